@@ -1,0 +1,73 @@
+# make        lists what it can do
+# make build  makes ./gobench
+
+GO ?= go
+BIN := $(CURDIR)/.bin
+FUZZTIME ?= 30s
+BENCHFLAGS ?= -write
+
+# Tools, each a version that never moves by itself.
+STATICCHECK := $(BIN)/staticcheck-v0.8.2
+GOVULNCHECK := $(BIN)/govulncheck-v1.8.0
+PROTOC_GEN_GO := $(BIN)/protoc-gen-go-v1.36.12
+PROTOC_GEN_GO_GRPC := $(BIN)/protoc-gen-go-grpc-v1.6.2
+
+# Debian keeps servers where a user's PATH does not look.
+export PATH := $(PATH):/usr/sbin:/sbin
+
+.DEFAULT_GOAL := help
+.PHONY: help build test demo bench lint fuzz vuln proto bundle clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build ./gobench
+	CGO_ENABLED=0 $(GO) build -trimpath -o gobench .
+
+test: ## install what the tests need (Debian packages), then run them all with -race
+	scripts/test-setup.sh
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+
+demo: build ## run examples/http against gobench's own target server
+	scripts/demo.sh
+
+bench: ## measure gobench beside its peers; writes docs/benchmarks.md
+	$(GO) run ./bench $(BENCHFLAGS)
+
+lint: $(STATICCHECK) ## gofmt, go vet, staticcheck, and that committed archives are current
+	scripts/gofmt.sh
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+	@if [ -d internal/build/bundle ]; then set -x; $(GO) run ./internal/build/bundle -check; fi
+
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
+
+vuln: $(GOVULNCHECK) ## look for known vulnerabilities (needs the public network)
+	$(GOVULNCHECK) ./...
+
+proto: $(PROTOC_GEN_GO) $(PROTOC_GEN_GO_GRPC) ## regenerate Go code from the .proto files (needs protoc)
+	scripts/proto.sh $(PROTOC_GEN_GO) $(PROTOC_GEN_GO_GRPC)
+
+bundle: ## rebuild the archive of sources that scenarios are compiled against
+	$(GO) run ./internal/build/bundle
+
+clean: ## remove what make built
+	rm -rf gobench $(BIN)
+
+# Each tool lands under its version's name, so it is installed once, and again
+# when the version changes.
+define tool
+	@mkdir -p $(BIN)
+	GOBIN=$@.new $(GO) install $(1)@$(lastword $(subst -, ,$(notdir $@)))
+	@mv $@.new/* $@ && rmdir $@.new
+endef
+
+$(STATICCHECK):
+	$(call tool,honnef.co/go/tools/cmd/staticcheck)
+$(GOVULNCHECK):
+	$(call tool,golang.org/x/vuln/cmd/govulncheck)
+$(PROTOC_GEN_GO):
+	$(call tool,google.golang.org/protobuf/cmd/protoc-gen-go)
+$(PROTOC_GEN_GO_GRPC):
+	$(call tool,google.golang.org/grpc/cmd/protoc-gen-go-grpc)

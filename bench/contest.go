@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A tool is one contender.
+type tool struct {
+	name    string
+	version string
+	shown   string                       // the command as people type it
+	command func(seconds int) []string   // the same as we run it
+	outcome func(usage) (outcome, error) // what it says of a run
+}
+
+// A place is where the server and the clients of a contest run.
+type place struct {
+	name   string
+	server []int // CPUs; none: all
+	client []int
+}
+
+// places are the pinned and the free contest; the pinned one takes two CPUs.
+func places() []place {
+	free := place{name: "free"}
+	if cpus := allowedCPUs(); len(cpus) >= 2 {
+		return []place{{"pinned", cpus[:1], cpus[1:2]}, free}
+	}
+	return []place{free}
+}
+
+// A shot is one run of one tool.
+type shot struct {
+	usage
+	outcome
+}
+
+func (s shot) perSecond() float64     { return s.rate }
+func (s shot) clientMicros() float64  { return s.cpu.Seconds() * 1e6 / s.requests }
+func (s shot) serverMicros() float64  { return s.server.Seconds() * 1e6 / s.requests }
+func (s shot) peakRSSMB() float64     { return float64(s.rss) / 1e6 }
+func (s shot) peakPSSMB() float64     { return float64(s.pss) / 1e6 }
+func (s shot) othersPercent() float64 { return s.others * 100 }
+
+// A contestServer is what the tools put load on.
+type contestServer interface {
+	pids() []int
+	pin(cpus []int) error
+}
+
+// contest lets the tools take turns on the server, A B C, A B C, b.pairs times
+// after a second of warm-up each, and returns each tool's shots in the order of
+// the turns: shot i of one tool ran beside shot i of another, so a ratio of the
+// two leaves out what the machine did in that minute.
+func (b *bench) contest(ctx context.Context, tools []tool, srv contestServer, at place) (map[string][]shot, error) {
+	if err := srv.pin(at.server); err != nil {
+		return nil, err
+	}
+	shots := map[string][]shot{}
+	for turn := range b.pairs + 1 {
+		for _, t := range tools {
+			seconds := b.seconds
+			if turn == 0 {
+				seconds = 1
+			}
+			s, err := shoot(ctx, t, srv, at, seconds)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", t.name, at.name, err)
+			}
+			if turn == 0 {
+				continue
+			}
+			shots[t.name] = append(shots[t.name], s)
+			b.logf("%s %d/%d %-8s %8.0f/s  client %.2f us  server %.2f us  peak %.1f MB  others %.0f %%", at.name, turn, b.pairs,
+				t.name, s.perSecond(), s.clientMicros(), s.serverMicros(), s.peakRSSMB(), s.othersPercent())
+		}
+	}
+	return shots, nil
+}
+
+// shoot runs the tool once. A run with failed requests is no measurement.
+func shoot(ctx context.Context, t tool, srv contestServer, at place, seconds int) (shot, error) {
+	u, err := measure(ctx, job{
+		args:   t.command(seconds),
+		cpus:   at.client,
+		server: srv.pids(),
+		limit:  time.Duration(seconds)*time.Second + 30*time.Second,
+	})
+	if err != nil {
+		return shot{}, err
+	}
+	o, err := t.outcome(u)
+	switch {
+	case err != nil:
+		return shot{}, &failure{t.command(seconds), err, u.stdout, u.stderr}
+	case o.failed > 0:
+		err = fmt.Errorf("%.0f requests failed", o.failed)
+		return shot{}, &failure{t.command(seconds), err, u.stdout, u.stderr}
+	case o.requests < 1:
+		return shot{}, &failure{t.command(seconds), fmt.Errorf("no requests"), u.stdout, u.stderr}
+	}
+	return shot{u, o}, nil
+}
+
+// versus is the median ratio of a tool to its peer, turn by turn, with its interval.
+func versus(of, peer []shot, f func(shot) float64) string {
+	r := ratios(column(of, f), column(peer, f))
+	i := medianInterval(r, 0.95)
+	return fmt.Sprintf("%.2f [%.2f-%.2f]", median(r), i.Lo, i.Hi)
+}
+
+// middle is the median of a figure, in the given format.
+func middle(of []shot, format string, f func(shot) float64) string {
+	return fmt.Sprintf(format, median(column(of, f)))
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestContest lets two tools, played by the test binary, take turns on a real
+// nginx.
+func TestContest(t *testing.T) {
+	srv, err := startNginx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.stop()
+	t.Setenv("BENCH_CHILD", "get 100")
+	var order []string
+	play := func(name string) tool {
+		return tool{
+			name:    name,
+			command: func(int) []string { order = append(order, name); return []string{os.Args[0], srv.url()} },
+			outcome: func(u usage) (outcome, error) {
+				n, err := strconv.ParseFloat(strings.TrimSpace(string(u.stdout)), 64)
+				return outcome{requests: n, rate: n / u.wall.Seconds()}, err
+			},
+		}
+	}
+	b := &bench{pairs: 2, seconds: 3, log: io.Discard}
+	for _, at := range places() {
+		order = nil
+		shots, err := b.contest(t.Context(), []tool{play("a"), play("b")}, srv, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(order, ""); got != "ababab" {
+			t.Errorf("%s: order %s, want the warm-up and two turns", at.name, got)
+		}
+		for name, s := range shots {
+			if len(s) != 2 {
+				t.Errorf("%s: %d shots of %s", at.name, len(s), name)
+			}
+			for _, x := range s {
+				if x.requests != 100 || x.clientMicros() <= 0 || x.serverMicros() <= 0 || x.rss <= 0 {
+					t.Errorf("%s: %s: %+v", at.name, name, x)
+				}
+			}
+		}
+	}
+
+	bad := play("bad")
+	bad.outcome = func(usage) (outcome, error) { return outcome{requests: 90, failed: 10}, nil }
+	_, err = b.contest(t.Context(), []tool{bad}, srv, place{name: "free"})
+	var f *failure
+	if !errors.As(err, &f) || !strings.Contains(err.Error(), "10 requests failed") {
+		t.Errorf("a tool with failed requests: %v", err)
+	}
+}
+
+func TestNginx(t *testing.T) {
+	t.Parallel()
+	srv, err := startNginx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Get(srv.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if len(body) != 615 || string(body) != page {
+		t.Errorf("page of %d bytes: %q", len(body), body)
+	}
+	if n := len(srv.pids()); n != 2 {
+		t.Errorf("%d processes, want a master and a worker", n)
+	}
+	srv.stop()
+	if _, err := http.Get(srv.url()); err == nil {
+		t.Error("answers after stop")
+	}
+	if _, err := os.Stat(srv.dir); !os.IsNotExist(err) {
+		t.Errorf("left its directory: %v", err)
+	}
+}
+
+// TestStartGrid plays gobench: it asks TARGET once.
+func TestStartGrid(t *testing.T) {
+	t.Setenv("BENCH_CHILD", "gobench")
+	b := &bench{pairs: 3, seconds: 1, log: io.Discard}
+	g, err := b.startGrid(t.Context(), os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(g.rows) != 3 {
+		t.Fatalf("rows: %v", g.rows)
+	}
+	for _, row := range g.rows {
+		if ms, err := strconv.ParseFloat(row[2], 64); err != nil || ms <= 0 {
+			t.Errorf("row %v: no time", row)
+		}
+	}
+
+	t.Setenv("BENCH_CHILD", "where") // asks nothing
+	if _, err := b.startGrid(t.Context(), os.Args[0]); err == nil || !strings.Contains(err.Error(), "no request arrived") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ args, want string }{
+		{"-tables nosuch", `no table "nosuch"`},
+		{"-pairs 0", "at least 1"},
+		{"-seconds 0", "at least 1"},
+		{"-write -pairs 4", "at least 5 pairs"},
+		{"http", `unexpected argument "http"`},
+		{"-nosuch", "not defined"},
+	} {
+		var out bytes.Buffer
+		err := run(t.Context(), strings.Fields(tt.args), &out, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("bench %s: %v, want %q", tt.args, err, tt.want)
+		}
+		if out.Len() > 0 {
+			t.Errorf("bench %s printed %q", tt.args, out.String())
+		}
+	}
+}

@@ -1,0 +1,176 @@
+// Bench measures gobench beside its peers on this machine, prints the figures
+// and, asked with -write, puts them into docs/benchmarks.md.
+//
+//	go run ./bench                              all tables, about ten minutes
+//	go run ./bench -tables http -seconds 2      one table, shorter
+//	go run ./bench -tables http -tools wrk,hey  without gobench
+//	go run ./bench -write                       what make bench does
+//
+// How a figure comes about:
+//
+//   - Peers come from registries only, at pinned versions, into the user's cache
+//     directory; gobench is built there from this tree. See install.go.
+//   - The server is a process of our own on a free loopback port. Pinned runs
+//     keep it on CPU 0 and the client on CPU 1; free runs let the kernel choose.
+//   - Each tool warms up once. Then they take turns, A B C, A B C, so that a
+//     slow minute of the machine touches all of them: see contest.go.
+//   - CPU is user and system time of the tool's whole process tree, start-up
+//     included, over the requests it says it made. Memory is the largest sum over
+//     the tree, sampled. See measure.go and tree.go.
+//   - Cells are medians. A ratio is the median of the ratios within each turn,
+//     with an interval that assumes no distribution: see stats.go.
+//
+// It needs Linux, and Debian's packages for what no Go install brings. A person
+// at a terminal is asked before a package is installed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A table is one thing that bench can measure.
+type table struct {
+	name string
+	run  func(context.Context, *bench) (*section, error)
+}
+
+// tables are all of them, in the order of the page.
+var tables = []table{
+	{"http", httpTable},
+	{"start", startTable},
+	{"micro", microTable},
+}
+
+// bench is what the tables share.
+type bench struct {
+	root    string   // directory of the module
+	cache   string   // peers and builds, kept from one run to the next
+	pairs   int      // turns of each tool
+	seconds int      // of one run
+	tools   []string // only these; empty: all
+	log     io.Writer
+}
+
+func (b *bench) wants(tool string) bool {
+	return len(b.tools) == 0 || slices.Contains(b.tools, tool)
+}
+
+func (b *bench) logf(format string, a ...any) { fmt.Fprintf(b.log, format+"\n", a...) }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	b := &bench{log: stderr}
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	names := fs.String("tables", "all", "tables to take, by comma: http, start, micro")
+	tools := fs.String("tools", "", "only these tools of a table, by comma, as in wrk,hey")
+	fs.IntVar(&b.pairs, "pairs", 7, "turns of each tool")
+	fs.IntVar(&b.seconds, "seconds", 5, "length of one run")
+	write := fs.Bool("write", false, "put the tables into docs/benchmarks.md")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	b.tools = list(*tools)
+	wanted := list(*names)
+	switch {
+	case fs.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	case b.pairs < 1 || b.seconds < 1:
+		return errors.New("-pairs and -seconds are at least 1")
+	case *write && b.pairs < 5:
+		return errors.New("a written table has at least 5 pairs")
+	}
+	for _, name := range wanted {
+		if name != "all" && !slices.ContainsFunc(tables, func(t table) bool { return t.name == name }) {
+			return fmt.Errorf("no table %q", name)
+		}
+	}
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	unlock, err := lock(filepath.Join(b.cache, "lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+
+	var errs []error
+	for _, t := range tables {
+		if !slices.Contains(wanted, t.name) && !slices.Contains(wanted, "all") {
+			continue
+		}
+		b.logf("== %s", t.name)
+		s, err := t.run(ctx, b)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			// The other tables do not depend on this one.
+			b.logf("table %s: %v", t.name, err)
+			errs = append(errs, fmt.Errorf("no table %s, see above", t.name))
+			continue
+		}
+		s.name, s.date = t.name, time.Now().UTC()
+		body := s.markdown(thisMachine())
+		fmt.Fprintln(stdout, body)
+		if *write {
+			page := filepath.Join(b.root, "docs", "benchmarks.md")
+			if err := writePage(page, s.name, body); err != nil {
+				return err
+			}
+			b.logf("wrote %s", page)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func list(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// prepare finds the module and makes the cache directory.
+func (b *bench) prepare() error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	for b.root = dir; ; b.root = filepath.Dir(b.root) {
+		if _, err := os.Stat(filepath.Join(b.root, "go.mod")); err == nil {
+			break
+		}
+		if b.root == filepath.Dir(b.root) {
+			return fmt.Errorf("no go.mod in %s or above", dir)
+		}
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	b.cache = filepath.Join(user, "gobench-bench")
+	// Debian keeps servers where a user's PATH does not look.
+	os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
+	return os.MkdirAll(b.cache, 0o755)
+}

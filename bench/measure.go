@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A job is one command to run and measure.
+type job struct {
+	args   []string
+	env    []string // added to ours
+	dir    string   // where it runs; empty: here
+	cpus   []int    // the CPUs it may use; empty: ours
+	server []int    // processes whose CPU time is counted meanwhile
+	limit  time.Duration
+}
+
+// A usage is what a job took.
+type usage struct {
+	start  time.Time     // of the fork
+	wall   time.Duration // from the fork to the end of the process
+	cpu    time.Duration // user and system, of the whole process tree
+	server time.Duration // the same of the server's processes, while the job ran
+	rss    int64         // bytes; the largest sum over the tree, sampled
+	pss    int64         // the same with shared pages counted once, sampled rarely
+	others float64       // CPUs that anything else on the machine kept busy
+	exit   int
+	stdout []byte
+	stderr []byte
+}
+
+// measure runs the job to its end. The error is a *failure when the command did
+// not start, did not end well, ran over its limit or left processes behind.
+//
+// cpu is wait4's figure for the child, which includes the grandchildren that the
+// child waited for, as every tool here does.
+func measure(ctx context.Context, j job) (usage, error) {
+	ctx, cancel := context.WithTimeout(ctx, j.limit)
+	defer cancel()
+	out, err := newCapture()
+	if err != nil {
+		return usage{}, err
+	}
+	defer out.remove()
+
+	cmd := exec.CommandContext(ctx, j.args[0], j.args[1:]...)
+	cmd.Env, cmd.Dir = append(os.Environ(), j.env...), j.dir
+	// Files, not pipes: no goroutine of ours copies while the clock runs.
+	cmd.Stdout, cmd.Stderr = out.stdout, out.stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second // then SIGKILL
+
+	var u usage
+	busy, server := machineBusy(), cpuTime(j.server)
+	u.start = time.Now()
+	if err := pinned(j.cpus, cmd.Start); err != nil {
+		return u, &failure{args: j.args, why: err}
+	}
+	tree := watch(cmd.Process.Pid)
+	err = cmd.Wait()
+	u.wall = time.Since(u.start)
+	u.server = cpuTime(j.server) - server
+	busy = machineBusy() - busy
+	left := tree.stop()
+
+	u.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	u.rss, u.pss, u.exit = tree.rss, tree.pss, cmd.ProcessState.ExitCode()
+	u.others = max(0, (busy-u.cpu-u.server).Seconds()/u.wall.Seconds())
+	u.stdout, u.stderr = out.read()
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = fmt.Errorf("stopped after %v", j.limit)
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case err == nil && len(left) > 0:
+		err = fmt.Errorf("left processes running: %s", strings.Join(left, ", "))
+	}
+	if err != nil {
+		return u, &failure{args: j.args, why: err, stdout: u.stdout, stderr: u.stderr}
+	}
+	return u, nil
+}
+
+// A failure is a command that did not do what it was asked.
+type failure struct {
+	args           []string
+	why            error
+	stdout, stderr []byte
+}
+
+func (f *failure) Unwrap() error { return f.why }
+
+// Error is the command, why it failed and the end of what it printed.
+func (f *failure) Error() string {
+	said := tail(f.stderr, 2000)
+	if said == "" {
+		said = tail(f.stdout, 2000)
+	}
+	if said != "" {
+		said = "\n\t" + strings.ReplaceAll(said, "\n", "\n\t")
+	}
+	return fmt.Sprintf("%s: %v%s", strings.Join(f.args, " "), f.why, said)
+}
+
+func tail(b []byte, n int) string {
+	s := strings.TrimSpace(string(b))
+	if len(s) > n {
+		s = "... " + s[len(s)-n:]
+	}
+	return s
+}
+
+// A capture holds what a command prints.
+type capture struct {
+	dir            string
+	stdout, stderr *os.File
+}
+
+func newCapture() (*capture, error) {
+	dir, err := os.MkdirTemp("", "gobench-bench-")
+	if err != nil {
+		return nil, err
+	}
+	c := &capture{dir: dir}
+	for name, f := range map[string]**os.File{"stdout": &c.stdout, "stderr": &c.stderr} {
+		if *f, err = os.Create(filepath.Join(dir, name)); err != nil {
+			c.remove()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *capture) read() (stdout, stderr []byte) {
+	stdout, _ = os.ReadFile(c.stdout.Name())
+	stderr, _ = os.ReadFile(c.stderr.Name())
+	return stdout, stderr
+}
+
+func (c *capture) remove() {
+	c.stdout.Close() // a nil *os.File only gives an error
+	c.stderr.Close()
+	os.RemoveAll(c.dir)
+}

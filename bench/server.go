@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// page is what the server gives: 615 bytes, as nginx's own welcome page has.
+var page = "<!DOCTYPE html>\n<html>\n<head><title>Bench</title></head>\n<body>\n<p>" +
+	strings.Repeat("all work and no play. ", 23) + strings.Repeat(".", 21) + "</p>\n</body>\n</html>\n"
+
+const nginxConf = `%s
+worker_processes 1;
+daemon off;
+pid nginx.pid;
+error_log error.log warn;
+events { worker_connections 4096; multi_accept off; }
+http {
+  types { text/html html; }
+  access_log off;
+  sendfile on;
+  tcp_nodelay on;
+  keepalive_timeout 3600s;
+  keepalive_requests 1000000000;
+  keepalive_time 24h;
+  open_file_cache max=100;
+  client_body_temp_path body;
+  proxy_temp_path proxy;
+  fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;
+  server {
+    listen %s backlog=4096;
+    root html;
+  }
+}
+`
+
+// An nginx is a server of our own, in a directory of its own.
+type nginx struct {
+	addr    string
+	version string
+	dir     string
+	cmd     *exec.Cmd
+	done    chan error
+}
+
+// startNginx starts nginx with one worker on a free loopback port and returns
+// when it answers. A port that another process takes in between is tried anew.
+func startNginx(ctx context.Context) (*nginx, error) {
+	var err error
+	for range 3 {
+		var n *nginx
+		if n, err = tryNginx(ctx); err == nil {
+			return n, nil
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, fmt.Errorf("start nginx: %w", err)
+}
+
+func tryNginx(ctx context.Context) (_ *nginx, err error) {
+	n := &nginx{done: make(chan error, 1), version: "nginx " + debianVersion(ctx, "nginx")}
+	if n.dir, err = os.MkdirTemp("", "gobench-bench-nginx-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			n.stop()
+		}
+	}()
+	if n.addr, err = freeAddr(); err != nil {
+		return nil, err
+	}
+	user := ""
+	if os.Getuid() == 0 {
+		user = "user root;" // the worker reads a directory that only we can enter
+	}
+	if err := os.Mkdir(filepath.Join(n.dir, "html"), 0o755); err != nil {
+		return nil, err
+	}
+	for name, text := range map[string]string{
+		"nginx.conf":      fmt.Sprintf(nginxConf, user, n.addr),
+		"html/index.html": page,
+	} {
+		if err := os.WriteFile(filepath.Join(n.dir, name), []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+	}
+
+	errs := filepath.Join(n.dir, "error.log")
+	n.cmd = exec.Command("nginx", "-p", n.dir, "-c", filepath.Join(n.dir, "nginx.conf"), "-e", errs)
+	if err := n.cmd.Start(); err != nil {
+		n.cmd = nil
+		return nil, err
+	}
+	go func() { n.done <- n.cmd.Wait() }()
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		select {
+		case e := <-n.done:
+			n.done <- e // for stop
+			said, _ := os.ReadFile(errs)
+			return nil, fmt.Errorf("%v: %s", e, tail(said, 2000))
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+		if c, err := net.Dial("tcp", n.addr); err == nil {
+			c.Close()
+			if len(n.pids()) > 1 { // the worker is there
+				return n, nil
+			}
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("no answer on %s in 5 s", n.addr)
+		}
+	}
+}
+
+func (n *nginx) url() string { return "http://" + n.addr + "/" }
+
+// pids are the master, which does nothing, and its worker.
+func (n *nginx) pids() []int { return descendants(n.cmd.Process.Pid) }
+
+// pin moves the server to the given CPUs; none: to all that we may use.
+func (n *nginx) pin(cpus []int) error {
+	if len(cpus) == 0 {
+		cpus = allowedCPUs()
+	}
+	for _, pid := range n.pids() {
+		if err := pin(pid, cpus); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stop ends the server and removes its directory.
+func (n *nginx) stop() {
+	if n.cmd != nil {
+		_ = n.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-n.done:
+		case <-time.After(5 * time.Second):
+			_ = n.cmd.Process.Kill()
+			<-n.done
+		}
+	}
+	os.RemoveAll(n.dir)
+}
+
+// freeAddr is a loopback address that nobody listens on at the moment.
+func freeAddr() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer ln.Close()
+	return ln.Addr().String(), nil
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Sampling takes CPU from what is measured: a look at one process 10 us, a
+// search for new ones 200 us, and PSS, which walks page tables, 1 ms for 100 MB.
+const (
+	sampleEvery = 50 * time.Millisecond
+	searchEvery = 8  // samples, after as many at the start
+	pssEvery    = 20 // samples
+)
+
+// A treeWatch samples the memory of a process and all its descendants.
+type treeWatch struct {
+	rss, pss int64 // the largest sums seen; read after stop
+
+	root int
+	pids []int          // the tree as of the last search
+	seen map[int]uint64 // every process seen: pid and its start time
+	end  chan struct{}
+	done chan struct{}
+}
+
+// watch starts to sample the tree below root, root included.
+func watch(root int) *treeWatch {
+	w := &treeWatch{root: root, seen: map[int]uint64{}, end: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		tick := time.NewTicker(sampleEvery)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			if n < searchEvery || n%searchEvery == 0 {
+				w.search()
+			}
+			w.sample(n%pssEvery == pssEvery/2)
+			select {
+			case <-tick.C:
+			case <-w.end:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+func (w *treeWatch) search() {
+	w.pids = descendants(w.root)
+	for _, pid := range w.pids {
+		if _, ok := w.seen[pid]; !ok {
+			w.seen[pid] = startTime(pid)
+		}
+	}
+}
+
+func (w *treeWatch) sample(withPSS bool) {
+	var rss, pss int64
+	for _, pid := range w.pids {
+		rss += residentBytes(pid)
+		if withPSS {
+			pss += proportionalBytes(pid)
+		}
+	}
+	w.rss, w.pss = max(w.rss, rss), max(w.pss, pss)
+}
+
+// stop ends the sampling, after the root has ended. Processes of the tree that
+// outlive it by more than a second are killed and returned by name.
+func (w *treeWatch) stop() (left []string) {
+	close(w.end)
+	<-w.done
+	alive := func() (pids []int) {
+		for pid, start := range w.seen {
+			if pid != w.root && start != 0 && startTime(pid) == start {
+				pids = append(pids, pid)
+			}
+		}
+		return pids
+	}
+	for deadline := time.Now().Add(time.Second); len(alive()) > 0 && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, pid := range alive() {
+		name, _ := os.ReadFile(proc(pid, "comm"))
+		left = append(left, fmt.Sprintf("%s (%d)", strings.TrimSpace(string(name)), pid))
+		if p, err := os.FindProcess(pid); err == nil {
+			_ = p.Kill()
+		}
+	}
+	return left
+}
+
+// descendants are the processes of the tree below pid, pid first.
+func descendants(pid int) []int {
+	pids := []int{pid}
+	lists, _ := filepath.Glob(proc(pid, "task/*/children"))
+	for _, name := range lists {
+		b, _ := os.ReadFile(name) // a thread may have ended meanwhile
+		for _, f := range bytes.Fields(b) {
+			if child, err := strconv.Atoi(string(f)); err == nil {
+				pids = append(pids, descendants(child)...)
+			}
+		}
+	}
+	return pids
+}
+
+func proc(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
+
+// stat is /proc/PID/stat from the third field on, which is at index 0: the
+// second, the name in parentheses, may itself hold spaces.
+func stat(pid int) []string {
+	b, _ := os.ReadFile(proc(pid, "stat"))
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}
+
+// startTime tells two processes apart that had the same pid. It is 0 for one
+// that has ended, a zombie included.
+func startTime(pid int) uint64 {
+	f := stat(pid)
+	if len(f) < 20 || f[0] == "Z" || f[0] == "X" {
+		return 0
+	}
+	t, _ := strconv.ParseUint(f[19], 10, 64)
+	return t
+}
+
+func residentBytes(pid int) int64 {
+	b, _ := os.ReadFile(proc(pid, "statm"))
+	f := bytes.Fields(b)
+	if len(f) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(string(f[1]), 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+func proportionalBytes(pid int) int64 {
+	b, _ := os.ReadFile(proc(pid, "smaps_rollup"))
+	for line := range bytes.Lines(b) {
+		if rest, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
+			kb, _, _ := strings.Cut(strings.TrimSpace(string(rest)), " ")
+			n, _ := strconv.ParseInt(kb, 10, 64)
+			return n * 1024
+		}
+	}
+	return 0
+}
+
+const clockTick = 10 * time.Millisecond // USER_HZ is 100 on every Linux that Go runs on
+
+// cpuTime is the user and system time that the processes have used so far, all
+// threads together. The scheduler's own nanoseconds are read where there are
+// such; they miss threads that have ended, which no server of ours has.
+func cpuTime(pids []int) (sum time.Duration) {
+	for _, pid := range pids {
+		tasks, _ := filepath.Glob(proc(pid, "task/*/schedstat"))
+		for _, name := range tasks {
+			b, _ := os.ReadFile(name)
+			ns, _, _ := strings.Cut(string(b), " ")
+			n, _ := strconv.ParseInt(ns, 10, 64)
+			sum += time.Duration(n)
+		}
+		if f := stat(pid); len(tasks) == 0 && len(f) > 13 {
+			user, _ := strconv.ParseInt(f[11], 10, 64)
+			sys, _ := strconv.ParseInt(f[12], 10, 64)
+			sum += time.Duration(user+sys) * clockTick
+		}
+	}
+	return sum
+}
+
+// machineBusy is the time that the CPUs of this machine have spent on anything
+// but idling so far, this process left out. Time stolen by other machines on the
+// same host counts: it too disturbs a measurement.
+func machineBusy() (sum time.Duration) {
+	b, _ := os.ReadFile("/proc/stat")
+	line, _, _ := strings.Cut(string(b), "\n")
+	for i, f := range strings.Fields(line) {
+		switch i {
+		case 0, 4, 5, 9, 10: // the word cpu, idle, iowait; guest is in user already
+		default:
+			n, _ := strconv.ParseInt(f, 10, 64)
+			sum += time.Duration(n) * clockTick
+		}
+	}
+	return sum - cpuTime([]int{os.Getpid()})
+}

@@ -1,0 +1,228 @@
+package http
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/gobench-io/gobench/internal/conn"
+)
+
+var (
+	errCut      = &conn.Error{Class: conn.EOF, Err: errors.New("connection closed within the answer")}
+	errSilent   = &conn.Error{Class: conn.EOF, Err: errors.New("connection closed without an answer")}
+	errTooLarge = &conn.Error{Class: conn.TooLarge, Err: errors.New("body larger than Options.MaxBody")}
+
+	errChunk     = malformed("bad chunk size")
+	errChunkLine = malformed("chunk size line longer than 4 KiB")
+	errChunkEnd  = malformed("chunk longer than its size")
+	errTrailer   = malformed("bad trailer line")
+	errTrailers  = malformed("trailers larger than 64 KiB")
+)
+
+const (
+	maxChunkLine = 4 << 10
+	maxTrailers  = 64 << 10
+	// firstBody is what a body gets room for before its first byte came: an answer
+	// may announce more than it brings.
+	firstBody = 1 << 20
+)
+
+// body reads one body from a connection, and keeps it or throws it away.
+type body struct {
+	cn   *conn.Conn
+	keep bool
+	max  int64  // of a kept body
+	data []byte // the kept body
+}
+
+// sized reads n bytes.
+func (b *body) sized(n int64) error {
+	if b.keep {
+		if n > b.max-int64(len(b.data)) {
+			return errTooLarge
+		}
+		return b.take(n)
+	}
+	for {
+		have := int64(len(b.cn.Unread()))
+		if have >= n {
+			b.cn.Take(int(n))
+			return nil
+		}
+		b.cn.Take(int(have))
+		n -= have
+		if err := b.more(); err != nil {
+			return err
+		}
+	}
+}
+
+// take adds n bytes to the kept body: unread ones first, the rest straight from the
+// connection.
+func (b *body) take(n int64) error {
+	if b.data == nil {
+		b.data = make([]byte, 0, min(n, firstBody))
+	}
+	for n > 0 {
+		if len(b.data) == cap(b.data) {
+			b.data = slices.Grow(b.data, int(min(n, int64(len(b.data)))))
+		}
+		free := b.data[len(b.data):cap(b.data)]
+		got, err := b.cn.Read(free[:min(n, int64(len(free)))])
+		if err != nil {
+			return cutShort(err)
+		}
+		b.data = b.data[:len(b.data)+got]
+		n -= int64(got)
+	}
+	return nil
+}
+
+// untilClose reads what comes until the other side closes the connection.
+func (b *body) untilClose() error {
+	for {
+		if have := b.cn.Unread(); len(have) > 0 {
+			if b.keep {
+				if int64(len(have)) > b.max-int64(len(b.data)) {
+					return errTooLarge
+				}
+				b.data = append(b.data, have...)
+			}
+			b.cn.Take(len(have))
+		}
+		if err := b.cn.Fill(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return cutShort(err)
+		}
+	}
+}
+
+// chunked reads chunks and trailers (RFC 9112, section 7.1). Extensions and
+// trailers are read past. Lines must end with CR LF.
+func (b *body) chunked() error {
+	for {
+		line, err := b.line(maxChunkLine, errChunkLine)
+		if err != nil {
+			return err
+		}
+		size, err := chunkSize(line)
+		if err != nil {
+			return err
+		}
+		b.cn.Take(len(line))
+		if size == 0 {
+			return b.trailers()
+		}
+		if err := b.sized(size); err != nil {
+			return err
+		}
+		for len(b.cn.Unread()) < 2 {
+			if err := b.more(); err != nil {
+				return err
+			}
+		}
+		if u := b.cn.Unread(); u[0] != '\r' || u[1] != '\n' {
+			return errChunkEnd
+		}
+		b.cn.Take(2)
+	}
+}
+
+// chunkSize reads "1a3f;name=value\r\n".
+func chunkSize(line []byte) (int64, error) {
+	line = line[:len(line)-2]
+	size, i := int64(0), 0
+	for ; i < len(line); i++ {
+		d := hexDigit(line[i])
+		if d < 0 {
+			break
+		}
+		if i == 15 { // 15 digits fit an int64
+			return 0, errChunk
+		}
+		size = size<<4 | int64(d)
+	}
+	rest := trim(line[i:])
+	if i == 0 || len(rest) > 0 && rest[0] != ';' || bytes.IndexByte(rest, '\r') >= 0 || bytes.IndexByte(rest, 0) >= 0 {
+		return 0, errChunk
+	}
+	return size, nil
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case isDigit(c):
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+// trailers reads the lines after the last chunk, up to the blank one.
+func (b *body) trailers() error {
+	for left := maxTrailers; ; {
+		line, err := b.line(left, errTrailers)
+		if err != nil {
+			return err
+		}
+		left -= len(line)
+		text := line[:len(line)-2]
+		name, _, found := bytes.Cut(text, []byte{':'})
+		last := len(text) == 0
+		if !last && (!found || len(name) == 0 || !isName(name) || bytes.IndexByte(text, '\r') >= 0) {
+			return errTrailer
+		}
+		b.cn.Take(len(line))
+		if last {
+			return nil
+		}
+	}
+}
+
+// line waits for a whole line, at most max long, and gives it with its CR LF. It
+// stays unread.
+func (b *body) line(max int, tooLong error) ([]byte, error) {
+	for {
+		have := b.cn.Unread()
+		i := bytes.IndexByte(have[:min(len(have), max)], '\n')
+		switch {
+		case i > 0 && have[i-1] == '\r':
+			return have[:i+1], nil
+		case i >= 0:
+			return nil, errChunk
+		case len(have) >= max:
+			return nil, tooLong
+		}
+		if err := b.more(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (b *body) more() error {
+	if err := b.cn.Fill(); err != nil {
+		return cutShort(err)
+	}
+	return nil
+}
+
+// cutShort names an end that came within an answer.
+func cutShort(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errCut
+	}
+	return err
+}
+
+func isName[T []byte | string](name T) bool {
+	for i := range len(name) {
+		if !isToken[name[i]] {
+			return false
+		}
+	}
+	return len(name) > 0
+}

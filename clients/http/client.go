@@ -1,0 +1,94 @@
+package http
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gobench-io/gobench/executor"
+	"github.com/gobench-io/gobench/internal/conn"
+)
+
+var errClosed = errors.New("http client is closed")
+
+// client is what an HttpClient points to. There may be a million of them: what
+// they have in common is kept in family and settings.
+type client struct {
+	ctx      context.Context // how long the client lasts
+	done     <-chan struct{} // ctx's
+	recorder *executor.Recorder
+	family   *family
+	settings *settings
+
+	last atomic.Pointer[template] // the request sent last, if it was sent before
+	seen atomic.Uint64            // id of the request rendered last
+
+	mu      sync.Mutex
+	open    int         // places taken of MaxConns: connections open or being opened
+	all     *link       // open connections
+	idle    *link       // those that serve no call; the one used last comes first
+	waiters []*waiter   // calls that wait for a place, the first come first
+	stop    func() bool // ends the watch of ctx, which begins with the first connection
+	closed  bool
+
+	sessions tls.ClientSessionCache // made with the first secure connection
+}
+
+// do sends q's request, records what became of it and leaves the answer in q.
+func (c *client) do(ctx context.Context, q *call) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if q.foreign = ctx.Done() != c.done; q.foreign && c.ctx.Err() != nil {
+		return c.ctx.Err()
+	}
+	if err := c.prepare(q); err != nil {
+		return err // a wrong call, not a measurement
+	}
+	if err := c.recorder.Begin(); err != nil {
+		return err
+	}
+	defer c.recorder.End()
+	q.maxBody = c.settings.MaxBody
+	start := conn.Now()
+	if err := c.exchange(ctx, q, start); err != nil {
+		return c.failed(ctx, q, err)
+	}
+	c.answered(q, q.end-start)
+	return nil
+}
+
+// ended is why the client does no more.
+func (c *client) ended() error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	return errClosed
+}
+
+// close ends the client: idle connections, calls that wait for one, and with abort
+// the calls in flight.
+func (c *client) close(abort bool) {
+	c.mu.Lock()
+	c.closed = true
+	idle := c.idle
+	c.idle = nil
+	for l := idle; l != nil; l = l.below {
+		c.forget(l)
+	}
+	for _, w := range c.waiters {
+		close(w.ready)
+	}
+	c.waiters = nil
+	if abort {
+		for l := c.all; l != nil; l = l.next {
+			l.Abort()
+		}
+	}
+	c.mu.Unlock()
+	for l := idle; l != nil; l = l.below {
+		l.Close()
+	}
+}

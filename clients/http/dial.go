@@ -1,0 +1,124 @@
+package http
+
+import (
+	"context"
+	"crypto/tls"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/conn"
+)
+
+// quickest is how long a failed connect lasts at least, so that users who try again
+// and again do not keep this host busy with failing.
+const quickest = time.Millisecond
+
+// dial opens a connection to q's target in a place that the caller holds, and
+// leaves the place if that fails.
+func (c *client) dial(ctx context.Context, q *call, start time.Duration) (*link, error) {
+	began := conn.Now()
+	limit := min(c.settings.ConnectTimeout, start+c.settings.Timeout-began)
+	cn, err := c.settings.dialer.Dial(ctx, q.target.addr, limit)
+	if err != nil {
+		c.leave()
+		pause(ctx, began+quickest-conn.Now())
+		return nil, err
+	}
+	l := &link{Conn: cn, target: q.target}
+	if !c.add(l) {
+		l.Drop()
+		c.leave()
+		return nil, c.ended()
+	}
+	if q.target.secure {
+		if err := c.handshake(ctx, q, l, began, limit); err != nil {
+			c.drop(l)
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// handshake makes l secure.
+func (c *client) handshake(ctx context.Context, q *call, l *link, began, limit time.Duration) error {
+	l.Arm(began, limit)
+	if !q.foreign {
+		return l.Handshake(c.tlsConfig(q.target))
+	}
+	if err := l.Begin(ctx); err != nil {
+		return err
+	}
+	err := l.Handshake(c.tlsConfig(q.target))
+	if !l.End() && err == nil {
+		err = ctx.Err()
+	}
+	return err
+}
+
+// tlsConfig gives what handshakes with t are made of. The client resumes sessions of
+// its own; other clients are other users.
+func (c *client) tlsConfig(t *target) *tls.Config {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sessions == nil {
+		c.sessions = tls.NewLRUClientSessionCache(0)
+	}
+	config := &tls.Config{
+		RootCAs:            c.settings.RootCAs,
+		InsecureSkipVerify: c.settings.InsecureSkipVerify,
+		ServerName:         c.settings.ServerName,
+		NextProtos:         []string{"http/1.1"},
+		ClientSessionCache: c.sessions,
+	}
+	if config.ServerName == "" {
+		config.ServerName = t.name
+	}
+	return config
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// add enters a new connection in the books; false: the client has ended.
+func (c *client) add(l *link) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	if c.stop == nil {
+		c.stop = context.AfterFunc(c.ctx, func() { c.close(true) })
+	}
+	if l.next = c.all; c.all != nil {
+		c.all.prev = l
+	}
+	c.all = l
+	c.family.meters.opened.Add(1)
+	c.family.meters.open.Add(1)
+	return true
+}
+
+// forget strikes a connection off the books. The caller holds mu.
+func (c *client) forget(l *link) {
+	if l.prev == nil {
+		c.all = l.next
+	} else {
+		l.prev.next = l.next
+	}
+	if l.next != nil {
+		l.next.prev = l.prev
+	}
+	c.family.meters.open.Add(-1)
+	if c.closed && c.all == nil {
+		c.stop()
+	}
+}

@@ -1,0 +1,113 @@
+package http
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/conn"
+)
+
+// exchange sends q's request over one of the client's connections and reads the
+// answer. A connection that had been idle may turn out to be closed; a request that
+// may be repeated is then sent once more, over a new one.
+func (c *client) exchange(ctx context.Context, q *call, start time.Duration) error {
+	l, err := c.link(ctx, q, start)
+	if err != nil {
+		return err
+	}
+	in, out := l.In(), l.Out()
+	again, err := c.attempt(ctx, q, l, start)
+	q.in, q.out = l.In()-in, l.Out()-out
+	if err != nil && l.reused && q.in == 0 && broken(err) && (q.request.idempotent() || q.out == 0) {
+		c.lose(l)
+		if l, err = c.dial(ctx, q, start); err != nil {
+			return err
+		}
+		again, err = c.attempt(ctx, q, l, start)
+		q.in, q.out = q.in+l.In(), q.out+l.Out()
+	}
+	switch {
+	case err != nil:
+		c.drop(l)
+	case again:
+		c.put(l, q.end)
+	default:
+		c.finish(l)
+	}
+	return err
+}
+
+// broken reports whether err is that of a connection that the server had closed.
+func broken(err error) bool {
+	class := conn.Classify(err)
+	return class == conn.EOF || class == conn.Reset
+}
+
+// attempt sends the request over l and reads the answer, not longer than ctx lasts.
+// It reports whether l may be used again.
+func (c *client) attempt(ctx context.Context, q *call, l *link, start time.Duration) (again bool, err error) {
+	l.Arm(start, c.settings.Timeout)
+	if !q.foreign { // the client watches ctx, and closes l when it ends
+		return q.over(l.Conn)
+	}
+	if err := l.Begin(ctx); err != nil {
+		return false, err
+	}
+	again, err = q.over(l.Conn)
+	return l.End() && again, err
+}
+
+// over writes the request and reads the answer.
+func (q *call) over(cn *conn.Conn) (again bool, err error) {
+	if len(q.request.Body) > inTurn {
+		return q.overBeside(cn)
+	}
+	sent := q.send(cn)
+	if sent != nil && conn.Classify(sent) != conn.Reset {
+		return false, sent
+	}
+	// A server that broke off may have answered before it did so.
+	again, err = q.receive(cn)
+	if sent != nil {
+		again = false
+		if err != nil {
+			err = sent
+		}
+	}
+	return again, err
+}
+
+// settle is how long after the whole answer came the rest of the request may take
+// for the connection to be used again.
+const settle = 10 * time.Millisecond
+
+// overBeside is over for large bodies: the request is written beside, since the
+// server may answer before it has read all of it, or not read on until its answer
+// is read.
+func (q *call) overBeside(cn *conn.Conn) (again bool, err error) {
+	sent := writeBeside(cn, q.appendRequest(nil), q.request.Body)
+	again, err = q.receive(cn)
+	if err == nil {
+		timer := time.NewTimer(settle)
+		defer timer.Stop()
+		select {
+		case werr := <-sent:
+			return again && werr == nil, nil
+		case <-timer.C:
+		}
+	}
+	cn.Abort()
+	if werr := <-sent; err != nil && werr != nil && conn.Classify(werr) != conn.Canceled {
+		err = werr
+	}
+	return false, err
+}
+
+// writeBeside writes head and body in a goroutine that ends when the connection
+// does, and tells how it went.
+func writeBeside(cn *conn.Conn, head, body []byte) <-chan error {
+	sent := make(chan error, 1)
+	go func() { sent <- cn.WriteParts(net.Buffers{head, body}) }()
+	return sent
+}

@@ -1,0 +1,202 @@
+package http
+
+import (
+	"context"
+	"net"
+	"os"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/conn"
+)
+
+// link is one of a client's connections.
+type link struct {
+	*conn.Conn
+	target *target
+	reused bool          // it has brought an answer before
+	used   time.Duration // when it became idle, on the clock of conn.Now
+	below  *link         // in the stack of idle ones
+
+	prev, next *link // in the list of all, idle or not
+}
+
+// checkAfter is how long a connection is idle before it is checked, at the cost of
+// one system call, whether the server has closed it.
+const checkAfter = time.Second
+
+// A waiter waits for one of MaxConns places.
+type waiter struct {
+	target *target
+	// ready brings a connection to the waiter's target, or nil: a place to open one
+	// in. It is closed with the client. It holds one, so that giving never waits.
+	ready chan *link
+}
+
+// link gives a connection to q's target: the one that became idle last, a new one,
+// or, when MaxConns are open, the next that becomes free.
+func (c *client) link(ctx context.Context, q *call, start time.Duration) (*link, error) {
+	c.mu.Lock()
+	for at := &c.idle; *at != nil; {
+		l := *at
+		if l.target != q.target && l.target.origin != q.target.origin {
+			at = &l.below
+			continue
+		}
+		*at, l.below = l.below, nil
+		if start-l.used < checkAfter {
+			c.mu.Unlock()
+			return l, nil
+		}
+		c.mu.Unlock()
+		if !l.Gone() {
+			return l, nil
+		}
+		l.Drop()
+		c.mu.Lock()
+		c.forget(l)
+		c.vacate()
+		at = &c.idle
+	}
+	if c.closed {
+		c.mu.Unlock()
+		return nil, c.ended()
+	}
+	if c.open < c.settings.MaxConns {
+		c.open++
+		c.mu.Unlock()
+		return c.dial(ctx, q, start)
+	}
+	if old := c.oldest(); old != nil { // of another target: q's has none idle
+		c.forget(old)
+		c.mu.Unlock()
+		old.Close()
+		return c.dial(ctx, q, start)
+	}
+	w := &waiter{target: q.target, ready: make(chan *link, 1)}
+	c.waiters = append(c.waiters, w)
+	c.mu.Unlock()
+	return c.wait(ctx, w, q, start)
+}
+
+// oldest takes the connection that is idle longest off the stack; nil: none is.
+func (c *client) oldest() *link {
+	at := &c.idle
+	if *at == nil {
+		return nil
+	}
+	for (*at).below != nil {
+		at = &(*at).below
+	}
+	l := *at
+	*at = nil
+	return l
+}
+
+// wait waits until one of the places is free.
+func (c *client) wait(ctx context.Context, w *waiter, q *call, start time.Duration) (*link, error) {
+	timer := time.NewTimer(start + c.settings.Timeout - conn.Now())
+	defer timer.Stop()
+	var err error
+	select {
+	case l, ok := <-w.ready:
+		switch {
+		case !ok:
+			return nil, c.ended()
+		case l != nil:
+			return l, nil
+		}
+		return c.dial(ctx, q, start)
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-timer.C:
+		err = &conn.Error{Class: conn.Timeout, Err: errNoFree}
+	}
+	c.mu.Lock()
+	for i := range c.waiters {
+		if c.waiters[i] == w {
+			c.waiters = append(c.waiters[:i], c.waiters[i+1:]...)
+			c.mu.Unlock()
+			return nil, err
+		}
+	}
+	c.mu.Unlock()
+	// Someone gave to this waiter in the last moment: pass it on.
+	if l, ok := <-w.ready; ok {
+		if l != nil {
+			c.put(l, conn.Now())
+		} else {
+			c.leave()
+		}
+	}
+	return nil, err
+}
+
+var errNoFree = &net.OpError{Op: "wait for one of MaxConns connections", Err: os.ErrDeadlineExceeded}
+
+// put takes a connection back that brought a whole answer and may bring another.
+func (c *client) put(l *link, now time.Duration) {
+	l.reused, l.used = true, now
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		c.finish(l)
+		return
+	}
+	if len(c.waiters) == 0 {
+		l.below, c.idle = c.idle, l
+		c.mu.Unlock()
+		return
+	}
+	w := c.waiters[0]
+	c.waiters = c.waiters[1:]
+	if w.target.origin == l.target.origin {
+		w.ready <- l
+		c.mu.Unlock()
+		return
+	}
+	c.forget(l)
+	w.ready <- nil
+	c.mu.Unlock()
+	l.Close()
+}
+
+// finish ends a connection that served, and leaves its place.
+func (c *client) finish(l *link) {
+	l.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget(l)
+	c.vacate()
+}
+
+// drop ends a connection that failed, and leaves its place.
+func (c *client) drop(l *link) {
+	c.lose(l)
+	c.leave()
+}
+
+// lose ends a connection that failed and keeps its place, for another one.
+func (c *client) lose(l *link) {
+	l.Drop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget(l)
+}
+
+// leave leaves a place.
+func (c *client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.vacate()
+}
+
+// vacate gives a place to the first waiter. The caller holds mu.
+func (c *client) vacate() {
+	if len(c.waiters) == 0 {
+		c.open--
+		return
+	}
+	w := c.waiters[0]
+	c.waiters = c.waiters[1:]
+	w.ready <- nil
+}

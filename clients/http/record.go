@@ -1,0 +1,52 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/conn"
+)
+
+// answered counts an operation with a complete answer, all under one lock.
+func (c *client) answered(q *call, latency time.Duration) {
+	m := &c.family.meters
+	e := c.recorder.Entry()
+	e.Record(m.latency, int64(latency))
+	if q.status >= 200 && q.status < 300 {
+		e.Add(m.ok, 1)
+	} else {
+		e.Add(m.fail, 1)
+	}
+	e.Add(m.bytesIn, q.in)
+	e.Add(m.bytesOut, q.out)
+	e.Close()
+}
+
+// failed counts an operation without a complete answer and gives the caller's error.
+func (c *client) failed(ctx context.Context, q *call, err error) error {
+	switch {
+	case errors.Is(err, errClosed):
+		return err // a wrong call
+	case ctx.Err() != nil:
+		err = ctx.Err() // however it showed
+	case errors.Is(err, net.ErrClosed):
+		err = context.Canceled // the client's ctx ended
+	}
+	class := conn.Classify(err)
+	m := &c.family.meters
+	e := c.recorder.Entry()
+	e.Add(m.bytesIn, q.in)
+	e.Add(m.bytesOut, q.out)
+	e.Add(m.errors[class], 1)
+	if class != conn.Canceled {
+		e.Add(m.otherFail, 1)
+	}
+	e.Close()
+	if class != conn.Canceled {
+		c.recorder.Error(c.family.prefix, class.String(), conn.Text(err))
+	}
+	return fmt.Errorf("%s %s: %w", q.request.Method, q.request.URL, err)
+}

@@ -1,0 +1,176 @@
+package http
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strconv"
+	"time"
+)
+
+// Request is what Do sends.
+type Request struct {
+	Method  string            // empty: GET
+	URL     string            // http://HOST[:PORT]/PATH?QUERY or https://...
+	Headers map[string]string // added to Host and User-Agent, which they may replace
+	Body    []byte            // sent whole, with its Content-Length
+	Discard bool              // read the answer's body and throw it away, in flat memory
+}
+
+// call is one operation: the request, what to do with its answer, and the answer.
+type call struct {
+	request Request
+	target  *target
+	path    string    // of the request line
+	ready   *template // the rendered request, if there is one
+
+	keepHead bool  // give the answer's headers to the caller
+	maxBody  int64 // of a body that is returned
+	foreign  bool  // the call's ctx is not the client's
+	closes   bool  // the request says Connection: close
+
+	status  int
+	head    []byte
+	body    []byte
+	in, out int64         // bytes read and written, over all attempts
+	end     time.Duration // when the last byte came, on the clock of conn.Now
+}
+
+// prepare checks a request and finds or makes what sending it needs. An error is
+// the caller's: nothing was sent, and nothing is to be counted.
+func (c *client) prepare(q *call) error {
+	r := &q.request
+	if t := c.last.Load(); t != nil && t.is(r) {
+		return q.use(t)
+	}
+	origin, path, err := split(r.URL)
+	if err != nil {
+		return err
+	}
+	if q.target, err = c.family.target(origin); err != nil {
+		return fmt.Errorf("url %q: %w", r.URL, err)
+	}
+	q.path = path
+	if err := q.check(); err != nil {
+		return fmt.Errorf("%s %s: %w", r.Method, r.URL, err)
+	}
+	// A request that comes twice in a row will come again: keep it rendered. All
+	// clients of a prefix that send the same share one template.
+	if t := c.family.last.Load(); t != nil && t.is(r) {
+		c.last.Store(t)
+		return q.use(t)
+	}
+	if id := r.id(); c.seen.Swap(id) == id {
+		t := newTemplate(q)
+		c.last.Store(t)
+		c.family.last.Store(t)
+	}
+	return nil
+}
+
+func (q *call) use(t *template) error {
+	q.ready, q.target, q.path, q.closes = t, t.target, t.path, t.closes
+	if t.length != "" {
+		return q.request.checkLength(t.length)
+	}
+	return nil
+}
+
+// check refuses what would not be a request, or would be two.
+func (q *call) check() error {
+	r := &q.request
+	if !isName(r.Method) || r.Method == "CONNECT" {
+		return fmt.Errorf("method %q can't be sent", r.Method)
+	}
+	for name, value := range r.Headers {
+		if !isName(name) {
+			return fmt.Errorf("header %q: not a header's name", name)
+		}
+		for i := range len(value) {
+			if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+				return fmt.Errorf("header %s: control character in %q", name, value)
+			}
+		}
+		switch {
+		case foldEqual(name, "transfer-encoding"):
+			return errors.New("header Transfer-Encoding: bodies are sent with a Content-Length")
+		case foldEqual(name, "content-length"):
+			if err := r.checkLength(value); err != nil {
+				return err
+			}
+		case foldEqual(name, "connection"):
+			var h head
+			h.connection([]byte(value))
+			q.closes = q.closes || h.close
+		}
+	}
+	return nil
+}
+
+// checkLength refuses a Content-Length that is not the body's.
+func (r *Request) checkLength(value string) error {
+	if n, err := strconv.Atoi(value); err != nil || n != len(r.Body) {
+		return fmt.Errorf("header Content-Length: %q, but the body has %d bytes", value, len(r.Body))
+	}
+	return nil
+}
+
+var seed = maphash.MakeSeed()
+
+// id is a number that tells requests apart: their method, URL and headers.
+func (r *Request) id() uint64 {
+	id := maphash.String(seed, r.URL) ^ maphash.String(seed, r.Method)
+	for name, value := range r.Headers { // in any order
+		id += maphash.String(seed, name) ^ 3*maphash.String(seed, value)
+	}
+	return id
+}
+
+// appendHead renders the head of q's request but for Content-Length and the blank
+// line.
+func (q *call) appendHead(b []byte) []byte {
+	host, agent := q.target.host, userAgent
+	for name, value := range q.request.Headers {
+		if foldEqual(name, "host") {
+			host = value
+		} else if foldEqual(name, "user-agent") {
+			agent = value
+		}
+	}
+	b = append(b, q.request.Method...)
+	b = append(b, ' ')
+	b = append(b, q.path...)
+	b = append(b, " HTTP/1.1\r\nHost: "...)
+	b = append(b, host...)
+	if agent != "" {
+		b = append(b, "\r\nUser-Agent: "...)
+		b = append(b, agent...)
+	}
+	b = append(b, "\r\n"...)
+	for name, value := range q.request.Headers {
+		if foldEqual(name, "host") || foldEqual(name, "user-agent") || foldEqual(name, "content-length") {
+			continue
+		}
+		b = append(b, name...)
+		b = append(b, ": "...)
+		b = append(b, value...)
+		b = append(b, "\r\n"...)
+	}
+	return b
+}
+
+// hasLength reports whether the request tells the length of its body. Methods that
+// usually bring one tell that it is empty (RFC 9110, section 8.6).
+func (r *Request) hasLength() bool {
+	return len(r.Body) > 0 || r.Method == "POST" || r.Method == "PUT" || r.Method == "PATCH"
+}
+
+// idempotent reports whether sending the request twice is the same as once (RFC
+// 9110, section 9.2.2), so that it may be sent again.
+func (r *Request) idempotent() bool {
+	switch r.Method {
+	case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,55 @@
+package http
+
+import (
+	"net"
+	"strconv"
+	"sync"
+
+	"github.com/gobench-io/gobench/internal/conn"
+)
+
+const (
+	// oneWrite is up to which length head and body are copied into one buffer.
+	oneWrite = 16 << 10
+	// inTurn is up to which length a body is written before the answer is read.
+	// A longer one is written beside: a server that answers while it reads would
+	// else wait for us as we wait for it.
+	inTurn = 64 << 10
+)
+
+// sendBuffer is where a request is rendered. It goes back to the pool before the
+// answer is waited for.
+type sendBuffer struct{ b []byte }
+
+var sendBuffers = sync.Pool{New: func() any { return &sendBuffer{make([]byte, 0, oneWrite)} }}
+
+// send writes a request whose body is at most inTurn long.
+func (q *call) send(cn *conn.Conn) error {
+	if q.ready != nil && !q.request.hasLength() {
+		_, err := cn.Write(q.ready.lines)
+		return err
+	}
+	buf := sendBuffers.Get().(*sendBuffer)
+	defer sendBuffers.Put(buf)
+	b := q.appendRequest(buf.b[:0])
+	if len(b)+len(q.request.Body) > oneWrite {
+		return cn.WriteParts(net.Buffers{b, q.request.Body})
+	}
+	_, err := cn.Write(append(b, q.request.Body...))
+	return err
+}
+
+// appendRequest renders the request up to its body.
+func (q *call) appendRequest(b []byte) []byte {
+	if q.ready != nil {
+		b = append(b, q.ready.lines[:len(q.ready.lines)-len("\r\n")]...)
+	} else {
+		b = q.appendHead(b)
+	}
+	if q.request.hasLength() {
+		b = append(b, "Content-Length: "...)
+		b = strconv.AppendInt(b, int64(len(q.request.Body)), 10)
+		b = append(b, "\r\n"...)
+	}
+	return append(b, "\r\n"...)
+}

@@ -1,0 +1,11 @@
+package main
+
+import "embed"
+
+// sdk is the source code that scenarios are compiled against: clients, dis,
+// executor and the internal packages these import. It travels in the binary, so
+// that an installed gobench compiles scenarios of exactly its own version, offline.
+// TestSDK says when a directory is missing here.
+//
+//go:embed clients dis executor internal/conn internal/hdr internal/meter internal/runner internal/version internal/wire
+var sdk embed.FS

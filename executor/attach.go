@@ -1,0 +1,175 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/runner"
+	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// flushLimit is how long the parent is given to take the last batch.
+const flushLimit = 10 * time.Second
+
+// attach connects to the parent, runs its part of the run and returns when the
+// parent has taken the last batch. It returns an error when the run never began or
+// the parent is gone: then there is nobody left to report to.
+func attach(socket string, vus scenario.Vus, r *meter.Registry) error {
+	conn, err := grpc.NewClient("unix:"+socket,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage)))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	// The stream outlives a cancel: the last batch goes through it.
+	stream, err := wire.NewParentClient(conn).Attach(context.Background())
+	if err != nil {
+		return fmt.Errorf("attach to %s: %w", socket, err)
+	}
+	s := &session{stream: stream}
+	return s.run(ctx, cancel, vus, r)
+}
+
+// session is an executor's side of the stream.
+type session struct {
+	stream wire.Parent_AttachClient
+	mu     sync.Mutex // guards sending
+}
+
+func (s *session) send(m *wire.FromExecutor) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stream.Send(m)
+}
+
+func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *meter.Registry) error {
+	classes, refused := runner.Check(vus)
+	hello := &wire.Hello{Protocol: wire.Protocol, Version: version.Version, Go: runtime.Version(), Pid: int64(os.Getpid()), Classes: classes}
+	if refused != nil {
+		hello.Error = refused.Error()
+	}
+	if err := s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Hello{Hello: hello}}); err != nil {
+		return err
+	}
+	first, err := s.stream.Recv()
+	if errors.Is(err, io.EOF) || refused != nil {
+		return refused // the parent has read why
+	}
+	if err != nil {
+		return fmt.Errorf("wait for the start: %w", err)
+	}
+	start := first.GetStart()
+	if start == nil {
+		return fmt.Errorf("the parent's first message is a %T, want a start", first.GetMessage())
+	}
+	run, err := runner.New(vus, classes, start, r)
+	if err != nil {
+		return s.ready(err)
+	}
+	// From here on the parent may stop or cancel at any moment, and its end is ours.
+	began := make(chan struct{})
+	gone := make(chan error, 1)
+	go func() { gone <- s.obey(run, began, cancel) }()
+	if err := s.ready(run.Prepare(ctx)); err != nil {
+		return err
+	}
+	select {
+	case <-began:
+	case err := <-gone:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+	return s.load(ctx, run, gone)
+}
+
+// ready tells the parent that set-up is done, or why it failed, and returns that error.
+func (s *session) ready(err error) error {
+	ready := new(wire.Ready)
+	if err != nil {
+		ready.Error = err.Error()
+	}
+	if sent := s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Ready{Ready: ready}}); sent != nil {
+		return sent
+	}
+	return err
+}
+
+// obey follows the parent's messages until the stream ends: nil when the parent
+// ended it, an error when the parent is gone.
+func (s *session) obey(run *runner.Runner, began chan<- struct{}, cancel func()) error {
+	for {
+		m, err := s.stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("the process that started this executor is gone: %w", err)
+		case m.GetGo() != nil:
+			close(began)
+		case m.GetStop() != nil:
+			run.Stop()
+		case m.GetCancel() != nil:
+			cancel()
+		}
+	}
+}
+
+// load runs the users and sends what they record. When the parent goes away the
+// load ends at once.
+func (s *session) load(ctx context.Context, run *runner.Runner, gone <-chan error) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run.Run(ctx, func() {
+			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Stopping{Stopping: &wire.Stopping{}}}) // a lost parent is noticed below
+		})
+	}()
+	sent := make(chan error, 1)
+	go func() {
+		sent <- run.Report(done, func(b *wire.Batch) error {
+			return s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Batch{Batch: b}})
+		})
+	}()
+	select {
+	case err := <-gone:
+		return orElse(err, errors.New("the parent ended the run before its last batch"))
+	case err := <-sent:
+		if err != nil {
+			return orElse(<-gone, err)
+		}
+	}
+	if err := s.stream.CloseSend(); err != nil {
+		return err
+	}
+	select {
+	case err := <-gone:
+		return err
+	case <-time.After(flushLimit):
+		return fmt.Errorf("the last batch was not taken in %v", flushLimit)
+	}
+}
+
+func orElse(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}

@@ -1,0 +1,105 @@
+// Package scenario is what a tester writes a load test in: plain data that says
+// which users there are and what each does. A scenario file defines
+//
+//	func export() scenario.Vus
+//
+// and gobench runs every class of users ([Vu]) in it at the same time.
+package scenario
+
+import (
+	"context"
+	"time"
+)
+
+// VuFunc is what one user does. ctx ends when the run ends; clients made with it
+// record into the run. vui is the user's number in its class, from 0, unique over
+// all hosts of a run.
+type VuFunc func(ctx context.Context, vui int)
+
+// Vu is a class of virtual users. Exactly one of Fu, Start and Exec is set.
+type Vu struct {
+	// Nu is the number of users of this class over all hosts: 1 to 10,000,000.
+	Nu int
+	// Rate is how many users start per second, on average: the starts are a
+	// Poisson process. 0 starts all users at once.
+	Rate float64
+	// Fu is what one user does. Without Load it is called once a user.
+	Fu VuFunc
+
+	// Name of the class in reports; default: the name of its function. It is
+	// unique in a run.
+	Name string
+	// Load says when iterations start; nil: one iteration a user.
+	Load Load
+	// Setup runs once in each executor process before the clock starts. The ctx
+	// that it returns is the parent of every user's. An error fails the run.
+	Setup func(context.Context) (context.Context, error)
+	// Start makes one user: a place for its own client and state. It runs once a
+	// user and is not timed; an error counts as that user's failure.
+	Start func(ctx context.Context, vui int) (User, error)
+	// Exec is a step with an optional preparation that is not timed; every user
+	// of the class shares it.
+	Exec Executor
+	// Stop runs once in each executor process after the last user, with Setup's ctx.
+	Stop func(context.Context)
+}
+
+// Vus are the classes of a scenario.
+type Vus []Vu
+
+// User is one user that Start made. Its Iterate is called again and again, as Load
+// says, never by two goroutines at once; ctx ends when the run ends. An error is
+// counted by its text, and the user goes on with the next iteration.
+//
+// A User may also have
+//
+//	Prepare(ctx context.Context) error
+//
+// called before each iteration and not timed (an error skips that iteration and is
+// counted), and
+//
+//	Close()
+//
+// called once, after its last iteration.
+type User interface {
+	Iterate(ctx context.Context) error
+}
+
+// Iterate makes a function a User.
+type Iterate func(ctx context.Context) error
+
+// Iterate calls f.
+func (f Iterate) Iterate(ctx context.Context) error { return f(ctx) }
+
+// Executor is a step of a scenario. Setup runs once in each executor process
+// before the clock starts, and its ctx is the parent of each iteration's.
+// ExecContext is the timed step; the ctx it returns ends with its iteration.
+// Several users call ExecContext at once.
+type Executor interface {
+	Setup(context.Context) (context.Context, error)
+	ExecContext(context.Context) (context.Context, error)
+}
+
+// Preparer is an Executor that prepares each ExecContext: PrepareContext runs
+// before it, is not timed, and the ctx it returns goes to that ExecContext.
+type Preparer interface {
+	PrepareContext(context.Context) (context.Context, error)
+}
+
+// Load says when a class's iterations start: [Loop], [Times] or [Shared].
+type Load interface{ load() }
+
+// Loop lets every user repeat its iteration for so long, from the class's start:
+// a closed load. The next begins when the last one is over.
+type Loop time.Duration
+
+// Times is the number of iterations of each user, one after the other.
+type Times int
+
+// Shared is the number of iterations of the whole class, taken by whichever user
+// is free.
+type Shared int
+
+func (Loop) load()   {}
+func (Times) load()  {}
+func (Shared) load() {}

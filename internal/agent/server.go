@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// socketEnv tells the executor where to attach; it is executor.SocketEnv, which
+// this package must not import.
+const socketEnv = "GOBENCH_SOCKET"
+
+// server serves one executor's socket.
+type server struct {
+	wire.UnimplementedParentServer
+	path     string
+	grpc     *grpc.Server
+	attached chan *attachment
+	done     chan struct{} // closed by close
+
+	once sync.Once // one executor attaches
+	wg   sync.WaitGroup
+}
+
+// privateDir makes a directory that only this user can enter. A Unix socket's path
+// has little more than 100 bytes, so a long TMPDIR is not used.
+func privateDir() (string, error) {
+	base := os.TempDir()
+	if len(base) > 60 {
+		base = "/tmp"
+	}
+	return os.MkdirTemp(base, "gobench-") // 0700
+}
+
+func serve(dir string) (*server, error) {
+	s := &server{path: filepath.Join(dir, "s"), attached: make(chan *attachment, 1), done: make(chan struct{})}
+	l, err := net.Listen("unix", s.path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(s.path, 0o600); err != nil {
+		l.Close()
+		return nil, err
+	}
+	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxSendMsgSize(wire.MaxMessage),
+		grpc.NumStreamWorkers(1), grpc.SharedWriteBuffer(true))
+	wire.RegisterParentServer(s.grpc, s)
+	s.wg.Go(func() { _ = s.grpc.Serve(l) }) // ends by close
+	return s, nil
+}
+
+// Attach holds the executor's stream open until the session ends.
+func (s *server) Attach(stream wire.Parent_AttachServer) error {
+	a := &attachment{stream: stream, over: make(chan struct{})}
+	first := false
+	s.once.Do(func() { first = true })
+	if !first {
+		return status.Error(codes.AlreadyExists, "an executor is attached already")
+	}
+	s.attached <- a
+	select {
+	case <-a.over:
+	case <-s.done:
+	case <-stream.Context().Done():
+	}
+	return nil
+}
+
+// close ends the stream, waits until the executor has read that, and stops serving.
+func (s *server) close() {
+	close(s.done)
+	s.grpc.GracefulStop()
+	s.wg.Wait()
+}

@@ -1,0 +1,26 @@
+package agent
+
+import "sync"
+
+// tailWriter keeps the last limit bytes written to it.
+type tailWriter struct {
+	limit int
+	mu    sync.Mutex
+	buf   []byte
+}
+
+func (t *tailWriter) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.buf = append(t.buf, b...); len(t.buf) > 2*t.limit { // move seldom
+		t.buf = append(t.buf[:0], t.buf[len(t.buf)-t.limit:]...)
+	}
+	return len(b), nil
+}
+
+// Bytes gives a copy of what is kept.
+func (t *tailWriter) Bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]byte(nil), t.buf[max(0, len(t.buf)-t.limit):]...)
+}

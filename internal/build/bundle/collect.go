@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// roots hold what a scenario may import.
+var roots = []string{"clients", "dis", "executor"}
+
+// platforms are those whose imports the bundle must cover; go mod vendor then takes
+// the files of all platforms.
+var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
+
+// module is one dependency, as go list -m -json prints it.
+type module struct{ Path, Version, GoMod string }
+
+// collect gives the contents of the archive by name.
+func collect(ctx context.Context, root string) (map[string][]byte, error) {
+	tmp, err := os.MkdirTemp("", "gobench-bundle-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }()
+	if err := copySDK(ctx, root, tmp); err != nil {
+		return nil, err
+	}
+	if _, err := command(ctx, tmp, nil, "mod", "vendor"); err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	mods, err := vendored(ctx, tmp)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range mods {
+		if err := addModule(files, filepath.Join(tmp, "vendor"), m, mods); err != nil {
+			return nil, err
+		}
+	}
+	files["gobench/go.mod"], err = reduced(filepath.Join(root, "go.mod"), mods)
+	return files, err
+}
+
+func moduleRoot(ctx context.Context) (string, error) {
+	out, err := command(ctx, ".", nil, "env", "GOMOD")
+	if err != nil {
+		return "", err
+	}
+	return filepath.Dir(strings.TrimSpace(out)), nil
+}
+
+// copySDK writes a module of the SDK's packages alone, so that nothing else of
+// gobench can add to the bundle.
+func copySDK(ctx context.Context, root, tmp string) error {
+	list := []string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}
+	for _, r := range roots {
+		list = append(list, "./"+r+"/...")
+	}
+	dirs := map[string]bool{}
+	for _, p := range platforms {
+		goos, goarch, _ := strings.Cut(p, "/")
+		env := []string{"GOOS=" + goos, "GOARCH=" + goarch, "CGO_ENABLED=0"}
+		out, err := command(ctx, root, env, list...)
+		if err != nil {
+			return err
+		}
+		for _, d := range strings.Fields(out) {
+			dirs[d] = true
+		}
+	}
+	for _, d := range slices.Sorted(maps.Keys(dirs)) {
+		rel, err := filepath.Rel(root, d)
+		if err != nil {
+			return err
+		}
+		if err := copyFiles(d, filepath.Join(tmp, rel)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(tmp, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyFiles copies the files of a package's directory, tests left out.
+func copyFiles(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if !e.Type().IsRegular() || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vendored lists the modules that go mod vendor took packages from, by path.
+func vendored(ctx context.Context, dir string) ([]module, error) {
+	data, err := os.ReadFile(filepath.Join(dir, "vendor", "modules.txt"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // no dependencies at all
+	}
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	current := ""
+	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
+		line := s.Text()
+		switch {
+		case strings.HasPrefix(line, "## "):
+		case strings.HasPrefix(line, "# "):
+			current = strings.Fields(line)[1]
+		case current != "": // a package of current
+			paths = append(paths, current)
+			current = ""
+		}
+	}
+	slices.Sort(paths)
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	out, err := command(ctx, dir, nil, append([]string{"list", "-mod=mod", "-m", "-json"}, paths...)...)
+	if err != nil {
+		return nil, err
+	}
+	var mods []module
+	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
+		var m module
+		if err := d.Decode(&m); err != nil {
+			return nil, err
+		}
+		mods = append(mods, m)
+	}
+	return mods, nil
+}
+
+// addModule adds what was vendored of m. The tree of a module may hold that of
+// another (genproto and genproto/googleapis/rpc), whose files are left out.
+func addModule(files map[string][]byte, vendor string, m module, all []module) error {
+	dir := filepath.Join(vendor, filepath.FromSlash(m.Path))
+	to := "third_party/" + m.Path + "@" + m.Version + "/"
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(vendor, p)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if d.IsDir() {
+			inner := slices.ContainsFunc(all, func(o module) bool { return o.Path == rel && o.Path != m.Path })
+			if inner {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !needed(rel) {
+			return nil
+		}
+		data, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		files[to+strings.TrimPrefix(rel, m.Path+"/")] = data
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(m.GoMod)
+	if err != nil {
+		return fmt.Errorf("go.mod of %s: %w", m.Path, err)
+	}
+	files[to+"go.mod"] = data
+	return nil
+}
+
+// needed leaves out what neither the compiler nor a licence asks for. What a
+// package embeds has other endings and stays.
+func needed(name string) bool {
+	base := path.Base(name)
+	switch path.Ext(base) {
+	case ".md", ".proto", ".yml", ".yaml", ".sh":
+		return strings.HasPrefix(base, "LICENSE") || strings.HasPrefix(base, "COPYING") || strings.HasPrefix(base, "NOTICE")
+	}
+	return base != "Makefile" && !strings.HasPrefix(base, ".")
+}
+
+// reduced is the SDK's go.mod: gobench's own without the modules that only other
+// parts of gobench need.
+func reduced(name string, mods []module) ([]byte, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := modfile.Parse(name, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	sdk := new(modfile.File)
+	if err := sdk.AddModuleStmt(f.Module.Mod.Path); err != nil {
+		return nil, err
+	}
+	if err := sdk.AddGoStmt(f.Go.Version); err != nil {
+		return nil, err
+	}
+	for _, m := range mods {
+		sdk.AddNewRequire(m.Path, m.Version, false)
+	}
+	sdk.Cleanup()
+	return modfile.Format(sdk.Syntax), nil
+}
+
+// command runs go in dir and gives what it printed.
+func command(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS="), env...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out), nil
+}

@@ -1,0 +1,97 @@
+package build
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+)
+
+// cpus bounds how many packages are compiled at once: eight compilers fit into the
+// memory limit.
+func cpus(o Options) string {
+	if o.idle {
+		return "1"
+	}
+	return strconv.Itoa(min(runtime.GOMAXPROCS(0), 8))
+}
+
+// buildArgs are go build's, for the package in the current directory. They are part
+// of an executor's key; the program's name follows.
+var buildArgs = []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
+
+// goEnv is the whole environment of the go command: what it needs, and of the
+// person's only where modules come from. GOFLAGS and GOENV cannot reach it, so no
+// setting can name another program to run in the compiler's place. CGO_ENABLED=0
+// keeps every C compiler out.
+func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
+	home, err := b.home()
+	if err != nil {
+		return nil, err
+	}
+	env := map[string]string{
+		"GOENV": "off", "GOWORK": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0",
+		"GOFLAGS": "-mod=mod", "GO111MODULE": "on",
+		"GOOS": o.GOOS, "GOARCH": o.GOARCH, "GOROOT": tc.Root,
+		"GOPROXY": "off", "GOSUMDB": "off", "GOVCS": "*:off",
+		"GOCACHE": filepath.Join(b.dir, "go-build"), "GOMODCACHE": filepath.Join(b.dir, "mod"), "GOPATH": filepath.Join(b.dir, "gopath"),
+		"GOTMPDIR": tmp, "TMPDIR": tmp, "HOME": home, "PATH": filepath.Dir(tc.Go),
+	}
+	if runtime.GOOS == "windows" {
+		for _, name := range []string{"SystemRoot", "windir", "TEMP", "TMP"} {
+			env[name] = os.Getenv(name)
+		}
+	}
+	if p := o.Person; p != nil {
+		// What the person did not set has go's own default, not gobench's.
+		env["GOPROXY"], env["GOSUMDB"] = "https://proxy.golang.org,direct", "sum.golang.org"
+		delete(env, "GOVCS")
+		for name, value := range p.Vars {
+			if slices.Contains(personVars, name) {
+				env[name] = value
+			}
+		}
+		if env["GOPROXY"] == "off" && p.Vars["GOSUMDB"] == "" {
+			env["GOSUMDB"] = "off" // it would be asked over the network
+		}
+		if p.Home != "" {
+			env["HOME"] = p.Home
+		}
+		if p.Path != "" {
+			env["PATH"] = env["PATH"] + string(filepath.ListSeparator) + p.Path
+		}
+		if p.GoCache != "" {
+			env["GOCACHE"] = p.GoCache
+		}
+	}
+	if p := o.Person; p != nil && p.ModCache != "" {
+		env["GOMODCACHE"] = p.ModCache
+	} else {
+		env["GOFLAGS"] += " -modcacherw" // so that the cache can be removed
+	}
+	list := make([]string, 0, len(env))
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// home is an empty home for the go command, in which it keeps no statistics of its
+// use.
+func (b *Builder) home() (string, error) {
+	home := filepath.Join(b.dir, "home")
+	mode := filepath.Join(configHome(func(string) (string, bool) { return "", false }, home), "go", "telemetry", "mode")
+	if _, err := os.Stat(mode); err == nil {
+		return home, nil
+	}
+	if err := writeFile(mode, []byte("off\n")); err != nil {
+		return "", fmt.Errorf("make go's home: %w", err)
+	}
+	return home, nil
+}
+
+// offline tells whether nothing can be fetched.
+func (o Options) offline() bool { return o.Person == nil || o.Person.Vars["GOPROXY"] == "off" }

@@ -1,0 +1,163 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// unpacked is the time that every file of an unpacked SDK carries, so that a file
+// changed since then shows without reading it.
+var unpacked = time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+
+const sdkPrefix = "sdk-"
+
+// sdkDir gives the directory that the SDK is unpacked in: gobench/ and third_party/
+// below it. The first call unpacks it; each later one checks that it is whole and
+// unpacks it again when it is not.
+func (b *Builder) sdkDir(ctx context.Context, sdk *sdkFiles, progress func(string)) (string, error) {
+	dir := filepath.Join(b.dir, sdkPrefix+sdk.id)
+	if whole(dir) == nil {
+		return dir, touch(dir)
+	}
+	unlock, err := b.lock(ctx, "sdk")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	damage := whole(dir)
+	if damage == nil { // another process was faster
+		return dir, nil
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		b.log.Warn("unpacked SDK is damaged: unpacking it again", "dir", dir, "damage", damage)
+	}
+	progress("unpack the SDK")
+	if err := b.unpack(sdk, dir); err != nil {
+		return "", fmt.Errorf("unpack the SDK to %s: %w", dir, err)
+	}
+	b.dropOldSDKs(dir)
+	return dir, nil
+}
+
+// unpack writes the SDK beside dir and then moves it there, so that dir is never
+// seen half full.
+func (b *Builder) unpack(sdk *sdkFiles, dir string) error {
+	tmp, err := b.temp("sdk-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }()
+	var list strings.Builder
+	write := func(name string, data []byte) error {
+		fmt.Fprintf(&list, "%d %s\n", len(data), name)
+		return writeSource(filepath.Join(tmp, filepath.FromSlash(name)), data)
+	}
+	for _, name := range sdk.names {
+		if err := write("gobench/"+name, sdk.sources[name]); err != nil {
+			return err
+		}
+	}
+	err = eachDep(sdk.deps, func(name string, r io.Reader) error {
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		return write(name, data)
+	})
+	if err != nil {
+		return err
+	}
+	if err := writeSource(filepath.Join(tmp, manifest), []byte(list.String())); err != nil {
+		return err
+	}
+	if err := b.discard(dir); err != nil {
+		return err
+	}
+	return os.Rename(tmp, dir)
+}
+
+// manifest lists the files of an unpacked SDK, "SIZE NAME" a line.
+const manifest = "manifest"
+
+// whole says what is wrong with an unpacked SDK: a file missing, added, or changed
+// since it was written.
+func whole(dir string) error {
+	list, err := os.ReadFile(filepath.Join(dir, manifest))
+	if err != nil {
+		return err
+	}
+	want := map[string]int64{}
+	for line := range strings.Lines(string(list)) {
+		size, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		n, err := strconv.ParseInt(size, 10, 64)
+		if err != nil {
+			return fmt.Errorf("manifest: %w", err)
+		}
+		want[name] = n
+	}
+	seen := 0
+	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(strings.TrimPrefix(p, dir+string(filepath.Separator)))
+		size, ok := want[name]
+		switch {
+		case name == manifest:
+			size = int64(len(list))
+		case !ok:
+			return fmt.Errorf("%s does not belong there", name)
+		default:
+			seen++
+		}
+		if !d.Type().IsRegular() || info.Size() != size || !info.ModTime().Equal(unpacked) {
+			return fmt.Errorf("%s was changed", name)
+		}
+		return nil
+	})
+	if err == nil && seen != len(want) {
+		err = fmt.Errorf("%d of %d files are missing", len(want)-seen, len(want))
+	}
+	return err
+}
+
+// writeSource writes a file of the SDK: read-only, with the time that whole expects.
+func writeSource(name string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, data, 0o444); err != nil {
+		return err
+	}
+	return os.Chtimes(name, unpacked, unpacked)
+}
+
+// dropOldSDKs removes the SDKs of other gobench versions that no build has used
+// for a month.
+func (b *Builder) dropOldSDKs(keep string) {
+	entries, err := os.ReadDir(b.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		dir := filepath.Join(b.dir, e.Name())
+		info, err := e.Info()
+		if err != nil || dir == keep || !strings.HasPrefix(e.Name(), sdkPrefix) || time.Since(info.ModTime()) < 30*24*time.Hour {
+			continue
+		}
+		if err := b.discard(dir); err != nil {
+			b.log.Warn("remove old SDK", "dir", dir, "err", err)
+		}
+	}
+}

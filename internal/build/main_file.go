@@ -1,0 +1,109 @@
+package build
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path"
+	"strings"
+)
+
+// mainFile is the generated file beside the scenario's own.
+const mainFile = "zz_gobench_main.go"
+
+// addMain checks that the scenario's package is one, and adds the main function: a
+// single call, all logic being the executor package's.
+func (p *project) addMain() error {
+	main := p.packages[0]
+	var export *ast.FuncDecl
+	var home *goFile
+	taken := map[string]bool{}
+	refuse := func(f *goFile, pos token.Pos, problem, fix string) error {
+		return &InputError{File: p.shown(f.name), Line: f.line(pos), Problem: problem, Fix: fix}
+	}
+	for _, f := range main.files {
+		if path.Base(f.name) == mainFile {
+			return refuse(f, f.ast.Package, "gobench writes a file of this name", "rename it")
+		}
+		if f.ast.Name != nil && f.ast.Name.Name != "main" && f.err == nil && !ignored(f) {
+			return refuse(f, f.ast.Name.Pos(), "package "+f.ast.Name.Name+" is not a scenario", "a scenario begins with: package main")
+		}
+		for _, d := range f.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil {
+				continue
+			}
+			switch fn.Name.Name {
+			case "main":
+				return refuse(f, fn.Name.Pos(), "func main is written by gobench", "remove it; func export() scenario.Vus is where a scenario begins")
+			case "export":
+				if export == nil {
+					export, home = fn, f
+				}
+			}
+		}
+		for name := range declared(f.ast) {
+			taken[name] = true
+		}
+	}
+	if export == nil {
+		for _, f := range main.files {
+			if f.err != nil {
+				return nil // the compiler says what is wrong with it
+			}
+		}
+		return &InputError{File: p.shown(main.files[0].name), Problem: "no func export",
+			Fix: "a scenario has: func export() scenario.Vus { return scenario.Vus{{Nu: 1, Fu: user}} }"}
+	}
+	name, alias := "executor", ""
+	if taken[name] {
+		name = "gobench_executor"
+		alias = name + " "
+	}
+	// What is wrong with export's type is then reported at export's own line.
+	at := home.fset.PositionFor(export.Name.Pos(), false)
+	text := fmt.Sprintf("package main\n\nimport %s%q\n\nfunc main() { %s.Main(/*line %s:%d:%d*/export()) }\n",
+		alias, sdkPath+"/executor", name, path.Base(home.name), at.Line, at.Column)
+	if strings.ContainsAny(path.Base(home.name), "\r\n*") {
+		return refuse(home, export.Pos(), "the file's name cannot be written in a comment", "rename it")
+	}
+	p.files[path.Join(p.dir, mainFile)] = []byte(text)
+	return nil
+}
+
+// ignored tells whether a file asks to be left out of every build.
+func ignored(f *goFile) bool {
+	for _, group := range f.ast.Comments {
+		for _, c := range group.List {
+			if c.Pos() < f.ast.Package && strings.HasPrefix(c.Text, "//go:build") {
+				return true // its package is the go command's to judge
+			}
+		}
+	}
+	return false
+}
+
+// declared gives the names that a file declares for its whole package.
+func declared(f *ast.File) map[string]bool {
+	names := map[string]bool{}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				names[d.Name.Name] = true
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					names[spec.Name.Name] = true
+				case *ast.ValueSpec:
+					for _, n := range spec.Names {
+						names[n.Name] = true
+					}
+				}
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,227 @@
+package build
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mended is a file whose imports were mended: the same number of lines, and a note
+// for each change.
+type mended struct {
+	text  []byte
+	notes []note
+}
+
+type note struct {
+	line int
+	text string
+}
+
+// edit replaces text[from:to].
+type edit struct {
+	from, to int
+	text     string
+}
+
+// mend rewrites the imports of a file that parses:
+//
+//   - a published /v2 path of the SDK becomes the plain one;
+//   - an import that nothing in the file can be using becomes blank in place;
+//   - an import that is missing is added behind the package clause, on its line,
+//     when exactly one package of Go or the SDK has all the names that are used.
+//
+// It goes by the parser's scopes, without types. Where the package that a name
+// comes from is in doubt, it changes nothing and the compiler speaks. declared holds
+// the names that the file's package declares.
+func mend(f *goFile, src []byte, declared map[string]bool, known *names) mended {
+	m := mender{f: f, src: src, known: known, free: map[string][]string{}}
+	m.collectFree()
+	m.readImports()
+	m.blankUnused()
+	m.addMissing(declared)
+	return mended{m.apply(), m.notes}
+}
+
+type mender struct {
+	f     *goFile
+	src   []byte
+	known *names
+
+	// free are the names that the file uses and does not declare, with what is
+	// selected from them; "" stands for a use without a selector.
+	free map[string][]string
+
+	imports []imported
+	dot     bool // a dot import: any free name may be its
+	edits   []edit
+	notes   []note
+}
+
+// imported is an import that binds a name in the file.
+type imported struct {
+	spec *ast.ImportSpec
+	path string
+	name string // "" when only the package itself could tell
+}
+
+// collectFree fills free. The parser resolved the names that the file's own scopes
+// declare; what is left is the package's, an import's, or missing.
+func (m *mender) collectFree() {
+	unresolved := map[*ast.Ident]bool{}
+	for _, id := range m.f.ast.Unresolved { //nolint:staticcheck // only names are asked for, which it gets right
+		unresolved[id] = true
+		m.free[id.Name] = append(m.free[id.Name], "")
+	}
+	ast.Inspect(m.f.ast, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if id, ok := sel.X.(*ast.Ident); ok && unresolved[id] {
+			m.free[id.Name] = append(m.free[id.Name], sel.Sel.Name)
+		}
+		return true
+	})
+}
+
+// selected gives what is selected from a free name.
+func (m *mender) selected(name string) []string {
+	var out []string
+	for _, s := range m.free[name] {
+		if s != "" && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// readImports lists the imports and rewrites /v2 paths.
+func (m *mender) readImports() {
+	for _, spec := range m.f.ast.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(path, sdkV2); ok && (rest == "" || rest[0] == '/') {
+			plain := sdkPath + rest
+			m.replace(spec.Path.Pos(), spec.Path.End(), strconv.Quote(plain))
+			m.note(spec.Pos(), fmt.Sprintf("import %q is read as %q", path, plain))
+			path = plain
+		}
+		in := imported{spec: spec, path: path}
+		switch {
+		case spec.Name == nil:
+			in.name = m.known.of(path)
+		case spec.Name.Name == "_":
+			continue
+		case spec.Name.Name == ".":
+			m.dot = true
+			continue
+		default:
+			in.name = spec.Name.Name
+		}
+		m.imports = append(m.imports, in)
+	}
+}
+
+// unclaimed tells whether a free name may be that of a package whose name is not
+// known.
+func (m *mender) unclaimed() bool {
+	claimed := map[string]bool{}
+	for _, in := range m.imports {
+		claimed[in.name] = true
+	}
+	for name := range m.free {
+		if len(m.selected(name)) > 0 && !claimed[name] && types.Universe.Lookup(name) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *mender) blankUnused() {
+	doubt := m.unclaimed()
+	for _, in := range m.imports {
+		unused := in.name != "" && len(m.free[in.name]) == 0
+		if in.name == "" {
+			unused = !doubt
+		}
+		if !unused {
+			continue
+		}
+		if in.spec.Name != nil {
+			m.replace(in.spec.Name.Pos(), in.spec.Name.End(), "_")
+		} else {
+			m.replace(in.spec.Path.Pos(), in.spec.Path.Pos(), "_ ")
+		}
+		m.note(in.spec.Pos(), fmt.Sprintf("import %q is not used: made blank", in.path))
+	}
+}
+
+func (m *mender) addMissing(declared map[string]bool) {
+	if m.dot {
+		return
+	}
+	have := map[string]bool{}
+	for _, in := range m.imports {
+		if in.name != "" {
+			have[in.name] = true
+			continue
+		}
+		// A package of unknown name takes the name that its path suggests, if that
+		// is used; if not, every free name may be its.
+		guess := likelyName(in.path)
+		if len(m.free[guess]) == 0 {
+			return
+		}
+		have[guess] = true
+	}
+	var add strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(m.free)) {
+		uses := m.selected(name)
+		if len(uses) == 0 || have[name] || declared[name] || types.Universe.Lookup(name) != nil {
+			continue
+		}
+		path, ok := m.known.only(name, uses)
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(&add, "; import %q", path)
+		m.note(m.f.ast.Package, fmt.Sprintf("import %q is missing: added", path))
+	}
+	end := m.f.ast.Name.End()
+	m.replace(end, end, add.String())
+}
+
+func (m *mender) replace(from, to token.Pos, text string) {
+	if text == "" {
+		return
+	}
+	file := m.f.fset.File(m.f.ast.FileStart)
+	m.edits = append(m.edits, edit{file.Offset(from), file.Offset(to), text})
+}
+
+func (m *mender) note(pos token.Pos, text string) {
+	m.notes = append(m.notes, note{m.f.line(pos), printable(text)})
+}
+
+func (m *mender) apply() []byte {
+	slices.SortFunc(m.edits, func(a, b edit) int { // an insertion before what it stands before
+		return cmp.Or(a.from-b.from, a.to-b.to)
+	})
+	slices.SortStableFunc(m.notes, func(a, b note) int { return a.line - b.line })
+	var out []byte
+	at := 0
+	for _, e := range m.edits {
+		out = append(append(out, m.src[at:e.from]...), e.text...)
+		at = e.to
+	}
+	return append(out, m.src[at:]...)
+}

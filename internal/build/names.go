@@ -1,0 +1,166 @@
+package build
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// names knows which package has which name, and which packages have which exported
+// names: Go's own from the toolchain's sources, the SDK's, and the tester's.
+type names struct {
+	tc     toolchain
+	sdk    *sdkFiles
+	tester map[string]string // the tester's own packages: name by import path
+
+	sdkNames map[string]string
+	exports  map[string]map[string]bool
+}
+
+func newNames(tc toolchain, sdk *sdkFiles, p *project) *names {
+	n := &names{tc: tc, sdk: sdk, tester: map[string]string{}, exports: map[string]map[string]bool{}}
+	for _, pkg := range p.packages {
+		if pkg.path != "" {
+			n.tester[pkg.path] = pkg.name
+		}
+	}
+	return n
+}
+
+// of gives the name that importing a path binds; "" when only the package itself,
+// which is not at hand, could tell.
+func (n *names) of(target string) string {
+	if name := n.tester[target]; name != "" {
+		return name
+	}
+	if inSDK(target) {
+		return n.sdkPackages()[target]
+	}
+	if isStd(target, n.tc) {
+		return likelyName(target)
+	}
+	return ""
+}
+
+func (n *names) sdkPackages() map[string]string {
+	if n.sdkNames == nil {
+		n.sdkNames = n.sdk.packages()
+	}
+	return n.sdkNames
+}
+
+// only gives the one package of Go or the SDK that is called name and exports all
+// the uses.
+func (n *names) only(name string, uses []string) (string, bool) {
+	var found []string
+	for _, target := range stdPackages {
+		if likelyName(target) == name && n.hasAll(target, uses) {
+			found = append(found, target)
+		}
+	}
+	for target, called := range n.sdkPackages() {
+		if called == name && n.hasAll(target, uses) {
+			found = append(found, target)
+		}
+	}
+	if len(found) != 1 {
+		return "", false
+	}
+	return found[0], true
+}
+
+func (n *names) hasAll(target string, uses []string) bool {
+	have, ok := n.exports[target]
+	if !ok {
+		if dir, inside := strings.CutPrefix(target, sdkPath+"/"); inside {
+			have = n.sdkExports(dir)
+		} else {
+			have = exportsOf(os.DirFS(filepath.Join(n.tc.Root, "src", filepath.FromSlash(target))))
+		}
+		n.exports[target] = have
+	}
+	for _, use := range uses {
+		if !have[use] {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *names) sdkExports(dir string) map[string]bool {
+	have := map[string]bool{}
+	for _, name := range n.sdk.names {
+		if path.Dir(name) == dir && path.Ext(name) == ".go" {
+			addExports(have, n.sdk.sources[name])
+		}
+	}
+	return have
+}
+
+// exportsOf gives the exported names of the Go files of a directory, of whatever
+// platform they are.
+func exportsOf(dir fs.FS) map[string]bool {
+	have := map[string]bool{}
+	files, _ := fs.Glob(dir, "*.go") // the pattern is well formed
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if data, err := fs.ReadFile(dir, name); err == nil {
+			addExports(have, data)
+		}
+	}
+	return have
+}
+
+func addExports(have map[string]bool, src []byte) {
+	f, _ := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution)
+	if f == nil {
+		return
+	}
+	for name := range declared(f) {
+		if ast.IsExported(name) {
+			have[name] = true
+		}
+	}
+}
+
+// likelyName is the package name that an import path suggests: its last element,
+// or the one before a major version.
+func likelyName(target string) string {
+	base := path.Base(target)
+	if isMajor(base) && strings.Contains(target, "/") {
+		base = path.Base(path.Dir(target))
+	}
+	if i := strings.LastIndex(base, ".v"); i > 0 && isMajor(base[i+1:]) {
+		base = base[:i]
+	}
+	base = strings.TrimPrefix(base, "go-")
+	if i := strings.IndexFunc(base, func(r rune) bool { return !isNameRune(r) }); i > 0 {
+		base = base[:i]
+	}
+	return base
+}
+
+// isMajor tells whether s is v2, v3 ...
+func isMajor(s string) bool {
+	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
+}
+
+func isNameRune(r rune) bool {
+	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r > 127
+}
+
+// packageName reads the package clause.
+func packageName(src []byte) string {
+	f, _ := parser.ParseFile(token.NewFileSet(), "", src, parser.PackageClauseOnly)
+	if f == nil || f.Name == nil {
+		return ""
+	}
+	return f.Name.Name
+}

@@ -1,0 +1,294 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// project is a private copy of all that a tester's build reads of their own: the
+// scenario's package, the packages of the same module that it imports, embedded
+// files, go.mod and go.sum. The go command sees this copy and nothing else, so what
+// the cache's key covers is what is compiled, and the tester's files are not touched.
+type project struct {
+	*tree
+	files    map[string][]byte // the copy, by slashed name; mended in place
+	packages []*pkg            // the scenario's first
+	mod      *modfile.File     // nil: the tester has no go.mod
+	sum      []byte
+	only     bool     // the scenario is one file of its directory
+	siblings bool     // ... of several
+	external []string // imports of modules that are neither gobench's nor the tester's
+	notes    []string
+
+	local    []localModule
+	sources  int64
+	embedded int64
+}
+
+// localModule is a module whose source is below the root: the tester's own, or one
+// that a replace line keeps beside it.
+type localModule struct{ path, dir string }
+
+// pkg is one of the tester's packages.
+type pkg struct {
+	dir   string
+	path  string // of its import; "" for the scenario's
+	name  string // from the package clause
+	files []*goFile
+}
+
+// goFile is a parsed file. ast is what could be parsed; err says why not all.
+type goFile struct {
+	name string
+	fset *token.FileSet
+	ast  *ast.File
+	err  error
+}
+
+// line gives where pos is in the file itself, whatever //line comments say.
+func (f *goFile) line(pos token.Pos) int { return f.fset.PositionFor(pos, false).Line }
+
+// readProject reads a scenario and everything of the tester's that it needs.
+func readProject(src Source, tc toolchain) (*project, error) {
+	at, err := find(src)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newProject(at, at.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = p.root.Close() }()
+	main, err := p.readMain(at)
+	if err != nil {
+		return nil, err
+	}
+	if p.exists("go.mod") {
+		return p, p.readAll(main, tc)
+	}
+	if p.needsModule(main, tc) {
+		if root := moduleAbove(at.dir); root != "" && !isGobench(root) {
+			above, err := newProject(at, root)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = above.root.Close() }()
+			if main, err = above.readMain(at); err != nil {
+				return nil, err
+			}
+			return above, above.readAll(main, tc)
+		}
+	}
+	return p, p.readImports(main, tc)
+}
+
+func newProject(at place, root string) (*project, error) {
+	t, err := openTree(root, at.dir, at.show)
+	if err != nil {
+		return nil, err
+	}
+	return &project{tree: t, files: map[string][]byte{}}, nil
+}
+
+// isGobench tells whether root holds gobench itself: a scenario of its examples has
+// no module of its own.
+func isGobench(root string) bool {
+	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	return err == nil && isSDK(modfile.ModulePath(data))
+}
+
+// readMain reads the scenario's own package.
+func (p *project) readMain(at place) (*pkg, error) {
+	if at.file == "" {
+		names, err := p.goFiles(p.dir)
+		if err != nil {
+			return nil, err
+		}
+		if len(names) == 0 {
+			return nil, &InputError{File: p.shown(p.dir), Problem: "no Go files in this directory", Fix: "name a scenario"}
+		}
+		return p.readPackage(p.dir, names)
+	}
+	p.only = true
+	if others, err := filepath.Glob(filepath.Join(globQuote(at.dir), "*.go")); err == nil && len(others) > 1 {
+		p.siblings = true
+	}
+	return p.readPackage(p.dir, []string{path.Join(p.dir, at.file)})
+}
+
+// globQuote escapes a directory's name for use in a pattern.
+func globQuote(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// readAll reads go.mod, then the packages of the tester's own.
+func (p *project) readAll(main *pkg, tc toolchain) error {
+	data, err := p.read("go.mod", maxMod)
+	if err != nil {
+		return err
+	}
+	if p.mod, err = checkMod(p.shown("go.mod"), data, tc.Version); err != nil {
+		return err
+	}
+	p.sum, err = p.read("go.sum", maxSum)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	p.local = append(p.local, localModule{p.mod.Module.Mod.Path, "."})
+	for _, r := range p.mod.Replace {
+		if r.New.Version != "" || isSDK(r.Old.Path) {
+			continue
+		}
+		dir := path.Clean(filepath.ToSlash(r.New.Path))
+		name := path.Join(dir, "go.mod")
+		data, err := p.read(name, maxMod)
+		if errors.Is(err, fs.ErrNotExist) {
+			return &InputError{File: p.shown("go.mod"), Line: lineOf(r.Syntax), Field: "replace", Problem: r.New.Path + " has no go.mod", Fix: "correct the path"}
+		}
+		if err != nil {
+			return err
+		}
+		p.files[name] = data
+		p.local = append(p.local, localModule{r.Old.Path, dir})
+	}
+	return p.readImports(main, tc)
+}
+
+// readImports reads the tester's packages that main needs, directly or not.
+func (p *project) readImports(main *pkg, tc toolchain) error {
+	seen := map[string]bool{p.dir: true}
+	p.packages = []*pkg{main}
+	for i := 0; i < len(p.packages); i++ {
+		for _, f := range p.packages[i].files {
+			for _, spec := range f.ast.Imports {
+				target, _ := strconv.Unquote(spec.Path.Value) // checked by the parser
+				if target == "C" {
+					return &InputError{File: p.shown(f.name), Line: f.line(spec.Pos()), Field: `import "C"`,
+						Problem: "cgo is off: a scenario is pure Go, so that it runs on every agent", Fix: "use a Go package"}
+				}
+				dir, ok := p.localDir(target)
+				if !ok {
+					if !isStd(target, tc) && !inSDK(target) && !slices.Contains(p.external, target) {
+						p.external = append(p.external, target)
+					}
+					continue
+				}
+				if seen[dir] {
+					continue
+				}
+				seen[dir] = true
+				names, err := p.goFiles(dir)
+				if err != nil {
+					return err
+				}
+				next, err := p.readPackage(dir, names)
+				if err != nil {
+					return err
+				}
+				next.path = target
+				p.packages = append(p.packages, next)
+			}
+		}
+	}
+	slices.Sort(p.external)
+	return nil
+}
+
+// localDir gives the directory of an import path of the tester's own modules.
+func (p *project) localDir(target string) (string, bool) {
+	best := -1
+	for i, m := range p.local {
+		if (target == m.path || strings.HasPrefix(target, m.path+"/")) && (best < 0 || len(m.path) > len(p.local[best].path)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return "", false
+	}
+	m := p.local[best]
+	dir := path.Join(m.dir, strings.TrimPrefix(target, m.path))
+	if info, err := p.root.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
+		return "", false // the go command says it better
+	}
+	for d := dir; d != m.dir && d != "."; d = path.Dir(d) {
+		if p.exists(path.Join(d, "go.mod")) {
+			return "", false // another module
+		}
+	}
+	return dir, true
+}
+
+// readPackage reads and parses files of one directory, and what they embed.
+func (p *project) readPackage(dir string, names []string) (*pkg, error) {
+	out := &pkg{dir: dir}
+	for _, name := range names {
+		data, err := p.read(name, maxSource)
+		if err != nil {
+			return nil, err
+		}
+		if p.sources += int64(len(data)); p.sources > maxSources {
+			return nil, &InputError{File: p.shown(dir), Field: "size", Problem: "Go files of more than " + bytesText(maxSources) + " together", Fix: "make the scenario smaller"}
+		}
+		p.files[name] = data
+		f := parse(name, data)
+		out.files = append(out.files, f)
+		if out.name == "" && f.ast.Name != nil {
+			out.name = f.ast.Name.Name
+		}
+		if err := p.readEmbedded(f); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.files) > maxFiles {
+		return nil, &InputError{File: p.shown(dir), Problem: fmt.Sprintf("more than %d files", maxFiles)}
+	}
+	return out, nil
+}
+
+func parse(name string, data []byte) *goFile {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, name, data, parser.ParseComments)
+	if f == nil {
+		f = &ast.File{}
+	}
+	return &goFile{name: name, fset: fset, ast: f, err: err}
+}
+
+// needsModule tells whether the scenario imports what neither Go nor gobench has.
+func (p *project) needsModule(main *pkg, tc toolchain) bool {
+	for _, f := range main.files {
+		for _, spec := range f.ast.Imports {
+			if target, err := strconv.Unquote(spec.Path.Value); err == nil && !isStd(target, tc) && !inSDK(target) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isStd tells whether Go itself has the package.
+func isStd(target string, tc toolchain) bool {
+	if target == "C" || target == "unsafe" {
+		return true
+	}
+	first, _, _ := strings.Cut(target, "/")
+	if strings.Contains(first, ".") || !fs.ValidPath(target) {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(tc.Root, "src", filepath.FromSlash(target)))
+	return err == nil && info.IsDir()
+}
+
+func inSDK(target string) bool { return target == sdkPath || strings.HasPrefix(target, sdkPath+"/") }

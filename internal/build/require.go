@@ -1,0 +1,93 @@
+package build
+
+import (
+	"fmt"
+	"go/version"
+	"path/filepath"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// noModule is the module of a scenario without a go.mod; stack traces show it.
+const noModule = "scenario"
+
+// completeMod gives the go.mod of the copy: the tester's, plus the SDK and its
+// dependencies, each replaced by its unpacked source. The SDK's replace covers every
+// version; a dependency's covers one, so that a tester who requires a newer version
+// gets it, from their proxy. It reports what it changed of the tester's own lines.
+func completeMod(tester, sdk *modfile.File, sdkDir, shown string) (data []byte, notes []string, err error) {
+	f := new(modfile.File)
+	if tester != nil {
+		// Parsed again: the tester's is not changed.
+		text, err := tester.Format()
+		if err != nil {
+			return nil, nil, err
+		}
+		if f, err = modfile.Parse("go.mod", text, nil); err != nil {
+			return nil, nil, err
+		}
+	} else if err := f.AddModuleStmt(noModule); err != nil {
+		return nil, nil, err
+	}
+	goVersion := sdk.Go.Version
+	if f.Go != nil && version.Compare("go"+f.Go.Version, "go"+goVersion) >= 0 {
+		goVersion = f.Go.Version
+	} else if f.Go != nil {
+		notes = append(notes, fmt.Sprintf("%s: go %s is built as go %s, which gobench's packages need", shown, f.Go.Version, goVersion))
+	}
+	if err := f.AddGoStmt(goVersion); err != nil {
+		return nil, nil, err
+	}
+	wild := map[string]bool{} // modules whose every version the tester replaces
+	for _, r := range f.Replace {
+		switch {
+		case isSDK(r.Old.Path):
+			notes = append(notes, fmt.Sprintf("%s:%d: replace %s is left out: gobench brings its own packages", shown, lineOf(r.Syntax), r.Old.Path))
+			if err := f.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+				return nil, nil, err
+			}
+		case r.Old.Version == "":
+			wild[r.Old.Path] = true
+		}
+	}
+	if err := f.DropRequire(sdkV2); err != nil {
+		return nil, nil, err
+	}
+	if err := f.AddRequire(sdkPath, sdkVersion); err != nil {
+		return nil, nil, err
+	}
+	if err := f.AddReplace(sdkPath, "", filepath.Join(sdkDir, "gobench"), ""); err != nil {
+		return nil, nil, err
+	}
+	have := map[string]string{}
+	for _, r := range f.Require {
+		have[r.Mod.Path] = r.Mod.Version
+	}
+	for _, r := range sdk.Require {
+		m := r.Mod
+		if old, ok := have[m.Path]; !ok || semver.Compare(old, m.Version) < 0 {
+			if err := f.AddRequire(m.Path, m.Version); err != nil {
+				return nil, nil, err
+			}
+		}
+		if wild[m.Path] || replaces(f, m.Path, m.Version) {
+			continue // the tester's word stands
+		}
+		dir := filepath.Join(sdkDir, "third_party", filepath.FromSlash(m.Path)+"@"+m.Version)
+		if err := f.AddReplace(m.Path, m.Version, dir, ""); err != nil {
+			return nil, nil, err
+		}
+	}
+	f.Cleanup()
+	return modfile.Format(f.Syntax), notes, nil
+}
+
+func replaces(f *modfile.File, path, version string) bool {
+	for _, r := range f.Replace {
+		if r.Old.Path == path && r.Old.Version == version {
+			return true
+		}
+	}
+	return false
+}

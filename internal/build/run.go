@@ -1,0 +1,113 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// job is one run of the go command.
+type job struct {
+	path   string
+	args   []string
+	dir    string
+	env    []string
+	out    *output
+	limits Limits
+	idle   bool // runs behind everything else
+}
+
+const (
+	memoryTick = 100 * time.Millisecond
+	lastWords  = 2 * time.Second // for pipes that a killed process left open
+)
+
+// run runs the job in a process group of its own and ends all of it when ctx ends,
+// when memory runs over, or when this process dies. The error is ctx's cause, a
+// [*LimitError], or the go command's own *exec.ExitError.
+func (j job) run(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() {
+		// The kernel ties "kill me when my parent dies" to the thread that started
+		// the child, so that thread is kept until the child is gone.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		done <- j.runHere(ctx)
+	}()
+	return <-done
+}
+
+func (j job) runHere(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd := exec.CommandContext(ctx, j.path, j.args...)
+	cmd.Dir, cmd.Env = j.dir, j.env
+	cmd.Stdout, cmd.Stderr = j.out, j.out
+	cmd.WaitDelay = lastWords
+	cmd.SysProcAttr = groupAttr()
+	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("start %s: %w", j.path, err)
+	}
+	pid := cmd.Process.Pid
+	if err := limitGroup(pid, j.limits, j.idle); err != nil {
+		cancel(fmt.Errorf("limit the go command: %w", err))
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		j.watch(ctx, pid, cancel)
+	}()
+	err := cmd.Wait()
+	cause := context.Cause(ctx)
+	if cause != nil {
+		_ = killGroup(pid) // who joined the group while it was being killed
+	}
+	cancel(nil)
+	<-watched
+	if cause != nil {
+		return cause
+	}
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return err
+	}
+	return nil
+}
+
+// watch ends the job when the memory of its process group runs over.
+func (j job) watch(ctx context.Context, pid int, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(memoryTick)
+	defer tick.Stop()
+	group := newGroup(pid)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if group.memory() > j.limits.Memory {
+				cancel(sizeLimit("memory", j.limits.Memory))
+				return
+			}
+		}
+	}
+}
+
+// limitHit tells whether a failed go command failed on a limit that the kernel
+// holds: the words are those of Go's runtime and of the system.
+func limitHit(text string, limits Limits) error {
+	switch {
+	case strings.Contains(text, "runtime: out of memory"), strings.Contains(text, "runtime: cannot allocate memory"),
+		strings.Contains(text, ": cannot allocate memory"):
+		return sizeLimit("memory", limits.Memory)
+	case strings.Contains(text, ": file too large"):
+		return sizeLimit("output", limits.Output)
+	}
+	return nil
+}

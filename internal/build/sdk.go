@@ -1,0 +1,153 @@
+package build
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// sdkPath is the module that scenarios import. Its published /v2 twin is the same
+// packages, rewritten before the compiler sees them.
+const (
+	sdkPath    = "github.com/gobench-io/gobench"
+	sdkV2      = sdkPath + "/v2"
+	sdkVersion = "v0.0.0"
+)
+
+//go:embed deps.tar.gz
+var deps []byte
+
+// SDK is what scenarios are compiled against.
+type SDK struct {
+	// Sources holds gobench's own packages by their path in the module: clients,
+	// dis, executor and what these import. Tests and testdata in it are left out.
+	Sources fs.FS
+	// Deps is the archive of the packages' dependencies, from internal/build/bundle.
+	Deps []byte
+}
+
+// NewSDK joins sources with the dependencies that this gobench was built with.
+func NewSDK(sources fs.FS) SDK { return SDK{Sources: sources, Deps: deps} }
+
+// sdkFiles are the SDK's files, read once: gobench's own by name, and its go.mod.
+type sdkFiles struct {
+	id      string // sha256 of all the SDK is made of
+	names   []string
+	sources map[string][]byte
+	mod     *modfile.File // the SDK's own: every dependency is in the archive
+	deps    []byte
+}
+
+func (s SDK) load() (*sdkFiles, error) {
+	f := &sdkFiles{sources: map[string][]byte{}, deps: s.Deps}
+	h := sha256.New()
+	err := fs.WalkDir(s.Sources, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "testdata":
+			return fs.SkipDir
+		case d.IsDir() || !d.Type().IsRegular() || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		data, err := fs.ReadFile(s.Sources, name)
+		if err != nil {
+			return err
+		}
+		f.names = append(f.names, name)
+		f.sources[name] = data
+		hashPart(h, name, data)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the SDK's sources: %w", err)
+	}
+	hashPart(h, "deps", s.Deps)
+	f.id = hex.EncodeToString(h.Sum(nil))
+	if f.mod, err = sdkMod(s.Deps); err != nil {
+		return nil, fmt.Errorf("read the SDK's dependencies: %w", err)
+	}
+	return f, nil
+}
+
+// sdkMod reads the SDK's go.mod: the archive's first entry, so that a build that
+// is cached already unpacks no more than that.
+func sdkMod(deps []byte) (*modfile.File, error) {
+	var found *modfile.File
+	err := eachDep(deps, func(name string, r io.Reader) error {
+		if name != "gobench/go.mod" {
+			return fmt.Errorf("the archive begins with %s, not gobench/go.mod", name)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		if found, err = modfile.Parse(name, data, nil); err != nil {
+			return err
+		}
+		return io.EOF // enough
+	})
+	if found == nil && err == nil {
+		err = errors.New("the archive is empty")
+	}
+	return found, err
+}
+
+// eachDep calls f for each file of the archive until f gives io.EOF.
+func eachDep(deps []byte, f func(name string, r io.Reader) error) error {
+	zr, err := gzip.NewReader(bytes.NewReader(deps))
+	if err != nil {
+		return err
+	}
+	for tr := tar.NewReader(zr); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !fs.ValidPath(h.Name) {
+			return fmt.Errorf("bad name in the archive: %q", h.Name)
+		}
+		if err := f(h.Name, tr); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// packages gives the names of the SDK's packages that a scenario may import, by
+// import path.
+func (f *sdkFiles) packages() map[string]string {
+	names := map[string]string{}
+	for _, file := range f.names {
+		dir := path.Dir(file)
+		if path.Ext(file) != ".go" || dir == "internal" || strings.HasPrefix(dir, "internal/") {
+			continue
+		}
+		if p := sdkPath + "/" + dir; names[p] == "" {
+			names[p] = packageName(f.sources[file])
+		}
+	}
+	return names
+}
+
+// hashPart adds a named part so that no two lists of parts hash alike.
+func hashPart(w io.Writer, name string, data []byte) {
+	fmt.Fprintf(w, "%d %s %d\n", len(name), name, len(data))
+	_, _ = w.Write(data) // a hash takes everything
+}

@@ -1,0 +1,194 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// tree reads a tester's files below one directory, the root of their module. What
+// a link or a name would reach outside of it cannot be read.
+type tree struct {
+	root    *os.Root
+	dir     string // the scenario's package: slashed, relative to root
+	display string // dir as messages show it
+}
+
+// place is where a scenario was found.
+type place struct {
+	dir  string // of the package, absolute, links resolved
+	file string // the only file of the package; "" takes all
+	show string // dir as messages show it
+}
+
+// find resolves what the tester named.
+func find(src Source) (place, error) {
+	as := src.As
+	if as == "" {
+		as = src.Path
+	}
+	refuse := func(problem, fix string) error {
+		return &InputError{File: as, Problem: problem, Fix: fix}
+	}
+	abs, err := filepath.Abs(src.Path)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return place{}, refuse("no such file or directory", "name a .go file or a directory")
+	}
+	if err != nil {
+		return place{}, err
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return place{}, err
+	}
+	name := filepath.Base(abs)
+	switch {
+	case info.IsDir():
+		return place{dir: abs, show: filepath.Clean(as)}, nil
+	case !info.Mode().IsRegular():
+		return place{}, refuse("not a regular file", "name a .go file or a directory")
+	case strings.HasSuffix(name, "_test.go"):
+		return place{}, refuse("a test file is not a scenario", "rename it: the go command leaves out files that end in _test.go")
+	case filepath.Ext(name) != ".go":
+		return place{}, refuse("not a Go file", "a scenario ends in .go")
+	}
+	return place{dir: filepath.Dir(abs), file: name, show: filepath.Dir(filepath.Clean(as))}, nil
+}
+
+// moduleAbove looks for the go.mod of a scenario that has none beside it: upwards
+// to the repository's root, at most 16 levels. "" is none.
+func moduleAbove(dir string) string {
+	for range 16 {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return ""
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+		if info, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil && info.Mode().IsRegular() {
+			return dir
+		}
+	}
+	return ""
+}
+
+// openTree opens root for reading; the scenario's package is at dir below it.
+func openTree(root, dir, show string) (*tree, error) {
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	return &tree{root: r, dir: filepath.ToSlash(rel), display: show}, nil
+}
+
+// shown is a file's name in messages; name is slashed and relative to the root.
+func (t *tree) shown(name string) string {
+	rel, err := filepath.Rel(filepath.FromSlash(t.dir), filepath.FromSlash(name))
+	if err != nil {
+		return name
+	}
+	return printable(filepath.Join(t.display, rel))
+}
+
+// read gives a regular file of at most limit bytes.
+func (t *tree) read(name string, limit int64) ([]byte, error) {
+	refuse := func(field, problem, fix string) error {
+		return &InputError{File: t.shown(name), Field: field, Problem: problem, Fix: fix}
+	}
+	local := filepath.FromSlash(name)
+	info, err := t.root.Stat(local)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return nil, refuse("", "cannot be read: "+reason(err), "a scenario's files are regular files below its go.mod")
+	}
+	if !info.Mode().IsRegular() {
+		return nil, refuse("", "not a regular file", "a scenario's files are regular files below its go.mod")
+	}
+	tooBig := func(n int64) error {
+		return refuse("size", fmt.Sprintf("%d bytes, more than %s", n, bytesText(limit)), "make it smaller, or read it at run time")
+	}
+	if info.Size() > limit {
+		return nil, tooBig(info.Size())
+	}
+	f, err := t.root.Open(local)
+	if err != nil {
+		return nil, refuse("", "cannot be read: "+reason(err), "")
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, tooBig(int64(len(data)))
+	}
+	return data, nil
+}
+
+// reason is an error without the path that os puts before it.
+func reason(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return err.Error()
+}
+
+// exists tells whether a name is there, whatever it is.
+func (t *tree) exists(name string) bool {
+	_, err := t.root.Lstat(filepath.FromSlash(name))
+	return err == nil
+}
+
+// goFiles lists the Go files of a directory that the go command would look at, and
+// refuses files of other languages that it would compile or link.
+func (t *tree) goFiles(dir string) ([]string, error) {
+	entries, err := fs.ReadDir(t.root.FS(), dir)
+	if err != nil {
+		return nil, &InputError{File: t.shown(dir), Problem: "cannot be read: " + reason(err)}
+	}
+	var names []string
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() || strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") {
+			continue
+		}
+		switch {
+		case strings.HasSuffix(name, "_test.go"):
+		case path.Ext(name) == ".go":
+			names = append(names, path.Join(dir, name))
+		case isSource(name):
+			return nil, &InputError{File: t.shown(path.Join(dir, name)), Field: "language",
+				Problem: "C, assembly and object files are not built into a scenario", Fix: "remove the file, or name the scenario's .go file alone"}
+		}
+		if len(names) > maxFiles {
+			return nil, &InputError{File: t.shown(dir), Problem: fmt.Sprintf("more than %d Go files", maxFiles)}
+		}
+	}
+	return names, nil
+}
+
+// isSource tells whether the go command compiles or links a file of this name.
+func isSource(name string) bool {
+	switch path.Ext(name) {
+	case ".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,190 @@
+package build
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// The store keeps finished executors: executors/KEY/ holds the program and
+// meta.json. A directory arrives there whole, by a rename.
+const (
+	storeSize = 1 << 30          // executors beyond this go, the longest unused first
+	storeHold = 10 * time.Minute // but none that was given out so recently
+)
+
+// meta describes a stored executor. Its stamp spares reading the program again
+// while nobody touched it.
+type meta struct {
+	SHA256 string
+	Size   int64
+	Stamp  stamp
+	Notes  []string // of the go command: versions it chose
+}
+
+func (b *Builder) storeDir(key string) string { return filepath.Join(b.dir, "executors", key) }
+
+// lookUp gives the stored executor of key. One that is damaged is removed.
+func (b *Builder) lookUp(key string) (Executor, bool) {
+	dir := b.storeDir(key)
+	m, err := readMeta(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return Executor{}, false
+	}
+	program := filepath.Join(dir, programName)
+	if err == nil {
+		err = m.verify(program)
+	}
+	if err != nil {
+		b.log.Warn("cached executor is damaged: building it again", "dir", dir, "damage", err)
+		if err := b.discard(dir); err != nil {
+			b.log.Warn("remove damaged executor", "dir", dir, "err", err)
+		}
+		return Executor{}, false
+	}
+	_ = touch(dir) // only the order of removal depends on it
+	return Executor{Path: program, SHA256: m.SHA256, Size: m.Size, Cached: true, Notes: m.Notes}, true
+}
+
+const programName = "executor"
+
+func readMeta(dir string) (meta, error) {
+	var m meta
+	data, err := os.ReadFile(filepath.Join(dir, "meta.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	return m, err
+}
+
+func (m meta) verify(program string) error {
+	if stampOf(program) == m.Stamp {
+		return nil
+	}
+	sum, size, err := digest(program)
+	if err == nil && (sum != m.SHA256 || size != m.Size) {
+		err = fmt.Errorf("its sha256 is %s, not %s", sum, m.SHA256)
+	}
+	return err
+}
+
+// keep moves the program into the store under key.
+func (b *Builder) keep(key, program string, notes []string) (Executor, error) {
+	sum, size, err := digest(program)
+	if err != nil {
+		return Executor{}, err
+	}
+	tmp, err := b.temp("store-")
+	if err != nil {
+		return Executor{}, err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }()
+	moved := filepath.Join(tmp, programName)
+	if err := os.Rename(program, moved); err != nil {
+		return Executor{}, err
+	}
+	if err := os.Chmod(moved, 0o500); err != nil {
+		return Executor{}, err
+	}
+	m := meta{SHA256: sum, Size: size, Stamp: stampOf(moved), Notes: notes}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return Executor{}, err
+	}
+	if err := os.WriteFile(filepath.Join(tmp, "meta.json"), data, 0o600); err != nil {
+		return Executor{}, err
+	}
+	dir := b.storeDir(key)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return Executor{}, err
+	}
+	if err := b.discard(dir); err != nil {
+		return Executor{}, err
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		return Executor{}, err
+	}
+	return Executor{Path: filepath.Join(dir, programName), SHA256: sum, Size: size, Notes: notes}, nil
+}
+
+// prune removes the executors longest unused until the rest fit into limit.
+func (b *Builder) prune(limit int64, hold time.Duration) {
+	type stored struct {
+		dir  string
+		size int64
+		used time.Time
+	}
+	var all []stored
+	var total int64
+	entries, err := os.ReadDir(b.storeDir(""))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			continue
+		}
+		dir := b.storeDir(e.Name())
+		s := stored{dir, stampOf(filepath.Join(dir, programName)).Size, info.ModTime()}
+		all = append(all, s)
+		total += s.size
+	}
+	slices.SortFunc(all, func(x, y stored) int { return x.used.Compare(y.used) })
+	for _, s := range all {
+		if total <= limit || time.Since(s.used) < hold {
+			return
+		}
+		if err := b.discard(s.dir); err != nil {
+			b.log.Warn("remove old executor", "dir", s.dir, "err", err)
+			continue
+		}
+		total -= s.size
+	}
+}
+
+// digest gives a file's sha256 in hex, and its size.
+func digest(name string) (sum string, size int64, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	if size, err = io.Copy(h, f); err != nil {
+		return "", 0, err
+	}
+	return hex.EncodeToString(h.Sum(nil)), size, nil
+}
+
+// shortHash names a file after any text.
+func shortHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}
+
+// writeFile writes a file of the cache in one step.
+func writeFile(name string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".new-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+// Package cli is gobench's command line: it joins all other parts, owns standard
+// output and error, and turns what happened into an exit status.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/executor"
+	"github.com/gobench-io/gobench/internal/preset"
+	"github.com/gobench-io/gobench/internal/version"
+)
+
+// Exit statuses (docs/exit-codes.md).
+const (
+	exitOK        = 0
+	exitFailed    = 1   // the run failed, or the command did
+	exitUsage     = 2   // the command line or a file that it names is wrong
+	exitCompile   = 3   // the scenario does not compile
+	exitCancelled = 130 // the run was cancelled
+)
+
+// exitError carries an exit status, and a hint on a line of its own. Without err
+// nothing is printed: the report has said it.
+type exitError struct {
+	status int
+	err    error
+	hint   string
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usageError(hint, format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...), hint}
+}
+
+// app is one call of gobench.
+type app struct {
+	sdk    fs.FS // gobench's own sources, for compiling scenarios
+	stdout io.Writer
+	stderr io.Writer
+	dir    string // --dir
+}
+
+// Main runs the command line of this process and gives its exit status. sdk holds
+// the sources that scenarios are compiled against.
+func Main(sdk fs.FS) int {
+	if len(os.Args) == 3 && os.Args[1] == executorCommand {
+		return runExecutor(os.Args[2])
+	}
+	a := &app{sdk: sdk, stdout: os.Stdout, stderr: os.Stderr}
+	return a.main(context.Background(), os.Args[1:])
+}
+
+// main runs one command line.
+func (a *app) main(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var exit *exitError
+	if !errors.As(err, &exit) { // cobra's own: the command line is wrong
+		exit = &exitError{exitUsage, err, "see " + cmd.CommandPath() + " --help"}
+	}
+	if exit.err != nil {
+		fmt.Fprintf(a.stderr, "gobench: %v\n", exit.err)
+		if exit.hint != "" {
+			fmt.Fprintf(a.stderr, "hint: %s\n", exit.hint)
+		}
+	}
+	return exit.status
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gobench",
+		Short: "Measure how systems behave under load",
+		Long: `gobench puts load on a system and says how it behaved, in numbers that can be trusted.
+
+A scenario is a Go file that says what users do; gobench compiles and runs it.
+For plain HTTP load no scenario is needed.`,
+		Example: `  gobench http -c 30 -d 10s http://localhost:8080/
+  gobench run scenario.go --duration 1m -o result.json
+  gobench runs
+  gobench show last`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version.Version,
+	}
+	root.SetVersionTemplate("gobench {{.Version}}\n")
+	root.PersistentFlags().StringVar(&a.dir, "dir", "", "folder of gobench's data (default $XDG_DATA_HOME/gobench or ~/.gobench)")
+	_ = root.MarkPersistentFlagDirname("dir")
+	root.AddCommand(a.runCommand(), a.httpCommand(), a.targetCommand(), a.runsCommand(), a.showCommand(), a.cleanCommand(), a.versionCommand())
+	return root
+}
+
+// executorCommand begins the command line of a built-in scenario's executor:
+// "gobench executor http", which gobench itself calls.
+const executorCommand = "executor"
+
+// runExecutor is a built-in scenario's executor. It does not return when all is well.
+func runExecutor(name string) int {
+	options := os.Getenv(preset.OptionsEnv)
+	os.Unsetenv(preset.OptionsEnv)
+	vus, err := preset.Vus(name, []byte(options))
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "gobench: %v\nhint: gobench calls this by itself; see gobench --help\n", err)
+		return exitUsage
+	}
+	executor.Main(vus)
+	return exitOK
+}

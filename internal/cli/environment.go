@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// environment tells what machine this is. What the system does not say is left out.
+func environment() run.Environment {
+	e := run.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: procField("/proc/cpuinfo", "model name"), Go: runtime.Version()}
+	e.Host, _ = os.Hostname()
+	var name unix.Utsname
+	if unix.Uname(&name) == nil {
+		e.Kernel = unix.ByteSliceToString(name.Release[:])
+	}
+	if kb, err := strconv.ParseInt(strings.TrimSuffix(procField("/proc/meminfo", "MemTotal"), " kB"), 10, 64); err == nil {
+		e.Memory = kb << 10
+	}
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
+		e.OpenFiles = uint64(limit.Cur)
+	}
+	return e
+}
+
+// procField is the value of the first "name : value" line of a file in /proc.
+func procField(file, name string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if k, v, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(k) == name {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// commandLine is this process's arguments, for the record of the run.
+func commandLine() []string { return os.Args[1:] }

@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/history"
+	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// localRun is a run on this machine: one executor, its batches merged as they come,
+// kept in the history and shown as they go.
+type localRun struct {
+	*app
+	load   loadFlags
+	spec   agent.Spec // Path, Args, Env
+	hold   bool       // --duration also holds the run open
+	result *run.Result
+
+	history  history.History
+	folder   *history.Folder
+	merger   *merge.Merger
+	executor *agent.Executor
+	progress *progress
+	writing  error // the first failure to write the history; the run goes on
+
+	mu    sync.Mutex
+	asked string // what the person at the terminal asked for, guarded by mu
+}
+
+// run runs it, reports, and returns the exit status as an error.
+func (l *localRun) run(ctx context.Context) error {
+	outputs, err := l.load.outputs()
+	if err != nil {
+		return err
+	}
+	if err := l.open(); err != nil {
+		return err
+	}
+	defer l.folder.Close()
+	l.progress = newProgress(l.stderr, l.load.quiet)
+	l.merger = merge.New(1, l.load.interval)
+	l.spec.Log = io.MultiWriter(l.folder.Log, l.progress.scenario())
+	l.spec.Plan, l.spec.Batch = l.plan, l.batch
+	l.spec.Started = func() {
+		l.result.Start = time.Now()
+		l.state(run.Running)
+	}
+	l.spec.Stopping = func() { l.state(run.Stopping) }
+	l.executor = agent.New(l.spec)
+	stop := l.signals()
+	err = l.executor.Run(ctx)
+	stop()
+	l.conclude(err)
+	l.progress.close()
+	if err := l.write(outputs); err != nil {
+		return err
+	}
+	return l.status(err)
+}
+
+// open makes the run's folder.
+func (l *localRun) open() error {
+	l.history = l.app.history()
+	now := time.Now()
+	r := l.result
+	r.Format, r.Gobench, r.ID, r.Created, r.State = run.Format, version.Version, run.NewID(now), now, run.Starting
+	r.Environment = environment()
+	r.Config.Command = append([]string{"gobench"}, commandLine()...)
+	r.Config.Duration, r.Config.Interval, r.Config.GracefulStop = l.load.duration.Seconds(), l.load.interval.Seconds(), l.load.graceful.Seconds()
+	r.Config.Seed = l.load.seed
+	var err error
+	if l.folder, err = l.history.Create(r.ID); err == nil {
+		err = l.folder.Put(r)
+	}
+	if err != nil {
+		return &exitError{exitFailed, fmt.Errorf("make the run's folder: %w", err), "--dir names another place for gobench's data"}
+	}
+	return nil
+}
+
+// plan gives the executor all of the run.
+func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
+	l.result.Environment.Go = h.Go
+	start := &wire.Start{Run: l.result.ID, Seed: l.load.seed, IntervalNs: int64(l.load.interval),
+		DurationNs: int64(l.load.duration), GracefulNs: int64(l.load.graceful), Hold: l.hold}
+	for _, c := range h.Classes {
+		start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations})
+		l.result.Config.Classes = append(l.result.Config.Classes, run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed})
+	}
+	return start, nil
+}
+
+// batch takes what the executor counted.
+func (l *localRun) batch(b *wire.Batch) error {
+	if err := l.merger.Add(0, b); err != nil {
+		return err
+	}
+	if l.writing == nil {
+		l.writing = l.folder.Append(0, b)
+	}
+	for _, i := range l.merger.Intervals(false) {
+		l.progress.interval(i, l.merger.Metrics)
+	}
+	return nil
+}
+
+// state notes where the run stands.
+func (l *localRun) state(s run.State) {
+	l.result.State = s
+	if err := l.folder.Put(l.result); l.writing == nil {
+		l.writing = err
+	}
+}
+
+// conclude makes the result final.
+func (l *localRun) conclude(err error) {
+	r := l.result
+	l.mu.Lock()
+	asked := l.asked
+	l.mu.Unlock()
+	switch {
+	case asked == cancelled, errors.Is(err, agent.ErrCancelled), errors.Is(err, context.Canceled):
+		r.State, r.Cause = run.Cancelled, "cancelled by "+orElse(asked, "signal")
+		if asked == cancelled {
+			r.Cause = "cancelled by a second Ctrl-C"
+		}
+	case err != nil:
+		r.State, r.Cause = run.Failed, err.Error()
+	default:
+		r.State = run.Finished
+		if asked != "" {
+			r.Cause = "stopped by Ctrl-C"
+		}
+	}
+	summarize(r, l.merger)
+	var dead *agent.DeadError
+	if errors.As(err, &dead) {
+		r.Notes = append(r.Notes, explainDeath(dead)...)
+	}
+	if l.writing != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("the history of this run is incomplete: %v", l.writing))
+	}
+	if err := l.folder.Put(r); err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("the result could not be kept: %v", err))
+	}
+}
+
+// explainDeath says what a dead executor's last words mean.
+func explainDeath(dead *agent.DeadError) (notes []string) {
+	out := string(dead.Output)
+	if i := strings.LastIndex(out, "\npanic: "); i >= 0 || strings.HasPrefix(out, "panic: ") {
+		notes = append(notes, "a goroutine that the scenario started itself panicked; only a panic in a user's own goroutine ends just that user")
+	} else if strings.Contains(out, "fatal error: ") {
+		notes = append(notes, "the Go runtime ended the executor: see its log for the fatal error")
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if out != "" {
+		notes = append(notes, "it printed last: "+lines[max(0, firstPanic(lines))])
+	}
+	return notes
+}
+
+// firstPanic is the line that tells of a panic, or the last one.
+func firstPanic(lines []string) int {
+	for i, s := range lines {
+		if strings.HasPrefix(s, "panic: ") || strings.HasPrefix(s, "fatal error: ") {
+			return i
+		}
+	}
+	return len(lines) - 1
+}
+
+// summarize fills a result's figures from what was merged.
+func summarize(r *run.Result, m *merge.Merger) {
+	if began := m.Began(); !began.IsZero() {
+		r.Start = began
+	}
+	r.Seconds = m.End().Seconds()
+	r.Metrics, r.Errors = m.Metrics(), m.Failures()
+	r.Missing = m.Missing()
+	r.Complete = len(r.Missing) == 0
+	r.Notes = append(r.Notes, m.Notes()...)
+	for _, c := range r.Config.Classes {
+		if n := m.Interrupted()[c.Name]; n > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%d users of class %s went on after their context had ended and were cut off: let Fu return when ctx is done", n, c.Name))
+		}
+	}
+	if n := m.Refused(); n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d recordings were refused because their value was negative", n))
+	}
+}
+
+// write writes the reports that -o asks for, and the text to standard output.
+func (l *localRun) write(outputs []*os.File) error {
+	text := l.stdout
+	for _, out := range outputs {
+		if out == os.Stdout {
+			text = l.stderr
+		}
+	}
+	if err := report.Text(text, l.result, l.folder.Dir()); err != nil {
+		return &exitError{exitFailed, fmt.Errorf("write the report: %w", err), ""}
+	}
+	for _, out := range outputs {
+		if err := l.writeJSON(out, l.result); err != nil {
+			return &exitError{exitFailed, fmt.Errorf("write %s: %w", out.Name(), err), "the run is kept: gobench show " + l.result.ID + " -o FILE.json writes it again"}
+		}
+	}
+	return nil
+}
+
+// status is the exit status of the run that ended with err, as an error.
+func (l *localRun) status(err error) error {
+	switch l.result.State {
+	case run.Finished:
+		return nil
+	case run.Cancelled:
+		return &exitError{status: exitCancelled}
+	}
+	exit := &exitError{status: exitFailed, err: err}
+	var dead *agent.DeadError
+	if errors.As(err, &dead) {
+		exit.hint = "what it printed is in " + l.folder.Dir() + "/executor.log"
+	}
+	return exit
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/build"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var load loadFlags
+	cmd := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Compile a scenario and run it on this machine",
+		Long: `Compile a scenario and run it on this machine.
+
+FILE is a Go file with a function export() scenario.Vus, or a folder of such a
+package. A go.mod and go.sum beside it are respected and never written.
+
+The first Ctrl-C stops the run: nothing new begins, what is in flight ends, the
+report comes. A second one cancels it.`,
+		Example: `  gobench run scenario.go
+  gobench run scenario.go --duration 30s -o result.json
+  gobench run ./scenarios/checkout --seed 7 --quiet`,
+		Args: exactArgs(1, "the scenario's file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := load.check(cmd); err != nil {
+				return err
+			}
+			return a.runScenario(cmd.Context(), args[0], load)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"go"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	cmd.Flags().DurationVarP(&load.duration, "duration", "d", 0, "end the run after this time, or hold it open so long (default: the scenario decides)")
+	load.add(cmd)
+	return cmd
+}
+
+// runScenario compiles the scenario at path and runs it.
+func (a *app) runScenario(ctx context.Context, path string, load loadFlags) error {
+	built, err := a.compile(ctx, path, load.quiet)
+	if err != nil {
+		return err
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		full = path
+	}
+	l := &localRun{app: a, load: load, hold: true, spec: agent.Spec{Path: built.Path}, result: &run.Result{
+		Name:   filepath.Base(full),
+		Config: run.Config{Scenario: full, Executor: built.SHA256},
+		Notes:  built.Notes,
+	}}
+	return l.run(ctx)
+}
+
+// compile builds the executor, saying on standard error what takes time.
+func (a *app) compile(ctx context.Context, path string, quiet bool) (build.Executor, error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	builder, err := a.builder()
+	if err != nil {
+		return build.Executor{}, err
+	}
+	began := time.Now()
+	say := func(format string, args ...any) {
+		if !quiet {
+			fmt.Fprintf(a.stderr, format+"\n", args...)
+		}
+	}
+	built, err := builder.Build(ctx, build.Source{Path: path}, build.Options{
+		Person:   build.ThisPerson(),
+		Progress: func(step string) { say("%s", step) },
+	})
+	if err != nil {
+		return built, compileError(path, err)
+	}
+	for _, note := range built.Notes {
+		say("%s", note)
+	}
+	if !built.Cached {
+		say("compiled in %.1f s", time.Since(began).Seconds())
+	}
+	return built, nil
+}
+
+// builder gives the builder of scenarios.
+func (a *app) builder() (*build.Builder, error) {
+	dir, err := build.DefaultDir()
+	if err != nil {
+		return nil, &exitError{exitFailed, err, "set XDG_CACHE_HOME or HOME to a folder that can be written"}
+	}
+	b, err := build.New(build.NewSDK(a.sdk), dir, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		return nil, &exitError{exitFailed, err, ""}
+	}
+	return b, nil
+}
+
+// compileError gives a failed build its exit status.
+func compileError(path string, err error) error {
+	var input *build.InputError
+	var compile *build.CompileError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &exitError{exitCancelled, errors.New("cancelled while compiling"), ""}
+	case errors.As(err, &compile):
+		return &exitError{exitCompile, fmt.Errorf("%s does not compile:\n%w", path, compile), ""}
+	case errors.As(err, &input):
+		return &exitError{exitUsage, err, ""}
+	case errors.Is(err, os.ErrNotExist):
+		return &exitError{exitUsage, err, "name the scenario's file, as in: gobench run scenario.go"}
+	}
+	return &exitError{exitFailed, err, ""}
+}

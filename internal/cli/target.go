@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/target"
+)
+
+func (a *app) targetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "target",
+		Short:   "Run a small server to put load on",
+		Example: "  gobench target http --addr 127.0.0.1:8080",
+		Args:    cobra.NoArgs,
+	}
+	cmd.AddCommand(a.targetHTTPCommand())
+	return cmd
+}
+
+func (a *app) targetHTTPCommand() *cobra.Command {
+	var addr string
+	t := &target.HTTP{}
+	cmd := &cobra.Command{
+		Use:   "http",
+		Short: "Answer every HTTP request with the same page",
+		Long: `Answer every HTTP request with the same page, until Ctrl-C; then say how many
+requests were answered: a count to hold a run's own against.`,
+		Example: `  gobench target http
+  gobench target http --addr 127.0.0.1:0 --delay 20ms --size 1000`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if t.Size < 0 || t.Size > 1<<30 {
+				return usageError("", "--size is %d: want 0 to %d bytes", t.Size, 1<<30)
+			}
+			if t.Delay < 0 {
+				return usageError("", "--delay is %v: want 0 or more", t.Delay)
+			}
+			l, err := net.Listen("tcp", addr)
+			if errors.Is(err, syscall.EADDRINUSE) {
+				return &exitError{exitFailed, fmt.Errorf("the address %s is taken by another program", addr), "--addr names another; port 0 takes a free one"}
+			}
+			if err != nil {
+				return usageError("write it as host:port, as in 127.0.0.1:8080", "--addr %s: %v", addr, err)
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			fmt.Fprintf(a.stdout, "listening on http://%s/ (Ctrl-C ends it)\n", l.Addr())
+			began := time.Now()
+			if err := t.Serve(ctx, l); err != nil {
+				return &exitError{exitFailed, err, ""}
+			}
+			fmt.Fprintf(a.stdout, "answered %s requests in %s\n", report.Count(t.Served()), report.Seconds(time.Since(began).Seconds()))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8080", "address to listen on, host:port; port 0 takes a free one")
+	cmd.Flags().DurationVar(&t.Delay, "delay", 0, "wait so long before each answer")
+	cmd.Flags().IntVar(&t.Size, "size", 612, "size of the page in bytes")
+	return cmd
+}

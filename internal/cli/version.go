@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+func (a *app) versionCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Say which gobench this is",
+		Example: "  gobench version\n  gobench version --json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := map[string]string{"version": version.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+				"protocol": fmt.Sprint(wire.Protocol), "commit": commit()}
+			if asJSON {
+				return json.NewEncoder(a.stdout).Encode(v)
+			}
+			fmt.Fprintf(a.stdout, "gobench %s (commit %s, %s, %s/%s)\n", v["version"], orElse(v["commit"], "unknown"), v["go"], v["os"], v["arch"])
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object")
+	return cmd
+}
+
+// commit is the commit that this gobench was built from, when the build knew.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// exactArgs wants n arguments and says what they are.
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return usageError("see "+cmd.CommandPath()+" --help", "%s wants %s", cmd.CommandPath(), what)
+		}
+		if len(args) > n {
+			return usageError("see "+cmd.CommandPath()+" --help", "%s takes only %s: %q is one too many", cmd.CommandPath(), what, args[n])
+		}
+		return nil
+	}
+}

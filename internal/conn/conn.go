@@ -1,0 +1,214 @@
+// Package conn is what every client's connections have in common.
+//
+// A [Dialer] opens a [Conn], which reads without owning a buffer: a connection
+// that waits with nothing unread costs its socket and this struct, and takes a
+// buffer from a pool only once bytes are there. A context ends an operation in
+// flight at once (Begin, End); deadlines are moved rarely (Arm). [Classify] tells
+// what kind of failure an error is, [Text] gives a text by which equal failures
+// can be counted together.
+package conn
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Conn is a stream connection. One goroutine at a time may use it; only Abort may
+// be called from others.
+type Conn struct {
+	nc   net.Conn           // reads and writes: the TCP connection, or TLS on it
+	tcp  net.Conn           // deadlines and the end of the connection
+	raw  syscall.RawConn    // of tcp; nil when reading goes through nc, as it must for TLS
+	read func(uintptr) bool // readRaw, bound once so that reading allocates nothing
+
+	buf *buffer // bytes that came and were not taken; nil when there are none
+	err error   // what readRaw met
+
+	in, out  int64
+	deadline time.Duration // as set on tcp, on the clock of Now; 0: none
+	guard    guard
+}
+
+// New makes a Conn of an established connection, which it then owns. Reading is
+// bufferless where nc is a socket of the operating system.
+func New(nc net.Conn) *Conn {
+	c := &Conn{nc: nc, tcp: nc}
+	if sc, ok := nc.(syscall.Conn); ok && canReadRaw {
+		if raw, err := sc.SyscallConn(); err == nil {
+			c.raw, c.read = raw, c.readRaw
+		}
+	}
+	return c
+}
+
+// Unread gives the bytes that came and were not taken yet. They stay valid until
+// the next call of Fill, Take or Read.
+func (c *Conn) Unread() []byte {
+	if c.buf == nil {
+		return nil
+	}
+	return c.buf.data[c.buf.r:c.buf.w]
+}
+
+// Take marks the first n unread bytes as used. When none is left the buffer goes
+// back to the pool.
+func (c *Conn) Take(n int) {
+	b := c.buf
+	if b == nil {
+		return // n is 0
+	}
+	b.r += n
+	if b.r >= b.w {
+		c.buf = nil
+		b.free()
+	}
+}
+
+// Fill waits until at least one more byte came, and adds what came to the unread
+// ones. With nothing unread it waits without a buffer. [ErrFull] means that
+// MaxUnread bytes are unread already; io.EOF that the other side has ended.
+func (c *Conn) Fill() error {
+	if c.buf != nil && !c.buf.room() {
+		return ErrFull
+	}
+	if c.raw == nil {
+		return c.fillThrough()
+	}
+	if err := c.raw.Read(c.read); err != nil {
+		return c.clean("read", err)
+	}
+	if c.err != nil {
+		err := c.err
+		c.err = nil
+		if err == io.EOF {
+			return err
+		}
+		return c.clean("read", os.NewSyscallError("read", err))
+	}
+	return nil
+}
+
+// fillThrough is Fill for connections that have to be read through nc: the buffer
+// is held while it waits.
+func (c *Conn) fillThrough() error {
+	b := c.buf
+	if b == nil {
+		b = newBuffer()
+	}
+	n, err := c.nc.Read(b.data[b.w:])
+	if n == 0 {
+		if c.buf == nil {
+			b.free()
+		}
+		if err == nil {
+			err = io.ErrNoProgress
+		}
+		return c.clean("read", err)
+	}
+	b.w += n
+	c.in += int64(n)
+	c.buf = b
+	return nil // an error beside bytes comes again at the next read
+}
+
+// Read takes unread bytes if there are any, else waits for some, straight into p.
+func (c *Conn) Read(p []byte) (int, error) {
+	if c.buf != nil {
+		n := copy(p, c.Unread())
+		c.Take(n)
+		return n, nil
+	}
+	n, err := c.nc.Read(p)
+	c.in += int64(n)
+	if n > 0 || err == nil {
+		return n, nil
+	}
+	return 0, c.clean("read", err)
+}
+
+// Write sends p whole. The count of an error is how much of p was handed over.
+func (c *Conn) Write(p []byte) (int, error) {
+	n, err := c.nc.Write(p)
+	c.out += int64(n)
+	if err != nil {
+		return n, c.clean("write", err)
+	}
+	return n, nil
+}
+
+// WriteParts sends the parts whole, one after the other, with as few system calls
+// as the connection allows. It empties parts.
+func (c *Conn) WriteParts(parts net.Buffers) error {
+	n, err := parts.WriteTo(c.nc)
+	c.out += n
+	if err != nil {
+		return c.clean("write", err)
+	}
+	return nil
+}
+
+// In gives how many bytes were read; of TLS, after decryption.
+func (c *Conn) In() int64 { return c.in }
+
+// Out gives how many bytes were written; of TLS, before encryption.
+func (c *Conn) Out() int64 { return c.out }
+
+// Handshake turns the connection into TLS. Bytes that came before are lost, so
+// call it before any Fill. An error that is TLS's own has the class TLS.
+func (c *Conn) Handshake(config *tls.Config) error {
+	tc := tls.Client(c.tcp, config)
+	c.nc, c.raw = tc, nil
+	if err := tc.Handshake(); err != nil {
+		return c.clean("handshake", err)
+	}
+	return nil
+}
+
+// Close ends the connection in order: TLS says goodbye first.
+func (c *Conn) Close() {
+	c.nc.Close()
+	c.release()
+}
+
+// Drop ends a connection that failed, without a word.
+func (c *Conn) Drop() {
+	c.tcp.Close()
+	c.release()
+}
+
+// Abort ends the connection under the hands of its user, whose reading and writing
+// then fails with net.ErrClosed; the user still has to call Drop. Any goroutine
+// may call it.
+func (c *Conn) Abort() { c.tcp.Close() }
+
+func (c *Conn) release() {
+	c.unwatch()
+	if c.buf != nil {
+		c.buf.free()
+		c.buf = nil
+	}
+}
+
+// clean gives err the shape that all of a connection's errors have: what was done,
+// to which address, and why it failed; without the ephemeral local port that net's
+// own errors name, so that equal failures read alike.
+func (c *Conn) clean(op string, err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return err
+	}
+	secure := c.nc != c.tcp
+	if oe, ok := errors.AsType[*net.OpError](err); ok && oe.Addr != nil {
+		err = oe.Err // of the network; TLS's own have no address
+	}
+	addr := c.tcp.RemoteAddr()
+	err = &net.OpError{Op: op, Net: addr.Network(), Addr: addr, Err: err}
+	if secure && Classify(err) == Other {
+		return &Error{Class: TLS, Err: err}
+	}
+	return err
+}

@@ -1,0 +1,21 @@
+package conn
+
+import "syscall"
+
+// Windows has numbers of its own (WinSock error codes) that package syscall names
+// only in part.
+func classOf(errno syscall.Errno) Class {
+	switch errno {
+	case 10061: // WSAECONNREFUSED
+		return Refused
+	case syscall.WSAECONNRESET, syscall.WSAECONNABORTED:
+		return Reset
+	case 10060: // WSAETIMEDOUT
+		return Timeout
+	case 10024: // WSAEMFILE
+		return LocalFD
+	case 10048, 10049, 10055: // WSAEADDRINUSE, WSAEADDRNOTAVAIL, WSAENOBUFS: ports are gone
+		return LocalPort
+	}
+	return Other
+}

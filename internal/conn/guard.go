@@ -1,0 +1,97 @@
+package conn
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// epoch is where the clock of this package starts.
+var epoch = time.Now()
+
+// Now is the monotonic clock, in nanoseconds since the program started. It costs
+// half of time.Now, which reads the wall clock too.
+func Now() time.Duration { return time.Since(epoch) }
+
+// past is a deadline that ends all waiting at once.
+var past = time.Unix(1, 0)
+
+// Arm makes waiting end with os.ErrDeadlineExceeded timeout after start, on the
+// clock of Now. So that the runtime's timer is touched rarely, a deadline stays
+// as it is while it is at most one hundredth of timeout later than asked for: an
+// operation never ends before its time, and at most 1 % after it. Call it before
+// Begin.
+func (c *Conn) Arm(start, timeout time.Duration) {
+	at, slack := start+timeout, timeout/100
+	if c.deadline >= at && c.deadline <= at+slack {
+		return
+	}
+	c.deadline = at + slack
+	_ = c.tcp.SetDeadline(epoch.Add(c.deadline)) // it only fails on a closed connection, as reading then will
+}
+
+// guard lets the end of a context end an operation, at no cost an operation while
+// the same context is used again.
+//
+// state holds the number of the watch in force and one of the words below. Only an
+// operation that is busy under the watch's own number can be cut, so a context
+// that ends when the connection is idle or serves another one does nothing. Who
+// cuts turns busy to cut before it touches the deadline, and who ends an operation
+// turns busy to idle: one of the two succeeds.
+type guard struct {
+	state   atomic.Uint64
+	watches uint64          // how many there were; the number of the one in force
+	done    <-chan struct{} // of the watched context; nil: none is watched
+	stop    func() bool     // ends the watch
+}
+
+const (
+	idle = iota
+	busy
+	cut
+)
+
+// Begin opens an operation that ends when ctx does: reading or writing that waits
+// then returns at once, with an error of the class Timeout. It returns ctx's error
+// if ctx is done already. The connection goes on watching ctx, which costs an
+// entry there, so that the next operation under the same ctx costs nothing.
+func (c *Conn) Begin(ctx context.Context) error {
+	g := &c.guard
+	if done := ctx.Done(); done != g.done {
+		c.unwatch()
+		g.watches++
+		if g.done = done; done != nil {
+			number := g.watches
+			g.stop = context.AfterFunc(ctx, func() { c.cut(number) })
+		}
+	}
+	g.state.Store(g.watches<<2 | busy)
+	// A context that ends from here on finds the operation busy; one that ended
+	// before is seen here.
+	if err := ctx.Err(); err != nil {
+		c.End()
+		return err
+	}
+	return nil
+}
+
+// End closes the operation. It reports false when the operation was cut: the
+// connection can't be used again then, even if the operation has succeeded.
+func (c *Conn) End() bool {
+	n := c.guard.watches << 2
+	return c.guard.state.CompareAndSwap(n|busy, n|idle)
+}
+
+func (c *Conn) cut(number uint64) {
+	if c.guard.state.CompareAndSwap(number<<2|busy, number<<2|cut) {
+		_ = c.tcp.SetDeadline(past)
+	}
+}
+
+func (c *Conn) unwatch() {
+	if c.guard.stop != nil {
+		c.guard.stop()
+		c.guard.stop = nil
+	}
+	c.guard.done = nil
+}

@@ -1,0 +1,117 @@
+package hdr
+
+import "math"
+
+// Count is the number of recordings.
+func (h *Histogram) Count() uint64 { return h.count }
+
+// Min is the least recording, exactly; 0 when there is none.
+func (h *Histogram) Min() int64 {
+	if h.count == 0 {
+		return 0
+	}
+	return math.MaxInt64 - h.minInv
+}
+
+// Max is the greatest recording, exactly; 0 when there is none.
+func (h *Histogram) Max() int64 { return h.max }
+
+// Sum is the sum of all recordings as hi<<64 + lo, exactly.
+func (h *Histogram) Sum() (hi, lo uint64) { return h.sumHi, h.sumLo }
+
+// Mean is the sum over the count; 0 when there is no recording.
+func (h *Histogram) Mean() float64 {
+	if h.count == 0 {
+		return 0
+	}
+	return (float64(h.sumHi)*(1<<64) + float64(h.sumLo)) / float64(h.count)
+}
+
+// StdDev is the standard deviation of the population, each recording taken at the
+// middle of its range; 0 when there is no recording.
+func (h *Histogram) StdDev() float64 {
+	if h.count == 0 {
+		return 0
+	}
+	mean, squares := h.Mean(), 0.0
+	h.Each(func(lo, hi int64, n uint64) {
+		d := mid(lo, hi) - mean
+		squares += d * d * float64(n)
+	})
+	return math.Sqrt(squares / float64(h.count))
+}
+
+// Quantile gives the value below or at which the share q of the recordings lies:
+// the recording of rank ceil(q x count) in sorted order, off by at most 0.4 %.
+// q is clipped to 0 to 1; Quantile(0) is Min and Quantile(1) is Max, both exact.
+// Without a recording it is 0.
+func (h *Histogram) Quantile(q float64) int64 {
+	if h.count == 0 {
+		return 0
+	}
+	if !(q > 0) { // also NaN
+		return h.Min()
+	}
+	rank := uint64(math.Ceil(q * float64(h.count)))
+	if q >= 1 || rank >= h.count {
+		return h.max
+	}
+	rank = max(rank, 1)
+	var seen uint64
+	for n, p := range h.pages {
+		if p == nil {
+			continue
+		}
+		for i, c := range p {
+			if seen += c; seen >= rank {
+				lo, hi := bounds(n*perOctave + i)
+				return min(max(lo+(hi-lo)/2, h.Min()), h.max)
+			}
+		}
+	}
+	return h.max
+}
+
+// Above gives how many recordings are certainly greater than v: those whose range
+// begins above v. It is exact where v ends a range and low by at most one range.
+func (h *Histogram) Above(v int64) uint64 {
+	var n uint64
+	h.Each(func(lo, _ int64, c uint64) {
+		if lo > v {
+			n += c
+		}
+	})
+	return n
+}
+
+// Within gives the share of recordings from lo to hi, ranges taken at their middle.
+func (h *Histogram) Within(lo, hi float64) float64 {
+	if h.count == 0 {
+		return 0
+	}
+	var n uint64
+	h.Each(func(l, u int64, c uint64) {
+		if m := mid(l, u); m >= lo && m <= hi {
+			n += c
+		}
+	})
+	return float64(n) / float64(h.count)
+}
+
+// Each calls f for every range that holds recordings, from the least value up, with
+// the least and greatest value it counts and its count.
+func (h *Histogram) Each(f func(lo, hi int64, n uint64)) {
+	for n, p := range h.pages {
+		if p == nil {
+			continue
+		}
+		for i, c := range p {
+			if c > 0 {
+				lo, hi := bounds(n*perOctave + i)
+				f(lo, hi, c)
+			}
+		}
+	}
+}
+
+func mid(lo, hi int64) float64 { return float64(lo) + float64(hi-lo)/2 }

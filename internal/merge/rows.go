@@ -1,0 +1,134 @@
+package merge
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/hdr"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// row is one interval of the series while executors add to it.
+type row struct {
+	from, to   time.Duration
+	counters   map[int]int64 // by metric number
+	histograms map[int]*hdr.Histogram
+	failures   int64
+}
+
+func (r *row) histogram(n int) *hdr.Histogram {
+	h := r.histograms[n]
+	if h == nil {
+		h = new(hdr.Histogram)
+		r.histograms[n] = h
+	}
+	return h
+}
+
+// row gives the interval that b belongs to: the one in which it begins.
+func (m *Merger) row(b *wire.Batch) *row {
+	i := b.FromNs / int64(m.interval)
+	r := m.rows[i]
+	if r == nil {
+		r = &row{from: time.Duration(b.FromNs), counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}}
+		m.rows[i] = r
+	}
+	r.to = max(r.to, time.Duration(b.ToNs))
+	return r
+}
+
+// Intervals gives the intervals that all executors have reported since the last
+// call, in order. Those not yet reported by all stay, until all is true.
+func (m *Merger) Intervals(all bool) []run.Interval {
+	until := int64(0)
+	if all {
+		for i := range m.rows {
+			until = max(until, i+1)
+		}
+	} else {
+		first := true
+		for _, s := range m.executors {
+			if s.final != nil {
+				continue // it has reported all it ever will
+			}
+			if n := s.to / int64(m.interval); first || n < until {
+				until, first = n, false
+			}
+		}
+		if first {
+			return m.Intervals(true)
+		}
+	}
+	var out []run.Interval
+	for _, i := range slices.Sorted(maps.Keys(m.rows)) {
+		if i >= until {
+			break
+		}
+		out = append(out, m.recordOf(m.rows[i]))
+		delete(m.rows, i)
+	}
+	return out
+}
+
+// recordOf makes the record of one row.
+func (m *Merger) recordOf(r *row) run.Interval {
+	length := (r.to - r.from).Seconds()
+	i := run.Interval{Start: m.began.Add(r.from), From: r.from.Seconds(), Seconds: length, Errors: r.failures, Metrics: map[string]run.Record{}}
+	for n, v := range r.counters {
+		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, length)
+	}
+	for n, h := range r.histograms {
+		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(0, h, length)
+	}
+	for _, t := range m.metrics {
+		if t.kind == gauge {
+			i.Metrics[t.Title] = t.record(0, nil, length)
+		}
+	}
+	return i
+}
+
+// record gives what a metric recorded in some seconds: sum for a counter, h for a
+// histogram; a gauge gives the sum of its executors' values.
+func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record {
+	switch t.kind {
+	case counter:
+		return run.Record{Count: &sum, RPS: per(float64(sum), seconds)}
+	case gauge:
+		var value int64
+		for _, v := range t.gauges {
+			value += v
+		}
+		return run.Record{Value: &value}
+	}
+	n := int64(h.Count())
+	r := run.Record{Count: &n, RPS: per(float64(n), seconds)}
+	if n == 0 {
+		return r
+	}
+	unit := 1.0
+	if t.Unit == "ns" {
+		unit = 1e-6 // shown in ms
+	}
+	q := func(q float64) float64 { return float64(h.Quantile(q)) * unit }
+	s := run.Sizes{Avg: h.Mean() * unit, Min: float64(h.Min()) * unit, P50: q(0.5), P90: q(0.9), P95: q(0.95), P99: q(0.99),
+		P999: q(0.999), Max: float64(h.Max()) * unit, Stdev: h.StdDev() * unit}
+	if t.Unit == "ns" {
+		times := run.Times(s)
+		r.Times = &times
+	} else {
+		r.Sizes = &s
+	}
+	return r
+}
+
+func per(n, seconds float64) *float64 {
+	if seconds > 0 {
+		n /= seconds
+	} else {
+		n = 0
+	}
+	return &n
+}

@@ -1,0 +1,103 @@
+package merge
+
+import (
+	"fmt"
+
+	"github.com/gobench-io/gobench/internal/hdr"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// source is one executor as its batches show it.
+type source struct {
+	seq      uint64
+	to       int64
+	final    *wire.Final
+	metrics  []*metric // by the executor's own numbers
+	counters []int64   // by the same: sums
+	counts   []uint64  // by the same: recordings of histograms
+}
+
+// check refuses values that no executor can have counted.
+func (s *source) check(b *wire.Batch, scratch *hdr.Histogram) error {
+	of := func(n uint32, k kind) error {
+		if int(n) >= len(s.metrics) {
+			return fmt.Errorf("metric number %d is not declared", n)
+		}
+		if s.metrics[n].kind != k {
+			return fmt.Errorf("metric %q is a %s", s.metrics[n].Title, s.metrics[n].Type)
+		}
+		return nil
+	}
+	for _, c := range b.Counters {
+		if err := of(c.Metric, counter); err != nil {
+			return err
+		}
+		if c.Add < 0 {
+			return fmt.Errorf("counter %q goes down by %d", s.metrics[c.Metric].Title, -c.Add)
+		}
+	}
+	for _, g := range b.Gauges {
+		if err := of(g.Metric, gauge); err != nil {
+			return err
+		}
+	}
+	for _, h := range b.Histograms {
+		if err := of(h.Metric, histogram); err != nil {
+			return err
+		}
+		if err := scratch.Decode(h.Counts); err != nil {
+			return fmt.Errorf("histogram %q: %w", s.metrics[h.Metric].Title, err)
+		}
+	}
+	return nil
+}
+
+// Missing names what keeps the totals from being exactly what the executors
+// counted; nothing, when they are.
+func (m *Merger) Missing() []string {
+	var missing []string
+	for i, s := range m.executors {
+		add := func(format string, args ...any) {
+			missing = append(missing, fmt.Sprintf("executor %d: ", i)+fmt.Sprintf(format, args...))
+		}
+		if s.final == nil {
+			add("it ended without its last batch; what it counted after %.1f s is missing", float64(s.to)/1e9)
+			continue
+		}
+		for _, c := range s.final.Counters {
+			if int(c.Metric) < len(s.metrics) && s.counters[c.Metric] != c.Add {
+				add("counter %q adds up to %d, and it counted %d", s.metrics[c.Metric].Title, s.counters[c.Metric], c.Add)
+			}
+		}
+		for _, h := range s.final.Histograms {
+			if int(h.Metric) < len(s.metrics) && s.counts[h.Metric] != h.Count {
+				add("histogram %q adds up to %d recordings, and it made %d", s.metrics[h.Metric].Title, s.counts[h.Metric], h.Count)
+			}
+		}
+	}
+	return missing
+}
+
+// Interrupted gives the users that went on after their context had ended, by
+// class, and Refused the recordings refused for a negative value.
+func (m *Merger) Interrupted() map[string]int64 {
+	users := map[string]int64{}
+	for _, s := range m.executors {
+		if s.final != nil {
+			for _, i := range s.final.Interrupted {
+				users[i.Class] += i.Users
+			}
+		}
+	}
+	return users
+}
+
+// Refused is the number of recordings refused for a negative value.
+func (m *Merger) Refused() (n int64) {
+	for _, s := range m.executors {
+		if s.final != nil {
+			n += s.final.Refused
+		}
+	}
+	return n
+}

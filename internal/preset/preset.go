@@ -1,0 +1,39 @@
+// Package preset holds the built-in scenarios, those that need no Go toolchain: a
+// file for each protocol. Their options travel as JSON to the executor, which is
+// gobench itself.
+package preset
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+// OptionsEnv names the environment variable that carries a built-in's options to
+// its executor: not its arguments, which other users of the machine can read.
+const OptionsEnv = "GOBENCH_PRESET"
+
+var presets = map[string]func(options []byte) (scenario.Vus, error){
+	"http": decoded(func(o HTTP) (scenario.Vus, error) { return o.Vus(), nil }),
+}
+
+// Vus gives the scenario of the built-in called name.
+func Vus(name string, options []byte) (scenario.Vus, error) {
+	p, ok := presets[name]
+	if !ok {
+		return nil, fmt.Errorf("no built-in scenario is called %q", name)
+	}
+	return p(options)
+}
+
+// decoded makes a preset of a function of its decoded options.
+func decoded[T any](vus func(T) (scenario.Vus, error)) func([]byte) (scenario.Vus, error) {
+	return func(b []byte) (scenario.Vus, error) {
+		var options T
+		if err := json.Unmarshal(b, &options); err != nil {
+			return nil, fmt.Errorf("options of the built-in scenario: %w", err)
+		}
+		return vus(options)
+	}
+}

@@ -1,0 +1,231 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// classPrefix begins the titles of the users' own metrics, and service ends that of
+// their iterations' time.
+const classPrefix = "vu."
+
+// Text writes r as a report that fits a screen. Where is the folder it is kept in.
+func Text(w io.Writer, r *run.Result, where string) error {
+	t := &text{w: w}
+	t.head(r)
+	t.users(r)
+	t.counters(r)
+	t.histograms(r)
+	t.errors(r)
+	t.list("Missing", r.Missing)
+	t.list("Notes", r.Notes)
+	if where != "" {
+		t.printf("\nKept in %s; see it again with: gobench show %s\n", Safe(where), r.ID)
+	}
+	return t.err
+}
+
+// text writes until the first error.
+type text struct {
+	w   io.Writer
+	err error
+}
+
+func (t *text) printf(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format, args...)
+	}
+}
+
+func (t *text) head(r *run.Result) {
+	state := string(r.State)
+	if r.Cause != "" {
+		state += ": " + Safe(r.Cause)
+	}
+	whole := "complete"
+	if !r.Complete {
+		whole = "INCOMPLETE: see Missing below"
+	}
+	t.printf("\n%s: %s after %s, %s\n", Safe(r.Name), state, Seconds(r.Seconds), whole)
+	field := func(name, format string, args ...any) { t.printf("  %-9s %s\n", name, fmt.Sprintf(format, args...)) }
+	if r.Config.Target != "" {
+		field("target", "%s", Safe(r.Config.Target))
+	}
+	closed := false
+	for _, c := range r.Config.Classes {
+		start := "all started at once"
+		if c.Rate > 0 {
+			start = fmt.Sprintf("%s started/s (Poisson)", Rate(c.Rate))
+		}
+		field("load", "%s: %s users, %s, %s", Safe(c.Name), Count(c.Users), start, Safe(c.Load))
+		closed = closed || c.Closed
+	}
+	if closed {
+		field("", "a closed load: who waits for an answer sends nothing, so queueing can't be seen")
+	}
+	field("machine", "%d CPUs %s, %s/%s %s", r.Environment.CPUs, Safe(r.Environment.CPU), r.Environment.OS, r.Environment.Arch, Safe(r.Environment.Kernel))
+	field("gobench", "%s, run %s, seed %d", r.Gobench, r.ID, r.Config.Seed)
+}
+
+// Seconds formats a number of seconds for people.
+func Seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	if d < time.Minute {
+		return Millis(s * 1e3)
+	}
+	return d.Round(100 * time.Millisecond).String()
+}
+
+// users tells what each class did, a line a class.
+func (t *text) users(r *run.Result) {
+	for _, c := range r.Config.Classes {
+		var parts []string
+		for _, m := range r.Metrics {
+			name, ok := strings.CutPrefix(m.Title, classPrefix+c.Name+".")
+			if !ok || m.Count == nil || m.Type != "counter" || *m.Count == 0 && name != "started" && name != "finished" {
+				continue
+			}
+			switch name {
+			case "iterations":
+				parts = append(parts, fmt.Sprintf("%s iterations (%s/s)", Count(*m.Count), Rate(*m.RPS)))
+			case "errors":
+				parts = append(parts, fmt.Sprintf("%s of them failed", Count(*m.Count)))
+			case "cut":
+				parts = append(parts, fmt.Sprintf("%s more cut short by the run's end", Count(*m.Count)))
+			default:
+				parts = append(parts, fmt.Sprintf("%s %s", Count(*m.Count), name))
+			}
+		}
+		if len(parts) > 0 {
+			t.printf("  %-9s %s: %s\n", "users", Safe(c.Name), strings.Join(parts, ", "))
+		}
+	}
+}
+
+// counters shows counters and gauges, those at 0 left out but for a group's first.
+func (t *text) counters(r *run.Result) {
+	group := ""
+	var rows [][]string
+	for _, m := range r.Metrics {
+		if strings.HasPrefix(m.Title, classPrefix) || m.Type == "histogram" {
+			continue
+		}
+		first := m.Group != group
+		group = m.Group
+		switch {
+		case m.Count != nil && (*m.Count != 0 || first):
+			total, rate := Count(*m.Count), Rate(*m.RPS)
+			if m.Unit == "B" {
+				total, rate = Bytes(float64(*m.Count)), Bytes(*m.RPS)
+			}
+			rows = append(rows, []string{Safe(m.Title), total, rate})
+		case m.Value != nil && *m.Value != 0:
+			rows = append(rows, []string{Safe(m.Title), Count(*m.Value), ""})
+		}
+	}
+	t.table([]string{"Counts", "total", "per second"}, rows)
+}
+
+// histograms shows the distributions.
+func (t *text) histograms(r *run.Result) {
+	var rows [][]string
+	for _, m := range r.Metrics {
+		if m.Type != "histogram" || m.Count == nil || *m.Count == 0 {
+			continue
+		}
+		title := Safe(m.Title)
+		if name, ok := strings.CutPrefix(title, classPrefix); ok {
+			title = name
+		}
+		row := []string{title, Count(*m.Count)}
+		if x := m.Times; x != nil {
+			for _, v := range []float64{x.Avg, x.Min, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
+				row = append(row, Millis(v))
+			}
+		} else if x := m.Sizes; x != nil {
+			for _, v := range []float64{x.Avg, x.Min, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
+				if m.Unit == "B" {
+					row = append(row, Bytes(v))
+				} else {
+					row = append(row, digits(v))
+				}
+			}
+		}
+		rows = append(rows, row)
+	}
+	t.table([]string{"Distributions", "count", "avg", "min", "p50", "p90", "p95", "p99", "p99.9", "max"}, rows)
+}
+
+// maxErrors is how many kinds of failure the text shows.
+const maxErrors = 10
+
+func (t *text) errors(r *run.Result) {
+	var rows [][]string
+	more := int64(0)
+	for i, f := range r.Errors {
+		if i >= maxErrors {
+			more += f.Count
+			continue
+		}
+		source := strings.TrimPrefix(Safe(f.Source), classPrefix)
+		rows = append(rows, []string{"  " + source + " " + Safe(f.Class) + ": " + shorten(Safe(f.Text), 100), Count(f.Count)})
+	}
+	if more > 0 {
+		rows = append(rows, []string{fmt.Sprintf("  %d more kinds, all in the JSON report (-o FILE.json)", len(r.Errors)-maxErrors), Count(more)})
+	}
+	for i := range rows {
+		rows[i][0] = strings.TrimPrefix(rows[i][0], "  ")
+	}
+	t.table([]string{"Errors", "count"}, rows)
+}
+
+func (t *text) list(title string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	t.printf("\n%s\n", title)
+	for _, s := range items {
+		first, _, more := strings.Cut(s, "\n")
+		if more {
+			first += " ..."
+		}
+		t.printf("  %s\n", Safe(first))
+	}
+}
+
+// table prints rows under a head: the first column left, the others right.
+func (t *text) table(head []string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	width := make([]int, len(head))
+	for _, row := range append([][]string{head}, rows...) {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	t.printf("\n")
+	for n, row := range append([][]string{head}, rows...) {
+		indent := "  "
+		if n == 0 {
+			indent = ""
+		}
+		line := indent + row[0] + strings.Repeat(" ", 2-len(indent)+width[0]-utf8.RuneCountInString(row[0]))
+		for i, cell := range row[1:] {
+			line += strings.Repeat(" ", 2+width[i+1]-utf8.RuneCountInString(cell)) + cell
+		}
+		t.printf("%s\n", strings.TrimRight(line, " "))
+	}
+}
+
+func shorten(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-3]) + "..."
+}

@@ -1,0 +1,128 @@
+package run
+
+import "time"
+
+// Format names the form of a result, in files and on the wire. It changes when a
+// reader of the old form would misread the new one.
+const Format = "gobench.result/1"
+
+// Result is all that is known of a run: what was asked, where it ran, how it ended
+// and what it counted. docs/formats/result.md describes its JSON.
+type Result struct {
+	Format      string      `json:"format"`
+	Gobench     string      `json:"gobench"` // version
+	ID          string      `json:"id"`
+	Name        string      `json:"name"` // the scenario's file, or the built-in's command
+	State       State       `json:"state"`
+	Cause       string      `json:"cause,omitempty"` // why failed or cancelled
+	Created     time.Time   `json:"created"`
+	Start       time.Time   `json:"start_time,omitzero"` // when the load began; RFC 3339 with nanoseconds
+	Seconds     float64     `json:"seconds"`             // from the load's begin to the last recording
+	Config      Config      `json:"config"`
+	Environment Environment `json:"environment"`
+	Complete    bool        `json:"complete"`          // the totals are exactly what the executor counted
+	Missing     []string    `json:"missing,omitempty"` // what is missing when not complete
+	Notes       []string    `json:"notes,omitempty"`
+	Metrics     []Metric    `json:"metrics"` // totals over the whole run
+	Errors      []Failure   `json:"errors"`
+}
+
+// Config is what was asked for.
+type Config struct {
+	Command      []string          `json:"command,omitempty"`
+	Scenario     string            `json:"scenario,omitempty"` // path of the source
+	Executor     string            `json:"executor_sha256,omitempty"`
+	Target       string            `json:"target,omitempty"`  // where a built-in sends its load
+	Options      map[string]string `json:"options,omitempty"` // of a built-in
+	Seed         uint64            `json:"seed"`
+	Duration     float64           `json:"duration_seconds,omitempty"`
+	Interval     float64           `json:"interval_seconds"`
+	GracefulStop float64           `json:"graceful_stop_seconds"`
+	Classes      []Class           `json:"classes"`
+}
+
+// Class is a class of users as it ran.
+type Class struct {
+	Name   string  `json:"name"`
+	Users  int64   `json:"users"`
+	Rate   float64 `json:"rate"` // users started per second; 0: all at once
+	Load   string  `json:"load"`
+	Closed bool    `json:"closed"` // each iteration began when the one before had ended
+}
+
+// Environment is the machine that made the load.
+type Environment struct {
+	Host      string `json:"host"`
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+	Kernel    string `json:"kernel,omitempty"`
+	CPU       string `json:"cpu,omitempty"`
+	CPUs      int    `json:"cpus"`
+	Memory    int64  `json:"memory_bytes,omitempty"`
+	OpenFiles uint64 `json:"open_files,omitempty"` // limit of a process
+	Go        string `json:"go,omitempty"`         // version that built the executor
+}
+
+// Metric is a declared metric with its record over the whole run.
+type Metric struct {
+	Title string `json:"title"`
+	Type  string `json:"type"` // counter, histogram, gauge
+	Group string `json:"group"`
+	Graph string `json:"graph"`
+	Unit  string `json:"unit"`
+	Record
+}
+
+// Interval is what all metrics recorded in one interval, by title; those that
+// recorded nothing are left out.
+type Interval struct {
+	Start   time.Time         `json:"start_time"`
+	From    float64           `json:"from_seconds"` // since the load began
+	Seconds float64           `json:"seconds"`      // its length
+	Errors  int64             `json:"errors"`       // failures counted, of all kinds
+	Metrics map[string]Record `json:"metrics"`
+}
+
+// Record is what a metric recorded in some time. A counter has Count and RPS, a
+// gauge Value, a histogram Count, RPS and either Times (unit ns) or Sizes.
+type Record struct {
+	Count *int64   `json:"count,omitempty"` // a counter's growth, a histogram's recordings
+	RPS   *float64 `json:"rps,omitempty"`   // Count per second
+	Value *int64   `json:"value,omitempty"` // a gauge's, at the end
+	*Times
+	*Sizes
+}
+
+// Times are the figures of a histogram of nanoseconds, in milliseconds.
+type Times struct {
+	Avg   float64 `json:"avg(ms)"`
+	Min   float64 `json:"min(ms)"`
+	P50   float64 `json:"p50(ms)"`
+	P90   float64 `json:"p90(ms)"`
+	P95   float64 `json:"p95(ms)"`
+	P99   float64 `json:"p99(ms)"`
+	P999  float64 `json:"p99.9(ms)"`
+	Max   float64 `json:"max(ms)"`
+	Stdev float64 `json:"stdev(ms)"`
+}
+
+// Sizes are the figures of any other histogram, in its unit.
+type Sizes struct {
+	Avg   float64 `json:"avg"`
+	Min   float64 `json:"min"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P95   float64 `json:"p95"`
+	P99   float64 `json:"p99"`
+	P999  float64 `json:"p99.9"`
+	Max   float64 `json:"max"`
+	Stdev float64 `json:"stdev"`
+}
+
+// Failure is a kind of failure and how often it came.
+type Failure struct {
+	Source string `json:"source"` // a client's prefix, or vu.CLASS
+	Class  string `json:"class"`
+	Text   string `json:"text"`
+	Count  int64  `json:"count"`
+}

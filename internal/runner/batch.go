@@ -1,0 +1,85 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// Report cuts a batch every interval since now and gives it to send, until done is
+// closed; then it cuts the last one, which carries the final sums, and returns.
+// An error of send ends it. Run it beside Run.
+func (r *Runner) Report(done <-chan struct{}, send func(*wire.Batch) error) error {
+	began := time.Now()
+	interval := time.Duration(r.start.IntervalNs)
+	var seq uint64
+	var from time.Duration
+	for {
+		to := (from/interval + 1) * interval
+		timer := time.NewTimer(to - time.Since(began))
+		final := false
+		select {
+		case <-timer.C:
+		case <-done:
+			timer.Stop()
+			final = true
+			to = max(time.Since(began), from+1)
+		}
+		seq++
+		b := r.batch(seq, from, to)
+		if seq == 1 {
+			b.GoUnixNs = began.UnixNano()
+		}
+		if final {
+			b.Final = r.final()
+		}
+		if err := send(b); err != nil || final {
+			return err
+		}
+		from = to
+	}
+}
+
+// batch cuts the registry.
+func (r *Runner) batch(seq uint64, from, to time.Duration) *wire.Batch {
+	cut := r.registry.Cut()
+	b := &wire.Batch{Seq: seq, FromNs: int64(from), ToNs: int64(to), First: uint32(cut.First)}
+	for _, d := range cut.Declared {
+		b.Declared = append(b.Declared, &wire.Metric{Title: d.Title, Type: string(d.Type), Group: d.Group, Graph: d.Graph, Unit: d.Unit})
+	}
+	for _, v := range cut.Counters {
+		b.Counters = append(b.Counters, &wire.Counter{Metric: uint32(v.Metric), Add: v.Value})
+	}
+	for _, v := range cut.Gauges {
+		b.Gauges = append(b.Gauges, &wire.Gauge{Metric: uint32(v.Metric), Value: v.Value})
+	}
+	for _, v := range cut.Histograms {
+		b.Histograms = append(b.Histograms, &wire.Histogram{Metric: uint32(v.Metric), Counts: v.Histogram.Append(nil)})
+	}
+	for _, f := range cut.Failures {
+		b.Failures = append(b.Failures, &wire.Failure{Source: f.Source, Class: f.Class, Text: f.Text, Count: f.Count})
+	}
+	r.mu.Lock()
+	b.Notes, r.notes = r.notes, nil
+	r.mu.Unlock()
+	return b
+}
+
+// final tells what all batches must add up to.
+func (r *Runner) final() *wire.Final {
+	f := new(wire.Final)
+	for i, t := range r.registry.Totals() {
+		switch t.Type {
+		case metrics.Counter:
+			f.Counters = append(f.Counters, &wire.Counter{Metric: uint32(i), Add: t.Value})
+		case metrics.Histogram:
+			f.Histograms = append(f.Histograms, &wire.Counted{Metric: uint32(i), Count: t.Histogram.Count()})
+		}
+	}
+	f.Refused = r.registry.Refused()
+	r.mu.Lock()
+	f.Interrupted = r.interrupted
+	r.mu.Unlock()
+	return f
+}

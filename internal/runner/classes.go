@@ -1,0 +1,130 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// Limits of a class of users.
+const (
+	MaxUsers   = 10_000_000
+	maxRate    = 10_000_000 // starts a second
+	maxClasses = 100
+	maxName    = 64 // bytes, so that every metric of the class fits its title
+)
+
+// Check refuses a scenario that cannot run, naming the class and the field and
+// what would be right, and gives each class its name.
+func Check(vus scenario.Vus) ([]*wire.Class, error) {
+	if len(vus) == 0 {
+		return nil, errors.New("export() returned no classes of users: return at least one scenario.Vu")
+	}
+	if len(vus) > maxClasses {
+		return nil, fmt.Errorf("export() returned %d classes of users: at most %d are allowed", len(vus), maxClasses)
+	}
+	names := map[string]bool{}
+	var classes []*wire.Class
+	for i, vu := range vus {
+		c, err := check(vu)
+		if err != nil {
+			return nil, fmt.Errorf("class %d (%q): %w", i+1, c.Name, err)
+		}
+		if vu.Name == "" { // two classes may share a function, but not a name
+			base := c.Name
+			for n := 2; names[c.Name]; n++ {
+				c.Name = fmt.Sprintf("%s-%d", base, n)
+			}
+		}
+		if names[c.Name] {
+			return nil, fmt.Errorf("class %d: Name %q is taken by another class: give each class its own", i+1, c.Name)
+		}
+		names[c.Name] = true
+		classes = append(classes, c)
+	}
+	return classes, nil
+}
+
+func check(vu scenario.Vu) (*wire.Class, error) {
+	c := &wire.Class{Name: className(vu), Nu: int64(vu.Nu), Rate: vu.Rate}
+	roles := 0
+	for _, set := range []bool{vu.Fu != nil, vu.Start != nil, vu.Exec != nil} {
+		if set {
+			roles++
+		}
+	}
+	switch {
+	case roles != 1:
+		return c, fmt.Errorf("%d of Fu, Start and Exec are set: set exactly one", roles)
+	case len(vu.Name) > maxName || strings.ContainsFunc(vu.Name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return c, fmt.Errorf("Name is longer than %d bytes or has control characters", maxName)
+	case vu.Nu < 1:
+		return c, fmt.Errorf("Nu is %d: want the number of users, 1 or more", vu.Nu)
+	case vu.Nu > MaxUsers:
+		return c, fmt.Errorf("Nu is %d: at most %d users a class are allowed", vu.Nu, MaxUsers)
+	case math.IsNaN(vu.Rate) || vu.Rate < 0 || vu.Rate > maxRate:
+		return c, fmt.Errorf("Rate is %v: want the users started per second, 0 (all at once) to %d", vu.Rate, maxRate)
+	}
+	c.Closed = true
+	switch load := vu.Load.(type) {
+	case nil:
+		c.Load, c.Closed = "once a user", vu.Fu == nil
+	case scenario.Loop:
+		if load <= 0 {
+			return c, fmt.Errorf("Load is Loop(%v): want a time above 0", time.Duration(load))
+		}
+		c.Load, c.LoopNs = "loop for "+time.Duration(load).String(), int64(load)
+	case scenario.Times:
+		if load < 1 {
+			return c, fmt.Errorf("Load is Times(%d): want 1 iteration or more", load)
+		}
+		c.Load, c.Iterations = fmt.Sprintf("%d iterations a user", load), int64(load)
+	case scenario.Shared:
+		if load < 1 {
+			return c, fmt.Errorf("Load is Shared(%d): want 1 iteration or more", load)
+		}
+		c.Load, c.Iterations = fmt.Sprintf("%d iterations shared", load), int64(load)
+	default:
+		return c, fmt.Errorf("Load is a %T: want scenario.Loop, Times or Shared", load)
+	}
+	return c, nil
+}
+
+// className is the class's own name or that of its function, without the package.
+func className(vu scenario.Vu) string {
+	if vu.Name != "" {
+		return vu.Name
+	}
+	var name string
+	switch {
+	case vu.Fu != nil:
+		name = funcName(vu.Fu)
+	case vu.Start != nil:
+		name = funcName(vu.Start)
+	case vu.Exec != nil:
+		name = strings.TrimLeft(reflect.TypeOf(vu.Exec).String(), "*")
+		name = name[strings.LastIndexByte(name, '.')+1:]
+	}
+	if name == "" {
+		name = "users"
+	}
+	return name[:min(len(name), maxName-8)]
+}
+
+func funcName(f any) string {
+	fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
+	if fn == nil {
+		return ""
+	}
+	name := fn.Name()
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	_, name, _ = strings.Cut(name, ".")
+	return strings.TrimSuffix(name, "-fm")
+}

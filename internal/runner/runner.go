@@ -1,0 +1,204 @@
+// Package runner is the heart of an executor: it starts the users of each class on
+// their schedule, lets them iterate, drains what is in flight at the end, and cuts
+// what they recorded into batches.
+package runner
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// grace is how long users are waited for after their context has ended.
+const grace = 5 * time.Second
+
+// Runner runs one executor's part of a scenario. Call Prepare, then Run, once
+// each; Stop may be called at any time by any goroutine.
+type Runner struct {
+	start    *wire.Start
+	classes  []*class
+	registry *meter.Registry
+
+	stopOnce sync.Once
+	stop     chan struct{} // closed by Stop
+
+	mu          sync.Mutex
+	notes       []string            // since the last batch, guarded by mu
+	interrupted []*wire.Interrupted // set when the load is over, guarded by mu
+}
+
+// New makes the runner of a part of vus, which Check has approved as classes.
+func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Registry) (*Runner, error) {
+	if len(start.Shares) != len(vus) {
+		return nil, fmt.Errorf("the start has %d shares for %d classes", len(start.Shares), len(vus))
+	}
+	run := &Runner{start: start, registry: r, stop: make(chan struct{})}
+	for i, vu := range vus {
+		c := &class{name: classes[i].Name, vu: vu, number: i, share: start.Shares[i], seed: start.Seed, registry: r, note: run.note}
+		var err error
+		if c.counts, err = newCounts(r, c.name, !c.once()); err != nil {
+			return nil, err
+		}
+		run.classes = append(run.classes, c)
+	}
+	return run, nil
+}
+
+// Prepare runs the Setup of each class. What it opens under ctx lasts to the end
+// of Run; an error names the class.
+func (r *Runner) Prepare(ctx context.Context) error {
+	for _, c := range r.classes {
+		if err := c.prepare(ctx); err != nil {
+			return fmt.Errorf("setup of class %s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// Stop ends the load: no new users, no new iterations; what is in flight drains.
+func (r *Runner) Stop() { r.stopOnce.Do(func() { close(r.stop) }) }
+
+// Run runs the load and returns when it is over, drained and wrapped up. The end
+// of ctx cancels it: nothing drains, and users have 5 s to return. Stopping is
+// called once, when the load ends and the drain begins.
+//
+// The order of the end (docs/api.md, "What happens when"): no new iterations;
+// iterations and operations in flight are waited for, up to the start's graceful
+// time; users' contexts end; users have 5 s to return, and those that do not are
+// counted as interrupted; Stop functions run.
+func (r *Runner) Run(ctx context.Context, stopping func()) {
+	began := time.Now()
+	over := make(chan struct{}) // closed when every user's work is over
+	var running sync.WaitGroup
+	for _, c := range r.classes {
+		c.began = began
+		c.parent, c.end = context.WithCancel(c.setup)
+		c.ended = make(chan struct{})
+		c.shared.Store(c.share.Iterations)
+		running.Go(func() { c.run(r.stop) })
+	}
+	go func() {
+		running.Wait()
+		close(over)
+	}()
+	r.load(ctx)
+	stopping()
+	r.Stop()
+	for _, c := range r.classes {
+		c.stopping.Store(true)
+		if c.gate != nil {
+			c.gate.Close()
+		}
+	}
+	r.drain(ctx)
+	for _, c := range r.classes {
+		c.end()
+	}
+	r.leave(over)
+	for _, c := range r.classes {
+		c.finish()
+		c.wrapUp(grace)
+	}
+}
+
+// load waits for the end of the load: the scenario's own, the run's duration, a
+// Stop, or a cancel.
+func (r *Runner) load(ctx context.Context) {
+	ended := make(chan struct{})
+	go func() {
+		for _, c := range r.classes {
+			<-c.ended
+		}
+		close(ended)
+	}()
+	var duration <-chan time.Time
+	if d := time.Duration(r.start.DurationNs); d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		duration = t.C
+		if r.start.Hold {
+			ended = nil
+		}
+	}
+	select {
+	case <-ended:
+	case <-duration:
+	case <-r.stop:
+	case <-ctx.Done():
+	}
+}
+
+// drain waits until nothing is in flight: every iteration is over, and so is every
+// operation that a client has begun.
+func (r *Runner) drain(ctx context.Context) {
+	limit := time.NewTimer(time.Duration(r.start.GracefulNs))
+	defer limit.Stop()
+	poll := time.NewTicker(2 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		idle := true
+		for _, c := range r.classes {
+			going, _ := c.going()
+			if going > 0 && !c.once() || c.inFlight() > 0 {
+				idle = false
+			}
+		}
+		if idle {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-limit.C:
+			r.note(fmt.Sprintf("not all operations in flight came to an end in the %v of --graceful-stop; the rest were cut", time.Duration(r.start.GracefulNs)))
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// leave waits for the users, whose contexts have ended, to return. A user that
+// begins operation after operation all the same is not waited for.
+func (r *Runner) leave(over <-chan struct{}) {
+	limit := time.NewTimer(grace)
+	defer limit.Stop()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-over:
+			return
+		case <-limit.C:
+			waiting = false
+		case <-poll.C:
+			waiting = false
+			for _, c := range r.classes {
+				if going, heedless := c.going(); going > heedless {
+					waiting = true
+				}
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.classes {
+		if going, _ := c.going(); going > 0 {
+			r.interrupted = append(r.interrupted, &wire.Interrupted{Class: c.name, Users: going})
+		}
+	}
+}
+
+// note keeps an event for the next batch.
+func (r *Runner) note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes = append(r.notes, text)
+}
+
+func panicError(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }

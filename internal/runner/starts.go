@@ -1,0 +1,46 @@
+package runner
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// starts is the schedule by which the users of a class start: a Poisson process of
+// rate starts per second, so the gaps are exponential with mean 1/rate, the first
+// one too. It is a pure sequence: late starts are caught up with, not carried on.
+type starts struct {
+	rate float64
+	rand *rand.Rand
+	at   float64 // seconds since go
+}
+
+// next is the time of the next start since go; always 0 when rate is 0.
+func (s *starts) next() time.Duration {
+	if s.rate == 0 {
+		return 0
+	}
+	s.at += s.rand.ExpFloat64() / s.rate
+	return time.Duration(s.at * float64(time.Second))
+}
+
+// source gives independent random sources from one recorded seed: numbers tells
+// which (the class, the user).
+func source(seed uint64, numbers ...uint64) [2]uint64 {
+	const golden = 0x9E3779B97F4A7C15
+	a, b := mix(seed+golden), mix(seed^golden)
+	for _, n := range numbers {
+		a = mix(a ^ (n + golden))
+		b = mix(b + a)
+	}
+	return [2]uint64{a, b}
+}
+
+// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014), a bijection that
+// spreads close numbers far apart.
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xBF58476D1CE4E5B9
+	x ^= x >> 27
+	x *= 0x94D049BB133111EB
+	return x ^ x>>31
+}

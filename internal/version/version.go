@@ -1,0 +1,6 @@
+// Package version says which gobench this is.
+package version
+
+// Version of gobench and of the packages that scenarios import. It follows
+// semver.org; between releases it ends in "-dev".
+const Version = "0.1.0-dev"

@@ -1,0 +1,88 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// RecordsHead begins every file of records. docs/formats/run.md describes the rest.
+const RecordsHead = "gobench batches 1\n"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// ErrRecord is what the errors about damaged records wrap.
+var ErrRecord = errors.New("damaged record of a batch")
+
+// AppendRecord appends a batch of an executor to b in the form that ReadRecord
+// reads: executor, length, the batch, and a checksum of all three.
+func AppendRecord(b []byte, executor int, batch *Batch) ([]byte, error) {
+	body, err := proto.Marshal(batch)
+	if err != nil {
+		return b, err
+	}
+	begin := len(b)
+	b = binary.AppendUvarint(b, uint64(executor))
+	b = binary.AppendUvarint(b, uint64(len(body)))
+	b = append(b, body...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[begin:], castagnoli)), nil
+}
+
+// ReadRecordsHead reads the head of a file of records.
+func ReadRecordsHead(in *bufio.Reader) error {
+	head := make([]byte, len(RecordsHead))
+	if _, err := io.ReadFull(in, head); err != nil || string(head) != RecordsHead {
+		return fmt.Errorf("%w: the file begins with %q, want %q", ErrRecord, head, RecordsHead)
+	}
+	return nil
+}
+
+// ReadRecord reads one record. It returns io.EOF at the end of in,
+// io.ErrUnexpectedEOF when in ends within a record, and an error that wraps
+// ErrRecord when the checksum or the batch is wrong.
+func ReadRecord(in *bufio.Reader) (executor int, batch *Batch, err error) {
+	e, err := binary.ReadUvarint(in)
+	if err != nil {
+		return 0, nil, recordError(err)
+	}
+	n, err := binary.ReadUvarint(in)
+	if err != nil {
+		return 0, nil, recordError(unexpected(err))
+	}
+	if n > MaxMessage || e > 1<<20 {
+		return 0, nil, fmt.Errorf("%w: executor %d, %d bytes", ErrRecord, e, n)
+	}
+	body := make([]byte, n+4)
+	if _, err := io.ReadFull(in, body); err != nil {
+		return 0, nil, unexpected(err)
+	}
+	head := binary.AppendUvarint(binary.AppendUvarint(nil, e), n)
+	sum := crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, body[:n])
+	if binary.LittleEndian.Uint32(body[n:]) != sum {
+		return 0, nil, fmt.Errorf("%w: its checksum is wrong", ErrRecord)
+	}
+	batch = new(Batch)
+	if err := proto.Unmarshal(body[:n], batch); err != nil {
+		return 0, nil, fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	return int(e), batch, nil
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func recordError(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrRecord, err)
+}

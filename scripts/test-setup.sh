@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Installs what the tests need beside Go: a C compiler for the race detector,
+# and the real servers and tools that clients are tested against.
+set -eu
+exec "$(dirname "$0")/debian.sh" \
+	gcc:gcc /usr/include/stdlib.h:libc6-dev \
+	nginx:nginx-light \
+	ss:iproute2
