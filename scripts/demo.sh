@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 dir=$(mktemp -d)
-./gobench target http --listen 127.0.0.1:0 >"$dir/log" 2>&1 </dev/null &
+./gobench target http --addr 127.0.0.1:0 >"$dir/log" 2>&1 </dev/null &
 echo $! >"$dir/pid"
 stop() {
 	kill "$(cat "$dir/pid")" 2>/dev/null || true
