@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,8 +93,7 @@ func (c *class) run(stop <-chan struct{}) {
 // start starts the class's users on their schedule and returns when the last one
 // is started or stop is closed.
 func (c *class) start(stop <-chan struct{}) {
-	s := source(c.seed, uint64(c.number), 0)
-	schedule := starts{rate: c.share.Rate, rand: rand.New(rand.NewPCG(s[0], s[1]))}
+	schedule := newStarts(c.share.Rate, c.seed, c.number)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for i := range c.share.Nu {

@@ -87,7 +87,14 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 		running.Wait()
 		close(over)
 	}()
-	r.load(ctx)
+	ended := make(chan struct{}) // closed when nothing is left to begin
+	go func() {
+		for _, c := range r.classes {
+			<-c.ended
+		}
+		close(ended)
+	}()
+	r.load(ctx, ended)
 	stopping()
 	r.Stop()
 	for _, c := range r.classes {
@@ -105,18 +112,12 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 		c.finish()
 		c.wrapUp(grace)
 	}
+	<-ended
 }
 
 // load waits for the end of the load: the scenario's own, the run's duration, a
 // Stop, or a cancel.
-func (r *Runner) load(ctx context.Context) {
-	ended := make(chan struct{})
-	go func() {
-		for _, c := range r.classes {
-			<-c.ended
-		}
-		close(ended)
-	}()
+func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
 	var duration <-chan time.Time
 	if d := time.Duration(r.start.DurationNs); d > 0 {
 		t := time.NewTimer(d)

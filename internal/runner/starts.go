@@ -14,6 +14,12 @@ type starts struct {
 	at   float64 // seconds since go
 }
 
+// newStarts gives the schedule of a class, from the run's seed.
+func newStarts(rate float64, seed uint64, class int) *starts {
+	s := source(seed, uint64(class), 0)
+	return &starts{rate: rate, rand: rand.New(rand.NewPCG(s[0], s[1]))}
+}
+
 // next is the time of the next start since go; always 0 when rate is 0.
 func (s *starts) next() time.Duration {
 	if s.rate == 0 {

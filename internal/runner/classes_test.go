@@ -1,0 +1,74 @@
+package runner
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+func nothing(context.Context, int) {}
+
+type loop struct{ scenario.Load } // a load that this gobench does not know
+
+// F44: what export() returns is refused before the start, by class and field.
+func TestCheckRefuses(t *testing.T) {
+	fine := scenario.Vu{Nu: 1, Fu: nothing}
+	for name, tt := range map[string]struct {
+		vus  scenario.Vus
+		want []string
+	}{
+		"nil":                {nil, []string{"export()", "no classes"}},
+		"no users":           {scenario.Vus{fine, {Fu: nothing}}, []string{`class 2 ("nothing")`, "Nu is 0"}},
+		"negative users":     {scenario.Vus{{Nu: -5, Fu: nothing}}, []string{"Nu is -5"}},
+		"a billion users":    {scenario.Vus{{Nu: 1e9, Fu: nothing}}, []string{"Nu is 1000000000", "10000000"}},
+		"negative rate":      {scenario.Vus{{Nu: 1, Rate: -1, Fu: nothing}}, []string{"Rate is -1"}},
+		"NaN":                {scenario.Vus{{Nu: 1, Rate: math.NaN(), Fu: nothing}}, []string{"Rate is NaN"}},
+		"infinite":           {scenario.Vus{{Nu: 1, Rate: math.Inf(1), Fu: nothing}}, []string{"Rate is +Inf"}},
+		"nothing to do":      {scenario.Vus{{Nu: 1}}, []string{`class 1 ("users")`, "Fu, Start and Exec", "exactly one"}},
+		"two things to do":   {scenario.Vus{{Nu: 1, Fu: nothing, Start: func(context.Context, int) (scenario.User, error) { return nil, nil }}}, []string{"2 of Fu, Start and Exec"}},
+		"loop of no time":    {scenario.Vus{{Nu: 1, Fu: nothing, Load: scenario.Loop(-time.Second)}}, []string{"Load is Loop(-1s)"}},
+		"no iterations":      {scenario.Vus{{Nu: 1, Fu: nothing, Load: scenario.Times(0)}}, []string{"Load is Times(0)"}},
+		"none shared":        {scenario.Vus{{Nu: 1, Fu: nothing, Load: scenario.Shared(-1)}}, []string{"Load is Shared(-1)"}},
+		"unknown load":       {scenario.Vus{{Nu: 1, Fu: nothing, Load: loop{}}}, []string{"Load is a runner.loop"}},
+		"a name twice":       {scenario.Vus{{Nu: 1, Fu: nothing, Name: "a"}, {Nu: 1, Fu: nothing, Name: "a"}}, []string{"class 2", `Name "a" is taken`}},
+		"a long name":        {scenario.Vus{{Nu: 1, Fu: nothing, Name: strings.Repeat("a", 65)}}, []string{"longer than 64 bytes"}},
+		"control characters": {scenario.Vus{{Nu: 1, Fu: nothing, Name: "a\x1b"}}, []string{"control characters"}},
+		"too many":           {make(scenario.Vus, 101), []string{"101 classes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Check(tt.vus)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not say %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+func TestClassNames(t *testing.T) {
+	classes, err := Check(scenario.Vus{
+		{Nu: 1, Fu: nothing}, {Nu: 1, Fu: nothing}, {Nu: 1, Fu: nothing, Name: "mine"},
+		{Nu: 1, Fu: func(context.Context, int) {}}, {Nu: 1, Exec: &chain{}, Load: scenario.Loop(time.Second)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range classes {
+		names = append(names, c.Name)
+	}
+	if got := strings.Join(names, " "); got != "nothing nothing-2 mine TestClassNames.func1 chain" {
+		t.Errorf("names = %s", got)
+	}
+	if classes[0].Closed || !classes[4].Closed || classes[4].Load != "loop for 1s" {
+		t.Errorf("closed %v, %v; load %q", classes[0].Closed, classes[4].Closed, classes[4].Load)
+	}
+}
