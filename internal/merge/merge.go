@@ -81,12 +81,14 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 	case b.FromNs != s.to || b.ToNs <= b.FromNs:
 		return fmt.Errorf("a batch from %d to %d ns follows one that ends at %d", b.FromNs, b.ToNs, s.to)
 	}
-	if err := m.declare(s, b); err != nil {
+	known, err := m.declared(s, b)
+	if err != nil {
 		return err
 	}
-	if err := s.check(b, &m.scratch); err != nil {
+	if err := check(known, b, &m.scratch); err != nil {
 		return err
 	}
+	m.declare(s, known)
 	r := m.row(b)
 	for _, c := range b.Counters {
 		t := s.metrics[c.Metric]
@@ -119,35 +121,47 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 	return nil
 }
 
-// declare takes the metrics that b tells of.
-func (m *Merger) declare(s *source, b *wire.Batch) error {
+// declared gives the metrics of an executor by its own numbers, those that b tells
+// of among them. It changes nothing.
+func (m *Merger) declared(s *source, b *wire.Batch) ([]*metric, error) {
 	if len(b.Declared) > 0 && int(b.First) != len(s.metrics) {
-		return fmt.Errorf("metrics are declared from number %d on, but %d are known", b.First, len(s.metrics))
+		return nil, fmt.Errorf("metrics are declared from number %d on, but %d are known", b.First, len(s.metrics))
 	}
+	known := slices.Clip(s.metrics)
 	for _, d := range b.Declared {
 		k, ok := kinds[d.Type]
 		if !ok {
-			return fmt.Errorf("metric %q has type %q", d.Title, d.Type)
+			return nil, fmt.Errorf("metric %q has type %q", d.Title, d.Type)
 		}
 		t := m.byTitle[d.Title]
 		if t == nil {
-			t = &metric{Metric: run.Metric{Title: d.Title, Type: d.Type, Group: d.Group, Graph: d.Graph, Unit: d.Unit}, kind: k, number: len(m.metrics)}
-			switch k {
+			t = &metric{Metric: run.Metric{Title: d.Title, Type: d.Type, Group: d.Group, Graph: d.Graph, Unit: d.Unit}, kind: k}
+		} else if t.Type != d.Type || t.Unit != d.Unit {
+			return nil, fmt.Errorf("metric %q is a %s in %s on one executor and a %s in %s on another", d.Title, t.Type, t.Unit, d.Type, d.Unit)
+		}
+		known = append(known, t)
+	}
+	return known, nil
+}
+
+// declare takes what declared gave.
+func (m *Merger) declare(s *source, known []*metric) {
+	for _, t := range known[len(s.metrics):] {
+		if m.byTitle[t.Title] == nil {
+			t.number = len(m.metrics)
+			switch t.kind {
 			case histogram:
 				t.hist = new(hdr.Histogram)
 			case gauge:
 				t.gauges = map[int]int64{}
 			}
 			m.metrics = append(m.metrics, t)
-			m.byTitle[d.Title] = t
-		} else if t.Type != d.Type || t.Unit != d.Unit {
-			return fmt.Errorf("metric %q is a %s in %s on one executor and a %s in %s on another", d.Title, t.Type, t.Unit, d.Type, d.Unit)
+			m.byTitle[t.Title] = t
 		}
-		s.metrics = append(s.metrics, t)
 		s.counters = append(s.counters, 0)
 		s.counts = append(s.counts, 0)
 	}
-	return nil
+	s.metrics = known
 }
 
 // Began is the wall clock time at which the load began, by the first batch; zero

@@ -17,14 +17,14 @@ type source struct {
 	counts   []uint64  // by the same: recordings of histograms
 }
 
-// check refuses values that no executor can have counted.
-func (s *source) check(b *wire.Batch, scratch *hdr.Histogram) error {
+// check refuses values that no executor with these metrics can have counted.
+func check(known []*metric, b *wire.Batch, scratch *hdr.Histogram) error {
 	of := func(n uint32, k kind) error {
-		if int(n) >= len(s.metrics) {
+		if int(n) >= len(known) {
 			return fmt.Errorf("metric number %d is not declared", n)
 		}
-		if s.metrics[n].kind != k {
-			return fmt.Errorf("metric %q is a %s", s.metrics[n].Title, s.metrics[n].Type)
+		if known[n].kind != k {
+			return fmt.Errorf("metric %q is a %s", known[n].Title, known[n].Type)
 		}
 		return nil
 	}
@@ -33,7 +33,7 @@ func (s *source) check(b *wire.Batch, scratch *hdr.Histogram) error {
 			return err
 		}
 		if c.Add < 0 {
-			return fmt.Errorf("counter %q goes down by %d", s.metrics[c.Metric].Title, -c.Add)
+			return fmt.Errorf("counter %q goes down by %d", known[c.Metric].Title, -c.Add)
 		}
 	}
 	for _, g := range b.Gauges {
@@ -46,7 +46,7 @@ func (s *source) check(b *wire.Batch, scratch *hdr.Histogram) error {
 			return err
 		}
 		if err := scratch.Decode(h.Counts); err != nil {
-			return fmt.Errorf("histogram %q: %w", s.metrics[h.Metric].Title, err)
+			return fmt.Errorf("histogram %q: %w", known[h.Metric].Title, err)
 		}
 	}
 	return nil
@@ -65,12 +65,16 @@ func (m *Merger) Missing() []string {
 			continue
 		}
 		for _, c := range s.final.Counters {
-			if int(c.Metric) < len(s.metrics) && s.counters[c.Metric] != c.Add {
+			if int(c.Metric) >= len(s.metrics) {
+				add("it counted metric number %d, which no batch has declared", c.Metric)
+			} else if s.counters[c.Metric] != c.Add {
 				add("counter %q adds up to %d, and it counted %d", s.metrics[c.Metric].Title, s.counters[c.Metric], c.Add)
 			}
 		}
 		for _, h := range s.final.Histograms {
-			if int(h.Metric) < len(s.metrics) && s.counts[h.Metric] != h.Count {
+			if int(h.Metric) >= len(s.metrics) {
+				add("it recorded metric number %d, which no batch has declared", h.Metric)
+			} else if s.counts[h.Metric] != h.Count {
 				add("histogram %q adds up to %d recordings, and it made %d", s.metrics[h.Metric].Title, s.counts[h.Metric], h.Count)
 			}
 		}

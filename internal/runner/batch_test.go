@@ -1,0 +1,104 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/hdr"
+	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// report runs steps of 10 ms for so long and gives the batches.
+func reported(t *testing.T, length, interval time.Duration) []*wire.Batch {
+	vus := steps(scenario.Loop(length))
+	classes, err := Check(vus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(vus, classes, &wire.Start{IntervalNs: int64(interval), GracefulNs: int64(time.Second), Shares: []*wire.Share{{Nu: 4}}}, meter.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Run(context.WithoutCancel(t.Context()), func() { r.note("stopping") })
+	}()
+	var batches []*wire.Batch
+	if err := r.Report(done, func(b *wire.Batch) error { batches = append(batches, b); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return batches
+}
+
+func TestBatchesFollowEachOtherAndTheLastOneLeaves(t *testing.T) {
+	for _, tt := range []struct {
+		name             string
+		length, interval time.Duration
+		batches          int
+		iterations       int64
+	}{
+		{"whole intervals", 3 * time.Second, time.Second, 4, 1200},
+		{"a part at the end", 2500 * time.Millisecond, time.Second, 3, 1000},
+		{"shorter than an interval (F54)", 50 * time.Millisecond, time.Second, 1, 20},
+		{"the shortest interval", 950 * time.Millisecond, 100 * time.Millisecond, 10, 380},
+		{"the longest interval", 90 * time.Second, time.Minute, 2, 36000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				bs := reported(t, tt.length, tt.interval)
+				if len(bs) != tt.batches {
+					t.Errorf("%d batches, want %d", len(bs), tt.batches)
+				}
+				var to, iterations, recorded int64
+				h := new(hdr.Histogram)
+				for i, b := range bs {
+					last := i == len(bs)-1
+					if b.Seq != uint64(i+1) || b.FromNs != to || b.ToNs <= b.FromNs || (b.Final != nil) != last || (b.GoUnixNs != 0) != (i == 0) {
+						t.Errorf("batch %d: seq %d, %d to %d, final %v", i, b.Seq, b.FromNs, b.ToNs, b.Final)
+					}
+					if length := time.Duration(b.ToNs - b.FromNs); !last && length != tt.interval {
+						t.Errorf("batch %d is %v long, want %v", i, length, tt.interval)
+					}
+					to = b.ToNs
+					for _, c := range b.Counters {
+						if title := bs[0].Declared[c.Metric].Title; title == "vu.f.iterations" {
+							iterations += c.Add
+						}
+					}
+					for _, c := range b.Histograms {
+						if err := h.Decode(c.Counts); err != nil {
+							t.Fatal(err)
+						}
+						recorded += int64(h.Count())
+					}
+				}
+				final := bs[len(bs)-1].Final
+				if iterations != tt.iterations || recorded != tt.iterations || final.Histograms[0].Count != uint64(tt.iterations) {
+					t.Errorf("%d iterations, %d times, final says %d; want %d", iterations, recorded, final.Histograms[0].Count, tt.iterations)
+				}
+			})
+		})
+	}
+}
+
+func TestReportEndsWhenSendingFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := New(nil, nil, &wire.Start{IntervalNs: int64(time.Second)}, meter.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := errors.New("gone")
+		if err := r.Report(nil, func(*wire.Batch) error { return gone }); !errors.Is(err, gone) {
+			t.Errorf("Report = %v, want %v", err, gone)
+		}
+	})
+}
