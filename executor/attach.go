@@ -94,8 +94,6 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	case <-began:
 	case err := <-gone:
 		return err
-	case <-ctx.Done():
-		return nil
 	}
 	return s.load(ctx, run, gone)
 }

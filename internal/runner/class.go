@@ -151,7 +151,7 @@ func (c *class) wrapUp(limit time.Duration) {
 	if c.vu.Stop == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(c.setup, limit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.setup), limit)
 	defer cancel()
 	done := make(chan struct{})
 	go func() {

@@ -15,8 +15,14 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// grace is how long users are waited for after their context has ended.
-const grace = 5 * time.Second
+// How long users are waited for after their context has ended, and Stop functions
+// to return. A cancelled run's are shorter: its parent kills it after 5 s.
+const (
+	grace       = 5 * time.Second
+	cancelGrace = 3 * time.Second
+	stopLimit   = 5 * time.Second
+	cancelStop  = time.Second
+)
 
 // Runner runs one executor's part of a scenario. Call Prepare, then Run, once
 // each; Stop may be called at any time by any goroutine.
@@ -65,12 +71,12 @@ func (r *Runner) Prepare(ctx context.Context) error {
 func (r *Runner) Stop() { r.stopOnce.Do(func() { close(r.stop) }) }
 
 // Run runs the load and returns when it is over, drained and wrapped up. The end
-// of ctx cancels it: nothing drains, and users have 5 s to return. Stopping is
+// of ctx cancels it: nothing drains. Stopping is
 // called once, when the load ends and the drain begins.
 //
 // The order of the end (docs/api.md, "What happens when"): no new iterations;
 // iterations and operations in flight are waited for, up to the start's graceful
-// time; users' contexts end; users have 5 s to return, and those that do not are
+// time; users' contexts end; users have 5 s to return (3 s after a cancel), and those that do not are
 // counted as interrupted; Stop functions run.
 func (r *Runner) Run(ctx context.Context, stopping func()) {
 	began := time.Now()
@@ -107,12 +113,12 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 	for _, c := range r.classes {
 		c.end()
 	}
-	r.leave(over)
+	r.leave(ctx, over)
 	for _, c := range r.classes {
 		c.finish()
-		c.wrapUp(grace)
 	}
 	<-ended
+	r.wrapUp(ctx)
 }
 
 // load waits for the end of the load: the scenario's own, the run's duration, a
@@ -166,8 +172,12 @@ func (r *Runner) drain(ctx context.Context) {
 
 // leave waits for the users, whose contexts have ended, to return. A user that
 // begins operation after operation all the same is not waited for.
-func (r *Runner) leave(over <-chan struct{}) {
-	limit := time.NewTimer(grace)
+func (r *Runner) leave(ctx context.Context, over <-chan struct{}) {
+	patience := grace
+	if ctx.Err() != nil {
+		patience = cancelGrace
+	}
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
@@ -193,6 +203,19 @@ func (r *Runner) leave(over <-chan struct{}) {
 			r.interrupted = append(r.interrupted, &wire.Interrupted{Class: c.name, Users: going})
 		}
 	}
+}
+
+// wrapUp runs the Stop functions, side by side.
+func (r *Runner) wrapUp(ctx context.Context) {
+	limit := stopLimit
+	if ctx.Err() != nil {
+		limit = cancelStop
+	}
+	var wg sync.WaitGroup
+	for _, c := range r.classes {
+		wg.Go(func() { c.wrapUp(limit) })
+	}
+	wg.Wait()
 }
 
 // note keeps an event for the next batch.
