@@ -80,6 +80,7 @@ func (l *localRun) open() error {
 	r.Config.Command = append([]string{"gobench"}, commandLine()...)
 	r.Config.Duration, r.Config.Interval, r.Config.GracefulStop = l.load.duration.Seconds(), l.load.interval.Seconds(), l.load.graceful.Seconds()
 	r.Config.Seed = l.load.seed
+	r.Metrics, r.Errors, r.Config.Classes = []run.Metric{}, []run.Failure{}, []run.Class{} // arrays, not null, in JSON
 	var err error
 	if l.folder, err = l.history.Create(r.ID); err == nil {
 		err = l.folder.Put(r)
@@ -187,7 +188,7 @@ func summarize(r *run.Result, m *merge.Merger) {
 	if began := m.Began(); !began.IsZero() {
 		r.Start = began
 	}
-	r.Seconds = m.End().Seconds()
+	r.Seconds = m.Load().Seconds()
 	r.Metrics, r.Errors = m.Metrics(), m.Failures()
 	r.Missing = m.Missing()
 	r.Complete = len(r.Missing) == 0

@@ -171,6 +171,19 @@ func (m *Merger) Began() time.Time { return m.began }
 // End is how long after the begin the last batch ended.
 func (m *Merger) End() time.Duration { return m.end }
 
+// Load is how long the load lasted, its drain included: the time that rates are
+// taken over. Until all executors have sent their last batch it is End.
+func (m *Merger) Load() time.Duration {
+	var load int64
+	for _, s := range m.executors {
+		if s.final == nil || s.final.LoadNs <= 0 || s.final.LoadNs > s.to {
+			return m.end
+		}
+		load = max(load, s.final.LoadNs)
+	}
+	return time.Duration(load)
+}
+
 // Notes are the events that executors told of, in order.
 func (m *Merger) Notes() []string { return m.notes }
 
@@ -180,7 +193,7 @@ func (m *Merger) Metrics() []run.Metric {
 	all := make([]run.Metric, 0, len(m.metrics))
 	for _, t := range m.metrics {
 		total := t.Metric
-		total.Record = t.record(t.sum, t.hist, m.end.Seconds())
+		total.Record = t.record(t.sum, t.hist, m.Load().Seconds())
 		all = append(all, total)
 	}
 	return all

@@ -17,7 +17,7 @@ type Result struct {
 	Cause       string      `json:"cause,omitempty"` // why failed or cancelled
 	Created     time.Time   `json:"created"`
 	Start       time.Time   `json:"start_time,omitzero"` // when the load began; RFC 3339 with nanoseconds
-	Seconds     float64     `json:"seconds"`             // from the load's begin to the last recording
+	Seconds     float64     `json:"seconds"`             // how long the load lasted, its drain included: what rates are taken over
 	Config      Config      `json:"config"`
 	Environment Environment `json:"environment"`
 	Complete    bool        `json:"complete"`          // the totals are exactly what the executor counted

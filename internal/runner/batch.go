@@ -79,7 +79,7 @@ func (r *Runner) final() *wire.Final {
 	}
 	f.Refused = r.registry.Refused()
 	r.mu.Lock()
-	f.Interrupted = r.interrupted
+	f.Interrupted, f.LoadNs = r.interrupted, int64(r.drained)
 	r.mu.Unlock()
 	return f
 }

@@ -37,6 +37,7 @@ type Runner struct {
 	mu          sync.Mutex
 	notes       []string            // since the last batch, guarded by mu
 	interrupted []*wire.Interrupted // set when the load is over, guarded by mu
+	drained     time.Duration       // from go to the end of the drain, guarded by mu
 }
 
 // New makes the runner of a part of vus, which Check has approved as classes.
@@ -110,6 +111,9 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 		}
 	}
 	r.drain(ctx)
+	r.mu.Lock()
+	r.drained = time.Since(began)
+	r.mu.Unlock()
 	for _, c := range r.classes {
 		c.end()
 	}

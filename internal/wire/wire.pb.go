@@ -1234,6 +1234,7 @@ type Final struct {
 	Histograms    []*Counted             `protobuf:"bytes,2,rep,name=histograms,proto3" json:"histograms,omitempty"` // numbers of recordings
 	Refused       int64                  `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`      // recordings refused for a negative value
 	Interrupted   []*Interrupted         `protobuf:"bytes,4,rep,name=interrupted,proto3" json:"interrupted,omitempty"`
+	LoadNs        int64                  `protobuf:"varint,5,opt,name=load_ns,json=loadNs,proto3" json:"load_ns,omitempty"` // since go: when the load was over and drained
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1294,6 +1295,13 @@ func (x *Final) GetInterrupted() []*Interrupted {
 		return x.Interrupted
 	}
 	return nil
+}
+
+func (x *Final) GetLoadNs() int64 {
+	if x != nil {
+		return x.LoadNs
+	}
+	return 0
 }
 
 type Counted struct {
@@ -1498,14 +1506,15 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\x03R\x05count\"\xd1\x01\n" +
+	"\x05count\x18\x04 \x01(\x03R\x05count\"\xea\x01\n" +
 	"\x05Final\x124\n" +
 	"\bcounters\x18\x01 \x03(\v2\x18.gobench.wire.v1.CounterR\bcounters\x128\n" +
 	"\n" +
 	"histograms\x18\x02 \x03(\v2\x18.gobench.wire.v1.CountedR\n" +
 	"histograms\x12\x18\n" +
 	"\arefused\x18\x03 \x01(\x03R\arefused\x12>\n" +
-	"\vinterrupted\x18\x04 \x03(\v2\x1c.gobench.wire.v1.InterruptedR\vinterrupted\"7\n" +
+	"\vinterrupted\x18\x04 \x03(\v2\x1c.gobench.wire.v1.InterruptedR\vinterrupted\x12\x17\n" +
+	"\aload_ns\x18\x05 \x01(\x03R\x06loadNs\"7\n" +
 	"\aCounted\x12\x16\n" +
 	"\x06metric\x18\x01 \x01(\rR\x06metric\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\"9\n" +
