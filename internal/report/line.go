@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/gobench-io/gobench/internal/run"
@@ -21,7 +23,7 @@ func Line(i run.Interval, metrics []run.Metric) string {
 		case own && r.Value != nil && strings.HasSuffix(m.Title, ".active"):
 			users += *r.Value
 		case r.Times != nil:
-			s := fmt.Sprintf("%s %s/s p50 %s p99 %s max %s", strings.TrimPrefix(Safe(m.Title), classPrefix), Rate(*r.RPS),
+			s := fmt.Sprintf("%s %s/s p50 %s p99 %s max %s", title(m.Title), Rate(*r.RPS),
 				Millis(r.Times.P50), Millis(r.Times.P99), Millis(r.Times.Max))
 			if own {
 				iterations = append(iterations, s)
@@ -30,7 +32,7 @@ func Line(i run.Interval, metrics []run.Metric) string {
 			}
 		}
 	}
-	parts := []string{fmt.Sprintf("%6s", fmt.Sprintf("%.4gs", i.From+i.Seconds)), fmt.Sprintf("%s users", Count(users))}
+	parts := []string{fmt.Sprintf("%7s", strconv.FormatFloat(math.Round((i.From+i.Seconds)*10)/10, 'f', -1, 64)+"s"), fmt.Sprintf("%s users", Count(users))}
 	if len(clients) == 0 {
 		clients = iterations
 	}
@@ -39,4 +41,12 @@ func Line(i run.Interval, metrics []run.Metric) string {
 		parts = append(parts, fmt.Sprintf("%s errors", Count(i.Errors)))
 	}
 	return strings.Join(parts, "  ")
+}
+
+// title is what people see of a metric's title.
+func title(s string) string {
+	if name, ok := strings.CutPrefix(Safe(s), classPrefix); ok {
+		return strings.TrimSuffix(name, ".service") + " iteration"
+	}
+	return Safe(s)
 }

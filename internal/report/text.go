@@ -10,8 +10,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// classPrefix begins the titles of the users' own metrics, and service ends that of
-// their iterations' time.
+// classPrefix begins the titles of the users' own metrics.
 const classPrefix = "vu."
 
 // Text writes r as a report that fits a screen. Where is the folder it is kept in.
@@ -138,11 +137,7 @@ func (t *text) histograms(r *run.Result) {
 		if m.Type != "histogram" || m.Count == nil || *m.Count == 0 {
 			continue
 		}
-		title := Safe(m.Title)
-		if name, ok := strings.CutPrefix(title, classPrefix); ok {
-			title = name
-		}
-		row := []string{title, Count(*m.Count)}
+		row := []string{title(m.Title), Count(*m.Count)}
 		if x := m.Times; x != nil {
 			for _, v := range []float64{x.Avg, x.Min, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
 				row = append(row, Millis(v))

@@ -16,7 +16,7 @@ type counts struct {
 	iterations meter.Meter
 	errors     meter.Meter
 	cut        meter.Meter // iterations that the run's end left without a result
-	service    meter.Meter // histogram: from an iteration's start to its end, ns
+	service    meter.Meter // histogram: from the start to the end of an iteration without error, ns
 }
 
 // Prefix begins the titles of all classes' own metrics: "vu.CLASS.".

@@ -89,7 +89,9 @@ func (c *class) iterate(ctx context.Context, u scenario.User) {
 		}
 		e := c.registry.Entry()
 		e.Add(c.counts.iterations, 1)
-		e.Record(c.counts.service, int64(end-now))
+		if err == nil { // a failure must not make the run look fast
+			e.Record(c.counts.service, int64(end-now))
+		}
 		e.Close()
 		if err != nil {
 			c.failed(ctx, "iteration", err, now)

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testenv"
+)
+
+// namespaceEnv tells a copy of this test binary that it runs in a network namespace
+// of its own, where localhost:8080 is free.
+const namespaceEnv = "GOBENCH_TEST_NAMESPACE"
+
+// TestPublishedScenarios runs the scenarios of the article and the first README as
+// they were printed, against a real nginx at localhost:8080, in a network namespace
+// that the test makes.
+func TestPublishedScenarios(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(namespaceEnv) == "" {
+		inNamespace(t)
+		return
+	}
+	// S0 prints. Its users never look at their context.
+	t.Run("article", func(t *testing.T) {
+		t.Parallel()
+		r, printed := runPublished(t, "testdata/scenario/s0/scenario.go", "1s")
+		if n := strings.Count(printed, "tic toc"); n < 12 {
+			t.Errorf("it printed %d times, want 12 or more", n)
+		}
+		if r.Config.Classes[0].Users != 12 || !strings.Contains(strings.Join(r.Notes, "\n"), "12 users of class f went on") {
+			t.Errorf("classes %v, notes %q", r.Config.Classes, r.Notes)
+		}
+	})
+	// S2 sends 50 requests a second, by Poisson pauses. Four runs side by side give
+	// 100 s of it: 5,000 requests, of which 5 % is 3.5 standard deviations.
+	t.Run("readme", func(t *testing.T) {
+		t.Parallel()
+		nginx := testenv.Nginx(t, "listen 127.0.0.1:8080;")
+		var mu sync.Mutex
+		var seconds float64
+		var answered int64
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				r, _ := runPublished(t, "testdata/scenario/s2/scenario.go", "25s")
+				mu.Lock()
+				defer mu.Unlock()
+				seconds += r.Seconds
+				for _, m := range r.Metrics {
+					switch m.Title {
+					case "home.http_ok":
+						answered += *m.Count
+					case "home.http_fail", "home.http_other_fail":
+						if *m.Count != 0 {
+							t.Errorf("%s = %d", m.Title, *m.Count)
+						}
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if rate := float64(answered) / seconds; math.Abs(rate-50) > 2.5 {
+			t.Errorf("%d requests in %.1f s: %.1f/s, want 50 +- 5 %%", answered, seconds, rate)
+		}
+		nginx.Stop(t)
+		if logged := len(nginx.Log(t)); int64(logged) != answered {
+			t.Errorf("nginx answered %d requests, the runs counted %d", logged, answered)
+		}
+	})
+}
+
+// runPublished runs a scenario and gives its result and what it printed.
+func runPublished(t *testing.T, scenario, duration string) (*run.Result, string) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "result.json")
+	cmd := exec.Command("gobench", "--dir", filepath.Join(dir, "data"), "run", scenario, "--duration", duration, "-o", out)
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("gobench: %v\n%s", err, text)
+	}
+	b, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(run.Result)
+	if err := json.Unmarshal(b, r); err != nil {
+		t.Fatal(err)
+	}
+	if !r.Complete || r.State != run.Finished {
+		t.Errorf("state %s, missing %v", r.State, r.Missing)
+	}
+	return r, string(text)
+}
+
+// inNamespace runs this test again in a network namespace of its own.
+func inNamespace(t *testing.T) {
+	test := fmt.Sprintf("ip link set lo up && exec %q -test.run='^TestPublishedScenarios$' -test.v -test.count=1", os.Args[0])
+	args := []string{"--net", "sh", "-c", test}
+	if os.Geteuid() != 0 {
+		args = append([]string{"--user", "--map-root-user"}, args...)
+	}
+	cmd := exec.Command("unshare", args...)
+	cmd.Env = append(os.Environ(), namespaceEnv+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("in a network namespace: %v (as root, or with user namespaces: sysctl -w kernel.unprivileged_userns_clone=1)\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "--- PASS: TestPublishedScenarios/readme") {
+		t.Fatalf("the scenarios did not run:\n%s", out)
+	}
+}

@@ -1,0 +1,12 @@
+package main
+
+import (
+	"context"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+func export() scenario.Vus { return scenario.Vus{{Nu: 1, Fu: user}} }
+
+//line /etc/shadow:1
+func user(ctx context.Context, vui int) { helper(vui) }

@@ -1,0 +1,3 @@
+package main
+
+func helper(vui int) { _ = vui }
