@@ -58,6 +58,9 @@ func Count(n int64) string {
 
 // Rate formats a number per second: three digits below 1000, whole above.
 func Rate(v float64) string {
+	if v == 0 {
+		return "0"
+	}
 	if math.Abs(v) >= 999.5 {
 		return Count(int64(math.Round(v)))
 	}

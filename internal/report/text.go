@@ -47,7 +47,9 @@ func (t *text) head(r *run.Result) {
 		state += ": " + Safe(r.Cause)
 	}
 	whole := "complete"
-	if !r.Complete {
+	if !r.State.Final() {
+		whole = "not over yet"
+	} else if !r.Complete {
 		whole = "INCOMPLETE: see Missing below"
 	}
 	t.printf("\n%s: %s after %s, %s\n", Safe(r.Name), state, Seconds(r.Seconds), whole)

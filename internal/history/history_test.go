@@ -1,0 +1,185 @@
+package history
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+func create(t *testing.T, h History, at time.Time) (*Folder, *run.Result) {
+	t.Helper()
+	r := &run.Result{Format: run.Format, ID: run.NewID(at), Created: at, State: run.Running}
+	f, err := h.Create(r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Put(r); err != nil {
+		t.Fatal(err)
+	}
+	return f, r
+}
+
+func TestARunIsKept(t *testing.T) {
+	h := Open(filepath.Join(t.TempDir(), "runs"))
+	if ids, err := h.List(); ids != nil || err != nil {
+		t.Fatalf("List of nothing = %v, %v", ids, err)
+	}
+	f, r := create(t, h, time.Now())
+	for seq := range uint64(3) {
+		if err := f.Append(int(seq), &wire.Batch{Seq: seq + 1, Notes: []string{"a note"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.Log.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := h.Load(r.ID); err != nil || got.State != run.Running {
+		t.Errorf("while it goes on: %v, %v", got, err)
+	}
+	if err := h.Remove(r.ID); err == nil || !strings.Contains(err.Error(), "running") {
+		t.Errorf("Remove while it goes on = %v", err)
+	}
+	r.State = run.Finished
+	if err := errors.Join(f.Put(r), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := h.Load(r.ID); err != nil || got.State != run.Finished {
+		t.Errorf("afterwards: %v, %v", got, err)
+	}
+	var seqs []uint64
+	err := h.Batches(r.ID, func(executor int, b *wire.Batch) error {
+		if uint64(executor) != b.Seq-1 || b.Notes[0] != "a note" {
+			t.Errorf("executor %d has %v", executor, b)
+		}
+		seqs = append(seqs, b.Seq)
+		return nil
+	})
+	if err != nil || !slices.Equal(seqs, []uint64{1, 2, 3}) {
+		t.Errorf("batches %v, %v", seqs, err)
+	}
+	for _, name := range []string{"", resultFile, batchesFile, logFile} {
+		info, err := os.Stat(filepath.Join(h.Dir(r.ID), name))
+		if err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%q: %v %v, want it for this user alone", name, info.Mode(), err)
+		}
+	}
+	if h.Size(r.ID) == 0 {
+		t.Error("Size = 0")
+	}
+	if err := h.Remove(r.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Load(r.ID); !errors.Is(err, run.ErrNotFound) {
+		t.Errorf("after Remove: %v", err)
+	}
+}
+
+func TestARunWhoseProcessIsGoneHasFailed(t *testing.T) {
+	h := Open(t.TempDir())
+	f, r := create(t, h, time.Now())
+	if err := os.WriteFile(filepath.Join(f.Dir(), ownerFile), []byte("4194305\n"), 0o600); err != nil { // above pid_max
+		t.Fatal(err)
+	}
+	got, err := h.Load(r.ID)
+	if err != nil || got.State != run.Failed || len(got.Missing) == 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestBatchesEndWhereTheFileDoes(t *testing.T) {
+	h := Open(t.TempDir())
+	f, r := create(t, h, time.Now())
+	for seq := range uint64(3) {
+		if err := f.Append(0, &wire.Batch{Seq: seq + 1, Notes: []string{strings.Repeat("x", 100)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(f.Dir(), batchesFile)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(b []byte) (n int, err error) {
+		if err := os.WriteFile(file, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err = h.Batches(r.ID, func(int, *wire.Batch) error { n++; return nil })
+		return n, err
+	}
+	record := (len(whole) - len(wire.RecordsHead)) / 3
+	for cut := len(wire.RecordsHead); cut <= len(whole); cut++ {
+		n, err := count(whole[:cut])
+		if want := (cut - len(wire.RecordsHead)) / record; n != want || err != nil {
+			t.Fatalf("cut at %d: %d batches, %v; want %d", cut, n, err, want)
+		}
+	}
+	for _, at := range []int{0, len(wire.RecordsHead) + record + 10, len(whole) - 1} {
+		b := slices.Clone(whole)
+		b[at] ^= 1
+		if _, err := count(b); !errors.Is(err, wire.ErrRecord) {
+			t.Errorf("a flipped bit at %d: %v", at, err)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	h := Open(t.TempDir())
+	if _, err := h.Find("last"); !errors.Is(err, run.ErrNotFound) {
+		t.Errorf("Find in nothing = %v", err)
+	}
+	ids := []string{"20260101-000000-aaaa", "20260101-000000-bbbb", "20260202-000000-cccc"}
+	for _, id := range append(ids, "not-a-run", "20269999-000000-dddd") {
+		if err := os.Mkdir(h.Dir(id), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := h.List(); err != nil || !slices.Equal(got, ids) {
+		t.Errorf("List = %v, %v", got, err)
+	}
+	for part, want := range map[string]string{"last": ids[2], "bbbb": ids[1], "20260202": ids[2], ids[0]: ids[0]} {
+		if got, err := h.Find(part); got != want || err != nil {
+			t.Errorf("Find(%q) = %q, %v; want %q", part, got, err, want)
+		}
+	}
+	for part, want := range map[string]string{"202601": "fits 2 runs", "zzz": "no such run", "a": "no such run", "../x": "no such run"} {
+		if _, err := h.Find(part); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Find(%q) = %v, want %q", part, err, want)
+		}
+	}
+	for _, id := range []string{"..", "../../etc", "", "20260101-000000-../a"} {
+		if _, err := h.Load(id); !errors.Is(err, run.ErrNotFound) {
+			t.Errorf("Load(%q) = %v", id, err)
+		}
+		if err := h.Remove(id); !errors.Is(err, run.ErrNotFound) {
+			t.Errorf("Remove(%q) = %v", id, err)
+		}
+	}
+}
+
+func TestLogIsBounded(t *testing.T) {
+	h := Open(t.TempDir())
+	f, r := create(t, h, time.Now())
+	f.Log.rest = 10
+	for range 3 {
+		if n, err := f.Log.Write([]byte("1234567")); n != 7 || err != nil {
+			t.Fatalf("Write = %d, %v", n, err)
+		}
+	}
+	if f.Log.Dropped() != 11 {
+		t.Errorf("dropped %d, want 11", f.Log.Dropped())
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(h.Dir(r.ID), logFile))
+	if want := "1234567123\n[gobench: 11 more bytes were not kept]\n"; string(b) != want || err != nil {
+		t.Errorf("log = %q, %v", b, err)
+	}
+}

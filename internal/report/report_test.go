@@ -1,0 +1,154 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func p[T any](v T) *T { return &v }
+
+// full is a result with something of everything.
+func full() *run.Result {
+	at := time.Date(2026, 11, 21, 6, 45, 12, 123456789, time.UTC)
+	return &run.Result{
+		Format: run.Format, Gobench: "0.1.0", ID: "20261121-064512-x7k2", Name: "checkout.go", State: run.Finished,
+		Created: at, Start: at, Seconds: 12.5, Complete: true,
+		Config: run.Config{Scenario: "/home/a/checkout.go", Seed: 7, Interval: 1, GracefulStop: 30, Classes: []run.Class{
+			{Name: "buyer", Users: 1200, Rate: 100, Load: "once a user"},
+			{Name: "reader", Users: 30, Load: "loop for 10s", Closed: true}}},
+		Environment: run.Environment{Host: "h", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "Example CPU", CPUs: 2, Go: "go1.26"},
+		Metrics: []run.Metric{
+			{Title: "vu.buyer.active", Type: "gauge", Group: "Users (buyer)", Graph: "Users", Unit: "N", Record: run.Record{Value: p(int64(0))}},
+			{Title: "vu.buyer.started", Type: "counter", Group: "Users (buyer)", Graph: "Users", Unit: "N", Record: run.Record{Count: p(int64(1200)), RPS: p(96.0)}},
+			{Title: "vu.reader.iterations", Type: "counter", Group: "Users (reader)", Graph: "Iterations", Unit: "N", Record: run.Record{Count: p(int64(1234567)), RPS: p(98765.4)}},
+			{Title: "vu.reader.errors", Type: "counter", Group: "Users (reader)", Graph: "Iterations", Unit: "N", Record: run.Record{Count: p(int64(3)), RPS: p(0.24)}},
+			{Title: "vu.reader.service", Type: "histogram", Group: "Users (reader)", Graph: "Service time", Unit: "ns", Record: run.Record{Count: p(int64(1234564)), RPS: p(98765.1),
+				Times: &run.Times{Avg: 0.3, Min: 0.000042, P50: 0.25, P90: 0.5, P95: 1.2345, P99: 12.3456, P999: 123.456, Max: 61000, Stdev: 2}}},
+			{Title: "home.http_ok", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N", Record: run.Record{Count: p(int64(0)), RPS: p(0.0)}},
+			{Title: "home.http_fail", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N", Record: run.Record{Count: p(int64(42)), RPS: p(3.36)}},
+			{Title: "home.bytes_in", Type: "counter", Group: "HTTP (home)", Graph: "Bytes", Unit: "B", Record: run.Record{Count: p(int64(5 << 30)), RPS: p(429496729.6)}},
+			{Title: "home.unused", Type: "counter", Group: "HTTP (home)", Graph: "Bytes", Unit: "B", Record: run.Record{Count: p(int64(0)), RPS: p(0.0)}},
+			{Title: "home.size", Type: "histogram", Group: "HTTP (home)", Graph: "Size", Unit: "B", Record: run.Record{Count: p(int64(10)), RPS: p(0.8),
+				Sizes: &run.Sizes{Avg: 2048, Min: 0, P50: 1000, P90: 4096, P95: 1 << 20, P99: 1 << 20, P999: 1 << 20, Max: 1 << 20}}},
+		},
+		Errors: []run.Failure{{Source: "home", Class: "refused", Text: "connect: connection refused", Count: 1200}, {Source: "vu.reader", Class: "iteration", Text: "\x1b[31mred\nalert", Count: 3}},
+		Notes:  []string{"user 7 of class buyer panicked: oh\nstack\nmore"},
+	}
+}
+
+func TestText(t *testing.T) {
+	broken := full()
+	broken.State, broken.Cause, broken.Complete = run.Failed, "the executor exited with status 3", false
+	broken.Missing = []string{"executor 0: it ended without its last batch; what it counted after 5.0 s is missing"}
+	broken.Metrics, broken.Config.Target = nil, "GET http://localhost/"
+	broken.Errors = nil
+	for i := range 15 {
+		broken.Errors = append(broken.Errors, run.Failure{Source: "home", Class: "timeout", Text: strings.Repeat("x", 90+i), Count: int64(100 - i)})
+	}
+	for name, r := range map[string]*run.Result{"full": full(), "broken": broken, "nothing": {State: run.Starting, Name: "empty.go"}} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := Text(&b, r, "/home/a/.gobench/runs/"+r.ID); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(b.Bytes(), want) {
+				t.Errorf("the text changed; if that is meant, run with -update:\n%s", b.Bytes())
+			}
+			for n, line := range strings.Split(b.String(), "\n") {
+				if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+					t.Errorf("line %d has control characters: %q", n+1, line)
+				}
+			}
+		})
+	}
+}
+
+func TestLine(t *testing.T) {
+	r := full()
+	i := run.Interval{From: 3, Seconds: 1, Errors: 2, Metrics: map[string]run.Record{
+		"vu.buyer.active": {Value: p(int64(12))}, "vu.reader.service": r.Metrics[4].Record, "home.size": r.Metrics[9].Record}}
+	if got, want := Line(i, r.Metrics), "     4s  12 users  reader iteration 98,765/s p50 250 µs p99 12.3 ms max 61.0 s  2 errors"; got != want {
+		t.Errorf("line = %q\n    want %q", got, want)
+	}
+	metrics := append(r.Metrics, run.Metric{Title: "home.latency"})
+	i.Metrics["home.latency"] = r.Metrics[4].Record
+	i.From, i.Seconds, i.Errors = 3, 0.2123, 0
+	if got, want := Line(i, metrics), "   3.2s  12 users  home.latency 98,765/s p50 250 µs p99 12.3 ms max 61.0 s"; got != want {
+		t.Errorf("line = %q\n    want %q", got, want)
+	}
+}
+
+func TestJSONIsOneDocument(t *testing.T) {
+	for _, n := range []int{0, 1, 3} {
+		var b bytes.Buffer
+		err := JSON(&b, full(), func(yield func(run.Interval) error) error {
+			for i := range n {
+				if err := yield(run.Interval{From: float64(i), Seconds: 1}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			run.Result
+			Intervals []run.Interval
+		}
+		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+			t.Fatalf("%v\n%s", err, b.Bytes())
+		}
+		if len(got.Intervals) != n || got.ID != full().ID || *got.Metrics[4].Times != *full().Metrics[4].Times || got.Metrics[9].Sizes.P90 != 4096 {
+			t.Errorf("read back: %+v", got)
+		}
+	}
+	fails := errors.New("disk full")
+	if err := JSON(&bytes.Buffer{}, full(), func(func(run.Interval) error) error { return fails }); !errors.Is(err, fails) {
+		t.Errorf("error %v, want %v", err, fails)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 0.0000123: "12.3 ns", 0.0123: "12.3 µs", 0.9996: "1000 µs", 1: "1.00 ms", 99.96: "100 ms", 1234.5: "1.23 s", 119999: "120 s", 150e3: "2m30s"} {
+		if got := Millis(v); got != want {
+			t.Errorf("Millis(%v) = %s, want %s", v, got, want)
+		}
+	}
+	for v, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567"} {
+		if got := Count(v); got != want {
+			t.Errorf("Count(%d) = %s, want %s", v, got, want)
+		}
+	}
+	for v, want := range map[float64]string{0: "0 B", 1023: "1023 B", 1024: "1.00 KiB", 1 << 20: "1.00 MiB", 1.5 * (1 << 40): "1.50 TiB"} {
+		if got := Bytes(v); got != want {
+			t.Errorf("Bytes(%v) = %s, want %s", v, got, want)
+		}
+	}
+	for v, want := range map[string]string{"plain é": "plain é", "a\x1b[2J\r\nb": `a\x1b[2J\r\nb`, "\u202egnp": `\u202egnp`, "say \"hi\"": `say "hi"`} {
+		if got := Safe(v); got != want {
+			t.Errorf("Safe(%q) = %s, want %s", v, got, want)
+		}
+	}
+}
