@@ -54,15 +54,9 @@ func TestPublishedScenarios(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				seconds += r.Seconds
-				for _, m := range r.Metrics {
-					switch m.Title {
-					case "home.http_ok":
-						answered += *m.Count
-					case "home.http_fail", "home.http_other_fail":
-						if *m.Count != 0 {
-							t.Errorf("%s = %d", m.Title, *m.Count)
-						}
-					}
+				answered += total(r, "home.http_ok")
+				if n := total(r, "home.http_fail") + total(r, "home.http_other_fail"); n != 0 {
+					t.Errorf("%d requests failed", n)
 				}
 			})
 		}
@@ -77,11 +71,62 @@ func TestPublishedScenarios(t *testing.T) {
 	})
 }
 
+// TestReadme runs the scenario that the README prints.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, _ := strings.Cut(string(page), "```go\n")
+	code, _, found := strings.Cut(code, "```")
+	if !found {
+		t.Fatal("no Go code in README.md")
+	}
+	srv := newTarget()
+	defer srv.Close()
+	file := filepath.Join(t.TempDir(), "scenario.go")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(code, "http://localhost:8080", srv.URL)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := runPublished(t, file, "1s")
+	if n := total(r, "home.http_ok"); n == 0 || n != srv.served.Load() {
+		t.Errorf("%d answers counted, %d sent", n, srv.served.Load())
+	}
+}
+
+// TestExamples runs each example against a server of the test's.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("examples/*/scenario.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	srv := newTarget()
+	defer srv.Close()
+	for _, file := range files {
+		if r, _ := runPublished(t, file, "1s", "TARGET="+srv.URL); len(r.Errors) > 0 || total(r, "home.http_ok") == 0 {
+			t.Errorf("%s: errors %v, metrics %v", file, r.Errors, r.Metrics)
+		}
+	}
+}
+
+// total is what a counter of r adds up to.
+func total(r *run.Result, title string) int64 {
+	for _, m := range r.Metrics {
+		if m.Title == title && m.Count != nil {
+			return *m.Count
+		}
+	}
+	return 0
+}
+
 // runPublished runs a scenario and gives its result and what it printed.
-func runPublished(t *testing.T, scenario, duration string) (*run.Result, string) {
+func runPublished(t *testing.T, scenario, duration string, env ...string) (*run.Result, string) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "result.json")
 	cmd := exec.Command("gobench", "--dir", filepath.Join(dir, "data"), "run", scenario, "--duration", duration, "-o", out)
+	cmd.Env = append(os.Environ(), env...)
 	text, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("gobench: %v\n%s", err, text)

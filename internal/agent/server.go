@@ -49,8 +49,7 @@ func serve(dir string) (*server, error) {
 		l.Close()
 		return nil, err
 	}
-	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxSendMsgSize(wire.MaxMessage),
-		grpc.NumStreamWorkers(1), grpc.SharedWriteBuffer(true))
+	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxSendMsgSize(wire.MaxMessage))
 	wire.RegisterParentServer(s.grpc, s)
 	s.wg.Go(func() { _ = s.grpc.Serve(l) }) // ends by close
 	return s, nil

@@ -30,8 +30,7 @@ type Merger struct {
 
 	began time.Time     // of the executor that began first
 	end   time.Duration // of the last batch
-	rows  map[int64]*row
-	next  int64 // the first row not yet given out
+	rows  map[int64]*row // by interval, those not yet given out
 }
 
 // metric is one title over all executors.

@@ -201,7 +201,7 @@ func checkName(what, s string) error {
 	case s == "":
 		return fmt.Errorf("%s is empty", what)
 	case len(s) > MaxTitle:
-		return fmt.Errorf("%s has %d bytes, at most %d are allowed: %.40q...", what, len(s), MaxTitle, s)
+		return fmt.Errorf("%s, which begins %.40q, has %d bytes: at most %d are allowed", what, s, len(s), MaxTitle)
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("%s has characters that do not print: %q", what, s)
 	}

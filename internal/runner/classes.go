@@ -64,13 +64,13 @@ func check(vu scenario.Vu) (*wire.Class, error) {
 	case roles != 1:
 		return c, fmt.Errorf("%d of Fu, Start and Exec are set: set exactly one", roles)
 	case len(vu.Name) > maxName || strings.ContainsFunc(vu.Name, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return c, fmt.Errorf("Name is longer than %d bytes or has control characters", maxName)
+		return c, fmt.Errorf("field Name is longer than %d bytes or has control characters", maxName)
 	case vu.Nu < 1:
-		return c, fmt.Errorf("Nu is %d: want the number of users, 1 or more", vu.Nu)
+		return c, fmt.Errorf("field Nu is %d: want the number of users, 1 or more", vu.Nu)
 	case vu.Nu > MaxUsers:
-		return c, fmt.Errorf("Nu is %d: at most %d users a class are allowed", vu.Nu, MaxUsers)
+		return c, fmt.Errorf("field Nu is %d: at most %d users a class are allowed", vu.Nu, MaxUsers)
 	case math.IsNaN(vu.Rate) || vu.Rate < 0 || vu.Rate > maxRate:
-		return c, fmt.Errorf("Rate is %v: want the users started per second, 0 (all at once) to %d", vu.Rate, maxRate)
+		return c, fmt.Errorf("field Rate is %v: want the users started per second, 0 (all at once) to %d", vu.Rate, maxRate)
 	}
 	c.Closed = true
 	switch load := vu.Load.(type) {
@@ -78,21 +78,21 @@ func check(vu scenario.Vu) (*wire.Class, error) {
 		c.Load, c.Closed = "once a user", vu.Fu == nil
 	case scenario.Loop:
 		if load <= 0 {
-			return c, fmt.Errorf("Load is Loop(%v): want a time above 0", time.Duration(load))
+			return c, fmt.Errorf("field Load is Loop(%v): want a time above 0", time.Duration(load))
 		}
 		c.Load, c.LoopNs = "loop for "+time.Duration(load).String(), int64(load)
 	case scenario.Times:
 		if load < 1 {
-			return c, fmt.Errorf("Load is Times(%d): want 1 iteration or more", load)
+			return c, fmt.Errorf("field Load is Times(%d): want 1 iteration or more", load)
 		}
 		c.Load, c.Iterations = fmt.Sprintf("%d iterations a user", load), int64(load)
 	case scenario.Shared:
 		if load < 1 {
-			return c, fmt.Errorf("Load is Shared(%d): want 1 iteration or more", load)
+			return c, fmt.Errorf("field Load is Shared(%d): want 1 iteration or more", load)
 		}
 		c.Load, c.Iterations = fmt.Sprintf("%d iterations shared", load), int64(load)
 	default:
-		return c, fmt.Errorf("Load is a %T: want scenario.Loop, Times or Shared", load)
+		return c, fmt.Errorf("field Load is a %T: want scenario.Loop, Times or Shared", load)
 	}
 	return c, nil
 }

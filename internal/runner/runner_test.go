@@ -115,7 +115,7 @@ func TestStartsAreAPoissonProcess(t *testing.T) {
 	if distance > 1.95/math.Sqrt(1000) {
 		t.Errorf("the gaps are not exponential: distance %.4f", distance)
 	}
-	if s := newStarts(0, 1, 0); s.next() != 0 || s.next() != 0 {
+	if s := newStarts(0, 1, 0); s.next()+s.next() != 0 {
 		t.Error("rate 0 does not start all at once")
 	}
 	if a, b := newStarts(100, 7, 0), newStarts(100, 7, 1); a.next() == b.next() {

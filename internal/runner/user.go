@@ -60,7 +60,7 @@ func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 	}
 	u, err := c.vu.Start(ctx, vui)
 	if err == nil && u == nil {
-		err = errors.New("Start returned neither a user nor an error")
+		err = errors.New("its Start function returned neither a user nor an error")
 	}
 	return u, err
 }
