@@ -104,7 +104,7 @@ func (b *body) untilClose() error {
 // trailers are read past. Lines must end with CR LF.
 func (b *body) chunked() error {
 	for {
-		line, err := b.line(maxChunkLine, errChunkLine)
+		line, err := b.line(maxChunkLine, errChunk, errChunkLine)
 		if err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func hexDigit(c byte) int {
 // trailers reads the lines after the last chunk, up to the blank one.
 func (b *body) trailers() error {
 	for left := maxTrailers; ; {
-		line, err := b.line(left, errTrailers)
+		line, err := b.line(left, errTrailer, errTrailers)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (b *body) trailers() error {
 
 // line waits for a whole line, at most max long, and gives it with its CR LF. It
 // stays unread.
-func (b *body) line(max int, tooLong error) ([]byte, error) {
+func (b *body) line(max int, bad, tooLong error) ([]byte, error) {
 	for {
 		have := b.cn.Unread()
 		i := bytes.IndexByte(have[:min(len(have), max)], '\n')
@@ -193,7 +193,7 @@ func (b *body) line(max int, tooLong error) ([]byte, error) {
 		case i > 0 && have[i-1] == '\r':
 			return have[:i+1], nil
 		case i >= 0:
-			return nil, errChunk
+			return nil, bad
 		case len(have) >= max:
 			return nil, tooLong
 		}

@@ -52,11 +52,11 @@ func (c *client) do(ctx context.Context, q *call) error {
 	}
 	defer c.recorder.End()
 	q.maxBody = c.settings.MaxBody
-	start := conn.Now()
-	if err := c.exchange(ctx, q, start); err != nil {
+	q.start = conn.Now()
+	if err := c.exchange(ctx, q); err != nil {
 		return c.failed(ctx, q, err)
 	}
-	c.answered(q, q.end-start)
+	c.answered(q)
 	return nil
 }
 

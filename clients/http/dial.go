@@ -14,9 +14,9 @@ const quickest = time.Millisecond
 
 // dial opens a connection to q's target in a place that the caller holds, and
 // leaves the place if that fails.
-func (c *client) dial(ctx context.Context, q *call, start time.Duration) (*link, error) {
+func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	began := conn.Now()
-	limit := min(c.settings.ConnectTimeout, start+c.settings.Timeout-began)
+	limit := min(c.settings.ConnectTimeout, q.start+c.settings.Timeout-began)
 	cn, err := c.settings.dialer.Dial(ctx, q.target.addr, limit)
 	if err != nil {
 		c.leave()

@@ -11,20 +11,20 @@ import (
 // exchange sends q's request over one of the client's connections and reads the
 // answer. A connection that had been idle may turn out to be closed; a request that
 // may be repeated is then sent once more, over a new one.
-func (c *client) exchange(ctx context.Context, q *call, start time.Duration) error {
-	l, err := c.link(ctx, q, start)
+func (c *client) exchange(ctx context.Context, q *call) error {
+	l, err := c.link(ctx, q)
 	if err != nil {
 		return err
 	}
 	in, out := l.In(), l.Out()
-	again, err := c.attempt(ctx, q, l, start)
+	again, err := c.attempt(ctx, q, l)
 	q.in, q.out = l.In()-in, l.Out()-out
 	if err != nil && l.reused && q.in == 0 && broken(err) && (q.request.idempotent() || q.out == 0) {
 		c.lose(l)
-		if l, err = c.dial(ctx, q, start); err != nil {
+		if l, err = c.dial(ctx, q); err != nil {
 			return err
 		}
-		again, err = c.attempt(ctx, q, l, start)
+		again, err = c.attempt(ctx, q, l)
 		q.in, q.out = q.in+l.In(), q.out+l.Out()
 	}
 	switch {
@@ -46,8 +46,8 @@ func broken(err error) bool {
 
 // attempt sends the request over l and reads the answer, not longer than ctx lasts.
 // It reports whether l may be used again.
-func (c *client) attempt(ctx context.Context, q *call, l *link, start time.Duration) (again bool, err error) {
-	l.Arm(start, c.settings.Timeout)
+func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err error) {
+	l.Arm(q.start, c.settings.Timeout)
 	if !q.foreign { // the client watches ctx, and closes l when it ends
 		return q.over(l.Conn)
 	}

@@ -44,49 +44,57 @@ func familyOf(r *executor.Recorder, prefix string) (*family, error) {
 	return v.(*family), nil
 }
 
-// newFamily declares the metrics of a prefix.
+// newFamily declares the metrics of a prefix and finds their meters.
 func newFamily(r *executor.Recorder, prefix string) (*family, error) {
 	f := &family{prefix: strings.Clone(prefix)}
 	f.targets.Store(&map[string]*target{})
-	group := metrics.Group{Name: "HTTP (" + prefix + ")"}
-	var found []func() error
-	graph := func(title, unit string) {
-		group.Graphs = append(group.Graphs, metrics.Graph{Title: title, Unit: unit})
-	}
-	metric := func(m *executor.Meter, t metrics.Type, name string) {
-		g := &group.Graphs[len(group.Graphs)-1]
-		title := prefix + "." + name
-		g.Metrics = append(g.Metrics, metrics.Metric{Title: title, Type: t})
-		found = append(found, func() (err error) {
-			*m, err = r.Find(title)
-			return err
-		})
-	}
-	graph("Responses", "N")
-	metric(&f.meters.ok, metrics.Counter, "http_ok")
-	metric(&f.meters.fail, metrics.Counter, "http_fail")
-	metric(&f.meters.otherFail, metrics.Counter, "http_other_fail")
-	graph("Latency", "ns")
-	metric(&f.meters.latency, metrics.Histogram, "latency")
-	graph("Traffic", "B")
-	metric(&f.meters.bytesIn, metrics.Counter, "bytes_in")
-	metric(&f.meters.bytesOut, metrics.Counter, "bytes_out")
-	graph("Connections", "N")
-	metric(&f.meters.opened, metrics.Counter, "connections_opened")
-	metric(&f.meters.open, metrics.Gauge, "connections_open")
-	graph("Errors", "N")
-	for class := range conn.Classes {
-		metric(&f.meters.errors[class], metrics.Counter, "error."+conn.Class(class).String())
-	}
-	if err := r.Setup([]metrics.Group{group}); err != nil {
+	d := declaration(f.prefix, &f.meters)
+	if err := r.Setup([]metrics.Group{d.group}); err != nil {
 		return nil, err
 	}
-	for _, find := range found {
-		if err := find(); err != nil {
+	for title, m := range d.meters {
+		var err error
+		if *m, err = r.Find(title); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
+}
+
+// declared is a group of metrics, and where the meter of each title goes.
+type declared struct {
+	group  metrics.Group
+	meters map[string]*executor.Meter
+}
+
+func declaration(prefix string, m *meters) declared {
+	d := declared{metrics.Group{Name: "HTTP (" + prefix + ")"}, map[string]*executor.Meter{}}
+	graph := func(title, unit string) {
+		d.group.Graphs = append(d.group.Graphs, metrics.Graph{Title: title, Unit: unit})
+	}
+	metric := func(name string, t metrics.Type, m *executor.Meter) {
+		title := prefix + "." + name
+		g := &d.group.Graphs[len(d.group.Graphs)-1]
+		g.Metrics = append(g.Metrics, metrics.Metric{Title: title, Type: t})
+		d.meters[title] = m
+	}
+	graph("Responses", "N")
+	metric("http_ok", metrics.Counter, &m.ok)
+	metric("http_fail", metrics.Counter, &m.fail)
+	metric("http_other_fail", metrics.Counter, &m.otherFail)
+	graph("Latency", "ns")
+	metric("latency", metrics.Histogram, &m.latency)
+	graph("Traffic", "B")
+	metric("bytes_in", metrics.Counter, &m.bytesIn)
+	metric("bytes_out", metrics.Counter, &m.bytesOut)
+	graph("Connections", "N")
+	metric("connections_opened", metrics.Counter, &m.opened)
+	metric("connections_open", metrics.Gauge, &m.open)
+	graph("Errors", "N")
+	for class := range conn.Class(conn.Classes) {
+		metric("error."+class.String(), metrics.Counter, &m.errors[class])
+	}
+	return d
 }
 
 // target gives the target of an origin.

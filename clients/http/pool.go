@@ -22,7 +22,7 @@ type link struct {
 
 // checkAfter is how long a connection is idle before it is checked, at the cost of
 // one system call, whether the server has closed it.
-const checkAfter = time.Second
+const checkAfter = 100 * time.Millisecond
 
 // A waiter waits for one of MaxConns places.
 type waiter struct {
@@ -34,7 +34,7 @@ type waiter struct {
 
 // link gives a connection to q's target: the one that became idle last, a new one,
 // or, when MaxConns are open, the next that becomes free.
-func (c *client) link(ctx context.Context, q *call, start time.Duration) (*link, error) {
+func (c *client) link(ctx context.Context, q *call) (*link, error) {
 	c.mu.Lock()
 	for at := &c.idle; *at != nil; {
 		l := *at
@@ -43,7 +43,7 @@ func (c *client) link(ctx context.Context, q *call, start time.Duration) (*link,
 			continue
 		}
 		*at, l.below = l.below, nil
-		if start-l.used < checkAfter {
+		if q.start-l.used < checkAfter {
 			c.mu.Unlock()
 			return l, nil
 		}
@@ -64,18 +64,18 @@ func (c *client) link(ctx context.Context, q *call, start time.Duration) (*link,
 	if c.open < c.settings.MaxConns {
 		c.open++
 		c.mu.Unlock()
-		return c.dial(ctx, q, start)
+		return c.dial(ctx, q)
 	}
 	if old := c.oldest(); old != nil { // of another target: q's has none idle
 		c.forget(old)
 		c.mu.Unlock()
 		old.Close()
-		return c.dial(ctx, q, start)
+		return c.dial(ctx, q)
 	}
 	w := &waiter{target: q.target, ready: make(chan *link, 1)}
 	c.waiters = append(c.waiters, w)
 	c.mu.Unlock()
-	return c.wait(ctx, w, q, start)
+	return c.wait(ctx, w, q)
 }
 
 // oldest takes the connection that is idle longest off the stack; nil: none is.
@@ -93,8 +93,8 @@ func (c *client) oldest() *link {
 }
 
 // wait waits until one of the places is free.
-func (c *client) wait(ctx context.Context, w *waiter, q *call, start time.Duration) (*link, error) {
-	timer := time.NewTimer(start + c.settings.Timeout - conn.Now())
+func (c *client) wait(ctx context.Context, w *waiter, q *call) (*link, error) {
+	timer := time.NewTimer(q.start + c.settings.Timeout - conn.Now())
 	defer timer.Stop()
 	var err error
 	select {
@@ -105,7 +105,7 @@ func (c *client) wait(ctx context.Context, w *waiter, q *call, start time.Durati
 		case l != nil:
 			return l, nil
 		}
-		return c.dial(ctx, q, start)
+		return c.dial(ctx, q)
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:

@@ -10,16 +10,9 @@ import (
 // receive reads the whole answer: its status, and what q wants to keep of head and
 // body. It reports whether the connection may be used again.
 func (q *call) receive(cn *conn.Conn) (again bool, err error) {
-	var h head
-	for {
-		h = head{}
-		if err := h.read(cn); err != nil {
-			return false, err
-		}
-		if h.status >= 200 {
-			break
-		}
-		cn.Take(h.size) // an interim answer (RFC 9110, section 15.2): the final one follows
+	h, err := q.receiveHead(cn)
+	if err != nil {
+		return false, err
 	}
 	if q.keepHead {
 		q.head = bytes.Clone(cn.Unread()[:h.size])
@@ -47,20 +40,54 @@ func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 	return again && len(cn.Unread()) == 0, nil
 }
 
+// receiveHead reads the head of the final answer and leaves it unread. Interim
+// answers (RFC 9110, section 15.2) are read past.
+func (q *call) receiveHead(cn *conn.Conn) (h head, err error) {
+	if len(cn.Unread()) == 0 {
+		if err := cn.Fill(); err != nil {
+			return h, endedEarly(cn, err)
+		}
+	}
+	if q.ready != nil {
+		if h, ok := q.ready.answer.find(cn.Unread()); ok {
+			return h, nil
+		}
+	}
+	for {
+		if err := h.read(cn); err != nil {
+			return h, err
+		}
+		if h.status >= 200 {
+			break
+		}
+		cn.Take(h.size)
+		h = head{}
+	}
+	if q.ready != nil {
+		q.ready.answer.learn(h, cn.Unread(), q.start)
+	}
+	return h, nil
+}
+
 // read reads a head and leaves it unread.
 func (h *head) read(cn *conn.Conn) error {
 	for {
 		if done, err := h.parse(cn.Unread()); done || err != nil {
 			return err
 		}
-		switch err := cn.Fill(); {
-		case err == nil:
-		case err == conn.ErrFull:
-			return errHeadSize
-		case (err == io.EOF || err == io.ErrUnexpectedEOF) && len(cn.Unread()) == 0:
-			return errSilent
-		default:
-			return cutShort(err)
+		if err := cn.Fill(); err != nil {
+			return endedEarly(cn, err)
 		}
 	}
+}
+
+// endedEarly names the error that came instead of a head.
+func endedEarly(cn *conn.Conn, err error) error {
+	switch {
+	case err == conn.ErrFull:
+		return errHeadSize
+	case (err == io.EOF || err == io.ErrUnexpectedEOF) && len(cn.Unread()) == 0:
+		return errSilent
+	}
+	return cutShort(err)
 }

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/gobench-io/gobench/internal/conn"
 )
 
 // answered counts an operation with a complete answer, all under one lock.
-func (c *client) answered(q *call, latency time.Duration) {
+func (c *client) answered(q *call) {
 	m := &c.family.meters
 	e := c.recorder.Entry()
-	e.Record(m.latency, int64(latency))
+	e.Record(m.latency, int64(q.end-q.start))
 	if q.status >= 200 && q.status < 300 {
 		e.Add(m.ok, 1)
 	} else {

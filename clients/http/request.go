@@ -24,10 +24,11 @@ type call struct {
 	path    string    // of the request line
 	ready   *template // the rendered request, if there is one
 
-	keepHead bool  // give the answer's headers to the caller
-	maxBody  int64 // of a body that is returned
-	foreign  bool  // the call's ctx is not the client's
-	closes   bool  // the request says Connection: close
+	keepHead bool          // give the answer's headers to the caller
+	maxBody  int64         // of a body that is returned
+	foreign  bool          // the call's ctx is not the client's
+	closes   bool          // the request says Connection: close
+	start    time.Duration // of the call, on the clock of conn.Now
 
 	status  int
 	head    []byte
@@ -109,7 +110,8 @@ func (q *call) check() error {
 
 // checkLength refuses a Content-Length that is not the body's.
 func (r *Request) checkLength(value string) error {
-	if n, err := strconv.Atoi(value); err != nil || n != len(r.Body) {
+	var digits [20]byte
+	if string(strconv.AppendInt(digits[:0], int64(len(r.Body)), 10)) != value {
 		return fmt.Errorf("header Content-Length: %q, but the body has %d bytes", value, len(r.Body))
 	}
 	return nil

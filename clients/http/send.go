@@ -26,8 +26,7 @@ var sendBuffers = sync.Pool{New: func() any { return &sendBuffer{make([]byte, 0,
 // send writes a request whose body is at most inTurn long.
 func (q *call) send(cn *conn.Conn) error {
 	if q.ready != nil && !q.request.hasLength() {
-		_, err := cn.Write(q.ready.lines)
-		return err
+		return cn.Ask(q.ready.lines)
 	}
 	buf := sendBuffers.Get().(*sendBuffer)
 	defer sendBuffers.Put(buf)

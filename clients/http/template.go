@@ -6,7 +6,7 @@ import (
 )
 
 // template is a request that was rendered once, for requests that repeat. It never
-// changes.
+// changes but for what is known of its answers.
 type template struct {
 	method, url string
 	fields      []field // the caller's headers
@@ -15,6 +15,8 @@ type template struct {
 	length      string // the caller's Content-Length; "": none
 	closes      bool   // the caller's Connection: close
 	lines       []byte // the whole head but for Content-Length, with the blank line
+
+	answer known // the head that came last in answer
 }
 
 // field is one header of a request.

@@ -29,6 +29,10 @@ type Conn struct {
 	buf *buffer // bytes that came and were not taken; nil when there are none
 	err error   // what readRaw met
 
+	asking  []byte // what Ask has yet to write
+	asked   bool   // Ask has waited, and Fill gives what came
+	askedBy error  // why Ask's wait ended, if not by what came
+
 	in, out  int64
 	deadline time.Duration // as set on tcp, on the clock of Now; 0: none
 	guard    guard
@@ -79,7 +83,12 @@ func (c *Conn) Fill() error {
 	if c.raw == nil {
 		return c.fillThrough()
 	}
-	if err := c.raw.Read(c.read); err != nil {
+	err := c.askedBy
+	if !c.asked {
+		err = c.raw.Read(c.read)
+	}
+	c.asked, c.askedBy = false, nil
+	if err != nil {
 		return c.clean("read", err)
 	}
 	if c.err != nil {
@@ -91,6 +100,37 @@ func (c *Conn) Fill() error {
 		return c.clean("read", os.NewSyscallError("read", err))
 	}
 	return nil
+}
+
+// Ask sends p whole and waits for the first bytes of the answer, which are then
+// unread; an error of the wait is kept for the next Fill. It is Write and Fill with
+// a system call less: Fill alone asks for bytes that can't have come yet. An error
+// is that of writing.
+//
+// What ended the connection before Ask may go unnoticed until the deadline, where
+// the other side has only half closed it; so a connection that was idle for long is
+// asked by Gone first.
+func (c *Conn) Ask(p []byte) error {
+	if c.raw == nil || c.buf != nil || len(p) == 0 {
+		_, err := c.Write(p)
+		return err
+	}
+	c.asking = p
+	err := c.raw.Read(c.read)
+	rest := c.asking
+	c.asking = nil
+	switch {
+	case rest == nil:
+		c.asked, c.askedBy = c.buf == nil, err
+		return nil
+	case err != nil:
+		return c.clean("write", err)
+	case c.err != nil:
+		err, c.err = c.err, nil
+		return c.clean("write", os.NewSyscallError("write", err))
+	}
+	_, err = c.Write(rest) // the socket's buffer was full: wait for room
+	return err
 }
 
 // fillThrough is Fill for connections that have to be read through nc: the buffer

@@ -33,11 +33,11 @@ func (c *Conn) Arm(start, timeout time.Duration) {
 // guard lets the end of a context end an operation, at no cost an operation while
 // the same context is used again.
 //
-// state holds the number of the watch in force and one of the words below. Only an
-// operation that is busy under the watch's own number can be cut, so a context
-// that ends when the connection is idle or serves another one does nothing. Who
-// cuts turns busy to cut before it touches the deadline, and who ends an operation
-// turns busy to idle: one of the two succeeds.
+// state holds the number of the watch in force, times 4, plus busy, cut, or 0
+// between operations. Only an operation that is busy under the watch's own number
+// can be cut, so a context that ends when the connection is idle or serves another
+// one does nothing. Who cuts turns busy to cut before it touches the deadline, and
+// who ends an operation turns busy to 0: one of the two succeeds.
 type guard struct {
 	state   atomic.Uint64
 	watches uint64          // how many there were; the number of the one in force
@@ -46,15 +46,15 @@ type guard struct {
 }
 
 const (
-	idle = iota
-	busy
-	cut
+	busy = 1
+	cut  = 2
 )
 
 // Begin opens an operation that ends when ctx does: reading or writing that waits
 // then returns at once, with an error of the class Timeout. It returns ctx's error
-// if ctx is done already. The connection goes on watching ctx, which costs an
-// entry there, so that the next operation under the same ctx costs nothing.
+// if ctx is done already; the connection can't be used again then. It goes on
+// watching ctx, which costs an entry there, so that the next operation under the
+// same ctx costs nothing.
 func (c *Conn) Begin(ctx context.Context) error {
 	g := &c.guard
 	if done := ctx.Done(); done != g.done {
@@ -69,7 +69,7 @@ func (c *Conn) Begin(ctx context.Context) error {
 	// A context that ends from here on finds the operation busy; one that ended
 	// before is seen here.
 	if err := ctx.Err(); err != nil {
-		c.End()
+		_ = c.End()
 		return err
 	}
 	return nil
@@ -79,7 +79,7 @@ func (c *Conn) Begin(ctx context.Context) error {
 // connection can't be used again then, even if the operation has succeeded.
 func (c *Conn) End() bool {
 	n := c.guard.watches << 2
-	return c.guard.state.CompareAndSwap(n|busy, n|idle)
+	return c.guard.state.CompareAndSwap(n|busy, n)
 }
 
 func (c *Conn) cut(number uint64) {

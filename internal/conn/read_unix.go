@@ -5,6 +5,7 @@ package conn
 import (
 	"io"
 	"syscall"
+	"unsafe"
 )
 
 const canReadRaw = true
@@ -14,14 +15,14 @@ const canReadRaw = true
 // connection with nothing unread owns no buffer. There must be no large local
 // variable here: this runs on the small stack of a user's goroutine.
 func (c *Conn) readRaw(fd uintptr) bool {
+	if c.asking != nil {
+		return c.writeRaw(fd)
+	}
 	b := c.buf
 	if b == nil {
 		b = newBuffer()
 	}
-	n, err := syscall.Read(int(fd), b.data[b.w:])
-	for err == syscall.EINTR {
-		n, err = syscall.Read(int(fd), b.data[b.w:])
-	}
+	n, err := transfer(syscall.SYS_READ, fd, b.data[b.w:])
 	if n > 0 {
 		b.w += n
 		c.in += int64(n)
@@ -34,11 +35,43 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	switch err {
 	case syscall.EAGAIN:
 		return false
-	case nil:
-		err = io.EOF
+	case 0:
+		c.err = io.EOF
+	default:
+		c.err = err
 	}
-	c.err = err
 	return true
+}
+
+// writeRaw writes what Ask wants written. It reports false, and so waits until
+// something can be read, when all of it is.
+func (c *Conn) writeRaw(fd uintptr) bool {
+	n, err := transfer(syscall.SYS_WRITE, fd, c.asking)
+	c.out += int64(n)
+	c.asking = c.asking[n:]
+	if len(c.asking) == 0 {
+		c.asking = nil
+		return false
+	}
+	if err != 0 && err != syscall.EAGAIN {
+		c.err = err
+	}
+	return true
+}
+
+// transfer reads into p or writes it, by trap, on a socket that does not block; so
+// the scheduler need not be told. n is 0 with an error, and at a stream's end.
+func transfer(trap, fd uintptr, p []byte) (n int, err syscall.Errno) {
+	for {
+		r, _, err := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+		switch err {
+		case 0:
+			return int(r), 0
+		case syscall.EINTR:
+			continue
+		}
+		return 0, err
+	}
 }
 
 // Gone reports that an idle connection can't be used again: the other side has

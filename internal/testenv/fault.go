@@ -22,8 +22,8 @@ type FaultServer struct {
 	scripts  sync.WaitGroup
 
 	mu    sync.Mutex
-	peers map[*Peer]bool
-	ended bool
+	peers map[net.Conn]bool
+	over  chan struct{}
 }
 
 // Peer is the server's end of a connection. Its methods give up silently when the
@@ -32,6 +32,7 @@ type Peer struct {
 	N int // how many connections the server had accepted before this one
 	net.Conn
 	unread []byte
+	over   <-chan struct{} // closed at the test's end
 }
 
 // Faults starts a server that runs script for each connection, and closes the
@@ -44,7 +45,7 @@ func Faults(t testing.TB, script func(p *Peer)) *FaultServer {
 	}
 	s := &FaultServer{
 		Addr: l.Addr().String(), URL: "http://" + l.Addr().String(),
-		listener: l, peers: map[*Peer]bool{},
+		listener: l, peers: map[net.Conn]bool{}, over: make(chan struct{}),
 	}
 	s.scripts.Go(func() { s.accept(script) })
 	t.Cleanup(s.close)
@@ -60,18 +61,20 @@ func (s *FaultServer) accept(script func(*Peer)) {
 		if err != nil {
 			return
 		}
-		p := &Peer{N: int(s.accepted.Add(1) - 1), Conn: c}
+		p := &Peer{N: int(s.accepted.Add(1) - 1), Conn: c, over: s.over}
 		s.mu.Lock()
-		if s.ended {
+		select {
+		case <-s.over:
 			c.Close()
+		default:
 		}
-		s.peers[p] = true
+		s.peers[c] = true
 		s.mu.Unlock()
 		s.scripts.Go(func() {
 			script(p)
 			c.Close()
 			s.mu.Lock()
-			delete(s.peers, p)
+			delete(s.peers, c)
 			s.mu.Unlock()
 		})
 	}
@@ -80,9 +83,9 @@ func (s *FaultServer) accept(script func(*Peer)) {
 func (s *FaultServer) close() {
 	s.listener.Close()
 	s.mu.Lock()
-	s.ended = true
-	for p := range s.peers {
-		p.Close()
+	close(s.over)
+	for c := range s.peers {
+		c.Close()
 	}
 	s.mu.Unlock()
 	s.scripts.Wait()
@@ -151,3 +154,19 @@ func (p *Peer) WriteString(s string) error {
 	_, err := io.WriteString(p, s)
 	return err
 }
+
+// Head reads the head of a request and leaves its body unread.
+func (p *Peer) Head() string {
+	var head []byte
+	b := make([]byte, 1)
+	for !bytes.HasSuffix(head, []byte("\r\n\r\n")) {
+		if _, err := io.ReadFull(p, b); err != nil {
+			break
+		}
+		head = append(head, b[0])
+	}
+	return string(head)
+}
+
+// Wait says and reads nothing more until the test ends.
+func (p *Peer) Wait() { <-p.over }

@@ -1,0 +1,146 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/executortest"
+	"github.com/gobench-io/gobench/internal/testenv"
+)
+
+// The end of a context ends a call at once, wherever it is, and leaves nothing.
+func TestCancel(t *testing.T) {
+	half := "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
+	for _, tt := range []struct {
+		name   string
+		script func(p *testenv.Peer, arrived chan<- bool)
+		opts   Options
+		scheme string
+	}{
+		{"before the answer", func(p *testenv.Peer, arrived chan<- bool) { p.Request(); arrived <- true; p.Hold() }, Options{}, "http"},
+		{"in the body", func(p *testenv.Peer, arrived chan<- bool) {
+			p.Request()
+			p.Send(half)
+			arrived <- true
+			p.Hold()
+		}, Options{}, "http"},
+		{"in the handshake", func(p *testenv.Peer, arrived chan<- bool) {
+			_, _ = p.Read(make([]byte, 1))
+			arrived <- true
+			p.Hold()
+		}, Options{}, "https"},
+	} {
+		for _, how := range []string{"the client's ctx", "the call's ctx", "the call's deadline"} {
+			t.Run(tt.name+" by "+how, func(t *testing.T) {
+				testenv.NoLeaks(t)
+				arrived := make(chan bool, 1)
+				s := testenv.Faults(t, func(p *testenv.Peer) { tt.script(p, arrived) })
+				root, rec := executortest.Context(t)
+				ctx, cancel := context.WithCancel(root)
+				defer cancel()
+				call, want, class := ctx, context.Canceled, "canceled"
+				switch how {
+				case "the call's ctx":
+					var cancelCall context.CancelFunc
+					call, cancelCall = context.WithCancel(ctx)
+					cancel = cancelCall
+				case "the call's deadline":
+					var cancelCall context.CancelFunc
+					call, cancelCall = context.WithTimeout(ctx, 20*time.Millisecond)
+					defer cancelCall()
+					want, class = context.DeadlineExceeded, "timeout"
+				}
+				c, err := NewHttpClient(ctx, "home", tt.opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				go func() {
+					<-arrived
+					if class == "canceled" {
+						cancel()
+					}
+				}()
+				began := time.Now()
+				err = c.GetIgnoreRes(call, tt.scheme+"://"+s.Addr, nil)
+				if d := time.Since(began); d > 5*time.Second {
+					t.Errorf("it took %v", d)
+				}
+				if !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+				if class == "canceled" {
+					wantCounts(t, rec, counts{"error.canceled": 1})
+					if errs := rec.Errors("home"); len(errs) != 0 {
+						t.Errorf("errors %v, want none", errs)
+					}
+				} else {
+					wantCounts(t, rec, counts{"http_other_fail": 1, "error.timeout": 1})
+				}
+				if opened, open := connections(rec); opened != 1 || open != 0 {
+					t.Errorf("connections: %d opened, %d open; want 1, 0", opened, open)
+				}
+			})
+		}
+	}
+}
+
+// Idle connections are closed when the client's ctx ends, with no call to notice.
+func TestEndClosesIdleConnections(t *testing.T) {
+	testenv.NoLeaks(t)
+	gone := make(chan bool)
+	s := testenv.Faults(t, func(p *testenv.Peer) { serve(p); gone <- true })
+	root, rec := executortest.Context(t)
+	ctx, cancel := context.WithCancel(root)
+	c, err := NewHttpClient(ctx, "home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.GetIgnoreRes(root, s.URL, nil); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-gone
+	waitFor(t, func() bool { _, open := connections(rec); return open == 0 })
+	for _, call := range []context.Context{ctx, root} {
+		if err := c.GetIgnoreRes(call, s.URL, nil); err != context.Canceled {
+			t.Errorf("a call after the end: %v", err)
+		}
+	}
+	wantCounts(t, rec, counts{"http_ok": 1, "latency": 1})
+}
+
+// A call under a ctx that is done, and one that the run refuses, count nowhere.
+func TestNothingHappens(t *testing.T) {
+	t.Parallel()
+	s := testenv.Faults(t, serve)
+	ctx, c, rec := newClient(t)
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := c.GetIgnoreRes(done, s.URL, nil); err != context.Canceled {
+		t.Error(err)
+	}
+	if n := s.Accepted(); n != 0 || len(rec.Counts("home.")) != 0 {
+		t.Errorf("%d connections, counts %v", n, rec.Counts("home."))
+	}
+}
+
+// Many callers make a ctx for each call and cancel it afterwards: connections live on.
+func TestContextPerCall(t *testing.T) {
+	t.Parallel()
+	s := testenv.Faults(t, serve)
+	ctx, c, rec := newClient(t)
+	for range 200 {
+		call, cancel := context.WithTimeout(ctx, time.Minute)
+		err := c.GetIgnoreRes(call, s.URL, nil)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCounts(t, rec, counts{"http_ok": 200, "latency": 200})
+	if opened, _ := connections(rec); opened != 1 {
+		t.Errorf("%d connections opened, want 1", opened)
+	}
+}

@@ -1,0 +1,38 @@
+package http
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gobench-io/gobench/executor/metrics"
+)
+
+// The published titles, their units and places.
+func TestDeclaration(t *testing.T) {
+	t.Parallel()
+	want := metrics.Group{Name: "HTTP (home)", Graphs: []metrics.Graph{
+		{Title: "Responses", Unit: "N", Metrics: []metrics.Metric{
+			{Title: "home.http_ok", Type: metrics.Counter},
+			{Title: "home.http_fail", Type: metrics.Counter},
+			{Title: "home.http_other_fail", Type: metrics.Counter},
+		}},
+		{Title: "Latency", Unit: "ns", Metrics: []metrics.Metric{{Title: "home.latency", Type: metrics.Histogram}}},
+		{Title: "Traffic", Unit: "B", Metrics: []metrics.Metric{
+			{Title: "home.bytes_in", Type: metrics.Counter},
+			{Title: "home.bytes_out", Type: metrics.Counter},
+		}},
+		{Title: "Connections", Unit: "N", Metrics: []metrics.Metric{
+			{Title: "home.connections_opened", Type: metrics.Counter},
+			{Title: "home.connections_open", Type: metrics.Gauge},
+		}},
+		{Title: "Errors", Unit: "N"},
+	}}
+	for _, class := range []string{"other", "refused", "reset", "timeout", "dns", "tls", "eof", "too_large",
+		"protocol", "local_fd", "local_port", "canceled"} {
+		g := &want.Graphs[4]
+		g.Metrics = append(g.Metrics, metrics.Metric{Title: "home.error." + class, Type: metrics.Counter})
+	}
+	if got := declaration("home", new(meters)).group; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("declared\n%v\nwant\n%v", got, want)
+	}
+}

@@ -1,0 +1,282 @@
+package http
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/executortest"
+	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/testenv"
+)
+
+// A fault counts in its class, once each, and nowhere else (F24 to F27). Afterwards
+// the client works on.
+func TestFaultClasses(t *testing.T) {
+	t.Parallel()
+	const times = 3
+	half := "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
+	ca := testenv.NewCA(t)
+	badTLS := func(l testenv.Leaf) func(p *testenv.Peer) {
+		config := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, l)}}
+		return func(p *testenv.Peer) { tls.Server(p, config).Handshake() }
+	}
+	short := Options{Timeout: 50 * time.Millisecond}
+	for _, tt := range []struct {
+		name   string
+		script func(p *testenv.Peer) // nil: nobody listens
+		opts   Options
+		scheme string
+		class  string
+		text   string // ADDR is the server's
+	}{
+		{"nobody listens", nil, Options{}, "http", "refused", "dial tcp ADDR: connect: connection refused"},
+		{"reset before the answer", func(p *testenv.Peer) { p.Request(); p.Reset() }, Options{}, "http", "reset",
+			"read tcp ADDR: read: connection reset by peer"},
+		{"reset in the body", func(p *testenv.Peer) { p.Request(); p.Send(half); p.Reset() }, Options{}, "http", "reset",
+			"read tcp ADDR: read: connection reset by peer"},
+		{"end before the answer", func(p *testenv.Peer) { p.Request() }, Options{}, "http", "eof",
+			"connection closed without an answer"},
+		{"end in the head", func(p *testenv.Peer) { p.Request(); p.Send("HTTP/1.1 200 OK\r\nCont") }, Options{}, "http", "eof",
+			"connection closed within the answer"},
+		{"end in the body", func(p *testenv.Peer) { p.Request(); p.Send(half) }, Options{}, "http", "eof",
+			"connection closed within the answer"},
+		{"half closed", func(p *testenv.Peer) { p.Request(); p.HalfClose(); p.Hold() }, Options{}, "http", "eof",
+			"connection closed without an answer"},
+		{"silence", (*testenv.Peer).Hold, short, "http", "timeout", "read tcp ADDR: i/o timeout"},
+		{"silence in the body", func(p *testenv.Peer) { p.Request(); p.Send(half); p.Hold() }, short, "http", "timeout",
+			"read tcp ADDR: i/o timeout"},
+		{"endless drip", func(p *testenv.Peer) {
+			p.Request()
+			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+			for p.WriteString("x") == nil {
+				time.Sleep(time.Millisecond)
+			}
+		}, short, "http", "timeout", "read tcp ADDR: i/o timeout"},
+		{"endless interim answers", func(p *testenv.Peer) {
+			p.Request()
+			for p.WriteString("HTTP/1.1 102 Processing\r\n\r\n") == nil {
+				time.Sleep(time.Millisecond)
+			}
+		}, short, "http", "timeout", "read tcp ADDR: i/o timeout"},
+		{"garbage", func(p *testenv.Peer) { p.Request(); p.Send("garbage"); p.Hold() }, Options{}, "http", "protocol",
+			"malformed answer: not HTTP/1"},
+		{"garbage before the request", func(p *testenv.Peer) { p.Send("SSH-2.0-x\r\n"); p.Hold() }, Options{}, "http", "protocol",
+			"malformed answer: not HTTP/1"},
+		{"two lengths", func(p *testenv.Peer) {
+			p.Request()
+			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok")
+			p.Hold()
+		}, Options{}, "http", "protocol", "malformed answer: two different Content-Length"},
+		{"endless head", func(p *testenv.Peer) {
+			p.Request()
+			p.Send("HTTP/1.1 200 OK\r\nX: ")
+			for p.WriteString(strings.Repeat("x", 1<<15)) == nil {
+			}
+		}, Options{}, "http", "protocol", "malformed answer: head larger than 64 KiB"},
+		{"body too large", func(p *testenv.Peer) {
+			p.Request()
+			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n")
+			p.Hold()
+		}, Options{}, "http", "too_large", "body larger than Options.MaxBody"},
+		{"endless body", func(p *testenv.Peer) {
+			p.Request()
+			p.Send("HTTP/1.1 200 OK\r\n\r\n")
+			for p.WriteString(strings.Repeat("x", 1<<15)) == nil {
+			}
+		}, Options{MaxBody: 1 << 20}, "http", "too_large", "body larger than Options.MaxBody"},
+		{"no such name", nil, Options{}, "dns", "dns", "no such host"},
+		{"plain HTTP where TLS is asked for", func(p *testenv.Peer) { p.Send(ok); p.Hold() }, Options{}, "https", "tls",
+			"handshake tcp ADDR: tls: first record does not look like a TLS handshake"},
+		{"certificate of an unknown authority", badTLS(testenv.Leaf{}), Options{RootCAs: testenv.NewCA(t).Pool()}, "https", "tls",
+			"unknown authority"},
+		{"certificate of another name", badTLS(testenv.Leaf{Names: []string{"example.com"}}), Options{RootCAs: ca.Pool()}, "https", "tls",
+			"127.0.0.1"},
+		{"certificate expired", badTLS(testenv.Leaf{Expired: true}), Options{RootCAs: ca.Pool()}, "https", "tls",
+			"x509: certificate has expired or is not yet valid"},
+		{"handshake without an answer", (*testenv.Peer).Hold, Options{ConnectTimeout: 50 * time.Millisecond}, "https", "timeout",
+			"handshake tcp ADDR: i/o timeout"},
+		{"handshake within the whole time only", (*testenv.Peer).Hold, short, "https", "timeout",
+			"handshake tcp ADDR: i/o timeout"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, c, rec := newClient(t, tt.opts)
+			well := testenv.Faults(t, func(p *testenv.Peer) {
+				for p.Request() != "" {
+					p.Send(ok)
+				}
+			})
+			var url string
+			switch {
+			case tt.scheme == "dns":
+				c.c.settings.dialer.Resolver = noNames(t)
+				url = "http://gobench.test/"
+			case tt.script == nil:
+				url = nobody(t)
+			default:
+				url = tt.scheme + "://" + testenv.Faults(t, tt.script).Addr
+			}
+			addr := url[strings.Index(url, "//")+2:]
+			for range times {
+				_, err := c.Get(ctx, url, nil)
+				if err == nil || !strings.HasPrefix(err.Error(), "GET "+url+": ") {
+					t.Fatalf("error %v, want one that names the request", err)
+				}
+				if got := conn.Classify(err).String(); got != tt.class {
+					t.Errorf("class %s, want %s: %v", got, tt.class, err)
+				}
+			}
+			if _, err := c.Get(ctx, well.URL, nil); err != nil {
+				t.Errorf("after the faults: %v", err)
+			}
+			wantCounts(t, rec, counts{"http_other_fail": times, "error." + tt.class: times, "http_ok": 1, "latency": 1})
+			if _, open := connections(rec); open != 1 {
+				t.Errorf("%d connections open, want the one that works", open)
+			}
+			errs := rec.Errors("home")
+			for text, n := range errs {
+				if want := tt.class + ": "; len(errs) != 1 || n != times || !strings.HasPrefix(text, want) ||
+					!strings.HasSuffix(text, strings.ReplaceAll(tt.text, "ADDR", addr)) && !strings.Contains(text, tt.text) {
+					t.Errorf("errors %v, want %d of %q", errs, times, want+tt.text)
+				}
+			}
+		})
+	}
+}
+
+// noNames is a resolver that knows no name.
+func noNames(t *testing.T) *net.Resolver {
+	t.Helper()
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pc.Close() })
+	go func() {
+		b := make([]byte, 512)
+		for {
+			n, from, err := pc.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			b[2], b[3] = 0x81, 0x83 // a response: no such name
+			pc.WriteTo(b[:n], from)
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", pc.LocalAddr().String())
+	}}
+}
+
+// F29: no local port is left. Nothing listens for what can't even be sent, so this
+// host's fault is made real by an address that is not its own.
+func TestLocalPort(t *testing.T) {
+	t.Parallel()
+	ctx, c, rec := newClient(t, Options{})
+	c.c.settings.dialer.Local = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}
+	s := testenv.Faults(t, (*testenv.Peer).Hold)
+	if err := c.GetIgnoreRes(ctx, s.URL, nil); !errors.Is(err, syscall.EADDRNOTAVAIL) {
+		t.Error(err)
+	}
+	wantCounts(t, rec, counts{"http_other_fail": 1, "error.local_port": 1})
+}
+
+// F28: no file descriptor is left, in a process of its own.
+func TestLocalFD(t *testing.T) {
+	t.Parallel()
+	if url := os.Getenv("GOBENCH_TEST_LOCAL_FD"); url != "" {
+		ctx, rec := executortest.Context(t)
+		var limit syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		limit.Cur = 64
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		c, err := NewHttpClient(ctx, "home")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const calls = 100
+		done := make(chan bool, calls)
+		for range calls {
+			go func() { _ = c.GetIgnoreRes(ctx, url, nil); done <- true }()
+		}
+		for rec.Counts("home.")["http_other_fail"]+rec.Counts("home.")["connections_opened"] < calls {
+			time.Sleep(time.Millisecond)
+		}
+		c.Close()
+		got := outcomes(rec)
+		if n := got["error.local_fd"]; n < calls-64 || n != got["http_other_fail"] || len(got) != 2 {
+			t.Errorf("counts %v", got)
+		}
+		fmt.Println(rec.Errors("home"))
+		return
+	}
+	s := testenv.Faults(t, (*testenv.Peer).Hold)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestLocalFD$", "-test.v")
+	cmd.Env = append(os.Environ(), "GOBENCH_TEST_LOCAL_FD="+s.URL)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "local_fd: dial tcp "+s.Addr+": socket: too many open files") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// A failed connect takes a millisecond at least: users who try again at once do not
+// keep this host busy (F24).
+func TestRefusedIsNotBusy(t *testing.T) {
+	t.Parallel()
+	ctx, c, _ := newClient(t)
+	url := nobody(t)
+	began := time.Now()
+	for range 20 {
+		_ = c.GetIgnoreRes(ctx, url, nil)
+	}
+	if d := time.Since(began); d < 20*time.Millisecond {
+		t.Errorf("20 refused connects took %v", d)
+	}
+}
+
+// A body that is thrown away takes no memory, however large (F26).
+func TestDiscardIsFlat(t *testing.T) {
+	const size = 256 << 20
+	s := testenv.Faults(t, func(p *testenv.Peer) {
+		part := make([]byte, 1<<20)
+		for p.Request() != "" {
+			p.Send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size))
+			for range size / len(part) {
+				if _, err := p.Write(part); err != nil {
+					return
+				}
+			}
+		}
+	})
+	ctx, c, rec := newClient(t)
+	get := func() {
+		if err := c.GetIgnoreRes(ctx, s.URL, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	get()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	get()
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 && !raced {
+		t.Errorf("%d bytes allocated for a body of %d", n, size)
+	}
+	if in := rec.Counts("home.")["bytes_in"]; in < 2*size || in > 2*size+1000 {
+		t.Errorf("bytes_in = %d, want %d and two heads", in, 2*size)
+	}
+}

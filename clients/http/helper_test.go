@@ -1,0 +1,60 @@
+package http
+
+import (
+	"context"
+	"maps"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/gobench-io/gobench/executor/executortest"
+)
+
+// newClient makes a client with a recorder of the test's own.
+func newClient(t testing.TB, opts ...Options) (context.Context, HttpClient, *executortest.Recorder) {
+	t.Helper()
+	ctx, rec := executortest.Context(t)
+	c, err := NewHttpClient(ctx, "home", opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ctx, c, rec
+}
+
+type counts = map[string]int64
+
+// outcomes gives what was counted but for bytes and connections.
+func outcomes(rec *executortest.Recorder) counts {
+	got := rec.Counts("home.")
+	maps.DeleteFunc(got, func(title string, _ int64) bool {
+		return strings.HasPrefix(title, "bytes_") || strings.HasPrefix(title, "connections_")
+	})
+	return got
+}
+
+func wantCounts(t *testing.T, rec *executortest.Recorder, want counts) {
+	t.Helper()
+	if got := outcomes(rec); !maps.Equal(got, want) {
+		t.Errorf("counts = %v, want %v; errors %v", got, want, rec.Errors("home"))
+	}
+}
+
+// connections gives how many were opened, and how many are open.
+func connections(rec *executortest.Recorder) (opened, open int64) {
+	got := rec.Counts("home.")
+	return got["connections_opened"], got["connections_open"]
+}
+
+// nobody gives a URL where nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String()
+}
+
+// ok is the shortest good answer.
+const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -1,0 +1,114 @@
+package conn
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/testenv"
+)
+
+func TestDialErrors(t *testing.T) {
+	t.Parallel()
+	live := testenv.Faults(t, (*testenv.Peer).Hold)
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		name    string
+		ctx     context.Context
+		dialer  Dialer
+		addr    string
+		timeout time.Duration
+		class   Class
+		text    string
+	}{
+		{"nobody listens", t.Context(), Dialer{}, closed.Addr().String(), time.Minute, Refused,
+			"dial tcp ADDR: connect: connection refused"},
+		// 192.0.2.0/24 is nobody's (RFC 5737), so not this host's either.
+		{"no such local address", t.Context(), Dialer{Local: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}}, live.Addr, time.Minute, LocalPort,
+			"dial tcp ADDR: bind: cannot assign requested address"},
+		{"no such name", t.Context(), Dialer{Resolver: resolver(t, true)}, "a.test:80", time.Minute, DNS,
+			"no such host"},
+		{"no answer about the name", t.Context(), Dialer{Resolver: resolver(t, false)}, "a.test:80", 50 * time.Millisecond, DNS,
+			"i/o timeout"},
+		{"no time left", t.Context(), Dialer{}, live.Addr, 0, Timeout, "i/o timeout"},
+		{"canceled", canceled, Dialer{}, live.Addr, time.Minute, Canceled, "operation was canceled"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := tt.dialer.Dial(tt.ctx, tt.addr, tt.timeout)
+			if err == nil {
+				t.Fatal("connected")
+			}
+			if got := Classify(err); got != tt.class {
+				t.Errorf("class = %v, want %v (%v)", got, tt.class, err)
+			}
+			if want := strings.ReplaceAll(tt.text, "ADDR", tt.addr); !strings.HasSuffix(Text(err), want) {
+				t.Errorf("text %q, want %q", Text(err), want)
+			}
+		})
+	}
+}
+
+// resolver asks a name server of its own that knows no name, or never answers.
+func resolver(t *testing.T, answers bool) *net.Resolver {
+	t.Helper()
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pc.Close() })
+	go func() {
+		b := make([]byte, 512)
+		for {
+			n, from, err := pc.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			if answers && n > 12 {
+				b[2], b[3] = 0x81, 0x83 // a response, no such name (RFC 1035, section 4.1.1)
+				pc.WriteTo(b[:n], from)
+			}
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", pc.LocalAddr().String())
+	}}
+}
+
+func TestGone(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		script func(p *testenv.Peer)
+		want   bool
+	}{
+		{"alive", (*testenv.Peer).Hold, false},
+		{"ended", func(p *testenv.Peer) {}, true},
+		{"half closed", func(p *testenv.Peer) { p.HalfClose(); p.Hold() }, true},
+		{"reset", (*testenv.Peer).Reset, true},
+		{"spoke unasked", func(p *testenv.Peer) { p.Send("408"); p.Hold() }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := dial(t, testenv.Faults(t, asked(tt.script)))
+			if _, err := c.Write([]byte("?")); err != nil {
+				t.Fatal(err)
+			}
+			// The kernel may take a moment to bring the news.
+			for deadline := time.Now().Add(5 * time.Second); c.Gone() != tt.want && time.Now().Before(deadline); {
+				time.Sleep(time.Millisecond)
+			}
+			if got := c.Gone(); got != tt.want {
+				t.Errorf("Gone = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,146 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/testenv"
+)
+
+// pingPong answers each byte with one.
+func pingPong(p *testenv.Peer) {
+	b := make([]byte, 1)
+	for {
+		if n, err := p.Read(b); n == 0 || err != nil {
+			return
+		}
+		if b[0] == '?' { // no answer to this one
+			continue
+		}
+		p.Send("!")
+	}
+}
+
+// ask sends one byte and waits for one, as an operation under ctx.
+func ask(ctx context.Context, c *Conn, b string) (ended bool, err error) {
+	if err := c.Begin(ctx); err != nil {
+		return false, err
+	}
+	if _, err := c.Write([]byte(b)); err != nil {
+		return c.End(), err
+	}
+	err = c.Fill()
+	c.Take(len(c.Unread()))
+	return c.End(), err
+}
+
+func TestGuardCutsWhatIsInFlight(t *testing.T) {
+	testenv.NoLeaks(t)
+	for _, cause := range []string{"canceled", "deadline"} {
+		c := dial(t, testenv.Faults(t, pingPong))
+		ctx, cancel := context.WithCancel(context.Background())
+		if cause == "deadline" {
+			ctx, cancel = context.WithTimeout(context.Background(), 20*time.Millisecond)
+		}
+		if ended, err := ask(ctx, c, "a"); !ended || err != nil {
+			t.Fatalf("%s: first operation: %v, %v", cause, ended, err)
+		}
+		if cause == "canceled" {
+			time.AfterFunc(5*time.Millisecond, cancel)
+		}
+		began := time.Now()
+		ended, err := ask(ctx, c, "?")
+		if ended || Classify(err) != Timeout || ctx.Err() == nil {
+			t.Errorf("%s: cut operation: ended %v, %v", cause, ended, err)
+		}
+		if d := time.Since(began); d > 5*time.Second {
+			t.Errorf("%s: it took %v", cause, d)
+		}
+		cancel()
+		c.Drop()
+	}
+}
+
+func TestGuardSparesIdleConnections(t *testing.T) {
+	t.Parallel()
+	c := dial(t, testenv.Faults(t, pingPong))
+	for range 100 {
+		ctx, cancel := context.WithCancel(t.Context()) // one for each call, as many callers do
+		if ended, err := ask(ctx, c, "a"); !ended || err != nil {
+			t.Fatalf("operation: ended %v, %v", ended, err)
+		}
+		cancel() // late: it must not touch the next operation
+	}
+}
+
+func TestGuardDoneBefore(t *testing.T) {
+	t.Parallel()
+	c := dial(t, testenv.Faults(t, pingPong))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := ask(ctx, c, "a"); !errors.Is(err, context.Canceled) || c.Out() != 0 {
+		t.Errorf("%v with %d bytes written, want canceled and none", err, c.Out())
+	}
+}
+
+func TestGuardCostsNothingAgain(t *testing.T) {
+	c := dial(t, testenv.Faults(t, pingPong))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if _, err := ask(ctx, c, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(1000, func() {
+		if err := c.Begin(ctx); err != nil || !c.End() {
+			t.Fatal(err)
+		}
+		c.Arm(Now(), time.Hour)
+	}); n != 0 {
+		t.Errorf("%v allocations an operation", n)
+	}
+}
+
+// The race between an operation's end and its context's: whoever wins, the
+// connection is either whole or known to be lost.
+func TestGuardRace(t *testing.T) {
+	t.Parallel()
+	s := testenv.Faults(t, pingPong)
+	c := dial(t, s)
+	for i := range 2000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		ended, err := ask(ctx, c, "a")
+		switch {
+		case !ended:
+			c.Drop()
+			c = dial(t, s)
+		case err != nil:
+			t.Fatalf("operation %d: ended, %v", i, err)
+		}
+		cancel()
+	}
+}
+
+func TestArm(t *testing.T) {
+	t.Parallel()
+	c := dial(t, testenv.Faults(t, (*testenv.Peer).Hold))
+	c.deadline = 0
+	start := Now()
+	for _, tt := range []struct {
+		name           string
+		after, timeout time.Duration
+		want           time.Duration // the deadline, after start
+	}{
+		{"first", 0, 10 * time.Second, 10100 * time.Millisecond},
+		{"within one hundredth", 100 * time.Millisecond, 10 * time.Second, 10100 * time.Millisecond},
+		{"beyond", 101 * time.Millisecond, 10 * time.Second, 10201 * time.Millisecond},
+		{"shorter", 200 * time.Millisecond, time.Second, 1210 * time.Millisecond},
+	} {
+		c.Arm(start+tt.after, tt.timeout)
+		if got := c.deadline - start; got != tt.want {
+			t.Errorf("%s: deadline %v after start, want %v", tt.name, got, tt.want)
+		}
+	}
+}
