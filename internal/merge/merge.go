@@ -28,8 +28,8 @@ type Merger struct {
 	notes     []string
 	scratch   hdr.Histogram
 
-	began time.Time     // of the executor that began first
-	end   time.Duration // of the last batch
+	began time.Time      // of the executor that began first
+	end   time.Duration  // of the last batch
 	rows  map[int64]*row // by interval, those not yet given out
 }
 
