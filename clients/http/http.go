@@ -110,9 +110,10 @@ func (h HttpClient) Patch(ctx context.Context, url string, body []byte, headers 
 	return h.body(ctx, Request{Method: "PATCH", URL: url, Headers: headers, Body: body})
 }
 
-// Do sends any request and returns its answer; it records as Get does.
+// Do sends any request and returns its answer; it records as Get does. With Discard
+// only the answer's status is kept.
 func (h HttpClient) Do(ctx context.Context, request Request) (Response, error) {
-	q := call{request: request, keepHead: true}
+	q := call{request: request, keepHead: !request.Discard}
 	if q.request.Method == "" {
 		q.request.Method = "GET"
 	}

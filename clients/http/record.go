@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 
 	"github.com/gobench-io/gobench/internal/conn"
@@ -47,5 +46,18 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	if class != conn.Canceled {
 		c.recorder.Error(c.family.prefix, class.String(), conn.Text(err))
 	}
-	return fmt.Errorf("%s %s: %w", q.request.Method, q.request.URL, err)
+	return &callError{q.request.Method, q.request.URL, err}
 }
+
+// callError is a call that got no complete answer.
+type callError struct {
+	method, url string
+	err         error
+}
+
+func (e *callError) Error() string { return e.method + " " + e.url + ": " + e.err.Error() }
+func (e *callError) Unwrap() error { return e.err }
+
+// Counted tells whoever runs users that the client has counted this failure by its
+// text, so that an iteration that returns it is not listed a second time.
+func (e *callError) Counted() bool { return true }

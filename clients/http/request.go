@@ -14,7 +14,7 @@ type Request struct {
 	URL     string            // http://HOST[:PORT]/PATH?QUERY or https://...
 	Headers map[string]string // added to Host and User-Agent, which they may replace
 	Body    []byte            // sent whole, with its Content-Length
-	Discard bool              // read the answer's body and throw it away, in flat memory
+	Discard bool              // read the answer and throw head and body away, in flat memory
 }
 
 // call is one operation: the request, what to do with its answer, and the answer.

@@ -37,7 +37,7 @@ func (o HTTP) Vus() scenario.Vus {
 			if err != nil {
 				return nil, err
 			}
-			return &httpUser{client: client, request: http.Request{Method: o.Method, URL: o.URL, Headers: o.Headers, Body: o.Body}}, nil
+			return &httpUser{client: client, request: http.Request{Method: o.Method, URL: o.URL, Headers: o.Headers, Body: o.Body, Discard: true}}, nil
 		},
 	}}
 }
