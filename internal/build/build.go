@@ -26,11 +26,8 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -73,19 +70,38 @@ func (b *Builder) Build(ctx context.Context, src Source, o Options) (Executor, e
 	})
 }
 
-func (b *Builder) build(ctx context.Context, o Options, read func(toolchain, *sdkFiles) (*project, error)) (Executor, error) {
+// task is one build under way.
+type task struct {
+	*project
+	sdk     *sdkFiles
+	tc      toolchain
+	o       Options
+	steps   *steps
+	key     string // names the executor
+	sdkDir  string
+	program string // where go build puts the executor
+}
+
+type reader func(toolchain, *sdkFiles) (*project, error)
+
+func (b *Builder) build(ctx context.Context, o Options, read reader) (Executor, error) {
 	start := time.Now()
 	o = o.withDefaults()
-	s := &steps{tell: o.Progress}
+	t := &task{o: o, steps: &steps{tell: o.Progress}}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Limits.Time, errTime)
 	defer cancel()
-	e, err := b.buildSteps(ctx, o, s, read)
+	e, err := b.get(ctx, t, read)
 	if errors.Is(err, errTime) {
-		err = timeLimit(o.Limits.Time, s.last())
+		err = &LimitError{Resource: "time", Limit: o.Limits.Time.String()}
+	}
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		limit.Step = t.steps.last()
 	}
 	if err != nil {
 		return Executor{}, err
 	}
+	e.Notes = slices.Concat(t.notes, e.Notes)
 	e.Took = time.Since(start)
 	return e, nil
 }
@@ -93,51 +109,49 @@ func (b *Builder) build(ctx context.Context, o Options, read func(toolchain, *sd
 // errTime is the cause of a context that ran into [Limits.Time].
 var errTime = errors.New("build took too long")
 
-func (b *Builder) buildSteps(ctx context.Context, o Options, s *steps, read func(toolchain, *sdkFiles) (*project, error)) (Executor, error) {
-	sdk, err := b.load()
-	if err != nil {
+// get finds the executor in the store, or makes it.
+func (b *Builder) get(ctx context.Context, t *task, read reader) (e Executor, err error) {
+	if t.sdk, err = b.load(); err != nil {
 		return Executor{}, err
 	}
-	tc, err := b.findGo(ctx, sdk.mod.Go.Version)
-	if err != nil {
+	if t.tc, err = b.findGo(ctx, t.sdk.mod.Go.Version); err != nil {
 		return Executor{}, err
 	}
-	p, err := read(tc, sdk)
-	if err != nil {
+	if t.project, err = read(t.tc, t.sdk); err != nil {
 		return Executor{}, err
 	}
-	if err := p.complete(sdk, filepath.Join(b.dir, sdkPrefix+sdk.id)); err != nil {
+	t.sdkDir = b.sdkPlace(t.sdk)
+	if err := t.complete(t.sdk, t.sdkDir); err != nil {
 		return Executor{}, err
 	}
-	key := p.key(sdk, tc, o)
-	if e, ok := b.lookUp(key); ok {
-		return p.annotate(e), nil
+	t.setKey()
+	if e, ok := b.lookUp(t.key); ok {
+		return e, nil
 	}
 	// The same scenario twice at once is compiled once.
-	unlock, err := b.lock(ctx, "build-"+key[:2])
+	unlock, err := b.lock(ctx, "build-"+t.key[:2])
 	if err != nil {
 		return Executor{}, err
 	}
 	defer unlock()
-	if e, ok := b.lookUp(key); ok {
-		return p.annotate(e), nil
+	if e, ok := b.lookUp(t.key); ok {
+		return e, nil
 	}
-	if _, err := b.sdkDir(ctx, sdk, s.begin); err != nil {
+	if err := b.prepareSDK(ctx, t.sdk, t.steps.begin); err != nil {
 		return Executor{}, err
 	}
-	e, err := b.compile(ctx, p, key, tc, sdk, o, s)
-	if err != nil {
+	if e, err = b.compile(ctx, t); err != nil {
 		return Executor{}, err
 	}
 	b.prune(storeSize, storeHold)
 	b.tidyTemp()
 	b.tidyResolved()
-	return p.annotate(e), nil
+	return e, nil
 }
 
 // complete adds go.mod and go.sum to the copy.
 func (p *project) complete(sdk *sdkFiles, sdkDir string) error {
-	mod, notes, err := completeMod(p.mod, sdk.mod, sdkDir, p.shown("go.mod"))
+	mod, notes, err := completeMod(p.mod, sdk.mod, p.vendored, sdkDir, p.shown("go.mod"))
 	if err != nil {
 		return fmt.Errorf("complete go.mod: %w", err)
 	}
@@ -146,26 +160,24 @@ func (p *project) complete(sdk *sdkFiles, sdkDir string) error {
 	return nil
 }
 
-// key names the executor by all that go build is given.
-func (p *project) key(sdk *sdkFiles, tc toolchain, o Options) string {
+// setKey names the executor by all that go build is given.
+func (t *task) setKey() {
 	h := sha256.New()
-	for _, part := range append([]string{sdk.id, tc.Version, o.GOOS, o.GOARCH, p.dir}, buildArgs...) {
+	for _, part := range slices.Concat([]string{t.sdk.id, t.tc.Version, t.o.GOOS, t.o.GOARCH, t.dir}, buildArgs, t.targets()) {
 		hashPart(h, part, nil)
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		hashPart(h, name, p.files[name])
+	for _, name := range slices.Sorted(maps.Keys(t.files)) {
+		hashPart(h, name, t.files[name])
 	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-func (p *project) annotate(e Executor) Executor {
-	e.Notes = slices.Concat(p.notes, e.Notes)
-	return e
+	t.key = hex.EncodeToString(h.Sum(nil))
 }
 
 // mend mends the imports of all the tester's files that parse.
 func (p *project) mend(known *names) {
 	for _, pkg := range p.packages {
+		if pkg.vendored {
+			continue
+		}
 		names := map[string]bool{}
 		for _, f := range pkg.files {
 			maps.Copy(names, declared(f.ast))
@@ -181,114 +193,4 @@ func (p *project) mend(known *names) {
 			}
 		}
 	}
-}
-
-// compile runs go build on the copy and keeps the program.
-func (b *Builder) compile(ctx context.Context, p *project, key string, tc toolchain, sdk *sdkFiles, o Options, s *steps) (Executor, error) {
-	tmp, err := b.temp("build-")
-	if err != nil {
-		return Executor{}, err
-	}
-	defer func() { _ = os.RemoveAll(tmp) }()
-	root, work, program := filepath.Join(tmp, "src"), filepath.Join(tmp, "work"), filepath.Join(tmp, programName)
-	resolved := b.resolvedFor(p)
-	resolved.use(p)
-	if err := p.write(root); err != nil {
-		return Executor{}, err
-	}
-	if err := os.MkdirAll(work, 0o700); err != nil {
-		return Executor{}, err
-	}
-	env, err := b.goEnv(tc, o, work)
-	if err != nil {
-		return Executor{}, err
-	}
-	first := b.mark("compiled", sdk, tc, o)
-	if first.set() {
-		s.begin("compile")
-	} else {
-		s.begin("compile (first time: fills the build cache, about 30 s)")
-	}
-	out := &output{limit: o.Limits.Text, progress: s.begin}
-	j := job{path: tc.Go, dir: filepath.Join(root, filepath.FromSlash(p.dir)), env: env, out: out, limits: o.Limits, idle: o.idle}
-	j.args = append(slices.Clone(buildArgs), "-p", cpus(o), "-o", program, ".")
-	if err := j.run(ctx); err != nil {
-		err = p.explain(err, out, root, o)
-		resolved.failed(err)
-		return Executor{}, err
-	}
-	if info, err := os.Stat(program); err != nil {
-		return Executor{}, fmt.Errorf("find the built executor: %w", err)
-	} else if info.Size() > o.Limits.Output {
-		return Executor{}, sizeLimit("output", o.Limits.Output)
-	}
-	_, notes := out.result()
-	if err := errors.Join(resolved.save(root), first.make()); err != nil {
-		return Executor{}, err
-	}
-	return b.keep(key, program, notes)
-}
-
-// write lays the copy out below root.
-func (p *project) write(root string) error {
-	for name, data := range p.files {
-		file := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// explain turns the end of a go command into the error that the tester sees.
-func (p *project) explain(err error, out *output, root string, o Options) error {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return err // ended, or never begun
-	}
-	text, _ := out.result()
-	if limit := limitHit(text, o.Limits); limit != nil {
-		return limit
-	}
-	text = rename(text, root, p.dir, p.display, func(name string) bool {
-		_, ok := p.files[name]
-		return ok
-	})
-	if text == "" {
-		text = "go build ended without a word: " + exit.String()
-	}
-	return &CompileError{Text: text, Hint: p.hint(text, o)}
-}
-
-func (p *project) hint(text string, o Options) string {
-	switch {
-	case o.offline() && strings.Contains(text, "GOPROXY=off"):
-		return "this build fetches no modules: use packages of Go, gobench and the scenario's own module, or set a GOPROXY"
-	case p.siblings && strings.Contains(text, ": undefined: "):
-		return fmt.Sprintf("only %s was compiled; to take every file of its directory, name the directory", path.Base(p.packages[0].files[0].name))
-	}
-	return ""
-}
-
-// steps tells the caller what happens next and remembers it for a message.
-type steps struct {
-	tell func(string)
-	mu   sync.Mutex
-	now  string
-}
-
-func (s *steps) begin(step string) {
-	s.mu.Lock()
-	s.now = step
-	s.mu.Unlock()
-	s.tell(step)
-}
-
-func (s *steps) last() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
 }

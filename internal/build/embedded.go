@@ -68,6 +68,9 @@ func (p *project) embed(f *goFile, line int, pattern string) error {
 		return &InputError{File: p.shown(f.name), Line: line, Field: "go:embed", Problem: p.shown(path.Join(dir, name)) + " " + problem, Fix: fix}
 	}
 	for _, match := range matches {
+		if info, err := p.root.Lstat(path.Join(dir, match)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return refuse(match, "is a link", "links cannot be embedded: embed the file itself")
+		}
 		err := fs.WalkDir(sub, match, func(name string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return refuse(name, "cannot be read: "+reason(err), "")
@@ -85,12 +88,9 @@ func (p *project) embed(f *goFile, line int, pattern string) error {
 			case d.IsDir():
 				return nil
 			case !d.Type().IsRegular():
-				return refuse(name, "is not a regular file", "links and devices cannot be embedded: embed the file itself")
+				return refuse(name, "is not a regular file", "only files can be embedded")
 			}
 			full := path.Join(dir, name)
-			if p.only && path.Dir(full) == p.dir && isSource(full) {
-				return refuse(name, "is a source file, which the copy would compile", "move it into a directory of its own")
-			}
 			if _, ok := p.files[full]; ok {
 				return nil
 			}

@@ -36,7 +36,7 @@ func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
 		"GOFLAGS": "-mod=mod", "GO111MODULE": "on",
 		"GOOS": o.GOOS, "GOARCH": o.GOARCH, "GOROOT": tc.Root,
 		"GOPROXY": "off", "GOSUMDB": "off", "GOVCS": "*:off",
-		"GOCACHE": filepath.Join(b.dir, "go-build"), "GOMODCACHE": filepath.Join(b.dir, "mod"), "GOPATH": filepath.Join(b.dir, "gopath"),
+		"GOCACHE": filepath.Join(b.dir, "go-build"), "GOMODCACHE": b.modCache(o), "GOPATH": filepath.Join(b.dir, "gopath"),
 		"GOTMPDIR": tmp, "TMPDIR": tmp, "HOME": home, "PATH": filepath.Dir(tc.Go),
 	}
 	if runtime.GOOS == "windows" {
@@ -66,10 +66,8 @@ func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
 			env["GOCACHE"] = p.GoCache
 		}
 	}
-	if p := o.Person; p != nil && p.ModCache != "" {
-		env["GOMODCACHE"] = p.ModCache
-	} else {
-		env["GOFLAGS"] += " -modcacherw" // so that the cache can be removed
+	if o.Person == nil || o.Person.ModCache == "" {
+		env["GOFLAGS"] += " -modcacherw" // so that gobench's own can be removed
 	}
 	list := make([]string, 0, len(env))
 	for name, value := range env {
@@ -95,3 +93,11 @@ func (b *Builder) home() (string, error) {
 
 // offline tells whether nothing can be fetched.
 func (o Options) offline() bool { return o.Person == nil || o.Person.Vars["GOPROXY"] == "off" }
+
+// modCache is where modules are unpacked.
+func (b *Builder) modCache(o Options) string {
+	if o.Person != nil && o.Person.ModCache != "" {
+		return o.Person.ModCache
+	}
+	return filepath.Join(b.dir, "mod")
+}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // ErrNoToolchain says that no usable go command was found. Errors that wrap it tell
@@ -72,11 +71,7 @@ func (e *LimitError) Error() string {
 	if e.Step == "" {
 		return fmt.Sprintf("build ended: it took more than its %s limit of %s", e.Resource, e.Limit)
 	}
-	return fmt.Sprintf("build ended: it took more than its %s limit of %s (%s)", e.Resource, e.Limit, e.Step)
-}
-
-func timeLimit(d time.Duration, step string) *LimitError {
-	return &LimitError{Resource: "time", Limit: d.String(), Step: step}
+	return fmt.Sprintf("build ended: it took more than its %s limit of %s (step: %s)", e.Resource, e.Limit, e.Step)
 }
 
 func sizeLimit(resource string, n int64) *LimitError {

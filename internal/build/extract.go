@@ -18,32 +18,34 @@ var unpacked = time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
 
 const sdkPrefix = "sdk-"
 
-// sdkDir gives the directory that the SDK is unpacked in: gobench/ and third_party/
-// below it. The first call unpacks it; each later one checks that it is whole and
-// unpacks it again when it is not.
-func (b *Builder) sdkDir(ctx context.Context, sdk *sdkFiles, progress func(string)) (string, error) {
-	dir := filepath.Join(b.dir, sdkPrefix+sdk.id)
+// sdkPlace is where the SDK is unpacked: gobench/ and third_party/ below it.
+func (b *Builder) sdkPlace(sdk *sdkFiles) string { return filepath.Join(b.dir, sdkPrefix+sdk.id) }
+
+// prepareSDK unpacks the SDK, once. Later calls check that it is whole, and unpack it
+// again when it is not.
+func (b *Builder) prepareSDK(ctx context.Context, sdk *sdkFiles, progress func(string)) error {
+	dir := b.sdkPlace(sdk)
 	if whole(dir) == nil {
-		return dir, touch(dir)
+		return touch(dir)
 	}
 	unlock, err := b.lock(ctx, "sdk")
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer unlock()
 	damage := whole(dir)
 	if damage == nil { // another process was faster
-		return dir, nil
+		return nil
 	}
 	if _, err := os.Lstat(dir); err == nil {
 		b.log.Warn("unpacked SDK is damaged: unpacking it again", "dir", dir, "damage", damage)
 	}
 	progress("unpack the SDK")
 	if err := b.unpack(sdk, dir); err != nil {
-		return "", fmt.Errorf("unpack the SDK to %s: %w", dir, err)
+		return fmt.Errorf("unpack the SDK to %s: %w", dir, err)
 	}
 	b.dropOldSDKs(dir)
-	return dir, nil
+	return nil
 }
 
 // unpack writes the SDK beside dir and then moves it there, so that dir is never

@@ -25,7 +25,7 @@ func (p *project) addMain() error {
 		if path.Base(f.name) == mainFile {
 			return refuse(f, f.ast.Package, "gobench writes a file of this name", "rename it")
 		}
-		if f.ast.Name != nil && f.ast.Name.Name != "main" && f.err == nil && !ignored(f) {
+		if f.ast.Name != nil && f.ast.Name.Name != "main" && f.err == nil && (p.only != "" || !constrained(f)) {
 			return refuse(f, f.ast.Name.Pos(), "package "+f.ast.Name.Name+" is not a scenario", "a scenario begins with: package main")
 		}
 		for _, d := range f.ast.Decls {
@@ -71,12 +71,13 @@ func (p *project) addMain() error {
 	return nil
 }
 
-// ignored tells whether a file asks to be left out of every build.
-func ignored(f *goFile) bool {
+// constrained tells whether a file belongs to some builds only, which is the go
+// command's to judge. (A file that is named alone belongs whatever it says.)
+func constrained(f *goFile) bool {
 	for _, group := range f.ast.Comments {
 		for _, c := range group.List {
 			if c.Pos() < f.ast.Package && strings.HasPrefix(c.Text, "//go:build") {
-				return true // its package is the go command's to judge
+				return true
 			}
 		}
 	}

@@ -41,7 +41,7 @@ type edit struct {
 // comes from is in doubt, it changes nothing and the compiler speaks. declared holds
 // the names that the file's package declares.
 func mend(f *goFile, src []byte, declared map[string]bool, known *names) mended {
-	m := mender{f: f, src: src, known: known, free: map[string][]string{}}
+	m := mender{f: f, src: src, known: known, free: map[string]map[string]bool{}}
 	m.collectFree()
 	m.readImports()
 	m.blankUnused()
@@ -55,8 +55,8 @@ type mender struct {
 	known *names
 
 	// free are the names that the file uses and does not declare, with what is
-	// selected from them; "" stands for a use without a selector.
-	free map[string][]string
+	// selected from them.
+	free map[string]map[string]bool
 
 	imports []imported
 	dot     bool // a dot import: any free name may be its
@@ -75,9 +75,11 @@ type imported struct {
 // declare; what is left is the package's, an import's, or missing.
 func (m *mender) collectFree() {
 	unresolved := map[*ast.Ident]bool{}
-	for _, id := range m.f.ast.Unresolved { //nolint:staticcheck // only names are asked for, which it gets right
+	for _, id := range m.f.ast.Unresolved {
 		unresolved[id] = true
-		m.free[id.Name] = append(m.free[id.Name], "")
+		if m.free[id.Name] == nil {
+			m.free[id.Name] = map[string]bool{}
+		}
 	}
 	ast.Inspect(m.f.ast, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
@@ -85,21 +87,10 @@ func (m *mender) collectFree() {
 			return true
 		}
 		if id, ok := sel.X.(*ast.Ident); ok && unresolved[id] {
-			m.free[id.Name] = append(m.free[id.Name], sel.Sel.Name)
+			m.free[id.Name][sel.Sel.Name] = true
 		}
 		return true
 	})
-}
-
-// selected gives what is selected from a free name.
-func (m *mender) selected(name string) []string {
-	var out []string
-	for _, s := range m.free[name] {
-		if s != "" && !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 // readImports lists the imports and rewrites /v2 paths.
@@ -138,8 +129,8 @@ func (m *mender) unclaimed() bool {
 	for _, in := range m.imports {
 		claimed[in.name] = true
 	}
-	for name := range m.free {
-		if len(m.selected(name)) > 0 && !claimed[name] && types.Universe.Lookup(name) == nil {
+	for name, uses := range m.free {
+		if len(uses) > 0 && !claimed[name] && types.Universe.Lookup(name) == nil {
 			return true
 		}
 	}
@@ -149,17 +140,16 @@ func (m *mender) unclaimed() bool {
 func (m *mender) blankUnused() {
 	doubt := m.unclaimed()
 	for _, in := range m.imports {
-		unused := in.name != "" && len(m.free[in.name]) == 0
-		if in.name == "" {
-			unused = !doubt
-		}
-		if !unused {
+		switch {
+		case in.name == "" && doubt:
+			continue
+		case in.name != "" && m.free[in.name] != nil:
 			continue
 		}
 		if in.spec.Name != nil {
 			m.replace(in.spec.Name.Pos(), in.spec.Name.End(), "_")
 		} else {
-			m.replace(in.spec.Path.Pos(), in.spec.Path.Pos(), "_ ")
+			m.replace(in.spec.Path.Pos(), in.spec.Path.Pos(), " _ "[m.spaced(in.spec.Path.Pos()):])
 		}
 		m.note(in.spec.Pos(), fmt.Sprintf("import %q is not used: made blank", in.path))
 	}
@@ -178,14 +168,14 @@ func (m *mender) addMissing(declared map[string]bool) {
 		// A package of unknown name takes the name that its path suggests, if that
 		// is used; if not, every free name may be its.
 		guess := likelyName(in.path)
-		if len(m.free[guess]) == 0 {
+		if m.free[guess] == nil {
 			return
 		}
 		have[guess] = true
 	}
 	var add strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(m.free)) {
-		uses := m.selected(name)
+		uses := m.free[name]
 		if len(uses) == 0 || have[name] || declared[name] || types.Universe.Lookup(name) != nil {
 			continue
 		}
@@ -206,6 +196,14 @@ func (m *mender) replace(from, to token.Pos, text string) {
 	}
 	file := m.f.fset.File(m.f.ast.FileStart)
 	m.edits = append(m.edits, edit{file.Offset(from), file.Offset(to), text})
+}
+
+// spaced is 1 when a blank or bracket stands before pos, and 0 for import"fmt".
+func (m *mender) spaced(pos token.Pos) int {
+	if at := m.f.fset.File(m.f.ast.FileStart).Offset(pos); m.src[at-1] == 't' {
+		return 0
+	}
+	return 1
 }
 
 func (m *mender) note(pos token.Pos, text string) {

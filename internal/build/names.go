@@ -56,7 +56,7 @@ func (n *names) sdkPackages() map[string]string {
 
 // only gives the one package of Go or the SDK that is called name and exports all
 // the uses.
-func (n *names) only(name string, uses []string) (string, bool) {
+func (n *names) only(name string, uses map[string]bool) (string, bool) {
 	var found []string
 	for _, target := range stdPackages {
 		if likelyName(target) == name && n.hasAll(target, uses) {
@@ -74,7 +74,7 @@ func (n *names) only(name string, uses []string) (string, bool) {
 	return found[0], true
 }
 
-func (n *names) hasAll(target string, uses []string) bool {
+func (n *names) hasAll(target string, uses map[string]bool) bool {
 	have, ok := n.exports[target]
 	if !ok {
 		if dir, inside := strings.CutPrefix(target, sdkPath+"/"); inside {
@@ -84,7 +84,7 @@ func (n *names) hasAll(target string, uses []string) bool {
 		}
 		n.exports[target] = have
 	}
-	for _, use := range uses {
+	for use := range uses {
 		if !have[use] {
 			return false
 		}

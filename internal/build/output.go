@@ -13,17 +13,15 @@ import (
 )
 
 // output takes what the go command prints. Of the compiler's text it keeps the
-// first limit bytes and counts the rest; go's own lines on downloads go to progress
-// and those on versions it chose become notes.
+// first limit bytes; go's own lines on downloads go to progress.
 type output struct {
 	limit    int
 	progress func(string)
 
-	mu    sync.Mutex
-	line  []byte // the unfinished one
-	text  bytes.Buffer
-	over  int64 // bytes of text that were not kept
-	notes []string
+	mu   sync.Mutex
+	line []byte // the unfinished one
+	text bytes.Buffer
+	over int // bytes of text that were not kept
 }
 
 // Write never fails: a build is not ended for what it prints.
@@ -47,7 +45,7 @@ func (o *output) Write(p []byte) (int, error) {
 // hold keeps part of a line; one longer than the limit is cut.
 func (o *output) hold(p []byte) {
 	if free := o.limit + 1 - len(o.line); len(p) > free {
-		o.over += int64(len(p) - free)
+		o.over += len(p) - free
 		p = p[:free]
 	}
 	o.line = append(o.line, p...)
@@ -63,34 +61,29 @@ func (o *output) endLine() {
 		o.progress(printable(strings.TrimPrefix(s, "go: ")))
 	case strings.HasPrefix(s, "go: finding module for package "):
 		o.progress(printable(strings.TrimPrefix(s, "go: ")))
-	case strings.HasPrefix(s, "go: found "):
-		if len(o.notes) < 100 {
-			o.notes = append(o.notes, "go.mod: "+printable(strings.TrimPrefix(s, "go: ")))
-		}
+	case strings.HasPrefix(s, "go: found "): // go.mod holds it now
 	default:
 		room := max(0, o.limit-o.text.Len())
 		kept := min(room, len(line))
 		o.text.Write(line[:kept])
-		o.over += int64(len(line) - kept)
+		o.over += len(line) - kept
 	}
 }
 
-// result gives the text so far, in whole characters, and the notes.
-func (o *output) result() (text string, notes []string) {
+// result gives the text so far, in whole characters.
+func (o *output) result() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.line) > 0 {
 		o.endLine()
 	}
-	text = strings.TrimRight(printable(o.text.String()), "\n")
-	if len(text) > o.limit { // escapes are longer than what they stand for
-		o.over += int64(len(text) - o.limit)
-		text = strings.ToValidUTF8(text[:o.limit], "")
+	text := strings.TrimRight(printable(o.text.String()), "\n")
+	if o.over == 0 && len(text) <= o.limit {
+		return text
 	}
-	if o.over > 0 {
-		text += fmt.Sprintf("\n(%d more bytes)", o.over)
-	}
-	return text, o.notes
+	const more = "\n(and more)"
+	room := max(0, o.limit-len(more))
+	return strings.ToValidUTF8(text[:min(room, len(text))], "") + more
 }
 
 // printable escapes what could move a terminal's cursor or end a log line: every
@@ -120,18 +113,30 @@ func printable(s string) string {
 var position = regexp.MustCompile(`(?m)^([ \t]*)([^\n:]+\.go):([0-9]+)`)
 
 // rename puts the tester's own names into compiler text: the copy at root, whose
-// package is in dir (slashed, relative), is shown as display. A name that is no
-// file of the copy, which a //line comment can make, stays as it is.
-func rename(text, root, dir, display string, has func(name string) bool) string {
+// package is in dir (slashed, relative), is shown as display, and a file below one of
+// modules by its module. A name that is neither, which a //line comment can make,
+// stays as it is.
+func rename(text, root, dir, display string, modules []string, has func(name string) bool) string {
+	here := filepath.Join(root, filepath.FromSlash(dir))
 	text = position.ReplaceAllStringFunc(text, func(m string) string {
 		part := position.FindStringSubmatch(m)
 		name := filepath.ToSlash(part[2])
-		if path.IsAbs(name) || !has(path.Join(dir, name)) {
+		if path.IsAbs(name) {
 			return m
 		}
-		return part[1] + filepath.Join(display, filepath.FromSlash(name)) + ":" + part[3]
+		if has(path.Join(dir, name)) {
+			return part[1] + filepath.Join(display, filepath.FromSlash(name)) + ":" + part[3]
+		}
+		for _, module := range modules {
+			if rest, ok := strings.CutPrefix(filepath.Join(here, filepath.FromSlash(name)), module+string(filepath.Separator)); ok {
+				return part[1] + rest + ":" + part[3]
+			}
+		}
+		return m
 	})
-	here := filepath.Join(root, filepath.FromSlash(dir))
+	for _, module := range modules {
+		text = strings.ReplaceAll(text, module+string(filepath.Separator), "")
+	}
 	return strings.NewReplacer(here+string(filepath.Separator), withSlash(display), here, display,
 		root+string(filepath.Separator), withSlash(relative(display, dir)), root, relative(display, dir)).Replace(text)
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // project is a private copy of all that a tester's build reads of their own: the
-// scenario's package, the packages of the same module that it imports, embedded
-// files, go.mod and go.sum. The go command sees this copy and nothing else, so what
+// scenario's package, the packages of the same module (or of its vendor directory)
+// that it imports, embedded files, go.mod and go.sum. The go command sees this copy and nothing else, so what
 // the cache's key covers is what is compiled, and the tester's files are not touched.
 type project struct {
 	*tree
@@ -27,26 +27,31 @@ type project struct {
 	packages []*pkg            // the scenario's first
 	mod      *modfile.File     // nil: the tester has no go.mod
 	sum      []byte
-	only     bool     // the scenario is one file of its directory
-	siblings bool     // ... of several
+	home     string   // the directory of the scenario's package
+	only     string   // the scenario is this one file of its directory; "" is all of it
 	external []string // imports of modules that are neither gobench's nor the tester's
 	notes    []string
 
 	local    []localModule
+	vendored []vendored
 	sources  int64
 	embedded int64
 }
 
 // localModule is a module whose source is below the root: the tester's own, or one
 // that a replace line keeps beside it.
-type localModule struct{ path, dir string }
+type localModule struct {
+	path, dir string
+	vendored  bool
+}
 
 // pkg is one of the tester's packages.
 type pkg struct {
-	dir   string
-	path  string // of its import; "" for the scenario's
-	name  string // from the package clause
-	files []*goFile
+	dir      string
+	path     string // of its import; "" for the scenario's
+	name     string // from the package clause
+	files    []*goFile
+	vendored bool // somebody else's: taken as it is
 }
 
 // goFile is a parsed file. ast is what could be parsed; err says why not all.
@@ -121,16 +126,8 @@ func (p *project) readMain(at place) (*pkg, error) {
 		}
 		return p.readPackage(p.dir, names)
 	}
-	p.only = true
-	if others, err := filepath.Glob(filepath.Join(globQuote(at.dir), "*.go")); err == nil && len(others) > 1 {
-		p.siblings = true
-	}
+	p.only, p.home = at.file, at.dir
 	return p.readPackage(p.dir, []string{path.Join(p.dir, at.file)})
-}
-
-// globQuote escapes a directory's name for use in a pattern.
-func globQuote(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
 // readAll reads go.mod, then the packages of the tester's own.
@@ -146,7 +143,7 @@ func (p *project) readAll(main *pkg, tc toolchain) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	p.local = append(p.local, localModule{p.mod.Module.Mod.Path, "."})
+	p.local = append(p.local, localModule{path: p.mod.Module.Mod.Path, dir: "."})
 	for _, r := range p.mod.Replace {
 		if r.New.Version != "" || isSDK(r.Old.Path) {
 			continue
@@ -161,7 +158,10 @@ func (p *project) readAll(main *pkg, tc toolchain) error {
 			return err
 		}
 		p.files[name] = data
-		p.local = append(p.local, localModule{r.Old.Path, dir})
+		p.local = append(p.local, localModule{path: r.Old.Path, dir: dir})
+	}
+	if err := p.readVendor(); err != nil {
+		return err
 	}
 	return p.readImports(main, tc)
 }
@@ -174,11 +174,11 @@ func (p *project) readImports(main *pkg, tc toolchain) error {
 		for _, f := range p.packages[i].files {
 			for _, spec := range f.ast.Imports {
 				target, _ := strconv.Unquote(spec.Path.Value) // checked by the parser
-				if target == "C" {
+				if target == "C" && !p.packages[i].vendored {
 					return &InputError{File: p.shown(f.name), Line: f.line(spec.Pos()), Field: `import "C"`,
 						Problem: "cgo is off: a scenario is pure Go, so that it runs on every agent", Fix: "use a Go package"}
 				}
-				dir, ok := p.localDir(target)
+				dir, foreign, ok := p.localDir(target)
 				if !ok {
 					if !isStd(target, tc) && !inSDK(target) && !slices.Contains(p.external, target) {
 						p.external = append(p.external, target)
@@ -189,11 +189,7 @@ func (p *project) readImports(main *pkg, tc toolchain) error {
 					continue
 				}
 				seen[dir] = true
-				names, err := p.goFiles(dir)
-				if err != nil {
-					return err
-				}
-				next, err := p.readPackage(dir, names)
+				next, err := p.readLocal(dir, foreign)
 				if err != nil {
 					return err
 				}
@@ -206,8 +202,20 @@ func (p *project) readImports(main *pkg, tc toolchain) error {
 	return nil
 }
 
-// localDir gives the directory of an import path of the tester's own modules.
-func (p *project) localDir(target string) (string, bool) {
+func (p *project) readLocal(dir string, foreign bool) (*pkg, error) {
+	if foreign {
+		return p.readVendored(dir)
+	}
+	names, err := p.goFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	return p.readPackage(dir, names)
+}
+
+// localDir gives the directory of an import path of the tester's own modules, and
+// whether it is a vendored one.
+func (p *project) localDir(target string) (dir string, foreign, ok bool) {
 	best := -1
 	for i, m := range p.local {
 		if (target == m.path || strings.HasPrefix(target, m.path+"/")) && (best < 0 || len(m.path) > len(p.local[best].path)) {
@@ -215,19 +223,19 @@ func (p *project) localDir(target string) (string, bool) {
 		}
 	}
 	if best < 0 {
-		return "", false
+		return "", false, false
 	}
 	m := p.local[best]
-	dir := path.Join(m.dir, strings.TrimPrefix(target, m.path))
+	dir = path.Join(m.dir, strings.TrimPrefix(target, m.path))
 	if info, err := p.root.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
-		return "", false // the go command says it better
+		return "", false, false // the go command says it better
 	}
 	for d := dir; d != m.dir && d != "."; d = path.Dir(d) {
 		if p.exists(path.Join(d, "go.mod")) {
-			return "", false // another module
+			return "", false, false // another module
 		}
 	}
-	return dir, true
+	return dir, m.vendored, true
 }
 
 // readPackage reads and parses files of one directory, and what they embed.

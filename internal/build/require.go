@@ -16,7 +16,7 @@ const noModule = "scenario"
 // dependencies, each replaced by its unpacked source. The SDK's replace covers every
 // version; a dependency's covers one, so that a tester who requires a newer version
 // gets it, from their proxy. It reports what it changed of the tester's own lines.
-func completeMod(tester, sdk *modfile.File, sdkDir, shown string) (data []byte, notes []string, err error) {
+func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown string) (data []byte, notes []string, err error) {
 	f := new(modfile.File)
 	if tester != nil {
 		// Parsed again: the tester's is not changed.
@@ -33,7 +33,7 @@ func completeMod(tester, sdk *modfile.File, sdkDir, shown string) (data []byte, 
 	goVersion := sdk.Go.Version
 	if f.Go != nil && version.Compare("go"+f.Go.Version, "go"+goVersion) >= 0 {
 		goVersion = f.Go.Version
-	} else if f.Go != nil {
+	} else if f.Go != nil && version.Lang("go"+f.Go.Version) != version.Lang("go"+goVersion) {
 		notes = append(notes, fmt.Sprintf("%s: go %s is built as go %s, which gobench's packages need", shown, f.Go.Version, goVersion))
 	}
 	if err := f.AddGoStmt(goVersion); err != nil {
@@ -76,6 +76,14 @@ func completeMod(tester, sdk *modfile.File, sdkDir, shown string) (data []byte, 
 		}
 		dir := filepath.Join(sdkDir, "third_party", filepath.FromSlash(m.Path)+"@"+m.Version)
 		if err := f.AddReplace(m.Path, m.Version, dir, ""); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, v := range vendor {
+		if wild[v.Path] || replaces(f, v.Path, v.Version.Version) {
+			continue
+		}
+		if err := f.AddReplace(v.Path, v.Version.Version, "./"+v.dir, ""); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -4,10 +4,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 )
 
 // resolved remembers the go.mod and go.sum that the go command completed for a
@@ -58,6 +63,79 @@ func (r resolved) save(root string) error {
 		}
 	}
 	return nil
+}
+
+// chosen says which versions the go command chose for imports that the tester's
+// go.mod does not name. The copy at root has them.
+func (p *project) chosen(root string) (notes []string, err error) {
+	if len(p.external) == 0 {
+		return nil, nil
+	}
+	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	mod, err := modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]bool{}
+	if p.mod != nil {
+		for _, r := range p.mod.Require {
+			named[r.Mod.Path] = true
+		}
+	}
+	for _, target := range p.external {
+		var best module.Version
+		for _, r := range mod.Require {
+			if (target == r.Mod.Path || strings.HasPrefix(target, r.Mod.Path+"/")) && len(r.Mod.Path) > len(best.Path) {
+				best = r.Mod
+			}
+		}
+		if best.Path != "" && !named[best.Path] {
+			named[best.Path] = true
+			notes = append(notes, fmt.Sprintf("import %q is of %s %s; require another version in go.mod to have that", target, best.Path, best.Version))
+		}
+	}
+	return notes, nil
+}
+
+// tooSmall is the go command missing a package in a module of the archive, which has
+// only those that gobench needs.
+var tooSmall = regexp.MustCompile(`module (\S+)@\S+ found \(\S+, replaced by .*third_party.*\), but does not contain package`)
+
+// wantsWhole gives the module that a failed build needs all of; "" when it failed of
+// something else, or when no more can be fetched.
+func (p *project) wantsWhole(text string, o Options) string {
+	m := tooSmall.FindStringSubmatch(text)
+	if m == nil || o.offline() {
+		return ""
+	}
+	return m[1]
+}
+
+// unreplace lets the copy at root have a module from the proxy, in the same version.
+func (p *project) unreplace(path, root string) error {
+	mod, err := modfile.Parse("go.mod", p.files["go.mod"], nil)
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, r := range mod.Replace {
+		if r.Old.Path == path && r.Old.Version != "" {
+			found = true
+			if err := mod.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+				return err
+			}
+		}
+	}
+	if !found {
+		return fmt.Errorf("%s is not replaced", path)
+	}
+	mod.Cleanup()
+	p.files["go.mod"] = modfile.Format(mod.Syntax)
+	return errors.Join(os.WriteFile(filepath.Join(root, "go.mod"), p.files["go.mod"], 0o600),
+		os.WriteFile(filepath.Join(root, "go.sum"), p.files["go.sum"], 0o600))
 }
 
 // failed forgets versions that the go command stumbled over.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func (j job) runHere(ctx context.Context) error {
 	err := cmd.Wait()
 	cause := context.Cause(ctx)
 	if cause != nil {
-		_ = killGroup(pid) // who joined the group while it was being killed
+		endGroup(pid)
 	}
 	cancel(nil)
 	<-watched
@@ -79,6 +80,14 @@ func (j job) runHere(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// endGroup kills who joined the group while it was being killed, and waits until
+// all are gone, so that nothing writes to files that are about to be removed.
+func endGroup(pid int) {
+	for end := time.Now().Add(lastWords); killGroup(pid) == nil && time.Now().Before(end); {
+		time.Sleep(2 * time.Millisecond)
+	}
 }
 
 // watch ends the job when the memory of its process group runs over.
@@ -99,12 +108,14 @@ func (j job) watch(ctx context.Context, pid int, cancel context.CancelCauseFunc)
 	}
 }
 
+// noMemory are the words of Go's runtime and of the system for a refused page.
+var noMemory = regexp.MustCompile(`(?m)^fatal error: .*memory|: cannot allocate memory$|^runtime: .*errno=12\b`)
+
 // limitHit tells whether a failed go command failed on a limit that the kernel
-// holds: the words are those of Go's runtime and of the system.
+// holds.
 func limitHit(text string, limits Limits) error {
 	switch {
-	case strings.Contains(text, "runtime: out of memory"), strings.Contains(text, "runtime: cannot allocate memory"),
-		strings.Contains(text, ": cannot allocate memory"):
+	case noMemory.MatchString(text):
 		return sizeLimit("memory", limits.Memory)
 	case strings.Contains(text, ": file too large"):
 		return sizeLimit("output", limits.Output)

@@ -1,0 +1,31 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+)
+
+// childEnv makes the test binary play another gobench process, which builds the
+// scenario at that path.
+const (
+	childEnv   = "GOBENCH_BUILD_TEST_CHILD"
+	childCache = "GOBENCH_BUILD_TEST_CACHE"
+	childGo    = "GOBENCH_BUILD_TEST_GOCACHE"
+)
+
+func childMain(path string) {
+	goCache = os.Getenv(childGo)
+	b, err := New(testSDK(), os.Getenv(childCache), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err == nil {
+		o := offline()
+		o.Limits.Time = 3 * time.Second // of which the kernel makes a limit of processor time
+		o.Progress = func(step string) { fmt.Println(step) }
+		_, err = b.Build(context.Background(), Source{Path: path}, o)
+	}
+	fmt.Println("built:", err)
+	os.Exit(0)
+}

@@ -1,0 +1,174 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/modfile"
+)
+
+// shared is a cache that tests may fill together: each extracts the SDK and asks go
+// for its version only once.
+var shared string
+
+// goCache is the go build cache of whoever runs the tests, so that only their first
+// run compiles the SDK.
+var goCache, goRoot string
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(childEnv); mode != "" {
+		childMain(mode)
+	}
+	os.Exit(func() int {
+		out, err := exec.Command("go", "env", "GOCACHE", "GOROOT").Output()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "go env:", err)
+			return 1
+		}
+		goCache, goRoot, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
+		if shared, err = os.MkdirTemp("", "gobench-build-test-"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer func() { _ = os.RemoveAll(shared) }()
+		return m.Run()
+	}())
+}
+
+// sdkDirs are the directories that embed.go carries; the root package's test holds
+// that list against what packages import.
+var sdkDirs = []string{"clients", "dis", "executor", "internal/conn", "internal/hdr", "internal/meter", "internal/runner", "internal/version", "internal/wire"}
+
+// treeSDK is the SDK of the working tree.
+type treeSDK struct{ fs.FS }
+
+// ReadDir hides what is not the SDK's.
+func (t treeSDK) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(t.FS, name)
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		p := strings.TrimPrefix(name+"/"+e.Name(), "./")
+		return !slices.ContainsFunc(sdkDirs, func(d string) bool {
+			return p == d || strings.HasPrefix(p, d+"/") || strings.HasPrefix(d, p+"/")
+		})
+	}), err
+}
+
+func testSDK() SDK { return NewSDK(treeSDK{os.DirFS(filepath.Join("..", ".."))}) }
+
+// newBuilder gives a Builder on the shared cache.
+func newBuilder(t testing.TB) *Builder { return newBuilderIn(t, shared) }
+
+func newBuilderIn(t testing.TB, dir string) *Builder {
+	t.Helper()
+	fillCache(t)
+	b, err := New(testSDK(), dir, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+var filled sync.Once
+
+// fillCache compiles the SDK once before the first test that builds, so that no
+// test's limits have to cover that.
+func fillCache(t testing.TB) {
+	t.Helper()
+	filled.Do(func() {
+		b, err := New(testSDK(), shared, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		if err == nil {
+			_, err = b.Build(context.Background(), Source{Path: filepath.Join(scenarios, "s2")}, offline())
+		}
+		if err != nil {
+			t.Error("fill the build cache:", err)
+		}
+	})
+}
+
+// offline builds without any network and with no module cache, but with the go
+// build cache of whoever runs the tests.
+func offline() Options {
+	return Options{Person: &Person{Vars: map[string]string{"GOPROXY": "off"}, GoCache: goCache}, Limits: Limits{Time: 5 * time.Minute}}
+}
+
+// files lays out files of one test, by name below a new directory.
+func files(t testing.TB, content map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range content {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// mustBuild builds and fails the test when that fails.
+func mustBuild(t testing.TB, b *Builder, path string, o Options) Executor {
+	t.Helper()
+	e, err := b.Build(context.Background(), Source{Path: path}, o)
+	if err != nil {
+		t.Fatalf("build %s: %v", path, err)
+	}
+	return e
+}
+
+// snapshot reads every file below dir, with its time.
+func snapshot(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		text := []byte{}
+		if d.Type().IsRegular() {
+			if text, err = os.ReadFile(p); err != nil {
+				return err
+			}
+		}
+		got[p] = fmt.Sprint(info.Mode(), info.ModTime().UnixNano(), " ", string(text))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// small is a scenario that compiles fast.
+const small = `package main
+
+import (
+	"context"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+func export() scenario.Vus { return scenario.Vus{{Nu: 1, Fu: user}} }
+
+func user(ctx context.Context, vui int) {}
+`
+
+func itoa(n int) string { return fmt.Sprint(n) }
+
+func checkModText(data []byte) (*modfile.File, error) { return modfile.Parse("go.mod", data, nil) }
