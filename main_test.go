@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 			home := filepath.Join(env.WorkDir, "home")
 			for _, v := range []string{
 				"TARGET=" + srv.URL, "CLOSED=http://127.0.0.1:1", "HOME=" + home, "XDG_CACHE_HOME=" + cache, "XDG_DATA_HOME=",
-				"GOCACHE=" + real["GOCACHE"], "GOMODCACHE=" + real["GOMODCACHE"], "REPO=" + repository(),
+				"GOCACHE=" + real["GOCACHE"], "GOMODCACHE=" + real["GOMODCACHE"], "GOBENCH_NO_WARM=1",
 			} {
 				name, value, _ := strings.Cut(v, "=")
 				env.Setenv(name, value)
@@ -63,14 +63,6 @@ func goEnv(t *testing.T, names ...string) map[string]string {
 		values[name] = strings.TrimSpace(string(out))
 	}
 	return values
-}
-
-func repository() string {
-	dir, err := os.Getwd()
-	if err != nil {
-		panic(err)
-	}
-	return dir
 }
 
 // makeWritable lets a cache of read-only files be removed.

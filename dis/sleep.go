@@ -3,6 +3,7 @@ package dis
 import (
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,8 +46,40 @@ func duration(ns float64) time.Duration {
 	return time.Duration(math.Round(ns))
 }
 
+// debt is by how much the program's sleeps have been longer than they were meant
+// to be. Sleeping is coarse, half a millisecond to one too long on an idle machine,
+// which would halve a rate of 1000 a second; so each sleep is shorter by what the
+// ones before it were too long, and the rate of all of them together is right.
+var debt atomic.Int64
+
+// maxDebt bounds the debt, for a machine that can't keep up: a rate that was lost
+// for long is not made good in a burst.
+const maxDebt = 10 * time.Millisecond
+
+// sleep sleeps for d, less the debt, and gives the microseconds slept.
 func sleep(d time.Duration) int64 {
 	start := time.Now()
-	time.Sleep(d)
+	if paid := pay(d); paid < d {
+		time.Sleep(d - paid)
+		owe(time.Since(start) - (d - paid))
+	}
 	return time.Since(start).Microseconds()
+}
+
+// pay takes what is owed, at most d.
+func pay(d time.Duration) time.Duration {
+	for {
+		owed := debt.Load()
+		paid := min(owed, int64(d))
+		if paid <= 0 || debt.CompareAndSwap(owed, owed-paid) {
+			return time.Duration(max(paid, 0))
+		}
+	}
+}
+
+// owe adds to the debt.
+func owe(d time.Duration) {
+	if debt.Add(int64(d)) > int64(maxDebt) {
+		debt.Store(int64(maxDebt))
+	}
 }

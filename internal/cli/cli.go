@@ -61,6 +61,9 @@ func Main(sdk fs.FS) int {
 	if len(os.Args) == 3 && os.Args[1] == executorCommand {
 		return runExecutor(os.Args[2])
 	}
+	if len(os.Args) == 2 && os.Args[1] == warmCommand {
+		return runWarm(sdk)
+	}
 	a := &app{sdk: sdk, stdout: os.Stdout, stderr: os.Stderr}
 	return a.main(context.Background(), os.Args[1:])
 }

@@ -59,11 +59,13 @@ func (l *localRun) run(ctx context.Context) error {
 	}
 	l.spec.Stopping = func() { l.state(run.Stopping) }
 	l.executor = agent.New(l.spec)
+	stopWarming()
 	stop := l.signals()
 	err = l.executor.Run(ctx)
 	stop()
 	l.conclude(err)
 	l.progress.close()
+	defer l.startWarming()
 	if err := l.write(outputs); err != nil {
 		return err
 	}

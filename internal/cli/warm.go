@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gobench-io/gobench/internal/build"
+)
+
+// The first scenario that a machine compiles takes half a minute, since all that
+// scenarios import has to be compiled too. So after its first run gobench does that
+// in the background, behind everything else, and never beside a load: a run that
+// begins meanwhile ends it.
+
+// warmCommand begins the command line of the process that warms, and noWarmEnv
+// keeps it from being started.
+const (
+	warmCommand = "warm"
+	noWarmEnv   = "GOBENCH_NO_WARM"
+)
+
+// warming is the file that the process that warms holds locked, with its pid in it.
+const warming = "warming"
+
+// startWarming starts the process that warms, unless this gobench has been warmed
+// for. It is a convenience: what goes wrong is not told.
+func (a *app) startWarming() {
+	dir, err := build.DefaultDir()
+	if err != nil || os.Getenv(noWarmEnv) != "" {
+		return
+	}
+	if _, err := os.Stat(warmedFile(dir)); err == nil {
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return
+	}
+	cmd := exec.Command(self, warmCommand)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives this process and its terminal
+	if cmd.Start() == nil {
+		_ = cmd.Process.Release()
+	}
+}
+
+// runWarm is the process that warms.
+func runWarm(sdk fs.FS) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir, err := build.DefaultDir()
+	if err != nil {
+		return exitFailed
+	}
+	_ = os.MkdirAll(dir, 0o755)
+	lock, err := os.OpenFile(filepath.Join(dir, warming), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return exitFailed
+	}
+	defer lock.Close()
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return exitOK // another one is at it
+	}
+	if err := lock.Truncate(0); err != nil {
+		return exitFailed
+	}
+	fmt.Fprintf(lock, "pid %d\n", os.Getpid())
+	b, err := (&app{sdk: sdk}).builder()
+	if err != nil {
+		return exitFailed
+	}
+	if err := b.Warm(ctx, build.Options{Person: build.ThisPerson()}); err != nil {
+		return exitFailed
+	}
+	if os.WriteFile(warmedFile(dir), nil, 0o600) != nil {
+		return exitFailed
+	}
+	return exitOK
+}
+
+// stopWarming ends the process that warms, if there is one, and waits until it is
+// gone, so that it takes nothing from the load that is to begin.
+func stopWarming() {
+	dir, err := build.DefaultDir()
+	if err != nil {
+		return
+	}
+	lock, err := os.Open(filepath.Join(dir, warming))
+	if err != nil {
+		return
+	}
+	defer lock.Close()
+	held := func() bool { return unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil }
+	if !held() {
+		return
+	}
+	var pid int
+	if _, err := fmt.Fscanf(lock, "pid %d", &pid); err != nil || pid <= 1 || syscall.Kill(pid, syscall.SIGTERM) != nil {
+		return
+	}
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for end := time.Now().Add(5 * time.Second); held() && time.Now().Before(end); {
+		<-poll.C
+	}
+}
+
+// warmedFile is there when this very gobench has been warmed for.
+func warmedFile(dir string) string {
+	name := "warmed"
+	if self, err := os.Executable(); err == nil {
+		if info, err := os.Stat(self); err == nil {
+			name += fmt.Sprintf("-%d-%d", info.Size(), info.ModTime().Unix())
+		}
+	}
+	return filepath.Join(dir, name)
+}
