@@ -3,10 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/history"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
@@ -15,18 +17,22 @@ import (
 func (a *app) cleanCommand() *cobra.Command {
 	var keep int
 	var older time.Duration
-	var all, dry bool
+	var all, dry, cache bool
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Delete old runs",
 		Long: `Delete old runs. Say which: those before the newest N (--keep), those older than
-some time (--older), or all. A run that goes on is never deleted.`,
+some time (--older), or all. A run that goes on is never deleted. --cache deletes
+what was compiled instead; it is made again when it is needed.`,
 		Example: "  gobench clean --keep 20\n  gobench clean --older 720h --dry-run\n  gobench clean --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := cmd.Flags()
+			if cache {
+				return a.cleanCache()
+			}
 			if !f.Changed("keep") && !f.Changed("older") && !all {
-				return usageError("gobench clean --keep 20 keeps the newest twenty", "say which runs to delete: --keep, --older or --all")
+				return usageError("gobench clean --keep 20 keeps the newest twenty", "say what to delete: runs by --keep, --older or --all, or the --cache")
 			}
 			if keep < 0 {
 				return usageError("", "--keep is %d: want 0 or more", keep)
@@ -74,5 +80,23 @@ some time (--older), or all. A run that goes on is never deleted.`,
 	cmd.Flags().DurationVar(&older, "older", 0, "delete runs older than this, as 720h")
 	cmd.Flags().BoolVar(&all, "all", false, "delete all runs")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be deleted")
+	cmd.Flags().BoolVar(&cache, "cache", false, "delete compiled scenarios and what they were compiled from")
+	cmd.MarkFlagsMutuallyExclusive("cache", "keep")
+	cmd.MarkFlagsMutuallyExclusive("cache", "older")
+	cmd.MarkFlagsMutuallyExclusive("cache", "all")
 	return cmd
+}
+
+// cleanCache deletes the cache of compiled scenarios.
+func (a *app) cleanCache() error {
+	dir, err := build.DefaultDir()
+	if err != nil {
+		return &exitError{exitFailed, err, ""}
+	}
+	stopWarming()
+	if err := os.RemoveAll(dir); err != nil {
+		return &exitError{exitFailed, err, ""}
+	}
+	fmt.Fprintf(a.stdout, "deleted %s\n", dir)
+	return nil
 }
