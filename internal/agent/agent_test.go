@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 		if name == "no hello" {
 			select {} // as an init function that never returns
 		}
+		if fakes[name] != nil {
+			fake(name)
+		}
 		executor.Main(scenarios[name]())
 	}
 	if name := os.Getenv(parentEnv); name != "" {
@@ -235,7 +238,7 @@ func TestHowItEnded(t *testing.T) {
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
-	for n := range 20 {
+	for n := range 200 {
 		wait := time.Duration(r.Int64N(int64(600 * time.Millisecond)))
 		sig := []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV}[n%2]
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -1,0 +1,113 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/gobench-io/gobench/executor"
+	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// fakes are executors that do not keep to docs/formats/wire.md. Each is given the
+// stream and the means to open another.
+var fakes = map[string]func(wire.Parent_AttachClient, wire.ParentClient){
+	"another protocol": func(s wire.Parent_AttachClient, _ wire.ParentClient) {
+		say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Hello{Hello: &wire.Hello{Protocol: 99, Version: "9.9.9"}}})
+	},
+	"no greeting": func(s wire.Parent_AttachClient, _ wire.ParentClient) {
+		say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Batch{Batch: &wire.Batch{Seq: 1}}})
+	},
+	"not ready": func(s wire.Parent_AttachClient, _ wire.ParentClient) {
+		hello(s)
+		say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Stopping{Stopping: &wire.Stopping{}}})
+	},
+	"a gap": func(s wire.Parent_AttachClient, _ wire.ParentClient) {
+		hello(s)
+		ready(s)
+		say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Batch{Batch: &wire.Batch{Seq: 5, ToNs: 1}}})
+	},
+	"attached, and silent": func(wire.Parent_AttachClient, wire.ParentClient) {},
+	"closed its stream": func(s wire.Parent_AttachClient, _ wire.ParentClient) {
+		hello(s)
+		ready(s)
+		_ = s.CloseSend()
+	},
+	"twice": func(s wire.Parent_AttachClient, c wire.ParentClient) {
+		second, err := c.Attach(context.Background())
+		if err == nil {
+			_, err = second.Recv()
+		}
+		fmt.Println("second:", err)
+		os.Exit(7)
+	},
+}
+
+func say(s wire.Parent_AttachClient, m *wire.FromExecutor) {
+	if err := s.Send(m); err != nil {
+		panic(err)
+	}
+}
+
+func hello(s wire.Parent_AttachClient) {
+	say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Hello{Hello: &wire.Hello{Protocol: wire.Protocol}}})
+	if _, err := s.Recv(); err != nil {
+		panic(err)
+	}
+}
+
+func ready(s wire.Parent_AttachClient) {
+	say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Ready{Ready: &wire.Ready{}}})
+}
+
+// fake is the process of a fake executor; it stays until it is killed.
+func fake(name string) {
+	conn, err := grpc.NewClient("unix:"+os.Getenv(executor.SocketEnv), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		panic(err)
+	}
+	client := wire.NewParentClient(conn)
+	stream, err := client.Attach(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	fakes[name](stream, client)
+	select {}
+}
+
+func TestExecutorsThatDoNotKeepToTheProtocol(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"another protocol":     "the executor speaks protocol 99 (gobench 9.9.9)",
+		"no greeting":          "did not say hello",
+		"not ready":            "want ready",
+		"a gap":                "batch 5 follows batch 0",
+		"attached, and silent": "did not say hello in 500ms",
+		"closed its stream":    "closed its connection before its last batch and was killed",
+		"twice":                "exited with status 7",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := new(tally)
+			s := spec(name, got)
+			s.StartLimit = 5 * time.Second
+			if strings.Contains(want, "500ms") {
+				s.StartLimit = 500 * time.Millisecond
+			}
+			err := agent.New(s).Run(t.Context())
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+			if name == "twice" && !strings.Contains(got.output(), "AlreadyExists") {
+				t.Errorf("output %q", got.output())
+			}
+		})
+	}
+}
