@@ -8,7 +8,6 @@ package scenario
 
 import (
 	"context"
-	"time"
 )
 
 // VuFunc is what one user does. ctx ends when the run ends; clients made with it
@@ -85,21 +84,3 @@ type Executor interface {
 type Preparer interface {
 	PrepareContext(context.Context) (context.Context, error)
 }
-
-// Load says when a class's iterations start: [Loop], [Times] or [Shared].
-type Load interface{ load() }
-
-// Loop lets every user repeat its iteration for so long, from the class's start:
-// a closed load. The next begins when the last one is over.
-type Loop time.Duration
-
-// Times is the number of iterations of each user, one after the other.
-type Times int
-
-// Shared is the number of iterations of the whole class, taken by whichever user
-// is free.
-type Shared int
-
-func (Loop) load()   {}
-func (Times) load()  {}
-func (Shared) load() {}

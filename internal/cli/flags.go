@@ -15,6 +15,7 @@ import (
 // loadFlags are the flags of every command that makes load.
 type loadFlags struct {
 	duration time.Duration
+	warmup   time.Duration
 	interval time.Duration
 	graceful time.Duration
 	seed     uint64
@@ -30,6 +31,7 @@ const (
 
 func (f *loadFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
+	fs.DurationVar(&f.warmup, "warmup", 0, "leave the load's first so much out of the totals; it is kept in the series")
 	fs.DurationVar(&f.interval, "interval", time.Second, "length of an interval of the series: 100ms to 60s")
 	fs.DurationVar(&f.graceful, "graceful-stop", 30*time.Second, "how long what is in flight is waited for at the end")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the run's random sources (default a new one, which the report tells)")
@@ -43,6 +45,8 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.interval < minInterval || f.interval > maxInterval:
 		return usageError("", "--interval is %v: want %v to %v", f.interval, minInterval, maxInterval)
+	case f.warmup < 0:
+		return usageError("", "--warmup is %v: want 0 or more", f.warmup)
 	case f.graceful < 0:
 		return usageError("", "--graceful-stop is %v: want 0 or more", f.graceful)
 	case f.duration < 0:

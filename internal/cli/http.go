@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/preset"
 	"github.com/gobench-io/gobench/internal/run"
@@ -18,16 +20,23 @@ import (
 func (a *app) httpCommand() *cobra.Command {
 	var load loadFlags
 	o := preset.HTTP{}
-	var headers []string
+	var headers, stages []string
 	var body string
+	var rate float64
 	cmd := &cobra.Command{
 		Use:   "http URL",
 		Short: "Put HTTP load on a URL: no scenario, no Go toolchain",
 		Long: `Put HTTP load on a URL: so many connections, each sending one request after the
-other for so long. Latency is taken to the last byte of the answer.`,
+other for so long. Latency is taken to the last byte of the answer.
+
+With --rate or --stage requests start on a schedule instead, whatever the target
+does, and the connections serve them. A request that finds no connection free waits,
+and its response time counts from when it was due: a stall of the target shows.`,
 		Example: `  gobench http http://localhost:8080/
   gobench http -c 100 -d 30s https://localhost:8443/ -k
   gobench http -n 10000 -m POST -H 'Content-Type: application/json' -b '{"a":1}' http://localhost:8080/items
+  gobench http -c 50 --rate 2000 -d 30s --warmup 5s http://localhost:8080/
+  gobench http -c 200 --stage 500/30s --stage 2000/1m --poisson http://localhost:8080/
   gobench http -c 30 -d 10s -o result.json http://localhost:8080/`,
 		Args: exactArgs(1, "the URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,6 +57,9 @@ other for so long. Latency is taken to the last byte of the answer.`,
 			if err := checkHTTP(cmd, &o, &load); err != nil {
 				return err
 			}
+			if err := schedule(cmd, &o, &load, rate, stages); err != nil {
+				return err
+			}
 			return a.runHTTP(cmd, o, load)
 		},
 	}
@@ -55,6 +67,10 @@ other for so long. Latency is taken to the last byte of the answer.`,
 	f.IntVarP(&o.Connections, "connections", "c", 10, "connections, each a user")
 	f.DurationVarP(&load.duration, "duration", "d", 10*time.Second, "end after this time; with -n, whichever comes first")
 	f.IntVarP(&o.Requests, "requests", "n", 0, "end after so many requests over all connections")
+	f.Float64Var(&rate, "rate", 0, "start so many requests a second, on a schedule")
+	f.StringArrayVar(&stages, "stage", nil, "a stage of the schedule, as 500/30s: the rate goes in a straight line to 500/s in 30 s; the first holds its own; may be repeated")
+	f.BoolVar(&o.Poisson, "poisson", false, "the schedule is a Poisson process; else evenly spaced")
+	f.BoolVar(&o.Drop, "drop", false, "drop and count a request that finds no connection free")
 	f.StringVarP(&o.Method, "method", "m", "GET", "request method (default POST when there is a body)")
 	f.StringArrayVarP(&headers, "header", "H", nil, "a header, as 'Name: value'; may be repeated")
 	f.StringVarP(&body, "body", "b", "", "request body, or @FILE")
@@ -105,8 +121,65 @@ func checkHTTP(cmd *cobra.Command, o *preset.HTTP, load *loadFlags) error {
 	if o.Requests > 0 && !cmd.Flags().Changed("duration") {
 		load.duration = 0 // the requests alone decide
 	}
-	o.Duration = load.duration
+	o.Duration, o.Warmup = load.duration, load.warmup
 	return nil
+}
+
+// schedule gives o the stages that --rate or --stage tell, and leaves the end of the
+// run to them.
+func schedule(cmd *cobra.Command, o *preset.HTTP, load *loadFlags, rate float64, stages []string) error {
+	given := cmd.Flags().Changed
+	switch {
+	case given("rate") && given("stage"):
+		return usageError("--stage 500/30s --stage 500/5m holds 500/s", "--rate and --stage exclude each other")
+	case (given("rate") || given("stage")) && o.Requests > 0:
+		return usageError("", "--requests is not of a schedule: --rate times --duration says how many")
+	case given("rate") && !(rate > 0 && rate <= maxRate):
+		return usageError("", "--rate is %v: want the requests a second, above 0 to %d", rate, maxRate)
+	case given("rate"):
+		if load.duration == 0 {
+			return usageError("", "--rate wants a --duration above 0")
+		}
+		o.Stages = []scenario.Rate{{To: rate, Over: load.duration}}
+	case given("stage"):
+		if given("duration") {
+			return usageError("", "--stage and --duration exclude each other: the stages say how long")
+		}
+		var err error
+		if o.Stages, err = parseStages(stages); err != nil {
+			return err
+		}
+	default:
+		if o.Poisson || o.Drop {
+			return usageError("", "--poisson and --drop are of a schedule: add --rate or --stage")
+		}
+		if load.duration > 0 {
+			load.duration += load.warmup
+		}
+		return nil
+	}
+	load.duration = 0 // the schedule decides
+	load.warmup = 0   // it is one of its stages
+	return nil
+}
+
+// maxRate is the greatest rate of a schedule, a second.
+const maxRate = 10_000_000
+
+// parseStages reads stages as RATE/TIME.
+func parseStages(texts []string) (stages []scenario.Rate, err error) {
+	for _, text := range texts {
+		to, over, ok := strings.Cut(text, "/")
+		s := scenario.Rate{}
+		if s.To, err = strconv.ParseFloat(to, 64); !ok || err != nil || !(s.To >= 0 && s.To <= maxRate) {
+			return nil, usageError("write it as --stage 500/30s", "--stage %q: want a rate of 0 to %d, a slash and a time", text, maxRate)
+		}
+		if s.Over, err = time.ParseDuration(over); err != nil || s.Over < 0 {
+			return nil, usageError("write it as --stage 500/30s", "--stage %q: %q is no time", text, over)
+		}
+		stages = append(stages, s)
+	}
+	return stages, nil
 }
 
 func parseHeaders(lines []string) (map[string]string, error) {

@@ -97,9 +97,9 @@ func (l *localRun) open() error {
 func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 	l.result.Environment.Go = h.Go
 	start := &wire.Start{Run: l.result.ID, Seed: l.load.seed, IntervalNs: int64(l.load.interval),
-		DurationNs: int64(l.load.duration), GracefulNs: int64(l.load.graceful), Hold: l.hold}
+		DurationNs: int64(l.load.duration), GracefulNs: int64(l.load.graceful), Hold: l.hold, WarmupNs: int64(l.load.warmup)}
 	for _, c := range h.Classes {
-		start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations})
+		start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations, Part: 1})
 		l.result.Config.Classes = append(l.result.Config.Classes, run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed})
 	}
 	return start, nil
@@ -190,7 +190,7 @@ func summarize(r *run.Result, m *merge.Merger) {
 	if began := m.Began(); !began.IsZero() {
 		r.Start = began
 	}
-	r.Seconds = m.Load().Seconds()
+	r.Seconds, r.Warmup = m.Load().Seconds(), m.Warmup().Seconds()
 	r.Metrics, r.Errors = m.Metrics(), m.Failures()
 	r.Missing = m.Missing()
 	r.Complete = len(r.Missing) == 0

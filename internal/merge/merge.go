@@ -4,7 +4,8 @@
 //
 // Counts are merged first and percentiles taken after. Every batch counts once,
 // by its executor and number; at the end the sums must be what each executor's
-// last batch says, or Missing names the difference.
+// last batch says, or Missing names the difference. What was recorded in a warm-up
+// is in the series and not in the totals.
 package merge
 
 import (
@@ -30,7 +31,7 @@ type Merger struct {
 
 	began time.Time      // of the executor that began first
 	end   time.Duration  // of the last batch
-	rows  map[int64]*row // by interval, those not yet given out
+	rows  map[int64]*row // by the moment they begin, ns; those not yet given out
 }
 
 // metric is one title over all executors.
@@ -91,14 +92,18 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 	r := m.row(b)
 	for _, c := range b.Counters {
 		t := s.metrics[c.Metric]
-		t.sum += c.Add
+		if !b.Warmup {
+			t.sum += c.Add
+		}
 		s.counters[c.Metric] += c.Add
 		r.counters[t.number] += c.Add
 	}
 	for _, h := range b.Histograms {
 		t := s.metrics[h.Metric]
 		_ = m.scratch.Decode(h.Counts) // check has
-		t.hist.Merge(&m.scratch)
+		if !b.Warmup {
+			t.hist.Merge(&m.scratch)
+		}
 		s.counts[h.Metric] += m.scratch.Count()
 		r.histogram(t.number).Merge(&m.scratch)
 	}
@@ -106,7 +111,9 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 		s.metrics[g.Metric].gauges[executor] = g.Value
 	}
 	for _, f := range b.Failures {
-		m.failures[failure{f.Source, f.Class, f.Text}] += f.Count
+		if !b.Warmup {
+			m.failures[failure{f.Source, f.Class, f.Text}] += f.Count
+		}
 		r.failures += f.Count
 	}
 	m.notes = append(m.notes, b.Notes...)
@@ -114,6 +121,9 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 		if began := time.Unix(0, b.GoUnixNs); m.began.IsZero() || began.Before(m.began) {
 			m.began = began
 		}
+	}
+	if b.Warmup {
+		s.warmup += b.ToNs - b.FromNs
 	}
 	s.seq, s.to, s.final = b.Seq, b.ToNs, b.Final
 	m.end = max(m.end, time.Duration(b.ToNs))
@@ -170,8 +180,21 @@ func (m *Merger) Began() time.Time { return m.began }
 // End is how long after the begin the last batch ended.
 func (m *Merger) End() time.Duration { return m.end }
 
-// Load is how long the load lasted, its drain included: the time that rates are
-// taken over. Until all executors have sent their last batch it is End.
+// Warmup is how much of the load was warm-up, which the totals leave out.
+func (m *Merger) Warmup() time.Duration {
+	var longest int64
+	for _, s := range m.executors {
+		longest = max(longest, s.warmup)
+	}
+	return time.Duration(longest)
+}
+
+// Measured is how long the load lasted without its warm-up: the time that rates are
+// taken over.
+func (m *Merger) Measured() time.Duration { return max(0, m.Load()-m.Warmup()) }
+
+// Load is how long the load lasted, its drain included. Until all executors have
+// sent their last batch it is End.
 func (m *Merger) Load() time.Duration {
 	var load int64
 	for _, s := range m.executors {
@@ -192,7 +215,7 @@ func (m *Merger) Metrics() []run.Metric {
 	all := make([]run.Metric, 0, len(m.metrics))
 	for _, t := range m.metrics {
 		total := t.Metric
-		total.Record = t.record(t.sum, t.hist, m.Load().Seconds())
+		total.Record = t.record(t.sum, t.hist, m.Measured().Seconds())
 		all = append(all, total)
 	}
 	return all

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ type row struct {
 	counters   map[int]int64 // by metric number
 	histograms map[int]*hdr.Histogram
 	failures   int64
+	warmup     bool
 }
 
 func (r *row) histogram(n int) *hdr.Histogram {
@@ -27,13 +29,13 @@ func (r *row) histogram(n int) *hdr.Histogram {
 	return h
 }
 
-// row gives the interval that b belongs to: the one in which it begins.
+// row gives the interval that b belongs to. Executors cut at the same moments: ends
+// of intervals, borders of warm-ups.
 func (m *Merger) row(b *wire.Batch) *row {
-	i := b.FromNs / int64(m.interval)
-	r := m.rows[i]
+	r := m.rows[b.FromNs]
 	if r == nil {
-		r = &row{from: time.Duration(b.FromNs), counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}}
-		m.rows[i] = r
+		r = &row{from: time.Duration(b.FromNs), counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, warmup: b.Warmup}
+		m.rows[b.FromNs] = r
 	}
 	r.to = max(r.to, time.Duration(b.ToNs))
 	return r
@@ -42,32 +44,19 @@ func (m *Merger) row(b *wire.Batch) *row {
 // Intervals gives the intervals that all executors have reported since the last
 // call, in order. Those not yet reported by all stay, until all is true.
 func (m *Merger) Intervals(all bool) []run.Interval {
-	until := int64(0)
-	if all {
-		for i := range m.rows {
-			until = max(until, i+1)
-		}
-	} else {
-		first := true
-		for _, s := range m.executors {
-			if s.final != nil {
-				continue // it has reported all it ever will
-			}
-			if n := s.to / int64(m.interval); first || n < until {
-				until, first = n, false
-			}
-		}
-		if first {
-			return m.Intervals(true)
+	until := int64(math.MaxInt64) // all that begin before it are whole
+	for _, s := range m.executors {
+		if s.final == nil && !all { // else it has reported all it ever will
+			until = min(until, s.to)
 		}
 	}
 	var out []run.Interval
-	for _, i := range slices.Sorted(maps.Keys(m.rows)) {
-		if i >= until {
+	for _, from := range slices.Sorted(maps.Keys(m.rows)) {
+		if from >= until {
 			break
 		}
-		out = append(out, m.recordOf(m.rows[i]))
-		delete(m.rows, i)
+		out = append(out, m.recordOf(m.rows[from]))
+		delete(m.rows, from)
 	}
 	return out
 }
@@ -75,7 +64,7 @@ func (m *Merger) Intervals(all bool) []run.Interval {
 // recordOf makes the record of one row.
 func (m *Merger) recordOf(r *row) run.Interval {
 	length := (r.to - r.from).Seconds()
-	i := run.Interval{Start: m.began.Add(r.from), From: r.from.Seconds(), Seconds: length, Errors: r.failures, Metrics: map[string]run.Record{}}
+	i := run.Interval{Start: m.began.Add(r.from), From: r.from.Seconds(), Seconds: length, Errors: r.failures, Warmup: r.warmup, Metrics: map[string]run.Record{}}
 	for n, v := range r.counters {
 		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, length)
 	}

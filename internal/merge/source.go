@@ -11,6 +11,7 @@ import (
 type source struct {
 	seq      uint64
 	to       int64
+	warmup   int64 // of it, ns
 	final    *wire.Final
 	metrics  []*metric // by the executor's own numbers
 	counters []int64   // by the same: sums

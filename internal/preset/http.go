@@ -9,7 +9,8 @@ import (
 )
 
 // HTTP are the options of the built-in HTTP load: so many connections, each sending
-// one request after the other. It records under the prefix "http".
+// one request after the other, or serving requests that start on a schedule. It
+// records under the prefix "http".
 type HTTP struct {
 	URL         string
 	Method      string
@@ -18,14 +19,25 @@ type HTTP struct {
 	Connections int
 	Duration    time.Duration // 0: Requests decides
 	Requests    int           // over all connections; 0: Duration decides
+	Warmup      time.Duration // before Duration
+	Stages      []scenario.Rate
+	Poisson     bool // of Stages, as is Drop
+	Drop        bool
 	Timeout     time.Duration // of a request
 	Insecure    bool          // any server certificate will do
 }
 
 // Vus gives the scenario of the options.
 func (o HTTP) Vus() scenario.Vus {
-	load := scenario.Load(scenario.Loop(o.Duration))
-	if o.Requests > 0 {
+	load := scenario.Load(scenario.Loop(o.Warmup + o.Duration))
+	switch {
+	case len(o.Stages) > 0:
+		stages := o.Stages
+		if o.Warmup > 0 {
+			stages = append([]scenario.Rate{{To: stages[0].To, Over: o.Warmup, Warmup: true}}, stages...)
+		}
+		load = scenario.Arrival{Stages: stages, Poisson: o.Poisson, Drop: o.Drop}
+	case o.Requests > 0:
 		load = scenario.Shared(o.Requests)
 	}
 	return scenario.Vus{{

@@ -22,7 +22,7 @@ func Line(i run.Interval, metrics []run.Metric) string {
 		case !ok:
 		case own && r.Value != nil && strings.HasSuffix(m.Title, ".active"):
 			users += *r.Value
-		case r.Times != nil:
+		case r.Times != nil && !(own && !strings.HasSuffix(m.Title, ".response")):
 			s := fmt.Sprintf("%s %s/s p50 %s p99 %s max %s", title(m.Title), Rate(*r.RPS),
 				Millis(r.Times.P50), Millis(r.Times.P99), Millis(r.Times.Max))
 			if own {
@@ -43,10 +43,19 @@ func Line(i run.Interval, metrics []run.Metric) string {
 	return strings.Join(parts, "  ")
 }
 
+// ownNames are what people see of the users' own distributions.
+var ownNames = map[string]string{
+	"response": "response time", "service": "service time", "queue_wait": "queue wait", "start_lag": "start lag",
+}
+
 // title is what people see of a metric's title.
 func title(s string) string {
-	if name, ok := strings.CutPrefix(Safe(s), classPrefix); ok {
-		return strings.TrimSuffix(name, ".service") + " iteration"
+	own, ok := strings.CutPrefix(s, classPrefix)
+	if !ok {
+		return Safe(s)
 	}
-	return Safe(s)
+	if dot := strings.LastIndexByte(own, '.'); dot > 0 && ownNames[own[dot+1:]] != "" {
+		return Safe(own[:dot]) + " " + ownNames[own[dot+1:]]
+	}
+	return Safe(own)
 }

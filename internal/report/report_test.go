@@ -23,7 +23,7 @@ func full() *run.Result {
 	at := time.Date(2026, 11, 21, 6, 45, 12, 123456789, time.UTC)
 	return &run.Result{
 		Format: run.Format, Gobench: "0.1.0", ID: "20261121-064512-x7k2", Name: "checkout.go", State: run.Finished,
-		Created: at, Start: at, Seconds: 12.5, Complete: true,
+		Created: at, Start: at, Seconds: 12.5, Warmup: 2, Complete: true,
 		Config: run.Config{Scenario: "/home/a/checkout.go", Seed: 7, Interval: 1, GracefulStop: 30, Classes: []run.Class{
 			{Name: "buyer", Users: 1200, Rate: 100, Load: "once a user"},
 			{Name: "reader", Users: 30, Load: "loop for 10s", Closed: true}}},
@@ -33,8 +33,12 @@ func full() *run.Result {
 			{Title: "vu.buyer.started", Type: "counter", Group: "Users (buyer)", Graph: "Users", Unit: "N", Record: run.Record{Count: p(int64(1200)), RPS: p(96.0)}},
 			{Title: "vu.reader.iterations", Type: "counter", Group: "Users (reader)", Graph: "Iterations", Unit: "N", Record: run.Record{Count: p(int64(1234567)), RPS: p(98765.4)}},
 			{Title: "vu.reader.errors", Type: "counter", Group: "Users (reader)", Graph: "Iterations", Unit: "N", Record: run.Record{Count: p(int64(3)), RPS: p(0.24)}},
-			{Title: "vu.reader.service", Type: "histogram", Group: "Users (reader)", Graph: "Service time", Unit: "ns", Record: run.Record{Count: p(int64(1234564)), RPS: p(98765.1),
+			{Title: "vu.reader.service", Type: "histogram", Group: "Users (reader)", Graph: "Iteration time", Unit: "ns", Record: run.Record{Count: p(int64(1234564)), RPS: p(98765.1),
 				Times: &run.Times{Avg: 0.3, Min: 0.000042, P50: 0.25, P90: 0.5, P95: 1.2345, P99: 12.3456, P999: 123.456, Max: 61000, Stdev: 2}}},
+			{Title: "vu.reader.response", Type: "histogram", Group: "Users (reader)", Graph: "Iteration time", Unit: "ns", Record: run.Record{Count: p(int64(1234564)), RPS: p(98765.1),
+				Times: &run.Times{Avg: 0.3, Min: 0.000042, P50: 0.25, P90: 0.5, P95: 1.2345, P99: 12.3456, P999: 123.456, Max: 61000, Stdev: 2}}},
+			{Title: "vu.buyer.start_lag", Type: "histogram", Group: "Users (buyer)", Graph: "Start lag", Unit: "ns", Record: run.Record{Count: p(int64(1200)), RPS: p(96.0),
+				Times: &run.Times{Avg: 0.01, P50: 0.01, P90: 0.02, P95: 0.03, P99: 0.05, P999: 0.2, Max: 0.3}}},
 			{Title: "home.http_ok", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N", Record: run.Record{Count: p(int64(0)), RPS: p(0.0)}},
 			{Title: "home.http_fail", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N", Record: run.Record{Count: p(int64(42)), RPS: p(3.36)}},
 			{Title: "home.bytes_in", Type: "counter", Group: "HTTP (home)", Graph: "Bytes", Unit: "B", Record: run.Record{Count: p(int64(5 << 30)), RPS: p(429496729.6)}},
@@ -87,8 +91,8 @@ func TestText(t *testing.T) {
 func TestLine(t *testing.T) {
 	r := full()
 	i := run.Interval{From: 3, Seconds: 1, Errors: 2, Metrics: map[string]run.Record{
-		"vu.buyer.active": {Value: p(int64(12))}, "vu.reader.service": r.Metrics[4].Record, "home.size": r.Metrics[9].Record}}
-	if got, want := Line(i, r.Metrics), "     4s  12 users  reader iteration 98,765/s p50 250 µs p99 12.3 ms max 61.0 s  2 errors"; got != want {
+		"vu.buyer.active": {Value: p(int64(12))}, "vu.reader.response": r.Metrics[5].Record, "home.size": r.Metrics[11].Record}}
+	if got, want := Line(i, r.Metrics), "     4s  12 users  reader response time 98,765/s p50 250 µs p99 12.3 ms max 61.0 s  2 errors"; got != want {
 		t.Errorf("line = %q\n    want %q", got, want)
 	}
 	metrics := append(r.Metrics, run.Metric{Title: "home.latency"})
@@ -120,7 +124,7 @@ func TestJSONIsOneDocument(t *testing.T) {
 		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 			t.Fatalf("%v\n%s", err, b.Bytes())
 		}
-		if len(got.Intervals) != n || got.ID != full().ID || *got.Metrics[4].Times != *full().Metrics[4].Times || got.Metrics[9].Sizes.P90 != 4096 {
+		if len(got.Intervals) != n || got.ID != full().ID || *got.Metrics[4].Times != *full().Metrics[4].Times || got.Metrics[11].Sizes.P90 != 4096 {
 			t.Errorf("read back: %+v", got)
 		}
 	}

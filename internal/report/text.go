@@ -54,6 +54,9 @@ func (t *text) head(r *run.Result) {
 	}
 	t.printf("\n%s: %s after %s, %s\n", Safe(r.Name), state, Seconds(r.Seconds), whole)
 	field := func(name, format string, args ...any) { t.printf("  %-9s %s\n", name, fmt.Sprintf(format, args...)) }
+	if r.Warmup > 0 {
+		field("warm-up", "%s of it, left out of all that follows", Seconds(r.Warmup))
+	}
 	if r.Config.Target != "" {
 		field("target", "%s", Safe(r.Config.Target))
 	}
@@ -88,14 +91,21 @@ func (t *text) users(r *run.Result) {
 		var parts []string
 		for _, m := range r.Metrics {
 			name, ok := strings.CutPrefix(m.Title, classPrefix+c.Name+".")
-			if !ok || m.Count == nil || m.Type != "counter" || *m.Count == 0 && name != "started" && name != "finished" {
-				continue
+			life := name == "started" || name == "finished"
+			if !ok || m.Count == nil || m.Type != "counter" || *m.Count == 0 && !life || life && r.Warmup > 0 {
+				continue // users that a warm-up started are not of the rest
 			}
 			switch name {
 			case "iterations":
 				parts = append(parts, fmt.Sprintf("%s iterations (%s/s)", Count(*m.Count), Rate(*m.RPS)))
 			case "errors":
 				parts = append(parts, fmt.Sprintf("%s of them failed", Count(*m.Count)))
+			case "planned":
+				parts = append(parts, fmt.Sprintf("%s starts planned (%s/s)", Count(*m.Count), Rate(*m.RPS)))
+			case "late":
+				parts = append(parts, fmt.Sprintf("%s of them late, for want of a free user", Count(*m.Count)))
+			case "dropped":
+				parts = append(parts, fmt.Sprintf("%s of them dropped", Count(*m.Count)))
 			case "cut":
 				parts = append(parts, fmt.Sprintf("%s more cut short by the run's end", Count(*m.Count)))
 			default:
@@ -132,11 +142,16 @@ func (t *text) counters(r *run.Result) {
 	t.table([]string{"Counts", "total", "per second"}, rows)
 }
 
-// histograms shows the distributions.
+// histograms shows the distributions. Under a closed load, response time is service
+// time and is not shown again.
 func (t *text) histograms(r *run.Result) {
 	var rows [][]string
+	closed := map[string]bool{}
+	for _, c := range r.Config.Classes {
+		closed[classPrefix+c.Name+".response"] = c.Closed
+	}
 	for _, m := range r.Metrics {
-		if m.Type != "histogram" || m.Count == nil || *m.Count == 0 {
+		if m.Type != "histogram" || m.Count == nil || *m.Count == 0 || closed[m.Title] {
 			continue
 		}
 		row := []string{title(m.Title), Count(*m.Count)}

@@ -16,8 +16,9 @@ type Result struct {
 	State       State       `json:"state"`
 	Cause       string      `json:"cause,omitempty"` // why failed or cancelled
 	Created     time.Time   `json:"created"`
-	Start       time.Time   `json:"start_time,omitzero"` // when the load began; RFC 3339 with nanoseconds
-	Seconds     float64     `json:"seconds"`             // how long the load lasted, its drain included: what rates are taken over
+	Start       time.Time   `json:"start_time,omitzero"`      // when the load began; RFC 3339 with nanoseconds
+	Seconds     float64     `json:"seconds"`                  // how long the load lasted, its drain included: what rates are taken over
+	Warmup      float64     `json:"warmup_seconds,omitempty"` // of it, left out of the totals and of what rates are taken over
 	Config      Config      `json:"config"`
 	Environment Environment `json:"environment"`
 	Complete    bool        `json:"complete"`          // the totals are exactly what the executor counted
@@ -77,9 +78,10 @@ type Metric struct {
 // recorded nothing are left out.
 type Interval struct {
 	Start   time.Time         `json:"start_time"`
-	From    float64           `json:"from_seconds"` // since the load began
-	Seconds float64           `json:"seconds"`      // its length
-	Errors  int64             `json:"errors"`       // failures counted, of all kinds
+	From    float64           `json:"from_seconds"`     // since the load began
+	Seconds float64           `json:"seconds"`          // its length
+	Warmup  bool              `json:"warmup,omitempty"` // not in the totals
+	Errors  int64             `json:"errors"`           // failures counted, of all kinds
 	Metrics map[string]Record `json:"metrics"`
 }
 

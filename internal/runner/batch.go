@@ -7,7 +7,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Report cuts a batch every interval since now and gives it to send, until done is
+// Report cuts a batch every interval since now, and at every border of a warm-up,
+// and gives it to send, until done is
 // closed; then it cuts the last one, which carries the final sums, and returns.
 // An error of send ends it. Run it beside Run.
 func (r *Runner) Report(done <-chan struct{}, send func(*wire.Batch) error) error {
@@ -15,8 +16,11 @@ func (r *Runner) Report(done <-chan struct{}, send func(*wire.Batch) error) erro
 	interval := time.Duration(r.start.IntervalNs)
 	var seq uint64
 	var from time.Duration
+	warmups := r.warmups()
 	for {
 		to := (from/interval + 1) * interval
+		warm, border := warmups.at(from)
+		to = min(to, border)
 		timer := time.NewTimer(to - time.Since(began))
 		final := false
 		select {
@@ -28,6 +32,7 @@ func (r *Runner) Report(done <-chan struct{}, send func(*wire.Batch) error) erro
 		}
 		seq++
 		b := r.batch(seq, from, to)
+		b.Warmup = warm
 		if seq == 1 {
 			b.GoUnixNs = began.UnixNano()
 		}

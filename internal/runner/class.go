@@ -26,7 +26,10 @@ type class struct {
 	parent context.Context // of every user's: setup, until the users' end
 	end    func()          // ends parent
 	gate   *meter.Gate     // nil for a class whose iterations can be waited for
-	began  time.Time
+	zero   atomic.Int64    // when the class's clock began, on that of clock
+	stop   <-chan struct{} // closed when the load is over
+	ramp   ramp            // of a Ramp
+	pool   *pool           // of an Arrival
 
 	stopping   atomic.Bool    // no new users, no new iterations
 	shared     atomic.Int64   // iterations left of a Shared load
@@ -42,12 +45,20 @@ type class struct {
 	scopes []*meter.Scope // of the users started so far, guarded by mu
 }
 
-// once tells whether users have no iterations: their work is one call of Fu.
-func (c *class) once() bool { return c.vu.Fu != nil && c.vu.Load == nil }
+// epoch is where clock begins.
+var epoch = time.Now()
 
-// prepare runs the class's Setup and makes the context its users live under.
+// clock is the monotonic time of this process; it costs half of time.Now.
+func clock() time.Duration { return time.Since(epoch) }
+
+// now is the time since the class's clock began.
+func (c *class) now() time.Duration { return clock() - time.Duration(c.zero.Load()) }
+
+// prepare runs the class's Setup and makes the context its users live under. The
+// users of an Arrival are made here too, unless a Rate spreads their starts: from
+// the first moment on its schedule finds them free.
 func (c *class) prepare(ctx context.Context) error {
-	if c.once() {
+	if once(c.vu) {
 		c.gate = new(meter.Gate)
 	}
 	// What Setup opens, all users share; the iterations that use it are waited for.
@@ -59,7 +70,32 @@ func (c *class) prepare(ctx context.Context) error {
 	case c.vu.Exec != nil:
 		err = c.runSetup(c.vu.Exec.Setup)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	c.parent, c.end = context.WithCancel(c.setup)
+	c.zero.Store(int64(clock()))
+	if c.pool != nil && c.share.Rate == 0 {
+		c.start(newSleeper(plainAlarm{}))
+		c.awaitServers(ctx)
+	}
+	return nil
+}
+
+// awaitServers waits until every user that was started is free, or over.
+func (c *class) awaitServers(ctx context.Context) {
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for {
+		if going, _ := c.going(); int64(c.pool.idle()) >= going {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (c *class) runSetup(setup func(context.Context) (context.Context, error)) (err error) {
@@ -78,37 +114,46 @@ func (c *class) runSetup(setup func(context.Context) (context.Context, error)) (
 // finish tells that nothing is left to begin.
 func (c *class) finish() { c.loadOver.Do(func() { close(c.ended) }) }
 
-// run starts the class's users and waits until their work is over. It finishes the
-// class when nothing is left to begin, which may be earlier.
-func (c *class) run(stop <-chan struct{}) {
-	if load, ok := c.vu.Load.(scenario.Loop); ok {
-		t := time.AfterFunc(time.Duration(load), c.finish)
+// run starts the class's users, and the iterations of an Arrival, and waits until
+// all work is over. It finishes the class when nothing is left to begin, which may
+// be earlier.
+func (c *class) run(alarm func() alarm) {
+	var length time.Duration
+	switch load := c.vu.Load.(type) {
+	case scenario.Loop:
+		length = time.Duration(load)
+	case scenario.Ramp:
+		length = c.ramp.length()
+	}
+	if length > 0 {
+		t := time.AfterFunc(length, c.finish)
 		defer t.Stop()
 	}
-	c.start(stop)
+	sleeper := newSleeper(alarm())
+	defer sleeper.close()
+	if load, ok := c.vu.Load.(scenario.Arrival); ok {
+		var starting sync.WaitGroup
+		if c.share.Rate > 0 {
+			starting.Go(func() { c.start(newSleeper(plainAlarm{})) })
+		}
+		c.arrive(load, sleeper)
+		starting.Wait()
+	} else {
+		c.start(sleeper)
+	}
 	c.users.Wait()
 	c.finish()
 }
 
 // start starts the class's users on their schedule and returns when the last one
-// is started or stop is closed.
-func (c *class) start(stop <-chan struct{}) {
+// is started or the load is over.
+func (c *class) start(sleeper *sleeper) {
 	schedule := newStarts(c.share.Rate, c.seed, c.number)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
 	for i := range c.share.Nu {
-		if wait := schedule.next() - time.Since(c.began); wait > 0 {
-			timer.Reset(wait)
-			select {
-			case <-timer.C:
-			case <-stop:
+		planned := schedule.next()
+		if c.share.Rate > 0 || i%256 == 0 {
+			if !sleeper.until(c.now, planned, c.stop) {
 				return
-			}
-		} else if i%256 == 0 {
-			select {
-			case <-stop:
-				return
-			default:
 			}
 		}
 		vui := c.share.First + i
@@ -116,10 +161,35 @@ func (c *class) start(stop <-chan struct{}) {
 		c.mu.Lock()
 		c.scopes = append(c.scopes, scope)
 		c.mu.Unlock()
-		c.counts.started.Add(1)
+		if c.share.Rate > 0 {
+			c.counts.lag.Record(int64(c.now() - planned))
+		}
 		c.users.Add(1)
 		go c.live(ctx, int(vui))
 	}
+}
+
+// arrive offers the starts of an Arrival to the class's users when they are due. At
+// the schedule's end those that still wait are served; at an earlier end of the
+// load they are dropped.
+func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
+	schedule := newArrivals(load, c.share.Part, c.seed, c.number)
+	for {
+		planned, ok := schedule.next()
+		if !ok {
+			break
+		}
+		if !sleeper.until(c.now, planned, c.stop) {
+			c.counts.dropped.Add(int64(c.pool.abandon()))
+			return
+		}
+		c.counts.planned.Add(1)
+		if !c.pool.offer(planned) {
+			c.counts.dropped.Add(1)
+		}
+	}
+	c.pool.close()
+	c.finish()
 }
 
 // inFlight is the number of operations in flight of all users of the class.

@@ -91,10 +91,72 @@ func check(vu scenario.Vu) (*wire.Class, error) {
 			return c, fmt.Errorf("field Load is Shared(%d): want 1 iteration or more", load)
 		}
 		c.Load, c.Iterations = fmt.Sprintf("%d iterations shared", load), int64(load)
+	case scenario.Ramp:
+		return c, checkRamp(load, vu, c)
+	case scenario.Arrival:
+		c.Closed = false
+		return c, checkArrival(load, c)
 	default:
-		return c, fmt.Errorf("field Load is a %T: want scenario.Loop, Times or Shared", load)
+		return c, fmt.Errorf("field Load is a %T: want scenario.Loop, Times, Shared, Ramp or Arrival", load)
 	}
 	return c, nil
+}
+
+func checkRamp(load scenario.Ramp, vu scenario.Vu, c *wire.Class) error {
+	if len(load) == 0 {
+		return errors.New("field Load is a Ramp without stages: want at least one, as scenario.Users{To: 50, Over: time.Minute}")
+	}
+	if vu.Rate != 0 {
+		return fmt.Errorf("field Rate is %v beside a Ramp, which says itself when users start: leave Rate out", vu.Rate)
+	}
+	var stages []string
+	for i, s := range load {
+		switch {
+		case s.To < 0 || s.To > vu.Nu:
+			return fmt.Errorf("field Load: stage %d of the Ramp has To %d: want 0 to Nu, which is %d", i+1, s.To, vu.Nu)
+		case s.Over < 0:
+			return fmt.Errorf("field Load: stage %d of the Ramp has Over %v: want a time above 0, or 0 to jump", i+1, s.Over)
+		}
+		stages = append(stages, fmt.Sprintf("%d/%v", s.To, s.Over))
+	}
+	c.Load = "ramp of active users " + strings.Join(stages, " ")
+	return nil
+}
+
+func checkArrival(load scenario.Arrival, c *wire.Class) error {
+	if len(load.Stages) == 0 {
+		return errors.New("field Load is an Arrival without Stages: want at least one, as scenario.Rate{To: 500, Over: time.Minute}")
+	}
+	if load.Queue < 0 || load.Drop && load.Queue > 0 {
+		return fmt.Errorf("field Load: Queue is %d and Drop %v: want a Queue of 0 (no limit) or more, and none with Drop", load.Queue, load.Drop)
+	}
+	var stages []string
+	most, length := 0.0, time.Duration(0)
+	for i, s := range load.Stages {
+		switch {
+		case math.IsNaN(s.To) || s.To < 0 || s.To > maxRate:
+			return fmt.Errorf("field Load: stage %d of the Arrival has To %v: want the starts per second, 0 to %d", i+1, s.To, maxRate)
+		case s.Over < 0:
+			return fmt.Errorf("field Load: stage %d of the Arrival has Over %v: want a time above 0, or 0 to jump", i+1, s.Over)
+		}
+		most = max(most, s.To)
+		length += s.Over
+		stages = append(stages, fmt.Sprintf("%v/%v", s.To, s.Over))
+	}
+	if most == 0 || length == 0 {
+		return errors.New("field Load: no stage of the Arrival has a rate and a time above 0")
+	}
+	how, full := "evenly", "else starts queue"
+	if load.Poisson {
+		how = "as a Poisson process"
+	}
+	if load.Drop {
+		full = "else starts are dropped"
+	} else if load.Queue > 0 {
+		full = fmt.Sprintf("else at most %d starts queue", load.Queue)
+	}
+	c.Load = fmt.Sprintf("arrival at a rate of %s, %s, while a user is free, %s", strings.Join(stages, " "), how, full)
+	return nil
 }
 
 // className is the class's own name or that of its function, without the package.

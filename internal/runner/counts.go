@@ -2,6 +2,7 @@ package runner
 
 import (
 	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/meter"
 )
 
@@ -11,47 +12,67 @@ type counts struct {
 	started  meter.Meter
 	finished meter.Meter
 	panics   meter.Meter
+	lag      meter.Meter // histogram: from a planned start (of a user, an iteration) to its begin while a user was free, ns
 
 	// Those of a class that has iterations:
 	iterations meter.Meter
 	errors     meter.Meter
 	cut        meter.Meter // iterations that the run's end left without a result
-	service    meter.Meter // histogram: from the start to the end of an iteration without error, ns
+	response   meter.Meter // histogram: from an iteration's planned start to its end without error, ns
+	service    meter.Meter // histogram: from its begin, ns
+
+	// Those of an Arrival:
+	planned meter.Meter // starts that were due
+	late    meter.Meter // of them, those that found no user free and waited
+	dropped meter.Meter // of them, those that were given up
+	wait    meter.Meter // histogram: how long those that waited did, ns
 }
 
 // Prefix begins the titles of all classes' own metrics: "vu.CLASS.".
 const Prefix = "vu."
 
-func newCounts(r *meter.Registry, class string, iterates bool) (*counts, error) {
-	p := Prefix + class + "."
-	g := metrics.Group{Name: "Users (" + class + ")", Graphs: []metrics.Graph{
-		{Title: "Users", Unit: "N", Metrics: []metrics.Metric{
-			{Title: p + "active", Type: metrics.Gauge},
-			{Title: p + "started", Type: metrics.Counter},
-			{Title: p + "finished", Type: metrics.Counter},
-			{Title: p + "panics", Type: metrics.Counter},
-		}}}}
-	if iterates {
-		g.Graphs = append(g.Graphs,
-			metrics.Graph{Title: "Iterations", Unit: "N", Metrics: []metrics.Metric{
-				{Title: p + "iterations", Type: metrics.Counter},
-				{Title: p + "errors", Type: metrics.Counter},
-				{Title: p + "cut", Type: metrics.Counter},
-			}},
-			metrics.Graph{Title: "Service time", Unit: "ns", Metrics: []metrics.Metric{{Title: p + "service", Type: metrics.Histogram}}})
+// newCounts declares the metrics that a class has by its kind.
+func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error) {
+	c := new(counts)
+	meters := map[string]*meter.Meter{}
+	graph := func(title, unit string, kind metrics.Type, names ...string) metrics.Graph {
+		g := metrics.Graph{Title: title, Unit: unit}
+		for _, name := range names {
+			g.Metrics = append(g.Metrics, metrics.Metric{Title: Prefix + class + "." + name, Type: kind})
+			meters[name] = map[string]*meter.Meter{
+				"active": &c.active, "started": &c.started, "finished": &c.finished, "panics": &c.panics, "start_lag": &c.lag,
+				"iterations": &c.iterations, "errors": &c.errors, "cut": &c.cut, "response": &c.response, "service": &c.service,
+				"planned": &c.planned, "late": &c.late, "dropped": &c.dropped, "queue_wait": &c.wait,
+			}[name]
+		}
+		return g
 	}
+	g := metrics.Group{Name: "Users (" + class + ")", Graphs: []metrics.Graph{
+		graph("Active users", "N", metrics.Gauge, "active"),
+		graph("Users", "N", metrics.Counter, "started", "finished", "panics"),
+	}}
+	if _, open := vu.Load.(scenario.Arrival); open {
+		g.Graphs = append(g.Graphs,
+			graph("Planned starts", "N", metrics.Counter, "planned", "late", "dropped"),
+			graph("Queue wait", "ns", metrics.Histogram, "queue_wait"))
+	}
+	if !once(vu) {
+		g.Graphs = append(g.Graphs,
+			graph("Iterations", "N", metrics.Counter, "iterations", "errors", "cut"),
+			graph("Iteration time", "ns", metrics.Histogram, "response", "service"))
+	}
+	g.Graphs = append(g.Graphs, graph("Start lag", "ns", metrics.Histogram, "start_lag"))
 	if err := r.Setup([]metrics.Group{g}); err != nil {
 		return nil, err
 	}
-	c := new(counts)
-	for name, m := range map[string]*meter.Meter{
-		"active": &c.active, "started": &c.started, "finished": &c.finished, "panics": &c.panics,
-		"iterations": &c.iterations, "errors": &c.errors, "cut": &c.cut, "service": &c.service,
-	} {
+	for name, m := range meters {
 		var err error
-		if *m, err = r.Find(p + name); err != nil && iterates {
+		if *m, err = r.Find(Prefix + class + "." + name); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
 }
+
+// once tells whether users have no iterations: their work is one call of Fu.
+func once(vu scenario.Vu) bool { return vu.Fu != nil && vu.Load == nil }

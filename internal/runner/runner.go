@@ -30,6 +30,7 @@ type Runner struct {
 	start    *wire.Start
 	classes  []*class
 	registry *meter.Registry
+	alarm    func() alarm // one for each class
 
 	stopOnce sync.Once
 	stop     chan struct{} // closed by Stop
@@ -45,12 +46,20 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 	if len(start.Shares) != len(vus) {
 		return nil, fmt.Errorf("the start has %d shares for %d classes", len(start.Shares), len(vus))
 	}
-	run := &Runner{start: start, registry: r, stop: make(chan struct{})}
+	run := &Runner{start: start, registry: r, alarm: newAlarm, stop: make(chan struct{})}
 	for i, vu := range vus {
-		c := &class{name: classes[i].Name, vu: vu, number: i, share: start.Shares[i], seed: start.Seed, registry: r, note: run.note}
+		c := &class{name: classes[i].Name, vu: vu, number: i, share: start.Shares[i], seed: start.Seed, registry: r, note: run.note,
+			stop: run.stop, ended: make(chan struct{})}
+		c.shared.Store(c.share.Iterations)
 		var err error
-		if c.counts, err = newCounts(r, c.name, !c.once()); err != nil {
+		if c.counts, err = newCounts(r, c.name, vu); err != nil {
 			return nil, err
+		}
+		switch load := vu.Load.(type) {
+		case scenario.Ramp:
+			c.ramp = newRamp(load)
+		case scenario.Arrival:
+			c.pool = newPool(load.Drop, load.Queue)
 		}
 		run.classes = append(run.classes, c)
 	}
@@ -80,15 +89,12 @@ func (r *Runner) Stop() { r.stopOnce.Do(func() { close(r.stop) }) }
 // time; users' contexts end; users have 5 s to return (3 s after a cancel), and those that do not are
 // counted as interrupted; Stop functions run.
 func (r *Runner) Run(ctx context.Context, stopping func()) {
-	began := time.Now()
+	zero := clock()
 	over := make(chan struct{}) // closed when every user's work is over
 	var running sync.WaitGroup
 	for _, c := range r.classes {
-		c.began = began
-		c.parent, c.end = context.WithCancel(c.setup)
-		c.ended = make(chan struct{})
-		c.shared.Store(c.share.Iterations)
-		running.Go(func() { c.run(r.stop) })
+		c.zero.Store(int64(zero))
+		running.Go(func() { c.run(r.alarm) })
 	}
 	go func() {
 		running.Wait()
@@ -112,7 +118,7 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 	}
 	r.drain(ctx)
 	r.mu.Lock()
-	r.drained = time.Since(began)
+	r.drained = clock() - zero
 	r.mu.Unlock()
 	for _, c := range r.classes {
 		c.end()
@@ -156,7 +162,7 @@ func (r *Runner) drain(ctx context.Context) {
 		idle := true
 		for _, c := range r.classes {
 			going, _ := c.going()
-			if going > 0 && !c.once() || c.inFlight() > 0 {
+			if going > 0 && !once(c.vu) || c.inFlight() > 0 {
 				idle = false
 			}
 		}

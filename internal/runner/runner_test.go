@@ -23,6 +23,7 @@ import (
 type outcome struct {
 	counts      map[string]int64 // totals without "vu.": sums, gauges, numbers of recordings
 	failures    map[string]int64 // by "class text"
+	max, p99    map[string]int64 // of histograms, ns
 	notes       []string
 	interrupted []*wire.Interrupted
 	took        time.Duration
@@ -38,7 +39,7 @@ func play(t *testing.T, ctx context.Context, vus scenario.Vus, start *wire.Start
 	}
 	for i, c := range classes {
 		if len(start.Shares) <= i {
-			start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations})
+			start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations, Part: 1})
 		}
 	}
 	if start.GracefulNs == 0 {
@@ -49,13 +50,14 @@ func play(t *testing.T, ctx context.Context, vus scenario.Vus, start *wire.Start
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.alarm = func() alarm { return plainAlarm{} } // which synctest's clock knows
 	if err := r.Prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if during != nil {
 		go during(r, registry)
 	}
-	o := outcome{counts: map[string]int64{}, failures: map[string]int64{}}
+	o := outcome{counts: map[string]int64{}, failures: map[string]int64{}, max: map[string]int64{}, p99: map[string]int64{}}
 	began := time.Now()
 	r.Run(ctx, func() { o.stopping = time.Since(began) })
 	o.took = time.Since(began)
@@ -67,6 +69,8 @@ func play(t *testing.T, ctx context.Context, vus scenario.Vus, start *wire.Start
 		n := total.Value
 		if total.Type == metrics.Histogram {
 			n = int64(total.Histogram.Count())
+			title := strings.TrimPrefix(total.Title, Prefix)
+			o.max[title], o.p99[title] = total.Histogram.Max(), total.Histogram.Quantile(0.99)
 		}
 		o.counts[strings.TrimPrefix(total.Title, Prefix)] = n
 	}

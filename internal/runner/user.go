@@ -21,19 +21,27 @@ type counted interface{ Counted() bool }
 
 // live runs one user to its end. A panic ends this user only.
 func (c *class) live(ctx context.Context, vui int) {
-	c.counts.active.Add(1)
 	defer func() {
 		if p := recover(); p != nil {
 			c.panicked(vui, p, debug.Stack())
 		}
+		c.over.Add(1)
+		c.users.Done()
+	}()
+	if !c.wanted(vui) {
+		return // its ramp never came to it
+	}
+	e := c.registry.Entry()
+	e.Add(c.counts.active, 1)
+	e.Add(c.counts.started, 1)
+	e.Close()
+	defer func() {
 		e := c.registry.Entry()
 		e.Add(c.counts.active, -1)
 		e.Add(c.counts.finished, 1)
 		e.Close()
-		c.over.Add(1)
-		c.users.Done()
 	}()
-	if c.vu.Fu != nil && c.vu.Load == nil {
+	if once(c.vu) {
 		c.vu.Fu(ctx, vui)
 		return
 	}
@@ -47,7 +55,11 @@ func (c *class) live(ctx context.Context, vui int) {
 	if u, ok := u.(closer); ok {
 		defer u.Close()
 	}
-	c.iterate(ctx, u)
+	if c.pool != nil {
+		c.serve(ctx, u)
+	} else {
+		c.iterate(ctx, u, vui)
+	}
 }
 
 // user makes the user that vui iterates as.
@@ -65,39 +77,129 @@ func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 	return u, err
 }
 
-// iterate calls u again and again, as the class's load says.
-func (c *class) iterate(ctx context.Context, u scenario.User) {
-	prepare, prepares := u.(preparer)
-	now := time.Since(c.began)
+// iterate calls u again and again, as the class's closed load says.
+func (c *class) iterate(ctx context.Context, u scenario.User, vui int) {
+	now := c.now()
 	for n := int64(0); c.more(n, now); n++ {
-		if prepares {
-			if err := prepare.Prepare(ctx); err != nil {
-				if c.cutShort(ctx, err) {
+		if c.ramp != nil {
+			if active, _ := c.ramp.active(int64(vui), now); !active {
+				c.counts.active.Add(-1) // while it is not wanted
+				wanted := c.wanted(vui)
+				c.counts.active.Add(1)
+				if !wanted {
 					return
 				}
-				c.failed(ctx, "prepare", err, now)
-				now = time.Since(c.began)
-				continue
+				now = c.now()
 			}
-			now = time.Since(c.began)
 		}
-		err := u.Iterate(ctx)
-		end := time.Since(c.began)
-		if err != nil && c.cutShort(ctx, err) {
-			c.counts.cut.Add(1)
+		var ok bool
+		if now, ok = c.ready(ctx, u, now); !ok {
+			if c.stopping.Load() || ctx.Err() != nil {
+				return
+			}
+			continue
+		}
+		if now, ok = c.once(ctx, u, now, now); !ok {
 			return
 		}
+	}
+}
+
+// serve lets u serve the planned starts of an Arrival, one after the other. It is
+// prepared before it is free, so that no start waits for that.
+func (c *class) serve(ctx context.Context, u scenario.User) {
+	s := &server{calls: make(chan call, 1)}
+	for {
+		if _, ok := c.ready(ctx, u, c.now()); !ok {
+			if c.stopping.Load() || ctx.Err() != nil {
+				return
+			}
+			continue
+		}
+		call, ok := c.pool.take(s)
+		if !ok {
+			return
+		}
+		if ctx.Err() != nil {
+			c.counts.dropped.Add(int64(1 + c.pool.abandon()))
+			return
+		}
+		begin := c.now()
 		e := c.registry.Entry()
-		e.Add(c.counts.iterations, 1)
-		if err == nil { // a failure must not make the run look fast
-			e.Record(c.counts.service, int64(end-now))
+		if call.waited {
+			e.Add(c.counts.late, 1)
+			e.Record(c.counts.wait, int64(begin-call.planned))
+		} else {
+			e.Record(c.counts.lag, int64(begin-call.planned))
 		}
 		e.Close()
-		if err != nil {
-			c.failed(ctx, "iteration", err, now)
-			end = time.Since(c.began)
+		if _, ok := c.once(ctx, u, call.planned, begin); !ok {
+			return
 		}
-		now = end
+	}
+}
+
+// ready prepares u for its next iteration, at now or later. An error is counted and
+// spoils that iteration.
+func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (later time.Duration, ok bool) {
+	p, prepares := u.(preparer)
+	if !prepares {
+		return now, true
+	}
+	if err := p.Prepare(ctx); err != nil {
+		if !c.cutShort(ctx, err) {
+			c.failed(ctx, "prepare", err, now)
+		}
+		return c.now(), false
+	}
+	return c.now(), true
+}
+
+// once runs one iteration of u that was planned for a moment and begins at another,
+// and records it. It gives the moment after it; ok is false when the run's end cut
+// it short.
+func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
+	err := u.Iterate(ctx)
+	end = c.now()
+	if err != nil && c.cutShort(ctx, err) {
+		c.counts.cut.Add(1)
+		return end, false
+	}
+	e := c.registry.Entry()
+	e.Add(c.counts.iterations, 1)
+	if err == nil { // a failure must not make the run look fast
+		e.Record(c.counts.response, int64(end-planned))
+		e.Record(c.counts.service, int64(end-begin))
+	}
+	e.Close()
+	if err != nil {
+		c.failed(ctx, "iteration", err, begin)
+		end = c.now()
+	}
+	return end, true
+}
+
+// wanted waits until the class's ramp wants user vui; false means that it never
+// will again. Without a ramp every user is wanted.
+func (c *class) wanted(vui int) bool {
+	if c.ramp == nil {
+		return true
+	}
+	for {
+		active, next := c.ramp.active(int64(vui), c.now())
+		if active {
+			return true
+		}
+		if next == forever {
+			return false
+		}
+		t := time.NewTimer(next - c.now())
+		select {
+		case <-t.C:
+		case <-c.stop:
+			t.Stop()
+			return false
+		}
 	}
 }
 
@@ -111,6 +213,8 @@ func (c *class) more(n int64, now time.Duration) bool {
 		return n == 0
 	case scenario.Loop:
 		return now < time.Duration(load)
+	case scenario.Ramp:
+		return now < c.ramp.length()
 	case scenario.Times:
 		if n == int64(load)-1 && c.last.Add(1) == c.share.Nu {
 			c.finish()
@@ -139,7 +243,7 @@ const minFailure = time.Millisecond
 func (c *class) failed(ctx context.Context, what string, err error, began time.Duration) {
 	c.counts.errors.Add(1)
 	c.fail(what, err)
-	if rest := minFailure - (time.Since(c.began) - began); rest > 0 {
+	if rest := minFailure - (c.now() - began); rest > 0 {
 		t := time.NewTimer(rest)
 		defer t.Stop()
 		select {

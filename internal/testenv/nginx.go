@@ -217,6 +217,9 @@ func (s *Server) Stop(t testing.TB) {
 	})
 }
 
+// Pid is that of nginx, which is one process.
+func (s *Server) Pid() int { return s.cmd.Process.Pid }
+
 // Log stops nginx, so that all is written, and gives its access log: a line
 // "METHOD URI STATUS NTH-OF-CONNECTION BODY-BYTES TLS" a request, where TLS is "-"
 // without it, "." with a new session and "r" with one that was resumed. Requests to

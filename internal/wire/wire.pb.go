@@ -439,6 +439,7 @@ type Start struct {
 	IntervalNs    int64                  `protobuf:"varint,4,opt,name=interval_ns,json=intervalNs,proto3" json:"interval_ns,omitempty"` // between batches: 100 ms to 60 s
 	DurationNs    int64                  `protobuf:"varint,5,opt,name=duration_ns,json=durationNs,proto3" json:"duration_ns,omitempty"` // ends the run; 0: the scenario decides
 	Hold          bool                   `protobuf:"varint,8,opt,name=hold,proto3" json:"hold,omitempty"`                               // the duration also holds the run open
+	WarmupNs      int64                  `protobuf:"varint,9,opt,name=warmup_ns,json=warmupNs,proto3" json:"warmup_ns,omitempty"`       // so long from go on is warm-up, beside what loads say
 	GracefulNs    int64                  `protobuf:"varint,6,opt,name=graceful_ns,json=gracefulNs,proto3" json:"graceful_ns,omitempty"` // how long operations in flight are waited for
 	Shares        []*Share               `protobuf:"bytes,7,rep,name=shares,proto3" json:"shares,omitempty"`                            // one for each class of Hello
 	unknownFields protoimpl.UnknownFields
@@ -517,6 +518,13 @@ func (x *Start) GetHold() bool {
 	return false
 }
 
+func (x *Start) GetWarmupNs() int64 {
+	if x != nil {
+		return x.WarmupNs
+	}
+	return 0
+}
+
 func (x *Start) GetGracefulNs() int64 {
 	if x != nil {
 		return x.GracefulNs
@@ -538,6 +546,7 @@ type Share struct {
 	Nu            int64                  `protobuf:"varint,2,opt,name=nu,proto3" json:"nu,omitempty"`
 	Rate          float64                `protobuf:"fixed64,3,opt,name=rate,proto3" json:"rate,omitempty"`
 	Iterations    int64                  `protobuf:"varint,4,opt,name=iterations,proto3" json:"iterations,omitempty"` // of a Shared load
+	Part          float64                `protobuf:"fixed64,5,opt,name=part,proto3" json:"part,omitempty"`            // of an Arrival's rate: 0 to 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -596,6 +605,13 @@ func (x *Share) GetRate() float64 {
 func (x *Share) GetIterations() int64 {
 	if x != nil {
 		return x.Iterations
+	}
+	return 0
+}
+
+func (x *Share) GetPart() float64 {
+	if x != nil {
+		return x.Part
 	}
 	return 0
 }
@@ -808,6 +824,7 @@ type Batch struct {
 	Failures      []*Failure             `protobuf:"bytes,9,rep,name=failures,proto3" json:"failures,omitempty"`
 	Notes         []string               `protobuf:"bytes,10,rep,name=notes,proto3" json:"notes,omitempty"`                          // events worth a line in the report, as a first panic's stack
 	Final         *Final                 `protobuf:"bytes,11,opt,name=final,proto3" json:"final,omitempty"`                          // in the last batch only
+	Warmup        bool                   `protobuf:"varint,13,opt,name=warmup,proto3" json:"warmup,omitempty"`                       // of a warm-up: in the series, not in the totals
 	GoUnixNs      int64                  `protobuf:"varint,12,opt,name=go_unix_ns,json=goUnixNs,proto3" json:"go_unix_ns,omitempty"` // in the first batch only: the executor's wall clock at go
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -918,6 +935,13 @@ func (x *Batch) GetFinal() *Final {
 		return x.Final
 	}
 	return nil
+}
+
+func (x *Batch) GetWarmup() bool {
+	if x != nil {
+		return x.Warmup
+	}
+	return false
 }
 
 func (x *Batch) GetGoUnixNs() int64 {
@@ -1443,7 +1467,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"iterations\x18\x05 \x01(\x03R\n" +
 	"iterations\x12\x17\n" +
 	"\aloop_ns\x18\x06 \x01(\x03R\x06loopNs\x12\x16\n" +
-	"\x06closed\x18\a \x01(\bR\x06closed\"\xf0\x01\n" +
+	"\x06closed\x18\a \x01(\bR\x06closed\"\x8d\x02\n" +
 	"\x05Start\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1a\n" +
 	"\bexecutor\x18\x02 \x01(\rR\bexecutor\x12\x12\n" +
@@ -1452,24 +1476,26 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"intervalNs\x12\x1f\n" +
 	"\vduration_ns\x18\x05 \x01(\x03R\n" +
 	"durationNs\x12\x12\n" +
-	"\x04hold\x18\b \x01(\bR\x04hold\x12\x1f\n" +
+	"\x04hold\x18\b \x01(\bR\x04hold\x12\x1b\n" +
+	"\twarmup_ns\x18\t \x01(\x03R\bwarmupNs\x12\x1f\n" +
 	"\vgraceful_ns\x18\x06 \x01(\x03R\n" +
 	"gracefulNs\x12.\n" +
-	"\x06shares\x18\a \x03(\v2\x16.gobench.wire.v1.ShareR\x06shares\"a\n" +
+	"\x06shares\x18\a \x03(\v2\x16.gobench.wire.v1.ShareR\x06shares\"u\n" +
 	"\x05Share\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x03R\x05first\x12\x0e\n" +
 	"\x02nu\x18\x02 \x01(\x03R\x02nu\x12\x12\n" +
 	"\x04rate\x18\x03 \x01(\x01R\x04rate\x12\x1e\n" +
 	"\n" +
 	"iterations\x18\x04 \x01(\x03R\n" +
-	"iterations\"\x1d\n" +
+	"iterations\x12\x12\n" +
+	"\x04part\x18\x05 \x01(\x01R\x04part\"\x1d\n" +
 	"\x05Ready\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\"\x04\n" +
 	"\x02Go\"\x06\n" +
 	"\x04Stop\"\b\n" +
 	"\x06Cancel\"\n" +
 	"\n" +
-	"\bStopping\"\xcc\x03\n" +
+	"\bStopping\"\xe4\x03\n" +
 	"\x05Batch\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x17\n" +
 	"\afrom_ns\x18\x02 \x01(\x03R\x06fromNs\x12\x13\n" +
@@ -1484,7 +1510,8 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\bfailures\x18\t \x03(\v2\x18.gobench.wire.v1.FailureR\bfailures\x12\x14\n" +
 	"\x05notes\x18\n" +
 	" \x03(\tR\x05notes\x12,\n" +
-	"\x05final\x18\v \x01(\v2\x16.gobench.wire.v1.FinalR\x05final\x12\x1c\n" +
+	"\x05final\x18\v \x01(\v2\x16.gobench.wire.v1.FinalR\x05final\x12\x16\n" +
+	"\x06warmup\x18\r \x01(\bR\x06warmup\x12\x1c\n" +
 	"\n" +
 	"go_unix_ns\x18\f \x01(\x03R\bgoUnixNs\"r\n" +
 	"\x06Metric\x12\x14\n" +

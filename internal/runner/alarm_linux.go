@@ -1,0 +1,56 @@
+package runner
+
+import (
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// timerAlarm is a timerfd (timerfd_create(2)) that the runtime's poller watches: the
+// kernel's high-resolution timer ends the poller's own wait, so no thread spins and
+// no processor is held while it waits.
+type timerAlarm struct {
+	file *os.File
+	raw  syscall.RawConn
+	fire func(uintptr) bool // bound once, so that waiting allocates nothing
+	d    time.Duration      // to set, then 0
+}
+
+func newAlarm() alarm {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return plainAlarm{}
+	}
+	a := &timerAlarm{file: os.NewFile(uintptr(fd), "timerfd")}
+	if a.raw, err = a.file.SyscallConn(); err != nil {
+		a.file.Close()
+		return plainAlarm{}
+	}
+	a.fire = a.step
+	return a
+}
+
+func (a *timerAlarm) wait(d time.Duration) {
+	a.d = d
+	if a.raw.Read(a.fire) != nil {
+		time.Sleep(d)
+	}
+}
+
+// step sets the timer at its first call, and reads it when it has fired: the poller
+// waits in between.
+func (a *timerAlarm) step(fd uintptr) bool {
+	if a.d > 0 {
+		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(a.d))}
+		a.d = 0
+		return unix.TimerfdSettime(int(fd), 0, &spec, nil) != nil
+	}
+	var times [8]byte
+	_, _, err := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&times)), uintptr(len(times)))
+	return err != syscall.EAGAIN
+}
+
+func (a *timerAlarm) close() { a.file.Close() }

@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"sync"
+	"time"
+)
+
+// pool matches the planned starts of an Arrival with the users that serve them.
+// Starts that find no user free wait in their order.
+type pool struct {
+	limit int // of waiting; below 0: none
+
+	mu      sync.Mutex
+	free    []*server       // users that wait for a start; the one freed last serves next
+	waiting []time.Duration // planned starts without a user, from head on
+	head    int
+	closed  bool // no start is to come
+}
+
+// server is a user of the pool.
+type server struct{ calls chan call }
+
+// call is a planned start given to a user.
+type call struct {
+	planned time.Duration
+	waited  bool // no user was free when it was due
+}
+
+func newPool(drop bool, queue int) *pool {
+	switch {
+	case drop:
+		return &pool{limit: 0}
+	case queue > 0:
+		return &pool{limit: queue}
+	}
+	return &pool{limit: -1}
+}
+
+// offer gives a start that is due to a free user, or lets it wait; it reports false
+// when it can do neither.
+func (p *pool) offer(planned time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free); n > 0 {
+		s := p.free[n-1]
+		p.free = p.free[:n-1]
+		s.calls <- call{planned, false} // holds one: never waits
+		return true
+	}
+	if p.limit >= 0 && len(p.waiting)-p.head >= p.limit {
+		return false
+	}
+	if p.head > 1024 && p.head > len(p.waiting)/2 { // give the served half back
+		p.waiting = append(p.waiting[:0], p.waiting[p.head:]...)
+		p.head = 0
+	}
+	p.waiting = append(p.waiting, planned)
+	return true
+}
+
+// take gives s its next start, waiting for one if need be; ok is false when none is
+// to come.
+func (p *pool) take(s *server) (c call, ok bool) {
+	p.mu.Lock()
+	if p.head < len(p.waiting) {
+		c = call{p.waiting[p.head], true}
+		p.head++
+		p.mu.Unlock()
+		return c, true
+	}
+	if p.closed {
+		p.mu.Unlock()
+		return c, false
+	}
+	p.free = append(p.free, s)
+	p.mu.Unlock()
+	c, ok = <-s.calls
+	return c, ok
+}
+
+// close tells that no start is to come: users that wait for one end, and the others
+// when those that wait are served.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	p.closed = true
+	for _, s := range p.free {
+		close(s.calls)
+	}
+	p.free = nil
+}
+
+// abandon closes the pool and gives up what waits; it tells how many starts that were.
+func (p *pool) abandon() int {
+	p.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.waiting) - p.head
+	p.waiting, p.head = nil, 0
+	return n
+}
+
+// idle is the number of users that wait for a start.
+func (p *pool) idle() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.free)
+}
