@@ -170,7 +170,7 @@ func BenchmarkEngine(b *testing.B) {
 	l := &link{Conn: conn.New(&canned{answer: page}), target: q.target}
 	c.c.open++
 	c.c.add(l)
-	c.c.put(l, conn.Now())
+	c.c.put(l)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := c.GetIgnoreRes(ctx, url, nil); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/executortest"
+	"github.com/gobench-io/gobench/internal/meter"
 	"github.com/gobench-io/gobench/internal/testenv"
 )
 
@@ -111,7 +112,8 @@ func TestEndClosesIdleConnections(t *testing.T) {
 	wantCounts(t, rec, counts{"http_ok": 1, "latency": 1})
 }
 
-// A call under a ctx that is done, and one that the run refuses, count nowhere.
+// A call under a ctx that is done, and one that the run refuses since it is
+// stopping, count nowhere and send nothing.
 func TestNothingHappens(t *testing.T) {
 	t.Parallel()
 	s := testenv.Faults(t, serve)
@@ -121,8 +123,58 @@ func TestNothingHappens(t *testing.T) {
 	if err := c.GetIgnoreRes(done, s.URL, nil); err != context.Canceled {
 		t.Error(err)
 	}
-	if n := s.Accepted(); n != 0 || len(rec.Counts("home.")) != 0 {
-		t.Errorf("%d connections, counts %v", n, rec.Counts("home."))
+	if got := rec.Counts("home."); len(got) != 0 {
+		t.Errorf("counts %v", got)
+	}
+
+	registry, gate := meter.New(), new(meter.Gate)
+	user, scope := meter.With(t.Context(), registry, gate, [2]uint64{})
+	c, err := NewHttpClient(user, "home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate.Close()
+	if err := c.GetIgnoreRes(user, s.URL, nil); err != context.Canceled {
+		t.Error(err)
+	}
+	if scope.InFlight() != 0 || scope.Refused() != 1 {
+		t.Errorf("%d operations in flight, %d refused; want 0, 1", scope.InFlight(), scope.Refused())
+	}
+	for _, total := range registry.Totals() {
+		if total.Value != 0 || total.Histogram != nil && total.Histogram.Count() != 0 {
+			t.Errorf("%s was counted", total.Title)
+		}
+	}
+	if n := s.Accepted(); n != 0 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// Each operation is between Begin and End, whatever becomes of it.
+func TestInFlight(t *testing.T) {
+	t.Parallel()
+	user, scope := meter.With(t.Context(), meter.New(), nil, [2]uint64{})
+	c, err := NewHttpClient(user, "home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var during int
+	s := testenv.Faults(t, func(p *testenv.Peer) {
+		for p.Request() != "" {
+			during = scope.InFlight()
+			p.Send(ok)
+		}
+	})
+	for url, fails := range map[string]bool{s.URL: false, nobody(t): true, "no URL": true} {
+		if err := c.GetIgnoreRes(user, url, nil); (err != nil) != fails {
+			t.Errorf("%s: %v", url, err)
+		}
+		if n := scope.InFlight(); n != 0 {
+			t.Errorf("%s: %d operations in flight afterwards", url, n)
+		}
+	}
+	if during != 1 {
+		t.Errorf("%d operations in flight during a call", during)
 	}
 }
 

@@ -31,7 +31,8 @@ func (c *client) exchange(ctx context.Context, q *call) error {
 	case err != nil:
 		c.drop(l)
 	case again:
-		c.put(l, q.end)
+		l.used, l.took = q.end, q.end-q.start
+		c.put(l)
 	default:
 		c.finish(l)
 	}
@@ -44,10 +45,18 @@ func broken(err error) bool {
 	return class == conn.EOF || class == conn.Reset
 }
 
+// A connection is asked the quick way (see conn.Conn.Ask) when its last answer came
+// so shortly before, and took so short.
+const (
+	quickAfter  = time.Millisecond
+	quickAnswer = 20 * time.Millisecond
+)
+
 // attempt sends the request over l and reads the answer, not longer than ctx lasts.
 // It reports whether l may be used again.
 func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err error) {
 	l.Arm(q.start, c.settings.Timeout)
+	q.quick = l.reused && q.start-l.used < quickAfter && l.took < quickAnswer
 	if !q.foreign { // the client watches ctx, and closes l when it ends
 		return q.over(l.Conn)
 	}
@@ -78,30 +87,31 @@ func (q *call) over(cn *conn.Conn) (again bool, err error) {
 	return again, err
 }
 
-// settle is how long after the whole answer came the rest of the request may take
-// for the connection to be used again.
+// settle is how long after the whole answer came the rest of the request may take.
 const settle = 10 * time.Millisecond
 
 // overBeside is over for large bodies: the request is written beside, since the
 // server may answer before it has read all of it, or not read on until its answer
-// is read.
+// is read. The connection may be used again if the request was written whole.
 func (q *call) overBeside(cn *conn.Conn) (again bool, err error) {
 	sent := writeBeside(cn, q.appendRequest(nil), q.request.Body)
 	again, err = q.receive(cn)
-	if err == nil {
-		timer := time.NewTimer(settle)
-		defer timer.Stop()
-		select {
-		case werr := <-sent:
-			return again && werr == nil, nil
-		case <-timer.C:
+	if err != nil {
+		cn.Abort()
+		if werr := <-sent; werr != nil && conn.Classify(werr) != conn.Canceled {
+			err = werr
 		}
+		return false, err
 	}
-	cn.Abort()
-	if werr := <-sent; err != nil && werr != nil && conn.Classify(werr) != conn.Canceled {
-		err = werr
+	timer := time.NewTimer(settle)
+	defer timer.Stop()
+	select {
+	case err = <-sent:
+	case <-timer.C:
+		cn.StopWriting()
+		err = <-sent
 	}
-	return false, err
+	return again && err == nil, nil
 }
 
 // writeBeside writes head and body in a goroutine that ends when the connection

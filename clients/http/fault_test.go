@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/executor/executortest"
 	"github.com/gobench-io/gobench/internal/conn"
 	"github.com/gobench-io/gobench/internal/testenv"
 )
@@ -189,48 +186,6 @@ func TestLocalPort(t *testing.T) {
 		t.Error(err)
 	}
 	wantCounts(t, rec, counts{"http_other_fail": 1, "error.local_port": 1})
-}
-
-// F28: no file descriptor is left, in a process of its own.
-func TestLocalFD(t *testing.T) {
-	t.Parallel()
-	if url := os.Getenv("GOBENCH_TEST_LOCAL_FD"); url != "" {
-		ctx, rec := executortest.Context(t)
-		var limit syscall.Rlimit
-		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-			t.Fatal(err)
-		}
-		limit.Cur = 64
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-			t.Fatal(err)
-		}
-		c, err := NewHttpClient(ctx, "home")
-		if err != nil {
-			t.Fatal(err)
-		}
-		const calls = 100
-		done := make(chan bool, calls)
-		for range calls {
-			go func() { _ = c.GetIgnoreRes(ctx, url, nil); done <- true }()
-		}
-		for rec.Counts("home.")["http_other_fail"]+rec.Counts("home.")["connections_opened"] < calls {
-			time.Sleep(time.Millisecond)
-		}
-		c.Close()
-		got := outcomes(rec)
-		if n := got["error.local_fd"]; n < calls-64 || n != got["http_other_fail"] || len(got) != 2 {
-			t.Errorf("counts %v", got)
-		}
-		fmt.Println(rec.Errors("home"))
-		return
-	}
-	s := testenv.Faults(t, (*testenv.Peer).Hold)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestLocalFD$", "-test.v")
-	cmd.Env = append(os.Environ(), "GOBENCH_TEST_LOCAL_FD="+s.URL)
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "local_fd: dial tcp "+s.Addr+": socket: too many open files") {
-		t.Errorf("%v\n%s", err, out)
-	}
 }
 
 // A failed connect takes a millisecond at least: users who try again at once do not

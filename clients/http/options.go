@@ -3,11 +3,10 @@ package http
 import (
 	"crypto/x509"
 	"errors"
-	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/version"
 )
 
 // Options are how a client behaves. A field that is zero has the value that
@@ -62,18 +61,5 @@ func (o Options) settings() (*settings, error) {
 	return &settings{Options: o}, nil
 }
 
-// userAgent is what requests call themselves unless the caller says otherwise:
-// "gobench/1.2.3", or "gobench" when the binary does not know its version.
-var userAgent = func() string {
-	const module = "github.com/gobench-io/gobench"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "gobench"
-	}
-	for _, m := range append(info.Deps, &info.Main) {
-		if m.Path == module && m.Version != "" && m.Version != "(devel)" {
-			return "gobench/" + strings.TrimPrefix(m.Version, "v")
-		}
-	}
-	return "gobench"
-}()
+// userAgent is what requests call themselves unless the caller says otherwise.
+const userAgent = "gobench/" + version.Version

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/conn"
@@ -14,7 +15,8 @@ type link struct {
 	*conn.Conn
 	target *target
 	reused bool          // it has brought an answer before
-	used   time.Duration // when it became idle, on the clock of conn.Now
+	used   time.Duration // when its last answer was complete, on the clock of conn.Now
+	took   time.Duration // what that answer took
 	below  *link         // in the stack of idle ones
 
 	prev, next *link // in the list of all, idle or not
@@ -96,7 +98,6 @@ func (c *client) oldest() *link {
 func (c *client) wait(ctx context.Context, w *waiter, q *call) (*link, error) {
 	timer := time.NewTimer(q.start + c.settings.Timeout - conn.Now())
 	defer timer.Stop()
-	var err error
 	select {
 	case l, ok := <-w.ready:
 		switch {
@@ -107,35 +108,37 @@ func (c *client) wait(ctx context.Context, w *waiter, q *call) (*link, error) {
 		}
 		return c.dial(ctx, q)
 	case <-ctx.Done():
-		err = ctx.Err()
+		c.giveUp(w)
+		return nil, ctx.Err()
 	case <-timer.C:
-		err = &conn.Error{Class: conn.Timeout, Err: errNoFree}
+		c.giveUp(w)
+		return nil, errNoFree
 	}
+}
+
+// giveUp ends w's waiting. What w was given in the last moment goes on to the next.
+func (c *client) giveUp(w *waiter) {
 	c.mu.Lock()
-	for i := range c.waiters {
-		if c.waiters[i] == w {
-			c.waiters = append(c.waiters[:i], c.waiters[i+1:]...)
-			c.mu.Unlock()
-			return nil, err
-		}
+	i := slices.Index(c.waiters, w)
+	if i >= 0 {
+		c.waiters = slices.Delete(c.waiters, i, i+1)
 	}
 	c.mu.Unlock()
-	// Someone gave to this waiter in the last moment: pass it on.
-	if l, ok := <-w.ready; ok {
-		if l != nil {
-			c.put(l, conn.Now())
-		} else {
-			c.leave()
-		}
+	if i >= 0 {
+		return
 	}
-	return nil, err
+	if l, ok := <-w.ready; l != nil {
+		c.put(l)
+	} else if ok {
+		c.leave()
+	}
 }
 
 var errNoFree = &net.OpError{Op: "wait for one of MaxConns connections", Err: os.ErrDeadlineExceeded}
 
 // put takes a connection back that brought a whole answer and may bring another.
-func (c *client) put(l *link, now time.Duration) {
-	l.reused, l.used = true, now
+func (c *client) put(l *link) {
+	l.reused = true
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()

@@ -28,6 +28,7 @@ type call struct {
 	maxBody  int64         // of a body that is returned
 	foreign  bool          // the call's ctx is not the client's
 	closes   bool          // the request says Connection: close
+	quick    bool          // the connection has brought an answer just before, and quickly
 	start    time.Duration // of the call, on the clock of conn.Now
 
 	status  int

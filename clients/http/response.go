@@ -8,7 +8,7 @@ import (
 // Response is a complete answer.
 type Response struct {
 	Status int    // as 200
-	Header Header // of the answer; trailers are not kept
+	Header Header // without trailers; empty when the request said Discard
 	Body   []byte // nil when the request said Discard
 }
 

@@ -23,10 +23,15 @@ type sendBuffer struct{ b []byte }
 
 var sendBuffers = sync.Pool{New: func() any { return &sendBuffer{make([]byte, 0, oneWrite)} }}
 
-// send writes a request whose body is at most inTurn long.
+// send writes a request whose body is at most inTurn long. The first bytes of the
+// answer may have come along.
 func (q *call) send(cn *conn.Conn) error {
 	if q.ready != nil && !q.request.hasLength() {
-		return cn.Ask(q.ready.lines)
+		if q.quick {
+			return cn.Ask(q.ready.lines, q.start)
+		}
+		_, err := cn.Write(q.ready.lines)
+		return err
 	}
 	buf := sendBuffers.Get().(*sendBuffer)
 	defer sendBuffers.Put(buf)

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Conn is a stream connection. One goroutine at a time may use it; only Abort may
-// be called from others.
+// Conn is a stream connection. One goroutine at a time may use it, though one may
+// write while another reads; Abort may be called from any.
 type Conn struct {
 	nc   net.Conn           // reads and writes: the TCP connection, or TLS on it
 	tcp  net.Conn           // deadlines and the end of the connection
@@ -27,14 +27,13 @@ type Conn struct {
 	read func(uintptr) bool // readRaw, bound once so that reading allocates nothing
 
 	buf *buffer // bytes that came and were not taken; nil when there are none
-	err error   // what readRaw met
+	err error   // what readRaw or writeRaw met
 
-	asking  []byte // what Ask has yet to write
-	asked   bool   // Ask has waited, and Fill gives what came
-	askedBy error  // why Ask's wait ended, if not by what came
+	asking []byte // what Ask has yet to write
 
 	in, out  int64
 	deadline time.Duration // as set on tcp, on the clock of Now; 0: none
+	glance   time.Duration // an earlier one that Ask has set for reading; 0: none
 	guard    guard
 }
 
@@ -83,54 +82,20 @@ func (c *Conn) Fill() error {
 	if c.raw == nil {
 		return c.fillThrough()
 	}
-	err := c.askedBy
-	if !c.asked {
-		err = c.raw.Read(c.read)
-	}
-	c.asked, c.askedBy = false, nil
-	if err != nil {
-		return c.clean("read", err)
-	}
-	if c.err != nil {
-		err := c.err
-		c.err = nil
-		if err == io.EOF {
-			return err
+	if c.err == nil { // else Ask has met it
+		if err := c.raw.Read(c.read); err != nil {
+			if c.glanced(err) {
+				return c.Fill()
+			}
+			return c.clean("read", err)
 		}
-		return c.clean("read", os.NewSyscallError("read", err))
 	}
-	return nil
-}
-
-// Ask sends p whole and waits for the first bytes of the answer, which are then
-// unread; an error of the wait is kept for the next Fill. It is Write and Fill with
-// a system call less: Fill alone asks for bytes that can't have come yet. An error
-// is that of writing.
-//
-// What ended the connection before Ask may go unnoticed until the deadline, where
-// the other side has only half closed it; so a connection that was idle for long is
-// asked by Gone first.
-func (c *Conn) Ask(p []byte) error {
-	if c.raw == nil || c.buf != nil || len(p) == 0 {
-		_, err := c.Write(p)
+	err := c.err
+	c.err = nil
+	if err == nil || err == io.EOF {
 		return err
 	}
-	c.asking = p
-	err := c.raw.Read(c.read)
-	rest := c.asking
-	c.asking = nil
-	switch {
-	case rest == nil:
-		c.asked, c.askedBy = c.buf == nil, err
-		return nil
-	case err != nil:
-		return c.clean("write", err)
-	case c.err != nil:
-		err, c.err = c.err, nil
-		return c.clean("write", os.NewSyscallError("write", err))
-	}
-	_, err = c.Write(rest) // the socket's buffer was full: wait for room
-	return err
+	return c.clean("read", os.NewSyscallError("read", err))
 }
 
 // fillThrough is Fill for connections that have to be read through nc: the buffer
@@ -168,6 +133,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if n > 0 || err == nil {
 		return n, nil
 	}
+	if c.glanced(err) {
+		return c.Read(p)
+	}
 	return 0, c.clean("read", err)
 }
 
@@ -192,6 +160,13 @@ func (c *Conn) WriteParts(parts net.Buffers) error {
 	return nil
 }
 
+// StopWriting makes a Write that another goroutine waits in give up, unless it has
+// handed everything over. The next Arm lets write again.
+func (c *Conn) StopWriting() {
+	c.deadline = 0
+	_ = c.tcp.SetWriteDeadline(past)
+}
+
 // In gives how many bytes were read; of TLS, after decryption.
 func (c *Conn) In() int64 { return c.in }
 
@@ -203,7 +178,9 @@ func (c *Conn) Out() int64 { return c.out }
 func (c *Conn) Handshake(config *tls.Config) error {
 	tc := tls.Client(c.tcp, config)
 	c.nc, c.raw = tc, nil
-	if err := tc.Handshake(); err != nil {
+	var err error
+	aside(func() { err = tc.Handshake() })
+	if err != nil {
 		return c.clean("handshake", err)
 	}
 	return nil

@@ -25,7 +25,9 @@ func (d *Dialer) Dial(ctx context.Context, addr string, timeout time.Duration) (
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}
 	nd := net.Dialer{Timeout: timeout, KeepAlive: -1, LocalAddr: d.Local, Resolver: d.Resolver}
-	nc, err := nd.DialContext(ctx, "tcp", addr)
+	var nc net.Conn
+	var err error
+	aside(func() { nc, err = nd.DialContext(ctx, "tcp", addr) })
 	if err != nil {
 		if oe, ok := errors.AsType[*net.OpError](err); ok {
 			oe.Source = nil // see Text
@@ -33,4 +35,16 @@ func (d *Dialer) Dial(ctx context.Context, addr string, timeout time.Duration) (
 		return nil, err
 	}
 	return New(nc), nil
+}
+
+// aside runs f in a goroutine of its own and waits for it. To connect and to shake
+// hands takes a deep stack; the stack of a user's goroutine, of which there may be
+// a million, would grow for it and stay large.
+func aside(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
 }

@@ -112,3 +112,26 @@ func TestGone(t *testing.T) {
 		})
 	}
 }
+
+// Over TLS a goodbye is bytes that nobody asked for; what belongs to the handshake
+// came before the first answer and is no sign.
+func TestGoneOverTLS(t *testing.T) {
+	t.Parallel()
+	bye := make(chan bool)
+	c := secure(t, func(p *testenv.Peer) { p.Send("hi"); <-bye })
+	for len(c.Unread()) < len("hi") {
+		if err := c.Fill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Take(len("hi"))
+	if c.Gone() {
+		t.Error("gone while alive")
+	}
+	close(bye)
+	for deadline := time.Now().Add(5 * time.Second); !c.Gone(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not gone after the goodbye")
+		}
+	}
+}

@@ -26,7 +26,7 @@ func (c *Conn) Arm(start, timeout time.Duration) {
 	if c.deadline >= at && c.deadline <= at+slack {
 		return
 	}
-	c.deadline = at + slack
+	c.deadline, c.glance = at+slack, 0
 	_ = c.tcp.SetDeadline(epoch.Add(c.deadline)) // it only fails on a closed connection, as reading then will
 }
 

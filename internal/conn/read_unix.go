@@ -5,7 +5,6 @@ package conn
 import (
 	"io"
 	"syscall"
-	"unsafe"
 )
 
 const canReadRaw = true
@@ -22,7 +21,10 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	if b == nil {
 		b = newBuffer()
 	}
-	n, err := transfer(syscall.SYS_READ, fd, b.data[b.w:])
+	n, err := syscall.Read(int(fd), b.data[b.w:])
+	for err == syscall.EINTR {
+		n, err = syscall.Read(int(fd), b.data[b.w:])
+	}
 	if n > 0 {
 		b.w += n
 		c.in += int64(n)
@@ -35,49 +37,37 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	switch err {
 	case syscall.EAGAIN:
 		return false
-	case 0:
-		c.err = io.EOF
-	default:
-		c.err = err
+	case nil:
+		err = io.EOF
 	}
+	c.err = err
 	return true
 }
 
 // writeRaw writes what Ask wants written. It reports false, and so waits until
 // something can be read, when all of it is.
 func (c *Conn) writeRaw(fd uintptr) bool {
-	n, err := transfer(syscall.SYS_WRITE, fd, c.asking)
-	c.out += int64(n)
-	c.asking = c.asking[n:]
-	if len(c.asking) == 0 {
-		c.asking = nil
-		return false
+	n, err := syscall.Write(int(fd), c.asking)
+	for err == syscall.EINTR {
+		n, err = syscall.Write(int(fd), c.asking)
 	}
-	if err != 0 && err != syscall.EAGAIN {
-		c.err = err
-	}
-	return true
-}
-
-// transfer reads into p or writes it, by trap, on a socket that does not block; so
-// the scheduler need not be told. n is 0 with an error, and at a stream's end.
-func transfer(trap, fd uintptr, p []byte) (n int, err syscall.Errno) {
-	for {
-		r, _, err := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
-		switch err {
-		case 0:
-			return int(r), 0
-		case syscall.EINTR:
-			continue
+	if err != nil {
+		if err != syscall.EAGAIN {
+			c.err = err
 		}
-		return 0, err
+		return true
 	}
+	c.out += int64(n)
+	if c.asking = c.asking[n:]; len(c.asking) > 0 {
+		return true
+	}
+	c.asking = nil
+	return false
 }
 
-// Gone reports that an idle connection can't be used again: the other side has
-// ended it, or has sent what nobody asked for. It costs one system call and does
-// not wait. A TLS connection may have records of its own to read, so there only
-// the end counts. False is no promise: the other side may end it right after.
+// Gone reports that a connection that was idle can't be used again: the other side
+// has ended it, or has sent what nobody asked for. It costs one system call and does
+// not wait. False is no promise: the other side may end it right after.
 func (c *Conn) Gone() bool {
 	sc, ok := c.tcp.(syscall.Conn)
 	if !ok {
@@ -90,14 +80,8 @@ func (c *Conn) Gone() bool {
 	gone := false
 	err = raw.Control(func(fd uintptr) {
 		var b [1]byte
-		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		switch {
-		case err == syscall.EAGAIN, err == syscall.EINTR:
-		case err != nil, n == 0:
-			gone = true
-		default:
-			gone = c.raw != nil
-		}
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		gone = err != syscall.EAGAIN && err != syscall.EINTR
 	})
 	return gone || err != nil
 }

@@ -1,0 +1,66 @@
+package conn
+
+import (
+	"errors"
+	"os"
+	"time"
+)
+
+// glanceAfter is after how long at most Ask looks whether the answer came unnoticed.
+const glanceAfter = 100 * time.Millisecond
+
+// Ask sends p whole and waits for the first bytes of the answer, as Write and Fill
+// do, with a system call less: it does not begin the wait by asking for bytes that
+// can't have come yet. What came is unread afterwards; if nothing is, call Fill,
+// which tells why. An error is that of writing.
+//
+// Bytes or an end that came before Ask are not news to the system, which wakes the
+// reader of a socket only when something happens. So Ask is for a connection whose
+// last answer was read to its end a moment ago, and that answers within a few
+// milliseconds; if an end does fall in between, Ask finds it within 100 ms. now is
+// the time by Now.
+func (c *Conn) Ask(p []byte, now time.Duration) error {
+	if c.raw == nil || c.buf != nil || len(p) == 0 || c.deadline < now+glanceAfter {
+		_, err := c.Write(p)
+		return err
+	}
+	if c.glance < now+glanceAfter/2 {
+		c.glance = now + glanceAfter
+		c.setRead(c.glance)
+	}
+	c.asking = p
+	err := c.raw.Read(c.read)
+	rest := c.asking
+	c.asking = nil
+	switch {
+	case rest == nil: // written; what the wait met, Fill meets again
+		return nil
+	case err != nil && !c.glanced(err):
+		return c.clean("write", err)
+	case c.err != nil:
+		err, c.err = c.err, nil
+		return c.clean("write", os.NewSyscallError("write", err))
+	}
+	// There was no room for all of it, or this goroutine came too late to glance.
+	_, err = c.Write(rest)
+	return err
+}
+
+// glanced reports that reading has ended with err only since Ask wanted to look
+// again soon. Reading then has the whole time again.
+func (c *Conn) glanced(err error) bool {
+	if c.glance == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	c.glance = 0
+	c.setRead(c.deadline)
+	return true
+}
+
+// setRead moves the deadline of reading, but leaves an operation cut that was.
+func (c *Conn) setRead(at time.Duration) {
+	_ = c.tcp.SetReadDeadline(epoch.Add(at))
+	if c.guard.state.Load()&cut != 0 {
+		_ = c.tcp.SetReadDeadline(past)
+	}
+}
