@@ -15,7 +15,7 @@ import (
 // all hosts of a run.
 type VuFunc func(ctx context.Context, vui int)
 
-// Vu is a class of virtual users. Exactly one of Fu, Start and Exec is set.
+// Vu is a class of virtual users. Exactly one of Fu, Start, Exec and Tasks is set.
 type Vu struct {
 	// Nu is the number of users of this class over all hosts: 1 to 10,000,000.
 	Nu int
@@ -39,8 +39,18 @@ type Vu struct {
 	// Exec is a step with an optional preparation that is not timed; every user
 	// of the class shares it.
 	Exec Executor
+	// Tasks are what a user does in turn: each iteration is one of them, picked by
+	// weight, independently of all other users.
+	Tasks []Task
 	// Stop runs once in each executor process after the last user, with Setup's ctx.
 	Stop func(context.Context)
+}
+
+// Task is one of the things that a user does.
+type Task struct {
+	Name   string // in reports; default: the name of Fn. Unique in its class.
+	Weight int    // how often it is picked, beside the others' weights: 0 or more
+	Fn     VuFunc // one iteration
 }
 
 // Vus are the classes of a scenario.

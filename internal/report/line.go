@@ -57,5 +57,5 @@ func title(s string) string {
 	if dot := strings.LastIndexByte(own, '.'); dot > 0 && ownNames[own[dot+1:]] != "" {
 		return Safe(own[:dot]) + " " + ownNames[own[dot+1:]]
 	}
-	return Safe(own)
+	return Safe(strings.Replace(own, ".task.", " task ", 1))
 }

@@ -55,14 +55,14 @@ func Check(vus scenario.Vus) ([]*wire.Class, error) {
 func check(vu scenario.Vu) (*wire.Class, error) {
 	c := &wire.Class{Name: className(vu), Nu: int64(vu.Nu), Rate: vu.Rate}
 	roles := 0
-	for _, set := range []bool{vu.Fu != nil, vu.Start != nil, vu.Exec != nil} {
+	for _, set := range []bool{vu.Fu != nil, vu.Start != nil, vu.Exec != nil, len(vu.Tasks) > 0} {
 		if set {
 			roles++
 		}
 	}
 	switch {
 	case roles != 1:
-		return c, fmt.Errorf("%d of Fu, Start and Exec are set: set exactly one", roles)
+		return c, fmt.Errorf("%d of Fu, Start, Exec and Tasks are set: set exactly one", roles)
 	case len(vu.Name) > maxName || strings.ContainsFunc(vu.Name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return c, fmt.Errorf("field Name is longer than %d bytes or has control characters", maxName)
 	case vu.Nu < 1:
@@ -71,6 +71,9 @@ func check(vu scenario.Vu) (*wire.Class, error) {
 		return c, fmt.Errorf("field Nu is %d: at most %d users a class are allowed", vu.Nu, MaxUsers)
 	case math.IsNaN(vu.Rate) || vu.Rate < 0 || vu.Rate > maxRate:
 		return c, fmt.Errorf("field Rate is %v: want the users started per second, 0 (all at once) to %d", vu.Rate, maxRate)
+	}
+	if err := checkTasks(vu.Tasks); err != nil {
+		return c, err
 	}
 	c.Closed = true
 	switch load := vu.Load.(type) {
@@ -170,6 +173,8 @@ func className(vu scenario.Vu) string {
 		name = funcName(vu.Fu)
 	case vu.Start != nil:
 		name = funcName(vu.Start)
+	case len(vu.Tasks) > 0:
+		name = "tasks"
 	case vu.Exec != nil:
 		name = strings.TrimLeft(reflect.TypeOf(vu.Exec).String(), "*")
 		name = name[strings.LastIndexByte(name, '.')+1:]

@@ -26,6 +26,8 @@ type counts struct {
 	late    meter.Meter // of them, those that found no user free and waited
 	dropped meter.Meter // of them, those that were given up
 	wait    meter.Meter // histogram: how long those that waited did, ns
+
+	tasks []meter.Meter // histograms: the service time of each of Tasks, ns
 }
 
 // Prefix begins the titles of all classes' own metrics: "vu.CLASS.".
@@ -61,9 +63,20 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 			graph("Iterations", "N", metrics.Counter, "iterations", "errors", "cut"),
 			graph("Iteration time", "ns", metrics.Histogram, "response", "service"))
 	}
+	for _, name := range taskNames(vu.Tasks) {
+		g.Graphs = append(g.Graphs, graph("Task "+name, "ns", metrics.Histogram, "task."+name))
+	}
 	g.Graphs = append(g.Graphs, graph("Start lag", "ns", metrics.Histogram, "start_lag"))
 	if err := r.Setup([]metrics.Group{g}); err != nil {
 		return nil, err
+	}
+	for _, name := range taskNames(vu.Tasks) {
+		m, err := r.Find(Prefix + class + ".task." + name)
+		if err != nil {
+			return nil, err
+		}
+		c.tasks = append(c.tasks, m)
+		delete(meters, "task."+name)
 	}
 	for name, m := range meters {
 		var err error

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/meter"
 )
 
 // Optional methods of a scenario.User.
@@ -69,6 +70,8 @@ func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 		return scenario.Iterate(func(ctx context.Context) error { c.vu.Fu(ctx, vui); return nil }), nil
 	case c.vu.Exec != nil:
 		return newStep(c.vu.Exec), nil
+	case len(c.vu.Tasks) > 0:
+		return &tasker{class: c, vui: vui, rand: meter.ScopeOf(ctx).Rand()}, nil
 	}
 	u, err := c.vu.Start(ctx, vui)
 	if err == nil && u == nil {

@@ -1,0 +1,71 @@
+package executor
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/internal/meter"
+)
+
+// named gives the meters of names that are declared when they are first used: a
+// map read a use, without a lock or an allocation.
+type named[T any] struct {
+	mu    sync.Mutex // guards storing
+	known atomic.Pointer[map[string]T]
+}
+
+// get gives name's meters, made by declare at the first use.
+func (n *named[T]) get(name string, declare func(name string) (T, error)) (T, error) {
+	if known := n.known.Load(); known != nil {
+		if m, ok := (*known)[name]; ok {
+			return m, nil
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	known := map[string]T{}
+	if old := n.known.Load(); old != nil {
+		known = maps.Clone(*old)
+	}
+	if m, ok := known[name]; ok {
+		return m, nil
+	}
+	m, err := declare(name)
+	if err != nil {
+		return m, err
+	}
+	known[name] = m
+	n.known.Store(&known)
+	return m, nil
+}
+
+// registryNames are the names of one registry.
+type registryNames struct {
+	checks  named[checkMeters]
+	steps   named[stepMeters]
+	results named[resultMeters]
+}
+
+type namesKey struct{}
+
+// names gives those of r's registry.
+func (r *Recorder) names() *registryNames {
+	v, _ := r.Shared(namesKey{}, func() (any, error) { return new(registryNames), nil }) // which never fails
+	return v.(*registryNames)
+}
+
+// declare declares a graph of a group and finds its meters, in their order.
+func (r *Recorder) declare(group string, g metrics.Graph, meters ...*meter.Meter) error {
+	if err := r.Setup([]metrics.Group{{Name: group, Graphs: []metrics.Graph{g}}}); err != nil {
+		return err
+	}
+	for i, m := range g.Metrics {
+		var err error
+		if *meters[i], err = r.Find(m.Title); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+// tasker is a user that does one of its class's tasks an iteration, picked by weight
+// from its own random source: no two users go in step.
+type tasker struct {
+	class *class
+	vui   int
+	rand  *rand.Rand
+}
+
+// Iterate does one task. A panic in it is its user's.
+func (u *tasker) Iterate(ctx context.Context) error {
+	i := pick(u.rand, u.class.vu.Tasks)
+	began := clock()
+	u.class.vu.Tasks[i].Fn(ctx, u.vui)
+	if ctx.Err() == nil { // else the run's end may have cut it short
+		u.class.counts.tasks[i].Record(int64(clock() - began))
+	}
+	return ctx.Err()
+}
+
+// pick gives the number of a task, each with the share of its weight.
+func pick(r *rand.Rand, tasks []scenario.Task) int {
+	sum := 0
+	for _, t := range tasks {
+		sum += t.Weight
+	}
+	n := r.IntN(sum)
+	for i, t := range tasks {
+		if n -= t.Weight; n < 0 {
+			return i
+		}
+	}
+	return len(tasks) - 1 // not reached: n is below the sum
+}
+
+// taskNames are the names that reports show.
+func taskNames(tasks []scenario.Task) (names []string) {
+	for _, t := range tasks {
+		name := t.Name
+		if name == "" {
+			name = funcName(t.Fn)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+const maxWeight = 1_000_000
+
+// checkTasks refuses tasks that can't be picked from.
+func checkTasks(tasks []scenario.Task) error {
+	sum, known := 0, map[string]bool{}
+	for i, t := range tasks {
+		switch {
+		case t.Fn == nil:
+			return fmt.Errorf("field Tasks: task %d (%q) has no Fn", i+1, t.Name)
+		case t.Weight < 0 || t.Weight > maxWeight:
+			return fmt.Errorf("field Tasks: task %d (%q) has Weight %d: want 0 to %d", i+1, t.Name, t.Weight, maxWeight)
+		case len(t.Name) > maxName/2:
+			return fmt.Errorf("field Tasks: the name of task %d is longer than %d bytes", i+1, maxName/2)
+		}
+		if name := taskNames(tasks)[i]; known[name] {
+			return fmt.Errorf("field Tasks: two tasks are called %q: give each its Name", name)
+		} else {
+			known[name] = true
+		}
+		sum += t.Weight
+	}
+	if len(tasks) > 0 && sum == 0 {
+		return fmt.Errorf("field Tasks: no task has a Weight above 0")
+	}
+	return nil
+}
