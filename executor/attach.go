@@ -65,6 +65,9 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	if refused != nil {
 		hello.Error = refused.Error()
 	}
+	for _, p := range scenario.Params() {
+		hello.Params = append(hello.Params, &wire.Param{Name: p.Name, Default: p.Default, Help: p.Help, Value: p.Value, Given: p.Given})
+	}
 	if err := s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Hello{Hello: hello}}); err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ func Main(vus scenario.Vus) {
 		os.Exit(2)
 	}
 	os.Unsetenv(SocketEnv) // not for the scenario's own children
+	os.Unsetenv(scenario.ParamsEnv)
 	if err := attach(socket, vus, (*meter.Scope)(process).Registry); err != nil {
 		fmt.Fprintln(os.Stderr, "gobench executor:", err)
 		os.Exit(1)

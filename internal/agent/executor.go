@@ -26,7 +26,7 @@ const (
 	tailSize    = 64 << 10         // of its output kept for the report
 )
 
-// Spec says what to run. All fields but Env, Dir, Log and StartLimit are needed.
+// Spec says what to run. Path, Plan and Batch are needed.
 type Spec struct {
 	Path string   // of the executor
 	Args []string // after the program's name
@@ -34,6 +34,9 @@ type Spec struct {
 	Dir  string   // working directory; default this process's
 	Log  io.Writer
 
+	// Hello, which may be nil, is shown what the executor has declared, before
+	// anything else is done with it; an error ends the run and is Run's.
+	Hello func(*wire.Hello) error
 	// Plan gives the executor its start, knowing the classes it has declared.
 	Plan func(*wire.Hello) (*wire.Start, error)
 	// Started is called when the load begins, Stopping when it is over and drains.

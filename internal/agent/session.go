@@ -78,7 +78,13 @@ func (s *session) greet(h *wire.Hello) (*wire.Start, error) {
 	case h.Protocol != wire.Protocol:
 		return nil, fmt.Errorf("the executor speaks protocol %d (gobench %s), this gobench %s speaks %d: compile the scenario again",
 			h.Protocol, h.Version, version.Version, wire.Protocol)
-	case h.Error != "":
+	}
+	if s.spec.Hello != nil {
+		if err := s.spec.Hello(h); err != nil {
+			return nil, err
+		}
+	}
+	if h.Error != "" {
 		return nil, fmt.Errorf("%w: %s", ErrScenario, h.Error)
 	}
 	return s.spec.Plan(h)

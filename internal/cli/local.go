@@ -63,6 +63,11 @@ func (l *localRun) run(ctx context.Context) error {
 	stop := l.signals()
 	err = l.executor.Run(ctx)
 	stop()
+	var exit *exitError
+	if errors.As(err, &exit) && exit.status == exitUsage { // nothing has run
+		l.progress.close()
+		return errors.Join(err, l.folder.Discard())
+	}
 	l.conclude(err)
 	l.progress.close()
 	defer l.startWarming()

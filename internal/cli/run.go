@@ -17,10 +17,12 @@ import (
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
 )
 
 func (a *app) runCommand() *cobra.Command {
 	var load loadFlags
+	var set []string
 	cmd := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Compile a scenario and run it on this machine",
@@ -28,30 +30,42 @@ func (a *app) runCommand() *cobra.Command {
 
 FILE is a Go file with a function export() scenario.Vus, or a folder of such a
 package. A go.mod and go.sum beside it are respected and never written.
+gobench run FILE --help lists the parameters that the scenario declares.
 
 The first Ctrl-C stops the run: nothing new begins, what is in flight ends, the
 report comes. A second one cancels it.`,
 		Example: `  gobench run scenario.go
   gobench run scenario.go --duration 30s -o result.json
+  gobench run scenario.go --set url=http://localhost:9090 --set users=50
   gobench run ./scenarios/checkout --seed 7 --quiet`,
 		Args: exactArgs(1, "the scenario's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := load.check(cmd); err != nil {
 				return err
 			}
-			return a.runScenario(cmd.Context(), args[0], load)
+			values, err := parseSet(set)
+			if err != nil {
+				return err
+			}
+			return a.runScenario(cmd.Context(), args[0], values, load)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"go"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
 	cmd.Flags().DurationVarP(&load.duration, "duration", "d", 0, "end the run after this time, or hold it open so long (default: the scenario decides)")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set a parameter of the scenario, as NAME=VALUE; may be repeated")
 	load.add(cmd)
+	help := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		help(cmd, args)
+		a.helpParams(cmd.Context(), cmd.Flags().Args())
+	})
 	return cmd
 }
 
-// runScenario compiles the scenario at path and runs it.
-func (a *app) runScenario(ctx context.Context, path string, load loadFlags) error {
+// runScenario compiles the scenario at path and runs it with these parameters.
+func (a *app) runScenario(ctx context.Context, path string, set map[string]string, load loadFlags) error {
 	built, err := a.compile(ctx, path, load.quiet)
 	if err != nil {
 		return err
@@ -65,6 +79,11 @@ func (a *app) runScenario(ctx context.Context, path string, load loadFlags) erro
 		Config: run.Config{Scenario: full, Executor: built.SHA256},
 		Notes:  built.Notes,
 	}}
+	l.spec.Env = paramsEnv(set)
+	l.spec.Hello = func(h *wire.Hello) error {
+		l.result.Config.Parameters = paramValues(h)
+		return checkParams(h, set)
+	}
 	return l.run(ctx)
 }
 
@@ -76,6 +95,7 @@ func (a *app) compile(ctx context.Context, path string, quiet bool) (build.Execu
 	if err != nil {
 		return build.Executor{}, err
 	}
+	stopWarming() // it would only compile beside us
 	began := time.Now()
 	say := func(format string, args ...any) {
 		if !quiet {

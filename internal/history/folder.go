@@ -95,6 +95,9 @@ func (f *Folder) Close() error {
 	return errors.Join(f.batches.Close(), f.Log.Close(), os.Remove(filepath.Join(f.dir, ownerFile)))
 }
 
+// Discard gives the folder up and deletes it: nothing has run.
+func (f *Folder) Discard() error { return errors.Join(f.Close(), os.RemoveAll(f.dir)) }
+
 // Batches calls each with every batch of run id, in the order they came. A file
 // that ends within a record, as after a crash, ends there without an error.
 func (h History) Batches(id string, each func(executor int, b *wire.Batch) error) error {

@@ -33,8 +33,9 @@ type Config struct {
 	Command      []string          `json:"command,omitempty"`
 	Scenario     string            `json:"scenario,omitempty"` // path of the source
 	Executor     string            `json:"executor_sha256,omitempty"`
-	Target       string            `json:"target,omitempty"`  // where a built-in sends its load
-	Options      map[string]string `json:"options,omitempty"` // of a built-in
+	Target       string            `json:"target,omitempty"`     // where a built-in sends its load
+	Options      map[string]string `json:"options,omitempty"`    // of a built-in
+	Parameters   map[string]string `json:"parameters,omitempty"` // of a scenario, as it used them
 	Seed         uint64            `json:"seed"`
 	Duration     float64           `json:"duration_seconds,omitempty"`
 	Interval     float64           `json:"interval_seconds"`

@@ -261,6 +261,7 @@ type Hello struct {
 	Pid           int64                  `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`
 	Classes       []*Class               `protobuf:"bytes,5,rep,name=classes,proto3" json:"classes,omitempty"`
 	Error         string                 `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	Params        []*Param               `protobuf:"bytes,10,rep,name=params,proto3" json:"params,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -337,6 +338,90 @@ func (x *Hello) GetError() string {
 	return ""
 }
 
+func (x *Hello) GetParams() []*Param {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
+// Param is a parameter that the scenario has declared, with the value it uses.
+type Param struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Default       string                 `protobuf:"bytes,2,opt,name=default,proto3" json:"default,omitempty"`
+	Help          string                 `protobuf:"bytes,3,opt,name=help,proto3" json:"help,omitempty"`
+	Value         string                 `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	Given         bool                   `protobuf:"varint,5,opt,name=given,proto3" json:"given,omitempty"` // by --set
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Param) Reset() {
+	*x = Param{}
+	mi := &file_internal_wire_wire_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Param) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Param) ProtoMessage() {}
+
+func (x *Param) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Param.ProtoReflect.Descriptor instead.
+func (*Param) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Param) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Param) GetDefault() string {
+	if x != nil {
+		return x.Default
+	}
+	return ""
+}
+
+func (x *Param) GetHelp() string {
+	if x != nil {
+		return x.Help
+	}
+	return ""
+}
+
+func (x *Param) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *Param) GetGiven() bool {
+	if x != nil {
+		return x.Given
+	}
+	return false
+}
+
 // Class is a class of users as the scenario declares it, for the whole run.
 type Class struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -353,7 +438,7 @@ type Class struct {
 
 func (x *Class) Reset() {
 	*x = Class{}
-	mi := &file_internal_wire_wire_proto_msgTypes[3]
+	mi := &file_internal_wire_wire_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -365,7 +450,7 @@ func (x *Class) String() string {
 func (*Class) ProtoMessage() {}
 
 func (x *Class) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[3]
+	mi := &file_internal_wire_wire_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -378,7 +463,7 @@ func (x *Class) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Class.ProtoReflect.Descriptor instead.
 func (*Class) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{3}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Class) GetName() string {
@@ -448,7 +533,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_internal_wire_wire_proto_msgTypes[4]
+	mi := &file_internal_wire_wire_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -460,7 +545,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[4]
+	mi := &file_internal_wire_wire_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -473,7 +558,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{4}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Start) GetRun() string {
@@ -553,7 +638,7 @@ type Share struct {
 
 func (x *Share) Reset() {
 	*x = Share{}
-	mi := &file_internal_wire_wire_proto_msgTypes[5]
+	mi := &file_internal_wire_wire_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -565,7 +650,7 @@ func (x *Share) String() string {
 func (*Share) ProtoMessage() {}
 
 func (x *Share) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[5]
+	mi := &file_internal_wire_wire_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -578,7 +663,7 @@ func (x *Share) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Share.ProtoReflect.Descriptor instead.
 func (*Share) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{5}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Share) GetFirst() int64 {
@@ -626,7 +711,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_internal_wire_wire_proto_msgTypes[6]
+	mi := &file_internal_wire_wire_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +723,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[6]
+	mi := &file_internal_wire_wire_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +736,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{6}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Ready) GetError() string {
@@ -670,7 +755,7 @@ type Go struct {
 
 func (x *Go) Reset() {
 	*x = Go{}
-	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	mi := &file_internal_wire_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -682,7 +767,7 @@ func (x *Go) String() string {
 func (*Go) ProtoMessage() {}
 
 func (x *Go) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	mi := &file_internal_wire_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -695,7 +780,7 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{7}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{8}
 }
 
 // Stop asks for the end of the run: no new iterations, drain, report.
@@ -707,7 +792,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	mi := &file_internal_wire_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +804,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	mi := &file_internal_wire_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +817,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{9}
 }
 
 // Cancel asks for the end of the run at once: still a report.
@@ -744,7 +829,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_internal_wire_wire_proto_msgTypes[9]
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +841,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[9]
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +854,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
 }
 
 // Stopping says that the load is over and the executor drains.
@@ -781,7 +866,7 @@ type Stopping struct {
 
 func (x *Stopping) Reset() {
 	*x = Stopping{}
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +878,7 @@ func (x *Stopping) String() string {
 func (*Stopping) ProtoMessage() {}
 
 func (x *Stopping) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +891,7 @@ func (x *Stopping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stopping.ProtoReflect.Descriptor instead.
 func (*Stopping) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
 }
 
 // Batch is what an executor counted in one interval. Batches are numbered from 1
@@ -832,7 +917,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -844,7 +929,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -857,7 +942,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Batch) GetSeq() uint64 {
@@ -964,7 +1049,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1061,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1074,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Metric) GetTitle() string {
@@ -1037,7 +1122,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1134,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1147,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Counter) GetMetric() uint32 {
@@ -1089,7 +1174,7 @@ type Gauge struct {
 
 func (x *Gauge) Reset() {
 	*x = Gauge{}
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1186,7 @@ func (x *Gauge) String() string {
 func (*Gauge) ProtoMessage() {}
 
 func (x *Gauge) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1199,7 @@ func (x *Gauge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gauge.ProtoReflect.Descriptor instead.
 func (*Gauge) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Gauge) GetMetric() uint32 {
@@ -1141,7 +1226,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1238,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1251,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Histogram) GetMetric() uint32 {
@@ -1195,7 +1280,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1292,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1305,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Failure) GetSource() string {
@@ -1265,7 +1350,7 @@ type Final struct {
 
 func (x *Final) Reset() {
 	*x = Final{}
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1362,7 @@ func (x *Final) String() string {
 func (*Final) ProtoMessage() {}
 
 func (x *Final) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1375,7 @@ func (x *Final) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Final.ProtoReflect.Descriptor instead.
 func (*Final) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Final) GetCounters() []*Counter {
@@ -1338,7 +1423,7 @@ type Counted struct {
 
 func (x *Counted) Reset() {
 	*x = Counted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1435,7 @@ func (x *Counted) String() string {
 func (*Counted) ProtoMessage() {}
 
 func (x *Counted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1448,7 @@ func (x *Counted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counted.ProtoReflect.Descriptor instead.
 func (*Counted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Counted) GetMetric() uint32 {
@@ -1391,7 +1476,7 @@ type Interrupted struct {
 
 func (x *Interrupted) Reset() {
 	*x = Interrupted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1403,7 +1488,7 @@ func (x *Interrupted) String() string {
 func (*Interrupted) ProtoMessage() {}
 
 func (x *Interrupted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1416,7 +1501,7 @@ func (x *Interrupted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupted.ProtoReflect.Descriptor instead.
 func (*Interrupted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Interrupted) GetClass() string {
@@ -1450,14 +1535,22 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x02go\x18\x02 \x01(\v2\x13.gobench.wire.v1.GoH\x00R\x02go\x12+\n" +
 	"\x04stop\x18\x03 \x01(\v2\x15.gobench.wire.v1.StopH\x00R\x04stop\x121\n" +
 	"\x06cancel\x18\x04 \x01(\v2\x17.gobench.wire.v1.CancelH\x00R\x06cancelB\t\n" +
-	"\amessage\"\xa7\x01\n" +
+	"\amessage\"\xd7\x01\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x0e\n" +
 	"\x02go\x18\x03 \x01(\tR\x02go\x12\x10\n" +
 	"\x03pid\x18\x04 \x01(\x03R\x03pid\x120\n" +
 	"\aclasses\x18\x05 \x03(\v2\x16.gobench.wire.v1.ClassR\aclasses\x12\x14\n" +
-	"\x05error\x18\x06 \x01(\tR\x05error\"\xa4\x01\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\x12.\n" +
+	"\x06params\x18\n" +
+	" \x03(\v2\x16.gobench.wire.v1.ParamR\x06params\"u\n" +
+	"\x05Param\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\adefault\x18\x02 \x01(\tR\adefault\x12\x12\n" +
+	"\x04help\x18\x03 \x01(\tR\x04help\x12\x14\n" +
+	"\x05value\x18\x04 \x01(\tR\x05value\x12\x14\n" +
+	"\x05given\x18\x05 \x01(\bR\x05given\"\xa4\x01\n" +
 	"\x05Class\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02nu\x18\x02 \x01(\x03R\x02nu\x12\x12\n" +
@@ -1563,56 +1656,58 @@ func file_internal_wire_wire_proto_rawDescGZIP() []byte {
 	return file_internal_wire_wire_proto_rawDescData
 }
 
-var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_internal_wire_wire_proto_goTypes = []any{
 	(*FromExecutor)(nil), // 0: gobench.wire.v1.FromExecutor
 	(*ToExecutor)(nil),   // 1: gobench.wire.v1.ToExecutor
 	(*Hello)(nil),        // 2: gobench.wire.v1.Hello
-	(*Class)(nil),        // 3: gobench.wire.v1.Class
-	(*Start)(nil),        // 4: gobench.wire.v1.Start
-	(*Share)(nil),        // 5: gobench.wire.v1.Share
-	(*Ready)(nil),        // 6: gobench.wire.v1.Ready
-	(*Go)(nil),           // 7: gobench.wire.v1.Go
-	(*Stop)(nil),         // 8: gobench.wire.v1.Stop
-	(*Cancel)(nil),       // 9: gobench.wire.v1.Cancel
-	(*Stopping)(nil),     // 10: gobench.wire.v1.Stopping
-	(*Batch)(nil),        // 11: gobench.wire.v1.Batch
-	(*Metric)(nil),       // 12: gobench.wire.v1.Metric
-	(*Counter)(nil),      // 13: gobench.wire.v1.Counter
-	(*Gauge)(nil),        // 14: gobench.wire.v1.Gauge
-	(*Histogram)(nil),    // 15: gobench.wire.v1.Histogram
-	(*Failure)(nil),      // 16: gobench.wire.v1.Failure
-	(*Final)(nil),        // 17: gobench.wire.v1.Final
-	(*Counted)(nil),      // 18: gobench.wire.v1.Counted
-	(*Interrupted)(nil),  // 19: gobench.wire.v1.Interrupted
+	(*Param)(nil),        // 3: gobench.wire.v1.Param
+	(*Class)(nil),        // 4: gobench.wire.v1.Class
+	(*Start)(nil),        // 5: gobench.wire.v1.Start
+	(*Share)(nil),        // 6: gobench.wire.v1.Share
+	(*Ready)(nil),        // 7: gobench.wire.v1.Ready
+	(*Go)(nil),           // 8: gobench.wire.v1.Go
+	(*Stop)(nil),         // 9: gobench.wire.v1.Stop
+	(*Cancel)(nil),       // 10: gobench.wire.v1.Cancel
+	(*Stopping)(nil),     // 11: gobench.wire.v1.Stopping
+	(*Batch)(nil),        // 12: gobench.wire.v1.Batch
+	(*Metric)(nil),       // 13: gobench.wire.v1.Metric
+	(*Counter)(nil),      // 14: gobench.wire.v1.Counter
+	(*Gauge)(nil),        // 15: gobench.wire.v1.Gauge
+	(*Histogram)(nil),    // 16: gobench.wire.v1.Histogram
+	(*Failure)(nil),      // 17: gobench.wire.v1.Failure
+	(*Final)(nil),        // 18: gobench.wire.v1.Final
+	(*Counted)(nil),      // 19: gobench.wire.v1.Counted
+	(*Interrupted)(nil),  // 20: gobench.wire.v1.Interrupted
 }
 var file_internal_wire_wire_proto_depIdxs = []int32{
 	2,  // 0: gobench.wire.v1.FromExecutor.hello:type_name -> gobench.wire.v1.Hello
-	6,  // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
-	11, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
-	10, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
-	4,  // 4: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
-	7,  // 5: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
-	8,  // 6: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
-	9,  // 7: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
-	3,  // 8: gobench.wire.v1.Hello.classes:type_name -> gobench.wire.v1.Class
-	5,  // 9: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
-	12, // 10: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
-	13, // 11: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
-	14, // 12: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
-	15, // 13: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
-	16, // 14: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
-	17, // 15: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
-	13, // 16: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
-	18, // 17: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
-	19, // 18: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
-	0,  // 19: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
-	1,  // 20: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
-	20, // [20:21] is the sub-list for method output_type
-	19, // [19:20] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	7,  // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
+	12, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
+	11, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
+	5,  // 4: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
+	8,  // 5: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
+	9,  // 6: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
+	10, // 7: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
+	4,  // 8: gobench.wire.v1.Hello.classes:type_name -> gobench.wire.v1.Class
+	3,  // 9: gobench.wire.v1.Hello.params:type_name -> gobench.wire.v1.Param
+	6,  // 10: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
+	13, // 11: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
+	14, // 12: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
+	15, // 13: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
+	16, // 14: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
+	17, // 15: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
+	18, // 16: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
+	14, // 17: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
+	19, // 18: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
+	20, // 19: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
+	0,  // 20: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
+	1,  // 21: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
+	21, // [21:22] is the sub-list for method output_type
+	20, // [20:21] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_wire_proto_init() }
@@ -1638,7 +1733,7 @@ func file_internal_wire_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_wire_proto_rawDesc), len(file_internal_wire_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
