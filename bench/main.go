@@ -48,6 +48,8 @@ type table struct {
 // tables are all of them, in the order of the page.
 var tables = []table{
 	{"http", httpTable},
+	{"schedule", scheduleTable},
+	{"stall", stallTable},
 	{"start", startTable},
 	{"micro", microTable},
 }
@@ -85,7 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	b := &bench{log: stderr}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	names := fs.String("tables", "all", "tables to take, by comma: http, start, micro")
+	names := fs.String("tables", "all", "tables to take, by comma: http, schedule, stall, start, micro")
 	tools := fs.String("tools", "", "only these tools of a table, by comma, as in wrk,hey")
 	fs.IntVar(&b.pairs, "pairs", 7, "turns of each tool")
 	fs.IntVar(&b.seconds, "seconds", 5, "length of one run")
@@ -111,6 +113,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := b.prepare(); err != nil {
 		return err
 	}
+	os.Setenv("GOBENCH_NO_WARM", "1") // nothing of ours goes on beside what is measured
 	unlock, err := lock(filepath.Join(b.cache, "lock"))
 	if err != nil {
 		return err

@@ -85,6 +85,24 @@ func parseHey(out string) (outcome, error) {
 	return o, nil
 }
 
+var (
+	heySlowest = regexp.MustCompile(`(?m)^ +Slowest:\s+([\d.]+) secs`)
+	heyP50     = regexp.MustCompile(`(?m)^ +50%+ in ([\d.]+) secs`)
+	heyP99     = regexp.MustCompile(`(?m)^ +99%+ in ([\d.]+) secs`)
+)
+
+// heyPercentiles reads the distribution that hey prints, in milliseconds.
+func heyPercentiles(out string) (p50, p99, greatest float64, err error) {
+	var ok, ok2, ok3 bool
+	p50, ok = number(out, heyP50)
+	p99, ok2 = number(out, heyP99)
+	greatest, ok3 = number(out, heySlowest)
+	if !ok || !ok2 || !ok3 {
+		return 0, 0, 0, errors.New("hey: no distribution in its output")
+	}
+	return p50 * 1e3, p99 * 1e3, greatest * 1e3, nil
+}
+
 // parseGobench reads the file that gobench writes with -o. The title of a metric
 // begins with the prefix of its client, which is http in gobench http.
 func parseGobench(file []byte) (outcome, error) {

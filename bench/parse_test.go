@@ -91,3 +91,17 @@ BenchmarkRecord/many-2 	302437893	         9.5 ns/op	       0 B/op	       0 allo
 		}
 	}
 }
+
+func TestHeyPercentiles(t *testing.T) {
+	out, err := os.ReadFile("testdata/hey.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p50, p99, greatest, err := heyPercentiles(string(out))
+	if err != nil || p50 <= 0 || p50 > p99 || p99 > greatest || greatest != 9.2 {
+		t.Errorf("%v, %v, %v ms, %v", p50, p99, greatest, err)
+	}
+	if _, _, _, err := heyPercentiles("nothing"); err == nil {
+		t.Error("nothing has a distribution")
+	}
+}
