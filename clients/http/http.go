@@ -85,8 +85,8 @@ func (h HttpClient) GetIgnoreRes(ctx context.Context, url string, headers map[st
 }
 
 // Post sends body to url and returns the whole body of the answer; it records as
-// Get does. Post and Patch are never sent twice: on a connection that the server
-// has just closed they fail (class eof or reset), where the other methods are sent
+// Get does. On a connection that the server has just closed Post and Patch fail
+// (class eof or reset) once a byte of them is sent, where the other methods are sent
 // again on a new one (RFC 9110, section 9.2.2).
 func (h HttpClient) Post(ctx context.Context, url string, body []byte, headers map[string]string) ([]byte, error) {
 	return h.body(ctx, Request{Method: "POST", URL: url, Headers: headers, Body: body})

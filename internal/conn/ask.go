@@ -20,7 +20,7 @@ const glanceAfter = 100 * time.Millisecond
 // milliseconds; if an end does fall in between, Ask finds it within 100 ms. now is
 // the time by Now.
 func (c *Conn) Ask(p []byte, now time.Duration) error {
-	if c.raw == nil || c.buf != nil || len(p) == 0 || c.deadline < now+glanceAfter {
+	if !c.park || c.buf != nil || len(p) == 0 || c.deadline < now+glanceAfter {
 		_, err := c.Write(p)
 		return err
 	}
@@ -29,7 +29,7 @@ func (c *Conn) Ask(p []byte, now time.Duration) error {
 		c.setRead(c.glance)
 	}
 	c.asking = p
-	err := c.raw.Read(c.read)
+	err := c.raw.Read(c.readStep)
 	rest := c.asking
 	c.asking = nil
 	switch {

@@ -19,17 +19,24 @@ import (
 )
 
 // Conn is a stream connection. One goroutine at a time may use it, though one may
-// write while another reads; Abort may be called from any.
+// call WriteParts while another reads; Abort may be called from any.
 type Conn struct {
-	nc   net.Conn           // reads and writes: the TCP connection, or TLS on it
-	tcp  net.Conn           // deadlines and the end of the connection
-	raw  syscall.RawConn    // of tcp; nil when reading goes through nc, as it must for TLS
-	read func(uintptr) bool // readRaw, bound once so that reading allocates nothing
+	nc   net.Conn        // reads and writes: the socket, or TLS on it
+	tcp  net.Conn        // the socket as package net knows it
+	raw  syscall.RawConn // of tcp; nil where sockets are not read and written past package net
+	park bool            // Fill waits without a buffer, as it can with raw and without TLS
+
+	// Steps of reading and writing, bound once so that a call allocates nothing, and
+	// what they work on; see plain.
+	readStep  func(uintptr) bool // c.readRaw
+	writeStep func(uintptr) bool // c.writeRaw
+	asking    []byte             // what Ask has yet to write
+	into      []byte             // where to read to; nil: to buf
+	from      []byte             // what is yet to be written
+	got       int                // bytes read into into
+	err, werr error              // what reading, or Ask's writing, and writing met
 
 	buf *buffer // bytes that came and were not taken; nil when there are none
-	err error   // what readRaw or writeRaw met
-
-	asking []byte // what Ask has yet to write
 
 	in, out  int64
 	deadline time.Duration // as set on tcp, on the clock of Now; 0: none
@@ -43,7 +50,8 @@ func New(nc net.Conn) *Conn {
 	c := &Conn{nc: nc, tcp: nc}
 	if sc, ok := nc.(syscall.Conn); ok && canReadRaw {
 		if raw, err := sc.SyscallConn(); err == nil {
-			c.raw, c.read = raw, c.readRaw
+			c.nc, c.raw, c.park = (*plain)(c), raw, true
+			c.readStep, c.writeStep = c.readRaw, c.writeRaw
 		}
 	}
 	return c
@@ -79,11 +87,11 @@ func (c *Conn) Fill() error {
 	if c.buf != nil && !c.buf.room() {
 		return ErrFull
 	}
-	if c.raw == nil {
+	if !c.park {
 		return c.fillThrough()
 	}
 	if c.err == nil { // else Ask has met it
-		if err := c.raw.Read(c.read); err != nil {
+		if err := c.raw.Read(c.readStep); err != nil {
 			if c.glanced(err) {
 				return c.Fill()
 			}
@@ -152,7 +160,11 @@ func (c *Conn) Write(p []byte) (int, error) {
 // WriteParts sends the parts whole, one after the other, with as few system calls
 // as the connection allows. It empties parts.
 func (c *Conn) WriteParts(parts net.Buffers) error {
-	n, err := parts.WriteTo(c.nc)
+	to := c.nc
+	if c.park {
+		to = c.tcp // which writes them all at once
+	}
+	n, err := parts.WriteTo(to)
 	c.out += n
 	if err != nil {
 		return c.clean("write", err)
@@ -160,8 +172,8 @@ func (c *Conn) WriteParts(parts net.Buffers) error {
 	return nil
 }
 
-// StopWriting makes a Write that another goroutine waits in give up, unless it has
-// handed everything over. The next Arm lets write again.
+// StopWriting makes a WriteParts that another goroutine waits in give up, unless it
+// has handed everything over. The next Arm lets write again.
 func (c *Conn) StopWriting() {
 	c.deadline = 0
 	_ = c.tcp.SetWriteDeadline(past)
@@ -176,8 +188,8 @@ func (c *Conn) Out() int64 { return c.out }
 // Handshake turns the connection into TLS. Bytes that came before are lost, so
 // call it before any Fill. An error that is TLS's own has the class TLS.
 func (c *Conn) Handshake(config *tls.Config) error {
-	tc := tls.Client(c.tcp, config)
-	c.nc, c.raw = tc, nil
+	tc := tls.Client(c.nc, config)
+	c.nc, c.park = tc, false
 	var err error
 	aside(func() { err = tc.Handshake() })
 	if err != nil {
@@ -218,7 +230,7 @@ func (c *Conn) clean(op string, err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return err
 	}
-	secure := c.nc != c.tcp
+	_, secure := c.nc.(*tls.Conn)
 	if oe, ok := errors.AsType[*net.OpError](err); ok && oe.Addr != nil {
 		err = oe.Err // of the network; TLS's own have no address
 	}

@@ -125,8 +125,8 @@ func TestConnOwnsNoBufferWhileItWaits(t *testing.T) {
 		t.Error("a buffer is held with nothing unread")
 	}
 	// The next read finds nothing at first, so it has to put its buffer back.
-	read := c.read
-	c.read = func(fd uintptr) bool {
+	read := c.readStep
+	c.readStep = func(fd uintptr) bool {
 		done := read(fd)
 		if !done {
 			if c.buf != nil {

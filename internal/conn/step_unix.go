@@ -7,24 +7,32 @@ import (
 	"syscall"
 )
 
+// canReadRaw tells that sockets are read and written by this package's own system
+// calls, and package net only waits.
 const canReadRaw = true
 
-// readRaw reads what is there and reports whether it is done; false makes the
-// runtime wait until the socket is readable and call again. While it waits, a
+// readRaw tries to read what is there, and reports whether it is done; false makes
+// the runtime wait until the socket is readable and call again. While it waits, a
 // connection with nothing unread owns no buffer. There must be no large local
 // variable here: this runs on the small stack of a user's goroutine.
 func (c *Conn) readRaw(fd uintptr) bool {
-	if c.asking != nil {
-		return c.writeRaw(fd)
+	switch {
+	case c.asking != nil:
+		return c.askRaw(fd)
+	case c.into != nil:
+		n, err := sysRead(fd, c.into)
+		if err == syscall.EAGAIN {
+			return false
+		}
+		c.got = n
+		c.end(n, err)
+		return true
 	}
 	b := c.buf
 	if b == nil {
 		b = newBuffer()
 	}
-	n, err := syscall.Read(int(fd), b.data[b.w:])
-	for err == syscall.EINTR {
-		n, err = syscall.Read(int(fd), b.data[b.w:])
-	}
+	n, err := sysRead(fd, b.data[b.w:])
 	if n > 0 {
 		b.w += n
 		c.in += int64(n)
@@ -34,23 +42,25 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	if c.buf == nil {
 		b.free()
 	}
-	switch err {
-	case syscall.EAGAIN:
+	if err == syscall.EAGAIN {
 		return false
-	case nil:
-		err = io.EOF
 	}
-	c.err = err
+	c.end(n, err)
 	return true
 }
 
-// writeRaw writes what Ask wants written. It reports false, and so waits until
-// something can be read, when all of it is.
-func (c *Conn) writeRaw(fd uintptr) bool {
-	n, err := syscall.Write(int(fd), c.asking)
-	for err == syscall.EINTR {
-		n, err = syscall.Write(int(fd), c.asking)
+// end keeps why reading brought nothing.
+func (c *Conn) end(n int, err error) {
+	if n == 0 && err == nil {
+		err = io.EOF
 	}
+	c.err = err
+}
+
+// askRaw writes what Ask wants written. It reports false, and so waits until
+// something can be read, when all of it is.
+func (c *Conn) askRaw(fd uintptr) bool {
+	n, err := sysWrite(fd, c.asking)
 	if err != nil {
 		if err != syscall.EAGAIN {
 			c.err = err
@@ -63,6 +73,23 @@ func (c *Conn) writeRaw(fd uintptr) bool {
 	}
 	c.asking = nil
 	return false
+}
+
+// writeRaw writes until all is written or there is no more room; false makes the
+// runtime wait for room.
+func (c *Conn) writeRaw(fd uintptr) bool {
+	for len(c.from) > 0 {
+		n, err := sysWrite(fd, c.from)
+		if err == syscall.EAGAIN {
+			return false
+		}
+		if err != nil {
+			c.werr = err
+			return true
+		}
+		c.from = c.from[n:]
+	}
+	return true
 }
 
 // Gone reports that a connection that was idle can't be used again: the other side

@@ -1,0 +1,51 @@
+package conn
+
+import (
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// plain is a Conn's socket, as TLS sees it. Its Read and Write may be called at the
+// same time.
+type plain Conn
+
+func (p *plain) Read(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	p.into = b
+	err := p.raw.Read(p.readStep)
+	p.into = nil
+	if err != nil {
+		return 0, err
+	}
+	if err = p.err; err != nil {
+		p.err = nil
+		if err != io.EOF {
+			err = os.NewSyscallError("read", err)
+		}
+		return 0, err
+	}
+	return p.got, nil
+}
+
+func (p *plain) Write(b []byte) (int, error) {
+	p.from = b
+	err := p.raw.Write(p.writeStep)
+	n := len(b) - len(p.from)
+	p.from = nil
+	if err == nil && p.werr != nil {
+		err = os.NewSyscallError("write", p.werr)
+		p.werr = nil
+	}
+	return n, err
+}
+
+func (p *plain) Close() error                       { return p.tcp.Close() }
+func (p *plain) LocalAddr() net.Addr                { return p.tcp.LocalAddr() }
+func (p *plain) RemoteAddr() net.Addr               { return p.tcp.RemoteAddr() }
+func (p *plain) SetDeadline(t time.Time) error      { return p.tcp.SetDeadline(t) }
+func (p *plain) SetReadDeadline(t time.Time) error  { return p.tcp.SetReadDeadline(t) }
+func (p *plain) SetWriteDeadline(t time.Time) error { return p.tcp.SetWriteDeadline(t) }
