@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "served": served, "schema": schema, "field": field, "eventually": eventually,
+			"exits": exits, "served": served, "schema": schema, "field": field, "eventually": eventually, "asked": asked,
 		},
 	})
 }
@@ -81,6 +82,9 @@ type targetKey struct{}
 type target struct {
 	*httptest.Server
 	served atomic.Int64
+
+	mu    sync.Mutex
+	asked []string // lines of the requests, in order, guarded by mu
 }
 
 func newTarget() *target {
@@ -102,6 +106,9 @@ func newTarget() *target {
 			}
 		}
 		t.served.Add(1)
+		t.mu.Lock()
+		t.asked = append(t.asked, r.Method+" "+r.URL.String())
+		t.mu.Unlock()
 	}))
 	return t
 }
@@ -126,6 +133,15 @@ func served(ts *testscript.TestScript, _ bool, args []string) {
 	if n := ts.Value(targetKey{}).(*target).served.Load(); strconv.FormatInt(n, 10) != args[0] {
 		ts.Fatalf("the target served %d requests, want %s", n, args[0])
 	}
+}
+
+// asked writes what the target was asked since the last call: asked FILE.
+func asked(ts *testscript.TestScript, _ bool, args []string) {
+	t := ts.Value(targetKey{}).(*target)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(t.asked, "\n")+"\n"), 0o600))
+	t.asked = nil
 }
 
 // schema holds a result against the schema in docs: schema FILE.

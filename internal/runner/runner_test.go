@@ -480,6 +480,9 @@ func TestExecutorAndPreparer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := play(t, t.Context(), scenario.Vus{{Nu: 3, Exec: &chain{t: t}, Load: scenario.Times(5)}}, &wire.Start{}, nil)
 		o.want(t, map[string]int64{"chain.iterations": 15, "chain.errors": 5, "chain.service": 10})
+		if o.max["chain.service"] != int64(2*time.Millisecond) {
+			t.Errorf("greatest service time %d ns: the 10 ms of PrepareContext are not measured", o.max["chain.service"])
+		}
 	})
 }
 
