@@ -102,12 +102,15 @@ func TestExamples(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	srv := newTarget()
-	defer srv.Close()
 	for _, file := range files {
-		if r, _ := runPublished(t, file, "1s", "TARGET="+srv.URL); len(r.Errors) > 0 || total(r, "home.http_ok") == 0 {
-			t.Errorf("%s: errors %v, metrics %v", file, r.Errors, r.Metrics)
-		}
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			t.Parallel()
+			srv := newTarget()
+			defer srv.Close()
+			if r, _ := runPublished(t, file, "2s", "--set", "url="+srv.URL); len(r.Errors) > 0 || srv.served.Load() == 0 {
+				t.Errorf("%d requests, errors %v", srv.served.Load(), r.Errors)
+			}
+		})
 	}
 }
 
@@ -122,11 +125,12 @@ func total(r *run.Result, title string) int64 {
 }
 
 // runPublished runs a scenario and gives its result and what it printed.
-func runPublished(t *testing.T, scenario, duration string, env ...string) (*run.Result, string) {
+func runPublished(t *testing.T, scenario, duration string, more ...string) (*run.Result, string) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "result.json")
-	cmd := exec.Command("gobench", "--dir", filepath.Join(dir, "data"), "run", scenario, "--duration", duration, "-o", out)
-	cmd.Env = append(os.Environ(), env...)
+	args := []string{"--dir", filepath.Join(dir, "data"), "run", scenario, "--duration", duration, "-o", out}
+	cmd := exec.Command("gobench", append(args, more...)...)
+	cmd.Env = append(os.Environ(), "GOBENCH_NO_WARM=1")
 	text, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("gobench: %v\n%s", err, text)

@@ -29,5 +29,5 @@ if [ -z "$url" ]; then
 	exit 1
 fi
 
-echo "TARGET=$url ./gobench run examples/http/scenario.go --duration 10s"
-TARGET=$url ./gobench run examples/http/scenario.go --duration 10s
+echo "./gobench run examples/http/scenario.go --set url=$url --duration 10s"
+./gobench run examples/http/scenario.go --set "url=$url" --duration 10s

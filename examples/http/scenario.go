@@ -2,20 +2,22 @@
 //
 //	gobench run examples/http/scenario.go --duration 10s
 //
-// They ask http://localhost:8080 unless TARGET says otherwise:
+// They ask http://localhost:8080 unless told otherwise:
 //
-//	TARGET=http://10.0.0.7/ gobench run examples/http/scenario.go --duration 2m
+//	gobench run examples/http/scenario.go --set url=http://localhost:9090 --duration 2m
 package main
 
 import (
 	"context"
 	"log"
-	"os"
 
 	httpClient "github.com/gobench-io/gobench/clients/http"
 	"github.com/gobench-io/gobench/dis"
 	"github.com/gobench-io/gobench/executor/scenario"
 )
+
+// A parameter: --set url=... gives it another value, and --help lists it.
+var url = scenario.Param("url", "http://localhost:8080", "where to send requests")
 
 // export is what Gobench looks for in a scenario: the classes of its users.
 func export() scenario.Vus {
@@ -39,11 +41,6 @@ func user(ctx context.Context, vui int) {
 		return
 	}
 
-	url := os.Getenv("TARGET")
-	if url == "" {
-		url = "http://localhost:8080"
-	}
-
 	// ctx is done when the run ends: after --duration, or on Ctrl-C.
 	for {
 		select {
@@ -52,7 +49,7 @@ func user(ctx context.Context, vui int) {
 		default:
 			// With go, a slow answer does not hold up the next request. The
 			// client counts every outcome, so nothing is left to check here.
-			go client.Get(ctx, url, nil)
+			go client.Get(ctx, *url, nil)
 			dis.SleepRatePoisson(10) // random pauses, ten a second on average
 		}
 	}
