@@ -25,7 +25,7 @@ const namespaceEnv = "GOBENCH_TEST_NAMESPACE"
 func TestPublishedScenarios(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(namespaceEnv) == "" {
-		inNamespace(t)
+		inNamespace(t, "TestPublishedScenarios")
 		return
 	}
 	// S0 prints. Its users never look at their context.
@@ -149,9 +149,10 @@ func runPublished(t *testing.T, scenario, duration string, more ...string) (*run
 	return r, string(text)
 }
 
-// inNamespace runs this test again in a network namespace of its own.
-func inNamespace(t *testing.T) {
-	test := fmt.Sprintf("ip link set lo up && exec %q -test.run='^TestPublishedScenarios$' -test.v -test.count=1", os.Args[0])
+// inNamespace runs a test again in a network namespace of its own.
+func inNamespace(t *testing.T, name string) {
+	t.Helper()
+	test := fmt.Sprintf("ip link set lo up && exec %q -test.run='^%s$' -test.v -test.count=1", os.Args[0], name)
 	args := []string{"--net", "sh", "-c", test}
 	if os.Geteuid() != 0 {
 		args = append([]string{"--user", "--map-root-user"}, args...)
@@ -162,7 +163,7 @@ func inNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatalf("in a network namespace: %v (as root, or with user namespaces: sysctl -w kernel.unprivileged_userns_clone=1)\n%s", err, out)
 	}
-	if !strings.Contains(string(out), "--- PASS: TestPublishedScenarios/readme") {
-		t.Fatalf("the scenarios did not run:\n%s", out)
+	if !strings.Contains(string(out), "--- PASS: "+name) {
+		t.Fatalf("the test did not run:\n%s", out)
 	}
 }

@@ -65,6 +65,7 @@ func TestStall(t *testing.T) {
 		if truth := float64(stall.Milliseconds()); math.Abs(m.Times.Max/truth-1) > 0.03 {
 			t.Errorf("greatest response time is %.1f ms, truth %.1f ms", m.Times.Max, truth)
 		}
+		believed(t, r)
 		t.Logf("stall %v: p50 %.2f ms, p99 %.1f ms, max %.1f ms", stall, m.Times.P50, m.Times.P99, m.Times.Max)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -28,7 +29,7 @@ const flushLimit = 10 * time.Second
 // attach connects to the parent, runs its part of the run and returns when the
 // parent has taken the last batch. It returns an error when the run never began or
 // the parent is gone: then there is nobody left to report to.
-func attach(socket string, vus scenario.Vus, r *meter.Registry) error {
+func attach(socket string, vus scenario.Vus, thresholds []string, r *meter.Registry) error {
 	conn, err := grpc.NewClient("unix:"+socket,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage)))
@@ -43,14 +44,15 @@ func attach(socket string, vus scenario.Vus, r *meter.Registry) error {
 	if err != nil {
 		return fmt.Errorf("attach to %s: %w", socket, err)
 	}
-	s := &session{stream: stream}
+	s := &session{stream: stream, thresholds: thresholds}
 	return s.run(ctx, cancel, vus, r)
 }
 
 // session is an executor's side of the stream.
 type session struct {
-	stream wire.Parent_AttachClient
-	mu     sync.Mutex // guards sending
+	stream     wire.Parent_AttachClient
+	thresholds []string
+	mu         sync.Mutex // guards sending
 }
 
 func (s *session) send(m *wire.FromExecutor) error {
@@ -62,6 +64,9 @@ func (s *session) send(m *wire.FromExecutor) error {
 func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *meter.Registry) error {
 	classes, refused := runner.Check(vus)
 	hello := &wire.Hello{Protocol: wire.Protocol, Version: version.Version, Go: runtime.Version(), Pid: int64(os.Getpid()), Classes: classes}
+	for _, t := range s.thresholds {
+		hello.Thresholds = append(hello.Thresholds, strings.ToValidUTF8(t, "\uFFFD")) // which no expression has
+	}
 	if refused != nil {
 		hello.Error = refused.Error()
 	}
@@ -129,6 +134,12 @@ func (s *session) obey(run *runner.Runner, began chan<- struct{}, cancel func())
 			run.Stop()
 		case m.GetCancel() != nil:
 			cancel()
+		case m.GetControl() != nil:
+			done := &wire.Controlled{Id: m.GetControl().Id}
+			if err := run.Control(m.GetControl()); err != nil {
+				done.Error = err.Error()
+			}
+			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Controlled{Controlled: done}}) // a lost parent is noticed above
 		}
 	}
 }

@@ -22,8 +22,9 @@ const Version = version.Version
 // to attach.
 const SocketEnv = "GOBENCH_SOCKET"
 
-// Main runs vus as gobench asks it to, and exits. It is called by generated code.
-func Main(vus scenario.Vus) {
+// Main runs vus as gobench asks it to, and exits. Thresholds are the conditions that
+// the run is to meet. It is called by generated code.
+func Main(vus scenario.Vus, thresholds ...string) {
 	socket := os.Getenv(SocketEnv)
 	if socket == "" {
 		fmt.Fprintln(os.Stderr, "gobench: this is an executor, a scenario compiled by gobench\nhint: start it with: gobench run SCENARIO.go")
@@ -31,7 +32,7 @@ func Main(vus scenario.Vus) {
 	}
 	os.Unsetenv(SocketEnv) // not for the scenario's own children
 	os.Unsetenv(scenario.ParamsEnv)
-	if err := attach(socket, vus, (*meter.Scope)(process).Registry); err != nil {
+	if err := attach(socket, vus, thresholds, (*meter.Scope)(process).Registry); err != nil {
 		fmt.Fprintln(os.Stderr, "gobench executor:", err)
 		os.Exit(1)
 	}

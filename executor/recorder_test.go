@@ -27,6 +27,8 @@ func things(prefix string) []metrics.Group {
 	}}}
 }
 
+type key struct{}
+
 func TestEachContextHasItsRecorder(t *testing.T) {
 	t.Parallel()
 	for range 2 { // two tests' recorders know nothing of each other
@@ -35,7 +37,7 @@ func TestEachContextHasItsRecorder(t *testing.T) {
 		if err := r.Setup(things("a")); err != nil {
 			t.Fatal(err)
 		}
-		if err := executor.From(context.WithValue(ctx, struct{}{}, 1)).Notify("a.done", 2); err != nil {
+		if err := executor.From(context.WithValue(ctx, key{}, 1)).Notify("a.done", 2); err != nil {
 			t.Fatal(err)
 		}
 		m, err := r.Find("a.time")

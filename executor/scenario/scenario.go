@@ -56,6 +56,20 @@ type Task struct {
 // Vus are the classes of a scenario.
 type Vus []Vu
 
+// Thresholds are conditions that a run of the scenario is to meet, as
+//
+//	home.latency p99 < 200ms
+//	home.http_fail rate < 1% over 10s abort
+//	check "has a body" rate > 99%
+//
+// A scenario file may define
+//
+//	func thresholds() scenario.Thresholds
+//
+// and a run that crosses one of them ends with exit status 4. docs/thresholds.md has
+// their grammar.
+type Thresholds []string
+
 // User is one user that Start made. Its Iterate is called again and again, as Load
 // says, never by two goroutines at once; ctx ends when the run ends. An error is
 // counted by its text, and the user goes on with the next iteration.

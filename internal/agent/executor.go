@@ -19,11 +19,12 @@ import (
 
 // Time limits of an executor's life.
 const (
-	StartLimit  = 15 * time.Second // from process start to hello
-	cancelLimit = 5 * time.Second  // from cancel to kill
-	stopReserve = 30 * time.Second // beyond the graceful time, from stop to kill
-	exitLimit   = 2 * time.Second  // from the last batch to the process's end
-	tailSize    = 64 << 10         // of its output kept for the report
+	StartLimit   = 15 * time.Second // from process start to hello
+	cancelLimit  = 5 * time.Second  // from cancel to kill
+	stopReserve  = 30 * time.Second // beyond the graceful time, from stop to kill
+	exitLimit    = 2 * time.Second  // from the last batch to the process's end
+	controlLimit = 5 * time.Second  // for a load to begin that is to be changed
+	tailSize     = 64 << 10         // of its output kept for the report
 )
 
 // Spec says what to run. Path, Plan and Batch are needed.
@@ -54,6 +55,15 @@ type Executor struct {
 
 	stopOnce, cancelOnce sync.Once
 	stop, cancel         chan struct{}
+
+	controls chan control  // for the session
+	over     chan struct{} // closed when Run returns
+}
+
+// control is a change that the session passes on.
+type control struct {
+	message *wire.Control
+	reply   chan error // holds one
 }
 
 // New makes an executor, not yet started.
@@ -61,7 +71,30 @@ func New(spec Spec) *Executor {
 	if spec.StartLimit == 0 {
 		spec.StartLimit = StartLimit
 	}
-	return &Executor{spec: spec, stop: make(chan struct{}), cancel: make(chan struct{})}
+	return &Executor{spec: spec, stop: make(chan struct{}), cancel: make(chan struct{}),
+		controls: make(chan control), over: make(chan struct{})}
+}
+
+// ErrNoLoad is Control's error when no load goes on.
+var ErrNoLoad = errors.New("no load goes on")
+
+// Control changes the load that goes on, and returns when the executor has done so,
+// or its reason not to.
+func (e *Executor) Control(m *wire.Control) error {
+	c := control{m, make(chan error, 1)}
+	select {
+	case e.controls <- c:
+	case <-e.over:
+		return ErrNoLoad
+	case <-time.After(controlLimit):
+		return ErrNoLoad
+	}
+	select {
+	case err := <-c.reply:
+		return err
+	case <-e.over:
+		return ErrNoLoad
+	}
 }
 
 // Stop asks for the end of the load: what is in flight drains.
@@ -88,6 +121,7 @@ func (e *DeadError) Error() string { return "the executor " + e.How }
 // Run starts the process and returns when it has ended and nothing of it is left:
 // nil when the last batch has been taken. The end of ctx kills it.
 func (e *Executor) Run(ctx context.Context) error {
+	defer close(e.over)
 	dir, err := privateDir()
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ var fakes = map[string]func(wire.Parent_AttachClient, wire.ParentClient){
 		_ = s.CloseSend()
 	},
 	"twice": func(s wire.Parent_AttachClient, c wire.ParentClient) {
+		hello(s) // the first is attached for certain
 		second, err := c.Attach(context.Background())
 		if err == nil {
 			_, err = second.Recv()

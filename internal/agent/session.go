@@ -19,6 +19,9 @@ type session struct {
 	tail   *tailWriter
 	stream wire.Parent_AttachServer
 	from   chan *wire.FromExecutor // its messages; closed when the stream ends
+
+	asked   uint64 // controls sent so far
+	waiting map[uint64]chan error
 }
 
 // run follows the executor from its start to its end.
@@ -123,6 +126,8 @@ func (s *session) load(graceful time.Duration) error {
 			if err != nil || last {
 				return err
 			}
+		case c := <-s.controls:
+			s.control(c)
 		case <-stop:
 			stop = nil
 			if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Stop{Stop: &wire.Stop{}}}); err == nil {
@@ -150,6 +155,8 @@ func (s *session) take(m *wire.FromExecutor) (last bool, err error) {
 		if s.spec.Stopping != nil {
 			s.spec.Stopping()
 		}
+	case m.GetControlled() != nil:
+		s.controlled(m.GetControlled())
 	case m.GetBatch() != nil:
 		b := m.GetBatch()
 		if err := s.spec.Batch(b); err != nil {
@@ -158,6 +165,33 @@ func (s *session) take(m *wire.FromExecutor) (last bool, err error) {
 		return b.Final != nil, nil
 	}
 	return false, nil
+}
+
+// control passes a change on; controlled gives its answer back.
+func (s *session) control(c control) {
+	s.asked++
+	c.message.Id = s.asked
+	if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Control{Control: c.message}}); err != nil {
+		c.reply <- err
+		return
+	}
+	if s.waiting == nil {
+		s.waiting = map[uint64]chan error{}
+	}
+	s.waiting[s.asked] = c.reply
+}
+
+func (s *session) controlled(m *wire.Controlled) {
+	reply, ok := s.waiting[m.Id]
+	if !ok {
+		return // nobody asked
+	}
+	delete(s.waiting, m.Id)
+	if m.Error != "" {
+		reply <- errors.New(m.Error)
+		return
+	}
+	reply <- nil
 }
 
 func (s *session) send(m *wire.ToExecutor) error { return s.stream.Send(m) }

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 
 // sdkDirs are the directories that embed.go carries; the root package's test holds
 // that list against what packages import.
-var sdkDirs = []string{"clients", "dis", "executor", "internal/conn", "internal/hdr", "internal/meter", "internal/runner", "internal/version", "internal/wire"}
+var sdkDirs = []string{"clients", "dis", "executor", "internal/conn", "internal/hdr", "internal/health", "internal/meter", "internal/runner", "internal/version", "internal/wire"}
 
 // treeSDK is the SDK of the working tree.
 type treeSDK struct{ fs.FS }

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -12,11 +13,12 @@ import (
 const mainFile = "zz_gobench_main.go"
 
 // addMain checks that the scenario's package is one, and adds the main function: a
-// single call, all logic being the executor package's.
+// single call, all logic being the executor package's. A function thresholds without
+// parameters is called beside export.
 func (p *project) addMain() error {
 	main := p.packages[0]
-	var export *ast.FuncDecl
-	var home *goFile
+	var export, thresholds *ast.FuncDecl
+	var home, second *goFile // theirs
 	taken := map[string]bool{}
 	refuse := func(f *goFile, pos token.Pos, problem, fix string) error {
 		return &InputError{File: p.shown(f.name), Line: f.line(pos), Problem: problem, Fix: fix}
@@ -40,6 +42,10 @@ func (p *project) addMain() error {
 				if export == nil {
 					export, home = fn, f
 				}
+			case "thresholds":
+				if fn.Type.Params.NumFields() == 0 && fn.Type.Results.NumFields() == 1 {
+					thresholds, second = fn, f
+				}
 			}
 		}
 		for name := range declared(f.ast) {
@@ -60,15 +66,31 @@ func (p *project) addMain() error {
 		name = "gobench_executor"
 		alias = name + " "
 	}
-	// What is wrong with export's type is then reported at export's own line.
-	at := home.fset.PositionFor(export.Name.Pos(), false)
-	text := fmt.Sprintf("package main\n\nimport %s%q\n\nfunc main() { %s.Main(/*line %s:%d:%d*/export()) }\n",
-		alias, sdkPath+"/executor", name, path.Base(home.name), at.Line, at.Column)
-	if strings.ContainsAny(path.Base(home.name), "\r\n*") {
-		return refuse(home, export.Pos(), "the file's name cannot be written in a comment", "rename it")
+	args, err := call(home, export)
+	if err != nil {
+		return refuse(home, export.Pos(), err.Error(), "rename it")
 	}
+	if thresholds != nil {
+		more, err := call(second, thresholds)
+		if err != nil {
+			return refuse(second, thresholds.Pos(), err.Error(), "rename it")
+		}
+		args += ", " + more + "..."
+	}
+	text := fmt.Sprintf("package main\n\nimport %s%q\n\nfunc main() { %s.Main(%s) }\n", alias, sdkPath+"/executor", name, args)
 	p.files[path.Join(p.dir, mainFile)] = []byte(text)
 	return nil
+}
+
+// call writes a call of a function of f, at the function's own line: there the compiler
+// then reports what is wrong with its type.
+func call(f *goFile, fn *ast.FuncDecl) (string, error) {
+	name := path.Base(f.name)
+	if strings.ContainsAny(name, "\r\n*") {
+		return "", errors.New("the file's name cannot be written in a comment")
+	}
+	at := f.fset.PositionFor(fn.Name.Pos(), false)
+	return fmt.Sprintf("/*line %s:%d:%d*/%s()", name, at.Line, at.Column, fn.Name.Name), nil
 }
 
 // constrained tells whether a file belongs to some builds only, which is the go

@@ -23,6 +23,8 @@ const (
 	exitFailed    = 1   // the run failed, or the command did
 	exitUsage     = 2   // the command line or a file that it names is wrong
 	exitCompile   = 3   // the scenario does not compile
+	exitCrossed   = 4   // the run crossed a threshold
+	exitInvalid   = 5   // the run is INVALID, and --strict minds
 	exitCancelled = 130 // the run was cancelled
 )
 
@@ -110,7 +112,7 @@ For plain HTTP load no scenario is needed.`,
 	root.SetVersionTemplate("gobench {{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.dir, "dir", "", "folder of gobench's data (default $XDG_DATA_HOME/gobench or ~/.gobench)")
 	_ = root.MarkPersistentFlagDirname("dir")
-	root.AddCommand(a.runCommand(), a.httpCommand(), a.targetCommand(), a.runsCommand(), a.showCommand(), a.cleanCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.httpCommand(), a.targetCommand(), a.runsCommand(), a.showCommand(), a.cleanCommand(), a.ctlCommand(), a.versionCommand())
 	return root
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/threshold"
 )
 
 // loadFlags are the flags of every command that makes load.
@@ -21,6 +23,10 @@ type loadFlags struct {
 	seed     uint64
 	out      []string
 	quiet    bool
+	strict   bool
+
+	expressions []string              // of --threshold
+	thresholds  []threshold.Threshold // those, read by check
 }
 
 // Bounds of --interval.
@@ -35,6 +41,8 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	fs.DurationVar(&f.interval, "interval", time.Second, "length of an interval of the series: 100ms to 60s")
 	fs.DurationVar(&f.graceful, "graceful-stop", 30*time.Second, "how long what is in flight is waited for at the end")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the run's random sources (default a new one, which the report tells)")
+	fs.StringArrayVar(&f.expressions, "threshold", nil, "a condition to meet, as 'http.latency p99 < 200ms' or 'http.http_fail rate < 1% over 10s abort'; else exit status 4; may be repeated")
+	fs.BoolVar(&f.strict, "strict", false, "exit with status 5 when the verdict is INVALID: gobench itself could not measure rightly")
 	fs.StringArrayVarP(&f.out, "output", "o", nil, "write the result to `FILE.json` as well, - for standard output; may be repeated")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only the report")
 	_ = cmd.MarkFlagFilename("output", "json")
@@ -51,6 +59,13 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 		return usageError("", "--graceful-stop is %v: want 0 or more", f.graceful)
 	case f.duration < 0:
 		return usageError("", "--duration is %v: want a time above 0, as 30s or 2m", f.duration)
+	}
+	for _, text := range f.expressions {
+		t, err := parseThreshold(text, f.interval)
+		if err != nil {
+			return usageError("quote it for the shell: --threshold 'http.latency p99 < 200ms'; docs/thresholds.md has the grammar", "--threshold: %w%s", err, pointed(err))
+		}
+		f.thresholds = append(f.thresholds, t)
 	}
 	if !cmd.Flags().Changed("seed") {
 		f.seed = rand.Uint64() >> 11 // 53 bits: any program that reads the JSON keeps it whole

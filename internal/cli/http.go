@@ -37,6 +37,7 @@ and its response time counts from when it was due: a stall of the target shows.`
   gobench http -n 10000 -m POST -H 'Content-Type: application/json' -b '{"a":1}' http://localhost:8080/items
   gobench http -c 50 --rate 2000 -d 30s --warmup 5s http://localhost:8080/
   gobench http -c 200 --stage 500/30s --stage 2000/1m --poisson http://localhost:8080/
+  gobench http -c 30 -d 30s --threshold 'http.latency p99 < 200ms' http://localhost:8080/
   gobench http -c 30 -d 10s -o result.json http://localhost:8080/`,
 		Args: exactArgs(1, "the URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/health"
 	"github.com/gobench-io/gobench/internal/history"
 	"github.com/gobench-io/gobench/internal/merge"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/threshold"
 	"github.com/gobench-io/gobench/internal/version"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -33,10 +35,13 @@ type localRun struct {
 	merger   *merge.Merger
 	executor *agent.Executor
 	progress *progress
-	writing  error // the first failure to write the history; the run goes on
+	judge    *threshold.Evaluator
+	health   health.Judge
+	aborted  string // the threshold that ended the run
+	writing  error  // the first failure to write the history; the run goes on
 
 	mu    sync.Mutex
-	asked string // what the person at the terminal asked for, guarded by mu
+	asked ending // guarded by mu
 }
 
 // run runs it, reports, and returns the exit status as an error.
@@ -57,11 +62,15 @@ func (l *localRun) run(ctx context.Context) error {
 		l.result.Start = time.Now()
 		l.state(run.Running)
 	}
-	l.spec.Stopping = func() { l.state(run.Stopping) }
+	l.spec.Stopping = func() {
+		l.judge.LoadOver()
+		l.state(run.Stopping)
+	}
 	l.executor = agent.New(l.spec)
 	stopWarming()
-	stop := l.signals()
+	stop, deaf := l.signals(), l.listen()
 	err = l.executor.Run(ctx)
+	deaf()
 	stop()
 	var exit *exitError
 	if errors.As(err, &exit) && exit.status == exitUsage { // nothing has run
@@ -101,6 +110,9 @@ func (l *localRun) open() error {
 // plan gives the executor all of the run.
 func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 	l.result.Environment.Go = h.Go
+	if err := l.judgeBy(h.Thresholds); err != nil {
+		return nil, err
+	}
 	start := &wire.Start{Run: l.result.ID, Seed: l.load.seed, IntervalNs: int64(l.load.interval),
 		DurationNs: int64(l.load.duration), GracefulNs: int64(l.load.graceful), Hold: l.hold, WarmupNs: int64(l.load.warmup)}
 	for _, c := range h.Classes {
@@ -119,6 +131,7 @@ func (l *localRun) batch(b *wire.Batch) error {
 		l.writing = l.folder.Append(0, b)
 	}
 	for _, i := range l.merger.Intervals(false) {
+		l.health.Add(windowOf(i))
 		l.progress.interval(i, l.merger.Metrics)
 	}
 	return nil
@@ -135,24 +148,24 @@ func (l *localRun) state(s run.State) {
 // conclude makes the result final.
 func (l *localRun) conclude(err error) {
 	r := l.result
-	l.mu.Lock()
-	asked := l.asked
-	l.mu.Unlock()
+	asked := l.ended()
 	switch {
-	case asked == cancelled, errors.Is(err, agent.ErrCancelled), errors.Is(err, context.Canceled):
-		r.State, r.Cause = run.Cancelled, "cancelled by "+orElse(asked, "signal")
-		if asked == cancelled {
-			r.Cause = "cancelled by a second Ctrl-C"
-		}
+	case asked.cancel, errors.Is(err, agent.ErrCancelled), errors.Is(err, context.Canceled):
+		r.State, r.Cause = run.Cancelled, "cancelled by "+orElse(asked.by, "signal")
 	case err != nil:
 		r.State, r.Cause = run.Failed, err.Error()
 	default:
 		r.State = run.Finished
-		if asked != "" {
-			r.Cause = "stopped by Ctrl-C"
+		switch {
+		case l.aborted != "":
+			r.Cause = "threshold " + l.aborted + " crossed"
+		case asked.by != "":
+			r.Cause = "stopped by " + asked.by
 		}
 	}
 	summarize(r, l.merger)
+	l.judgeEnd()
+	giveVerdict(r, &l.health)
 	var dead *agent.DeadError
 	if errors.As(err, &dead) {
 		r.Notes = append(r.Notes, explainDeath(dead)...)
@@ -233,11 +246,14 @@ func (l *localRun) write(outputs []*os.File) error {
 func (l *localRun) status(err error) error {
 	switch l.result.State {
 	case run.Finished:
-		return nil
+		if err := crossedError(l.result); err != nil || !l.load.strict {
+			return err
+		}
+		return strictError(l.result)
 	case run.Cancelled:
 		return &exitError{status: exitCancelled}
 	}
-	exit := &exitError{status: exitFailed, err: err}
+	exit := &exitError{status: exitFailed, err: fmt.Errorf("%w%s", err, pointed(err))}
 	var dead *agent.DeadError
 	if errors.As(err, &dead) {
 		exit.hint = "what it printed is in " + l.folder.Dir() + "/executor.log"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/internal/health"
 	"github.com/gobench-io/gobench/internal/history"
 	"github.com/gobench-io/gobench/internal/merge"
 	"github.com/gobench-io/gobench/internal/report"
@@ -61,9 +62,9 @@ func (a *app) runsCommand() *cobra.Command {
 					}
 				default:
 					if i == 0 {
-						fmt.Fprintln(w, "ID\tSTARTED\tSTATE\tTIME\tWHAT")
+						fmt.Fprintln(w, "ID\tSTARTED\tSTATE\tVERDICT\tTIME\tWHAT")
 					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Created.Local().Format(time.DateTime), r.State,
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Created.Local().Format(time.DateTime), r.State, orElse(string(r.Verdict), "-"),
 						report.Seconds(r.Seconds), report.Safe(orElse(r.Config.Target, r.Name)))
 				}
 			}
@@ -76,18 +77,19 @@ func (a *app) runsCommand() *cobra.Command {
 
 // summary is a run in the list for programs.
 type summary struct {
-	ID       string    `json:"id"`
-	Name     string    `json:"name"`
-	State    run.State `json:"state"`
-	Cause    string    `json:"cause,omitempty"`
-	Created  time.Time `json:"created"`
-	Seconds  float64   `json:"seconds"`
-	Target   string    `json:"target,omitempty"`
-	Complete bool      `json:"complete"`
+	ID       string      `json:"id"`
+	Name     string      `json:"name"`
+	State    run.State   `json:"state"`
+	Verdict  run.Verdict `json:"verdict,omitempty"`
+	Cause    string      `json:"cause,omitempty"`
+	Created  time.Time   `json:"created"`
+	Seconds  float64     `json:"seconds"`
+	Target   string      `json:"target,omitempty"`
+	Complete bool        `json:"complete"`
 }
 
 func summaryOf(r *run.Result) summary {
-	return summary{r.ID, r.Name, r.State, r.Cause, r.Created, r.Seconds, r.Config.Target, r.Complete}
+	return summary{r.ID, r.Name, r.State, r.Verdict, r.Cause, r.Created, r.Seconds, r.Config.Target, r.Complete}
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -143,13 +145,22 @@ func (a *app) load(part string) (*run.Result, error) {
 	}
 	if len(r.Metrics) == 0 && r.State != run.Starting {
 		m := merge.New(1, interval(r))
-		if err := h.Batches(id, m.Add); err != nil && !errors.Is(err, run.ErrNotFound) {
+		var judge health.Judge
+		add := func(executor int, b *wire.Batch) error {
+			err := m.Add(executor, b)
+			for _, i := range m.Intervals(false) {
+				judge.Add(windowOf(i))
+			}
+			return err
+		}
+		if err := h.Batches(id, add); err != nil && !errors.Is(err, run.ErrNotFound) {
 			return nil, &exitError{exitFailed, err, ""}
 		}
 		missing := r.Missing
 		summarize(r, m)
 		r.Missing = append(missing, r.Missing...)
 		r.Complete = r.Complete && len(missing) == 0
+		giveVerdict(r, &judge)
 	}
 	return r, nil
 }

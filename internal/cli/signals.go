@@ -6,11 +6,34 @@ import (
 	"syscall"
 )
 
-// What a person asked for while a run goes on.
-const (
-	stopped   = "Ctrl-C"
-	cancelled = "a second Ctrl-C"
-)
+// ending is how a person ends a run: by a stop, which drains, or by a cancel.
+type ending struct {
+	cancel bool
+	by     string // "Ctrl-C"; empty: nobody has
+}
+
+// end stops or cancels the run, for whom it says. A stop after a cancel is nothing.
+func (l *localRun) end(cancel bool, by string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case cancel:
+		l.asked = ending{true, by}
+		l.executor.Cancel()
+		l.progress.say("cancelling")
+	case l.asked.by == "":
+		l.asked = ending{false, by}
+		l.executor.Stop()
+		l.progress.say("stopping: waiting for what is in flight; Ctrl-C again cancels")
+	}
+}
+
+// ended is how a person has ended the run so far.
+func (l *localRun) ended() ending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked
+}
 
 // signals lets a first Ctrl-C (or SIGTERM) stop the run, which then drains, and a
 // second cancel it. Call the function it returns when the run is over.
@@ -25,17 +48,11 @@ func (l *localRun) signals() func() {
 			case <-done:
 				return
 			}
-			l.mu.Lock()
-			if l.asked == "" {
-				l.asked = stopped
-				l.executor.Stop()
-				l.progress.say("stopping: waiting for what is in flight; Ctrl-C again cancels")
+			if l.ended().by == "" {
+				l.end(false, "Ctrl-C")
 			} else {
-				l.asked = cancelled
-				l.executor.Cancel()
-				l.progress.say("cancelling")
+				l.end(true, "a second Ctrl-C")
 			}
-			l.mu.Unlock()
 		}
 	}()
 	return func() {

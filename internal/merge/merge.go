@@ -28,6 +28,8 @@ type Merger struct {
 	failures  map[failure]int64
 	notes     []string
 	scratch   hdr.Histogram
+	declares  []run.Metric // of metrics, without their records
+	each      func(Counts) // of OnInterval
 
 	began time.Time      // of the executor that began first
 	end   time.Duration  // of the last batch
@@ -165,6 +167,7 @@ func (m *Merger) declare(s *source, known []*metric) {
 				t.gauges = map[int]int64{}
 			}
 			m.metrics = append(m.metrics, t)
+			m.declares = append(m.declares, t.Metric)
 			m.byTitle[t.Title] = t
 		}
 		s.counters = append(s.counters, 0)

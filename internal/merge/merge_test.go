@@ -125,6 +125,45 @@ func TestIntervalsWaitForAllExecutors(t *testing.T) {
 	}
 }
 
+// What OnInterval gives adds up to the totals, warm-up and all.
+func TestOnIntervalGivesWhatAddsUp(t *testing.T) {
+	m := New(2, time.Second)
+	var got []Counts
+	m.OnInterval(func(c Counts) { got = append(got, c) })
+	a, b := newRecorder(), newRecorder()
+	for n := range 3 {
+		for range 10 * (n + 1) {
+			a.record(10)
+			b.record(20)
+		}
+		end := time.Duration(n+1) * time.Second
+		for i, r := range []*recorder{a, b} {
+			batch := r.batch(end, n == 2)
+			batch.Warmup = n == 0
+			must(t, m.Add(i, batch))
+		}
+		m.Intervals(false)
+	}
+	if len(got) != 3 {
+		t.Fatalf("%d intervals, want 3", len(got))
+	}
+	sum := new(hdr.Histogram)
+	for n, c := range got {
+		if c.Warmup != (n == 0) || c.From != time.Duration(n)*time.Second || c.To-c.From != time.Second || len(c.Metrics) != 4 || c.Gauges["home.open"] != 10 {
+			t.Errorf("interval %d: %+v", n, c)
+		}
+		if !c.Warmup {
+			sum.Merge(c.Histograms["home.latency"])
+		}
+		if want := int64(20 * (n + 1)); c.Counters["home.ok"] != want {
+			t.Errorf("interval %d counted %d, want %d", n, c.Counters["home.ok"], want)
+		}
+	}
+	if want := m.metrics[1].hist; !sum.Equal(want) || sum.Count() != 100 {
+		t.Errorf("the intervals' histograms hold %d, the total %d", sum.Count(), want.Count())
+	}
+}
+
 // I2, I3: what is delivered again counts once, a gap is refused, and sums that do
 // not match the last batch are named.
 func TestEveryBatchCountsOnce(t *testing.T) {

@@ -56,9 +56,44 @@ func (m *Merger) Intervals(all bool) []run.Interval {
 			break
 		}
 		out = append(out, m.recordOf(m.rows[from]))
+		if m.each != nil {
+			m.each(m.countsOf(m.rows[from]))
+		}
 		delete(m.rows, from)
 	}
 	return out
+}
+
+// Counts is what one interval recorded, in a form that can be added to that of
+// others.
+type Counts struct {
+	From, To   time.Duration
+	Warmup     bool
+	Metrics    []run.Metric              // all that are declared, without their records
+	Counters   map[string]int64          // by title; what recorded nothing is left out
+	Gauges     map[string]int64          // by title
+	Histograms map[string]*hdr.Histogram // by title; the receiver's own from now on
+}
+
+// OnInterval has f called with each interval that Intervals gives out, before it
+// returns.
+func (m *Merger) OnInterval(f func(Counts)) { m.each = f }
+
+func (m *Merger) countsOf(r *row) Counts {
+	c := Counts{From: r.from, To: r.to, Warmup: r.warmup, Metrics: m.declares,
+		Counters: map[string]int64{}, Gauges: map[string]int64{}, Histograms: map[string]*hdr.Histogram{}}
+	for n, v := range r.counters {
+		c.Counters[m.metrics[n].Title] = v
+	}
+	for n, h := range r.histograms {
+		c.Histograms[m.metrics[n].Title] = h
+	}
+	for _, t := range m.metrics {
+		if t.kind == gauge {
+			c.Gauges[t.Title] = t.value()
+		}
+	}
+	return c
 }
 
 // recordOf makes the record of one row.
@@ -86,10 +121,7 @@ func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record
 	case counter:
 		return run.Record{Count: &sum, RPS: per(float64(sum), seconds)}
 	case gauge:
-		var value int64
-		for _, v := range t.gauges {
-			value += v
-		}
+		value := t.value()
 		return run.Record{Value: &value}
 	}
 	n := int64(h.Count())
@@ -111,6 +143,14 @@ func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record
 		r.Sizes = &s
 	}
 	return r
+}
+
+// value is the sum of a gauge's values on all executors.
+func (t *metric) value() (sum int64) {
+	for _, v := range t.gauges {
+		sum += v
+	}
+	return sum
 }
 
 func per(n, seconds float64) *float64 {

@@ -19,7 +19,7 @@ func Line(i run.Interval, metrics []run.Metric) string {
 		r, ok := i.Metrics[m.Title]
 		own := strings.HasPrefix(m.Title, classPrefix)
 		switch {
-		case !ok:
+		case !ok || strings.HasPrefix(m.Title, ownPrefix):
 		case own && r.Value != nil && strings.HasSuffix(m.Title, ".active"):
 			users += *r.Value
 		case r.Times != nil && !(own && !strings.HasSuffix(m.Title, ".response")):

@@ -24,6 +24,9 @@ func full() *run.Result {
 	return &run.Result{
 		Format: run.Format, Gobench: "0.1.0", ID: "20261121-064512-x7k2", Name: "checkout.go", State: run.Finished,
 		Created: at, Start: at, Seconds: 12.5, Warmup: 2, Complete: true,
+		Verdict: run.Suspect, Reasons: []run.Reason{
+			{Signal: "start_lag", Level: "amber", Text: "starts of class buyer were up to 1.2 ms late although a user was free", Advice: "lower the rate", Windows: 3, Worst: 4},
+			{Signal: "steal", Level: "amber", Text: "the machine's host gave 3.0 % of its CPUs to others (steal)", Advice: "use a machine of your own", Windows: 1}},
 		Config: run.Config{Scenario: "/home/a/checkout.go", Seed: 7, Interval: 1, GracefulStop: 30, Classes: []run.Class{
 			{Name: "buyer", Users: 1200, Rate: 100, Load: "once a user"},
 			{Name: "reader", Users: 30, Load: "loop for 10s", Closed: true}}},
@@ -39,6 +42,7 @@ func full() *run.Result {
 				Times: &run.Times{Avg: 0.3, Min: 0.000042, P50: 0.25, P90: 0.5, P95: 1.2345, P99: 12.3456, P999: 123.456, Max: 61000, Stdev: 2}}},
 			{Title: "vu.buyer.start_lag", Type: "histogram", Group: "Users (buyer)", Graph: "Start lag", Unit: "ns", Record: run.Record{Count: p(int64(1200)), RPS: p(96.0),
 				Times: &run.Times{Avg: 0.01, P50: 0.01, P90: 0.02, P95: 0.03, P99: 0.05, P999: 0.2, Max: 0.3}}},
+			{Title: "gobench.cpu", Type: "histogram", Group: "Generator", Graph: "CPU", Unit: "permille", Record: run.Record{Count: p(int64(12)), RPS: p(1.0), Sizes: &run.Sizes{Avg: 500, Max: 900}}},
 			{Title: "home.http_ok", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N", Record: run.Record{Count: p(int64(0)), RPS: p(0.0)}},
 			{Title: "home.http_fail", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N", Record: run.Record{Count: p(int64(42)), RPS: p(3.36)}},
 			{Title: "home.bytes_in", Type: "counter", Group: "HTTP (home)", Graph: "Bytes", Unit: "B", Record: run.Record{Count: p(int64(5 << 30)), RPS: p(429496729.6)}},
@@ -46,6 +50,10 @@ func full() *run.Result {
 			{Title: "home.size", Type: "histogram", Group: "HTTP (home)", Graph: "Size", Unit: "B", Record: run.Record{Count: p(int64(10)), RPS: p(0.8),
 				Sizes: &run.Sizes{Avg: 2048, Min: 0, P50: 1000, P90: 4096, P95: 1 << 20, P99: 1 << 20, P999: 1 << 20, Max: 1 << 20}}},
 		},
+		Thresholds: []run.Threshold{
+			{Expression: "home.latency p99 < 200ms over 10s abort", OK: true, Value: "123ms"},
+			{Expression: "home.http_fail rate < 1%", Value: "3.2%", At: p(12.5)},
+			{Expression: `check "a\x1b" rate > 99%`, Reason: `no check is called "a"; the nearest checks are "b"`, At: p(72.0)}},
 		Errors: []run.Failure{{Source: "home", Class: "refused", Text: "connect: connection refused", Count: 1200}, {Source: "vu.reader", Class: "iteration", Text: "\x1b[31mred\nalert", Count: 3}},
 		Notes:  []string{"user 7 of class buyer panicked: oh\nstack\nmore"},
 	}
@@ -55,6 +63,7 @@ func TestText(t *testing.T) {
 	broken := full()
 	broken.State, broken.Cause, broken.Complete = run.Failed, "the executor exited with status 3", false
 	broken.Missing = []string{"executor 0: it ended without its last batch; what it counted after 5.0 s is missing"}
+	broken.Verdict, broken.Reasons = run.Invalid, []run.Reason{{Signal: "totals", Level: "red", Text: "not all that was counted is in the totals: " + broken.Missing[0], Advice: "run it again"}}
 	broken.Metrics, broken.Config.Target = nil, "GET http://localhost/"
 	broken.Errors = nil
 	for i := range 15 {
@@ -91,7 +100,7 @@ func TestText(t *testing.T) {
 func TestLine(t *testing.T) {
 	r := full()
 	i := run.Interval{From: 3, Seconds: 1, Errors: 2, Metrics: map[string]run.Record{
-		"vu.buyer.active": {Value: p(int64(12))}, "vu.reader.response": r.Metrics[5].Record, "home.size": r.Metrics[11].Record}}
+		"vu.buyer.active": {Value: p(int64(12))}, "vu.reader.response": r.Metrics[5].Record, "home.size": r.Metrics[12].Record}}
 	if got, want := Line(i, r.Metrics), "     4s  12 users  reader response time 98,765/s p50 250 µs p99 12.3 ms max 61.0 s  2 errors"; got != want {
 		t.Errorf("line = %q\n    want %q", got, want)
 	}
@@ -124,7 +133,7 @@ func TestJSONIsOneDocument(t *testing.T) {
 		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 			t.Fatalf("%v\n%s", err, b.Bytes())
 		}
-		if len(got.Intervals) != n || got.ID != full().ID || *got.Metrics[4].Times != *full().Metrics[4].Times || got.Metrics[11].Sizes.P90 != 4096 {
+		if len(got.Intervals) != n || got.ID != full().ID || *got.Metrics[4].Times != *full().Metrics[4].Times || got.Metrics[12].Sizes.P90 != 4096 {
 			t.Errorf("read back: %+v", got)
 		}
 	}

@@ -13,11 +13,16 @@ import (
 // classPrefix begins the titles of the users' own metrics.
 const classPrefix = "vu."
 
+// ownPrefix begins the titles of what the generator says of itself.
+const ownPrefix = "gobench."
+
 // Text writes r as a report that fits a screen. Where is the folder it is kept in.
 func Text(w io.Writer, r *run.Result, where string) error {
 	t := &text{w: w}
+	t.verdict(r)
 	t.head(r)
 	t.users(r)
+	t.thresholds(r)
 	t.counters(r)
 	t.histograms(r)
 	t.errors(r)
@@ -41,6 +46,31 @@ func (t *text) printf(format string, args ...any) {
 	}
 }
 
+// meanings are what a verdict tells the reader.
+var meanings = map[run.Verdict]string{
+	run.Suspect: ": gobench was disturbed, read these numbers with care",
+	run.Invalid: ": gobench could not measure rightly, do not believe these numbers",
+}
+
+// verdict says first whether the rest can be believed.
+func (t *text) verdict(r *run.Result) {
+	t.printf("\n")
+	if r.Verdict == "" {
+		return
+	}
+	t.printf("%s%s\n", r.Verdict, meanings[r.Verdict])
+	for _, x := range r.Reasons {
+		when := ""
+		switch {
+		case x.Windows == 1:
+			when = fmt.Sprintf(" (in one interval, at %s)", Seconds(x.Worst))
+		case x.Windows > 1:
+			when = fmt.Sprintf(" (in %s intervals, the worst at %s)", Count(int64(x.Windows)), Seconds(x.Worst))
+		}
+		t.printf("  %-5s %s: %s%s\n        %s\n", x.Level, Safe(x.Signal), Safe(x.Text), when, Safe(x.Advice))
+	}
+}
+
 func (t *text) head(r *run.Result) {
 	state := string(r.State)
 	if r.Cause != "" {
@@ -52,7 +82,7 @@ func (t *text) head(r *run.Result) {
 	} else if !r.Complete {
 		whole = "INCOMPLETE: see Missing below"
 	}
-	t.printf("\n%s: %s after %s, %s\n", Safe(r.Name), state, Seconds(r.Seconds), whole)
+	t.printf("%s: %s after %s, %s\n", Safe(r.Name), state, Seconds(r.Seconds), whole)
 	field := func(name, format string, args ...any) { t.printf("  %-9s %s\n", name, fmt.Sprintf(format, args...)) }
 	if r.Warmup > 0 {
 		field("warm-up", "%s of it, left out of all that follows", Seconds(r.Warmup))
@@ -118,12 +148,16 @@ func (t *text) users(r *run.Result) {
 	}
 }
 
+// own tells the figures that gobench records of itself: the verdict says what
+// there is to say of them.
+func own(m run.Metric) bool { return strings.HasPrefix(m.Title, ownPrefix) }
+
 // counters shows counters and gauges, those at 0 left out but for a group's first.
 func (t *text) counters(r *run.Result) {
 	group := ""
 	var rows [][]string
 	for _, m := range r.Metrics {
-		if strings.HasPrefix(m.Title, classPrefix) || m.Type == "histogram" {
+		if strings.HasPrefix(m.Title, classPrefix) || own(m) || m.Type == "histogram" {
 			continue
 		}
 		first := m.Group != group
@@ -151,7 +185,7 @@ func (t *text) histograms(r *run.Result) {
 		closed[classPrefix+c.Name+".response"] = c.Closed
 	}
 	for _, m := range r.Metrics {
-		if m.Type != "histogram" || m.Count == nil || *m.Count == 0 || closed[m.Title] {
+		if m.Type != "histogram" || own(m) || m.Count == nil || *m.Count == 0 || closed[m.Title] {
 			continue
 		}
 		row := []string{title(m.Title), Count(*m.Count)}

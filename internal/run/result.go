@@ -23,7 +23,10 @@ type Result struct {
 	Environment Environment `json:"environment"`
 	Complete    bool        `json:"complete"`          // the totals are exactly what the executor counted
 	Missing     []string    `json:"missing,omitempty"` // what is missing when not complete
+	Verdict     Verdict     `json:"verdict,omitempty"` // whether the numbers can be believed; none before there was load
+	Reasons     []Reason    `json:"reasons,omitempty"` // what lowered the verdict, the worst first
 	Notes       []string    `json:"notes,omitempty"`
+	Thresholds  []Threshold `json:"thresholds,omitempty"`
 	Metrics     []Metric    `json:"metrics"` // totals over the whole run
 	Errors      []Failure   `json:"errors"`
 }
@@ -120,6 +123,36 @@ type Sizes struct {
 	P999  float64 `json:"p99.9"`
 	Max   float64 `json:"max"`
 	Stdev float64 `json:"stdev"`
+}
+
+// Threshold is a condition that the run was to meet, and whether it did:
+// docs/thresholds.md.
+type Threshold struct {
+	Expression string   `json:"expression"`
+	OK         bool     `json:"ok"`
+	Value      string   `json:"value,omitempty"`      // when crossed, else at the end or in the worst window; for people
+	Reason     string   `json:"reason,omitempty"`     // what value does not say
+	At         *float64 `json:"at_seconds,omitempty"` // when crossed: since the load began
+}
+
+// Verdict says whether a run's numbers can be believed: docs/truth.md.
+type Verdict string
+
+// The verdicts.
+const (
+	Valid   Verdict = "VALID"
+	Suspect Verdict = "SUSPECT" // something disturbed the generator: read the numbers with care
+	Invalid Verdict = "INVALID" // the generator failed: the numbers are not the target's
+)
+
+// Reason is a signal of the generator's health that lowered a verdict.
+type Reason struct {
+	Signal  string  `json:"signal"`
+	Level   string  `json:"level"` // amber or red
+	Text    string  `json:"text"`
+	Advice  string  `json:"advice"`        // what to do about it
+	Windows int     `json:"windows"`       // intervals that were amber or red
+	Worst   float64 `json:"worst_seconds"` // when the worst of them began, since the load began
 }
 
 // Failure is a kind of failure and how often it came.

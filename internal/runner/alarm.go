@@ -27,20 +27,31 @@ type sleeper struct {
 
 func newSleeper(a alarm) *sleeper { return &sleeper{timer: time.NewTimer(time.Hour), alarm: a} }
 
-// until sleeps until the clock now has reached at, and reports false when stop was
-// closed earlier. When it has slept it lets the goroutines that wait for a
-// processor run first: what was given to them is due, and what is slept for is not.
-func (s *sleeper) until(now func() time.Duration, at time.Duration, stop <-chan struct{}) bool {
+// slept is why a sleep ended.
+type slept int
+
+const (
+	due     slept = iota // the moment has come
+	stopped              // stop was closed
+	woken                // changed was closed
+)
+
+// until sleeps until the clock now has reached at, or stop or changed is closed. When
+// it sleeps it lets the goroutines that wait for a processor run first: what was
+// given to them is due, and what is slept for is not.
+func (s *sleeper) until(now func() time.Duration, at time.Duration, stop, changed <-chan struct{}) slept {
 	for {
 		rest := at - now()
 		if rest <= near {
 			select {
 			case <-stop:
-				return false
+				return stopped
+			case <-changed:
+				return woken
 			default:
 			}
 			if rest <= 0 {
-				return true
+				return due
 			}
 			runtime.Gosched()
 			if rest = at - now(); rest > 0 {
@@ -52,7 +63,9 @@ func (s *sleeper) until(now func() time.Duration, at time.Duration, stop <-chan 
 		select {
 		case <-s.timer.C:
 		case <-stop:
-			return false
+			return stopped
+		case <-changed:
+			return woken
 		}
 	}
 }

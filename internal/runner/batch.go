@@ -10,8 +10,14 @@ import (
 // Report cuts a batch every interval since now, and at every border of a warm-up,
 // and gives it to send, until done is
 // closed; then it cuts the last one, which carries the final sums, and returns.
-// An error of send ends it. Run it beside Run.
+// Meanwhile it records once a second how this generator is. An error of send ends
+// it. Run it beside Run.
 func (r *Runner) Report(done <-chan struct{}, send func(*wire.Batch) error) error {
+	generator, err := newGenerator(r.registry)
+	if err != nil {
+		return err
+	}
+	defer generator.sampler.Close()
 	began := time.Now()
 	interval := time.Duration(r.start.IntervalNs)
 	var seq uint64
@@ -21,13 +27,8 @@ func (r *Runner) Report(done <-chan struct{}, send func(*wire.Batch) error) erro
 		to := (from/interval + 1) * interval
 		warm, border := warmups.at(from)
 		to = min(to, border)
-		timer := time.NewTimer(to - time.Since(began))
-		final := false
-		select {
-		case <-timer.C:
-		case <-done:
-			timer.Stop()
-			final = true
+		final := generator.until(to, began, done)
+		if final {
 			to = max(time.Since(began), from+1)
 		}
 		seq++

@@ -41,8 +41,11 @@ type class struct {
 	loadOver sync.Once
 	ended    chan struct{} // closed when nothing is left to begin
 
+	control *control
+
 	mu     sync.Mutex
 	scopes []*meter.Scope // of the users started so far, guarded by mu
+	closed bool           // no user is started any more, guarded by mu
 }
 
 // epoch is where clock begins.
@@ -141,7 +144,16 @@ func (c *class) run(alarm func() alarm) {
 	} else {
 		c.start(sleeper)
 	}
-	c.users.Wait()
+	for { // users may be added while these end
+		c.users.Wait()
+		c.mu.Lock()
+		c.closed = c.over.Load() == int64(len(c.scopes))
+		closed := c.closed
+		c.mu.Unlock()
+		if closed {
+			break
+		}
+	}
 	c.finish()
 }
 
@@ -151,37 +163,44 @@ func (c *class) start(sleeper *sleeper) {
 	schedule := newStarts(c.share.Rate, c.seed, c.number)
 	for i := range c.share.Nu {
 		planned := schedule.next()
-		if c.share.Rate > 0 || i%256 == 0 {
-			if !sleeper.until(c.now, planned, c.stop) {
-				return
-			}
+		if (c.share.Rate > 0 || i%256 == 0) && sleeper.until(c.now, planned, c.stop, nil) != due {
+			return
 		}
-		vui := c.share.First + i
-		ctx, scope := meter.With(c.parent, c.registry, c.gate, source(c.seed, uint64(c.number), 1, uint64(vui)))
-		c.mu.Lock()
-		c.scopes = append(c.scopes, scope)
-		c.mu.Unlock()
 		if c.share.Rate > 0 {
 			c.counts.lag.Record(int64(c.now() - planned))
 		}
-		c.users.Add(1)
-		go c.live(ctx, int(vui))
+		c.mu.Lock()
+		if i >= int64(len(c.scopes)) { // else grow was first
+			c.launch(c.share.First + i)
+		}
+		c.mu.Unlock()
 	}
+}
+
+// launch starts user vui; the caller holds c.mu.
+func (c *class) launch(vui int64) {
+	ctx, scope := meter.With(c.parent, c.registry, c.gate, source(c.seed, uint64(c.number), 1, uint64(vui)))
+	c.scopes = append(c.scopes, scope)
+	c.users.Add(1)
+	go c.live(ctx, int(vui))
 }
 
 // arrive offers the starts of an Arrival to the class's users when they are due. At
 // the schedule's end those that still wait are served; at an earlier end of the
 // load they are dropped.
 func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
-	schedule := newArrivals(load, c.share.Part, c.seed, c.number)
+	f := &flow{class: c, schedule: newArrivals(load, c.share.Part, c.seed, c.number), rate: -1}
+	for _, s := range load.Stages {
+		f.end += s.Over
+	}
 	for {
-		planned, ok := schedule.next()
-		if !ok {
-			break
-		}
-		if !sleeper.until(c.now, planned, c.stop) {
+		planned, ok, over := f.next(sleeper)
+		if over {
 			c.counts.dropped.Add(int64(c.pool.abandon()))
 			return
+		}
+		if !ok {
+			break
 		}
 		c.counts.planned.Add(1)
 		if !c.pool.offer(planned) {

@@ -15,10 +15,14 @@ type pool struct {
 	waiting []time.Duration // planned starts without a user, from head on
 	head    int
 	closed  bool // no start is to come
+	below   int  // only servers with a lower number serve; below 0: all
 }
 
 // server is a user of the pool.
-type server struct{ calls chan call }
+type server struct {
+	number int
+	calls  chan call
+}
 
 // call is a planned start given to a user.
 type call struct {
@@ -29,11 +33,18 @@ type call struct {
 func newPool(drop bool, queue int) *pool {
 	switch {
 	case drop:
-		return &pool{limit: 0}
+		return &pool{limit: 0, below: -1}
 	case queue > 0:
-		return &pool{limit: queue}
+		return &pool{limit: queue, below: -1}
 	}
-	return &pool{limit: -1}
+	return &pool{limit: -1, below: -1}
+}
+
+// only lets servers of numbers below n serve; n below 0 lets all.
+func (p *pool) only(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.below = n
 }
 
 // offer gives a start that is due to a free user, or lets it wait; it reports false
@@ -41,11 +52,12 @@ func newPool(drop bool, queue int) *pool {
 func (p *pool) offer(planned time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := len(p.free); n > 0 {
-		s := p.free[n-1]
-		p.free = p.free[:n-1]
-		s.calls <- call{planned, false} // holds one: never waits
-		return true
+	for i := len(p.free) - 1; i >= 0; i-- {
+		if s := p.free[i]; p.below < 0 || s.number < p.below {
+			p.free = append(p.free[:i], p.free[i+1:]...)
+			s.calls <- call{planned, false} // holds one: never waits
+			return true
+		}
 	}
 	if p.limit >= 0 && len(p.waiting)-p.head >= p.limit {
 		return false

@@ -31,6 +31,7 @@ type Runner struct {
 	classes  []*class
 	registry *meter.Registry
 	alarm    func() alarm // one for each class
+	loads    []string     // of the classes, for people
 
 	stopOnce sync.Once
 	stop     chan struct{} // closed by Stop
@@ -49,7 +50,8 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 	run := &Runner{start: start, registry: r, alarm: newAlarm, stop: make(chan struct{})}
 	for i, vu := range vus {
 		c := &class{name: classes[i].Name, vu: vu, number: i, share: start.Shares[i], seed: start.Seed, registry: r, note: run.note,
-			stop: run.stop, ended: make(chan struct{})}
+			stop: run.stop, ended: make(chan struct{}), control: newControl()}
+		run.loads = append(run.loads, classes[i].Load)
 		c.shared.Store(c.share.Iterations)
 		var err error
 		if c.counts, err = newCounts(r, c.name, vu); err != nil {

@@ -57,7 +57,7 @@ func (c *class) live(ctx context.Context, vui int) {
 		defer u.Close()
 	}
 	if c.pool != nil {
-		c.serve(ctx, u)
+		c.serve(ctx, u, vui)
 	} else {
 		c.iterate(ctx, u, vui)
 	}
@@ -84,6 +84,12 @@ func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 func (c *class) iterate(ctx context.Context, u scenario.User, vui int) {
 	now := c.now()
 	for n := int64(0); c.more(n, now); n++ {
+		if c.control.touched.Load() {
+			if !c.admitted(vui) {
+				return
+			}
+			now = c.now()
+		}
 		if c.ramp != nil {
 			if active, _ := c.ramp.active(int64(vui), now); !active {
 				c.counts.active.Add(-1) // while it is not wanted
@@ -110,14 +116,17 @@ func (c *class) iterate(ctx context.Context, u scenario.User, vui int) {
 
 // serve lets u serve the planned starts of an Arrival, one after the other. It is
 // prepared before it is free, so that no start waits for that.
-func (c *class) serve(ctx context.Context, u scenario.User) {
-	s := &server{calls: make(chan call, 1)}
+func (c *class) serve(ctx context.Context, u scenario.User, vui int) {
+	s := &server{number: vui - int(c.share.First), calls: make(chan call, 1)}
 	for {
 		if _, ok := c.ready(ctx, u, c.now()); !ok {
 			if c.stopping.Load() || ctx.Err() != nil {
 				return
 			}
 			continue
+		}
+		if c.control.touched.Load() && !c.admitted(vui) {
+			return
 		}
 		call, ok := c.pool.take(s)
 		if !ok {

@@ -32,6 +32,7 @@ type FromExecutor struct {
 	//	*FromExecutor_Ready
 	//	*FromExecutor_Batch
 	//	*FromExecutor_Stopping
+	//	*FromExecutor_Controlled
 	Message       isFromExecutor_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -110,6 +111,15 @@ func (x *FromExecutor) GetStopping() *Stopping {
 	return nil
 }
 
+func (x *FromExecutor) GetControlled() *Controlled {
+	if x != nil {
+		if x, ok := x.Message.(*FromExecutor_Controlled); ok {
+			return x.Controlled
+		}
+	}
+	return nil
+}
+
 type isFromExecutor_Message interface {
 	isFromExecutor_Message()
 }
@@ -130,6 +140,10 @@ type FromExecutor_Stopping struct {
 	Stopping *Stopping `protobuf:"bytes,4,opt,name=stopping,proto3,oneof"`
 }
 
+type FromExecutor_Controlled struct {
+	Controlled *Controlled `protobuf:"bytes,5,opt,name=controlled,proto3,oneof"`
+}
+
 func (*FromExecutor_Hello) isFromExecutor_Message() {}
 
 func (*FromExecutor_Ready) isFromExecutor_Message() {}
@@ -137,6 +151,8 @@ func (*FromExecutor_Ready) isFromExecutor_Message() {}
 func (*FromExecutor_Batch) isFromExecutor_Message() {}
 
 func (*FromExecutor_Stopping) isFromExecutor_Message() {}
+
+func (*FromExecutor_Controlled) isFromExecutor_Message() {}
 
 type ToExecutor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -146,6 +162,7 @@ type ToExecutor struct {
 	//	*ToExecutor_Go
 	//	*ToExecutor_Stop
 	//	*ToExecutor_Cancel
+	//	*ToExecutor_Control
 	Message       isToExecutor_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -224,6 +241,15 @@ func (x *ToExecutor) GetCancel() *Cancel {
 	return nil
 }
 
+func (x *ToExecutor) GetControl() *Control {
+	if x != nil {
+		if x, ok := x.Message.(*ToExecutor_Control); ok {
+			return x.Control
+		}
+	}
+	return nil
+}
+
 type isToExecutor_Message interface {
 	isToExecutor_Message()
 }
@@ -244,6 +270,10 @@ type ToExecutor_Cancel struct {
 	Cancel *Cancel `protobuf:"bytes,4,opt,name=cancel,proto3,oneof"`
 }
 
+type ToExecutor_Control struct {
+	Control *Control `protobuf:"bytes,5,opt,name=control,proto3,oneof"`
+}
+
 func (*ToExecutor_Start) isToExecutor_Message() {}
 
 func (*ToExecutor_Go) isToExecutor_Message() {}
@@ -251,6 +281,138 @@ func (*ToExecutor_Go) isToExecutor_Message() {}
 func (*ToExecutor_Stop) isToExecutor_Message() {}
 
 func (*ToExecutor_Cancel) isToExecutor_Message() {}
+
+func (*ToExecutor_Control) isToExecutor_Message() {}
+
+// Control changes a load that goes on; Controlled answers it.
+type Control struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	What          string                 `protobuf:"bytes,2,opt,name=what,proto3" json:"what,omitempty"`    // pause, resume, scale
+	Class         string                 `protobuf:"bytes,3,opt,name=class,proto3" json:"class,omitempty"`  // for scale; empty: the only one
+	Users         int64                  `protobuf:"varint,4,opt,name=users,proto3" json:"users,omitempty"` // for scale; below 0: as they are
+	Rate          float64                `protobuf:"fixed64,5,opt,name=rate,proto3" json:"rate,omitempty"`  // for scale, starts per second; below 0: as it is
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Control) Reset() {
+	*x = Control{}
+	mi := &file_internal_wire_wire_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Control) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Control) ProtoMessage() {}
+
+func (x *Control) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Control.ProtoReflect.Descriptor instead.
+func (*Control) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Control) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Control) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *Control) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *Control) GetUsers() int64 {
+	if x != nil {
+		return x.Users
+	}
+	return 0
+}
+
+func (x *Control) GetRate() float64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
+// Controlled says that a Control was followed, or why not.
+type Controlled struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Error         string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Controlled) Reset() {
+	*x = Controlled{}
+	mi := &file_internal_wire_wire_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Controlled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Controlled) ProtoMessage() {}
+
+func (x *Controlled) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Controlled.ProtoReflect.Descriptor instead.
+func (*Controlled) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Controlled) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Controlled) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
 
 // Hello opens the stream. A scenario that cannot run says why in error.
 type Hello struct {
@@ -261,6 +423,7 @@ type Hello struct {
 	Pid           int64                  `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`
 	Classes       []*Class               `protobuf:"bytes,5,rep,name=classes,proto3" json:"classes,omitempty"`
 	Error         string                 `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	Thresholds    []string               `protobuf:"bytes,7,rep,name=thresholds,proto3" json:"thresholds,omitempty"` // what the scenario's thresholds() returned
 	Params        []*Param               `protobuf:"bytes,10,rep,name=params,proto3" json:"params,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -268,7 +431,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_internal_wire_wire_proto_msgTypes[2]
+	mi := &file_internal_wire_wire_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -280,7 +443,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[2]
+	mi := &file_internal_wire_wire_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -293,7 +456,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{2}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Hello) GetProtocol() uint32 {
@@ -338,6 +501,13 @@ func (x *Hello) GetError() string {
 	return ""
 }
 
+func (x *Hello) GetThresholds() []string {
+	if x != nil {
+		return x.Thresholds
+	}
+	return nil
+}
+
 func (x *Hello) GetParams() []*Param {
 	if x != nil {
 		return x.Params
@@ -359,7 +529,7 @@ type Param struct {
 
 func (x *Param) Reset() {
 	*x = Param{}
-	mi := &file_internal_wire_wire_proto_msgTypes[3]
+	mi := &file_internal_wire_wire_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -371,7 +541,7 @@ func (x *Param) String() string {
 func (*Param) ProtoMessage() {}
 
 func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[3]
+	mi := &file_internal_wire_wire_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -384,7 +554,7 @@ func (x *Param) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Param.ProtoReflect.Descriptor instead.
 func (*Param) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{3}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Param) GetName() string {
@@ -438,7 +608,7 @@ type Class struct {
 
 func (x *Class) Reset() {
 	*x = Class{}
-	mi := &file_internal_wire_wire_proto_msgTypes[4]
+	mi := &file_internal_wire_wire_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +620,7 @@ func (x *Class) String() string {
 func (*Class) ProtoMessage() {}
 
 func (x *Class) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[4]
+	mi := &file_internal_wire_wire_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +633,7 @@ func (x *Class) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Class.ProtoReflect.Descriptor instead.
 func (*Class) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{4}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Class) GetName() string {
@@ -533,7 +703,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_internal_wire_wire_proto_msgTypes[5]
+	mi := &file_internal_wire_wire_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -545,7 +715,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[5]
+	mi := &file_internal_wire_wire_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -558,7 +728,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{5}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Start) GetRun() string {
@@ -638,7 +808,7 @@ type Share struct {
 
 func (x *Share) Reset() {
 	*x = Share{}
-	mi := &file_internal_wire_wire_proto_msgTypes[6]
+	mi := &file_internal_wire_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +820,7 @@ func (x *Share) String() string {
 func (*Share) ProtoMessage() {}
 
 func (x *Share) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[6]
+	mi := &file_internal_wire_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +833,7 @@ func (x *Share) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Share.ProtoReflect.Descriptor instead.
 func (*Share) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{6}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Share) GetFirst() int64 {
@@ -711,7 +881,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	mi := &file_internal_wire_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -723,7 +893,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	mi := &file_internal_wire_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -736,7 +906,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{7}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Ready) GetError() string {
@@ -755,7 +925,7 @@ type Go struct {
 
 func (x *Go) Reset() {
 	*x = Go{}
-	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +937,7 @@ func (x *Go) String() string {
 func (*Go) ProtoMessage() {}
 
 func (x *Go) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,7 +950,7 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
 }
 
 // Stop asks for the end of the run: no new iterations, drain, report.
@@ -792,7 +962,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_wire_proto_msgTypes[9]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +974,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[9]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +987,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
 }
 
 // Cancel asks for the end of the run at once: still a report.
@@ -829,7 +999,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +1011,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +1024,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
 }
 
 // Stopping says that the load is over and the executor drains.
@@ -866,7 +1036,7 @@ type Stopping struct {
 
 func (x *Stopping) Reset() {
 	*x = Stopping{}
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +1048,7 @@ func (x *Stopping) String() string {
 func (*Stopping) ProtoMessage() {}
 
 func (x *Stopping) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +1061,7 @@ func (x *Stopping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stopping.ProtoReflect.Descriptor instead.
 func (*Stopping) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
 }
 
 // Batch is what an executor counted in one interval. Batches are numbered from 1
@@ -917,7 +1087,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1099,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1112,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Batch) GetSeq() uint64 {
@@ -1049,7 +1219,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1231,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1244,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Metric) GetTitle() string {
@@ -1122,7 +1292,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1304,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1317,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Counter) GetMetric() uint32 {
@@ -1174,7 +1344,7 @@ type Gauge struct {
 
 func (x *Gauge) Reset() {
 	*x = Gauge{}
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1356,7 @@ func (x *Gauge) String() string {
 func (*Gauge) ProtoMessage() {}
 
 func (x *Gauge) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1369,7 @@ func (x *Gauge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gauge.ProtoReflect.Descriptor instead.
 func (*Gauge) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Gauge) GetMetric() uint32 {
@@ -1226,7 +1396,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1408,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1421,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Histogram) GetMetric() uint32 {
@@ -1280,7 +1450,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1462,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1475,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Failure) GetSource() string {
@@ -1350,7 +1520,7 @@ type Final struct {
 
 func (x *Final) Reset() {
 	*x = Final{}
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1532,7 @@ func (x *Final) String() string {
 func (*Final) ProtoMessage() {}
 
 func (x *Final) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1545,7 @@ func (x *Final) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Final.ProtoReflect.Descriptor instead.
 func (*Final) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Final) GetCounters() []*Counter {
@@ -1423,7 +1593,7 @@ type Counted struct {
 
 func (x *Counted) Reset() {
 	*x = Counted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1605,7 @@ func (x *Counted) String() string {
 func (*Counted) ProtoMessage() {}
 
 func (x *Counted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1618,7 @@ func (x *Counted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counted.ProtoReflect.Descriptor instead.
 func (*Counted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Counted) GetMetric() uint32 {
@@ -1476,7 +1646,7 @@ type Interrupted struct {
 
 func (x *Interrupted) Reset() {
 	*x = Interrupted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[20]
+	mi := &file_internal_wire_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1658,7 @@ func (x *Interrupted) String() string {
 func (*Interrupted) ProtoMessage() {}
 
 func (x *Interrupted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[20]
+	mi := &file_internal_wire_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1671,7 @@ func (x *Interrupted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupted.ProtoReflect.Descriptor instead.
 func (*Interrupted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{20}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Interrupted) GetClass() string {
@@ -1522,27 +1692,44 @@ var File_internal_wire_wire_proto protoreflect.FileDescriptor
 
 const file_internal_wire_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x18internal/wire/wire.proto\x12\x0fgobench.wire.v1\"\xe2\x01\n" +
+	"\x18internal/wire/wire.proto\x12\x0fgobench.wire.v1\"\xa1\x02\n" +
 	"\fFromExecutor\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.gobench.wire.v1.HelloH\x00R\x05hello\x12.\n" +
 	"\x05ready\x18\x02 \x01(\v2\x16.gobench.wire.v1.ReadyH\x00R\x05ready\x12.\n" +
 	"\x05batch\x18\x03 \x01(\v2\x16.gobench.wire.v1.BatchH\x00R\x05batch\x127\n" +
-	"\bstopping\x18\x04 \x01(\v2\x19.gobench.wire.v1.StoppingH\x00R\bstoppingB\t\n" +
-	"\amessage\"\xce\x01\n" +
+	"\bstopping\x18\x04 \x01(\v2\x19.gobench.wire.v1.StoppingH\x00R\bstopping\x12=\n" +
+	"\n" +
+	"controlled\x18\x05 \x01(\v2\x1b.gobench.wire.v1.ControlledH\x00R\n" +
+	"controlledB\t\n" +
+	"\amessage\"\x84\x02\n" +
 	"\n" +
 	"ToExecutor\x12.\n" +
 	"\x05start\x18\x01 \x01(\v2\x16.gobench.wire.v1.StartH\x00R\x05start\x12%\n" +
 	"\x02go\x18\x02 \x01(\v2\x13.gobench.wire.v1.GoH\x00R\x02go\x12+\n" +
 	"\x04stop\x18\x03 \x01(\v2\x15.gobench.wire.v1.StopH\x00R\x04stop\x121\n" +
-	"\x06cancel\x18\x04 \x01(\v2\x17.gobench.wire.v1.CancelH\x00R\x06cancelB\t\n" +
-	"\amessage\"\xd7\x01\n" +
+	"\x06cancel\x18\x04 \x01(\v2\x17.gobench.wire.v1.CancelH\x00R\x06cancel\x124\n" +
+	"\acontrol\x18\x05 \x01(\v2\x18.gobench.wire.v1.ControlH\x00R\acontrolB\t\n" +
+	"\amessage\"m\n" +
+	"\aControl\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04what\x18\x02 \x01(\tR\x04what\x12\x14\n" +
+	"\x05class\x18\x03 \x01(\tR\x05class\x12\x14\n" +
+	"\x05users\x18\x04 \x01(\x03R\x05users\x12\x12\n" +
+	"\x04rate\x18\x05 \x01(\x01R\x04rate\"2\n" +
+	"\n" +
+	"Controlled\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"\xf7\x01\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x0e\n" +
 	"\x02go\x18\x03 \x01(\tR\x02go\x12\x10\n" +
 	"\x03pid\x18\x04 \x01(\x03R\x03pid\x120\n" +
 	"\aclasses\x18\x05 \x03(\v2\x16.gobench.wire.v1.ClassR\aclasses\x12\x14\n" +
-	"\x05error\x18\x06 \x01(\tR\x05error\x12.\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\x12\x1e\n" +
+	"\n" +
+	"thresholds\x18\a \x03(\tR\n" +
+	"thresholds\x12.\n" +
 	"\x06params\x18\n" +
 	" \x03(\v2\x16.gobench.wire.v1.ParamR\x06params\"u\n" +
 	"\x05Param\x12\x12\n" +
@@ -1656,58 +1843,62 @@ func file_internal_wire_wire_proto_rawDescGZIP() []byte {
 	return file_internal_wire_wire_proto_rawDescData
 }
 
-var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_internal_wire_wire_proto_goTypes = []any{
 	(*FromExecutor)(nil), // 0: gobench.wire.v1.FromExecutor
 	(*ToExecutor)(nil),   // 1: gobench.wire.v1.ToExecutor
-	(*Hello)(nil),        // 2: gobench.wire.v1.Hello
-	(*Param)(nil),        // 3: gobench.wire.v1.Param
-	(*Class)(nil),        // 4: gobench.wire.v1.Class
-	(*Start)(nil),        // 5: gobench.wire.v1.Start
-	(*Share)(nil),        // 6: gobench.wire.v1.Share
-	(*Ready)(nil),        // 7: gobench.wire.v1.Ready
-	(*Go)(nil),           // 8: gobench.wire.v1.Go
-	(*Stop)(nil),         // 9: gobench.wire.v1.Stop
-	(*Cancel)(nil),       // 10: gobench.wire.v1.Cancel
-	(*Stopping)(nil),     // 11: gobench.wire.v1.Stopping
-	(*Batch)(nil),        // 12: gobench.wire.v1.Batch
-	(*Metric)(nil),       // 13: gobench.wire.v1.Metric
-	(*Counter)(nil),      // 14: gobench.wire.v1.Counter
-	(*Gauge)(nil),        // 15: gobench.wire.v1.Gauge
-	(*Histogram)(nil),    // 16: gobench.wire.v1.Histogram
-	(*Failure)(nil),      // 17: gobench.wire.v1.Failure
-	(*Final)(nil),        // 18: gobench.wire.v1.Final
-	(*Counted)(nil),      // 19: gobench.wire.v1.Counted
-	(*Interrupted)(nil),  // 20: gobench.wire.v1.Interrupted
+	(*Control)(nil),      // 2: gobench.wire.v1.Control
+	(*Controlled)(nil),   // 3: gobench.wire.v1.Controlled
+	(*Hello)(nil),        // 4: gobench.wire.v1.Hello
+	(*Param)(nil),        // 5: gobench.wire.v1.Param
+	(*Class)(nil),        // 6: gobench.wire.v1.Class
+	(*Start)(nil),        // 7: gobench.wire.v1.Start
+	(*Share)(nil),        // 8: gobench.wire.v1.Share
+	(*Ready)(nil),        // 9: gobench.wire.v1.Ready
+	(*Go)(nil),           // 10: gobench.wire.v1.Go
+	(*Stop)(nil),         // 11: gobench.wire.v1.Stop
+	(*Cancel)(nil),       // 12: gobench.wire.v1.Cancel
+	(*Stopping)(nil),     // 13: gobench.wire.v1.Stopping
+	(*Batch)(nil),        // 14: gobench.wire.v1.Batch
+	(*Metric)(nil),       // 15: gobench.wire.v1.Metric
+	(*Counter)(nil),      // 16: gobench.wire.v1.Counter
+	(*Gauge)(nil),        // 17: gobench.wire.v1.Gauge
+	(*Histogram)(nil),    // 18: gobench.wire.v1.Histogram
+	(*Failure)(nil),      // 19: gobench.wire.v1.Failure
+	(*Final)(nil),        // 20: gobench.wire.v1.Final
+	(*Counted)(nil),      // 21: gobench.wire.v1.Counted
+	(*Interrupted)(nil),  // 22: gobench.wire.v1.Interrupted
 }
 var file_internal_wire_wire_proto_depIdxs = []int32{
-	2,  // 0: gobench.wire.v1.FromExecutor.hello:type_name -> gobench.wire.v1.Hello
-	7,  // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
-	12, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
-	11, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
-	5,  // 4: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
-	8,  // 5: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
-	9,  // 6: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
-	10, // 7: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
-	4,  // 8: gobench.wire.v1.Hello.classes:type_name -> gobench.wire.v1.Class
-	3,  // 9: gobench.wire.v1.Hello.params:type_name -> gobench.wire.v1.Param
-	6,  // 10: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
-	13, // 11: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
-	14, // 12: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
-	15, // 13: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
-	16, // 14: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
-	17, // 15: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
-	18, // 16: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
-	14, // 17: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
-	19, // 18: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
-	20, // 19: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
-	0,  // 20: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
-	1,  // 21: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
-	21, // [21:22] is the sub-list for method output_type
-	20, // [20:21] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	4,  // 0: gobench.wire.v1.FromExecutor.hello:type_name -> gobench.wire.v1.Hello
+	9,  // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
+	14, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
+	13, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
+	3,  // 4: gobench.wire.v1.FromExecutor.controlled:type_name -> gobench.wire.v1.Controlled
+	7,  // 5: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
+	10, // 6: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
+	11, // 7: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
+	12, // 8: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
+	2,  // 9: gobench.wire.v1.ToExecutor.control:type_name -> gobench.wire.v1.Control
+	6,  // 10: gobench.wire.v1.Hello.classes:type_name -> gobench.wire.v1.Class
+	5,  // 11: gobench.wire.v1.Hello.params:type_name -> gobench.wire.v1.Param
+	8,  // 12: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
+	15, // 13: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
+	16, // 14: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
+	17, // 15: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
+	18, // 16: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
+	19, // 17: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
+	20, // 18: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
+	16, // 19: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
+	21, // 20: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
+	22, // 21: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
+	0,  // 22: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
+	1,  // 23: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
+	23, // [23:24] is the sub-list for method output_type
+	22, // [22:23] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_wire_proto_init() }
@@ -1720,12 +1911,14 @@ func file_internal_wire_wire_proto_init() {
 		(*FromExecutor_Ready)(nil),
 		(*FromExecutor_Batch)(nil),
 		(*FromExecutor_Stopping)(nil),
+		(*FromExecutor_Controlled)(nil),
 	}
 	file_internal_wire_wire_proto_msgTypes[1].OneofWrappers = []any{
 		(*ToExecutor_Start)(nil),
 		(*ToExecutor_Go)(nil),
 		(*ToExecutor_Stop)(nil),
 		(*ToExecutor_Cancel)(nil),
+		(*ToExecutor_Control)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1733,7 +1926,7 @@ func file_internal_wire_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_wire_proto_rawDesc), len(file_internal_wire_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,59 @@
+package health
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// nap is how long the canary sleeps.
+const nap = 10 * time.Millisecond
+
+// canary sleeps for short times and notes how much longer they were. Whatever keeps
+// this process from running keeps the canary from waking: a SIGSTOP, a suspended
+// virtual machine, neighbours that hold the CPUs.
+type canary struct {
+	mu    sync.Mutex
+	overs []time.Duration // since the last take, at most maxNaps; guarded by mu
+	spare []time.Duration
+}
+
+const maxNaps = 1 << 12
+
+func (c *canary) run(stop <-chan struct{}) {
+	timer := time.NewTimer(nap)
+	defer timer.Stop()
+	for began := time.Now(); ; {
+		select {
+		case <-timer.C:
+		case <-stop:
+			return
+		}
+		now := time.Now()
+		c.mu.Lock()
+		if len(c.overs) < maxNaps {
+			c.overs = append(c.overs, max(0, now.Sub(began)-nap))
+		}
+		c.mu.Unlock()
+		began = now
+		timer.Reset(nap)
+	}
+}
+
+// take gives the 99th percentile of what the sleeps since the last call were too
+// long: of fewer than 100, the longest.
+func (c *canary) take() (p99 time.Duration, ok bool) {
+	c.mu.Lock()
+	c.overs, c.spare = c.spare[:0], c.overs
+	c.mu.Unlock()
+	return percentile99(c.spare)
+}
+
+// percentile99 sorts values and gives the smallest that 99 % do not exceed.
+func percentile99(values []time.Duration) (time.Duration, bool) {
+	if len(values) == 0 {
+		return 0, false
+	}
+	slices.Sort(values)
+	return values[(len(values)*99+99)/100-1], true
+}

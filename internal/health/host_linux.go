@@ -1,0 +1,141 @@
+package health
+
+import (
+	"math"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// host reads the machine's figures from /proc and the cgroup's. Files that are not
+// there, or say what they should not, are left out.
+type host struct {
+	buf   []byte
+	quota string // the cgroup's cpu.stat, if it has a quota's figures
+
+	cpu                  cpuTimes
+	own                  time.Duration
+	periods, throttled   uint64
+	swapIn, sent, resent uint64
+	drops                uint64
+}
+
+func (h *host) open() {
+	h.buf = make([]byte, 32<<10)
+	b, _ := h.file("/proc/self/cgroup")
+	for _, name := range quotaFiles(append([]byte(nil), b...)) {
+		b, _ := h.file(name)
+		if _, ok := field(b, "nr_periods"); ok {
+			h.quota = name
+			return
+		}
+	}
+}
+
+func (h *host) close() {}
+
+// file reads the begin of a file, which holds until the next call.
+func (h *host) file(name string) ([]byte, bool) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer unix.Close(fd)
+	n := 0
+	for n < len(h.buf) {
+		m, err := unix.Read(fd, h.buf[n:])
+		if err == unix.EINTR {
+			continue
+		}
+		if m <= 0 || err != nil {
+			break
+		}
+		n += m
+	}
+	return h.buf[:n], n > 0
+}
+
+func (h *host) read(record func(Metric, int64)) {
+	h.readCPU(record)
+	if h.quota != "" {
+		b, _ := h.file(h.quota)
+		periods, ok := field(b, "nr_periods")
+		throttled, also := field(b, "nr_throttled")
+		if ok && also {
+			record(Throttled, share(grown(throttled, h.throttled), grown(periods, h.periods)))
+			h.periods, h.throttled = periods, throttled
+		}
+	}
+	if b, ok := h.file("/proc/pressure/cpu"); ok {
+		if p, ok := parsePressure(b); ok {
+			record(Pressure, p)
+		}
+	}
+	if b, ok := h.file("/proc/meminfo"); ok {
+		total, ok := field(b, "MemTotal")
+		available, also := field(b, "MemAvailable")
+		if ok && also && total >= available {
+			record(Memory, share(total-available, total))
+		}
+	}
+	if b, ok := h.file("/proc/vmstat"); ok {
+		if n, ok := field(b, "pswpin"); ok {
+			record(SwapIn, int64(grown(n, h.swapIn)))
+			h.swapIn = n
+		}
+	}
+	if b, ok := h.file("/proc/net/snmp"); ok {
+		if sent, resent, ok := parseTCP(b); ok {
+			// of few segments a share says nothing
+			record(Retransmits, share(grown(resent, h.resent), max(1000, grown(sent, h.sent))))
+			h.sent, h.resent = sent, resent
+		}
+	}
+	if b, ok := h.file("/proc/net/softnet_stat"); ok {
+		if n, ok := parseSoftnet(b); ok {
+			record(Drops, int64(grown(n, h.drops)))
+			h.drops = n
+		}
+	}
+	// Since Linux 6.2 the folder's size is the number of open files; to count them
+	// one by one would cost more than all the rest.
+	var st unix.Stat_t
+	if unix.Stat("/proc/self/fd", &st) == nil && st.Size > 0 {
+		record(OpenFiles, st.Size)
+	}
+}
+
+// ticks are those of /proc/stat in a second, on every Linux.
+const ticks = 100
+
+func (h *host) readCPU(record func(Metric, int64)) {
+	b, _ := h.file("/proc/stat")
+	t, ok := parseStat(b)
+	var ru unix.Rusage
+	if !ok || unix.Getrusage(unix.RUSAGE_SELF, &ru) != nil {
+		return
+	}
+	own := time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+	if total := grown(t.total, h.cpu.total); total > 0 {
+		record(CPU, share(grown(t.busy, h.cpu.busy), total))
+		record(Steal, share(grown(t.steal, h.cpu.steal), total))
+		record(OwnCPU, min(1000, int64(math.Round(1000*(own-h.own).Seconds()*ticks/float64(total)))))
+	}
+	h.cpu, h.own = t, own
+}
+
+// grown is how much a counter grew; one that fell has begun anew.
+func grown(now, before uint64) uint64 {
+	if now < before {
+		return 0
+	}
+	return now - before
+}
+
+// share is part of whole in thousandths; above 0 it is at least 1.
+func share(part, whole uint64) int64 {
+	if part == 0 || whole == 0 {
+		return 0
+	}
+	return int64(min(1000, max(1, math.Round(1000*float64(part)/float64(whole)))))
+}

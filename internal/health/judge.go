@@ -1,0 +1,268 @@
+package health
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// When a signal's bad windows count: so many in a row that last so long, or this
+// share of the run.
+const (
+	rowWindows = 3
+	rowTime    = 3 * time.Second
+	runShare   = 0.05
+)
+
+// Verdicts.
+const (
+	Valid   = "VALID"
+	Suspect = "SUSPECT"
+	Invalid = "INVALID"
+)
+
+// Verdict says whether a run's numbers can be believed, and why not.
+type Verdict struct {
+	Word    string
+	Reasons []Reason // the worst first
+}
+
+// Reason is a signal that lowered a verdict.
+type Reason struct {
+	Signal  string
+	Level   string // amber or red
+	Text    string
+	Advice  string
+	Windows int           // how many were at least amber
+	Worst   time.Duration // when the worst began, since the load's begin
+}
+
+// Judge judges a run by its windows, in order. The zero value is ready.
+type Judge struct {
+	total   time.Duration // of the windows judged
+	tracks  map[string]*track
+	held    map[Metric]held // figures that shorter windows wait for
+	others  float64         // CPU time of other processes, in thousandths of the machine times seconds
+	sampled time.Duration
+}
+
+// held is a figure, which stands until the next sample is due.
+type held struct {
+	value float64
+	until time.Duration
+}
+
+// track is what a signal said so far.
+type track struct {
+	signal
+	levels  [red + 1]spell // amber counts red windows too
+	windows int
+	worst   float64
+	most    level // of the worst window
+	at      time.Duration
+	detail  string  // of the worst window, if it has words of its own
+	total   float64 // of the windows that were at least amber
+}
+
+// spell is how long a level lasted.
+type spell struct {
+	time, row, longest time.Duration
+	windows, most      int // of the row and of the longest
+}
+
+// Add judges the next window.
+func (j *Judge) Add(w *Window) {
+	if w.Warmup || w.Length <= 0 {
+		return
+	}
+	j.total += w.Length
+	values := j.values(w)
+	others, known := 0.0, false
+	if cpu, ok := values[CPU]; ok {
+		others, known = max(0, cpu-values[OwnCPU]), true
+		j.others += others * w.Length.Seconds()
+		j.sampled += w.Length
+	}
+	crowded := others > busy || values[Steal] > 20
+
+	late := false // starts, goroutines or the whole process
+	for _, l := range w.Lags {
+		if l.Starts > 0 {
+			late = late || l.grade() > ok
+		}
+	}
+	for _, s := range signals {
+		if v, is := values[s.metric]; is && s.yields && grade(v, s.amber, s.red) > ok {
+			late = true
+		}
+	}
+	for _, s := range signals {
+		v, is := values[s.metric]
+		if !is {
+			continue
+		}
+		g := grade(v, s.amber, s.red)
+		if s.late && !late {
+			g = ok
+		}
+		j.note(w, s, v, lower(s, g, crowded), "")
+	}
+	if known {
+		g := ok
+		if late && others > busy {
+			g = amber
+		}
+		j.note(w, neighbourSignal, others, g, "")
+	}
+	j.lags(w, crowded)
+	j.note(w, filesSignal, float64(w.NoFiles), grade(float64(w.NoFiles), none, 0), "")
+	j.note(w, portsSignal, float64(w.NoPorts), grade(float64(w.NoPorts), none, 0), "")
+}
+
+// lags notes the class whose starts were the latest.
+func (j *Judge) lags(w *Window, crowded bool) {
+	worst, at := -1.0, ok
+	detail := ""
+	for _, l := range w.Lags {
+		late, g := float64(l.late()), l.grade()
+		if l.Starts == 0 || g < at || g == at && late <= worst {
+			continue
+		}
+		worst, at = late, g
+		detail = fmt.Sprintf("starts of class %s were up to %s late although a user was free", l.Class, duration(late))
+		if l.Response > 0 && late > millis/2 && late > float64(l.Response)/2 {
+			detail += fmt.Sprintf(", and the median response time was %s", duration(float64(l.Response)))
+		}
+	}
+	if worst >= 0 {
+		j.note(w, lagSignal, worst, lower(lagSignal, at, crowded), detail)
+	}
+}
+
+// lower is the level that counts when others use the machine.
+func lower(s signal, g level, crowded bool) level {
+	if s.yields && crowded {
+		return min(g, amber)
+	}
+	return g
+}
+
+// values gives the window's figures, and those of the last sample that still stand.
+func (j *Judge) values(w *Window) map[Metric]float64 {
+	if j.held == nil {
+		j.held = map[Metric]held{}
+	}
+	values := maps.Clone(w.Values)
+	if values == nil {
+		values = map[Metric]float64{}
+	}
+	for m, v := range w.Values {
+		j.held[m] = held{v, w.From + Every}
+	}
+	for m, h := range j.held {
+		if _, is := values[m]; !is && w.From < h.until && !transient(m) {
+			values[m] = h.value
+		}
+	}
+	return values
+}
+
+// transient tells figures that count what happened, each time once.
+func transient(m Metric) bool { return m == ClockStep || m == SwapIn || m == Drops }
+
+// note takes what a signal says of w.
+func (j *Judge) note(w *Window, s signal, v float64, g level, detail string) {
+	t := j.tracks[s.name]
+	if t == nil {
+		if g == ok {
+			return
+		}
+		if j.tracks == nil {
+			j.tracks = map[string]*track{}
+		}
+		t = &track{signal: s, worst: math.Inf(-1)}
+		j.tracks[s.name] = t
+	}
+	if g > ok {
+		t.windows++
+		t.total += v
+	}
+	for l := amber; l <= red; l++ {
+		t.levels[l].add(w.Length, g >= l)
+	}
+	if g > t.most || g == t.most && g > ok && v > t.worst {
+		t.most, t.worst, t.at, t.detail = g, v, w.From, detail
+	}
+}
+
+func (s *spell) add(length time.Duration, bad bool) {
+	if !bad {
+		s.row, s.windows = 0, 0
+		return
+	}
+	s.time += length
+	s.row += length
+	s.windows++
+	if s.windows > s.most || s.row > s.longest {
+		s.longest, s.most = max(s.longest, s.row), max(s.most, s.windows)
+	}
+}
+
+// counts tells whether a level lasted long enough to lower a verdict.
+func (s *spell) counts(total time.Duration, instant bool) bool {
+	return s.time > 0 && (instant || s.most >= rowWindows && s.longest >= rowTime || float64(s.time) >= runShare*float64(total))
+}
+
+// Others is the share of the machine's CPUs that other processes used, from 0 to 1.
+func (j *Judge) Others() float64 {
+	if j.sampled <= 0 {
+		return 0
+	}
+	return j.others / 1000 / j.sampled.Seconds()
+}
+
+// Verdict judges what was added so far. Missing is what keeps the totals from being
+// exactly what the executors counted.
+func (j *Judge) Verdict(missing []string) Verdict {
+	v := Verdict{Word: Valid}
+	if len(missing) > 0 {
+		v.Word = Invalid
+		v.Reasons = append(v.Reasons, Reason{Signal: Totals, Level: red.String(),
+			Text:   "not all that was counted is in the totals: " + strings.Join(missing, "; "),
+			Advice: "run it again; if an executor died, its log says why"})
+	}
+	var bad []Reason
+	for _, t := range j.tracks {
+		l := red
+		for l > ok && !t.levels[l].counts(j.total, t.instant) {
+			l--
+		}
+		if l == ok {
+			continue
+		}
+		if v.Word != Invalid {
+			v.Word = Suspect
+			if l == red && !t.host {
+				v.Word = Invalid
+			}
+		}
+		text := t.detail
+		if text == "" {
+			value := t.worst
+			if t.signal.sum {
+				value = t.total
+			}
+			text = t.text(value)
+		}
+		bad = append(bad, Reason{Signal: t.name, Level: l.String(), Text: text, Advice: t.advice, Windows: t.windows, Worst: t.at})
+	}
+	slices.SortFunc(bad, func(a, b Reason) int {
+		return cmp.Or(-cmp.Compare(a.Level, b.Level), cmp.Compare(a.Signal, b.Signal)) // "red" after "amber"
+	})
+	v.Reasons = append(v.Reasons, bad...)
+	return v
+}

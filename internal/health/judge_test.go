@@ -1,0 +1,195 @@
+package health
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// windows are n of a second each, of which the first bad ones have f's changes.
+func windows(n, bad int, f func(*Window)) []*Window {
+	var all []*Window
+	for i := range n {
+		w := &Window{From: time.Duration(i) * time.Second, Length: time.Second, Values: map[Metric]float64{CPU: 300, OwnCPU: 200, Canary: 0}}
+		if i < bad {
+			f(w)
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+func judged(all []*Window) Verdict {
+	var j Judge
+	for _, w := range all {
+		j.Add(w)
+	}
+	return j.Verdict(nil)
+}
+
+func is(m Metric, v float64) func(*Window) { return func(w *Window) { w.Values[m] = v } }
+
+func all(fs ...func(*Window)) func(*Window) {
+	return func(w *Window) {
+		for _, f := range fs {
+			f(w)
+		}
+	}
+}
+
+func lags(late, response time.Duration) func(*Window) {
+	return func(w *Window) {
+		w.Lags = append(w.Lags, Lag{Class: "buyer", Starts: 1000, P99: late, Response: response})
+	}
+}
+
+// Every signal, on both sides of its limits, in all windows of a run.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	late := lags(2*ms, time.Second)
+	crowd := all(is(CPU, 900), is(OwnCPU, 200))
+	for _, tt := range []struct {
+		name    string
+		f       func(*Window)
+		word    string
+		reasons string // signal and level of each
+	}{
+		{"nothing", func(*Window) {}, Valid, ""},
+		{"no figures at all", func(w *Window) { w.Values = nil }, Valid, ""},
+		{"start lag at its limit", lags(ms, time.Second), Valid, ""},
+		{"start lag", late, Suspect, "start_lag amber"},
+		{"start lag at its second limit", lags(10*ms, time.Second), Suspect, "start_lag amber"},
+		{"much start lag", lags(10*ms+1, time.Second), Invalid, "start_lag red"},
+		{"start lag of half the response time", lags(600*time.Microsecond, ms), Invalid, "start_lag red"},
+		{"start lag of half a small response time", lags(500*time.Microsecond, 100*time.Microsecond), Valid, ""},
+		{"the worst class decides", all(lags(0, 0), lags(11*ms, time.Second), late), Invalid, "start_lag red"},
+		{"a class without starts", func(w *Window) { w.Lags = []Lag{{Class: "a", P99: time.Second}} }, Valid, ""},
+		{"one late start of fifty", func(w *Window) { w.Lags = []Lag{{Starts: 50, P90: ms / 2, P99: time.Second}} }, Valid, ""},
+		{"all CPUs in use, all on time", is(CPU, 1000), Valid, ""},
+		{"own CPU use, and late", all(is(CPU, 950), is(OwnCPU, 900), late), Suspect, "cpu amber, start_lag amber"},
+		{"CPU at its limit, and late", all(is(CPU, 800), is(OwnCPU, 800), late), Suspect, "start_lag amber"},
+		{"CPU in use and goroutines late", all(is(CPU, 950), is(OwnCPU, 900), is(Scheduler, 2e6)), Suspect, "cpu amber, scheduler amber"},
+		{"others' CPU use, all on time", crowd, Valid, ""},
+		{"others' CPU use makes late: never INVALID", all(crowd, lags(50*ms, time.Second)), Suspect, "cpu amber, neighbours amber, start_lag amber"},
+		{"steal makes late: never INVALID", all(is(Steal, 300), is(Canary, 1e9)), Suspect, "steal red, canary amber"},
+		{"steal at its limit", is(Steal, 20), Valid, ""},
+		{"steal", is(Steal, 21), Suspect, "steal amber"},
+		{"pressure, all on time", is(Pressure, 900), Valid, ""},
+		{"pressure, and late", all(is(Pressure, 101), late), Suspect, "cpu_pressure amber, start_lag amber"},
+		{"quota", is(Throttled, 1), Suspect, "throttled amber"},
+		{"quota, often", is(Throttled, 101), Invalid, "throttled red"},
+		{"memory at its limit", is(Memory, 900), Valid, ""},
+		{"memory", is(Memory, 901), Suspect, "memory red"},
+		{"swap", is(SwapIn, 1), Suspect, "swap_in red"},
+		{"scheduler at its limit", is(Scheduler, 1e6), Valid, ""},
+		{"scheduler", is(Scheduler, 10e6), Suspect, "scheduler amber"},
+		{"scheduler, much", is(Scheduler, 10e6+1), Invalid, "scheduler red"},
+		{"GC pause at its limit", is(GCPause, 5e6), Valid, ""},
+		{"GC pause", is(GCPause, 5e6+1), Suspect, "gc_pause amber"},
+		{"GC CPU at its limit", is(GCCPU, 100), Valid, ""},
+		{"GC CPU", is(GCCPU, 250), Suspect, "gc_cpu amber"},
+		{"GC CPU, much", is(GCCPU, 251), Invalid, "gc_cpu red"},
+		{"canary at its limit", is(Canary, 5e6), Valid, ""},
+		{"canary", is(Canary, 20e6), Suspect, "canary amber"},
+		{"canary, much", is(Canary, 20e6+1), Invalid, "canary red"},
+		{"drops", is(Drops, 1), Suspect, "drops amber"},
+		{"segments sent again are no fault of ours", is(Retransmits, 500), Valid, ""},
+		{"no files", func(w *Window) { w.NoFiles = 1 }, Invalid, "local_fd red"},
+		{"no ports", func(w *Window) { w.NoPorts = 1 }, Invalid, "local_port red"},
+		{"clock at its limit", is(ClockStep, 100e6), Valid, ""},
+		{"clock", is(ClockStep, 100e6+1), Suspect, "clock_step amber"},
+		{"a warm-up does not count", func(w *Window) { w.Warmup, w.NoFiles = true, 1 }, Valid, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := judged(windows(20, 20, tt.f))
+			var got []string
+			for _, r := range v.Reasons {
+				got = append(got, r.Signal+" "+r.Level)
+				if r.Text == "" || r.Advice == "" || r.Windows != 20 {
+					t.Errorf("reason %+v", r)
+				}
+			}
+			if v.Word != tt.word || strings.Join(got, ", ") != tt.reasons {
+				t.Errorf("%s because of %q, want %s because of %q", v.Word, strings.Join(got, ", "), tt.word, tt.reasons)
+			}
+		})
+	}
+}
+
+// Three windows in a row count, or 5 % of the run; a failure for want of a file or a
+// port, or a jump of the clock, counts at once.
+func TestWhenASignalCounts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		all  []*Window
+		word string
+	}{
+		{"two of a long run", windows(1000, 2, is(GCCPU, 300)), Valid},
+		{"three in a row", windows(1000, 3, is(GCCPU, 300)), Invalid},
+		{"one of 20", windows(20, 1, is(GCCPU, 300)), Invalid},
+		{"one of 21", windows(21, 1, is(GCCPU, 300)), Valid},
+		{"one lost port", windows(1000, 1, func(w *Window) { w.NoPorts = 1 }), Invalid},
+		{"one jump", windows(1000, 1, is(ClockStep, 1e9)), Suspect},
+		{"short windows: three in a row are not 3 s", short(100, 3), Valid},
+		{"short windows: 5 %", short(100, 5), Invalid},
+		{"short windows: 3 s", short(10_000, 30), Invalid},
+		{"scattered", append(windows(50, 2, is(Canary, 1e9)), windows(50, 2, is(Canary, 1e9))...), Valid},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if v := judged(tt.all); v.Word != tt.word {
+				t.Errorf("%s because of %+v, want %s", v.Word, v.Reasons, tt.word)
+			}
+		})
+	}
+}
+
+// short are windows of 0.1 s whose first bad ones started late.
+func short(n, bad int) (all []*Window) {
+	for i := range n {
+		w := &Window{From: time.Duration(i) * time.Second / 10, Length: time.Second / 10}
+		if i < bad {
+			lags(time.Second, 0)(w)
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+func TestAFigureStandsUntilTheNextSample(t *testing.T) {
+	t.Parallel()
+	ws := short(40, 0)
+	for i := 0; i < 40; i += 10 { // a sample a second
+		ws[i].Values = map[Metric]float64{GCCPU: 300, Drops: 1}
+	}
+	v := judged(ws)
+	if v.Word != Invalid || v.Reasons[0].Signal != "gc_cpu" || v.Reasons[0].Windows != 40 || v.Reasons[1].Signal != "drops" || v.Reasons[1].Windows != 4 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestReasonsTellTheWorst(t *testing.T) {
+	t.Parallel()
+	ws := windows(10, 4, lags(3*time.Millisecond, time.Second))
+	ws[2].Lags[0].P99 = 12345 * time.Microsecond
+	ws[3].NoFiles = 4
+	ws[5].NoFiles = 3
+	var j Judge
+	for _, w := range ws {
+		j.Add(w)
+	}
+	v := j.Verdict([]string{"executor 0: it ended without its last batch"})
+	if v.Word != Invalid || len(v.Reasons) != 3 || v.Reasons[0].Signal != Totals {
+		t.Fatalf("%+v", v)
+	}
+	if r := v.Reasons[1]; r.Signal != LocalFiles || !strings.HasPrefix(r.Text, "7 operations") || r.Worst != 3*time.Second || r.Windows != 2 {
+		t.Errorf("%+v", r)
+	}
+	if r := v.Reasons[2]; r.Worst != 2*time.Second || r.Windows != 4 || r.Text != "starts of class buyer were up to 12.3 ms late although a user was free" {
+		t.Errorf("%+v", r)
+	}
+	if got := j.Others(); got < 0.0999 || got > 0.1001 {
+		t.Errorf("others used %v of the machine", got)
+	}
+}

@@ -1,0 +1,146 @@
+package health
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// cpuTimes are those of a machine since its start, in ticks.
+type cpuTimes struct{ busy, steal, total uint64 }
+
+// parseStat reads the first line of /proc/stat (proc_stat(5)): "cpu user nice system
+// idle iowait irq softirq steal ...".
+func parseStat(b []byte) (t cpuTimes, ok bool) {
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	f := bytes.Fields(line)
+	if len(f) < 5 || string(f[0]) != "cpu" {
+		return t, false
+	}
+	for i, s := range f[1:min(len(f), 9)] { // what guests use is in user, too
+		n, err := strconv.ParseUint(string(s), 10, 64)
+		if err != nil {
+			return t, false
+		}
+		t.total += n
+		switch i {
+		case 3, 4: // idle, waiting for a disk
+		case 7:
+			t.steal = n
+		default:
+			t.busy += n
+		}
+	}
+	return t, true
+}
+
+// field reads the number after a name at a line's begin: "pswpin 0",
+// "MemTotal:  24684084 kB".
+func field(b []byte, name string) (uint64, bool) {
+	for len(b) > 0 {
+		var line []byte
+		line, b, _ = bytes.Cut(b, []byte("\n"))
+		rest, ok := bytes.CutPrefix(line, []byte(name))
+		if !ok {
+			continue
+		}
+		f := bytes.Fields(bytes.TrimPrefix(rest, []byte(":")))
+		if len(f) == 0 || len(rest) > 0 && rest[0] != ' ' && rest[0] != ':' {
+			continue
+		}
+		n, err := strconv.ParseUint(string(f[0]), 10, 64)
+		return n, err == nil
+	}
+	return 0, false
+}
+
+// parsePressure reads avg10 of the line "some avg10=63.18 avg60=..." as thousandths.
+func parsePressure(b []byte) (int64, bool) {
+	_, rest, ok := bytes.Cut(b, []byte("some avg10="))
+	if !ok {
+		return 0, false
+	}
+	text, _, _ := bytes.Cut(rest, []byte(" "))
+	percent, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(percent >= 0 && percent <= 100) {
+		return 0, false
+	}
+	return int64(math.Round(percent * 10)), true
+}
+
+// parseTCP reads the segments sent and sent again from /proc/net/snmp, where a line
+// of names goes before each line of numbers.
+func parseTCP(b []byte) (out, again uint64, ok bool) {
+	var names []string
+	found := 0
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0] != "Tcp:" {
+			continue
+		}
+		if names == nil {
+			names = f
+			continue
+		}
+		for i := 1; i < min(len(f), len(names)); i++ {
+			n, err := strconv.ParseUint(f[i], 10, 64)
+			if err != nil {
+				continue // MaxConn is -1
+			}
+			switch names[i] {
+			case "OutSegs":
+				out, found = n, found+1
+			case "RetransSegs":
+				again, found = n, found+1
+			}
+		}
+		return out, again, found == 2
+	}
+	return 0, 0, false
+}
+
+// parseSoftnet adds up the packets that the CPUs dropped, the second number
+// (hexadecimal) of each line of /proc/net/softnet_stat.
+func parseSoftnet(b []byte) (dropped uint64, ok bool) {
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) < 3 {
+			return 0, false
+		}
+		_, err := strconv.ParseUint(f[0], 16, 32) // packets taken
+		n, err2 := strconv.ParseUint(f[1], 16, 32)
+		if err != nil || err2 != nil {
+			return 0, false
+		}
+		dropped += n
+		ok = true
+	}
+	return dropped, ok
+}
+
+// quotaFiles gives where a process whose /proc/self/cgroup is b may find its
+// cpu.stat, the most exact place first (cgroups(7)). In a container the path may be
+// the host's and the mount its own.
+func quotaFiles(b []byte) (files []string) {
+	const root = "/sys/fs/cgroup/"
+	for line := range strings.Lines(string(b)) {
+		parts := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3)
+		if len(parts) < 3 || strings.Contains(parts[2], "..") {
+			continue
+		}
+		dirs := []string{parts[1]}
+		if parts[1] == "" {
+			dirs = []string{"", "unified"} // version 2, alone or beside version 1
+		} else if !strings.Contains(","+parts[1]+",", ",cpu,") {
+			continue
+		}
+		for _, dir := range dirs {
+			for _, path := range []string{parts[2], ""} {
+				file := root + strings.Trim(dir+"/"+strings.Trim(path, "/"), "/") + "/cpu.stat"
+				files = append(files, strings.ReplaceAll(file, "//", "/"))
+			}
+		}
+	}
+	return files
+}

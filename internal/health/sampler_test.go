@@ -1,0 +1,110 @@
+package health
+
+import (
+	"runtime/metrics"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestAClockStepIsSeen(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ wall, monotonic, want time.Duration }{
+		{time.Second, time.Second, 0},
+		{11 * time.Second, time.Second, 10 * time.Second},
+		{-9 * time.Second, time.Second, 10 * time.Second},
+		{0, time.Second, time.Second},
+	} {
+		if got := stepOf(tt.wall, tt.monotonic); got != tt.want {
+			t.Errorf("wall %v, monotonic %v: %v, want %v", tt.wall, tt.monotonic, got, tt.want)
+		}
+	}
+	var c stepClock
+	now := time.Now()
+	if d := c.step(now); d != 0 {
+		t.Errorf("the first step is %v", d)
+	}
+	if d := c.step(now.Add(time.Hour)); d != 0 { // both clocks go on
+		t.Errorf("an hour is a step of %v", d)
+	}
+}
+
+// A run whose wall clock jumped says so.
+func TestAClockStepLowersTheVerdict(t *testing.T) {
+	t.Parallel()
+	step := stepOf(-2*time.Second, time.Second)
+	v := judged(windows(100, 1, is(ClockStep, float64(step))))
+	if v.Word != Suspect || v.Reasons[0].Signal != "clock_step" || v.Reasons[0].Text != "the wall clock jumped by 3 s" {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestSampleTellsAllFigures(t *testing.T) {
+	s := NewSampler()
+	defer s.Close()
+	none := func(m Metric, v int64) { t.Errorf("%s = %d at once", Metrics[m].Name, v) }
+	s.Sample(none)
+	time.Sleep(shortest + 50*time.Millisecond)
+	got := map[Metric]int64{}
+	s.Sample(func(m Metric, v int64) {
+		if _, twice := got[m]; twice || v < 0 {
+			t.Errorf("%s = %d", Metrics[m].Name, v)
+		}
+		got[m] = v
+	})
+	for _, m := range []Metric{CPU, OwnCPU, Memory, GCPause, GCCPU, Canary, ClockStep} {
+		if _, ok := got[m]; !ok {
+			t.Errorf("no %s", Metrics[m].Name)
+		}
+	}
+	if got[Memory] == 0 || got[Memory] > 1000 || got[CPU] > 1000 {
+		t.Errorf("figures %v", got)
+	}
+}
+
+func TestPercentile99(t *testing.T) {
+	t.Parallel()
+	if _, ok := percentile99(nil); ok {
+		t.Error("nothing has a percentile")
+	}
+	var values []time.Duration
+	for i := range 100 {
+		values = append(values, time.Duration(100-i))
+		got, ok := percentile99(slices.Clone(values))
+		want := time.Duration(100) // the longest of fewer than 100
+		if i == 99 {
+			want = 99
+		}
+		if got != want || !ok {
+			t.Errorf("of %d values it is %v, want %v", i+1, got, want)
+		}
+	}
+}
+
+func TestHistogramsOfTheRuntimeGrow(t *testing.T) {
+	t.Parallel()
+	h := &metrics.Float64Histogram{Counts: []uint64{0, 990, 10}, Buckets: []float64{-1, 1, 2, 3}}
+	var c counts
+	if v, n := c.since(h, 0.99); v != 1 || n != 1000 {
+		t.Errorf("p99 %v of %d", v, n)
+	}
+	h.Counts = []uint64{0, 990, 110}
+	if v, n := c.since(h, 0.99); v != 2 || n != 100 {
+		t.Errorf("p99 %v of %d", v, n)
+	}
+	if v, n := c.since(h, 0.99); v != 0 || n != 0 {
+		t.Errorf("p99 %v of %d", v, n)
+	}
+}
+
+// BenchmarkSample is what a sample costs; there is one a second, so 10 ms would be 1 %
+// of a core. The canary wakes 100 times a second beside it.
+func BenchmarkSample(b *testing.B) {
+	s := NewSampler()
+	defer s.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		s.last = s.last.Add(-time.Second)
+		s.Sample(func(Metric, int64) {})
+	}
+}

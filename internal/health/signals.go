@@ -1,0 +1,117 @@
+package health
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// signal is a rule that a Judge holds every window against.
+type signal struct {
+	name   string
+	metric Metric
+	amber  float64 // above it; a value of metric
+	red    float64
+
+	host    bool // the machine's or its other tenants' fault: never INVALID by itself
+	yields  bool // amber at most while others use the machine: then they are the cause
+	late    bool // counts only while starts or goroutines are late as well
+	instant bool // one window is enough
+	sum     bool // text takes the sum of all windows
+	advice  string
+
+	text func(worst float64) string
+}
+
+const (
+	none   = math.MaxFloat64
+	millis = float64(time.Millisecond)
+)
+
+// Names of the signals that are no figure of a Sampler's.
+const (
+	StartLag   = "start_lag"
+	Neighbours = "neighbours"
+	LocalFiles = "local_fd"
+	LocalPorts = "local_port"
+	Totals     = "totals"
+)
+
+const moreCPU = "give gobench CPUs of its own, or spread the load over more machines"
+
+// signals are the rules for a Sampler's figures; docs/truth.md lists them.
+var signals = []signal{
+	{name: "cpu", metric: CPU, amber: 800, red: none, host: true, late: true, advice: moreCPU, text: func(v float64) string {
+		return fmt.Sprintf("%s of this machine's CPUs were in use while gobench was late", percent(v))
+	}},
+	{name: "throttled", metric: Throttled, amber: 0, red: 100, advice: "raise the CPU quota of gobench's container or cgroup, or lower the load", text: func(v float64) string {
+		return fmt.Sprintf("the CPU quota held gobench back in %s of its periods", percent(v))
+	}},
+	{name: "cpu_pressure", metric: Pressure, amber: 100, red: none, host: true, late: true, advice: moreCPU, text: func(v float64) string {
+		return fmt.Sprintf("processes of this machine waited for a CPU in %s of the time while gobench was late", percent(v))
+	}},
+	{name: "steal", metric: Steal, amber: 20, red: 100, host: true, advice: "use a machine whose CPUs are not shared with other tenants", text: func(v float64) string {
+		return fmt.Sprintf("the machine's host gave %s of its CPUs to others (steal)", percent(v))
+	}},
+	{name: "memory", metric: Memory, amber: none, red: 900, host: true, advice: "give the machine more memory, or the scenario fewer users or smaller data", text: func(v float64) string {
+		return fmt.Sprintf("%s of this machine's memory was in use", percent(v))
+	}},
+	{name: "swap_in", metric: SwapIn, amber: none, red: 0, host: true, advice: "switch swap off (swapoff -a), or give the machine more memory", text: func(v float64) string {
+		return fmt.Sprintf("%.0f pages of memory came back from swap in one second", v)
+	}},
+	{name: "scheduler", metric: Scheduler, amber: millis, red: 10 * millis, yields: true, advice: "the scenario computes too much for these CPUs: simplify it, lower the load, or add machines", text: func(v float64) string {
+		return fmt.Sprintf("goroutines that could run waited %s for a thread (p99)", duration(v))
+	}},
+	{name: "gc_pause", metric: GCPause, amber: 5 * millis, red: none, yields: true, advice: "allocate less in the scenario, or raise GOGC", text: func(v float64) string {
+		return fmt.Sprintf("garbage collection stopped gobench for %s (p99)", duration(v))
+	}},
+	{name: "gc_cpu", metric: GCCPU, amber: 100, red: 250, advice: "allocate less in the scenario's iterations, or raise GOGC", text: func(v float64) string {
+		return fmt.Sprintf("garbage collection took %s of gobench's CPUs", percent(v))
+	}},
+	{name: "canary", metric: Canary, amber: 5 * millis, red: 20 * millis, yields: true, advice: "something stopped gobench as a whole: a SIGSTOP, a suspended machine, too few CPUs; look at steal and at other processes", text: func(v float64) string {
+		return fmt.Sprintf("gobench did not run for up to %s at a stretch", duration(v))
+	}},
+	{name: "clock_step", metric: ClockStep, amber: 100 * millis, red: none, instant: true, advice: "times of day in this run are off; durations are not, they come from a clock that does not jump. Let the time service slew", text: func(v float64) string {
+		return fmt.Sprintf("the wall clock jumped by %s", duration(v))
+	}},
+	{name: "drops", metric: Drops, amber: 0, red: none, host: true, advice: "raise net.core.netdev_max_backlog and netdev_budget, or spread the load over more machines", text: func(v float64) string {
+		return fmt.Sprintf("this machine dropped %.0f packets that it was too slow to take in one second", v)
+	}},
+}
+
+// The rules for what the load itself tells.
+var (
+	lagSignal = signal{name: StartLag, yields: true, advice: moreCPU + ", or lower the rate; response times count from the planned start and so have this in them"}
+
+	neighbourSignal = signal{name: Neighbours, host: true, late: true, advice: "move the target and other programs to other machines, or wait until this one is quiet", text: func(v float64) string {
+		return fmt.Sprintf("other processes used %s of this machine's CPUs while gobench was late", percent(v))
+	}}
+	filesSignal = signal{name: LocalFiles, instant: true, sum: true, advice: "raise the limit of open files (ulimit -n, LimitNOFILE) above the number of connections", text: func(v float64) string {
+		return fmt.Sprintf("%.0f operations failed because this machine let gobench open no more files; the target is not to blame", v)
+	}}
+	portsSignal = signal{name: LocalPorts, instant: true, sum: true, advice: "widen net.ipv4.ip_local_port_range, keep connections open, or use more source addresses or machines", text: func(v float64) string {
+		return fmt.Sprintf("%.0f operations failed because this machine had no free local port; the target is not to blame", v)
+	}}
+)
+
+// busy is how much of the machine others may use, in thousandths, before gobench's
+// lateness is theirs.
+const busy = 500
+
+func percent(permille float64) string {
+	if permille < 20 {
+		return fmt.Sprintf("%.1f %%", permille/10)
+	}
+	return fmt.Sprintf("%.0f %%", permille/10)
+}
+
+// duration shows nanoseconds with three digits.
+func duration(ns float64) string {
+	switch {
+	case ns >= 1e9:
+		return fmt.Sprintf("%.3g s", ns/1e9)
+	case ns >= 1e6:
+		return fmt.Sprintf("%.3g ms", ns/1e6)
+	}
+	return fmt.Sprintf("%.3g µs", ns/1e3)
+}

@@ -1,0 +1,68 @@
+package health
+
+import "time"
+
+// Window is one interval of a run as a Judge sees it, over all executors: of each
+// figure the worst.
+type Window struct {
+	From    time.Duration // since the load began
+	Length  time.Duration
+	Warmup  bool // in no total, and not judged
+	Values  map[Metric]float64
+	Lags    []Lag
+	NoFiles int64 // failures for want of a file descriptor
+	NoPorts int64 // failures for want of a local port
+}
+
+// Lag is how late starts of one class were that found a user free: the generator's
+// own lateness.
+type Lag struct {
+	Class         string
+	Starts        int64
+	P50, P90, P99 time.Duration
+	Response      time.Duration // the class's median response time; 0: none
+}
+
+// late is the percentile that so many starts can tell: the 99th of 100 and more,
+// so that one late start of ten does not stand for all.
+func (l Lag) late() time.Duration {
+	switch {
+	case l.Starts >= 100:
+		return l.P99
+	case l.Starts >= 10:
+		return l.P90
+	}
+	return l.P50
+}
+
+// level is what a signal says of one window.
+type level int
+
+const (
+	ok level = iota
+	amber
+	red
+)
+
+func (l level) String() string { return [...]string{"ok", "amber", "red"}[l] }
+
+// grade compares a value with a signal's two limits.
+func grade(v, a, r float64) level {
+	switch {
+	case v > r:
+		return red
+	case v > a:
+		return amber
+	}
+	return ok
+}
+
+// grade of start lag (H4): above 1 ms amber; red above 10 ms, or above 0.5 ms and
+// half of the median response time, which is then no longer the target's.
+func (l Lag) grade() level {
+	late := l.late()
+	if l.Response > 0 && late > time.Millisecond/2 && late > l.Response/2 {
+		return red
+	}
+	return grade(float64(late), float64(time.Millisecond), float64(10*time.Millisecond))
+}

@@ -1,0 +1,157 @@
+// Package threshold says whether a run is as good as its owner wants it: it reads
+// conditions on metrics, as
+//
+//	home.latency p99 < 200ms over 10s abort
+//
+// and judges them while the run goes on and at its end. docs/thresholds.md has the
+// grammar.
+//
+// Counts are merged first and figures taken after: a percentile over a window is
+// that of the window's merged histogram. What a warm-up recorded does not count.
+package threshold
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Threshold is one condition. [Parse] makes it; equal conditions are equal values.
+type Threshold struct {
+	Metric string // title; of a check, its name
+	Check  bool   // of a check: the share that passed
+	Stat   string // "p99", "avg", "rate" ...
+	Op     string // < <= > >= == !=
+	Number float64
+	Unit   string        // "" for a plain number, else as in units
+	Over   time.Duration // length of the sliding window; 0: the whole run
+	Abort  bool          // the run ends when it is crossed
+}
+
+// kind is what a unit measures.
+type kind int
+
+const (
+	plain kind = iota
+	duration
+	size
+	share
+)
+
+// unit is a unit of thresholds: so many of the unit that metrics are kept in.
+type unit struct {
+	kind   kind
+	factor float64
+}
+
+var units = map[string]unit{
+	"": {plain, 1}, "%": {share, 1},
+	"ns": {duration, 1}, "us": {duration, 1e3}, "ms": {duration, 1e6}, "s": {duration, 1e9}, "m": {duration, 60e9},
+	"B": {size, 1}, "KB": {size, 1e3}, "MB": {size, 1e6}, "GB": {size, 1e9},
+	"KiB": {size, 1 << 10}, "MiB": {size, 1 << 20}, "GiB": {size, 1 << 30},
+}
+
+// bound is the value to compare with: nanoseconds, bytes, a share of 0 to 1, or a
+// plain number.
+func (t Threshold) bound() float64 {
+	u := units[t.Unit]
+	if u.kind == share {
+		return t.Number / 100 // divided, as shares are: 7 of 100 is exactly 7%
+	}
+	return t.Number * u.factor
+}
+
+// String gives the condition in its plainest form, which parses to the same.
+func (t Threshold) String() string {
+	var b strings.Builder
+	switch {
+	case t.Check:
+		b.WriteString("check " + strconv.Quote(t.Metric))
+	case bare(t.Metric):
+		b.WriteString(t.Metric)
+	default:
+		b.WriteString(strconv.Quote(t.Metric))
+	}
+	b.WriteString(" " + t.Stat + " " + t.Op + " " + strconv.FormatFloat(t.Number, 'f', -1, 64) + t.Unit)
+	if t.Over > 0 {
+		b.WriteString(" over " + window(t.Over))
+	}
+	if t.Abort {
+		b.WriteString(" abort")
+	}
+	return b.String()
+}
+
+// window writes d without parts that are zero: 1m and not 1m0s.
+func window(d time.Duration) string {
+	s := d.String()
+	if short, ok := strings.CutSuffix(s, "m0s"); ok {
+		s = short + "m"
+	}
+	if short, ok := strings.CutSuffix(s, "h0m"); ok {
+		s = short + "h"
+	}
+	return s
+}
+
+// bare tells whether a title needs no quotes.
+func bare(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !inWord(r) })
+}
+
+// inWord tells whether r may stand in a word.
+func inWord(r rune) bool {
+	return unicode.IsPrint(r) && !unicode.IsSpace(r) && r != unicode.ReplacementChar && !strings.ContainsRune(`"<>=!`, r)
+}
+
+// percentile gives q of a stat like p99.9.
+func percentile(stat string) (q float64, ok bool) {
+	digits, ok := strings.CutPrefix(stat, "p")
+	if !ok || len(digits) == 0 || len(digits) > 8 || strings.Trim(digits, "0123456789.") != "" {
+		return 0, false
+	}
+	q, err := strconv.ParseFloat(digits, 64)
+	return q / 100, err == nil && q > 0 && q < 100
+}
+
+// ofDistribution tells whether a stat is a figure of a histogram, in its unit.
+func ofDistribution(stat string) bool {
+	switch stat {
+	case "avg", "min", "max", "stdev":
+		return true
+	}
+	_, ok := percentile(stat)
+	return ok
+}
+
+// holds tells whether v is as the condition wants it.
+func (t Threshold) holds(v float64) bool {
+	b := t.bound()
+	switch t.Op {
+	case "<":
+		return v < b
+	case "<=":
+		return v <= b
+	case ">":
+		return v > b
+	case ">=":
+		return v >= b
+	case "==":
+		return v == b
+	}
+	return v != b
+}
+
+// worse tells whether v is further than w from what the condition wants.
+func (t Threshold) worse(v, w float64) bool {
+	switch t.Op {
+	case "<", "<=":
+		return v > w
+	case ">", ">=":
+		return v < w
+	}
+	b := t.bound()
+	return math.Abs(v-b) > math.Abs(w-b) == (t.Op == "==")
+}

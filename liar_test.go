@@ -1,0 +1,196 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/health"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testenv"
+)
+
+// The liar tests make the generator bad on purpose, against a target that is well:
+// each run must say that its numbers are not to be believed, and why. They run one
+// after the other, since they measure. A step of the clock is internal/health's.
+
+// believed checks that a run of a generator that was well is VALID, or SUSPECT
+// because others used this machine.
+func believed(t *testing.T, r *run.Result) {
+	t.Helper()
+	host := r.Verdict == run.Suspect && (reason(r, health.Neighbours) || reason(r, "steal") || reason(r, "cpu_pressure"))
+	if r.Verdict != run.Valid && !host {
+		t.Errorf("the run is %s: %+v", r.Verdict, r.Reasons)
+	}
+}
+
+// disbelieved checks that a run is not VALID and that one of its reasons is the cause.
+func disbelieved(t *testing.T, r *run.Result, cause string) {
+	t.Helper()
+	t.Logf("%s: %+v", r.Verdict, r.Reasons)
+	if r.Verdict == run.Valid || r.Verdict == "" || !reason(r, cause) {
+		t.Errorf("the run is %q because of %+v, want %s among the reasons", r.Verdict, r.Reasons, cause)
+	}
+}
+
+func reason(r *run.Result, signal string) bool {
+	for _, x := range r.Reasons {
+		if x.Signal == signal {
+			return true
+		}
+	}
+	return false
+}
+
+// lie starts gobench with args by a shell, after the shell's own commands, calls
+// during while it makes load, and gives the result.
+func lie(t *testing.T, before string, during func(gobench int), args ...string) *run.Result {
+	t.Helper()
+	dir := t.TempDir()
+	out := filepath.Join(dir, "r.json")
+	args = append([]string{"-c", before + ` exec gobench "$@"`, "sh", "--dir", dir}, append(args, "-q", "-o", out)...)
+	cmd := exec.Command("sh", args...)
+	cmd.Env = append(os.Environ(), "GOBENCH_NO_WARM=1") // nothing outlives it
+	var text strings.Builder
+	cmd.Stdout, cmd.Stderr = &text, &text
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if during != nil {
+		waitForLoad(t, dir)
+		during(cmd.Process.Pid)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("gobench: %v\n%s", err, text.String())
+	}
+	b, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(run.Result)
+	if err := json.Unmarshal(b, r); err != nil {
+		t.Fatal(err)
+	}
+	if first, _, _ := strings.Cut(strings.TrimSpace(text.String()), "\n"); !strings.HasPrefix(first, string(r.Verdict)) {
+		t.Errorf("the report begins %q, the verdict is %s", first, r.Verdict)
+	}
+	return r
+}
+
+func TestLiarStoppedExecutor(t *testing.T) {
+	nginx := testenv.Nginx(t)
+	r := lie(t, "", func(gobench int) {
+		executor, err := childOf(gobench)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			time.Sleep(700 * time.Millisecond)
+			_ = syscall.Kill(executor, syscall.SIGSTOP)
+			time.Sleep(300 * time.Millisecond)
+			_ = syscall.Kill(executor, syscall.SIGCONT)
+		}
+	}, "http", "-c", "50", "--rate", "1000", "-d", "5s", nginx.URL+"/")
+	disbelieved(t, r, "canary")
+	disbelieved(t, r, health.StartLag)
+}
+
+// childOf gives the process's one child; any of its threads may have started it.
+func childOf(pid int) (int, error) {
+	var all []string
+	names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, name := range names {
+		if b, err := os.ReadFile(name); err == nil {
+			all = append(all, strings.Fields(string(b))...)
+		}
+	}
+	if len(all) == 0 {
+		return 0, fmt.Errorf("process %d has no child", pid)
+	}
+	return strconv.Atoi(all[0])
+}
+
+// wasteful allocates 64 KB an iteration, and collects garbage all the time.
+const wasteful = `package main
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+var kept [64][]byte
+
+func export() scenario.Vus {
+	return scenario.Vus{{
+		Nu:    16,
+		Load:  scenario.Arrival{Stages: []scenario.Rate{{To: 15000, Over: 4 * time.Second}}},
+		Setup: func(ctx context.Context) (context.Context, error) { debug.SetGCPercent(5); return ctx, nil },
+		Fu:    waste,
+	}}
+}
+
+func waste(ctx context.Context, vui int) { kept[vui%64] = make([]byte, 64<<10) }
+`
+
+func TestLiarGarbage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "scenario.go")
+	if err := os.WriteFile(file, []byte(wasteful), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	disbelieved(t, lie(t, "", nil, "run", file), "gc_cpu")
+}
+
+func TestLiarOpenFiles(t *testing.T) {
+	nginx := testenv.Nginx(t)
+	r := lie(t, "ulimit -n 64;", nil, "http", "-c", "200", "-d", "2s", nginx.URL+"/")
+	disbelieved(t, r, health.LocalFiles)
+	if r.Verdict != run.Invalid {
+		t.Errorf("verdict %s", r.Verdict)
+	}
+}
+
+func TestLiarLocalPorts(t *testing.T) {
+	if os.Getenv(namespaceEnv) == "" {
+		inNamespace(t, "TestLiarLocalPorts")
+		return
+	}
+	nginx := testenv.Nginx(t)
+	r := lie(t, "echo 40000 40049 >/proc/sys/net/ipv4/ip_local_port_range;", nil, "http", "-c", "200", "-d", "2s", nginx.URL+"/")
+	disbelieved(t, r, health.LocalPorts)
+	if r.Verdict != run.Invalid {
+		t.Errorf("verdict %s", r.Verdict)
+	}
+}
+
+// A quota of a fifth of a CPU, where a test may set one.
+func TestLiarQuota(t *testing.T) {
+	dir := fmt.Sprintf("/sys/fs/cgroup/cpu/gobench-liar-%d", os.Getpid())
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Skipf("no CPU controller of cgroup v1 to write to: %v (the judge's table and the parser's have the quota)", err)
+	}
+	defer func() {
+		err := os.Remove(dir)
+		for end := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(end); err = os.Remove(dir) {
+			time.Sleep(10 * time.Millisecond) // the kernel lets go of what has ended
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := os.WriteFile(dir+"/cpu.cfs_quota_us", []byte("20000"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	nginx := testenv.Nginx(t)
+	r := lie(t, "echo $$ >"+dir+"/cgroup.procs;", nil, "http", "-c", "50", "--rate", "3000", "-d", "4s", nginx.URL+"/")
+	disbelieved(t, r, "throttled")
+}
