@@ -18,7 +18,7 @@ const (
 	OwnCPU                    // of this machine that this process uses, share
 	Steal                     // of this machine's CPU that its host gave to others, share
 	Throttled                 // periods in which the cgroup's CPU quota was used up, share
-	Pressure                  // of the last 10 s in which some process waited for a CPU, share
+	Pressure                  // of the time in which some process of this machine waited for a CPU, share
 	Memory                    // of this machine that is not available, share
 	SwapIn                    // pages read back from swap
 	Scheduler                 // how long goroutines waited for a thread, p99

@@ -17,6 +17,7 @@ type host struct {
 	own                  time.Duration
 	periods, throttled   uint64
 	swapIn, sent, resent uint64
+	pressure             uint64
 	drops                uint64
 }
 
@@ -55,7 +56,7 @@ func (h *host) file(name string) ([]byte, bool) {
 	return h.buf[:n], n > 0
 }
 
-func (h *host) read(record func(Metric, int64)) {
+func (h *host) read(elapsed time.Duration, record func(Metric, int64)) {
 	h.readCPU(record)
 	if h.quota != "" {
 		b, _ := h.file(h.quota)
@@ -68,7 +69,8 @@ func (h *host) read(record func(Metric, int64)) {
 	}
 	if b, ok := h.file("/proc/pressure/cpu"); ok {
 		if p, ok := parsePressure(b); ok {
-			record(Pressure, p)
+			record(Pressure, share(grown(p, h.pressure), max(1, uint64(elapsed.Microseconds()))))
+			h.pressure = p
 		}
 	}
 	if b, ok := h.file("/proc/meminfo"); ok {

@@ -16,6 +16,7 @@ const (
 	rowWindows = 3
 	rowTime    = 3 * time.Second
 	runShare   = 0.05
+	single     = 3 // one red window of more than these is amber
 )
 
 // Verdicts.
@@ -44,6 +45,7 @@ type Reason struct {
 // Judge judges a run by its windows, in order. The zero value is ready.
 type Judge struct {
 	total   time.Duration // of the windows judged
+	windows int
 	tracks  map[string]*track
 	held    map[Metric]held // figures that shorter windows wait for
 	others  float64         // CPU time of other processes, in thousandths of the machine times seconds
@@ -72,6 +74,7 @@ type track struct {
 type spell struct {
 	time, row, longest time.Duration
 	windows, most      int // of the row and of the longest
+	n                  int // windows in all
 }
 
 // Add judges the next window.
@@ -80,6 +83,7 @@ func (j *Judge) Add(w *Window) {
 		return
 	}
 	j.total += w.Length
+	j.windows++
 	values := j.values(w)
 	others, known := 0.0, false
 	if cpu, ok := values[CPU]; ok {
@@ -87,7 +91,7 @@ func (j *Judge) Add(w *Window) {
 		j.others += others * w.Length.Seconds()
 		j.sampled += w.Length
 	}
-	crowded := others > busy || values[Steal] > 20
+	crowded := others > busy || values[Steal] > 20 || values[Pressure] > pressed && others > values[OwnCPU]
 
 	late := false // starts, goroutines or the whole process
 	for _, l := range w.Lags {
@@ -205,6 +209,7 @@ func (s *spell) add(length time.Duration, bad bool) {
 		return
 	}
 	s.time += length
+	s.n++
 	s.row += length
 	s.windows++
 	if s.windows > s.most || s.row > s.longest {
@@ -238,6 +243,9 @@ func (j *Judge) Verdict(missing []string) Verdict {
 	var bad []Reason
 	for _, t := range j.tracks {
 		l := red
+		if t.levels[red].n == 1 && j.windows > single && !t.instant {
+			l = amber
+		}
 		for l > ok && !t.levels[l].counts(j.total, t.instant) {
 			l--
 		}

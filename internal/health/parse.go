@@ -2,7 +2,6 @@ package health
 
 import (
 	"bytes"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -55,18 +54,17 @@ func field(b []byte, name string) (uint64, bool) {
 	return 0, false
 }
 
-// parsePressure reads avg10 of the line "some avg10=63.18 avg60=..." as thousandths.
-func parsePressure(b []byte) (int64, bool) {
-	_, rest, ok := bytes.Cut(b, []byte("some avg10="))
-	if !ok {
+// parsePressure reads how many microseconds some process waited for a CPU, from
+// "some avg10=63.18 avg60=48.89 avg300=26.83 total=1120992369": the averages look
+// back 10 s and more, which would blame a second for the ones before it.
+func parsePressure(b []byte) (micros uint64, ok bool) {
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	some, total, ok := bytes.Cut(line, []byte(" total="))
+	if !ok || !bytes.HasPrefix(some, []byte("some ")) {
 		return 0, false
 	}
-	text, _, _ := bytes.Cut(rest, []byte(" "))
-	percent, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || !(percent >= 0 && percent <= 100) {
-		return 0, false
-	}
-	return int64(math.Round(percent * 10)), true
+	micros, err := strconv.ParseUint(string(total), 10, 64)
+	return micros, err == nil
 }
 
 // parseTCP reads the segments sent and sent again from /proc/net/snmp, where a line

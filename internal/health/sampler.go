@@ -27,7 +27,7 @@ func NewSampler() *Sampler {
 	s := &Sampler{last: time.Now(), stop: make(chan struct{})}
 	s.clock.step(s.last)
 	s.host.open()
-	s.host.read(func(Metric, int64) {})
+	s.host.read(0, func(Metric, int64) {})
 	s.runtime.open()
 	s.runtime.read(func(Metric, int64) {})
 	s.running.Go(func() { s.canary.run(s.stop) })
@@ -51,7 +51,7 @@ func (s *Sampler) Sample(record func(Metric, int64)) {
 	}
 	s.last = now
 	record(ClockStep, int64(s.clock.step(now)))
-	s.host.read(record)
+	s.host.read(elapsed, record)
 	s.runtime.read(record)
 	if p99, ok := s.canary.take(); ok {
 		record(Canary, int64(p99))

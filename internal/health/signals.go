@@ -98,6 +98,10 @@ var (
 // lateness is theirs.
 const busy = 500
 
+// pressed is the share of the time, in thousandths, in which processes wait for a CPU
+// on a machine that others use more than gobench does, before the same holds.
+const pressed = 250
+
 func percent(permille float64) string {
 	if permille < 20 {
 		return fmt.Sprintf("%.1f %%", permille/10)

@@ -15,6 +15,7 @@ type binding struct {
 	metric run.Metric
 	count  []string // counters whose sum is the count, and a rate's part
 	all    []string // counters whose sum is a rate's whole
+	good   string   // histogram whose recordings are of that whole too
 	lost   string   // counter of operations without an answer, for a percentile of all
 }
 
@@ -51,6 +52,9 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 		prefix, client = strings.CutSuffix(m.Title, ".http_fail")
 		if lost := prefix + ".http_other_fail"; client && slices.Contains(b.all, lost) {
 			b.count = append(b.count, lost) // a target that gives no answer is no less a failure
+		}
+		if step, ok := strings.CutSuffix(m.Title, ".failed"); ok && strings.HasPrefix(step, "step.") {
+			b.good = step + ".time" // which has the steps that did not fail
 		}
 	case ofDistribution(t.Stat):
 		prefix, client = strings.CutSuffix(m.Title, ".latency")

@@ -218,6 +218,9 @@ func (j *judge) tally(i Interval) tally {
 	for _, title := range j.binding.all {
 		t.all += i.Counters[title]
 	}
+	if h := i.Histograms[j.binding.good]; h != nil {
+		t.all += int64(h.Count())
+	}
 	t.lost = i.Counters[j.binding.lost]
 	if j.binding.metric.Type == "histogram" {
 		t.histogram = i.Histograms[j.binding.metric.Title]

@@ -20,6 +20,8 @@ var declared = []run.Metric{
 	{Title: "vu.a.errors", Type: "counter", Group: "Users (a)", Graph: "Iterations", Unit: "N"},
 	{Title: "check.has a body.passed", Type: "counter", Group: "Checks", Graph: "has a body", Unit: "N"},
 	{Title: "check.has a body.failed", Type: "counter", Group: "Checks", Graph: "has a body", Unit: "N"},
+	{Title: "step.log in.time", Type: "histogram", Group: "Steps", Graph: "step.log in time", Unit: "ns"},
+	{Title: "step.log in.failed", Type: "counter", Group: "Steps", Graph: "step.log in", Unit: "N"},
 	{Title: "things.size", Type: "histogram", Group: "Things", Graph: "Size", Unit: "B"},
 }
 
@@ -37,7 +39,7 @@ type second struct {
 func (s second) interval(from time.Duration) Interval {
 	i := Interval{From: from, To: from + time.Second, Warmup: s.warmup, Metrics: declared,
 		Counters: map[string]int64{"home.http_ok": s.ok, "home.http_fail": s.fail, "home.http_other_fail": s.lost, "home.bytes_in": 1 << 20,
-			"vu.a.iterations": s.ok + s.fail, "vu.a.errors": s.fail, "check.has a body.passed": s.passed, "check.has a body.failed": s.failed},
+			"vu.a.iterations": s.ok + s.fail, "vu.a.errors": s.fail, "check.has a body.passed": s.passed, "check.has a body.failed": s.failed, "step.log in.failed": s.fail},
 		Gauges: map[string]int64{"vu.a.active": s.active}, Histograms: map[string]*hdr.Histogram{"things.size": new(hdr.Histogram)}}
 	i.Histograms["things.size"].Record(2048)
 	if len(s.ms) > 0 {
@@ -46,6 +48,9 @@ func (s second) interval(from time.Duration) Interval {
 			h.Record(v * 1e6)
 		}
 		i.Histograms["home.latency"] = h
+		if s.fail == 0 {
+			i.Histograms["step.log in.time"] = h
+		}
 	}
 	if s.bare {
 		i = Interval{From: from, To: from + time.Second}
@@ -112,6 +117,8 @@ func TestEvaluate(t *testing.T) {
 		{"ok of all", "home.http_ok rate > 99%", repeat(5, lost), end, "98%", ""},
 		{"a check", `check "has a body" rate > 99%`, repeat(99, good, bad), end, "99%", ""},
 		{"a check that is well", `check "has a body" rate >= 99%`, repeat(99, good, bad), never, "99%", ""},
+		{"a step's failures are of all its ends", `"step.log in.failed" rate <= 25%`, repeat(3, good, bad), never, "25%", ""},
+		{"every step fails", `"step.log in.failed" rate < 100%`, repeat(3, bad), end, "100%", ""},
 		{"users' errors are of their iterations", "vu.a.errors rate == 50%", repeat(5, good, repeat(5, bad)...), never, "50%", ""},
 
 		// Percentiles and operations without an answer.

@@ -162,7 +162,8 @@ func (p *parser) fits(t *Threshold, k kind, value, unit int) error {
 // isTime tells of titles whose histograms are always of times: the clients' and the
 // users' own.
 func isTime(title string) bool {
-	return title == "latency" || strings.HasSuffix(title, ".latency") || strings.HasPrefix(title, "vu.")
+	return title == "latency" || strings.HasSuffix(title, ".latency") || strings.HasPrefix(title, "vu.") ||
+		strings.HasPrefix(title, "step.")
 }
 
 func (p *parser) over(t *Threshold) error {
