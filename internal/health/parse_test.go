@@ -84,7 +84,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if c, ok := parseStat(b); ok && len(b) < 100 && c.total < c.busy {
-			t.Skip("sums past 64 bits wrap")
+			return // sums past 64 bits wrap
 		}
 		parsePressure(b)
 		parseTCP(b)
