@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/meter"
 	"github.com/gobench-io/gobench/internal/runner"
@@ -95,7 +96,11 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	began := make(chan struct{})
 	gone := make(chan error, 1)
 	go func() { gone <- s.obey(run, began, cancel) }()
-	if err := s.ready(run.Prepare(ctx)); err != nil {
+	err = data.Prepare(ctx)
+	if err == nil {
+		err = run.Prepare(ctx)
+	}
+	if err := s.ready(err); err != nil {
 		return err
 	}
 	select {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/run"
@@ -80,12 +81,20 @@ func (a *app) runScenario(ctx context.Context, path string, set map[string]strin
 		Config: run.Config{Scenario: full, Executor: built.SHA256},
 		Notes:  built.Notes,
 	}}
-	l.spec.Env = paramsEnv(set)
+	l.spec.Env = append(paramsEnv(set), data.DirEnv+"="+scenarioDir(full))
 	l.spec.Hello = func(h *wire.Hello) error {
 		l.result.Config.Parameters = paramValues(h)
 		return checkParams(h, set)
 	}
 	return l.run(ctx)
+}
+
+// scenarioDir is the folder of the scenario at path.
+func scenarioDir(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path
+	}
+	return filepath.Dir(path)
 }
 
 // compile builds the executor, saying on standard error what takes time.

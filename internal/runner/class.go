@@ -42,6 +42,7 @@ type class struct {
 	ended    chan struct{} // closed when nothing is left to begin
 
 	control *control
+	onEnd   func(why string) // exhausted, made once for all users
 
 	mu     sync.Mutex
 	scopes []*meter.Scope // of the users started so far, guarded by mu
@@ -163,7 +164,7 @@ func (c *class) start(sleeper *sleeper) {
 	schedule := newStarts(c.share.Rate, c.seed, c.number)
 	for i := range c.share.Nu {
 		planned := schedule.next()
-		if (c.share.Rate > 0 || i%256 == 0) && sleeper.until(c.now, planned, c.stop, nil) != due {
+		if (c.share.Rate > 0 || i%256 == 0) && sleeper.until(c.now, planned, c.stop, c.ended) != due {
 			return
 		}
 		if c.share.Rate > 0 {
@@ -180,6 +181,10 @@ func (c *class) start(sleeper *sleeper) {
 // launch starts user vui; the caller holds c.mu.
 func (c *class) launch(vui int64) {
 	ctx, scope := meter.With(c.parent, c.registry, c.gate, source(c.seed, uint64(c.number), 1, uint64(vui)))
+	scope.Class, scope.User = c.number, vui
+	if !once(c.vu) { // else it ends by itself
+		scope.OnEnd = c.onEnd
+	}
 	c.scopes = append(c.scopes, scope)
 	c.users.Add(1)
 	go c.live(ctx, int(vui))

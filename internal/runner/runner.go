@@ -51,6 +51,7 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 	for i, vu := range vus {
 		c := &class{name: classes[i].Name, vu: vu, number: i, share: start.Shares[i], seed: start.Seed, registry: r, note: run.note,
 			stop: run.stop, ended: make(chan struct{}), control: newControl()}
+		c.onEnd = c.exhausted
 		run.loads = append(run.loads, classes[i].Load)
 		c.shared.Store(c.share.Iterations)
 		var err error

@@ -159,7 +159,7 @@ func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (
 		return now, true
 	}
 	if err := p.Prepare(ctx); err != nil {
-		if !c.cutShort(ctx, err) {
+		if !c.cutShort(ctx, err) && !c.voided(ctx) {
 			c.failed(ctx, "prepare", err, now)
 		}
 		return c.now(), false
@@ -173,6 +173,12 @@ func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (
 func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
 	err := u.Iterate(ctx)
 	end = c.now()
+	if c.voided(ctx) {
+		if c.pool != nil {
+			c.counts.dropped.Add(1) // its start, which nothing was left for
+		}
+		return end, false
+	}
 	if err != nil && c.cutShort(ctx, err) {
 		c.counts.cut.Add(1)
 		return end, false
@@ -209,6 +215,9 @@ func (c *class) wanted(vui int) bool {
 		select {
 		case <-t.C:
 		case <-c.stop:
+			t.Stop()
+			return false
+		case <-c.ended:
 			t.Stop()
 			return false
 		}
@@ -250,6 +259,11 @@ func (c *class) cutShort(ctx context.Context, err error) bool {
 // minFailure is the least time that a failing iteration takes: a target that
 // refuses at once is not asked again without pause.
 const minFailure = time.Millisecond
+
+// voided tells whether ctx's user has found nothing left to do.
+func (c *class) voided(ctx context.Context) bool {
+	return c.control.touched.Load() && meter.ScopeOf(ctx).Exhausted()
+}
 
 // failed counts a failed iteration that began at began and waits out minFailure.
 func (c *class) failed(ctx context.Context, what string, err error, began time.Duration) {
