@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,6 +51,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "served": served, "schema": schema, "field": field, "eventually": eventually, "asked": asked,
+			"counted": counted, "unique": unique, "same": same,
 		},
 	})
 }
@@ -105,9 +107,10 @@ func newTarget() *target {
 				w.WriteHeader(http.StatusBadRequest)
 			}
 		}
+		body, _ := io.ReadAll(r.Body) // what came of it is what was asked
 		t.served.Add(1)
 		t.mu.Lock()
-		t.asked = append(t.asked, r.Method+" "+r.URL.String())
+		t.asked = append(t.asked, strings.TrimRight(fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("X-Row"), body), " "))
 		t.mu.Unlock()
 	}))
 	return t

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/preset"
@@ -21,7 +24,8 @@ func (a *app) httpCommand() *cobra.Command {
 	var load loadFlags
 	o := preset.HTTP{}
 	var headers, stages []string
-	var body string
+	var body, order string
+	rows := preset.Data{}
 	var rate float64
 	cmd := &cobra.Command{
 		Use:   "http URL",
@@ -37,6 +41,8 @@ and its response time counts from when it was due: a stall of the target shows.`
   gobench http -n 10000 -m POST -H 'Content-Type: application/json' -b '{"a":1}' http://localhost:8080/items
   gobench http -c 50 --rate 2000 -d 30s --warmup 5s http://localhost:8080/
   gobench http -c 200 --stage 500/30s --stage 2000/1m --poisson http://localhost:8080/
+  gobench http -d 30s 'http://localhost:8080/items/{{rand 1 1000}}'
+  gobench http --data users.csv -b '{"user":"{{json data.name}}","id":{{seq}}}' http://localhost:8080/users
   gobench http -c 30 -d 30s --threshold 'http.latency p99 < 200ms' http://localhost:8080/
   gobench http -c 30 -d 10s -o result.json http://localhost:8080/`,
 		Args: exactArgs(1, "the URL"),
@@ -61,6 +67,9 @@ and its response time counts from when it was due: a stall of the target shows.`
 			if err := schedule(cmd, &o, &load, rate, stages); err != nil {
 				return err
 			}
+			if err := takeData(cmd, &o, rows, order); err != nil {
+				return err
+			}
 			return a.runHTTP(cmd, o, load)
 		},
 	}
@@ -75,10 +84,42 @@ and its response time counts from when it was due: a stall of the target shows.`
 	f.StringVarP(&o.Method, "method", "m", "GET", "request method (default POST when there is a body)")
 	f.StringArrayVarP(&headers, "header", "H", nil, "a header, as 'Name: value'; may be repeated")
 	f.StringVarP(&body, "body", "b", "", "request body, or @FILE")
+	f.StringVar(&rows.File, "data", "", "fill {{data.COLUMN}} in from the rows of this `FILE`: "+preset.Endings+"; the load ends with them")
+	f.StringVar(&order, "data-order", "sequential", "which row a request gets: sequential (each once), random, or unique (each connection its own)")
+	f.BoolVar(&rows.Wrap, "data-wrap", false, "begin again after the last row")
+	f.BoolVar(&o.Literal, "literal", false, "send {{ as it stands: no templates")
 	f.DurationVarP(&o.Timeout, "timeout", "t", 60*time.Second, "time limit of a request")
 	f.BoolVarP(&o.Insecure, "insecure", "k", false, "accept any server certificate")
+	_ = cmd.MarkFlagFilename("data", "csv", "tsv", "jsonl", "ndjson")
+	_ = cmd.RegisterFlagCompletionFunc("data-order", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp))
 	load.add(cmd)
 	return cmd
+}
+
+var orders = []string{data.Sequential.String(), data.Random.String(), data.Unique.String()}
+
+// takeData gives o the file of --data, and holds the templates against it.
+func takeData(cmd *cobra.Command, o *preset.HTTP, rows preset.Data, order string) error {
+	given := cmd.Flags().Changed
+	number := slices.Index(orders, order)
+	switch {
+	case number < 0:
+		return usageError("", "--data-order is %q: want %s", order, strings.Join(orders, ", "))
+	case rows.File == "" && (given("data-order") || given("data-wrap")):
+		return usageError("", "--data-order and --data-wrap are of a file: add --data FILE")
+	case rows.File != "" && o.Literal:
+		return usageError("", "--data and --literal exclude each other: {{data.COLUMN}} is a template")
+	case rows.File != "":
+		full, err := filepath.Abs(rows.File)
+		if err != nil {
+			return usageError("", "--data: %v", err)
+		}
+		o.Data = &preset.Data{File: full, Order: data.Order(number), Wrap: rows.Wrap}
+	}
+	if err := o.Check(); err != nil {
+		return usageError(`docs/templates.md tells what may stand between braces; --literal sends them as they are; --data FILE has the rows of {{data.COLUMN}}`, "%w", err)
+	}
+	return nil
 }
 
 func (a *app) runHTTP(cmd *cobra.Command, o preset.HTTP, load loadFlags) error {
@@ -90,11 +131,15 @@ func (a *app) runHTTP(cmd *cobra.Command, o preset.HTTP, load loadFlags) error {
 	if err != nil {
 		return &exitError{exitFailed, err, ""}
 	}
+	config := map[string]string{
+		"connections": fmt.Sprint(o.Connections), "requests": fmt.Sprint(o.Requests), "timeout": o.Timeout.String(), "body_bytes": fmt.Sprint(len(o.Body)),
+	}
+	if o.Data != nil {
+		config["data"], config["data_order"], config["data_wrap"] = o.Data.File, o.Data.Order.String(), fmt.Sprint(o.Data.Wrap)
+	}
 	l := &localRun{app: a, load: load,
-		spec: agent.Spec{Path: self, Args: []string{executorCommand, "http"}, Env: []string{preset.OptionsEnv + "=" + string(options)}},
-		result: &run.Result{Name: "http", Config: run.Config{Target: o.Method + " " + o.URL, Options: map[string]string{
-			"connections": fmt.Sprint(o.Connections), "requests": fmt.Sprint(o.Requests), "timeout": o.Timeout.String(), "body_bytes": fmt.Sprint(len(o.Body)),
-		}}}}
+		spec:   agent.Spec{Path: self, Args: []string{executorCommand, "http"}, Env: []string{preset.OptionsEnv + "=" + string(options)}},
+		result: &run.Result{Name: "http", Config: run.Config{Target: o.Method + " " + o.URL, Options: config}}}
 	return l.run(cmd.Context())
 }
 

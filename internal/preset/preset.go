@@ -15,7 +15,7 @@ import (
 const OptionsEnv = "GOBENCH_PRESET"
 
 var presets = map[string]func(options []byte) (scenario.Vus, error){
-	"http": decoded(func(o HTTP) (scenario.Vus, error) { return o.Vus(), nil }),
+	"http": decoded(HTTP.Vus),
 }
 
 // Vus gives the scenario of the built-in called name.
