@@ -219,6 +219,9 @@ func (m *Merger) Metrics() []run.Metric {
 	for _, t := range m.metrics {
 		total := t.Metric
 		total.Record = t.record(t.sum, t.hist, m.Measured().Seconds())
+		if lost := m.lostOf(t); lost != nil {
+			total.Lost = counted(lost.sum)
+		}
 		all = append(all, total)
 	}
 	return all

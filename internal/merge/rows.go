@@ -104,7 +104,11 @@ func (m *Merger) recordOf(r *row) run.Interval {
 		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, length)
 	}
 	for n, h := range r.histograms {
-		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(0, h, length)
+		record := m.metrics[n].record(0, h, length)
+		if lost := m.lostOf(m.metrics[n]); lost != nil {
+			record.Lost = counted(r.counters[lost.number])
+		}
+		i.Metrics[m.metrics[n].Title] = record
 	}
 	for _, t := range m.metrics {
 		if t.kind == gauge {
@@ -112,6 +116,27 @@ func (m *Merger) recordOf(r *row) run.Interval {
 		}
 	}
 	return i
+}
+
+// lostOf is the counter of the operations that a histogram lacks, if there is one.
+func (m *Merger) lostOf(t *metric) *metric {
+	if t.kind != histogram {
+		return nil
+	}
+	for _, title := range run.LostTitles(t.Title) {
+		if lost := m.byTitle[title]; lost != nil && lost.kind == counter {
+			return lost
+		}
+	}
+	return nil
+}
+
+// counted is n, if there is any.
+func counted(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
 }
 
 // record gives what a metric recorded in some seconds: sum for a counter, h for a

@@ -40,6 +40,8 @@ func full() *run.Result {
 				Times: &run.Times{Avg: 0.3, Min: 0.000042, P50: 0.25, P90: 0.5, P95: 1.2345, P99: 12.3456, P999: 123.456, Max: 61000, Stdev: 2}}},
 			{Title: "vu.reader.response", Type: "histogram", Group: "Users (reader)", Graph: "Iteration time", Unit: "ns", Record: run.Record{Count: p(int64(1234564)), RPS: p(98765.1),
 				Times: &run.Times{Avg: 0.3, Min: 0.000042, P50: 0.25, P90: 0.5, P95: 1.2345, P99: 12.3456, P999: 123.456, Max: 61000, Stdev: 2}}},
+			{Title: "step.pay.time", Type: "histogram", Group: "Steps", Graph: "step.pay time", Unit: "ns", Record: run.Record{Count: p(int64(980)), Lost: p(int64(20)), RPS: p(78.4),
+				Times: &run.Times{Avg: 2, Min: 1, P50: 1, P90: 3, P95: 4, P99: 5, P999: 6, Max: 7, Stdev: 1}}},
 			{Title: "vu.buyer.start_lag", Type: "histogram", Group: "Users (buyer)", Graph: "Start lag", Unit: "ns", Record: run.Record{Count: p(int64(1200)), RPS: p(96.0),
 				Times: &run.Times{Avg: 0.01, P50: 0.01, P90: 0.02, P95: 0.03, P99: 0.05, P999: 0.2, Max: 0.3}}},
 			{Title: "gobench.cpu", Type: "histogram", Group: "Generator", Graph: "CPU", Unit: "permille", Record: run.Record{Count: p(int64(12)), RPS: p(1.0), Sizes: &run.Sizes{Avg: 500, Max: 900}}},
@@ -133,7 +135,7 @@ func TestJSONIsOneDocument(t *testing.T) {
 		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 			t.Fatalf("%v\n%s", err, b.Bytes())
 		}
-		if len(got.Intervals) != n || got.ID != full().ID || *got.Metrics[4].Times != *full().Metrics[4].Times || got.Metrics[12].Sizes.P90 != 4096 {
+		if len(got.Intervals) != n || got.ID != full().ID || *got.Metrics[4].Times != *full().Metrics[4].Times || got.Metrics[13].Sizes.P90 != 4096 {
 			t.Errorf("read back: %+v", got)
 		}
 	}

@@ -176,7 +176,11 @@ func (t *text) counters(r *run.Result) {
 	t.table([]string{"Counts", "total", "per second"}, rows)
 }
 
-// histograms shows the distributions. Under a closed load, response time is service
+// quantiles are those of the columns of distributions; 0: a column is none.
+var quantiles = []float64{0, 0, 0.5, 0.9, 0.95, 0.99, 0.999, 0}
+
+// histograms shows the distributions; a percentile that lies among the operations
+// without an answer has no time. Under a closed load, response time is service
 // time and is not shown again.
 func (t *text) histograms(r *run.Result) {
 	var rows [][]string
@@ -190,8 +194,12 @@ func (t *text) histograms(r *run.Result) {
 		}
 		row := []string{title(m.Title), Count(*m.Count)}
 		if x := m.Times; x != nil {
-			for _, v := range []float64{x.Avg, x.Min, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
-				row = append(row, Millis(v))
+			for i, v := range []float64{x.Avg, x.Min, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
+				if q := quantiles[i]; q > 0 && m.Lost != nil && !run.Answered(q, *m.Count, *m.Lost) {
+					row = append(row, "no answer")
+				} else {
+					row = append(row, Millis(v))
+				}
 			}
 		} else if x := m.Sizes; x != nil {
 			for _, v := range []float64{x.Avg, x.Min, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {

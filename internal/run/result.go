@@ -90,9 +90,11 @@ type Interval struct {
 }
 
 // Record is what a metric recorded in some time. A counter has Count and RPS, a
-// gauge Value, a histogram Count, RPS and either Times (unit ns) or Sizes.
+// gauge Value, a histogram Count, RPS and either Times (unit ns) or Sizes, and Lost
+// where operations came to no answer.
 type Record struct {
 	Count *int64   `json:"count,omitempty"` // a counter's growth, a histogram's recordings
+	Lost  *int64   `json:"lost,omitempty"`  // operations that are in no percentile: see Answered
 	RPS   *float64 `json:"rps,omitempty"`   // Count per second
 	Value *int64   `json:"value,omitempty"` // a gauge's, at the end
 	*Times
