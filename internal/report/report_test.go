@@ -114,6 +114,23 @@ func TestLine(t *testing.T) {
 	}
 }
 
+func TestLineOfASchedule(t *testing.T) {
+	lag := full().Metrics[7].Record
+	metrics := []run.Metric{{Title: "vu.shop.active"}, {Title: "vu.shop.planned"}, {Title: "vu.shop.response"}, {Title: "home.latency"}}
+	i := run.Interval{From: 3, Seconds: 1, Metrics: map[string]run.Record{
+		"vu.shop.active": {Value: p(int64(5))}, "vu.shop.planned": {Count: p(int64(1200))}, "vu.shop.response": lag, "vu.shop.service": lag,
+		"vu.shop.start_lag": lag, "vu.shop.queue_wait": lag, "vu.shop.late": {Count: p(int64(7))}, "vu.shop.dropped": {Count: p(int64(0))}, "home.latency": lag}}
+	want := "     4s  5 users  shop response time 96.0/s p50 10.0 µs p99 50.0 µs max 300 µs, service time p99 50.0 µs, start lag p99 50.0 µs, queue wait p99 50.0 µs, 7 late"
+	if got := Line(i, metrics); got != want {
+		t.Errorf("line = %q\n    want %q", got, want)
+	}
+	i.Metrics = map[string]run.Record{"vu.shop.active": {Value: p(int64(5))}, "vu.shop.planned": {Count: p(int64(1200))}, "vu.shop.dropped": {Count: p(int64(3))}}
+	want = "     4s  5 users  shop response time none, 1,200 planned, 3 dropped"
+	if got := Line(i, metrics); got != want {
+		t.Errorf("line = %q\n    want %q", got, want)
+	}
+}
+
 func TestJSONIsOneDocument(t *testing.T) {
 	for _, n := range []int{0, 1, 3} {
 		var b bytes.Buffer
