@@ -22,7 +22,7 @@ func p[T any](v T) *T { return &v }
 func full() *run.Result {
 	at := time.Date(2026, 11, 21, 6, 45, 12, 123456789, time.UTC)
 	return &run.Result{
-		Format: run.Format, Gobench: "0.1.0", ID: "20261121-064512-x7k2", Name: "checkout.go", State: run.Finished,
+		Format: run.Format, Gobench: "0.1.0", ID: "20261121-064512-x7k2zz", Name: "checkout.go", State: run.Finished,
 		Created: at, Start: at, Seconds: 12.5, Warmup: 2, Complete: true,
 		Verdict: run.Suspect, Reasons: []run.Reason{
 			{Signal: "start_lag", Level: "amber", Text: "starts of class buyer were up to 1.2 ms late although a user was free", Advice: "lower the rate", Windows: 3, Worst: 4},
