@@ -143,7 +143,7 @@ func TestFind(t *testing.T) {
 	if got, err := h.List(); err != nil || !slices.Equal(got, ids) {
 		t.Errorf("List = %v, %v", got, err)
 	}
-	for part, want := range map[string]string{"last": ids[2], "bbbbzz": ids[1], "20260202": ids[2], ids[0]: ids[0]} {
+	for part, want := range map[string]string{"last": ids[2], "bbbb": ids[1], "20260202": ids[2], ids[0]: ids[0]} {
 		if got, err := h.Find(part); got != want || err != nil {
 			t.Errorf("Find(%q) = %q, %v; want %q", part, got, err, want)
 		}
