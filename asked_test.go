@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -56,5 +57,13 @@ func same(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Fatalf("%q differ in %s", m, args[0])
 			}
 		}
+	}
+}
+
+// fill replaces $TARGET in files: fill FILE...
+func fill(ts *testscript.TestScript, _ bool, args []string) {
+	for _, name := range args {
+		text := strings.ReplaceAll(ts.ReadFile(name), "$TARGET", ts.Getenv("TARGET"))
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
 	}
 }
