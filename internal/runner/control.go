@@ -177,6 +177,7 @@ type flow struct {
 	begins   time.Duration // where schedule begins, on its own clock
 	end      time.Duration // of the stages, on the schedule's clock
 	rate     float64       // in force; below 0: the stages
+	missed   int64         // starts that were due when the load ended, and that next had not given
 }
 
 // next waits until the next start is due and gives its planned time; ok is false
@@ -187,6 +188,7 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 		paused, _, rate, changed := f.class.control.state()
 		switch {
 		case paused:
+			f.class.coming.over()
 			began := f.class.now()
 			for paused {
 				select {
@@ -197,10 +199,12 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 				paused, _, _, changed = f.class.control.state()
 			}
 			f.shift += f.class.now() - began
+			f.follow()
 			continue
 		case rate >= 0 && rate != f.rate:
 			f.rate = rate
 			f.restart(max(f.class.now()-f.shift, 0))
+			f.follow()
 			at, ok = f.schedule.next()
 			continue
 		}
@@ -208,13 +212,34 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 			return 0, false, false
 		}
 		planned = f.begins + at + f.shift
+		f.class.coming.next(planned)
 		switch sleeper.until(f.class.now, planned, f.class.stop, changed) {
 		case due:
 			return planned, true, false
 		case stopped:
+			f.miss(at)
 			return 0, false, true
 		}
 	}
+}
+
+// tooLate is how long before the end of the load a start must be due to be missed.
+const tooLate = time.Millisecond
+
+// miss counts the starts from at on that should have been given before the load
+// ended.
+func (f *flow) miss(at time.Duration) {
+	end := time.Duration(f.class.stopped.Load() - f.class.zero.Load())
+	until := end - tooLate - f.begins - f.shift
+	for ok := true; ok && at <= until; at, ok = f.schedule.next() {
+		f.missed++
+	}
+}
+
+// follow has the class know the schedule in force.
+func (f *flow) follow() {
+	left := time.Duration(f.schedule.before * float64(time.Second)) // behind
+	f.class.coming.follow(f.schedule.lines, f.begins+f.shift+left)
 }
 
 // restart begins a schedule at the rate in force, from now to the end of the stages.

@@ -12,7 +12,8 @@ type counts struct {
 	started  meter.Meter
 	finished meter.Meter
 	panics   meter.Meter
-	lag      meter.Meter // histogram: from a planned start (of a user, an iteration) to its begin while a user was free, ns
+	lag      meter.Meter // histogram: from a planned start (of a user, an iteration) to its begin, or until it was found that no user is free for it, ns
+	behind   meter.Meter // gauge, of a class whose starts have a schedule: those that are due and have no lag yet, since gobench has not come to them
 
 	// Those of a class that has iterations:
 	iterations meter.Meter
@@ -23,8 +24,9 @@ type counts struct {
 
 	// Those of an Arrival:
 	planned meter.Meter // starts that were due
-	late    meter.Meter // of them, those that found no user free and waited
-	dropped meter.Meter // of them, those that were given up
+	begun   meter.Meter // of them, those that began
+	late    meter.Meter // of those, the ones that found no user free and waited
+	dropped meter.Meter // of those planned, the ones that were given up
 	wait    meter.Meter // histogram: how long those that waited did, ns
 
 	tasks []meter.Meter // histograms: the service time of each of Tasks, ns
@@ -44,7 +46,7 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 			meters[name] = map[string]*meter.Meter{
 				"active": &c.active, "started": &c.started, "finished": &c.finished, "panics": &c.panics, "start_lag": &c.lag,
 				"iterations": &c.iterations, "errors": &c.errors, "cut": &c.cut, "response": &c.response, "service": &c.service,
-				"planned": &c.planned, "late": &c.late, "dropped": &c.dropped, "queue_wait": &c.wait,
+				"planned": &c.planned, "begun": &c.begun, "late": &c.late, "behind": &c.behind, "dropped": &c.dropped, "queue_wait": &c.wait,
 			}[name]
 		}
 		return g
@@ -55,8 +57,11 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 	}}
 	if _, open := vu.Load.(scenario.Arrival); open {
 		g.Graphs = append(g.Graphs,
-			graph("Planned starts", "N", metrics.Counter, "planned", "late", "dropped"),
+			graph("Planned starts", "N", metrics.Counter, "planned", "begun", "late", "dropped"),
 			graph("Queue wait", "ns", metrics.Histogram, "queue_wait"))
+	}
+	if paced(vu) {
+		g.Graphs = append(g.Graphs, graph("Starts behind plan", "N", metrics.Gauge, "behind"))
 	}
 	if !once(vu) {
 		g.Graphs = append(g.Graphs,
@@ -89,3 +94,9 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 
 // once tells whether users have no iterations: their work is one call of Fu.
 func once(vu scenario.Vu) bool { return vu.Fu != nil && vu.Load == nil }
+
+// paced tells whether a class's users or iterations start on a schedule.
+func paced(vu scenario.Vu) bool {
+	_, open := vu.Load.(scenario.Arrival)
+	return open || vu.Rate > 0
+}
