@@ -24,12 +24,12 @@ func windowOf(i run.Interval) *health.Window {
 	}
 	for title, r := range i.Metrics {
 		if class, ok := strings.CutSuffix(title, ".start_lag"); ok && strings.HasPrefix(title, "vu.") && r.Times != nil {
-			lag := health.Lag{Class: strings.TrimPrefix(class, "vu."), Starts: *r.Count,
+			lag := health.Load{Class: strings.TrimPrefix(class, "vu."), Starts: *r.Count,
 				P50: millis(r.Times.P50), P90: millis(r.Times.P90), P99: millis(r.Times.P99)}
 			if response := i.Metrics[class+".response"]; response.Times != nil {
 				lag.Response = millis(response.Times.P50)
 			}
-			w.Lags = append(w.Lags, lag)
+			w.Loads = append(w.Loads, lag)
 		}
 		switch {
 		case r.Count == nil:

@@ -39,7 +39,7 @@ func all(fs ...func(*Window)) func(*Window) {
 
 func lags(late, response time.Duration) func(*Window) {
 	return func(w *Window) {
-		w.Lags = append(w.Lags, Lag{Class: "buyer", Starts: 1000, P99: late, Response: response})
+		w.Loads = append(w.Loads, Load{Class: "buyer", Starts: 1000, P99: late, Response: response})
 	}
 }
 
@@ -64,8 +64,8 @@ func TestSignals(t *testing.T) {
 		{"start lag of half the response time", lags(600*time.Microsecond, ms), Invalid, "start_lag red"},
 		{"start lag of half a small response time", lags(500*time.Microsecond, 100*time.Microsecond), Valid, ""},
 		{"the worst class decides", all(lags(0, 0), lags(11*ms, time.Second), late), Invalid, "start_lag red"},
-		{"a class without starts", func(w *Window) { w.Lags = []Lag{{Class: "a", P99: time.Second}} }, Valid, ""},
-		{"one late start of fifty", func(w *Window) { w.Lags = []Lag{{Starts: 50, P90: ms / 2, P99: time.Second}} }, Valid, ""},
+		{"a class without starts", func(w *Window) { w.Loads = []Load{{Class: "a", P99: time.Second}} }, Valid, ""},
+		{"one late start of fifty", func(w *Window) { w.Loads = []Load{{Starts: 50, P90: ms / 2, P99: time.Second}} }, Valid, ""},
 		{"all CPUs in use, all on time", is(CPU, 1000), Valid, ""},
 		{"own CPU use, and late", all(is(CPU, 950), is(OwnCPU, 900), late), Suspect, "cpu amber, start_lag amber"},
 		{"CPU at its limit, and late", all(is(CPU, 800), is(OwnCPU, 800), late), Suspect, "start_lag amber"},
@@ -176,7 +176,7 @@ func TestAFigureStandsUntilTheNextSample(t *testing.T) {
 func TestReasonsTellTheWorst(t *testing.T) {
 	t.Parallel()
 	ws := windows(10, 4, lags(3*time.Millisecond, time.Second))
-	ws[2].Lags[0].P99 = 12345 * time.Microsecond
+	ws[2].Loads[0].P99 = 12345 * time.Microsecond
 	ws[3].NoFiles = 4
 	ws[5].NoFiles = 3
 	var j Judge
