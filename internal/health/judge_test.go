@@ -43,6 +43,11 @@ func lags(late, response time.Duration) func(*Window) {
 	}
 }
 
+// begun is a class of which so many of the planned starts began in each window.
+func begun(planned, starts int64) func(*Window) {
+	return func(w *Window) { w.Loads = append(w.Loads, Load{Class: "b", Planned: planned, Starts: starts}) }
+}
+
 // Every signal, on both sides of its limits, in all windows of a run.
 func TestSignals(t *testing.T) {
 	t.Parallel()
@@ -66,6 +71,22 @@ func TestSignals(t *testing.T) {
 		{"the worst class decides", all(lags(0, 0), lags(11*ms, time.Second), late), Invalid, "start_lag red"},
 		{"a class without starts", func(w *Window) { w.Loads = []Load{{Class: "a", P99: time.Second}} }, Valid, ""},
 		{"one late start of fifty", func(w *Window) { w.Loads = []Load{{Starts: 50, P90: ms / 2, P99: time.Second}} }, Valid, ""},
+		{"99 % of the planned rate", begun(1000, 990), Valid, ""},
+		{"98.9 % of the planned rate", begun(1000, 989), Suspect, "rate amber"},
+		{"95 % of the planned rate", begun(1000, 950), Suspect, "rate amber"},
+		{"94.9 % of the planned rate", begun(1000, 949), Invalid, "rate red"},
+		{"94.9 % of the planned rate among neighbours", all(crowd, begun(1000, 949)), Suspect, "cpu amber, neighbours amber, rate amber"},
+		{"nothing that was planned began", begun(1000, 0), Invalid, "rate red"},
+		{"nothing was planned", begun(0, 0), Valid, ""},
+		{"one start under way a window", begun(10, 9), Valid, ""},
+		{"quota in use, all on time", is(QuotaCPU, 1000), Valid, ""},
+		{"quota in use, at its limit, and late", all(is(QuotaCPU, 800), late), Suspect, "start_lag amber"},
+		{"quota in use, and late", all(is(QuotaCPU, 801), late), Suspect, "cpu_quota amber, start_lag amber"},
+		{"quota nearly used up, and late", all(is(QuotaCPU, 901), late), Invalid, "cpu_quota red, start_lag amber"},
+		{"limit of memory", is(MemoryLimit, 900), Valid, ""},
+		{"limit of memory nearly reached", is(MemoryLimit, 901), Suspect, "memory_limit red"},
+		{"link at its limit", is(Link, 800), Valid, ""},
+		{"link", is(Link, 801), Suspect, "link amber"},
 		{"all CPUs in use, all on time", is(CPU, 1000), Valid, ""},
 		{"own CPU use, and late", all(is(CPU, 950), is(OwnCPU, 900), late), Suspect, "cpu amber, start_lag amber"},
 		{"CPU at its limit, and late", all(is(CPU, 800), is(OwnCPU, 800), late), Suspect, "start_lag amber"},

@@ -24,7 +24,7 @@ type step struct {
 // Each step of the two that are compared has lasted so long; what is in flight has
 // grown by so much, and what was done by no more than so much.
 const (
-	stepTime   = 3 * time.Second
+	stepTime   = 2 * time.Second
 	moreFlight = 2
 	moreDone   = 1.1
 	keepsUp    = 0.95 // a schedule that asks for no more gets no more

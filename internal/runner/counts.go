@@ -21,6 +21,7 @@ type counts struct {
 	cut        meter.Meter // iterations that the run's end left without a result
 	response   meter.Meter // histogram: from an iteration's planned start to its end without error, ns
 	service    meter.Meter // histogram: from its begin, ns
+	failure    meter.Meter // histogram: from its begin to its end with an error, ns
 
 	// Those of an Arrival:
 	planned meter.Meter // starts that were due
@@ -45,8 +46,8 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 			g.Metrics = append(g.Metrics, metrics.Metric{Title: Prefix + class + "." + name, Type: kind})
 			meters[name] = map[string]*meter.Meter{
 				"active": &c.active, "started": &c.started, "finished": &c.finished, "panics": &c.panics, "start_lag": &c.lag,
-				"iterations": &c.iterations, "errors": &c.errors, "cut": &c.cut, "response": &c.response, "service": &c.service,
-				"planned": &c.planned, "begun": &c.begun, "late": &c.late, "behind": &c.behind, "dropped": &c.dropped, "queue_wait": &c.wait,
+				"iterations": &c.iterations, "errors": &c.errors, "cut": &c.cut, "response": &c.response, "service": &c.service, "failure": &c.failure,
+				"planned": &c.planned, "begun": &c.begun, "late": &c.late, "behind": &c.behind, "users_behind": &c.behind, "dropped": &c.dropped, "queue_wait": &c.wait,
 			}[name]
 		}
 		return g
@@ -55,18 +56,19 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 		graph("Active users", "N", metrics.Gauge, "active"),
 		graph("Users", "N", metrics.Counter, "started", "finished", "panics"),
 	}}
-	if _, open := vu.Load.(scenario.Arrival); open {
+	switch _, open := vu.Load.(scenario.Arrival); {
+	case open:
 		g.Graphs = append(g.Graphs,
 			graph("Planned starts", "N", metrics.Counter, "planned", "begun", "late", "dropped"),
+			graph("Starts behind plan", "N", metrics.Gauge, "behind"),
 			graph("Queue wait", "ns", metrics.Histogram, "queue_wait"))
-	}
-	if paced(vu) {
-		g.Graphs = append(g.Graphs, graph("Starts behind plan", "N", metrics.Gauge, "behind"))
+	case vu.Rate > 0:
+		g.Graphs = append(g.Graphs, graph("Users behind plan", "N", metrics.Gauge, "users_behind"))
 	}
 	if !once(vu) {
 		g.Graphs = append(g.Graphs,
 			graph("Iterations", "N", metrics.Counter, "iterations", "errors", "cut"),
-			graph("Iteration time", "ns", metrics.Histogram, "response", "service"))
+			graph("Iteration time", "ns", metrics.Histogram, "response", "service", "failure"))
 	}
 	for _, name := range taskNames(vu.Tasks) {
 		g.Graphs = append(g.Graphs, graph("Task "+name, "ns", metrics.Histogram, "task."+name))

@@ -186,6 +186,8 @@ func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.D
 	if err == nil { // a failure must not make the run look fast
 		e.Record(c.counts.response, int64(end-planned))
 		e.Record(c.counts.service, int64(end-begin))
+	} else {
+		e.Record(c.counts.failure, int64(end-begin))
 	}
 	e.Close()
 	if err != nil {
