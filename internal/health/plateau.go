@@ -25,7 +25,7 @@ type step struct {
 // grown by so much, and what was done by no more than so much.
 const (
 	stepTime   = 2 * time.Second
-	moreFlight = 2
+	moreFlight = 1.5
 	moreDone   = 1.1
 	keepsUp    = 0.95 // a schedule that asks for no more gets no more
 )
