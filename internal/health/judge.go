@@ -143,19 +143,23 @@ func (j *Judge) Add(w *Window) {
 // lags notes the class whose starts were the latest.
 func (j *Judge) lags(w *Window, crowded bool) {
 	worst, at := -1.0, ok
-	detail := ""
+	detail, tail := "", 0.0
 	for _, l := range w.Loads {
 		late, g := float64(l.late()), l.grade()
+		if l.outweighs(l.late()) {
+			tail = max(tail, late)
+		}
 		if l.Starts == 0 || g < at || g == at && late <= worst {
 			continue
 		}
 		worst, at = late, g
 		detail = fmt.Sprintf("starts of class %s were up to %s late although a user was free", l.Class, duration(late))
-		if l.Response > 0 && late > millis/2 && late > float64(l.Response)/2 {
-			detail += fmt.Sprintf(", and the median response time was %s", duration(float64(l.Response)))
+		if l.outweighs(l.P50) {
+			detail += fmt.Sprintf(", and half of them by %s of a median response time of %s", duration(float64(l.P50)), duration(float64(l.Response)))
 		}
 	}
 	if worst >= 0 {
+		j.note(w, tailSignal, tail, grade(tail, 0, none), "")
 		j.note(w, lagSignal, worst, lower(lagSignal, at, crowded), detail)
 	}
 }

@@ -43,6 +43,13 @@ func lags(late, response time.Duration) func(*Window) {
 	}
 }
 
+// half of the starts are so late.
+func half(late, response time.Duration) func(*Window) {
+	return func(w *Window) {
+		w.Loads = append(w.Loads, Load{Class: "buyer", Starts: 1000, P50: late, P99: late, Response: response})
+	}
+}
+
 // begun is a class of which so many of the planned starts began in each window.
 func begun(planned, starts int64) func(*Window) {
 	return func(w *Window) { w.Loads = append(w.Loads, Load{Class: "b", Planned: planned, Starts: starts}) }
@@ -66,8 +73,10 @@ func TestSignals(t *testing.T) {
 		{"start lag", late, Suspect, "start_lag amber"},
 		{"start lag at its second limit", lags(10*ms, time.Second), Suspect, "start_lag amber"},
 		{"much start lag", lags(10*ms+1, time.Second), Invalid, "start_lag red"},
-		{"start lag of half the response time", lags(600*time.Microsecond, ms), Invalid, "start_lag red"},
-		{"start lag of half a small response time", lags(500*time.Microsecond, 100*time.Microsecond), Valid, ""},
+		{"median start lag of half the response time", half(600*time.Microsecond, ms), Invalid, "start_lag red"},
+		{"median start lag of less than half the response time", half(500*time.Microsecond, ms), Valid, ""},
+		{"median start lag of half a small response time", half(500*time.Microsecond, 100*time.Microsecond), Valid, ""},
+		{"start lag in the tail, of half a small response time", lags(900*time.Microsecond, 100*time.Microsecond), Valid, ""},
 		{"the worst class decides", all(lags(0, 0), lags(11*ms, time.Second), late), Invalid, "start_lag red"},
 		{"a class without starts", func(w *Window) { w.Loads = []Load{{Class: "a", P99: time.Second}} }, Valid, ""},
 		{"one late start of fifty", func(w *Window) { w.Loads = []Load{{Starts: 50, P90: ms / 2, P99: time.Second}} }, Valid, ""},

@@ -80,6 +80,11 @@ func TestNotes(t *testing.T) {
 			return ws
 		}(), ""},
 
+		{"a start lag as long as responses", []Window{{Loads: []Load{{Class: "a", Starts: 500, P99: 600 * time.Microsecond, Response: time.Millisecond}}}},
+			"start lag of up to 600 µs (p99) is more than half of the median response time: "},
+		{"a start lag below half of the responses", []Window{{Loads: []Load{{Class: "a", Starts: 500, P99: 600 * time.Microsecond, Response: 2 * time.Millisecond}}}}, ""},
+		{"a small start lag of fast responses", []Window{{Loads: []Load{{Class: "a", Starts: 500, P99: 500 * time.Microsecond, Response: time.Microsecond}}}}, ""},
+
 		{"as fast from the first", medians(3, 2, 2, 2, 2, 2), ""},
 		{"a cold start", medians(9, 2, 2, 2, 2, 2), "the totals have a cold start in them: in the first interval the median response time of class a was 9 ms, later about 2 ms"},
 		{"a cold start in a short run", medians(9, 2, 2, 2), ""},

@@ -97,6 +97,10 @@ var signals = []signal{
 var (
 	lagSignal = signal{name: StartLag, yields: true, advice: moreCPU + ", or lower the rate; response times count from the planned start and so have this in them"}
 
+	tailSignal = signal{name: "fast_target", note: true, advice: "so fast a target's percentiles are in the service times", text: func(v float64) string {
+		return fmt.Sprintf("start lag of up to %s (p99) is more than half of the median response time: high percentiles of response times are gobench's as much as the target's", duration(v))
+	}}
+
 	rateSignal = signal{name: Rate, amber: 10, red: 50, yields: true, advice: moreCPU + ", or lower the rate: what is planned and does not begin is in no percentile"}
 
 	neighbourSignal = signal{name: Neighbours, host: true, late: true, advice: "move the target and other programs to other machines, or wait until this one is quiet", text: func(v float64) string {

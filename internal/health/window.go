@@ -62,12 +62,17 @@ func grade(v, a, r float64) level {
 	return ok
 }
 
-// grade of start lag (H4): above 1 ms amber; red above 10 ms, or above 0.5 ms and
-// half of the median response time, which is then no longer the target's.
+// grade of start lag: above 1 ms amber, above 10 ms red. So is a median above 0.5 ms
+// and half of the median response time, which is then no longer the target's.
 func (l Load) grade() level {
-	late := l.late()
-	if l.Response > 0 && late > time.Millisecond/2 && late > l.Response/2 {
+	if l.outweighs(l.P50) {
 		return red
 	}
-	return grade(float64(late), float64(time.Millisecond), float64(10*time.Millisecond))
+	return grade(float64(l.late()), float64(time.Millisecond), float64(10*time.Millisecond))
+}
+
+// outweighs tells whether so much lag is more than half of the median response time,
+// and more than 0.5 ms: below that it is how a machine wakes.
+func (l Load) outweighs(lag time.Duration) bool {
+	return l.Response > 0 && lag > time.Millisecond/2 && lag > l.Response/2
 }
