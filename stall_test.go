@@ -20,16 +20,7 @@ import (
 // SUSPECT for that, and a run that is so for a reason that can't be seen is made anew.
 func TestStall(t *testing.T) {
 	nginx := testenv.Nginx(t)
-	for tries := 1; ; tries++ {
-		complaints := stall(t, nginx).clean()
-		if len(complaints) == 0 {
-			return
-		}
-		if tries == 3 {
-			t.Fatalf("three runs, the last: %q", complaints)
-		}
-		t.Logf("run %d: %q", tries, complaints)
-	}
+	clean(t, func() *measured { return stall(t, nginx) })
 }
 
 // maxExecutor is how much memory an executor of 50 users may have.

@@ -383,7 +383,7 @@ func TestIterationErrorsAreCounted(t *testing.T) {
 			}), nil
 		}}}
 		o := play(t, t.Context(), vus, &wire.Start{}, nil)
-		o.want(t, map[string]int64{"f.iterations": 20, "f.errors": 10, "f.service": 10})
+		o.want(t, map[string]int64{"f.iterations": 20, "f.errors": 10, "f.service": 10, "f.failure": 10})
 		if o.failures["iteration no luck"] != 10 {
 			t.Errorf("failures = %v", o.failures)
 		}
