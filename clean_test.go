@@ -15,7 +15,7 @@ func TestTwentyCleanRuns(t *testing.T) {
 	valid := 0
 	for i := range 20 {
 		r := clean(t, func() *measured {
-			return measure(t, "", nil, "http", "-c", "20", "--rate", "500", "-d", "3s", nginx.URL+"/")
+			return measure(t, "", nil, "http", "-c", "20", "--rate", "500", "-d", "4s", nginx.URL+"/")
 		})
 		if r.Verdict == run.Valid {
 			valid++

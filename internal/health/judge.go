@@ -153,7 +153,7 @@ func (j *Judge) lags(w *Window, crowded bool) {
 			continue
 		}
 		worst, at = late, g
-		detail = fmt.Sprintf("starts of class %s were up to %s late although a user was free", l.Class, duration(late))
+		detail = fmt.Sprintf("starts of class %s were up to %s late, and not for want of a free user", l.Class, duration(late))
 		if l.outweighs(l.P50) {
 			detail += fmt.Sprintf(", and half of them by %s of a median response time of %s", duration(float64(l.P50)), duration(float64(l.Response)))
 		}

@@ -220,7 +220,7 @@ func TestReasonsTellTheWorst(t *testing.T) {
 	if r := v.Reasons[1]; r.Signal != LocalFiles || !strings.HasPrefix(r.Text, "7 operations") || r.Worst != 3*time.Second || r.Windows != 2 {
 		t.Errorf("%+v", r)
 	}
-	if r := v.Reasons[2]; r.Worst != 2*time.Second || r.Windows != 4 || r.Text != "starts of class buyer were up to 12.3 ms late although a user was free" {
+	if r := v.Reasons[2]; r.Worst != 2*time.Second || r.Windows != 4 || r.Text != "starts of class buyer were up to 12.3 ms late, and not for want of a free user" {
 		t.Errorf("%+v", r)
 	}
 	if got := j.Others(); got < 0.0999 || got > 0.1001 {

@@ -58,6 +58,32 @@ func unescape(s string) string {
 	return s
 }
 
+// groupDirs gives the directories of the group of a controller that this process is
+// in, its own first, and of its parents up to where the hierarchy is mounted. The
+// empty controller is version 2.
+func groupDirs(in map[string]string, mounts []mount, controller string) (dirs []string) {
+	path, ok := in[controller]
+	if !ok {
+		return nil
+	}
+	for _, m := range mounts {
+		if !m.has(controller) {
+			continue
+		}
+		// In a container the path may be the host's, and the mount begin at it.
+		rest, below := strings.CutPrefix(path+"/", strings.TrimSuffix(m.root, "/")+"/")
+		if !below || strings.Contains(path, "..") {
+			rest = "" // only the mount itself can be ours
+		}
+		for rest = strings.Trim(rest, "/"); rest != ""; {
+			dirs = append(dirs, m.point+"/"+rest)
+			rest = rest[:max(0, strings.LastIndexByte(rest, '/'))]
+		}
+		return append(dirs, m.point)
+	}
+	return nil
+}
+
 // parseCPUMax reads cpu.max, "20000 100000" or "max 100000": microseconds of CPU
 // time in each period of so many.
 func parseCPUMax(b []byte) (cpus float64, ok bool) {
