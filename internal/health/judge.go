@@ -146,7 +146,7 @@ func (j *Judge) lags(w *Window, crowded bool) {
 	detail, tail := "", 0.0
 	for _, l := range w.Loads {
 		late, g := float64(l.late()), l.grade()
-		if l.outweighs(l.late()) {
+		if g == ok && l.outweighs(l.late()) { // else the verdict tells
 			tail = max(tail, late)
 		}
 		if l.Starts == 0 || g < at || g == at && late <= worst {
