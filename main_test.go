@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"gobench": func() { os.Exit(cli.Main(sdk)) }})
+	testscript.Main(withPlainDir{m}, map[string]func(){"gobench": func() { os.Exit(cli.Main(sdk)) }})
 }
 
 // TestScripts runs testdata/script: the program as a person uses it. Each script has

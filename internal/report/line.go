@@ -79,7 +79,7 @@ func scheduled(i run.Interval, prefix string) string {
 
 // ownNames are what people see of the users' own distributions.
 var ownNames = map[string]string{
-	"response": "response time", "service": "service time", "queue_wait": "queue wait", "start_lag": "start lag",
+	"response": "response time", "service": "service time", "failure": "failure time", "queue_wait": "queue wait", "start_lag": "start lag",
 }
 
 // title is what people see of a metric's title.

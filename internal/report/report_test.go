@@ -61,6 +61,23 @@ func full() *run.Result {
 	}
 }
 
+// How many of the planned starts began is told where some did not.
+func TestTextTellsWhatBegan(t *testing.T) {
+	for begun, want := range map[int64]string{
+		100: "users     a: 100 starts planned (10.0/s)\n",
+		90:  "users     a: 100 starts planned (10.0/s), 90 of them begun (9.00/s), 10 of them dropped\n",
+	} {
+		counter := func(name string, n int64) run.Metric {
+			return run.Metric{Title: "vu.a." + name, Type: "counter", Record: run.Record{Count: p(n), RPS: p(float64(n) / 10)}}
+		}
+		r := &run.Result{Config: run.Config{Classes: []run.Class{{Name: "a"}}}, Metrics: []run.Metric{counter("planned", 100), counter("begun", begun), counter("dropped", 100-begun)}}
+		var b bytes.Buffer
+		if err := Text(&b, r, ""); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v, %s, want %q", err, b.String(), want)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	broken := full()
 	broken.State, broken.Cause, broken.Complete = run.Failed, "the executor exited with status 3", false

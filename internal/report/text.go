@@ -119,6 +119,7 @@ func Seconds(s float64) string {
 func (t *text) users(r *run.Result) {
 	for _, c := range r.Config.Classes {
 		var parts []string
+		var planned int64
 		for _, m := range r.Metrics {
 			name, ok := strings.CutPrefix(m.Title, classPrefix+c.Name+".")
 			life := name == "started" || name == "finished"
@@ -131,7 +132,12 @@ func (t *text) users(r *run.Result) {
 			case "errors":
 				parts = append(parts, fmt.Sprintf("%s of them failed", Count(*m.Count)))
 			case "planned":
+				planned = *m.Count
 				parts = append(parts, fmt.Sprintf("%s starts planned (%s/s)", Count(*m.Count), Rate(*m.RPS)))
+			case "begun":
+				if *m.Count < planned {
+					parts = append(parts, fmt.Sprintf("%s of them begun (%s/s)", Count(*m.Count), Rate(*m.RPS)))
+				}
 			case "late":
 				parts = append(parts, fmt.Sprintf("%s of them late, for want of a free user", Count(*m.Count)))
 			case "dropped":

@@ -196,6 +196,7 @@ type flow struct {
 	begins   time.Duration // where schedule begins, on its own clock
 	end      time.Duration // of the stages, on the schedule's clock
 	rate     float64       // in force; below 0: the stages
+	missed   int64         // starts that were due when the load ended, and that next had not given
 }
 
 // next waits until the next start is due and gives its planned time; ok is false
@@ -208,6 +209,7 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 		case w.over:
 			return 0, false, true
 		case w.paused:
+			f.class.coming.over()
 			began := f.class.now()
 			for w.paused && !w.over {
 				select {
@@ -218,10 +220,12 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 				w = f.class.control.state()
 			}
 			f.shift += f.class.now() - began
+			f.follow()
 			continue
 		case w.rate >= 0 && w.rate != f.rate:
 			f.rate = w.rate
 			f.restart(max(f.class.now()-f.shift, 0))
+			f.follow()
 			at, ok = f.schedule.next()
 			continue
 		}
@@ -229,13 +233,34 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 			return 0, false, false
 		}
 		planned = f.begins + at + f.shift
+		f.class.coming.next(planned)
 		switch sleeper.until(f.class.now, planned, f.class.stop, w.changed) {
 		case due:
 			return planned, true, false
 		case stopped:
+			f.miss(at)
 			return 0, false, true
 		}
 	}
+}
+
+// tooLate is how long before the end of the load a start must be due to be missed.
+const tooLate = time.Millisecond
+
+// miss counts the starts from at on that should have been given before the load
+// ended.
+func (f *flow) miss(at time.Duration) {
+	end := time.Duration(f.class.stopped.Load() - f.class.zero.Load())
+	until := end - tooLate - f.begins - f.shift
+	for ok := true; ok && at <= until; at, ok = f.schedule.next() {
+		f.missed++
+	}
+}
+
+// follow has the class know the schedule in force.
+func (f *flow) follow() {
+	left := time.Duration(f.schedule.before * float64(time.Second)) // behind
+	f.class.coming.follow(f.schedule.lines, f.begins+f.shift+left)
 }
 
 // restart begins a schedule at the rate in force, from now to the end of the stages.

@@ -132,15 +132,19 @@ func (c *class) serve(ctx context.Context, u scenario.User, vui int) {
 		if !ok {
 			return
 		}
+		begin := c.now()
 		if ctx.Err() != nil {
+			if !call.waited() {
+				c.counts.lag.Record(int64(begin - call.planned))
+			}
 			c.counts.dropped.Add(int64(1 + c.pool.abandon()))
 			return
 		}
-		begin := c.now()
 		e := c.registry.Entry()
-		if call.waited {
+		e.Add(c.counts.begun, 1)
+		if call.waited() { // arrive has recorded its lag
 			e.Add(c.counts.late, 1)
-			e.Record(c.counts.wait, int64(begin-call.planned))
+			e.Record(c.counts.wait, int64(begin-call.offered))
 		} else {
 			e.Record(c.counts.lag, int64(begin-call.planned))
 		}
@@ -188,6 +192,8 @@ func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.D
 	if err == nil { // a failure must not make the run look fast
 		e.Record(c.counts.response, int64(end-planned))
 		e.Record(c.counts.service, int64(end-begin))
+	} else {
+		e.Record(c.counts.failure, int64(end-begin))
 	}
 	e.Close()
 	if err != nil {
