@@ -41,6 +41,7 @@ type metric struct {
 	run.Metric // without a record
 	kind       kind
 	number     int
+	rates      hdr.Histogram  // of a counter: its rate in each whole interval, perMilli
 	sum        int64          // counter
 	hist       *hdr.Histogram // histogram
 	gauges     map[int]int64  // gauge: last value by executor
@@ -222,6 +223,7 @@ func (m *Merger) Metrics() []run.Metric {
 		if lost := m.lostOf(t); lost != nil {
 			total.Lost = counted(lost.sum)
 		}
+		total.Spread = t.spreadOf()
 		all = append(all, total)
 	}
 	return all
