@@ -79,7 +79,7 @@ takes a command that a browser copied. The path, headers and body may have {{seq
 func (f *httpFlags) add(cmd *cobra.Command) {
 	o, fs := &f.options, cmd.Flags()
 	fs.IntVarP(&o.Connections, "connections", "c", 10, "connections, each a user")
-	fs.DurationVarP(&f.load.duration, "duration", "d", 10*time.Second, "end after this time; with -n, whichever comes first")
+	timeVar(fs, &f.load.duration, "duration", "d", 10*time.Second, "end after this time; with -n, whichever comes first")
 	fs.IntVarP(&o.Requests, "requests", "n", 0, "end after so many requests over all connections")
 	fs.VarP(&f.rate, "rate", "r", "start so many requests a second, on a schedule; 50/1s and 3000/1m are understood")
 	fs.StringArrayVar(&f.stages, "stage", nil, "a stage of the schedule, as 500/30s: the rate goes in a straight line to 500/s in 30 s; the first holds its own; may be repeated")
@@ -95,7 +95,7 @@ func (f *httpFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.order, "data-order", "sequential", "which row a request gets: sequential (each once), random, or unique (each connection its own)")
 	fs.BoolVar(&f.rows.Wrap, "data-wrap", false, "begin again after the last row")
 	fs.BoolVar(&o.Literal, "literal", false, "send {{ as it stands: no templates")
-	fs.DurationVar(&o.Client.Timeout, "timeout", 60*time.Second, "time limit of a request")
+	timeVar(fs, &o.Client.Timeout, "timeout", "", 60*time.Second, "time limit of a request")
 	fs.BoolVarP(&o.Client.Insecure, "insecure", "k", false, "accept any server certificate")
 	fs.VarP(&f.threads, "threads", "t", "operating system threads that run the load's code at once (default as many as there are CPUs)")
 	for _, name := range []string{"targets", "body-file"} {

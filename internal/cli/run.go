@@ -55,7 +55,7 @@ report comes. A second one cancels it.`,
 			return []string{"go"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
-	cmd.Flags().DurationVarP(&load.duration, "duration", "d", 0, "end the run after this time, or hold it open so long (default: the scenario decides)")
+	timeVar(cmd.Flags(), &load.duration, "duration", "d", 0, "end the run after this time, or hold it open so long (default: the scenario decides)")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set a parameter of the scenario, as NAME=VALUE; may be repeated")
 	load.add(cmd)
 	help := cmd.HelpFunc()
