@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -160,13 +161,18 @@ func (s *session) load(ctx context.Context, run *runner.Runner, gone <-chan erro
 		})
 	}()
 	sent := make(chan error, 1)
+	var last atomic.Bool // the last batch is sent, or about to be
 	go func() {
 		sent <- run.Report(done, func(b *wire.Batch) error {
+			last.Store(b.Final != nil)
 			return s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Batch{Batch: b}})
 		})
 	}()
 	select {
 	case err := <-gone:
+		if err == nil && last.Load() {
+			return nil // the parent was quicker than Report's return
+		}
 		return orElse(err, errors.New("the parent ended the run before its last batch"))
 	case err := <-sent:
 		if err != nil {
