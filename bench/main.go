@@ -26,6 +26,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -48,6 +49,11 @@ type table struct {
 // tables are all of them, in the order of the page.
 var tables = []table{
 	{"http", httpTable},
+	{"close", closeTable},
+	{"post", postTable},
+	{"tls", tlsTable},
+	{"conns", connsTable},
+	{"users", usersTable},
 	{"schedule", scheduleTable},
 	{"stall", stallTable},
 	{"start", startTable},
@@ -60,6 +66,7 @@ type bench struct {
 	cache   string   // peers and builds, kept from one run to the next
 	pairs   int      // turns of each tool
 	seconds int      // of one run
+	short   bool     // -seconds was given: it counts for tables with a length of their own
 	tools   []string // only these; empty: all
 	log     io.Writer
 }
@@ -87,14 +94,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	b := &bench{log: stderr}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	names := fs.String("tables", "all", "tables to take, by comma: http, schedule, stall, start, micro")
+	names := fs.String("tables", "all", "tables to take, by comma: "+strings.Join(column(tables, func(t table) string { return t.name }), ", "))
 	tools := fs.String("tools", "", "only these tools of a table, by comma, as in wrk,hey")
 	fs.IntVar(&b.pairs, "pairs", 7, "turns of each tool")
 	fs.IntVar(&b.seconds, "seconds", 5, "length of one run")
 	write := fs.Bool("write", false, "put the tables into docs/benchmarks.md")
+	sleeper := fs.Float64("sleeper", 0, "only wake up so often a second and tell what that takes, as the table schedule lets a process of its own do")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
+	fs.Visit(func(f *flag.Flag) { b.short = b.short || f.Name == "seconds" })
 	b.tools = list(*tools)
 	wanted := list(*names)
 	switch {
@@ -104,6 +113,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return errors.New("-pairs and -seconds are at least 1")
 	case *write && b.pairs < 5:
 		return errors.New("a written table has at least 5 pairs")
+	}
+	if *sleeper > 0 {
+		return json.NewEncoder(stdout).Encode(sleep(*sleeper, time.Duration(b.seconds)*time.Second))
 	}
 	for _, name := range wanted {
 		if name != "all" && !slices.ContainsFunc(tables, func(t table) bool { return t.name == name }) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -60,12 +62,26 @@ type section struct {
 	commands []string
 }
 
-// tools adds the commands and versions of the contenders.
-func (s *section) tools(tools []tool) {
-	for _, t := range tools {
-		s.commands = append(s.commands, t.shown)
-		s.versions = append(s.versions, t.version)
+// tools adds the commands and versions of the contenders, each once.
+func (s *section) tools(tools []tool, seconds int) {
+	add := func(list *[]string, x string) {
+		if !slices.Contains(*list, x) {
+			*list = append(*list, x)
+		}
 	}
+	for _, t := range tools {
+		add(&s.commands, strings.ReplaceAll(t.shown, "{s}", strconv.Itoa(seconds)))
+		add(&s.versions, t.version)
+	}
+}
+
+// reword puts other words into the commands, which then may be the same ones.
+func (s *section) reword(oldnew ...string) {
+	for i, c := range s.commands {
+		s.commands[i] = strings.NewReplacer(oldnew...).Replace(c)
+	}
+	slices.Sort(s.commands)
+	s.commands = slices.Compact(s.commands)
 }
 
 // intervals says what stands in brackets.

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+)
+
+// postTable is a closed loop of 30 connections that send bodies.
+func postTable(ctx context.Context, b *bench) (*section, error) {
+	s := &section{
+		title: "HTTP: bodies sent",
+		text:  []string{"POST of a body over 30 keep-alive connections; nginx reads it, forgets it and answers with 3 bytes. " + b.turns()},
+	}
+	g := loopsHead("body, CPUs")
+	err := b.withNginx(ctx, s, func(srv *nginx) error {
+		for _, body := range []struct {
+			name  string
+			bytes int
+		}{{"1 KB", 1 << 10}, {"10 KB", 10 << 10}, {"1 MB", 1 << 20}} {
+			file := filepath.Join(b.cache, "body")
+			if err := os.WriteFile(file, bytes.Repeat([]byte("x"), body.bytes), 0o644); err != nil {
+				return err
+			}
+			l := loops{of: body.name, server: srv, words: map[string]string{"url": srv.url() + "post", "body": file}, places: places(), lines: []line{
+				{gobench, "", "gobench http -c 30 -d {s}s -m POST -b @{body} --quiet -o {out} {url}"},
+				{wrk, "", "BODY={body} wrk -t1 -c30 -d{s}s -s {load}/wrk-post.lua --latency {url}"},
+				{ab, "", "ab -q -k -c 30 -t {s} -n 50000000 -p {body} -T text/plain {url}"},
+				{oha, "", "oha --no-tui --output-format json -m POST -D {body} -c 30 -z {s}s {url}"},
+				{hey, "", "hey -m POST -D {body} -z {s}s -c 30 {url}"},
+			}}
+			if err := l.run(ctx, b, s, &g); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s.grids = []grid{g}
+	s.intervals(b.pairs)
+	return s, err
+}
