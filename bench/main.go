@@ -69,6 +69,13 @@ type bench struct {
 	short   bool     // -seconds was given: it counts for tables with a length of their own
 	tools   []string // only these; empty: all
 	log     io.Writer
+
+	found   map[*peer]installed // so far
+	refused map[*peer]error
+}
+
+func newBench(log io.Writer) *bench {
+	return &bench{log: log, found: map[*peer]installed{}, refused: map[*peer]error{}}
 }
 
 func (b *bench) wants(tool string) bool {
@@ -91,7 +98,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	b := &bench{log: stderr}
+	b := newBench(stderr)
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	names := fs.String("tables", "all", "tables to take, by comma: "+strings.Join(column(tables, func(t table) string { return t.name }), ", "))

@@ -44,26 +44,21 @@ type line struct {
 // contenders of them. A peer that can't be installed is named on the page, with its
 // error, and its lines are left out; without gobench there is no table.
 func (b *bench) contenders(ctx context.Context, s *section, lines []line, words map[string]string) (tools []tool, err error) {
-	found, refused := map[*peer]installed{}, map[*peer]bool{}
 	for _, l := range lines {
 		if l.name == "" {
 			l.name = l.peer.name
 		}
-		if !b.wants(l.peer.name) || refused[l.peer] {
+		if !b.wants(l.peer.name) {
 			continue
 		}
-		in, ok := found[l.peer]
-		if !ok {
-			if in, err = l.peer.install(ctx, b); err != nil {
-				if ctx.Err() != nil || l.peer == gobench {
-					return nil, fmt.Errorf("install %s: %w", l.peer.name, err)
-				}
-				b.logf("%s is left out: %v", l.peer.name, err)
-				s.notes = append(s.notes, fmt.Sprintf("%s is missing, it could not be installed: %s", l.peer.name, oneLine(err)))
-				refused[l.peer] = true
-				continue
-			}
-			found[l.peer] = in
+		in, err := b.install(ctx, l.peer)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil || l.peer == gobench:
+			return nil, fmt.Errorf("install %s: %w", l.peer.name, err)
+		default:
+			s.note(fmt.Sprintf("%s is missing, it could not be installed: %s", l.peer.name, oneLine(err)))
+			continue
 		}
 		tools = append(tools, b.contender(l, in, words))
 	}
@@ -71,6 +66,25 @@ func (b *bench) contenders(ctx context.Context, s *section, lines []line, words 
 		return nil, fmt.Errorf("none of the tools of this table is wanted by -tools %s", strings.Join(b.tools, ","))
 	}
 	return tools, nil
+}
+
+// install installs a peer once; one that was refused is not asked for again.
+func (b *bench) install(ctx context.Context, p *peer) (installed, error) {
+	if err := b.refused[p]; err != nil {
+		return installed{}, err
+	}
+	in, ok := b.found[p]
+	if ok {
+		return in, nil
+	}
+	in, err := p.install(ctx, b)
+	if err != nil {
+		b.logf("%s could not be installed: %v", p.name, err)
+		b.refused[p] = err
+		return in, err
+	}
+	b.found[p] = in
+	return in, nil
 }
 
 // result is the file that a tool writes its result to, where it writes one.
@@ -93,7 +107,7 @@ func (b *bench) contender(l line, in installed, words map[string]string) tool {
 			os.Remove(out) // so that a run that writes none can't pass for the one before
 			var args []string
 			named := false // the program itself
-			for _, w := range strings.Fields(l.command) {
+			for _, w := range shellWords(l.command) {
 				switch {
 				case named:
 				case strings.Contains(w, "="):
@@ -110,6 +124,19 @@ func (b *bench) contender(l line, in installed, words map[string]string) tool {
 		},
 		outcome: func(u usage) (outcome, error) { return l.peer.read(u, out) },
 	}
+}
+
+// shellWords splits a command at its spaces, as a shell does; within 'single quotes'
+// spaces stay.
+func shellWords(command string) (all []string) {
+	for i, piece := range strings.Split(command, "'") {
+		if i%2 == 1 { // within quotes
+			all = append(all, piece)
+		} else {
+			all = append(all, strings.Fields(piece)...)
+		}
+	}
+	return all
 }
 
 // oneLine is an error fit for a line of the page: the end of the last line that is

@@ -22,13 +22,14 @@ func fake(name string, err error) *peer {
 
 func TestContenders(t *testing.T) {
 	t.Parallel()
-	b := &bench{root: "/src", cache: t.TempDir(), log: io.Discard}
+	b := newBench(io.Discard)
+	b.root, b.cache = "/src", t.TempDir()
 	good, bad := fake("good", nil), fake("bad", errors.New("cargo install bad: exit status 101\n\tan old compiler"))
 	lines := []line{
 		{good, "", "good -z {s}s --set rate={rate} -o {out} {load}/x.js {url}"},
 		{bad, "", "bad {url}"},
 		{bad, "bad, again", "bad {url}"},
-		{good, "good, again", "TO={url} FOR={s} good --a=b"},
+		{good, "good, again", "TO={url} FOR={s} good --a=b -H 'C: d'"},
 	}
 	words := map[string]string{"url": "http://127.0.0.1:80/", "rate": "20"}
 	s := &section{}
@@ -41,7 +42,7 @@ func TestContenders(t *testing.T) {
 	}
 	for i, want := range [][]string{
 		{"good", "/opt/good", "go", "-z", "7s", "--set", "rate=20", "-o", b.result(), "/src/bench/load/x.js", "http://127.0.0.1:80/"},
-		{"good, again", "env", "TO=http://127.0.0.1:80/", "FOR=7", "/opt/good", "go", "--a=b"},
+		{"good, again", "env", "TO=http://127.0.0.1:80/", "FOR=7", "/opt/good", "go", "--a=b", "-H", "C: d"},
 	} {
 		if got := append([]string{tools[i].name}, tools[i].command(7)...); !slices.Equal(got, want) {
 			t.Errorf("got  %q\nwant %q", got, want)

@@ -39,7 +39,7 @@ func stallTable(ctx context.Context, b *bench) (*section, error) {
 		text: []string{"2,000 requests a second over 50 connections for 10 s; nginx, with one worker, is stopped (SIGSTOP) for 1 s in the middle. Of 20,000 " +
 			"requests a tenth is due meanwhile and waits 0 to 1 s, so the truth, by the stop's measured length, is a p99 of 900 ms, a maximum of 1,000 ms and 20,000 requests.",
 			"A tool shows the stall when its p99 is within 3 % of the truth and its requests within 1 %; partly, when its p99 is at least half of the truth. " +
-				"Dropped are requests that were due and that the tool says it gave up; an empty cell is a figure that it does not tell. " +
+				"Dropped are requests that were due and that the tool says it gave up; an empty cell is a figure that it does not tell. wrk keeps no rate, and fills up its own distribution after a stall. " +
 				"The RSS is the peak of the tool's processes, for gobench followed by that of the executor, which makes the load."},
 	}
 	g := grid{head: []string{"tool", "runs", "requests", "dropped", "p50 ms", "p99 ms", "max ms", "p99 of the truth", "client CPU s", "peak RSS MB", "shows the stall"}}
@@ -115,12 +115,7 @@ func (x stalled) row(n int) []string {
 // stallRow is a tool's, over its runs.
 func stallRow(t tool, all []stalled) []string {
 	mid := func(f func(stalled) float64) float64 { return median(column(all, f)) }
-	told := func(f func(stalled) float64) string {
-		if x := mid(f); x != untold {
-			return figure(x)
-		}
-		return ""
-	}
+	told := func(f func(stalled) float64) string { return figureIf(mid(f)) }
 	shares := medianInterval(column(all, stalled.share), 1)
 	rss := fmt.Sprintf("%.1f", mid(func(x stalled) float64 { return x.peakRSSMB() }))
 	if t.peer == gobench {
@@ -132,12 +127,15 @@ func stallRow(t tool, all []stalled) []string {
 			shows = "not always"
 		}
 	}
-	row := []string{t.name, strconv.Itoa(len(all)), fmt.Sprintf("%.0f", mid(func(x stalled) float64 { return x.requests })),
-		told(func(x stalled) float64 { return x.dropped }), told(func(x stalled) float64 { return x.p50 }),
+	dropped := ""
+	if n := mid(func(x stalled) float64 { return x.dropped }); n != untold {
+		dropped = fmt.Sprintf("%.0f", n)
+	}
+	return []string{t.name, strconv.Itoa(len(all)), fmt.Sprintf("%.0f", mid(func(x stalled) float64 { return x.requests })),
+		dropped, told(func(x stalled) float64 { return x.p50 }),
 		told(func(x stalled) float64 { return x.p99 }), told(func(x stalled) float64 { return x.max }),
 		fmt.Sprintf("%.1f %% [%.1f-%.1f]", mid(stalled.share), shares.Lo, shares.Hi),
 		fmt.Sprintf("%.2f", mid(func(x stalled) float64 { return x.cpu.Seconds() })), rss, shows}
-	return row
 }
 
 // stalled runs the tool once and stops the server meanwhile. A tool whose requests

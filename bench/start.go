@@ -40,7 +40,7 @@ func user(ctx context.Context, vui int) {
 // startTable is the time from the command to its first request at the server:
 // the scenario already compiled, edited since, and with all caches empty.
 func startTable(ctx context.Context, b *bench) (*section, error) {
-	in, err := installGobench(ctx, b)
+	in, err := b.install(ctx, gobench)
 	if err != nil {
 		return nil, err
 	}

@@ -84,6 +84,13 @@ func (s *section) reword(oldnew ...string) {
 	s.commands = slices.Compact(s.commands)
 }
 
+// note adds a line below the tables, once.
+func (s *section) note(text string) {
+	if !slices.Contains(s.notes, text) {
+		s.notes = append(s.notes, text)
+	}
+}
+
 // intervals says what stands in brackets.
 func (s *section) intervals(pairs int) {
 	i := medianInterval(make([]float64, pairs), 0.95)

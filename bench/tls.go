@@ -22,8 +22,8 @@ func tlsTable(ctx context.Context, b *bench) (*section, error) {
 		{hey, "", "hey -z {s}s -c 30 {url}"},
 	}
 	closing := []line{
-		{gobench, "", "gobench http -k -c 30 -d {s}s -H Connection:close --quiet -o {out} {url}"},
-		{wrk, "", "wrk -t1 -c30 -d{s}s -H Connection:close --latency {url}"},
+		{gobench, "", "gobench http -k -c 30 -d {s}s -H 'Connection: close' --quiet -o {out} {url}"},
+		{wrk, "", "wrk -t1 -c30 -d{s}s -H 'Connection: close' --latency {url}"},
 		{ab, "", "ab -q -f TLS1.3 -c 30 -t {s} -n 50000000 {url}"},
 		{oha, "", "oha --no-tui --output-format json --insecure --disable-keepalive -c 30 -z {s}s {url}"},
 		{hey, "", "hey -disable-keepalive -z {s}s -c 30 {url}"},

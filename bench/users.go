@@ -39,14 +39,8 @@ func usersTable(ctx context.Context, b *bench) (*section, error) {
 			if err != nil {
 				return err
 			}
-			row := []string{t.name, fmt.Sprintf("%.0f", x.perSecond()), fmt.Sprintf("%.0f", x.cores()*100), fmt.Sprintf("%.1f", x.peakRSSMB()),
-				fmt.Sprintf("%.2f", x.clientMicros()), "", ""}
-			for i, ms := range []float64{x.p99, x.max} {
-				if ms != untold {
-					row[5+i] = figure(ms)
-				}
-			}
-			g.rows = append(g.rows, row)
+			g.rows = append(g.rows, []string{t.name, fmt.Sprintf("%.0f", x.perSecond()), fmt.Sprintf("%.0f", x.cores()*100), fmt.Sprintf("%.1f", x.peakRSSMB()),
+				fmt.Sprintf("%.2f", x.clientMicros()), figureIf(x.p99), figureIf(x.max)})
 			b.logf("%s: %.0f/s, %.0f %% of a core, %.1f MB", t.name, x.perSecond(), x.cores()*100, x.peakRSSMB())
 			s.noise(t.name, []shot{x})
 		}
