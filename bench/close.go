@@ -13,7 +13,7 @@ func closeTable(ctx context.Context, b *bench) (*section, error) {
 	}
 	g := loopsHead("CPUs")
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
-		l := loops{server: srv, words: map[string]string{"url": srv.url()}, places: places(), lines: []line{
+		l := loops{server: srv, words: map[string]string{"url": srv.url()}, places: places()[:1], lines: []line{
 			{gobench, "", "gobench http -c 30 -d {s}s -H 'Connection: close' --quiet -o {out} {url}"},
 			{wrk, "", "wrk -t1 -c30 -d{s}s -H 'Connection: close' --latency {url}"},
 			{ab, "", "ab -q -c 30 -t {s} -n 50000000 {url}"},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 )
 
 // loops is a contest of closed loops: every tool keeps a number of connections busy,
@@ -77,7 +76,7 @@ func (b *bench) withNginx(ctx context.Context, s *section, take func(*nginx) err
 
 // turns says how the runs of loops were taken.
 func (b *bench) turns() string {
-	return fmt.Sprintf("nginx has one worker; %d runs of %s s each, taking turns. Pinned: nginx alone on one CPU, the client alone on another. "+
+	return fmt.Sprintf("nginx has one worker; %d runs of %d s each, taking turns. Pinned: nginx alone on one CPU, the client alone on another. "+
 		"Free: no affinity. Where nginx uses its CPU whole, requests a second are its ceiling and only CPU a request ranks the clients.",
-		b.pairs, strconv.Itoa(b.seconds))
+		b.pairs, b.seconds)
 }

@@ -1,7 +1,10 @@
 // Bench measures gobench beside its peers on this machine, prints the figures
 // and, asked with -write, puts them into docs/benchmarks.md.
 //
-//	go run ./bench                              all tables, about ten minutes
+//	go run ./bench                              all tables, about 65 minutes
+//	go run ./bench -tables stall                one table: http takes 14 minutes, users 13,
+//	                                            post and tls 10, stall 6, schedule 5,
+//	                                            the others up to 4
 //	go run ./bench -tables http -seconds 2      one table, shorter
 //	go run ./bench -tables http -tools wrk,hey  without gobench
 //	go run ./bench -write                       what make bench does
@@ -9,19 +12,25 @@
 // How a figure comes about:
 //
 //   - Peers come from registries only, at pinned versions, into the user's cache
-//     directory; gobench is built there from this tree. See install.go.
+//     directory; gobench is built there from this tree. Each has a file, peer_NAME.go.
+//     The first run takes some minutes more. A peer that can't be installed is named
+//     on the page with its error, and the table goes on without it.
 //   - The server is a process of our own on a free loopback port. Pinned runs
 //     keep it on CPU 0 and the client on CPU 1; free runs let the kernel choose.
 //   - Each tool warms up once. Then they take turns, A B C, A B C, so that a
 //     slow minute of the machine touches all of them: see contest.go.
 //   - CPU is user and system time of the tool's whole process tree, start-up
 //     included, over the requests it says it made. Memory is the largest sum over
-//     the tree, sampled. See measure.go and tree.go.
+//     the tree, sampled; the executor's, which is the process that makes gobench's
+//     load, is told apart. See measure.go and tree.go.
 //   - Cells are medians. A ratio is the median of the ratios within each turn,
 //     with an interval that assumes no distribution: see stats.go.
 //
-// It needs Linux, and Debian's packages for what no Go install brings. A person
+// It needs Linux, Debian's packages, and for some peers cargo, Maven and npm. A person
 // at a terminal is asked before a package is installed.
+//
+// A table for HTTP/2 is one more list of lines, as those of httpTable, and a server
+// address in server.go: h2load makes such load already, gobench does not yet.
 package main
 
 import (

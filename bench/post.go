@@ -23,7 +23,7 @@ func postTable(ctx context.Context, b *bench) (*section, error) {
 			if err := os.WriteFile(file, bytes.Repeat([]byte("x"), body.bytes), 0o644); err != nil {
 				return err
 			}
-			l := loops{of: body.name, server: srv, words: map[string]string{"url": srv.url() + "post", "body": file}, places: places(), lines: []line{
+			l := loops{of: body.name, server: srv, words: map[string]string{"url": srv.url() + "post", "body": file}, places: places()[:1], lines: []line{
 				{gobench, "", "gobench http -c 30 -d {s}s -m POST -b @{body} --quiet -o {out} {url}"},
 				{wrk, "", "BODY={body} wrk -t1 -c30 -d{s}s -s {load}/wrk-post.lua --latency {url}"},
 				{ab, "", "ab -q -k -c 30 -t {s} -n 50000000 -p {body} -T text/plain {url}"},
