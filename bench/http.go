@@ -22,14 +22,15 @@ var httpLines = []line{
 
 // httpTable is a closed loop over 30 connections by HTTP/1.1.
 func httpTable(ctx context.Context, b *bench) (*section, error) {
+	at := places()
 	s := &section{
 		title: "HTTP: a closed loop of 30 keep-alive connections",
 		text: []string{fmt.Sprintf("GET of a %d-byte page. %s GetIgnoreRes and Get are the client's calls in a compiled scenario.",
-			len(page), b.turns())},
+			len(page), b.turns(at))},
 	}
 	g := loopsHead("CPUs")
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
-		l := loops{server: srv, lines: httpLines, words: map[string]string{"url": srv.url()}, places: places()}
+		l := loops{server: srv, lines: httpLines, words: map[string]string{"url": srv.url()}, places: at}
 		return l.run(ctx, b, s, &g)
 	})
 	s.grids = []grid{g}

@@ -75,8 +75,14 @@ func (b *bench) withNginx(ctx context.Context, s *section, take func(*nginx) err
 }
 
 // turns says how the runs of loops were taken.
-func (b *bench) turns() string {
-	return fmt.Sprintf("nginx has one worker; %d runs of %d s each, taking turns. Pinned: nginx alone on one CPU, the client alone on another. "+
-		"Free: no affinity. Where nginx uses its CPU whole, requests a second are its ceiling and only CPU a request ranks the clients.",
-		b.pairs, b.seconds)
+func (b *bench) turns(at []place) string {
+	text := fmt.Sprintf("nginx has one worker; %d runs of %d s each, taking turns. ", b.pairs, b.seconds)
+	for _, p := range at {
+		if p.server != nil {
+			text += "Pinned: nginx alone on one CPU, the client alone on another. "
+		} else {
+			text += "Free: no affinity. "
+		}
+	}
+	return text + "Where nginx uses its CPU whole, requests a second are its ceiling and only CPU a request ranks the clients."
 }

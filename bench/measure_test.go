@@ -56,6 +56,15 @@ func TestSettled(t *testing.T) {
 	if got := (child{rss: []int64{1, 2, 90, 8, 7, 9}}).settled(); got != 8 {
 		t.Errorf("settled = %d, want the median of 8, 7 and 9", got)
 	}
+	at := func(s, cpu int) cpuSample {
+		return cpuSample{time.Unix(int64(s), 0), time.Duration(cpu) * time.Second}
+	}
+	if got := (child{used: []cpuSample{at(0, 0), at(1, 9), at(2, 10), at(6, 12)}}).steady(); got != 0.5 {
+		t.Errorf("steady = %v CPUs, want 2 s in 4", got)
+	}
+	if got := (child{}).steady(); got != 0 {
+		t.Errorf("steady = %v without samples", got)
+	}
 	if got := (child{}).settled(); got != 0 {
 		t.Errorf("settled = %d without samples", got)
 	}

@@ -110,6 +110,27 @@ func TestGobenchOutcome(t *testing.T) {
 	}
 }
 
+func TestSteadyRate(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		file string
+		want float64
+	}{
+		{`{"intervals": [{"seconds": 1, "metrics": {"http.http_ok": {"count": 900}}}, {"seconds": 1, "metrics": {}},
+			{"seconds": 1, "metrics": {"http.http_ok": {"count": 100}}}, {"seconds": 0.5, "metrics": {"http.http_ok": {"count": 50}}}]}`, 100},
+		{`{"intervals": [{"seconds": 1, "metrics": {}}]}`, 0},
+		{`{}`, 0},
+	} {
+		file := filepath.Join(t.TempDir(), "result.json")
+		if err := os.WriteFile(file, []byte(tt.file), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := steadyRate(file); got != tt.want || (err == nil) != (tt.want > 0) {
+			t.Errorf("%s: %v, %v; want %v", tt.file, got, err, tt.want)
+		}
+	}
+}
+
 func TestParseGoBench(t *testing.T) {
 	t.Parallel()
 	got := parseGoBench([]byte(`goos: linux

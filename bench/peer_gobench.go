@@ -44,6 +44,27 @@ func readResult(file string) (*domain.Result, error) {
 	return r, readJSON(file, r)
 }
 
+// steadyRate is the requests a second in the second half of a run, by its series.
+func steadyRate(file string) (float64, error) {
+	var r struct {
+		Intervals []domain.Interval `json:"intervals"`
+	}
+	if err := readJSON(file, &r); err != nil {
+		return 0, err
+	}
+	var requests, seconds float64
+	for _, i := range r.Intervals[len(r.Intervals)/2:] {
+		seconds += i.Seconds
+		if ok := i.Metrics["http.http_ok"]; ok.Count != nil {
+			requests += float64(*ok.Count)
+		}
+	}
+	if requests == 0 {
+		return 0, errors.New("gobench: no requests in the second half of its series")
+	}
+	return requests / seconds, nil
+}
+
 // gobenchOutcome is what a result says of its requests. The title of a metric begins
 // with the prefix of its client, which is http in all of bench's loads, as is the
 // class of users.

@@ -64,32 +64,29 @@ type section struct {
 
 // tools adds the commands and versions of the contenders, each once.
 func (s *section) tools(tools []tool, seconds int) {
-	add := func(list *[]string, x string) {
-		if !slices.Contains(*list, x) {
-			*list = append(*list, x)
-		}
-	}
 	for _, t := range tools {
-		add(&s.commands, strings.ReplaceAll(t.shown, "{s}", strconv.Itoa(seconds)))
-		add(&s.versions, t.version)
+		addOnce(&s.commands, strings.ReplaceAll(t.shown, "{s}", strconv.Itoa(seconds)))
+		addOnce(&s.versions, t.version)
 	}
 }
 
-// reword puts other words into the commands, which then may be the same ones.
-func (s *section) reword(oldnew ...string) {
-	for i, c := range s.commands {
-		s.commands[i] = strings.NewReplacer(oldnew...).Replace(c)
+func addOnce(list *[]string, x string) {
+	if !slices.Contains(*list, x) {
+		*list = append(*list, x)
 	}
-	slices.Sort(s.commands)
-	s.commands = slices.Compact(s.commands)
+}
+
+// reword puts other words into the commands; those that are then the same stay once.
+func (s *section) reword(oldnew ...string) {
+	commands := s.commands
+	s.commands = nil
+	for _, c := range commands {
+		addOnce(&s.commands, strings.NewReplacer(oldnew...).Replace(c))
+	}
 }
 
 // note adds a line below the tables, once.
-func (s *section) note(text string) {
-	if !slices.Contains(s.notes, text) {
-		s.notes = append(s.notes, text)
-	}
-}
+func (s *section) note(text string) { addOnce(&s.notes, text) }
 
 // intervals says what stands in brackets.
 func (s *section) intervals(pairs int) {

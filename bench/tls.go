@@ -8,11 +8,12 @@ import (
 // tlsTable is HTTP by TLS 1.3, once with connections that stay, once with one for
 // each request: there the handshake is what costs.
 func tlsTable(ctx context.Context, b *bench) (*section, error) {
+	at := places()[:1]
 	s := &section{
 		title: "HTTPS: connections that stay, and handshakes",
 		text: []string{fmt.Sprintf("GET of a %d-byte page by TLS 1.3 from a server with a certificate of its own (ECDSA P-256), 30 at a time. "+
 			"Handshakes have a connection for each request, from a server that resumes sessions and from one that does not; a client that keeps none makes whole ones either way. %s",
-			len(page), b.turns())},
+			len(page), b.turns(at))},
 	}
 	keep := []line{
 		{gobench, "", "gobench http -k -c 30 -d {s}s --quiet -o {out} {url}"},
@@ -38,7 +39,7 @@ func tlsTable(ctx context.Context, b *bench) (*section, error) {
 			{"whole handshakes", srv.tls, closing},
 			{"resumed where the client can", srv.resumed, closing},
 		} {
-			l := loops{of: c.of, server: srv, lines: c.lines, words: map[string]string{"url": "https://" + c.addr + "/"}, places: places()[:1]}
+			l := loops{of: c.of, server: srv, lines: c.lines, words: map[string]string{"url": "https://" + c.addr + "/"}, places: at}
 			if err := l.run(ctx, b, s, &g); err != nil {
 				return err
 			}

@@ -40,6 +40,23 @@ type child struct {
 	cpu  time.Duration // user and system
 	peak int64         // bytes; its resident memory at the most, by the kernel's account
 	rss  []int64       // bytes, at each sample
+	used []cpuSample   // at each sample
+}
+
+// A cpuSample is the CPU time that a process had used at a moment.
+type cpuSample struct {
+	at  time.Time
+	cpu time.Duration
+}
+
+// steady is how many CPUs the child kept busy in the second half of its life, its
+// start left out; 0 without samples.
+func (c child) steady() float64 {
+	if len(c.used) < 4 {
+		return 0
+	}
+	from, to := c.used[len(c.used)/2], c.used[len(c.used)-1]
+	return (to.cpu - from.cpu).Seconds() / to.at.Sub(from.at).Seconds()
 }
 
 // settled is the child's resident memory in bytes in the second half of its life:
@@ -71,6 +88,7 @@ func (w *treeWatch) look() {
 	}
 	w.last.rss = append(w.last.rss, rss)
 	w.last.cpu = max(w.last.cpu, statTime(stat(pid)))
+	w.last.used = append(w.last.used, cpuSample{time.Now(), w.last.cpu})
 	var kb int64
 	if _, err := fmt.Sscanf(value(proc(pid, "status"), "VmHWM", ":"), "%d kB", &kb); err == nil {
 		w.last.peak = max(w.last.peak, kb*1024)

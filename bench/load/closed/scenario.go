@@ -1,9 +1,11 @@
-// A closed loop of users that each ask for the url again and again.
+// A closed loop of users that each ask for the url again and again, or, given a body,
+// post it there.
 package main
 
 import (
 	"context"
 	"log"
+	"os"
 	"strconv"
 	"time"
 
@@ -16,6 +18,7 @@ var (
 	users   = scenario.Param("users", "30", "how many ask")
 	seconds = scenario.Param("seconds", "5", "for how long")
 	call    = scenario.Param("call", "GetIgnoreRes", "the client's method: GetIgnoreRes or Get")
+	body    = scenario.Param("body", "none", "a file to post instead, by PostIgnoreRes; none: to ask")
 )
 
 func export() scenario.Vus {
@@ -26,6 +29,13 @@ func start(ctx context.Context, vui int) (scenario.User, error) {
 	client, err := http.NewHttpClient(ctx, "http")
 	if err != nil {
 		return nil, err
+	}
+	if *body != "none" {
+		file, err := os.ReadFile(*body)
+		if err != nil {
+			return nil, err
+		}
+		return scenario.Iterate(func(ctx context.Context) error { return client.PostIgnoreRes(ctx, *url, file, nil) }), nil
 	}
 	if *call == "Get" {
 		return scenario.Iterate(func(ctx context.Context) error {
