@@ -15,7 +15,7 @@ const (
 )
 
 // connsTable is what many connections cost: memory while they are idle, and CPU a
-// request when each of many users asks once a second.
+// request when each of many users pauses for a second after each.
 func connsTable(ctx context.Context, b *bench) (*section, error) {
 	users := min(manyUsers, openFiles()-spareFDs)
 	seconds := max(2*(users/ramp+2), b.seconds) // the second half begins when all are there
@@ -24,7 +24,7 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 		text: []string{
 			fmt.Sprintf("A compiled scenario: every user has a client and a connection of its own to nginx. Idle: each asks once and keeps its connection; "+
 				"a connection's memory is the difference over the difference in connections. "+
-				"Busy: each asks once a second; beside it, 30 users that ask without a pause. The executor's resident memory and CPU are those of the second half of %d s. "+
+				"Busy: each pauses for a second after each request; beside it, 30 users that ask without a pause. The executor's resident memory and CPU are those of the second half of %d s. "+
 				"Not pinned, medians of %d runs.", seconds, min(3, b.pairs)),
 			fmt.Sprintf("A process may have %d files open here, so there are at most %d users.", openFiles(), users),
 		},
@@ -89,7 +89,7 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 		}
 		busy.rows = [][]string{
 			{"30, closed loop", fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.2f", closed), "", ""},
-			{fmt.Sprintf("%d, one a second", users), fmt.Sprintf("%.0f", rateOfMany), fmt.Sprintf("%.2f", each), fmt.Sprintf("%.2f", each/closed), fmt.Sprintf("%.1f", size/1e6)},
+			{fmt.Sprintf("%d, a second apart", users), fmt.Sprintf("%.0f", rateOfMany), fmt.Sprintf("%.2f", each), fmt.Sprintf("%.2f", each/closed), fmt.Sprintf("%.1f", size/1e6)},
 		}
 		return nil
 	})

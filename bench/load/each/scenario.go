@@ -1,5 +1,5 @@
-// Users that each keep a connection and ask once every so many milliseconds, spread
-// over them; with every=0 each asks once and keeps its connection idle.
+// Users that each keep a connection and pause so many milliseconds after each request;
+// with every=0 each asks once and keeps its connection idle.
 package main
 
 import (
@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/clients/http"
-	"github.com/gobench-io/gobench/dis"
 	"github.com/gobench-io/gobench/executor/scenario"
 )
 
 var (
 	url   = scenario.Param("url", "http://localhost:8080/", "what to ask")
 	users = scenario.Param("users", "250", "how many connections")
-	every = scenario.Param("every", "1000", "milliseconds from one request of a user to its next; 0: one request, then idle")
+	every = scenario.Param("every", "1000", "milliseconds that a user pauses after a request; 0: one request, then idle")
 	ramp  = scenario.Param("ramp", "2000", "users that connect in a second")
 )
 
@@ -34,9 +33,17 @@ func user(ctx context.Context, vui int) {
 		<-ctx.Done()
 		return
 	}
-	pacer := dis.NewPacer(1000/float64(number(*every)), false)
-	for pacer.Wait(ctx) == nil {
+	pause := time.Duration(number(*every)) * time.Millisecond
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
 		client.GetIgnoreRes(ctx, *url, nil)
+		timer.Reset(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
