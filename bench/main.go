@@ -113,7 +113,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	names := fs.String("tables", "all", "tables to take, by comma: "+strings.Join(column(tables, func(t table) string { return t.name }), ", "))
 	tools := fs.String("tools", "", "only these tools of a table, by comma, as in wrk,hey")
 	fs.IntVar(&b.pairs, "pairs", 7, "turns of each tool")
-	fs.IntVar(&b.seconds, "seconds", 5, "length of one run")
+	fs.IntVar(&b.seconds, "seconds", 5, "length of one run; the table users takes 120 when this is not given, schedule and stall always 10, conns at least 12")
 	write := fs.Bool("write", false, "put the tables into docs/benchmarks.md")
 	sleeper := fs.Float64("sleeper", 0, "only wake up so often a second and tell what that takes, as the table schedule lets a process of its own do")
 	if err := fs.Parse(args); err != nil {
