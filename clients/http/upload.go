@@ -50,8 +50,8 @@ func newUpload(q *call, wait time.Duration) (*upload, error) {
 	if q.expects && r.Source == nil && len(r.Body) == 0 {
 		return nil, errNoneToWait
 	}
-	for name := range r.Trailers {
-		if err := checkTrailer(name, ""); err != nil {
+	for name, value := range r.Trailers {
+		if err := checkTrailer(name, value); err != nil {
 			return nil, err
 		}
 	}
