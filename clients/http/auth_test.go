@@ -232,22 +232,22 @@ func TestDigest(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name       string
-		server     digestServer
+		server     *digestServer
 		calls      int
 		challenges int
 	}{
-		{"MD5", digestServer{algorithm: "MD5", qop: "auth"}, 5, 1},
-		{"no algorithm", digestServer{qop: "auth,auth-int"}, 5, 1},
-		{"no qop", digestServer{}, 5, 1},
-		{"SHA-256", digestServer{algorithm: "SHA-256", qop: "auth"}, 5, 1},
-		{"MD5-sess", digestServer{algorithm: "MD5-sess", qop: "auth"}, 5, 1},
-		{"SHA-256-sess", digestServer{algorithm: "SHA-256-sess", qop: "auth-int, auth"}, 5, 1},
-		{"stale after two", digestServer{algorithm: "MD5", qop: "auth", lasts: 2}, 6, 3},
-		{"next nonce", digestServer{algorithm: "MD5", qop: "auth", next: true}, 5, 1},
+		{"MD5", &digestServer{algorithm: "MD5", qop: "auth"}, 5, 1},
+		{"no algorithm", &digestServer{qop: "auth,auth-int"}, 5, 1},
+		{"no qop", &digestServer{}, 5, 1},
+		{"SHA-256", &digestServer{algorithm: "SHA-256", qop: "auth"}, 5, 1},
+		{"MD5-sess", &digestServer{algorithm: "MD5-sess", qop: "auth"}, 5, 1},
+		{"SHA-256-sess", &digestServer{algorithm: "SHA-256-sess", qop: "auth-int, auth"}, 5, 1},
+		{"stale after two", &digestServer{algorithm: "MD5", qop: "auth", lasts: 2}, 6, 3},
+		{"next nonce", &digestServer{algorithm: "MD5", qop: "auth", next: true}, 5, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := httptest.NewServer(&tt.server)
+			srv := httptest.NewServer(tt.server)
 			t.Cleanup(srv.Close)
 			ctx, c, rec := newClient(t, Options{Auth: Digest("me", "secret")})
 			for i := range tt.calls {
@@ -304,7 +304,7 @@ func TestDigestAway(t *testing.T) {
 		w.WriteHeader(401)
 	}))
 	t.Cleanup(other.Close)
-	home := httptest.NewServer(nethttp.RedirectHandler(other.URL, 302))
+	home := httptest.NewServer(nethttp.RedirectHandler(other.URL, nethttp.StatusFound))
 	t.Cleanup(home.Close)
 	ctx, c, rec := newClient(t, Options{Auth: Digest("me", "secret"), MaxRedirects: 2})
 	for range 2 {

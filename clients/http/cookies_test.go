@@ -31,7 +31,7 @@ func TestCookies(t *testing.T) {
 			}
 		case "/login":
 			w.Header().Add("Set-Cookie", "session=1; HttpOnly; Path=/")
-			nethttp.Redirect(w, r, "/home", 303)
+			nethttp.Redirect(w, r, "/home", nethttp.StatusSeeOther)
 		default:
 			fmt.Fprint(w, r.Header["Cookie"])
 		}

@@ -148,7 +148,7 @@ func TestRedirectLimit(t *testing.T) {
 		var n int
 		fmt.Sscanf(r.URL.Path, "/%d", &n)
 		if n > 0 {
-			nethttp.Redirect(w, r, fmt.Sprintf("/%d", n-1), 302)
+			nethttp.Redirect(w, r, fmt.Sprintf("/%d", n-1), nethttp.StatusFound)
 		}
 	}))
 	t.Cleanup(srv.Close)
@@ -174,13 +174,12 @@ func TestRedirectAway(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *nethttp.Request, 10)
 	other := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) { seen <- r }))
-	var home *httptest.Server
-	home = httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	home := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		switch r.URL.Path {
 		case "/near":
-			nethttp.Redirect(w, r, "/end", 307)
+			nethttp.Redirect(w, r, "/end", nethttp.StatusTemporaryRedirect)
 		case "/far":
-			nethttp.Redirect(w, r, other.URL+"/end", 307)
+			nethttp.Redirect(w, r, other.URL+"/end", nethttp.StatusTemporaryRedirect)
 		case "/end":
 			seen <- r
 		}
@@ -301,7 +300,7 @@ func TestRedirectFaults(t *testing.T) {
 	root, c, rec := newClient(t, Options{MaxRedirects: 1000000})
 	ctx, cancel := context.WithTimeout(root, 50*time.Millisecond)
 	defer cancel()
-	loop := httptest.NewServer(nethttp.RedirectHandler("/", 302))
+	loop := httptest.NewServer(nethttp.RedirectHandler("/", nethttp.StatusFound))
 	defer loop.Close()
 	if err := c.GetIgnoreRes(ctx, loop.URL, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
