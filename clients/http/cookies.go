@@ -46,7 +46,7 @@ func (c *client) keepCookies(u *url.URL, lines []byte) {
 // appendCookies renders the cookies that a request to u brings, unless its caller has
 // set some.
 func (c *client) appendCookies(b []byte, u *url.URL, r *Request) []byte {
-	if !c.settings.Cookies || r.has("cookie") {
+	if r.has("cookie") {
 		return b
 	}
 	jar := c.cookies(false)

@@ -17,8 +17,9 @@ type follow struct {
 	origin string // of the first request: the only one that gets the client's credentials
 
 	// Of the request at hand.
-	url      *url.URL
-	lines    []byte // header lines of this request alone: Cookie and Authorization
+	raw      string   // its URL
+	url      *url.URL // the same, once base has needed it
+	lines    []byte   // header lines of this request alone: Cookie and Authorization
 	expects  bool
 	mayLogIn bool   // a Digest challenge may be answered
 	offered  *nonce // the credentials that went along belong to this; nil: none did
@@ -43,19 +44,27 @@ const (
 )
 
 func newFollow(c *client, q *call) *follow {
-	return &follow{c: c, origin: q.target.origin, expects: q.expects}
+	return &follow{c: c, raw: q.request.URL, origin: q.target.origin, expects: q.expects}
+}
+
+// base gives the URL of the request at hand, for what is relative to it.
+func (f *follow) base() *url.URL {
+	if f.url == nil {
+		var err error
+		if f.url, err = url.Parse(f.raw); err != nil { // sendable, but nothing for package url
+			f.url, _ = url.Parse(f.origin + "/")
+		}
+	}
+	return f.url
 }
 
 // exchanges sends q's request and those that the answers ask for.
 func (c *client) exchanges(ctx context.Context, q *call) error {
 	f := q.follow
-	var err error
-	if f.url, err = url.Parse(q.request.URL); err != nil { // sendable, but nothing for package url
-		f.url, _ = url.Parse(q.target.origin + "/")
-	}
 	for {
 		f.dress(q)
-		if err := c.exchange(ctx, q); err != nil {
+		err := c.exchange(ctx, q)
+		if err != nil {
 			return err
 		}
 		switch f.next {
@@ -82,7 +91,10 @@ func (c *client) exchanges(ctx context.Context, q *call) error {
 
 // dress gives the request at hand the headers that are its own.
 func (f *follow) dress(q *call) {
-	f.lines, f.offered = f.c.appendCookies(f.lines[:0], f.url, &q.request), nil
+	f.lines, f.offered = f.lines[:0], nil
+	if f.c.settings.Cookies {
+		f.lines = f.c.appendCookies(f.lines, f.base(), &q.request)
+	}
 	f.mayLogIn = f.c.settings.Auth.scheme == digest && q.target.origin == f.origin && !q.request.has("authorization")
 	if f.mayLogIn {
 		f.lines, f.offered = f.c.appendDigest(f.lines, q)
@@ -96,7 +108,7 @@ func (f *follow) look(status int, head []byte) bool {
 	s := f.c.settings
 	_, lines, _ := bytes.Cut(head, []byte{'\n'})
 	if s.Cookies {
-		f.c.keepCookies(f.url, lines)
+		f.c.keepCookies(f.base(), lines)
 	}
 	switch {
 	case f.mayLogIn && f.challenged(status, lines):

@@ -94,7 +94,7 @@ func FuzzLocation(f *testing.F) {
 		if err != nil {
 			return
 		}
-		fl := &follow{c: c.c, url: from}
+		fl := &follow{c: c.c, raw: from.String()}
 		to := fl.points([]byte("Location: " + location + "\r\n\r\n"))
 		if to == nil {
 			return

@@ -28,7 +28,7 @@ func (f *follow) points(lines []byte) *url.URL {
 	if location == "" {
 		return nil
 	}
-	u, err := f.url.Parse(location)
+	u, err := f.base().Parse(location)
 	if err != nil {
 		return nil
 	}

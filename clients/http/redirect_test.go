@@ -129,7 +129,7 @@ func TestLocations(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := q.follow
-		f.url = mustParse(t, base)
+		f.raw = base
 		got := ""
 		if u := f.points([]byte("X: 1\r\nlocation: " + tt.location + "\r\n\r\n")); u != nil {
 			got = u.String()

@@ -26,7 +26,7 @@ var sendBuffers = sync.Pool{New: func() any { return &sendBuffer{make([]byte, 0,
 // send writes a request that has no upload. The first bytes of the
 // answer may have come along.
 func (q *call) send(cn *conn.Conn) error {
-	if q.ready != nil && !q.request.hasLength() && q.follow == nil {
+	if q.ready != nil && !q.request.hasLength() && (q.follow == nil || len(q.follow.lines) == 0) {
 		if q.quick {
 			return cn.Ask(q.ready.lines, q.now)
 		}
