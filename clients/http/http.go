@@ -13,7 +13,9 @@
 // The engine is gobench's own (RFC 9110, RFC 9112): the caller's goroutine writes
 // a rendered request in one system call and reads the answer from a pooled buffer.
 // A request that repeats allocates nothing but the body it returns, and a
-// connection that waits owns no buffer.
+// connection that waits owns no buffer. Redirects, cookies, Digest, decoding and
+// bodies from elsewhere are asked for by [Options] and [Request] and sit on the same
+// engine.
 package http
 
 import (
@@ -114,7 +116,11 @@ func (h HttpClient) Patch(ctx context.Context, url string, body []byte, headers 
 }
 
 // Do sends any request and returns its answer; it records as Get does. With Discard
-// only the answer's status is kept.
+// nothing of the answer's head and body is kept.
+//
+// Where the answer asks for more (a redirect, a Digest challenge) and the client's
+// options say to give it, one call is several requests: it records once, of the last
+// answer, with the time from the call to that answer's last byte.
 func (h HttpClient) Do(ctx context.Context, request Request) (Response, error) {
 	q := call{request: request, keepHead: !request.Discard}
 	if q.request.Method == "" {
