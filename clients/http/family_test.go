@@ -17,6 +17,14 @@ func TestDeclaration(t *testing.T) {
 			{Title: "home.http_other_fail", Type: metrics.Counter},
 		}},
 		{Title: "Latency", Unit: "ns", Metrics: []metrics.Metric{{Title: "home.latency", Type: metrics.Histogram}}},
+		{Title: "Time to first byte", Unit: "ns", Metrics: []metrics.Metric{{Title: "home.ttfb", Type: metrics.Histogram}}},
+		{Title: "Status", Unit: "N", Metrics: []metrics.Metric{
+			{Title: "home.status.2xx", Type: metrics.Counter},
+			{Title: "home.status.3xx", Type: metrics.Counter},
+			{Title: "home.status.4xx", Type: metrics.Counter},
+			{Title: "home.status.5xx", Type: metrics.Counter},
+			{Title: "home.status.other", Type: metrics.Counter},
+		}},
 		{Title: "Traffic", Unit: "B", Metrics: []metrics.Metric{
 			{Title: "home.bytes_in", Type: metrics.Counter},
 			{Title: "home.bytes_out", Type: metrics.Counter},
@@ -25,11 +33,12 @@ func TestDeclaration(t *testing.T) {
 			{Title: "home.connections_opened", Type: metrics.Counter},
 			{Title: "home.connections_open", Type: metrics.Gauge},
 		}},
+		{Title: "Reuse", Unit: "N", Metrics: []metrics.Metric{{Title: "home.connections_reused", Type: metrics.Counter}}},
 		{Title: "Errors", Unit: "N"},
 	}}
 	for _, class := range []string{"other", "refused", "reset", "timeout", "dns", "tls", "eof", "too_large",
 		"protocol", "local_fd", "local_port", "canceled"} {
-		g := &want.Graphs[4]
+		g := &want.Graphs[len(want.Graphs)-1]
 		g.Metrics = append(g.Metrics, metrics.Metric{Title: "home.error." + class, Type: metrics.Counter})
 	}
 	if got := declaration("home", new(meters)).group; fmt.Sprint(got) != fmt.Sprint(want) {

@@ -45,7 +45,7 @@ func (c *client) link(ctx context.Context, q *call) (*link, error) {
 			continue
 		}
 		*at, l.below = l.below, nil
-		if q.start-l.used < checkAfter {
+		if q.now-l.used < checkAfter {
 			c.mu.Unlock()
 			return l, nil
 		}
