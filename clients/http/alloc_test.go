@@ -169,8 +169,23 @@ type canned struct {
 func (c *canned) Read(p []byte) (int, error) { return copy(p, c.answer), nil }
 
 // BenchmarkEngine is what a request costs beside system calls.
-func BenchmarkEngine(b *testing.B) {
-	ctx, c, _ := newClient(b)
+func BenchmarkEngine(b *testing.B) { benchmarkEngine(b, Options{}) }
+
+// BenchmarkOptions is the same with options that answers may ask more by, where they
+// do not.
+func BenchmarkOptions(b *testing.B) {
+	for name, o := range map[string]Options{
+		"Basic":        {Auth: Basic("me", "secret")},
+		"MaxRedirects": {MaxRedirects: 10},
+		"Decode":       {Decode: true},
+		"Cookies":      {Cookies: true},
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkEngine(b, o) })
+	}
+}
+
+func benchmarkEngine(b *testing.B, o Options) {
+	ctx, c, _ := newClient(b, o)
 	const url = "http://127.0.0.1:80/"
 	q := call{request: Request{Method: "GET", URL: url}}
 	if err := c.c.prepare(&q); err != nil {

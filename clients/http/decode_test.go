@@ -116,8 +116,8 @@ func TestDecode(t *testing.T) {
 // What can't be decoded is malformed, what is too large is too large, whatever was
 // announced; and neither takes the memory that it would need decoded.
 func TestDecodeFaults(t *testing.T) {
-	const max = 1 << 20
-	bomb := make([]byte, 64<<20)
+	const max = 256 << 10
+	bomb := make([]byte, 32<<20)
 	for _, coding := range codingNames {
 		name := strings.TrimPrefix(coding, "raw ")
 		exact, over, big := encode(t, coding, bomb[:max]), encode(t, coding, bomb[:max+1]), encode(t, coding, bomb)
@@ -134,7 +134,7 @@ func TestDecodeFaults(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := decode(big, name, max)
 		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; err != errTooLarge || n > 24<<20 {
+		if n := after.TotalAlloc - before.TotalAlloc; err != errTooLarge || n > 12<<20 {
 			t.Errorf("%s bomb: %v, with %d bytes allocated", coding, err, n)
 		}
 		some := encode(t, coding, []byte(strings.Repeat("gobench 0123456789\n", 1000)))
