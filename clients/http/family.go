@@ -15,10 +15,12 @@ import (
 type family struct {
 	prefix string
 	meters meters
-	last   atomic.Pointer[template] // the template made last
+	plain  *settings // of clients that were given no options
 
 	mu      sync.Mutex                         // for writing
 	targets atomic.Pointer[map[string]*target] // by origin; copied on write
+	given   atomic.Pointer[[]given]            // settings by options; copied on write
+	peers   atomic.Pointer[map[string]*peer]   // by address; copied on write
 }
 
 // maxTargets bounds the targets that are remembered. More are parsed at each use.
@@ -30,6 +32,10 @@ type meters struct {
 	latency             executor.Meter
 	bytesIn, bytesOut   executor.Meter
 	opened, open        executor.Meter
+	connect, lookup     executor.Meter
+	tls                 executor.Meter
+	handshakes, resumed executor.Meter
+	recovery            executor.Meter
 	errors              [conn.Classes]executor.Meter // by class
 }
 
@@ -48,6 +54,9 @@ func familyOf(r *executor.Recorder, prefix string) (*family, error) {
 func newFamily(r *executor.Recorder, prefix string) (*family, error) {
 	f := &family{prefix: strings.Clone(prefix)}
 	f.targets.Store(&map[string]*target{})
+	f.given.Store(&[]given{})
+	f.peers.Store(&map[string]*peer{})
+	f.plain = &settings{Options: DefaultOptions()}
 	d := declaration(f.prefix, &f.meters)
 	if err := r.Setup([]metrics.Group{d.group}); err != nil {
 		return nil, err
@@ -94,6 +103,15 @@ func declaration(prefix string, m *meters) declared {
 	for class := range conn.Class(conn.Classes) {
 		metric("error."+class.String(), metrics.Counter, &m.errors[class])
 	}
+	graph("Connecting", "ns")
+	metric("connect", metrics.Histogram, &m.connect)
+	metric("dns", metrics.Histogram, &m.lookup)
+	metric("tls", metrics.Histogram, &m.tls)
+	graph("TLS handshakes", "N")
+	metric("tls_handshakes", metrics.Counter, &m.handshakes)
+	metric("tls_resumed", metrics.Counter, &m.resumed)
+	graph("Recovery", "ns")
+	metric("recovery", metrics.Histogram, &m.recovery)
 	return d
 }
 

@@ -26,9 +26,19 @@ func TestDeclaration(t *testing.T) {
 			{Title: "home.connections_open", Type: metrics.Gauge},
 		}},
 		{Title: "Errors", Unit: "N"},
+		{Title: "Connecting", Unit: "ns", Metrics: []metrics.Metric{
+			{Title: "home.connect", Type: metrics.Histogram},
+			{Title: "home.dns", Type: metrics.Histogram},
+			{Title: "home.tls", Type: metrics.Histogram},
+		}},
+		{Title: "TLS handshakes", Unit: "N", Metrics: []metrics.Metric{
+			{Title: "home.tls_handshakes", Type: metrics.Counter},
+			{Title: "home.tls_resumed", Type: metrics.Counter},
+		}},
+		{Title: "Recovery", Unit: "ns", Metrics: []metrics.Metric{{Title: "home.recovery", Type: metrics.Histogram}}},
 	}}
 	for _, class := range []string{"other", "refused", "reset", "timeout", "dns", "tls", "eof", "too_large",
-		"protocol", "local_fd", "local_port", "canceled"} {
+		"protocol", "local_fd", "local_port", "proxy", "canceled"} {
 		g := &want.Graphs[4]
 		g.Metrics = append(g.Metrics, metrics.Metric{Title: "home.error." + class, Type: metrics.Counter})
 	}

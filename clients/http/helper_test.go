@@ -24,11 +24,16 @@ func newClient(t testing.TB, opts ...Options) (context.Context, HttpClient, *exe
 
 type counts = map[string]int64
 
-// outcomes gives what was counted but for bytes and connections.
+// outcomes gives what was counted but for bytes, connections and recoveries.
 func outcomes(rec *executortest.Recorder) counts {
 	got := rec.Counts("home.")
 	maps.DeleteFunc(got, func(title string, _ int64) bool {
-		return strings.HasPrefix(title, "bytes_") || strings.HasPrefix(title, "connections_")
+		for _, about := range []string{"bytes_", "connections_", "connect", "dns", "tls", "peer.", "recovery"} {
+			if strings.HasPrefix(title, about) {
+				return true
+			}
+		}
+		return false
 	})
 	return got
 }

@@ -1,11 +1,12 @@
 package http
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"sync/atomic"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
 	"github.com/gobench-io/gobench/internal/version"
 )
 
@@ -20,6 +21,26 @@ type Options struct {
 	RootCAs            *x509.CertPool // who may sign servers' certificates; nil: whom this host trusts
 	InsecureSkipVerify bool           // take any certificate
 	ServerName         string         // to ask for and to check certificates against; "": the URL's host
+
+	// The way to the server. Clients of a run that say the same share the turn of
+	// Sources and what is known of names.
+	TLSTimeout    time.Duration     // the TLS handshake's own part of ConnectTimeout; 0: no part of its own
+	HeaderTimeout time.Duration     // from sending the request to the answer's whole head; 0: Timeout alone
+	Certificates  []tls.Certificate // to show to servers that ask for one
+	MinTLS        uint16            // tls.VersionTLS12 and so on; 0: TLS 1.2
+	MaxTLS        uint16            // 0: the newest
+	NoResumption  bool              // make each TLS handshake a full one
+	ALPN          []string          // protocols to offer instead of "http/1.1", or "h2" with HTTP2; empty, not nil: none
+	KeyLogFile    string            // append the secrets of TLS there, to read recorded traffic; "": don't
+	HTTP2         bool              // speak HTTP/2, never 1.1: by ALPN with https, with prior knowledge (h2c) with http
+	MaxStreams    int               // calls at once on a connection of HTTP/2, unless the server allows less; 100
+	Proxy         string            // "SCHEME://[USER:PASSWORD@]HOST:PORT" with http, https, socks5 or socks5h; ProxyEnvironment; "": none
+	ProxyRootCAs  *x509.CertPool    // who may sign an https proxy's certificate; nil: whom this host trusts
+	Unix          string            // path of a Unix socket to connect to, whatever the URL's host; "": none
+	Sources       []string          // local addresses and prefixes ("127.1.0.0/24") to connect from, in turn; nil: the system chooses
+	Hosts         map[string]string // addresses of names: {"a.test": "10.0.0.1, 10.0.0.2:81"}, used in turn; also by "host:port"
+	DNSCache      time.Duration     // how long a name's addresses are used, in turn; 0: it is looked up at each connect; DNSOnce: for ever
+	DNSServers    []string          // name servers ("10.0.0.53", "10.0.0.53:5353") to ask; nil: the system's
 }
 
 // DefaultOptions is what a client does when nothing else is said.
@@ -29,21 +50,22 @@ func DefaultOptions() Options {
 		Timeout:        60 * time.Second,
 		MaxConns:       300,
 		MaxBody:        64 << 20,
+		MaxStreams:     100,
 	}
 }
 
-// settings are options made whole.
+// settings are options made whole. Clients of a prefix that are given the same
+// options share them.
 type settings struct {
 	Options
-	dialer conn.Dialer
+	network
+	last atomic.Pointer[template] // the template made last
 }
 
-// defaults is shared by the clients that were given no options.
-var defaults = settings{Options: DefaultOptions()}
-
-func (o Options) settings() (*settings, error) {
+// whole gives o with the defaults filled in.
+func (o Options) whole() (Options, error) {
 	if o.ConnectTimeout < 0 || o.Timeout < 0 || o.MaxConns < 0 || o.MaxBody < 0 {
-		return nil, errors.New("options: a negative limit")
+		return o, errors.New("options: a negative limit")
 	}
 	d := DefaultOptions()
 	if o.ConnectTimeout == 0 {
@@ -58,7 +80,10 @@ func (o Options) settings() (*settings, error) {
 	if o.MaxBody == 0 {
 		o.MaxBody = d.MaxBody
 	}
-	return &settings{Options: o}, nil
+	if o.MaxStreams == 0 {
+		o.MaxStreams = d.MaxStreams
+	}
+	return o, nil
 }
 
 // userAgent is what requests call themselves unless the caller says otherwise.

@@ -18,6 +18,9 @@ func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 		q.head = bytes.Clone(cn.Unread()[:h.size])
 	}
 	cn.Take(h.size)
+	if q.whole > 0 {
+		cn.Rearm(q.start, q.whole)
+	}
 
 	b := body{cn: cn, keep: !q.request.Discard, max: q.maxBody}
 	again = h.lasts() && !q.closes

@@ -20,7 +20,11 @@ func (c *client) answered(q *call) {
 	}
 	e.Add(m.bytesIn, q.in)
 	e.Add(m.bytesOut, q.out)
+	q.peer.count(e)
 	e.Close()
+	if c.outage.Load() != nil {
+		c.recovered(q)
+	}
 }
 
 // failed counts an operation without a complete answer and gives the caller's error.
@@ -39,11 +43,13 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	e.Add(m.bytesIn, q.in)
 	e.Add(m.bytesOut, q.out)
 	e.Add(m.errors[class], 1)
+	q.peer.count(e)
 	if class != conn.Canceled {
 		e.Add(m.otherFail, 1)
 	}
 	e.Close()
 	if class != conn.Canceled {
+		c.lost(q, class)
 		c.recorder.Error(c.family.prefix, class.String(), conn.Text(err))
 	}
 	return &callError{q.request.Method, q.request.URL, err}

@@ -31,6 +31,9 @@ type call struct {
 	quick    bool          // the connection has brought an answer just before, and quickly
 	start    time.Duration // of the call, on the clock of conn.Now
 
+	via     string        // lines of the head for a proxy; see proxied
+	whole   time.Duration // the time limit that follows HeaderTimeout; 0: there is no such limit
+	peer    *peer         // whom the call was sent to
 	status  int
 	head    []byte
 	body    []byte
@@ -53,19 +56,22 @@ func (c *client) prepare(q *call) error {
 		return fmt.Errorf("url %q: %w", r.URL, err)
 	}
 	q.path = path
+	if err := c.settings.proxied(q); err != nil {
+		return err
+	}
 	if err := q.check(); err != nil {
 		return fmt.Errorf("%s %s: %w", r.Method, r.URL, err)
 	}
 	// A request that comes twice in a row will come again: keep it rendered. All
-	// clients of a prefix that send the same share one template.
-	if t := c.family.last.Load(); t != nil && t.is(r) {
+	// clients of a prefix with the same options that send the same share one template.
+	if t := c.settings.last.Load(); t != nil && t.is(r) {
 		c.last.Store(t)
 		return q.use(t)
 	}
 	if id := r.id(); c.seen.Swap(id) == id {
 		t := newTemplate(q)
 		c.last.Store(t)
-		c.family.last.Store(t)
+		c.settings.last.Store(t)
 	}
 	return nil
 }
@@ -150,6 +156,7 @@ func (q *call) appendHead(b []byte) []byte {
 		b = append(b, agent...)
 	}
 	b = append(b, "\r\n"...)
+	b = append(b, q.via...)
 	for name, value := range q.request.Headers {
 		if foldEqual(name, "host") || foldEqual(name, "user-agent") || foldEqual(name, "content-length") {
 			continue

@@ -1,0 +1,211 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	nethttp "net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/conn"
+)
+
+// HTTP/2 is net/http's, on connections that are opened here. It costs several times
+// what an HTTP/1.1 request costs, and is chosen by Options.HTTP2 alone.
+
+// wire is a connection as net/http sees it. It counts what passes.
+type wire struct {
+	*conn.Conn
+	in, out atomic.Int64 // not yet entered in any call's counts
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	w.in.Add(int64(n))
+	return n, err
+}
+
+func (w *wire) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	w.out.Add(int64(n))
+	return n, err
+}
+
+// Close ends reading and writing under way; who uses the link drops it afterwards.
+func (w *wire) Close() error                     { w.Abort(); return nil }
+func (w *wire) LocalAddr() net.Addr              { return w.Peer() } // net/http does not use it
+func (w *wire) RemoteAddr() net.Addr             { return w.Peer() }
+func (w *wire) SetDeadline(time.Time) error      { return nil } // calls have contexts
+func (w *wire) SetReadDeadline(time.Time) error  { return nil }
+func (w *wire) SetWriteDeadline(time.Time) error { return nil }
+
+// wireKey is the key under which a dialing context carries the connection.
+type wireKey struct{}
+
+// newHTTP2 makes what turns wires into HTTP/2 connections, secure or not.
+func newHTTP2() *nethttp.Transport {
+	t := &nethttp.Transport{
+		DisableCompression: true,
+		Protocols:          new(nethttp.Protocols),
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return ctx.Value(wireKey{}).(*wire), nil
+		},
+	}
+	t.Protocols.SetUnencryptedHTTP2(true)
+	return t
+}
+
+// exchange2 is exchange over HTTP/2.
+func (c *client) exchange2(ctx context.Context, q *call) error {
+	for again := false; ; again = true {
+		m, err := c.mux(ctx, q)
+		if err != nil {
+			return err
+		}
+		used := m.used.Load()
+		err = c.over2(ctx, q, m)
+		// An end that came when the connection was idle is no failure: see exchange.
+		stale := err != nil && used && !again && q.status == 0 && ctx.Err() == nil && m.cc.Err() != nil && q.request.idempotent()
+		c.unmux(m)
+		if !stale {
+			return err
+		}
+	}
+}
+
+// over2 sends q's request over m and reads the answer.
+func (c *client) over2(ctx context.Context, q *call, m *mux) error {
+	timed, cancel := context.WithTimeout(ctx, q.start+c.settings.Timeout-conn.Now())
+	defer cancel()
+	late := func() {}
+	if d := c.settings.HeaderTimeout; d > 0 {
+		var stop context.CancelFunc
+		timed, stop = context.WithCancel(timed)
+		defer stop()
+		timer := time.AfterFunc(d, stop)
+		late = func() { timer.Stop() }
+	}
+	resp, err := m.cc.RoundTrip(q.request2(timed))
+	late()
+	if err == nil {
+		q.status = resp.StatusCode
+		err = q.receive2(resp)
+		resp.Body.Close()
+	}
+	q.in += m.wire.in.Swap(0)
+	q.out += m.wire.out.Swap(0)
+	if err == nil {
+		m.used.Store(true)
+		q.end = conn.Now()
+		return nil
+	}
+	q.body = nil
+	if timed.Err() != nil && ctx.Err() == nil {
+		return &net.OpError{Op: "read", Net: "tcp", Addr: m.wire.Peer(), Err: os.ErrDeadlineExceeded}
+	}
+	return classified2(err)
+}
+
+// request2 is q's request as net/http wants it. The path stays as it is.
+func (q *call) request2(ctx context.Context) *nethttp.Request {
+	u := &url.URL{Scheme: "http", Host: q.target.host, Opaque: q.path}
+	if q.target.secure {
+		u.Scheme = "https"
+	}
+	if len(q.path) > 1 && q.path[1] == '/' {
+		u.Opaque = "//" + q.target.host + q.path
+	}
+	r := &nethttp.Request{Method: q.request.Method, URL: u, Header: nethttp.Header{"User-Agent": {userAgent}}}
+	for name, value := range q.request.Headers {
+		switch {
+		case foldEqual(name, "host"):
+			r.Host = value
+		case foldEqual(name, "user-agent"):
+			r.Header["User-Agent"] = []string{value}
+		case foldEqual(name, "content-length"), foldEqual(name, "connection"): // of HTTP/1.1's framing
+		default:
+			r.Header[name] = []string{value}
+		}
+	}
+	if q.request.hasLength() {
+		r.ContentLength = int64(len(q.request.Body))
+		r.Body = nethttp.NoBody
+		if r.ContentLength > 0 {
+			r.Body = io.NopCloser(bytes.NewReader(q.request.Body))
+		}
+	}
+	return r.WithContext(ctx)
+}
+
+var discards = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
+
+// receive2 takes what q wants of an answer.
+func (q *call) receive2(resp *nethttp.Response) error {
+	if q.keepHead {
+		q.head = head2(resp)
+	}
+	if q.request.Discard {
+		b := discards.Get().(*[]byte)
+		defer discards.Put(b)
+		for {
+			if _, err := resp.Body.Read(*b); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+	}
+	if resp.ContentLength > q.maxBody {
+		return errTooLarge
+	}
+	var body bytes.Buffer
+	if resp.ContentLength > 0 {
+		body.Grow(int(min(resp.ContentLength, firstBody)) + bytes.MinRead)
+	}
+	n, err := body.ReadFrom(io.LimitReader(resp.Body, q.maxBody+1))
+	if err == nil && n > q.maxBody {
+		err = errTooLarge
+	}
+	if q.body = body.Bytes(); len(q.body) == 0 {
+		q.body = nil
+	}
+	return err
+}
+
+// head2 writes an answer's head as Header reads it.
+func head2(resp *nethttp.Response) []byte {
+	var b bytes.Buffer
+	b.WriteString("HTTP/2.0 " + strconv.Itoa(resp.StatusCode) + "\r\n")
+	_ = resp.Header.Write(&b) // a Buffer takes all
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+// classified2 gives an error of net/http's HTTP/2 its class. Its errors have no types
+// to tell them by; those of the connection come through as they are.
+func classified2(err error) error {
+	if class := conn.Classify(err); class != conn.Other {
+		return err
+	}
+	text := []byte(err.Error())
+	has := func(part string) bool { return bytes.Contains(text, []byte(part)) }
+	class := conn.Protocol
+	switch {
+	case has("looked like an HTTP/1.1 header"):
+		return errNoHTTP2
+	case has("received from peer"), has("server sent GOAWAY") && !has("ErrCode=NO_ERROR"):
+		class = conn.Reset
+	case has("GOAWAY"), has("client conn"), has("client connection"):
+		class = conn.EOF
+	case errors.Is(err, nethttp.ErrBodyReadAfterClose):
+		class = conn.EOF
+	}
+	return &conn.Error{Class: class, Err: err}
+}
