@@ -107,6 +107,9 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) error {
 		return nil
 	}
 	q.body = nil
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
 	if timed.Err() != nil && ctx.Err() == nil {
 		return &net.OpError{Op: "read", Net: "tcp", Addr: m.wire.Peer(), Err: os.ErrDeadlineExceeded}
 	}

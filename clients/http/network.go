@@ -271,8 +271,8 @@ var errNoHTTP2 = &conn.Error{Class: conn.Protocol, Err: errors.New("the server d
 // refusal names the error of a handshake that failed since the server has not the
 // protocol that was offered.
 func (s *settings) refusal(err error) error {
-	const noProtocol = tls.AlertError(120) // RFC 7301, section 3.2
-	if alert, ok := errors.AsType[tls.AlertError](err); ok && alert == noProtocol && s.HTTP2 {
+	// RFC 7301, section 3.2; crypto/tls has no type for what the other side says.
+	if s.HTTP2 && strings.HasSuffix(err.Error(), "tls: no application protocol") {
 		return errNoHTTP2
 	}
 	return err
