@@ -144,8 +144,8 @@ func (a *attempt) open(ctx context.Context, network, addr string, deadline time.
 	if nd.Timeout <= 0 {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: os.ErrDeadlineExceeded}
 	}
-	if a.Names != nil {
-		nd.Resolver = a.Names.Resolver
+	if named != nil {
+		nd.Resolver = a.Names.resolver()
 	}
 	switch {
 	case local != nil:

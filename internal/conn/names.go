@@ -128,13 +128,19 @@ func (n *Names) resolve(ctx context.Context, addr string) (addrs []netip.AddrPor
 	return addrs, looked, nil
 }
 
+// resolver gives a resolver for one question. One of our own is made anew for each:
+// a Resolver has those who ask for the same name share a question, so that one that
+// got no answer would hold all up for seconds after the name server is back.
+func (n *Names) resolver() *net.Resolver {
+	if n == nil || n.Resolver == nil {
+		return net.DefaultResolver
+	}
+	return &net.Resolver{PreferGo: n.Resolver.PreferGo, StrictErrors: n.Resolver.StrictErrors, Dial: n.Resolver.Dial}
+}
+
 // ask looks a name up.
 func (n *Names) ask(ctx context.Context, host string) ([]netip.Addr, error) {
-	r := net.DefaultResolver
-	if n != nil && n.Resolver != nil {
-		r = n.Resolver
-	}
-	ips, err := r.LookupNetIP(ctx, "ip", host)
+	ips, err := n.resolver().LookupNetIP(ctx, "ip", host)
 	if err == nil && len(ips) == 0 {
 		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
 	}
