@@ -90,6 +90,7 @@ func (f *fleet) stop() {
 // after it the rate is back, and each user's recovery is measured (F24, F25, F26,
 // F27).
 func TestOutages(t *testing.T) {
+	t.Parallel()
 	ng := testenv.Nginx(t, `location /page { return 200 "0123456789012345678901234567890123456789"; }`)
 	fresh := map[string]string{"Connection": "close"} // a connect for each call
 	short := Options{Timeout: time.Second}
