@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -45,6 +46,8 @@ func fiftyPorts(t *testing.T) {
 		p.Reset() // the port is free at once
 	}
 	one, two := testenv.Faults(t, hold), testenv.Faults(t, hold)
+	let := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(let)
 	const ports, calls = 50, 80
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("60000 60049"), 0); err != nil {
 		t.Fatal(err)
@@ -83,7 +86,7 @@ func fiftyPorts(t *testing.T) {
 	load("another server", Options{}, ports, two.URL)
 	load("a source of its own, two servers", Options{Sources: []string{"127.0.0.2"}}, 2*ports, one.URL, two.URL)
 	load("three sources", Options{Sources: []string{"127.0.0.8/30", "127.0.0.20"}}, calls, one.URL) // 27 each
-	close(release)
+	let()
 	for _, f := range end {
 		f()
 	}
