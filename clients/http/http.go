@@ -1,4 +1,4 @@
-// Package http is an HTTP/1.1 client that measures.
+// Package http is an HTTP/1.1 client that measures; HTTP/2 is an option.
 //
 // A scenario makes one client for each user, or one that its users share, and
 // calls it; every operation is counted under the client's prefix:

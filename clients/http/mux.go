@@ -109,7 +109,8 @@ func (c *client) newMux(t *target) *mux {
 	return m
 }
 
-// enter takes a call's place on m, if there is one. The caller holds mu.
+// enter takes a call's place on m, if there is one. On one that is open that is a
+// reservation, which a RoundTrip uses up. The caller holds mu.
 func (c *client) enter(m *mux) bool {
 	if m.ended || m.calls >= c.settings.MaxStreams {
 		return false

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gobench-io/gobench/executor"
@@ -59,7 +60,7 @@ func (f *family) settings(r *executor.Recorder, o Options) (*settings, error) {
 	}
 	s := &settings{Options: whole}
 	if s.network, err = newNetwork(r, &s.Options); err != nil {
-		return nil, fmt.Errorf("options: %w", err)
+		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,18 +83,18 @@ func newNetwork(r *executor.Recorder, o *Options) (network, error) {
 	n := network{
 		tls: conn.TLSOptions{
 			RootCAs: o.RootCAs, InsecureSkipVerify: o.InsecureSkipVerify, ServerName: o.ServerName, Certificates: o.Certificates,
-			MinVersion: o.MinTLS, MaxVersion: o.MaxTLS, NoResumption: o.NoResumption, KeyLogFile: o.KeyLogFile,
+			MinTLS: o.MinTLS, MaxTLS: o.MaxTLS, NoResumption: o.NoResumption, KeyLogFile: o.KeyLogFile,
 		},
 		protocols: o.ALPN,
 	}
 	n.dialer.Unix = o.Unix
 	switch {
 	case o.TLSTimeout < 0, o.HeaderTimeout < 0, o.MaxStreams < 0, o.DNSCache < 0:
-		return n, errors.New("a negative TLSTimeout, HeaderTimeout, MaxStreams or DNSCache")
+		return n, errors.New("options: a negative TLSTimeout, HeaderTimeout, MaxStreams or DNSCache")
 	case o.Unix != "" && (o.Proxy != "" || len(o.Sources) > 0 || len(o.Hosts) > 0 || len(o.DNSServers) > 0 || o.DNSCache > 0):
-		return n, errors.New("Unix is the whole way: Proxy, Sources, Hosts, DNSCache and DNSServers can't go with it")
+		return n, errors.New("option Unix is the whole way: Proxy, Sources, Hosts, DNSCache and DNSServers can't go with it")
 	case o.HTTP2 && o.ALPN != nil && !slices.Contains(o.ALPN, "h2"):
-		return n, fmt.Errorf("HTTP2 wants h2 among ALPN, which is %q", o.ALPN)
+		return n, fmt.Errorf("option HTTP2 wants h2 among ALPN, which is %q", o.ALPN)
 	}
 	if n.protocols == nil {
 		n.protocols = []string{"http/1.1"}
@@ -130,7 +131,7 @@ func (n *network) way(r *executor.Recorder, o *Options) error {
 	if len(o.Sources) > 0 {
 		v, err := r.Shared(sourcesKey(strings.Join(o.Sources, ",")), func() (any, error) { return conn.ParseSources(o.Sources) })
 		if err != nil {
-			return fmt.Errorf("Sources: %w", err)
+			return fmt.Errorf("option Sources: %w", err)
 		}
 		n.dialer.Sources = v.(*conn.Sources)
 	}
@@ -149,11 +150,11 @@ func newNames(o *Options) (*conn.Names, error) {
 	names := &conn.Names{Keep: o.DNSCache}
 	var err error
 	if names.Fixed, err = conn.ParseFixed(o.Hosts); err != nil {
-		return nil, fmt.Errorf("Hosts: %w", err)
+		return nil, fmt.Errorf("option Hosts: %w", err)
 	}
 	if len(o.DNSServers) > 0 {
 		if names.Resolver, err = conn.ResolverOf(o.DNSServers); err != nil {
-			return nil, fmt.Errorf("DNSServers: %w", err)
+			return nil, fmt.Errorf("option DNSServers: %w", err)
 		}
 	}
 	return names, nil
@@ -169,7 +170,7 @@ func (n *network) throughProxy(o *Options) error {
 	}
 	p, err := conn.ParseProxy(o.Proxy)
 	if err != nil {
-		return fmt.Errorf("Proxy: %w", err)
+		return fmt.Errorf("option Proxy: %w", err)
 	}
 	p.TLS = &tls.Config{RootCAs: o.ProxyRootCAs}
 	n.dialer.Proxy = p
@@ -180,13 +181,16 @@ func (n *network) throughProxy(o *Options) error {
 type proxies struct {
 	roots *tls.Config
 	known sync.Map // *conn.Proxy, or error
+	count atomic.Int32
 }
 
 func (p *proxies) of(t *target) (*conn.Proxy, error) {
 	v, ok := p.known.Load(t.origin)
 	if !ok {
 		v = p.ask(t)
-		p.known.Store(t.origin, v)
+		if p.count.Add(1) <= maxTargets {
+			p.known.Store(t.origin, v)
+		}
 	}
 	if err, ok := v.(error); ok {
 		return nil, err
@@ -289,17 +293,16 @@ func (s *settings) agreed(protocol string) error {
 	return nil
 }
 
-// arm sets l's time limit for q.
+// arm sets l's time limit for q: first that of the head, if it has one.
 func (c *client) arm(q *call, l *link) {
 	s := c.settings
-	now := q.start
+	q.whole = 0
 	if s.HeaderTimeout > 0 {
-		if now = conn.Now(); now+s.HeaderTimeout < q.start+s.Timeout {
+		if now := conn.Now(); now+s.HeaderTimeout < q.start+s.Timeout {
 			q.whole = s.Timeout
 			l.Arm(now, s.HeaderTimeout)
 			return
 		}
-		q.whole = 0
 	}
 	l.Arm(q.start, s.Timeout)
 }

@@ -55,9 +55,9 @@ func TestOptionsThatCanNotBe(t *testing.T) {
 		want string
 	}{
 		{Options{TLSTimeout: -1}, "TLSTimeout"},
-		{Options{MinTLS: 7}, "MinVersion is 0x0007"},
-		{Options{MinTLS: tls.VersionTLS13, MaxTLS: tls.VersionTLS12}, "below MinVersion TLS 1.3"},
-		{Options{MaxTLS: tls.VersionTLS11}, "set MinVersion too"},
+		{Options{MinTLS: 7}, "option MinTLS is 0x0007"},
+		{Options{MinTLS: tls.VersionTLS13, MaxTLS: tls.VersionTLS12}, "option MaxTLS is TLS 1.2, below MinTLS TLS 1.3"},
+		{Options{MaxTLS: tls.VersionTLS11}, "set MinTLS too"},
 		{Options{Certificates: []tls.Certificate{{}}}, "Certificates[0] has no certificate"},
 		{Options{KeyLogFile: "/nowhere/keys"}, "KeyLogFile: open /nowhere/keys"},
 		{Options{HTTP2: true, ALPN: []string{"http/1.1"}}, `HTTP2 wants h2 among ALPN, which is ["http/1.1"]`},

@@ -145,6 +145,7 @@ func (c *client) giveUp(w *waiter) {
 		c.mu.Lock()
 		m := c.muxOf(l)
 		c.mu.Unlock()
+		m.cc.Release()
 		c.unmux(m)
 	case l != nil:
 		c.put(l)

@@ -17,8 +17,8 @@ type TLSOptions struct {
 	InsecureSkipVerify bool              // take any certificate
 	ServerName         string            // to ask for and to check certificates against; "": the target's host
 	Certificates       []tls.Certificate // to show to servers that ask who is there
-	MinVersion         uint16            // tls.VersionTLS12 and so on; 0: TLS 1.2
-	MaxVersion         uint16            // 0: the newest
+	MinTLS             uint16            // tls.VersionTLS12 and so on; 0: TLS 1.2
+	MaxTLS             uint16            // 0: the newest
 	NoResumption       bool              // make each handshake a full one
 	KeyLogFile         string            // append each connection's secrets there, for Wireshark; "": don't
 }
@@ -28,20 +28,20 @@ func (t *TLSOptions) Check() error {
 	for _, v := range []struct {
 		name    string
 		version uint16
-	}{{"MinVersion", t.MinVersion}, {"MaxVersion", t.MaxVersion}} {
+	}{{"MinTLS", t.MinTLS}, {"MaxTLS", t.MaxTLS}} {
 		if v.version != 0 && (v.version < tls.VersionTLS10 || v.version > tls.VersionTLS13) {
-			return fmt.Errorf("%s is 0x%04x: want tls.VersionTLS10 to tls.VersionTLS13", v.name, v.version)
+			return fmt.Errorf("option %s is 0x%04x: want tls.VersionTLS10 to tls.VersionTLS13", v.name, v.version)
 		}
 	}
-	if t.MaxVersion != 0 && t.MaxVersion < max(t.MinVersion, tls.VersionTLS12) && t.MinVersion == 0 {
-		return fmt.Errorf("MaxVersion is %s: set MinVersion too, which is TLS 1.2 by default", tls.VersionName(t.MaxVersion))
+	if t.MaxTLS != 0 && t.MaxTLS < max(t.MinTLS, tls.VersionTLS12) && t.MinTLS == 0 {
+		return fmt.Errorf("option MaxTLS is %s: set MinTLS too, which is TLS 1.2 by default", tls.VersionName(t.MaxTLS))
 	}
-	if t.MaxVersion != 0 && t.MaxVersion < t.MinVersion {
-		return fmt.Errorf("MaxVersion is %s, below MinVersion %s", tls.VersionName(t.MaxVersion), tls.VersionName(t.MinVersion))
+	if t.MaxTLS != 0 && t.MaxTLS < t.MinTLS {
+		return fmt.Errorf("option MaxTLS is %s, below MinTLS %s", tls.VersionName(t.MaxTLS), tls.VersionName(t.MinTLS))
 	}
 	for i, c := range t.Certificates {
 		if len(c.Certificate) == 0 || c.PrivateKey == nil {
-			return fmt.Errorf("Certificates[%d] has no certificate or no key: load it with tls.LoadX509KeyPair", i)
+			return fmt.Errorf("option Certificates[%d] has no certificate or no key: load it with tls.LoadX509KeyPair", i)
 		}
 	}
 	return nil
@@ -56,8 +56,8 @@ func (t *TLSOptions) Config(name string, protocols []string, sessions tls.Client
 		InsecureSkipVerify: t.InsecureSkipVerify,
 		ServerName:         t.ServerName,
 		Certificates:       t.Certificates,
-		MinVersion:         t.MinVersion,
-		MaxVersion:         t.MaxVersion,
+		MinVersion:         t.MinTLS,
+		MaxVersion:         t.MaxTLS,
 		NextProtos:         protocols,
 	}
 	if c.ServerName == "" {
@@ -93,11 +93,11 @@ func keyLog(path string) (io.Writer, error) {
 		return f, nil
 	}
 	if len(keyLogs.byPath) >= maxKeyLogs {
-		return nil, errors.New("KeyLogFile: 100 files are open already")
+		return nil, errors.New("option KeyLogFile: 100 files are open already")
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("KeyLogFile: %w", err)
+		return nil, fmt.Errorf("option KeyLogFile: %w", err)
 	}
 	if keyLogs.byPath == nil {
 		keyLogs.byPath = map[string]*os.File{}
