@@ -429,3 +429,66 @@ func BenchmarkHTTP2(b *testing.B) {
 		}
 	}
 }
+
+// A place that is given to a call which has just given up is free for the next ones.
+func TestHTTP2GivenInTheLastMoment(t *testing.T) {
+	t.Parallel()
+	url := h2c(t, nil, mirror)
+	ctx, c, _ := newClient(t, Options{HTTP2: true, MaxStreams: 1, MaxConns: 1})
+	if err := c.GetIgnoreRes(ctx, url, nil); err != nil {
+		t.Fatal(err)
+	}
+	c.c.mu.Lock()
+	m := c.c.extra.muxes[0]
+	if !c.c.enter(m) || m.cc.InFlight() != 1 {
+		t.Error("no place on a free connection")
+	}
+	c.c.mu.Unlock()
+	w := &waiter{target: m.target, ready: make(chan *link, 1)} // taken off the list already
+	w.ready <- m.link
+	c.c.giveUp(w)
+	if m.calls != 0 || m.cc.InFlight() != 0 {
+		t.Errorf("%d calls, %d in flight", m.calls, m.cc.InFlight())
+	}
+	if err := c.GetIgnoreRes(ctx, url, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Calls that wait for a connection which another call opens share its failure, but
+// not the end of that call's context.
+func TestHTTP2Opening(t *testing.T) {
+	t.Parallel()
+	silent := testenv.Faults(t, (*testenv.Peer).Hold)
+	ctx, c, rec := newClient(t, Options{HTTP2: true, InsecureSkipVerify: true, ConnectTimeout: 200 * time.Millisecond})
+	own, stop := context.WithCancel(ctx)
+	opener, others := make(chan error), make(chan error)
+	go func() { opener <- c.GetIgnoreRes(own, "https://"+silent.Addr, nil) }()
+	waitFor(t, func() bool { return silent.Accepted() == 1 })
+	for range 5 {
+		go func() { others <- c.GetIgnoreRes(ctx, "https://"+silent.Addr, nil) }()
+	}
+	waitFor(t, func() bool {
+		c.c.mu.Lock()
+		defer c.c.mu.Unlock()
+		return c.c.extra.muxes[0].calls == 6
+	})
+	stop()
+	if err := <-opener; !errors.Is(err, context.Canceled) {
+		t.Errorf("the opener: %v", err)
+	}
+	for range 5 {
+		if err := <-others; conn.Classify(err) != conn.Timeout {
+			t.Errorf("who waited: %v", err)
+		}
+	}
+	wantCounts(t, rec, counts{"error.canceled": 1, "http_other_fail": 5, "error.timeout": 5})
+	if opened, open := connections(rec); open != 0 || opened > 6 || silent.Accepted() != int(opened) {
+		t.Errorf("%d opened, %d open, %d accepted", opened, open, silent.Accepted())
+	}
+	c.c.mu.Lock()
+	defer c.c.mu.Unlock()
+	if c.c.open != 0 {
+		t.Errorf("%d places taken", c.c.open)
+	}
+}
