@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,16 +21,48 @@ import (
 // HTTP/2 is net/http's, on connections that are opened here. It costs several times
 // what an HTTP/1.1 request costs, and is chosen by Options.HTTP2 alone.
 
-// wire is a connection as net/http sees it. It counts what passes.
+// wire is a connection as net/http sees it. It counts what passes, and remembers why
+// the connection ended, which net/http tells only to calls that were under way.
 type wire struct {
 	*conn.Conn
-	in, out atomic.Int64 // not yet entered in any call's counts
+	in, out atomic.Int64          // not yet entered in any call's counts
+	foreign atomic.Bool           // the server has begun with something else than HTTP/2
+	broken  atomic.Pointer[error] // what reading met
+	seen    int                   // bytes; the reader's
 }
 
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
+	if w.seen <= settingsAt && w.seen+n > settingsAt && p[settingsAt-w.seen] != settingsFrame {
+		w.foreign.Store(true)
+	}
+	w.seen += n
 	w.in.Add(int64(n))
+	if err != nil {
+		w.broken.CompareAndSwap(nil, &err)
+	}
 	return n, err
+}
+
+// A server begins with a SETTINGS frame (RFC 9113, sections 3.4 and 4.1).
+const (
+	settingsAt    = 3 // where a frame has its type
+	settingsFrame = 4
+)
+
+// fault gives the error of a call its class, and its cause if net/http has kept that
+// for itself.
+func (w *wire) fault(err error) error {
+	if w.foreign.Load() {
+		return errNoHTTP2
+	}
+	if why := w.broken.Load(); why != nil && conn.Classify(err) == conn.Other && strings.Contains(err.Error(), "client conn") {
+		if *why == io.EOF {
+			return errSilent
+		}
+		err = *why
+	}
+	return classified2(err)
 }
 
 func (w *wire) Write(p []byte) (int, error) {
@@ -113,7 +146,7 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) error {
 	if timed.Err() != nil && ctx.Err() == nil {
 		return &net.OpError{Op: "read", Net: "tcp", Addr: m.wire.Peer(), Err: os.ErrDeadlineExceeded}
 	}
-	return classified2(err)
+	return m.wire.fault(err)
 }
 
 // request2 is q's request as net/http wants it. The path stays as it is.
@@ -197,12 +230,9 @@ func classified2(err error) error {
 	if class := conn.Classify(err); class != conn.Other {
 		return err
 	}
-	text := []byte(err.Error())
-	has := func(part string) bool { return bytes.Contains(text, []byte(part)) }
+	has := func(part string) bool { return strings.Contains(err.Error(), part) }
 	class := conn.Protocol
 	switch {
-	case has("looked like an HTTP/1.1 header"):
-		return errNoHTTP2
 	case has("received from peer"), has("server sent GOAWAY") && !has("ErrCode=NO_ERROR"):
 		class = conn.Reset
 	case has("GOAWAY"), has("client conn"), has("client connection"):

@@ -139,7 +139,7 @@ func TestHTTP2Unspoken(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: an answer", name)
 		}
-		if !strings.HasPrefix(name, "garbage") && !strings.HasSuffix(err.Error(), "the server does not speak HTTP/2") {
+		if !strings.HasSuffix(err.Error(), "the server does not speak HTTP/2") {
 			t.Errorf("%s: %v", name, err)
 		}
 		wantCounts(t, rec, counts{"http_other_fail": 1, "error.protocol": 1})
@@ -483,7 +483,7 @@ func TestHTTP2Opening(t *testing.T) {
 		}
 	}
 	wantCounts(t, rec, counts{"error.canceled": 1, "http_other_fail": 5, "error.timeout": 5})
-	if opened, open := connections(rec); open != 0 || opened > 6 || silent.Accepted() != int(opened) {
+	if opened, open := connections(rec); open != 0 || silent.Accepted() < int(opened) || silent.Accepted() > 6 {
 		t.Errorf("%d opened, %d open, %d accepted", opened, open, silent.Accepted())
 	}
 	c.c.mu.Lock()

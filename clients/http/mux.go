@@ -146,7 +146,7 @@ func (c *client) openMux(ctx context.Context, q *call, m *mux) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		m.err, m.gone = classified2(err), true
+		m.err, m.gone = w.fault(err), true
 		c.retire(m)
 		l.Drop()
 		c.forget(l)
