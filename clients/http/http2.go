@@ -28,27 +28,51 @@ type wire struct {
 	in, out atomic.Int64          // not yet entered in any call's counts
 	foreign atomic.Bool           // the server has begun with something else than HTTP/2
 	broken  atomic.Pointer[error] // what reading met
-	seen    int                   // bytes; the reader's
+	settled chan struct{}         // closed once the server's settings are heeded, or never will be
+	once    sync.Once             // for closing settled
+
+	// The reader's.
+	first [frameHead]byte // of the server's first frame
+	seen  int             // bytes, as far as it matters for that frame
 }
 
+// frameHead is the length of a frame's head: length, type, flags, stream (RFC 9113,
+// section 4.1).
+const frameHead = 9
+
+// settingsFrame is the type of the frame that a server begins with (section 3.4).
+const settingsFrame = 4
+
 func (w *wire) Read(p []byte) (int, error) {
-	n, err := w.Conn.Read(p)
-	if w.seen <= settingsAt && w.seen+n > settingsAt && p[settingsAt-w.seen] != settingsFrame {
-		w.foreign.Store(true)
+	if w.seen >= frameHead && w.seen >= w.frame() { // net/http has taken the first frame, since it wants more
+		w.settle()
 	}
-	w.seen += n
+	n, err := w.Conn.Read(p)
+	if w.seen < frameHead+1<<24 { // the longest frame
+		if w.seen < frameHead {
+			copy(w.first[w.seen:], p[:n])
+		}
+		w.seen += n
+		if w.seen > 3 && w.first[3] != settingsFrame {
+			w.foreign.Store(true)
+			w.settle()
+		}
+	}
 	w.in.Add(int64(n))
 	if err != nil {
 		w.broken.CompareAndSwap(nil, &err)
+		w.settle()
 	}
 	return n, err
 }
 
-// A server begins with a SETTINGS frame (RFC 9113, sections 3.4 and 4.1).
-const (
-	settingsAt    = 3 // where a frame has its type
-	settingsFrame = 4
-)
+// frame gives the length of the server's first frame.
+func (w *wire) frame() int {
+	return frameHead + int(w.first[0])<<16 + int(w.first[1])<<8 + int(w.first[2])
+}
+
+// settle tells that the server's settings are heeded, or never will be.
+func (w *wire) settle() { w.once.Do(func() { close(w.settled) }) }
 
 // fault gives the error of a call its class, and its cause if net/http has kept that
 // for itself.
@@ -71,8 +95,17 @@ func (w *wire) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends reading and writing under way; who uses the link drops it afterwards.
-func (w *wire) Close() error                     { w.Abort(); return nil }
+// Close ends reading and writing under way; who uses the link drops it afterwards. If
+// net/http closes what the server has not, the server has broken the rules.
+func (w *wire) Close() error {
+	w.broken.CompareAndSwap(nil, &errRules)
+	w.settle()
+	w.Abort()
+	return nil
+}
+
+var errRules error = &conn.Error{Class: conn.Protocol, Err: errors.New("the server breaks the rules of HTTP/2")}
+
 func (w *wire) LocalAddr() net.Addr              { return w.Peer() } // net/http does not use it
 func (w *wire) RemoteAddr() net.Addr             { return w.Peer() }
 func (w *wire) SetDeadline(time.Time) error      { return nil } // calls have contexts
@@ -103,18 +136,19 @@ func (c *client) exchange2(ctx context.Context, q *call) error {
 			return err
 		}
 		used := m.used.Load()
-		err = c.over2(ctx, q, m)
+		unserved, err := c.over2(ctx, q, m)
 		// An end that came when the connection was idle is no failure: see exchange.
-		stale := err != nil && used && !again && q.status == 0 && ctx.Err() == nil && m.cc.Err() != nil && q.request.idempotent()
+		stale := unserved || used && q.status == 0 && m.cc.Err() != nil && q.request.idempotent()
 		c.unmux(m)
-		if !stale {
+		if err == nil || again || !stale || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// over2 sends q's request over m and reads the answer.
-func (c *client) over2(ctx context.Context, q *call, m *mux) error {
+// over2 sends q's request over m and reads the answer. It reports whether the server
+// has not even begun with the request, since it ends the connection in order.
+func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err error) {
 	timed, cancel := context.WithTimeout(ctx, q.start+c.settings.Timeout-conn.Now())
 	defer cancel()
 	late := func() {}
@@ -137,16 +171,17 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) error {
 	if err == nil {
 		m.used.Store(true)
 		q.end = conn.Now()
-		return nil
+		return false, nil
 	}
 	q.body = nil
 	if err := c.ctx.Err(); err != nil {
-		return err
+		return false, err
 	}
 	if timed.Err() != nil && ctx.Err() == nil {
-		return &net.OpError{Op: "read", Net: "tcp", Addr: m.wire.Peer(), Err: os.ErrDeadlineExceeded}
+		return false, &net.OpError{Op: "read", Net: "tcp", Addr: m.wire.Peer(), Err: os.ErrDeadlineExceeded}
 	}
-	return m.wire.fault(err)
+	unserved = strings.Contains(err.Error(), "graceful shutdown GOAWAY") || strings.Contains(err.Error(), "client conn not usable")
+	return unserved, m.wire.fault(err)
 }
 
 // request2 is q's request as net/http wants it. The path stays as it is.

@@ -210,32 +210,36 @@ func TestHTTP2Streams(t *testing.T) {
 	}
 }
 
-// A server's own limit holds: calls beyond it go to another connection.
+// A server's own limit holds from the first call on: calls beyond it go to other
+// connections.
 func TestHTTP2ServerLimit(t *testing.T) {
 	t.Parallel()
 	h := &held{release: make(chan struct{})}
-	close(h.release)
 	url := h2c(t, &nethttp.HTTP2Config{MaxConcurrentStreams: 2}, h.ServeHTTP)
 	ctx, c, rec := newClient(t, Options{HTTP2: true})
-	if err := c.GetIgnoreRes(ctx, url, nil); err != nil { // the limit is known now
-		t.Fatal(err)
-	}
-	h.release = make(chan struct{})
 	done := make(chan error)
-	for range 2 {
-		go func() { done <- c.GetIgnoreRes(ctx, url, nil) }()
+	call := func() { done <- c.GetIgnoreRes(ctx, url, nil) }
+	for i := range 5 {
+		go call()
+		waitFor(t, func() bool { return h.now.Load() == int64(i+1) })
 	}
-	waitFor(t, func() bool { return h.now.Load() == 2 })
-	go func() { done <- c.GetIgnoreRes(ctx, url, nil) }()
-	waitFor(t, func() bool { return h.now.Load() == 3 })
 	close(h.release)
-	for range 3 {
+	for range 5 {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	}
-	if opened, _ := connections(rec); opened != 2 {
-		t.Errorf("%d connections, want 2", opened)
+	for range 50 { // at once, some of them on connections that are just being opened
+		go call()
+	}
+	for range 50 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	wantCounts(t, rec, counts{"http_ok": 55, "latency": 55})
+	if opened, _ := connections(rec); opened < 3 {
+		t.Errorf("%d connections, want 3 or more", opened)
 	}
 }
 
@@ -302,6 +306,12 @@ func TestHTTP2Faults(t *testing.T) {
 		{"nonsense in frames", func(t *testing.T) string {
 			return testenv.Faults(t, preface(func(p *testenv.Peer) { p.Send("\x00\x00\x01\x04\x00\x00\x00\x00\x00x"); p.Hold() })).URL
 		}, Options{}, "protocol"},
+		{"wrong settings", func(t *testing.T) string {
+			return testenv.Faults(t, func(p *testenv.Peer) { p.Send("\x00\x00\x01\x04\x00\x00\x00\x00\x00x"); p.Hold() }).URL
+		}, Options{}, "protocol"},
+		{"settings and no more", func(t *testing.T) string {
+			return testenv.Faults(t, func(p *testenv.Peer) { p.Send("\x00\x00\x06\x04\x00\x00\x00\x00\x00", "\x00\x03\x00"); p.Hold() }).URL
+		}, short, "timeout"},
 		{"GOAWAY for an error", func(t *testing.T) string {
 			return testenv.Faults(t, preface(func(p *testenv.Peer) {
 				p.Send("\x00\x00\x08\x07\x00\x00\x00\x00\x00" + "\x00\x00\x00\x01" + "\x00\x00\x00\x02")

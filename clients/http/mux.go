@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"io"
 	"net"
 	nethttp "net/http"
 	"os"
@@ -141,8 +142,18 @@ func (c *client) openMux(ctx context.Context, q *call, m *mux) {
 		return
 	}
 	l.Disarm() // each call has a limit of its own
-	w := &wire{Conn: l.Conn}
+	w := &wire{Conn: l.Conn, settled: make(chan struct{})}
 	cc, err := c.settings.http2.NewClientConn(context.WithValue(ctx, wireKey{}, w), "http", "wire:80")
+	if err == nil {
+		// A call sent before the server has told how many it takes may be refused for it.
+		err = c.settle(ctx, q, w)
+	}
+	if err != nil {
+		l.Abort()
+		if cc != nil {
+			_ = cc.Close()
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -164,6 +175,29 @@ func (c *client) openMux(ctx context.Context, q *call, m *mux) {
 			go c.reap(m) // this may be called under mu
 		}
 	})
+}
+
+// settle waits until the server's settings have come and are heeded.
+func (c *client) settle(ctx context.Context, q *call, w *wire) error {
+	timer := time.NewTimer(min(c.settings.ConnectTimeout, q.start+c.settings.Timeout-conn.Now()))
+	defer timer.Stop()
+	select {
+	case <-w.settled:
+		if why := w.broken.Load(); why != nil {
+			if *why == io.EOF {
+				return errSilent
+			}
+			return *why
+		}
+		if w.foreign.Load() {
+			return errNoHTTP2
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return &net.OpError{Op: "read", Net: "tcp", Addr: w.Peer(), Err: os.ErrDeadlineExceeded}
+	}
 }
 
 // awaitMux waits until another call has opened m.
