@@ -34,10 +34,25 @@ type client struct {
 	stop    func() bool // ends the watch of ctx, which begins with the first connection
 	closed  bool
 
-	sessions tls.ClientSessionCache // made with the first secure connection
+	extra  *extra                 // what only some clients need; nil: none of it yet
+	outage atomic.Pointer[outage] // since when calls fail; nil: they don't
+}
 
-	jar    *cookiejar.Jar    // made with the first cookie; guarded by mu
-	nonces map[string]*nonce // for Digest, by origin; guarded by mu
+// extra is made when something of it is needed first. client.mu guards it.
+type extra struct {
+	sessions tls.ClientSessionCache // of TLS; made with the first secure connection
+	muxes    []*mux                 // connections of HTTP/2 that take calls
+	byLink   map[*link]*mux         // all of them
+	jar      *cookiejar.Jar         // made with the first cookie
+	nonces   map[string]*nonce      // for Digest, by origin
+}
+
+// more gives extra. The caller holds mu.
+func (c *client) more() *extra {
+	if c.extra == nil {
+		c.extra = &extra{}
+	}
+	return c.extra
 }
 
 // do sends q's request, records what became of it and leaves the answer in q.
@@ -100,6 +115,7 @@ func (c *client) close(abort bool) {
 		close(w.ready)
 	}
 	c.waiters = nil
+	ended := c.endMuxes()
 	if abort {
 		for l := c.all; l != nil; l = l.next {
 			l.Abort()
@@ -108,5 +124,8 @@ func (c *client) close(abort bool) {
 	c.mu.Unlock()
 	for l := idle; l != nil; l = l.below {
 		l.Close()
+	}
+	for _, m := range ended {
+		c.shut(m)
 	}
 }

@@ -20,10 +20,11 @@ func (h HttpClient) Jar() nethttp.CookieJar {
 func (c *client) cookies(want bool) *cookiejar.Jar {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.jar == nil && want {
-		c.jar, _ = cookiejar.New(nil) // which never fails; without a list of public suffixes, see docs/clients/http.md
+	x := c.more()
+	if x.jar == nil && want {
+		x.jar, _ = cookiejar.New(nil) // which never fails; without a list of public suffixes, see docs/clients/http.md
 	}
-	return c.jar
+	return x.jar
 }
 
 // keepCookies takes the cookies of an answer from u. A malformed one is left out, as

@@ -16,8 +16,9 @@ const quickest = time.Millisecond
 // leaves the place if that fails.
 func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	began := conn.Now()
+	q.peer = nil
 	limit := min(c.settings.ConnectTimeout, q.start+c.settings.Timeout-began)
-	cn, err := c.settings.dialer.Dial(ctx, q.target.addr, limit)
+	cn, took, err := c.settings.connect(ctx, q.target, limit)
 	if err != nil {
 		c.leave()
 		pause(ctx, began+quickest-conn.Now())
@@ -29,6 +30,14 @@ func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 		c.leave()
 		return nil, c.ended()
 	}
+	m := &c.family.meters
+	m.connect.Record(int64(took.Connect))
+	if took.Lookup > 0 {
+		m.lookup.Record(int64(took.Lookup))
+	}
+	l.peer = c.family.peer(c.recorder, cn.Peer().String())
+	l.peer.connected()
+	q.peer = l.peer
 	if q.target.secure {
 		if err := c.handshake(ctx, q, l, began, limit); err != nil {
 			c.drop(l)
@@ -38,41 +47,50 @@ func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	return l, nil
 }
 
-// handshake makes l secure.
+// handshake makes l secure, within limit since began.
 func (c *client) handshake(ctx context.Context, q *call, l *link, began, limit time.Duration) error {
-	l.Arm(began, limit)
-	if !q.foreign {
-		return l.Handshake(c.tlsConfig(q.target))
+	start := conn.Now()
+	if own := c.settings.TLSTimeout; own > 0 && start+own < began+limit {
+		began, limit = start, own
 	}
-	if err := l.Begin(ctx); err != nil {
+	config, err := c.tlsConfig(q.target)
+	if err != nil {
 		return err
 	}
-	err := l.Handshake(c.tlsConfig(q.target))
-	if !l.End() && err == nil {
+	l.Arm(began, limit)
+	if q.foreign {
+		if err := l.Begin(ctx); err != nil {
+			return err
+		}
+	}
+	err = l.Handshake(config)
+	if q.foreign && !l.End() && err == nil {
 		err = ctx.Err()
 	}
-	return err
+	if err != nil {
+		return c.settings.refusal(err)
+	}
+	m := &c.family.meters
+	m.tls.Record(int64(conn.Now() - start))
+	m.handshakes.Add(1)
+	state := l.TLS()
+	if state.DidResume {
+		m.resumed.Add(1)
+	}
+	return c.settings.agreed(state.NegotiatedProtocol)
 }
 
 // tlsConfig gives what handshakes with t are made of. The client resumes sessions of
 // its own; other clients are other users.
-func (c *client) tlsConfig(t *target) *tls.Config {
+func (c *client) tlsConfig(t *target) (*tls.Config, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.sessions == nil {
-		c.sessions = tls.NewLRUClientSessionCache(0)
+	x := c.more()
+	if x.sessions == nil && !c.settings.NoResumption {
+		x.sessions = tls.NewLRUClientSessionCache(0)
 	}
-	config := &tls.Config{
-		RootCAs:            c.settings.RootCAs,
-		InsecureSkipVerify: c.settings.InsecureSkipVerify,
-		ServerName:         c.settings.ServerName,
-		NextProtos:         []string{"http/1.1"},
-		ClientSessionCache: c.sessions,
-	}
-	if config.ServerName == "" {
-		config.ServerName = t.name
-	}
-	return config
+	sessions := x.sessions
+	c.mu.Unlock()
+	return c.settings.tls.Config(t.name, c.settings.protocols, sessions)
 }
 
 // pause waits for d, or until ctx ends.

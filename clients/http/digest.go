@@ -34,7 +34,7 @@ const maxChallenges = 3
 // gave last; without one, nothing.
 func (c *client) appendDigest(b []byte, q *call) ([]byte, *nonce) {
 	c.mu.Lock()
-	n := c.nonces[q.target.origin]
+	n := c.more().nonces[q.target.origin]
 	c.mu.Unlock()
 	if n == nil {
 		return b, nil
@@ -51,10 +51,11 @@ func (f *follow) challenged(status int, lines []byte) bool {
 	remember := func(n *nonce) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.nonces == nil {
-			c.nonces = map[string]*nonce{}
+		x := c.more()
+		if x.nonces == nil {
+			x.nonces = map[string]*nonce{}
 		}
-		c.nonces[f.origin] = n
+		x.nonces[f.origin] = n
 	}
 	if status != 401 {
 		if info := fieldValues(lines, "authentication-info"); info != "" && f.offered != nil {

@@ -11,6 +11,9 @@ import (
 // answer. A connection that had been idle may turn out to be closed; a request that
 // may be repeated is then sent once more, over a new one.
 func (c *client) exchange(ctx context.Context, q *call) error {
+	if c.settings.HTTP2 {
+		return c.exchange2(ctx, q)
+	}
 	l, err := c.link(ctx, q)
 	if err != nil {
 		return err
@@ -19,7 +22,7 @@ func (c *client) exchange(ctx context.Context, q *call) error {
 	again, err := c.attempt(ctx, q, l)
 	in, out = l.In()-in, l.Out()-out
 	q.in, q.out = q.in+in, q.out+out
-	if err != nil && l.reused && in == 0 && broken(err) && (q.request.idempotent() || out == 0) {
+	if err != nil && l.reused() && in == 0 && broken(err) && (q.request.idempotent() || out == 0) {
 		c.lose(l)
 		if l, err = c.dial(ctx, q); err != nil {
 			return err
@@ -27,7 +30,7 @@ func (c *client) exchange(ctx context.Context, q *call) error {
 		again, err = c.attempt(ctx, q, l)
 		q.in, q.out = q.in+l.In(), q.out+l.Out()
 	}
-	if l.reused && err == nil {
+	if l.reused() && err == nil {
 		q.reused++
 	}
 	switch {
@@ -58,8 +61,8 @@ const (
 // attempt sends the request over l and reads the answer, not longer than ctx lasts.
 // It reports whether l may be used again.
 func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err error) {
-	l.Arm(q.start, c.settings.Timeout)
-	q.quick = l.reused && q.now-l.used < quickAfter && l.took < quickAnswer
+	c.arm(q, l)
+	q.quick = l.reused() && q.now-l.used < quickAfter && l.took < quickAnswer
 	if !q.foreign { // the client watches ctx, and closes l when it ends
 		return q.over(l.Conn)
 	}

@@ -15,10 +15,12 @@ import (
 type family struct {
 	prefix string
 	meters meters
-	last   atomic.Pointer[template] // the template made last
+	plain  *settings // of clients that were given no options
 
 	mu      sync.Mutex                         // for writing
 	targets atomic.Pointer[map[string]*target] // by origin; copied on write
+	given   atomic.Pointer[[]given]            // settings by options; copied on write
+	peers   atomic.Pointer[map[string]*peer]   // by address; copied on write
 	names   atomic.Pointer[map[string]*named]  // by Request.Name; copied on write
 	codes   codes
 	hops    atomic.Pointer[hops] // of clients whose operations may be several requests
@@ -35,6 +37,10 @@ type meters struct {
 	reused              executor.Meter
 	bytesIn, bytesOut   executor.Meter
 	opened, open        executor.Meter
+	connect, lookup     executor.Meter
+	tls                 executor.Meter
+	handshakes, resumed executor.Meter
+	recovery            executor.Meter
 	errors              [conn.Classes]executor.Meter // by class
 }
 
@@ -53,7 +59,10 @@ func familyOf(r *executor.Recorder, prefix string) (*family, error) {
 func newFamily(r *executor.Recorder, prefix string) (*family, error) {
 	f := &family{prefix: strings.Clone(prefix)}
 	f.targets.Store(&map[string]*target{})
+	f.given.Store(&[]given{})
+	f.peers.Store(&map[string]*peer{})
 	f.names.Store(&map[string]*named{})
+	f.plain = &settings{Options: DefaultOptions()}
 	d := declaration(f.prefix, &f.meters)
 	if err := d.declare(r); err != nil {
 		return nil, err
@@ -123,6 +132,15 @@ func declaration(prefix string, m *meters) declared {
 	for class := range conn.Class(conn.Classes) {
 		metric("error."+class.String(), metrics.Counter, &m.errors[class])
 	}
+	graph("Connecting", "ns")
+	metric("connect", metrics.Histogram, &m.connect)
+	metric("dns", metrics.Histogram, &m.lookup)
+	metric("tls", metrics.Histogram, &m.tls)
+	graph("TLS handshakes", "N")
+	metric("tls_handshakes", metrics.Counter, &m.handshakes)
+	metric("tls_resumed", metrics.Counter, &m.resumed)
+	graph("Recovery", "ns")
+	metric("recovery", metrics.Histogram, &m.recovery)
 	return d
 }
 

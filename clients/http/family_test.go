@@ -2,6 +2,7 @@ package http
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/gobench-io/gobench/executor/metrics"
@@ -35,10 +36,20 @@ func TestDeclaration(t *testing.T) {
 		}},
 		{Title: "Reuse", Unit: "N", Metrics: []metrics.Metric{{Title: "home.connections_reused", Type: metrics.Counter}}},
 		{Title: "Errors", Unit: "N"},
+		{Title: "Connecting", Unit: "ns", Metrics: []metrics.Metric{
+			{Title: "home.connect", Type: metrics.Histogram},
+			{Title: "home.dns", Type: metrics.Histogram},
+			{Title: "home.tls", Type: metrics.Histogram},
+		}},
+		{Title: "TLS handshakes", Unit: "N", Metrics: []metrics.Metric{
+			{Title: "home.tls_handshakes", Type: metrics.Counter},
+			{Title: "home.tls_resumed", Type: metrics.Counter},
+		}},
+		{Title: "Recovery", Unit: "ns", Metrics: []metrics.Metric{{Title: "home.recovery", Type: metrics.Histogram}}},
 	}}
 	for _, class := range []string{"other", "refused", "reset", "timeout", "dns", "tls", "eof", "too_large",
-		"protocol", "local_fd", "local_port", "canceled"} {
-		g := &want.Graphs[len(want.Graphs)-1]
+		"protocol", "local_fd", "local_port", "proxy", "canceled"} {
+		g := &want.Graphs[slices.IndexFunc(want.Graphs, func(g metrics.Graph) bool { return g.Title == "Errors" })]
 		g.Metrics = append(g.Metrics, metrics.Metric{Title: "home.error." + class, Type: metrics.Counter})
 	}
 	if got := declaration("home", new(meters)).group; fmt.Sprint(got) != fmt.Sprint(want) {

@@ -3,12 +3,10 @@ package http
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -116,7 +114,7 @@ func TestFaultClasses(t *testing.T) {
 			var url string
 			switch {
 			case tt.scheme == "dns":
-				c.c.settings.dialer.Resolver = noNames(t)
+				c.c.settings.dialer.Names = &conn.Names{Resolver: noNames(t)}
 				url = "http://gobench.test/"
 			case tt.script == nil:
 				url = nobody(t)
@@ -173,19 +171,6 @@ func noNames(t *testing.T) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "udp", pc.LocalAddr().String())
 	}}
-}
-
-// F29: no local port is left. Nothing listens for what can't even be sent, so this
-// host's fault is made real by an address that is not its own.
-func TestLocalPort(t *testing.T) {
-	t.Parallel()
-	ctx, c, rec := newClient(t, Options{})
-	c.c.settings.dialer.Local = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}
-	s := testenv.Faults(t, (*testenv.Peer).Hold)
-	if err := c.GetIgnoreRes(ctx, s.URL, nil); !errors.Is(err, syscall.EADDRNOTAVAIL) {
-		t.Error(err)
-	}
-	wantCounts(t, rec, counts{"http_other_fail": 1, "error.local_port": 1})
 }
 
 // A failed connect takes a millisecond at least: users who try again at once do not

@@ -48,6 +48,17 @@ func TestLocalFD(t *testing.T) {
 			t.Errorf("counts %v", got)
 		}
 		fmt.Println(rec.Errors("home"))
+		limit.Cur = usual.Cur
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		after, err := NewHttpClient(ctx, "after")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := after.GetIgnoreRes(ctx, testenv.Faults(t, serve).URL, nil); err != nil {
+			t.Errorf("with files again: %v", err)
+		}
 		return
 	}
 	s := testenv.Faults(t, (*testenv.Peer).Hold)

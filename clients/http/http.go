@@ -1,4 +1,4 @@
-// Package http is an HTTP/1.1 client that measures.
+// Package http is an HTTP/1.1 client that measures; HTTP/2 is an option.
 //
 // A scenario makes one client for each user, or one that its users share, and
 // calls it; every operation is counted under the client's prefix:
@@ -44,23 +44,23 @@ type HttpClient struct {
 // At most one Options may be given; without, it is [DefaultOptions]. An error tells
 // of a wrong option, or of a prefix that clashes with other metrics.
 func NewHttpClient(ctx context.Context, prefix string, opts ...Options) (HttpClient, error) {
-	settings := &defaults
 	if len(opts) > 1 {
 		return HttpClient{}, fmt.Errorf("http client %q: %d options given, want one", prefix, len(opts))
 	}
-	if len(opts) == 1 {
-		var err error
-		if settings, err = opts[0].settings(); err != nil {
-			return HttpClient{}, fmt.Errorf("http client %q: %w", prefix, err)
-		}
-	}
 	recorder := executor.From(ctx)
 	family, err := familyOf(recorder, prefix)
-	if err == nil && settings.follows {
-		err = family.needHops(recorder)
-	}
 	if err != nil {
 		return HttpClient{}, fmt.Errorf("http client %q: %w", prefix, err)
+	}
+	settings := family.plain
+	if len(opts) == 1 {
+		settings, err = family.settings(recorder, opts[0])
+		if err == nil && settings.follows {
+			err = family.needHops(recorder)
+		}
+		if err != nil {
+			return HttpClient{}, fmt.Errorf("http client %q: %w", prefix, err)
+		}
 	}
 	return HttpClient{&client{
 		ctx: ctx, done: ctx.Done(),

@@ -1,11 +1,12 @@
 package http
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"sync/atomic"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
 	"github.com/gobench-io/gobench/internal/version"
 )
 
@@ -26,6 +27,26 @@ type Options struct {
 	RootCAs            *x509.CertPool // who may sign servers' certificates; nil: whom this host trusts
 	InsecureSkipVerify bool           // take any certificate
 	ServerName         string         // to ask for and to check certificates against; "": the URL's host
+
+	// The way to the server. Clients of a run that say the same share the turn of
+	// Sources and what is known of names.
+	TLSTimeout    time.Duration     // the TLS handshake's own part of ConnectTimeout; 0: no part of its own
+	HeaderTimeout time.Duration     // from sending the request to the answer's whole head; 0: Timeout alone
+	Certificates  []tls.Certificate // to show to servers that ask for one
+	MinTLS        uint16            // tls.VersionTLS12 and so on; 0: TLS 1.2
+	MaxTLS        uint16            // 0: the newest
+	NoResumption  bool              // make each TLS handshake a full one
+	ALPN          []string          // protocols to offer instead of "http/1.1", or "h2" with HTTP2; empty, not nil: none
+	KeyLogFile    string            // append the secrets of TLS there, to read recorded traffic; "": don't
+	HTTP2         bool              // speak HTTP/2, never 1.1: by ALPN with https, with prior knowledge (h2c) with http
+	MaxStreams    int               // calls at once on a connection of HTTP/2, unless the server allows less; 100
+	Proxy         string            // "SCHEME://[USER:PASSWORD@]HOST:PORT" with http, https, socks5 or socks5h; ProxyEnvironment; "": none
+	ProxyRootCAs  *x509.CertPool    // who may sign an https proxy's certificate; nil: whom this host trusts
+	Unix          string            // path of a Unix socket to connect to, whatever the URL's host; "": none
+	Sources       []string          // local addresses and prefixes ("127.1.0.0/24") to connect from, in turn; nil: the system chooses
+	Hosts         map[string]string // addresses of names: {"a.test": "10.0.0.1, 10.0.0.2:81"}, used in turn; also by "host:port"
+	DNSCache      time.Duration     // how long a name's addresses are used, in turn; 0: it is looked up at each connect; DNSOnce: for ever
+	DNSServers    []string          // name servers ("10.0.0.53", "10.0.0.53:5353") to ask; nil: the system's
 }
 
 // DefaultOptions is what a client does when nothing else is said.
@@ -35,30 +56,48 @@ func DefaultOptions() Options {
 		Timeout:        60 * time.Second,
 		MaxConns:       300,
 		MaxBody:        64 << 20,
+		MaxStreams:     100,
 
 		ContinueTimeout: time.Second,
 	}
 }
 
-// settings are options made whole.
+// settings are options made whole. Clients of a prefix that are given the same
+// options share them.
 type settings struct {
 	Options
-	dialer conn.Dialer
+	network
+	last atomic.Pointer[template] // the template made last
 
 	follows   bool   // an answer may ask for more than being counted; see follow
 	added     *added // headers for each request; nil: none
 	addedAway *added // those for servers that a redirect points to
 }
 
-// defaults is shared by the clients that were given no options.
-var defaults = settings{Options: DefaultOptions()}
+// newSettings makes settings of whole options, but for the network.
+func newSettings(o Options) *settings {
+	s := &settings{Options: o}
+	s.follows = o.MaxRedirects > 0 || o.Cookies || o.Auth.scheme == digest || o.Decode
+	if o.Decode {
+		s.addedAway = &added{coding: acceptEncoding}
+	}
+	s.added = s.addedAway
+	if h := o.Auth.header(); h != "" {
+		s.added = &added{authorization: h}
+		if o.Decode {
+			s.added.coding = acceptEncoding
+		}
+	}
+	return s
+}
 
-func (o Options) settings() (*settings, error) {
+// whole gives o with the defaults filled in.
+func (o Options) whole() (Options, error) {
 	if o.ConnectTimeout < 0 || o.Timeout < 0 || o.MaxConns < 0 || o.MaxBody < 0 || o.MaxRedirects < 0 || o.ContinueTimeout < 0 {
-		return nil, errors.New("options: a negative limit")
+		return o, errors.New("options: a negative limit")
 	}
 	if err := o.Auth.check(); err != nil {
-		return nil, err
+		return o, err
 	}
 	d := DefaultOptions()
 	if o.ConnectTimeout == 0 {
@@ -76,19 +115,10 @@ func (o Options) settings() (*settings, error) {
 	if o.ContinueTimeout == 0 {
 		o.ContinueTimeout = d.ContinueTimeout
 	}
-	s := &settings{Options: o}
-	s.follows = o.MaxRedirects > 0 || o.Cookies || o.Auth.scheme == digest || o.Decode
-	if o.Decode {
-		s.addedAway = &added{coding: acceptEncoding}
+	if o.MaxStreams == 0 {
+		o.MaxStreams = d.MaxStreams
 	}
-	s.added = s.addedAway
-	if h := o.Auth.header(); h != "" {
-		s.added = &added{authorization: h}
-		if o.Decode {
-			s.added.coding = acceptEncoding
-		}
-	}
-	return s, nil
+	return o, nil
 }
 
 // added are the values of headers that options add to the requests that do not bring
@@ -97,18 +127,24 @@ type added struct{ authorization, coding string }
 
 func (a *added) equal(b *added) bool { return a != nil && b != nil && *a == *b }
 
-// append renders the headers that r does not bring.
-func (a *added) append(b []byte, r *Request) []byte {
+// each gives the headers that r does not bring.
+func (a *added) each(r *Request, yield func(name, value string)) {
 	if a.authorization != "" && !r.has("authorization") {
-		b = append(b, "Authorization: "...)
-		b = append(b, a.authorization...)
-		b = append(b, "\r\n"...)
+		yield("Authorization", a.authorization)
 	}
 	if a.coding != "" && !r.has("accept-encoding") {
-		b = append(b, "Accept-Encoding: "...)
-		b = append(b, a.coding...)
-		b = append(b, "\r\n"...)
+		yield("Accept-Encoding", a.coding)
 	}
+}
+
+// append renders the headers that r does not bring.
+func (a *added) append(b []byte, r *Request) []byte {
+	a.each(r, func(name, value string) {
+		b = append(b, name...)
+		b = append(b, ": "...)
+		b = append(b, value...)
+		b = append(b, "\r\n"...)
+	})
 	return b
 }
 

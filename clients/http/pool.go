@@ -14,13 +14,16 @@ import (
 type link struct {
 	*conn.Conn
 	target *target
-	reused bool          // it has brought an answer before
-	used   time.Duration // when its last answer was complete, on the clock of conn.Now
+	peer   *peer         // whom it is connected to; nil: not counted
+	used   time.Duration // when its last answer was complete, on the clock of conn.Now; 0: it has brought none
 	took   time.Duration // what that answer took
 	below  *link         // in the stack of idle ones
 
 	prev, next *link // in the list of all, idle or not
 }
+
+// reused reports whether the connection has brought an answer before.
+func (l *link) reused() bool { return l.used != 0 }
 
 // checkAfter is how long a connection is idle before it is checked, at the cost of
 // one system call, whether the server has closed it.
@@ -45,12 +48,9 @@ func (c *client) link(ctx context.Context, q *call) (*link, error) {
 			continue
 		}
 		*at, l.below = l.below, nil
-		if q.now-l.used < checkAfter {
-			c.mu.Unlock()
-			return l, nil
-		}
 		c.mu.Unlock()
-		if !l.Gone() {
+		if q.now-l.used < checkAfter || !l.Gone() {
+			q.peer = l.peer
 			return l, nil
 		}
 		l.Drop()
@@ -94,19 +94,30 @@ func (c *client) oldest() *link {
 	return l
 }
 
-// wait waits until one of the places is free.
+// wait waits until one of the places is free, and opens a connection in it.
 func (c *client) wait(ctx context.Context, w *waiter, q *call) (*link, error) {
+	l, err := c.await(ctx, w, q)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return c.dial(ctx, q)
+	}
+	q.peer = l.peer
+	return l, nil
+}
+
+// await waits until one of the places is free: it gives the connection there, or nil
+// for a place to open one in.
+func (c *client) await(ctx context.Context, w *waiter, q *call) (*link, error) {
 	timer := time.NewTimer(q.start + c.settings.Timeout - conn.Now())
 	defer timer.Stop()
 	select {
 	case l, ok := <-w.ready:
-		switch {
-		case !ok:
+		if !ok {
 			return nil, c.ended()
-		case l != nil:
-			return l, nil
 		}
-		return c.dial(ctx, q)
+		return l, nil
 	case <-ctx.Done():
 		c.giveUp(w)
 		return nil, ctx.Err()
@@ -127,10 +138,17 @@ func (c *client) giveUp(w *waiter) {
 	if i >= 0 {
 		return
 	}
-	if l, ok := <-w.ready; l != nil {
-		c.put(l)
-	} else if ok {
+	switch l, ok := <-w.ready; {
+	case l == nil && ok:
 		c.leave()
+	case l != nil && c.settings.HTTP2:
+		c.mu.Lock()
+		m := c.muxOf(l)
+		c.mu.Unlock()
+		m.cc.Release()
+		c.unmux(m)
+	case l != nil:
+		c.put(l)
 	}
 }
 
@@ -138,7 +156,6 @@ var errNoFree = &net.OpError{Op: "wait for one of MaxConns connections", Err: os
 
 // put takes a connection back that brought a whole answer and may bring another.
 func (c *client) put(l *link) {
-	l.reused = true
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()

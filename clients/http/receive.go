@@ -29,6 +29,9 @@ func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 		b.keep = false // another request follows: only its answer is wanted
 	}
 	cn.Take(h.size)
+	if q.whole > 0 {
+		cn.Rearm(q.start, q.whole)
+	}
 
 	again = h.lasts() && !q.closes
 	// RFC 9112, section 6.3, in its order.

@@ -32,7 +32,11 @@ func (c *client) answered(q *call) {
 		q.named.answered(e, ok, latency)
 	}
 	c.traffic(e, q)
+	q.peer.count(e)
 	e.Close()
+	if c.outage.Load() != nil {
+		c.recovered(q)
+	}
 }
 
 // traffic counts what passed, whatever became of the operation.
@@ -65,6 +69,7 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	e := c.recorder.Entry()
 	c.traffic(e, q)
 	e.Add(m.errors[class], 1)
+	q.peer.count(e)
 	if class != conn.Canceled {
 		e.Add(m.otherFail, 1)
 		if q.named != nil {
@@ -73,6 +78,7 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	}
 	e.Close()
 	if class != conn.Canceled {
+		c.lost(q, class)
 		c.recorder.Error(c.family.prefix, class.String(), conn.Text(err))
 	}
 	return &callError{q.request.Method, q.request.URL, err}

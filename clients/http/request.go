@@ -42,6 +42,9 @@ type call struct {
 	start    time.Duration // of the call, on the clock of conn.Now
 	now      time.Duration // of the request at hand, on the same clock
 
+	via      string        // lines of the head for a proxy; see proxied
+	whole    time.Duration // the time limit that follows HeaderTimeout; 0: there is no such limit
+	peer     *peer         // whom the call was sent to
 	status   int
 	head     []byte
 	trailers []byte
@@ -99,15 +102,15 @@ func (c *client) render(q *call) error {
 		return fmt.Errorf("%s %s: %w", r.Method, r.URL, err)
 	}
 	// A request that comes twice in a row will come again: keep it rendered. All
-	// clients of a prefix that send the same share one template.
-	if t := c.family.last.Load(); t != nil && t.is(r, q.added) {
+	// clients of a prefix with the same options that send the same share one template.
+	if t := c.settings.last.Load(); t != nil && t.is(r, q.added) {
 		c.last.Store(t)
 		return q.use(t)
 	}
 	if id := r.id(); c.seen.Swap(id) == id && r.Method != "TRACE" { // whose body check has to see
 		t := newTemplate(q)
 		c.last.Store(t)
-		c.family.last.Store(t)
+		c.settings.last.Store(t)
 	}
 	return nil
 }
@@ -121,8 +124,8 @@ func (c *client) locate(q *call) error {
 	if q.target, err = c.family.target(origin); err != nil {
 		return fmt.Errorf("url %q: %w", q.request.URL, err)
 	}
-	q.path = path
-	return nil
+	q.path, q.via = path, ""
+	return c.settings.proxied(q)
 }
 
 func (q *call) use(t *template) error {
@@ -222,6 +225,7 @@ func (q *call) appendHead(b []byte) []byte {
 		b = append(b, agent...)
 	}
 	b = append(b, "\r\n"...)
+	b = append(b, q.via...)
 	for name, value := range q.request.Headers {
 		if foldEqual(name, "host") || foldEqual(name, "user-agent") || foldEqual(name, "content-length") {
 			continue

@@ -136,7 +136,7 @@ func TestTemplates(t *testing.T) {
 	t.Parallel()
 	_, c, _ := newClient(t)
 	_, family, _ := newClient(t)
-	family.c.family = c.c.family
+	family.c.family, family.c.settings = c.c.family, c.c.settings
 	base := Request{Method: "PUT", URL: "http://a.test/x", Headers: map[string]string{"A": "1", "Content-Length": "1"}, Body: []byte("a")}
 	prepare := func(c HttpClient, r Request) *template {
 		q := &call{request: r}

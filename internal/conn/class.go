@@ -27,6 +27,7 @@ const (
 	Protocol               // the answer breaks the protocol's rules
 	LocalFD                // this host has no file descriptor left; not the target's fault
 	LocalPort              // this host has no port left; not the target's fault
+	ByProxy                // the proxy can't be reached, refuses, or has no way to the target
 	Canceled               // the run, or the caller's context, ended it; no failure
 )
 
@@ -34,7 +35,7 @@ const (
 const Classes = int(Canceled) + 1
 
 var classes = [Classes]string{"other", "refused", "reset", "timeout", "dns", "tls", "eof",
-	"too_large", "protocol", "local_fd", "local_port", "canceled"}
+	"too_large", "protocol", "local_fd", "local_port", "proxy", "canceled"}
 
 // String gives the word used in metric titles.
 func (c Class) String() string { return classes[c] }

@@ -198,6 +198,19 @@ func (c *Conn) Handshake(config *tls.Config) error {
 	return nil
 }
 
+// TLS gives the state of a secure connection's handshake; nil without one.
+func (c *Conn) TLS() *tls.ConnectionState {
+	tc, ok := c.nc.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	state := tc.ConnectionState()
+	return &state
+}
+
+// Peer gives the address that the socket is connected to: a proxy's, if there is one.
+func (c *Conn) Peer() net.Addr { return c.tcp.RemoteAddr() }
+
 // Close ends the connection in order: TLS says goodbye first.
 func (c *Conn) Close() {
 	c.nc.Close()

@@ -14,7 +14,7 @@ import (
 
 func dial(t *testing.T, s *testenv.FaultServer) *Conn {
 	t.Helper()
-	c, err := new(Dialer).Dial(t.Context(), s.Addr, 10*time.Second)
+	c, err := new(Dialer).Dial(t.Context(), s.Addr, 10*time.Second, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,37 +4,191 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
-// Dialer opens TCP connections. The zero value works.
+// Dialer opens stream connections. The zero value connects straight, over TCP, with
+// names looked up at each Dial. Any number of goroutines may use it at once.
 type Dialer struct {
-	Local    net.Addr      // where connections come from; nil: the system chooses
-	Resolver *net.Resolver // looks names up, at each Dial; nil: the system's
+	Sources *Sources // where connections come from, in turn; nil: the system chooses
+	Names   *Names   // how names are looked up; nil: by the system, at each Dial
+	Unix    string   // path of a Unix socket to connect to, whatever the address; "": none
+	Proxy   *Proxy   // to connect through; nil: straight. Not together with Unix
+}
+
+// Times are what the parts of a Dial took.
+type Times struct {
+	Lookup  time.Duration // looking names up; 0: there was nothing to look up
+	Connect time.Duration // the rest: TCP, and what a proxy took to open the way
 }
 
 // Dial connects to addr ("host:port") within timeout, and not longer than ctx
 // lasts. The error is of the class Timeout when the time is over, DNS when that was
-// spent on looking up the name.
+// spent on looking up the name. took, unless nil, gets what a success took.
 //
-// The kernel sends no keep-alive probes: a client's own timeouts find a dead peer,
-// and each connection is spared three system calls.
-func (d *Dialer) Dial(ctx context.Context, addr string, timeout time.Duration) (*Conn, error) {
+// Of several addresses of a name the next is tried when one fails. The kernel sends
+// no keep-alive probes: a client's own timeouts find a dead peer, and each
+// connection is spared three system calls.
+func (d *Dialer) Dial(ctx context.Context, addr string, timeout time.Duration, took *Times) (*Conn, error) {
+	return d.dial(ctx, addr, timeout, took, true)
+}
+
+// DialProxy connects to the proxy alone, for a protocol that tells the proxy itself
+// where it wants to go.
+func (d *Dialer) DialProxy(ctx context.Context, timeout time.Duration, took *Times) (*Conn, error) {
+	return d.dial(ctx, "", timeout, took, false)
+}
+
+func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, took *Times, tunnel bool) (*Conn, error) {
 	if timeout <= 0 {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}
-	nd := net.Dialer{Timeout: timeout, KeepAlive: -1, LocalAddr: d.Local, Resolver: d.Resolver}
-	var nc net.Conn
+	a := attempt{Dialer: d, began: Now()}
+	a.deadline = a.began + timeout
+	var c *Conn
 	var err error
-	aside(func() { nc, err = nd.DialContext(ctx, "tcp", addr) })
+	aside(func() {
+		if d.Proxy != nil {
+			c, err = a.through(ctx, d.Proxy, addr, tunnel)
+		} else {
+			c, err = a.connect(ctx, addr)
+		}
+	})
+	if took != nil && err == nil {
+		took.Lookup = time.Duration(a.lookup.Load())
+		took.Connect = Now() - a.began - took.Lookup
+	}
+	return c, err
+}
+
+// attempt is one Dial.
+type attempt struct {
+	*Dialer
+	began, deadline time.Duration // on the clock of Now
+	lookup          atomic.Int64  // time spent on looking names up, in ns
+}
+
+// connect makes a connection to addr without a proxy.
+func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
+	if a.Unix != "" {
+		nc, err := a.open(ctx, "unix", a.Unix, a.deadline, nil, nil)
+		if errors.Is(err, syscall.ENOENT) {
+			return nil, &Error{Class: Refused, Err: err}
+		}
+		return made(nc, err)
+	}
+	if a.Sources == nil && !a.Names.decides(addr) {
+		var named *attempt
+		if _, err := netip.ParseAddrPort(addr); err != nil {
+			named = a
+		}
+		return made(a.open(ctx, "tcp", addr, a.deadline, nil, named))
+	}
+	addrs, err := a.resolve(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	var first error
+	for i, to := range addrs {
+		share := (a.deadline - Now()) / time.Duration(len(addrs)-i)
+		nc, err := a.from(ctx, to, Now()+share)
+		if err == nil {
+			return New(nc), nil
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil || Classify(err).Local() {
+			break
+		}
+	}
+	return nil, first
+}
+
+// resolve gives the addresses behind "host:port".
+func (a *attempt) resolve(ctx context.Context, addr string) ([]netip.AddrPort, error) {
+	began := Now()
+	ctx, cancel := context.WithTimeout(ctx, a.deadline-began)
+	defer cancel()
+	addrs, looked, err := a.Names.resolve(ctx, addr)
+	if looked {
+		a.lookup.Add(int64(Now() - began))
+	}
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
+	}
+	return addrs, nil
+}
+
+// from connects to an address, from the source whose turn it is.
+func (a *attempt) from(ctx context.Context, to netip.AddrPort, deadline time.Duration) (net.Conn, error) {
+	if a.Sources == nil {
+		return a.open(ctx, "tcp", to.String(), deadline, nil, nil)
+	}
+	ip, ok := a.Sources.next(to.Addr().Is4())
+	if !ok {
+		return nil, &Error{Class: LocalPort, Err: errors.New("dial tcp " + to.String() + ": no source address of its family")}
+	}
+	return a.open(ctx, "tcp", to.String(), deadline, net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 0)), nil)
+}
+
+// open is package net's Dial. If addr has a name that it looks up, the time until
+// the first socket is entered in named.
+func (a *attempt) open(ctx context.Context, network, addr string, deadline time.Duration, local net.Addr, named *attempt) (net.Conn, error) {
+	nd := net.Dialer{Timeout: deadline - Now(), KeepAlive: -1, LocalAddr: local}
+	if nd.Timeout <= 0 {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: os.ErrDeadlineExceeded}
+	}
+	if named != nil {
+		nd.Resolver = a.Names.resolver()
+	}
+	switch {
+	case local != nil:
+		nd.Control = bindLate
+	case named != nil:
+		began := Now()
+		nd.Control = func(string, string, syscall.RawConn) error {
+			named.lookup.CompareAndSwap(0, int64(Now()-began))
+			return nil
+		}
+	}
+	nc, err := nd.DialContext(ctx, network, addr)
 	if err != nil {
 		if oe, ok := errors.AsType[*net.OpError](err); ok {
 			oe.Source = nil // see Text
 		}
 		return nil, err
 	}
+	return nc, nil
+}
+
+func made(nc net.Conn, err error) (*Conn, error) {
+	if err != nil {
+		return nil, err
+	}
 	return New(nc), nil
+}
+
+// splitPort is net.SplitHostPort with the port as a number; services have names too.
+func splitPort(ctx context.Context, addr string) (host string, port uint16, err error) {
+	host, text, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		service, lookupErr := net.DefaultResolver.LookupPort(ctx, "tcp", text)
+		if lookupErr != nil {
+			return "", 0, lookupErr
+		}
+		n = uint64(service)
+	}
+	return host, uint16(n), nil
 }
 
 // aside runs f in a goroutine of its own and waits for it. To connect and to shake

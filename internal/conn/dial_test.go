@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -23,27 +24,27 @@ func TestDialErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		ctx     context.Context
-		dialer  Dialer
+		dialer  *Dialer
 		addr    string
 		timeout time.Duration
 		class   Class
 		text    string
 	}{
-		{"nobody listens", t.Context(), Dialer{}, closed.Addr().String(), time.Minute, Refused,
+		{"nobody listens", t.Context(), &Dialer{}, closed.Addr().String(), time.Minute, Refused,
 			"dial tcp ADDR: connect: connection refused"},
 		// 192.0.2.0/24 is nobody's (RFC 5737), so not this host's either.
-		{"no such local address", t.Context(), Dialer{Local: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}}, live.Addr, time.Minute, LocalPort,
+		{"no such local address", t.Context(), &Dialer{Sources: foreign()}, live.Addr, time.Minute, LocalPort,
 			"dial tcp ADDR: bind: cannot assign requested address"},
-		{"no such name", t.Context(), Dialer{Resolver: resolver(t, true)}, "a.test:80", time.Minute, DNS,
+		{"no such name", t.Context(), &Dialer{Names: &Names{Resolver: resolver(t, true)}}, "a.test:80", time.Minute, DNS,
 			"no such host"},
-		{"no answer about the name", t.Context(), Dialer{Resolver: resolver(t, false)}, "a.test:80", 50 * time.Millisecond, DNS,
+		{"no answer about the name", t.Context(), &Dialer{Names: &Names{Resolver: resolver(t, false)}}, "a.test:80", 50 * time.Millisecond, DNS,
 			"i/o timeout"},
-		{"no time left", t.Context(), Dialer{}, live.Addr, 0, Timeout, "i/o timeout"},
-		{"canceled", canceled, Dialer{}, live.Addr, time.Minute, Canceled, "operation was canceled"},
+		{"no time left", t.Context(), &Dialer{}, live.Addr, 0, Timeout, "i/o timeout"},
+		{"canceled", canceled, &Dialer{}, live.Addr, time.Minute, Canceled, "operation was canceled"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := tt.dialer.Dial(tt.ctx, tt.addr, tt.timeout)
+			_, err := tt.dialer.Dial(tt.ctx, tt.addr, tt.timeout, nil)
 			if err == nil {
 				t.Fatal("connected")
 			}
@@ -55,6 +56,11 @@ func TestDialErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// foreign is a source address that is not this host's.
+func foreign() *Sources {
+	return &Sources{v4: family{spans: []span{{netip.MustParseAddr("192.0.2.1"), 1}}, total: 1}}
 }
 
 // resolver asks a name server of its own that knows no name, or never answers.

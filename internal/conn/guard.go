@@ -30,6 +30,20 @@ func (c *Conn) Arm(start, timeout time.Duration) {
 	_ = c.tcp.SetDeadline(epoch.Add(c.deadline)) // it only fails on a closed connection, as reading then will
 }
 
+// Rearm is Arm within an operation.
+func (c *Conn) Rearm(start, timeout time.Duration) {
+	c.Arm(start, timeout)
+	if c.guard.state.Load()&cut != 0 {
+		_ = c.tcp.SetDeadline(past)
+	}
+}
+
+// Disarm lets waiting last for ever, as a connection needs that many share.
+func (c *Conn) Disarm() {
+	c.deadline, c.glance = 0, 0
+	_ = c.tcp.SetDeadline(time.Time{})
+}
+
 // guard lets the end of a context end an operation, at no cost an operation while
 // the same context is used again.
 //

@@ -20,7 +20,7 @@ type CA struct {
 	key  *ecdsa.PrivateKey
 }
 
-// Leaf is what a server's certificate says. The zero value is good for 127.0.0.1,
+// Leaf is what the certificate of a server, or a client, says. The zero value is good for 127.0.0.1,
 // ::1 and localhost.
 type Leaf struct {
 	Names   []string // DNS names, instead of those above
@@ -59,7 +59,7 @@ func (ca *CA) PEM(t testing.TB, l Leaf) (cert, key []byte) {
 		NotBefore:    ca.cert.NotBefore,
 		NotAfter:     ca.cert.NotAfter,
 		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		DNSNames:     l.Names,
 	}
 	if l.Names == nil {

@@ -22,6 +22,8 @@ import (
 type Server struct {
 	URL   string         // http://127.0.0.1:PORT
 	TLS   string         // https://127.0.0.1:PORT
+	H2C   string         // http://127.0.0.1:PORT, which speaks HTTP/2 alone
+	H2    string         // https://127.0.0.1:PORT, which speaks HTTP/2 and 1.1
 	Roots *x509.CertPool // who signed the certificate
 
 	dir    string
@@ -65,6 +67,8 @@ http {
 	server {
 		listen 127.0.0.1:%d backlog=4096;
 		listen 127.0.0.1:%d ssl backlog=4096;
+		listen 127.0.0.1:%d http2 backlog=4096;
+		listen 127.0.0.1:%d ssl http2 backlog=4096;
 		root html;
 		location = /testenv { return 200 "%s"; }
 		location /status/204 { return 204; }
@@ -79,7 +83,7 @@ http {
 }
 `
 
-// Nginx starts an nginx that serves, over plain HTTP and TLS: "/" ([Index]), "/big"
+// Nginx starts an nginx that serves, over plain HTTP and TLS, HTTP/1.1 and 2: "/" ([Index]), "/big"
 // ([BigSize] bytes), "/status/204", "/status/301", "/status/404", "/status/500",
 // "/chunked/" (Index in chunks), "/close/" (Index, then the connection is closed)
 // and files under "/put/" that PUT makes and DELETE removes. Lines of conf are added
@@ -127,10 +131,10 @@ func (s *Server) write(t testing.TB, name string, data []byte) {
 	}
 }
 
-// start runs nginx on two free ports and waits until it answers there.
+// start runs nginx on free ports and waits until it answers there.
 func (s *Server) start(t testing.TB, path, conf string) error {
 	t.Helper()
-	plain, secure, err := freePorts()
+	ports, err := freePorts()
 	if err != nil {
 		return err
 	}
@@ -138,8 +142,9 @@ func (s *Server) start(t testing.TB, path, conf string) error {
 	if os.Geteuid() == 0 {
 		user = "user root;"
 	}
+	plain, secure := ports[0], ports[1]
 	id := fmt.Sprintf("%s %d", t.Name(), plain)
-	s.write(t, "nginx.conf", fmt.Appendf(nil, nginxConf, user, plain, secure, id, conf))
+	s.write(t, "nginx.conf", fmt.Appendf(nil, nginxConf, user, plain, secure, ports[2], ports[3], id, conf))
 	s.stderr.Reset()
 	s.cmd = exec.Command(path, "-p", s.dir, "-c", "nginx.conf", "-e", "stderr")
 	s.cmd.Stderr = &s.stderr
@@ -154,6 +159,8 @@ func (s *Server) start(t testing.TB, path, conf string) error {
 	}()
 	s.URL = fmt.Sprintf("http://127.0.0.1:%d", plain)
 	s.TLS = fmt.Sprintf("https://127.0.0.1:%d", secure)
+	s.H2C = fmt.Sprintf("http://127.0.0.1:%d", ports[2])
+	s.H2 = fmt.Sprintf("https://127.0.0.1:%d", ports[3])
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
 		select {
 		case <-s.ended:
@@ -183,17 +190,16 @@ func ask(port int) string {
 	return string(body)
 }
 
-func freePorts() (a, b int, err error) {
-	var ports [2]int
+func freePorts() (ports [4]int, err error) {
 	for i := range ports {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return 0, 0, err
+			return ports, err
 		}
 		defer l.Close()
 		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
-	return ports[0], ports[1], nil
+	return ports, nil
 }
 
 // Stop ends nginx after the requests it is serving.

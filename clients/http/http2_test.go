@@ -1,0 +1,504 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	nethttp "net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/executortest"
+	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/testenv"
+)
+
+// h2c starts a server of HTTP/2 without TLS, in this process.
+func h2c(t *testing.T, config *nethttp.HTTP2Config, handler nethttp.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(handler)
+	s.Config.Protocols = new(nethttp.Protocols)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Config.HTTP2 = config
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// mirror answers with what it was asked.
+func mirror(w nethttp.ResponseWriter, r *nethttp.Request) {
+	w.Header().Set("X-Asked", fmt.Sprintf("%s %s %s %s", r.Proto, r.Method, r.Host, r.RequestURI))
+	w.Header()["X-Agent"] = r.Header["User-Agent"]
+	w.Header()["X-Own"] = r.Header["Own"]
+	_, _ = io.Copy(w, r.Body)
+}
+
+// nginx speaks HTTP/2 with prior knowledge and by ALPN; one connection serves calls
+// in sequence.
+func TestHTTP2Nginx(t *testing.T) {
+	t.Parallel()
+	ng := testenv.Nginx(t, `location /proto { return 200 "$server_protocol $request_method $http_own"; }`)
+	for _, url := range []string{ng.H2C, ng.H2} {
+		ctx, c, rec := newClient(t, Options{HTTP2: true, RootCAs: ng.Roots})
+		for range 3 {
+			if body, err := c.Get(ctx, url+"/proto", map[string]string{"Own": "x"}); err != nil || string(body) != "HTTP/2.0 GET x" {
+				t.Errorf("%s: %q, %v", url, body, err)
+			}
+		}
+		if body, err := c.Get(ctx, url+"/big", nil); err != nil || len(body) != testenv.BigSize {
+			t.Errorf("%s: %d bytes, %v", url, len(body), err)
+		}
+		if err := c.GetIgnoreRes(ctx, url+"/big", nil); err != nil {
+			t.Error(err)
+		}
+		large := bytes.Repeat([]byte("x"), 1<<20)
+		if r, err := c.Do(ctx, Request{Method: "PUT", URL: url + "/put/a", Body: large}); err != nil || r.Status/100 != 2 {
+			t.Errorf("%s: %v, %v", url, r.Status, err)
+		}
+		if body, err := c.Get(ctx, url+"/put/a", nil); err != nil || !bytes.Equal(body, large) {
+			t.Errorf("%s: %d bytes, %v", url, len(body), err)
+		}
+		if _, err := c.Get(ctx, url+"/status/404", nil); err != nil {
+			t.Error(err)
+		}
+		wantCounts(t, rec, counts{"http_ok": 7, "http_fail": 1, "latency": 8})
+		if opened, open := connections(rec); opened != 1 || open != 1 {
+			t.Errorf("%s: %d opened, %d open; want 1, 1", url, opened, open)
+		}
+		got := rec.Counts("home.")
+		if in, out := got["bytes_in"], got["bytes_out"]; in < 2*testenv.BigSize+1<<20 || in > 2*testenv.BigSize+2<<20 || out < 1<<20 || out > 2<<20 {
+			t.Errorf("%s: %d bytes in, %d out", url, in, out)
+		}
+		c.Close()
+		if _, open := connections(rec); open != 0 {
+			t.Errorf("%s: %d open after Close", url, open)
+		}
+	}
+}
+
+func TestHTTP2Requests(t *testing.T) {
+	t.Parallel()
+	url := h2c(t, nil, mirror)
+	host := strings.TrimPrefix(url, "http://")
+	ctx, c, _ := newClient(t, Options{HTTP2: true})
+	for _, tt := range []struct {
+		request Request
+		asked   string
+		agent   string
+		body    string
+	}{
+		{Request{URL: url}, "HTTP/2.0 GET " + host + " /", userAgent, ""},
+		{Request{URL: url + "/a b?q=%20|#x"}, "HTTP/2.0 GET " + host + " /a%20b?q=%20|", userAgent, ""},
+		{Request{URL: url + "//double?x"}, "HTTP/2.0 GET " + host + " //double?x", userAgent, ""},
+		{Request{Method: "POST", URL: url, Body: []byte("body")}, "HTTP/2.0 POST " + host + " /", userAgent, "body"},
+		{Request{Method: "POST", URL: url}, "HTTP/2.0 POST " + host + " /", userAgent, ""},
+		{Request{Method: "HEAD", URL: url}, "HTTP/2.0 HEAD " + host + " /", userAgent, ""},
+		{Request{URL: url, Headers: map[string]string{"host": "a.test", "USER-AGENT": "mine", "Own": "1", "Connection": "close"}}, "HTTP/2.0 GET a.test /", "mine", ""},
+		{Request{URL: url, Headers: map[string]string{"User-Agent": ""}}, "HTTP/2.0 GET " + host + " /", "", ""},
+	} {
+		r, err := c.Do(ctx, tt.request)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if r.Status != 200 || r.Header.Get("x-asked") != tt.asked || r.Header.Get("X-Agent") != tt.agent || string(r.Body) != tt.body ||
+			r.Header.Get("X-Own") != tt.request.Headers["Own"] {
+			t.Errorf("%+v: status %d, %q, body %q", tt.request, r.Status, r.Header.lines, r.Body)
+		}
+	}
+}
+
+// A server that does not speak HTTP/2 is of the class protocol, with and without TLS,
+// whether it refuses or ignores what is offered.
+func TestHTTP2Unspoken(t *testing.T) {
+	t.Parallel()
+	ng := testenv.Nginx(t)
+	ca := testenv.NewCA(t)
+	served := func(protocols []string) string {
+		return "https://" + testenv.Faults(t, func(p *testenv.Peer) {
+			p.Conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, testenv.Leaf{})}, NextProtos: protocols})
+			serve(p)
+		}).Addr
+	}
+	for name, url := range map[string]string{
+		"nginx, no TLS":         ng.URL,
+		"no ALPN":               served(nil),
+		"ALPN without h2":       served([]string{"http/1.1"}),
+		"another without TLS":   testenv.Faults(t, func(p *testenv.Peer) { p.Request(); p.Send(ok); p.Hold() }).URL,
+		"garbage from a server": testenv.Faults(t, func(p *testenv.Peer) { p.Send("SSH-2.0-OpenSSH_9.2p1 Debian\r\n"); p.Hold() }).URL,
+	} {
+		rec, err := ask(t, Options{HTTP2: true, RootCAs: ca.Pool(), Timeout: 5 * time.Second}, url, 1, false)
+		if err == nil {
+			t.Errorf("%s: an answer", name)
+		}
+		if !strings.HasSuffix(err.Error(), "the server does not speak HTTP/2") {
+			t.Errorf("%s: %v", name, err)
+		}
+		wantCounts(t, rec, counts{"http_other_fail": 1, "error.protocol": 1})
+		if _, open := connections(rec); open != 0 {
+			t.Errorf("%s: %d connections open", name, open)
+		}
+	}
+}
+
+// held is a server whose answers wait until they are let go, and that tells how many
+// there are.
+type held struct {
+	now, most atomic.Int64
+	release   chan struct{}
+}
+
+func (h *held) ServeHTTP(w nethttp.ResponseWriter, r *nethttp.Request) {
+	n := h.now.Add(1)
+	for m := h.most.Load(); n > m && !h.most.CompareAndSwap(m, n); m = h.most.Load() {
+	}
+	select {
+	case <-h.release:
+	case <-r.Context().Done():
+	}
+	h.now.Add(-1)
+}
+
+// MaxStreams calls share a connection, more open others, and beyond MaxConns they
+// wait.
+func TestHTTP2Streams(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name           string
+		streams, conns int
+		calls          int
+		opened, atOnce int64
+		waiting        int
+	}{
+		{"one connection", 10, 300, 10, 1, 10, 0},
+		{"three connections", 4, 300, 10, 3, 10, 0},
+		{"calls wait", 4, 2, 20, 2, 8, 12},
+		{"one by one", 1, 1, 5, 1, 1, 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h := &held{release: make(chan struct{})}
+			url := h2c(t, nil, h.ServeHTTP)
+			ctx, c, rec := newClient(t, Options{HTTP2: true, MaxStreams: tt.streams, MaxConns: tt.conns})
+			done := make(chan error)
+			for range tt.calls {
+				go func() { done <- c.GetIgnoreRes(ctx, url, nil) }()
+			}
+			waitFor(t, func() bool { return h.now.Load() == tt.atOnce && waiting(c) == tt.waiting })
+			close(h.release)
+			for range tt.calls {
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+			wantCounts(t, rec, counts{"http_ok": int64(tt.calls), "latency": int64(tt.calls)})
+			if opened, open := connections(rec); opened != tt.opened || open != tt.opened || h.most.Load() != tt.atOnce {
+				t.Errorf("%d opened, %d open, %d at once; want %d, %d, %d", opened, open, h.most.Load(), tt.opened, tt.opened, tt.atOnce)
+			}
+			if got := peers(rec, "requests"); got[strings.TrimPrefix(url, "http://")] != int64(tt.calls) {
+				t.Errorf("peers %v", got)
+			}
+		})
+	}
+}
+
+// A server's own limit holds from the first call on: calls beyond it go to other
+// connections.
+func TestHTTP2ServerLimit(t *testing.T) {
+	t.Parallel()
+	h := &held{release: make(chan struct{})}
+	url := h2c(t, &nethttp.HTTP2Config{MaxConcurrentStreams: 2}, h.ServeHTTP)
+	ctx, c, rec := newClient(t, Options{HTTP2: true})
+	done := make(chan error)
+	call := func() { done <- c.GetIgnoreRes(ctx, url, nil) }
+	for i := range 5 {
+		go call()
+		waitFor(t, func() bool { return h.now.Load() == int64(i+1) })
+	}
+	close(h.release)
+	for range 5 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	for range 50 { // at once, some of them on connections that are just being opened
+		go call()
+	}
+	for range 50 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	wantCounts(t, rec, counts{"http_ok": 55, "latency": 55})
+	if opened, _ := connections(rec); opened < 3 {
+		t.Errorf("%d connections, want 3 or more", opened)
+	}
+}
+
+// A server that ends its connections in order costs no failure (GOAWAY).
+func TestHTTP2ConnectionsEnd(t *testing.T) {
+	t.Parallel()
+	ng := testenv.Nginx(t, "keepalive_requests 5;")
+	ctx, c, rec := newClient(t, Options{HTTP2: true})
+	for range 50 {
+		if err := c.GetIgnoreRes(ctx, ng.H2C+"/", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCounts(t, rec, counts{"http_ok": 50, "latency": 50})
+	if opened, _ := connections(rec); opened != 10 {
+		t.Errorf("%d connections, want 10", opened)
+	}
+	waitFor(t, func() bool { _, open := connections(rec); return open <= 1 })
+}
+
+// Faults of HTTP/2 have the classes of their like in HTTP/1.1.
+func TestHTTP2Faults(t *testing.T) {
+	t.Parallel()
+	half := func(w nethttp.ResponseWriter) {
+		w.Header().Set("Content-Length", "100")
+		fmt.Fprint(w, "half")
+		w.(nethttp.Flusher).Flush()
+	}
+	abort := func(w nethttp.ResponseWriter, r *nethttp.Request) { panic(nethttp.ErrAbortHandler) } // RST_STREAM
+	hang := func(w nethttp.ResponseWriter, r *nethttp.Request) { <-r.Context().Done() }
+	short := Options{Timeout: 100 * time.Millisecond}
+	preface := func(then func(p *testenv.Peer)) func(p *testenv.Peer) {
+		return func(p *testenv.Peer) {
+			p.Send("\x00\x00\x00\x04\x00\x00\x00\x00\x00") // SETTINGS
+			b := make([]byte, 24+9)
+			_, _ = io.ReadFull(p, b)
+			time.Sleep(50 * time.Millisecond) // the request is on its way
+			then(p)
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		url   func(t *testing.T) string
+		opts  Options
+		class string
+	}{
+		{"refused", nobody, Options{}, "refused"},
+		{"stream reset", func(t *testing.T) string { return h2c(t, nil, abort) }, Options{}, "reset"},
+		{"stream reset in the body", func(t *testing.T) string {
+			return h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) { half(w); panic(nethttp.ErrAbortHandler) })
+		}, Options{}, "reset"},
+		{"silence", func(t *testing.T) string { return h2c(t, nil, hang) }, short, "timeout"},
+		{"no head in time", func(t *testing.T) string { return h2c(t, nil, hang) }, Options{HeaderTimeout: 50 * time.Millisecond}, "timeout"},
+		{"silence in the body", func(t *testing.T) string {
+			return h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) { half(w); <-r.Context().Done() })
+		}, short, "timeout"},
+		{"too large", func(t *testing.T) string {
+			return h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) { w.Write(make([]byte, 1<<20)) })
+		}, Options{MaxBody: 1 << 10}, "too_large"},
+		{"connection reset", func(t *testing.T) string { return testenv.Faults(t, preface((*testenv.Peer).Reset)).URL }, Options{}, "reset"},
+		{"connection ends", func(t *testing.T) string {
+			return testenv.Faults(t, preface(func(p *testenv.Peer) { p.HalfClose(); p.Hold() })).URL
+		}, Options{}, "eof"},
+		{"nonsense in frames", func(t *testing.T) string {
+			return testenv.Faults(t, preface(func(p *testenv.Peer) { p.Send("\x00\x00\x01\x04\x00\x00\x00\x00\x00x"); p.Hold() })).URL
+		}, Options{}, "protocol"},
+		{"wrong settings", func(t *testing.T) string {
+			return testenv.Faults(t, func(p *testenv.Peer) { p.Send("\x00\x00\x01\x04\x00\x00\x00\x00\x00x"); p.Hold() }).URL
+		}, Options{}, "protocol"},
+		{"settings and no more", func(t *testing.T) string {
+			return testenv.Faults(t, func(p *testenv.Peer) { p.Send("\x00\x00\x06\x04\x00\x00\x00\x00\x00", "\x00\x03\x00"); p.Hold() }).URL
+		}, short, "timeout"},
+		{"GOAWAY for an error", func(t *testing.T) string {
+			return testenv.Faults(t, preface(func(p *testenv.Peer) {
+				p.Send("\x00\x00\x08\x07\x00\x00\x00\x00\x00" + "\x00\x00\x00\x01" + "\x00\x00\x00\x02")
+				p.HalfClose()
+				p.Hold()
+			})).URL
+		}, Options{}, "reset"},
+		{"silence of a server of TCP", func(t *testing.T) string { return testenv.Faults(t, (*testenv.Peer).Hold).URL }, short, "timeout"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.opts.HTTP2 = true
+			ctx, c, rec := newClient(t, tt.opts)
+			url := tt.url(t)
+			const times = 2
+			for range times {
+				_, err := c.Get(ctx, url, nil)
+				if got := conn.Classify(err).String(); err == nil || got != tt.class {
+					t.Errorf("class %s, want %s: %v", got, tt.class, err)
+				}
+			}
+			if _, err := c.Get(ctx, h2c(t, nil, mirror), nil); err != nil {
+				t.Errorf("after the faults: %v", err)
+			}
+			wantCounts(t, rec, counts{"http_other_fail": times, "error." + tt.class: times, "http_ok": 1, "latency": 1})
+		})
+	}
+}
+
+// The ends of the caller's and of the client's context end calls, and leave nothing.
+func TestHTTP2Cancel(t *testing.T) {
+	testenv.NoLeaks(t)
+	h := &held{release: make(chan struct{})}
+	s := httptest.NewUnstartedServer(h)
+	s.Config.Protocols = new(nethttp.Protocols)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Start()
+	defer s.Close()
+	root, rec := executortest.Context(t)
+	ctx, cancel := context.WithCancel(root)
+	defer cancel()
+	c, err := NewHttpClient(ctx, "home", Options{HTTP2: true, MaxStreams: 1, MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	own, stop := context.WithCancel(root)
+	go func() { done <- c.GetIgnoreRes(own, s.URL, nil) }()
+	waitFor(t, func() bool { return h.now.Load() == 1 })
+	go func() { done <- c.GetIgnoreRes(root, s.URL, nil) }()
+	waitFor(t, func() bool { return waiting(c) == 1 })
+	stop()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the caller's end: %v", err)
+	}
+	waitFor(t, func() bool { return h.now.Load() == 1 }) // the one that waited
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the client's end: %v", err)
+	}
+	wantCounts(t, rec, counts{"error.canceled": 2})
+	waitFor(t, func() bool { _, open := connections(rec); return open == 0 })
+}
+
+// Many calls to two servers over few connections, with servers that end connections
+// all the while: every call has its answer, and the books are right.
+func TestHTTP2ManyCalls(t *testing.T) {
+	t.Parallel()
+	ng := testenv.Nginx(t, "keepalive_requests 20;")
+	urls := []string{ng.H2C + "/", h2c(t, nil, mirror)}
+	ctx, c, rec := newClient(t, Options{HTTP2: true, MaxStreams: 3, MaxConns: 2})
+	var wg sync.WaitGroup
+	const users, calls = 20, 25
+	for u := range users {
+		wg.Go(func() {
+			for i := range calls {
+				if err := c.GetIgnoreRes(ctx, urls[(u+i)%2], nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	wantCounts(t, rec, counts{"http_ok": users * calls, "latency": users * calls})
+	c.Close()
+	waitFor(t, func() bool { _, open := connections(rec); return open == 0 })
+	c.c.mu.Lock()
+	defer c.c.mu.Unlock()
+	if c.c.open != 0 || len(c.c.extra.muxes) != 0 || len(c.c.extra.byLink) != 0 || len(c.c.waiters) != 0 {
+		t.Errorf("books: %d places, %d connections, %d links, %d wait", c.c.open, len(c.c.extra.muxes), len(c.c.extra.byLink), len(c.c.waiters))
+	}
+}
+
+// Through proxies HTTP/2 goes in a tunnel, without TLS too.
+func TestHTTP2Proxy(t *testing.T) {
+	t.Parallel()
+	ng := testenv.Nginx(t)
+	for _, url := range []string{ng.H2C, ng.H2} {
+		p := testenv.HTTPProxy(t, "", nil)
+		rec, err := ask(t, Options{HTTP2: true, RootCAs: ng.Roots, Proxy: "http://" + p.Addr}, url+"/", 2, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantCounts(t, rec, counts{"http_ok": 2, "latency": 2})
+		if got := p.Asked(); len(got) != 1 || got[0] != "CONNECT "+url[strings.Index(url, "//")+2:] {
+			t.Errorf("the proxy was asked for %q", got)
+		}
+	}
+}
+
+func BenchmarkHTTP2(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := &nethttp.Server{Protocols: new(nethttp.Protocols), Handler: nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) { w.Write(page) })}
+	s.Protocols.SetUnencryptedHTTP2(true)
+	go s.Serve(l)
+	defer s.Close()
+	ctx, c, _ := newClient(b, Options{HTTP2: true})
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := c.GetIgnoreRes(ctx, "http://"+l.Addr().String()+"/", nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A place that is given to a call which has just given up is free for the next ones.
+func TestHTTP2GivenInTheLastMoment(t *testing.T) {
+	t.Parallel()
+	url := h2c(t, nil, mirror)
+	ctx, c, _ := newClient(t, Options{HTTP2: true, MaxStreams: 1, MaxConns: 1})
+	if err := c.GetIgnoreRes(ctx, url, nil); err != nil {
+		t.Fatal(err)
+	}
+	c.c.mu.Lock()
+	m := c.c.extra.muxes[0]
+	if !c.c.enter(m) || m.cc.InFlight() != 1 {
+		t.Error("no place on a free connection")
+	}
+	c.c.mu.Unlock()
+	w := &waiter{target: m.target, ready: make(chan *link, 1)} // taken off the list already
+	w.ready <- m.link
+	c.c.giveUp(w)
+	if m.calls != 0 || m.cc.InFlight() != 0 {
+		t.Errorf("%d calls, %d in flight", m.calls, m.cc.InFlight())
+	}
+	if err := c.GetIgnoreRes(ctx, url, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Calls that wait for a connection which another call opens share its failure, but
+// not the end of that call's context.
+func TestHTTP2Opening(t *testing.T) {
+	t.Parallel()
+	silent := testenv.Faults(t, (*testenv.Peer).Hold)
+	ctx, c, rec := newClient(t, Options{HTTP2: true, InsecureSkipVerify: true, ConnectTimeout: 200 * time.Millisecond})
+	own, stop := context.WithCancel(ctx)
+	opener, others := make(chan error), make(chan error)
+	go func() { opener <- c.GetIgnoreRes(own, "https://"+silent.Addr, nil) }()
+	waitFor(t, func() bool { return silent.Accepted() == 1 })
+	for range 5 {
+		go func() { others <- c.GetIgnoreRes(ctx, "https://"+silent.Addr, nil) }()
+	}
+	waitFor(t, func() bool {
+		c.c.mu.Lock()
+		defer c.c.mu.Unlock()
+		return c.c.extra.muxes[0].calls == 6
+	})
+	stop()
+	if err := <-opener; !errors.Is(err, context.Canceled) {
+		t.Errorf("the opener: %v", err)
+	}
+	for range 5 {
+		if err := <-others; conn.Classify(err) != conn.Timeout {
+			t.Errorf("who waited: %v", err)
+		}
+	}
+	wantCounts(t, rec, counts{"error.canceled": 1, "http_other_fail": 5, "error.timeout": 5})
+	if opened, open := connections(rec); open != 0 || silent.Accepted() < int(opened) || silent.Accepted() > 6 {
+		t.Errorf("%d opened, %d open, %d accepted", opened, open, silent.Accepted())
+	}
+	c.c.mu.Lock()
+	defer c.c.mu.Unlock()
+	if c.c.open != 0 {
+		t.Errorf("%d places taken", c.c.open)
+	}
+}

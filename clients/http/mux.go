@@ -1,0 +1,313 @@
+package http
+
+import (
+	"context"
+	"io"
+	"net"
+	nethttp "net/http"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/conn"
+)
+
+// mux is a connection of HTTP/2, which serves several calls at once. It takes one of
+// MaxConns places.
+type mux struct {
+	target *target
+	ready  chan struct{} // closed when what follows is set, by the call that opens it
+	link   *link
+	wire   *wire
+	cc     *nethttp.ClientConn
+	err    error // it came to no connection
+
+	used atomic.Bool // it has brought an answer
+
+	// Guarded by the client's mu.
+	calls int  // that have it
+	ended bool // it takes no more calls, and is off the client's list
+	gone  bool // its place is left
+}
+
+// mux gives a connection with room for q's call: the first that has it, else a new
+// one, else, when MaxConns are open, the next that has.
+func (c *client) mux(ctx context.Context, q *call) (*mux, error) {
+	for {
+		m, mine, err := c.pickMux(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if mine {
+			c.openMux(ctx, q, m)
+		} else if err := c.awaitMux(ctx, q, m); err != nil {
+			c.unmux(m)
+			return nil, err
+		}
+		if m.err == nil {
+			q.peer = m.link.peer
+			return m, nil
+		}
+		c.unmux(m)
+		if mine || conn.Classify(m.err) != conn.Canceled {
+			return nil, m.err
+		}
+		// It was its opener's context that ended, which is nothing to this call.
+	}
+}
+
+// pickMux gives a connection with a call's place on it, and whether the caller has
+// to open it.
+func (c *client) pickMux(ctx context.Context, q *call) (m *mux, mine bool, err error) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, false, c.ended()
+	}
+	for _, m := range c.more().muxes {
+		if m.target.origin == q.target.origin && c.enter(m) {
+			c.mu.Unlock()
+			return m, false, nil
+		}
+	}
+	if c.open < c.settings.MaxConns {
+		c.open++
+		m = c.newMux(q.target)
+		c.mu.Unlock()
+		return m, true, nil
+	}
+	if i := slices.IndexFunc(c.extra.muxes, func(m *mux) bool { return m.calls == 0 }); i >= 0 { // of another target
+		old := c.extra.muxes[i]
+		c.retire(old)
+		old.gone = true
+		m = c.newMux(q.target)
+		c.mu.Unlock()
+		c.shut(old)
+		return m, true, nil
+	}
+	w := &waiter{target: q.target, ready: make(chan *link, 1)}
+	c.waiters = append(c.waiters, w)
+	c.mu.Unlock()
+	l, err := c.await(ctx, w, q)
+	if err != nil {
+		return nil, false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l == nil {
+		return c.newMux(q.target), true, nil
+	}
+	return c.muxOf(l), false, nil
+}
+
+// newMux enters a connection that its caller opens, in a place that it holds. The
+// caller holds mu.
+func (c *client) newMux(t *target) *mux {
+	m := &mux{target: t, ready: make(chan struct{}), calls: 1}
+	x := c.more()
+	x.muxes = append(x.muxes, m)
+	return m
+}
+
+// enter takes a call's place on m, if there is one. On one that is open that is a
+// reservation, which a RoundTrip uses up. The caller holds mu.
+func (c *client) enter(m *mux) bool {
+	if m.ended || m.calls >= c.settings.MaxStreams {
+		return false
+	}
+	select {
+	case <-m.ready:
+		if m.err != nil || m.cc.Reserve() != nil { // the server allows no more, or it is broken
+			return false
+		}
+	default: // it is being opened
+	}
+	m.calls++
+	return true
+}
+
+// muxOf gives the connection that uses l. The caller holds mu.
+func (c *client) muxOf(l *link) *mux { return c.extra.byLink[l] }
+
+// openMux opens m and tells who waits for it.
+func (c *client) openMux(ctx context.Context, q *call, m *mux) {
+	defer close(m.ready)
+	l, err := c.dial(ctx, q)
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		m.err, m.gone = err, true // dial has left its place
+		c.retire(m)
+		return
+	}
+	l.Disarm() // each call has a limit of its own
+	w := &wire{Conn: l.Conn, settled: make(chan struct{})}
+	cc, err := c.settings.http2.NewClientConn(context.WithValue(ctx, wireKey{}, w), "http", "wire:80")
+	if err == nil {
+		// A call sent before the server has told how many it takes may be refused for it.
+		err = c.settle(ctx, q, w)
+	}
+	if err != nil {
+		l.Abort()
+		if cc != nil {
+			_ = cc.Close()
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		m.err, m.gone = w.fault(err), true
+		c.retire(m)
+		l.Drop()
+		c.forget(l)
+		c.vacate()
+		return
+	}
+	m.link, m.wire, m.cc = l, w, cc
+	x := c.more()
+	if x.byLink == nil {
+		x.byLink = map[*link]*mux{}
+	}
+	x.byLink[l] = m
+	cc.SetStateHook(func(cc *nethttp.ClientConn) {
+		if cc.Err() != nil {
+			go c.reap(m) // this may be called under mu
+		}
+	})
+}
+
+// settle waits until the server's settings have come and are heeded.
+func (c *client) settle(ctx context.Context, q *call, w *wire) error {
+	timer := time.NewTimer(min(c.settings.ConnectTimeout, q.start+c.settings.Timeout-conn.Now()))
+	defer timer.Stop()
+	select {
+	case <-w.settled:
+		if why := w.broken.Load(); why != nil {
+			if *why == io.EOF {
+				return errSilent
+			}
+			return *why
+		}
+		if w.foreign.Load() {
+			return errNoHTTP2
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return &net.OpError{Op: "read", Net: "tcp", Addr: w.Peer(), Err: os.ErrDeadlineExceeded}
+	}
+}
+
+// awaitMux waits until another call has opened m.
+func (c *client) awaitMux(ctx context.Context, q *call, m *mux) error {
+	select {
+	case <-m.ready:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(q.start + c.settings.Timeout - conn.Now())
+	defer timer.Stop()
+	select {
+	case <-m.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	}
+}
+
+// unmux gives back a call's place: to a call that waits for one, if m can serve it.
+func (c *client) unmux(m *mux) {
+	select {
+	case <-m.ready:
+	default: // the caller does not wait for it any longer
+		c.mu.Lock()
+		m.calls--
+		c.mu.Unlock()
+		return
+	}
+	c.mu.Lock()
+	m.calls--
+	if m.err == nil && (c.closed || m.cc.Err() != nil) {
+		c.retire(m)
+	}
+	if !m.ended && len(c.waiters) > 0 {
+		i := slices.IndexFunc(c.waiters, func(w *waiter) bool { return w.target.origin == m.target.origin })
+		switch {
+		case i >= 0 && c.enter(m):
+			w := c.waiters[i]
+			c.waiters = slices.Delete(c.waiters, i, i+1)
+			w.ready <- m.link
+		case i < 0 && m.calls == 0:
+			c.retire(m)
+		}
+	}
+	shut := c.leaveMux(m)
+	c.mu.Unlock()
+	if shut {
+		c.shut(m)
+	}
+}
+
+// retire takes m off the list: it gets no more calls. The caller holds mu.
+func (c *client) retire(m *mux) {
+	if !m.ended {
+		m.ended = true
+		c.extra.muxes = slices.DeleteFunc(c.extra.muxes, func(o *mux) bool { return o == m })
+	}
+}
+
+// leaveMux leaves the place of an m that ended and serves no call, and reports
+// whether the caller has to shut it, without mu. The caller holds mu.
+func (c *client) leaveMux(m *mux) bool {
+	if !m.ended || m.calls > 0 || m.gone {
+		return false
+	}
+	m.gone = true
+	c.vacate()
+	return true
+}
+
+// shut closes the connection of an m that has left.
+func (c *client) shut(m *mux) {
+	_ = m.cc.Close()
+	m.link.Drop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.extra.byLink, m.link)
+	c.forget(m.link)
+	c.family.meters.bytesIn.Add(m.wire.in.Swap(0))
+	c.family.meters.bytesOut.Add(m.wire.out.Swap(0))
+}
+
+// reap ends a connection that the server has ended.
+func (c *client) reap(m *mux) {
+	c.mu.Lock()
+	c.retire(m)
+	shut := c.leaveMux(m)
+	c.mu.Unlock()
+	if shut {
+		c.shut(m)
+	}
+}
+
+// endMuxes ends the connections that serve no call, and gives those to shut without
+// mu. The others end after their calls. The caller holds mu.
+func (c *client) endMuxes() (ended []*mux) {
+	if c.extra == nil {
+		return nil
+	}
+	for _, m := range slices.Clone(c.extra.muxes) {
+		if m.calls > 0 {
+			continue
+		}
+		c.retire(m)
+		if c.leaveMux(m) {
+			ended = append(ended, m)
+		}
+	}
+	return ended
+}

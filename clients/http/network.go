@@ -1,0 +1,308 @@
+package http
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	nethttp "net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gobench-io/gobench/executor"
+	"github.com/gobench-io/gobench/internal/conn"
+)
+
+// ProxyEnvironment is the [Options.Proxy] that the environment of the executor names:
+// HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Without it the environment is not looked at.
+const ProxyEnvironment = "environment"
+
+// DNSOnce is the [Options.DNSCache] that looks each name up once.
+const DNSOnce = conn.Forever
+
+// network is the way to servers, made of options. The zero value is the plain one:
+// straight, names looked up at each connect, HTTP/1.1.
+type network struct {
+	dialer    conn.Dialer
+	tls       conn.TLSOptions
+	protocols []string // to offer (ALPN)
+	proxies   *proxies // of the environment; nil: dialer's own, or none
+	http2     *nethttp.Transport
+}
+
+// given are options as a caller gave them, and what was made of them.
+type given struct {
+	options  Options
+	settings *settings
+}
+
+// maxGiven bounds how many different options of a prefix are remembered.
+const maxGiven = 8
+
+// settings makes options whole, or gives what was made of the same ones before: a
+// million clients that are given one Options hold one settings.
+func (f *family) settings(r *executor.Recorder, o Options) (*settings, error) {
+	for _, g := range *f.given.Load() {
+		if reflect.DeepEqual(&g.options, &o) {
+			return g.settings, nil
+		}
+	}
+	o = o.clone() // the caller may change what o points to
+	whole, err := o.whole()
+	if err != nil {
+		return nil, err
+	}
+	s := newSettings(whole)
+	if s.network, err = newNetwork(r, &s.Options); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known := *f.given.Load(); len(known) < maxGiven {
+		known = append(slices.Clip(known), given{o, s})
+		f.given.Store(&known)
+	}
+	return s, nil
+}
+
+func (o Options) clone() Options {
+	o.Certificates, o.ALPN = slices.Clone(o.Certificates), slices.Clone(o.ALPN)
+	o.Sources, o.DNSServers = slices.Clone(o.Sources), slices.Clone(o.DNSServers)
+	o.Hosts = maps.Clone(o.Hosts)
+	return o
+}
+
+// newNetwork checks what o says of the way to servers. An error names the field.
+func newNetwork(r *executor.Recorder, o *Options) (network, error) {
+	n := network{
+		tls: conn.TLSOptions{
+			RootCAs: o.RootCAs, InsecureSkipVerify: o.InsecureSkipVerify, ServerName: o.ServerName, Certificates: o.Certificates,
+			MinTLS: o.MinTLS, MaxTLS: o.MaxTLS, NoResumption: o.NoResumption, KeyLogFile: o.KeyLogFile,
+		},
+		protocols: o.ALPN,
+	}
+	n.dialer.Unix = o.Unix
+	switch {
+	case o.TLSTimeout < 0, o.HeaderTimeout < 0, o.MaxStreams < 0, o.DNSCache < 0:
+		return n, errors.New("options: a negative TLSTimeout, HeaderTimeout, MaxStreams or DNSCache")
+	case o.Unix != "" && (o.Proxy != "" || len(o.Sources) > 0 || len(o.Hosts) > 0 || len(o.DNSServers) > 0 || o.DNSCache > 0):
+		return n, errors.New("option Unix is the whole way: Proxy, Sources, Hosts, DNSCache and DNSServers can't go with it")
+	case o.HTTP2 && o.ALPN != nil && !slices.Contains(o.ALPN, "h2"):
+		return n, fmt.Errorf("option HTTP2 wants h2 among ALPN, which is %q", o.ALPN)
+	}
+	if n.protocols == nil {
+		n.protocols = []string{"http/1.1"}
+		if o.HTTP2 {
+			n.protocols = []string{"h2"}
+		}
+	}
+	if o.HTTP2 {
+		n.http2 = newHTTP2()
+	}
+	if err := n.tls.Check(); err != nil {
+		return n, err
+	}
+	if o.KeyLogFile != "" {
+		if _, err := n.tls.Config("", nil, nil); err != nil { // it can't be opened
+			return n, err
+		}
+	}
+	if err := n.way(r, o); err != nil {
+		return n, err
+	}
+	return n, n.throughProxy(o)
+}
+
+// sourcesKey and namesKey are the keys of what all clients of a run share who say
+// the same.
+type (
+	sourcesKey string
+	namesKey   string
+)
+
+// way sets where connections come from and how names are looked up.
+func (n *network) way(r *executor.Recorder, o *Options) error {
+	if len(o.Sources) > 0 {
+		v, err := r.Shared(sourcesKey(strings.Join(o.Sources, ",")), func() (any, error) { return conn.ParseSources(o.Sources) })
+		if err != nil {
+			return fmt.Errorf("option Sources: %w", err)
+		}
+		n.dialer.Sources = v.(*conn.Sources)
+	}
+	if len(o.Hosts) == 0 && o.DNSCache == 0 && len(o.DNSServers) == 0 {
+		return nil
+	}
+	v, err := r.Shared(namesKey(fmt.Sprintln(o.Hosts, o.DNSCache, o.DNSServers)), func() (any, error) { return newNames(o) })
+	if err != nil {
+		return err
+	}
+	n.dialer.Names = v.(*conn.Names)
+	return nil
+}
+
+func newNames(o *Options) (*conn.Names, error) {
+	names := &conn.Names{Keep: o.DNSCache}
+	var err error
+	if names.Fixed, err = conn.ParseFixed(o.Hosts); err != nil {
+		return nil, fmt.Errorf("option Hosts: %w", err)
+	}
+	if len(o.DNSServers) > 0 {
+		if names.Resolver, err = conn.ResolverOf(o.DNSServers); err != nil {
+			return nil, fmt.Errorf("option DNSServers: %w", err)
+		}
+	}
+	return names, nil
+}
+
+func (n *network) throughProxy(o *Options) error {
+	switch o.Proxy {
+	case "":
+		return nil
+	case ProxyEnvironment:
+		n.proxies = &proxies{roots: &tls.Config{RootCAs: o.ProxyRootCAs}}
+		return nil
+	}
+	p, err := conn.ParseProxy(o.Proxy)
+	if err != nil {
+		return fmt.Errorf("option Proxy: %w", err)
+	}
+	p.TLS = &tls.Config{RootCAs: o.ProxyRootCAs}
+	n.dialer.Proxy = p
+	return nil
+}
+
+// proxies are those that the environment names, by the target's origin.
+type proxies struct {
+	roots *tls.Config
+	known sync.Map // *conn.Proxy, or error
+	count atomic.Int32
+}
+
+func (p *proxies) of(t *target) (*conn.Proxy, error) {
+	v, ok := p.known.Load(t.origin)
+	if !ok {
+		v = p.ask(t)
+		if p.count.Add(1) <= maxTargets {
+			p.known.Store(t.origin, v)
+		}
+	}
+	if err, ok := v.(error); ok {
+		return nil, err
+	}
+	return v.(*conn.Proxy), nil
+}
+
+// ask gives the environment's *conn.Proxy for t, nil for none, or an error.
+func (p *proxies) ask(t *target) any {
+	scheme := "http"
+	if t.secure {
+		scheme = "https"
+	}
+	u, err := nethttp.ProxyFromEnvironment(&nethttp.Request{URL: &url.URL{Scheme: scheme, Host: t.host}})
+	if err != nil {
+		return fmt.Errorf("proxy of the environment: %w", err)
+	}
+	if u == nil {
+		return (*conn.Proxy)(nil)
+	}
+	proxy, err := conn.ParseProxy(u.String())
+	if err != nil {
+		return fmt.Errorf("proxy of the environment: %w", err)
+	}
+	proxy.TLS = p.roots
+	return proxy
+}
+
+// proxy gives the proxy on the way to t; nil: none.
+func (n *network) proxy(t *target) (*conn.Proxy, error) {
+	if n.proxies != nil {
+		return n.proxies.of(t)
+	}
+	return n.dialer.Proxy, nil
+}
+
+// proxied prepares q for a proxy that takes whole URLs: those of HTTP/1.1 without
+// TLS. All else goes through a tunnel.
+func (s *settings) proxied(q *call) error {
+	if s.proxies == nil && s.dialer.Proxy == nil {
+		return nil
+	}
+	p, err := s.proxy(q.target)
+	if err != nil {
+		return err
+	}
+	if !s.tellsProxy(q.target, p) {
+		return nil
+	}
+	q.path = "http://" + q.target.host + q.path
+	if auth := p.Authorization(); auth != "" {
+		q.via = "Proxy-Authorization: " + auth + "\r\n"
+	}
+	return nil
+}
+
+// tellsProxy reports whether requests for t tell p where they go.
+func (s *settings) tellsProxy(t *target, p *conn.Proxy) bool {
+	return p != nil && p.HTTP() && !t.secure && !s.HTTP2
+}
+
+// connect opens a connection to t, or to the proxy that takes requests for it.
+func (s *settings) connect(ctx context.Context, t *target, limit time.Duration) (cn *conn.Conn, took conn.Times, err error) {
+	p, err := s.proxy(t)
+	if err != nil {
+		return nil, took, err
+	}
+	d := &s.dialer
+	if p != d.Proxy {
+		d = &conn.Dialer{Sources: d.Sources, Names: d.Names, Unix: d.Unix, Proxy: p}
+	}
+	if s.tellsProxy(t, p) {
+		cn, err = d.DialProxy(ctx, limit, &took)
+	} else {
+		cn, err = d.Dial(ctx, t.addr, limit, &took)
+	}
+	return cn, took, err
+}
+
+var errNoHTTP2 = &conn.Error{Class: conn.Protocol, Err: errors.New("the server does not speak HTTP/2")}
+
+// refusal names the error of a handshake that failed since the server has not the
+// protocol that was offered.
+func (s *settings) refusal(err error) error {
+	// RFC 7301, section 3.2; crypto/tls has no type for what the other side says.
+	if s.HTTP2 && strings.HasSuffix(err.Error(), "tls: no application protocol") {
+		return errNoHTTP2
+	}
+	return err
+}
+
+// agreed checks the protocol that a handshake has agreed on.
+func (s *settings) agreed(protocol string) error {
+	if s.HTTP2 && protocol != "h2" {
+		return errNoHTTP2
+	}
+	if !s.HTTP2 && protocol == "h2" {
+		return &conn.Error{Class: conn.Protocol, Err: errors.New("the server chose h2, which Options.ALPN offers: set Options.HTTP2 to speak it")}
+	}
+	return nil
+}
+
+// arm sets l's time limit for q: first that of the head, if it has one.
+func (c *client) arm(q *call, l *link) {
+	s := c.settings
+	q.whole = 0
+	if s.HeaderTimeout > 0 {
+		if now := conn.Now(); now+s.HeaderTimeout < q.start+s.Timeout {
+			q.whole = s.Timeout
+			l.Arm(now, s.HeaderTimeout)
+			return
+		}
+	}
+	l.Arm(q.start, s.Timeout)
+}

@@ -1,0 +1,257 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/executortest"
+	"github.com/gobench-io/gobench/internal/testenv"
+)
+
+// fleet is users who send one request after the other, each over a client of its own.
+type fleet struct {
+	rec     *executortest.Recorder
+	url     string
+	headers map[string]string
+
+	pace   sync.RWMutex // read-held within each call, and held between phases
+	calls  atomic.Int64
+	failed atomic.Int64
+	end    chan struct{}
+	users  sync.WaitGroup
+}
+
+const fleetUsers = 8
+
+func newFleet(t *testing.T, url string, opts Options, headers map[string]string) *fleet {
+	t.Helper()
+	ctx, rec := executortest.Context(t)
+	f := &fleet{rec: rec, url: url, headers: headers, end: make(chan struct{})}
+	opts.MaxConns = 1
+	f.pace.Lock()
+	for range fleetUsers {
+		c, err := NewHttpClient(ctx, "home", opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.users.Go(func() {
+			for {
+				select {
+				case <-f.end:
+					return
+				default:
+					f.call(ctx, c)
+				}
+			}
+		})
+	}
+	return f
+}
+
+// call sends a request that is never sent again, so that each counts once.
+func (f *fleet) call(ctx context.Context, c HttpClient) {
+	f.pace.RLock()
+	defer f.pace.RUnlock()
+	select {
+	case <-f.end:
+		return
+	default:
+	}
+	f.calls.Add(1)
+	if _, err := c.Post(ctx, f.url, []byte("x"), f.headers); err != nil {
+		f.failed.Add(1)
+	}
+}
+
+// phase changes the world, lets the users work for d, and gives how many calls they
+// made and how many failed. Between phases they rest.
+func (f *fleet) phase(change func(), d time.Duration) (calls, failed int64) {
+	change()
+	calls, failed = f.calls.Load(), f.failed.Load()
+	f.pace.Unlock()
+	time.Sleep(d)
+	f.pace.Lock()
+	return f.calls.Load() - calls, f.failed.Load() - failed
+}
+
+func (f *fleet) stop() {
+	close(f.end)
+	f.pace.Unlock()
+	f.users.Wait()
+}
+
+// Each fault counts in its class exactly as often as it was made, and in no other;
+// after it the rate is back, and each user's recovery is measured (F24, F25, F26,
+// F27).
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	ng := testenv.Nginx(t, `location /page { return 200 "0123456789012345678901234567890123456789"; }`)
+	fresh := map[string]string{"Connection": "close"} // a connect for each call
+	short := Options{Timeout: time.Second}
+	for _, tt := range []struct {
+		name  string
+		fault testenv.Fault
+		opts  Options
+		class string // "": no failure
+	}{
+		{"F25 slow", testenv.Delay, Options{}, ""},
+		{"F25 never answers", testenv.Hold, short, "timeout"},
+		{"F26 reset before the answer", testenv.Reset, Options{}, "reset"},
+		{"F26 reset in the body", testenv.ResetBody, Options{}, "reset"},
+		{"F26 cut in the head", testenv.CutHead, Options{}, "eof"},
+		{"F26 cut in the body", testenv.CutBody, Options{}, "eof"},
+		{"F26 half-open", testenv.HalfOpen, short, "timeout"},
+		{"F26 drip", testenv.Drip, short, "timeout"},
+		{"F26 garbage", testenv.Garbage, Options{}, "protocol"},
+		{"F26 10 GB", testenv.Huge, Options{}, "too_large"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := testenv.Breaking(t, strings.TrimPrefix(ng.URL, "http://"))
+			f := newFleet(t, p.URL+"/page", tt.opts, nil)
+			suffer(t, f, tt.class, func() { p.Set(tt.fault) }, func() { p.Set(testenv.NoFault) }, p.Injected)
+			if p.Passed() != f.rec.Counts("home.")["http_ok"]-delayed(tt.fault, p) {
+				t.Errorf("the proxy passed %d answers, the users had %v", p.Passed(), outcomes(f.rec))
+			}
+			if d := time.Duration(f.rec.Quantile("home.latency", 1)); tt.fault == testenv.Delay && d < testenv.FaultDelay {
+				t.Errorf("the longest latency is %v, want %v and more", d, testenv.FaultDelay)
+			}
+		})
+	}
+	t.Run("F24 down", func(t *testing.T) {
+		p := testenv.Breaking(t, strings.TrimPrefix(ng.URL, "http://"))
+		f := newFleet(t, p.URL+"/page", Options{}, fresh)
+		suffer(t, f, "refused", p.Down, func() { p.Up(t) }, f.failed.Load)
+	})
+	for _, tt := range []struct {
+		name string
+		how  testenv.NameFault
+	}{{"F27 names fail", testenv.NamesFail}, {"F27 names are silent", testenv.NamesSilent}} {
+		t.Run(tt.name, func(t *testing.T) {
+			ns := testenv.Names(t, map[string][]string{"web.test": {"127.0.0.1"}})
+			_, port, _ := net.SplitHostPort(strings.TrimPrefix(ng.URL, "http://"))
+			f := newFleet(t, "http://web.test:"+port+"/page", Options{DNSServers: []string{ns.Addr}, ConnectTimeout: time.Second}, fresh)
+			suffer(t, f, "dns", func() { ns.Break(tt.how) }, func() { ns.Break(testenv.NamesWork) }, f.failed.Load)
+		})
+	}
+}
+
+// delayed gives how many of the good answers had met the fault.
+func delayed(f testenv.Fault, p *testenv.FaultProxy) int64 {
+	if f == testenv.Delay {
+		return p.Injected()
+	}
+	return 0
+}
+
+// suffer has the users work before, during and after a fault, and checks the books.
+func suffer(t *testing.T, f *fleet, class string, begin, end func(), injected func() int64) {
+	t.Helper()
+	const span = 400 * time.Millisecond
+	f.phase(func() {}, span/4) // connect
+	before, failedBefore := f.phase(func() {}, span)
+	during, failed := f.phase(begin, span)
+	after, failedAfter := f.phase(end, span)
+	for range 20 { // others may be busy on this machine
+		if 2*after >= before {
+			break
+		}
+		more := int64(0)
+		after, more = f.phase(func() {}, span)
+		failedAfter += more
+	}
+	f.stop()
+
+	if failedBefore != 0 || failedAfter != 0 {
+		t.Errorf("failures without a fault: %d before, %d after: %v", failedBefore, failedAfter, f.rec.Errors("home"))
+	}
+	got := outcomes(f.rec)
+	want := counts{"http_ok": got["http_ok"], "latency": got["http_ok"]}
+	outages := int64(0)
+	if class != "" {
+		outages = fleetUsers
+		want["http_other_fail"], want["error."+class] = injected(), injected()
+		if failed != during || injected() != failed || failed < fleetUsers {
+			t.Errorf("%d calls met the fault, %d failed, %d were injected", during, failed, injected())
+		}
+	} else if failed != 0 || during != injected() {
+		t.Errorf("%d calls, %d failed, %d were injected", during, failed, injected())
+	}
+	wantCounts(t, f.rec, want)
+	if 2*after < before {
+		t.Errorf("%d calls in %v before the fault, %d after it: the rate is not back", before, span, after)
+	}
+	if n := f.rec.Counts("home.")["recovery"]; n != outages {
+		t.Errorf("%d recoveries, want %d: one for each user that saw an outage", n, outages)
+	}
+	longest := time.Duration(f.rec.Quantile("home.recovery", 1))
+	if class != "" && (longest < span/2 || longest > span+10*time.Second) {
+		t.Errorf("the longest recovery took %v", longest)
+	}
+	t.Logf("%6d calls before, %5d failed as %q, %6d after; longest recovery %v", before, failed, class, after, longest)
+}
+
+// A recovery counts from the begin of the first call that fails to the end of the
+// first answer below 500 to a call that began after that.
+func TestRecovery(t *testing.T) {
+	t.Parallel()
+	const down = 100 * time.Millisecond
+	var status atomic.Value
+	status.Store("200 OK")
+	s := testenv.Faults(t, func(p *testenv.Peer) {
+		for p.Request() != "" {
+			what := status.Load().(string)
+			if what == "" {
+				p.Reset()
+				return
+			}
+			p.Send("HTTP/1.1 " + what + "\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	ctx, c, rec := newClient(t)
+	early := &call{start: 2, end: 4, status: 200}
+	send := func(what string) {
+		status.Store(what)
+		_, err := c.Post(ctx, s.URL, nil, nil)
+		if (err == nil) != (what != "") {
+			t.Fatalf("%q: %v", what, err)
+		}
+	}
+	recoveries := func() int64 { return rec.Counts("home.")["recovery"] }
+	send("200 OK")
+	send("503 Service Unavailable")
+	send("200 OK")
+	if recoveries() != 0 {
+		t.Error("an answer is no outage")
+	}
+	send("")
+	time.Sleep(down)
+	send("")
+	send("503 Service Unavailable")
+	if recoveries() != 0 {
+		t.Error("recovered by a 503")
+	}
+	send("404 Not Found")
+	send("200 OK")
+	if d := time.Duration(rec.Quantile("home.recovery", 1)); recoveries() != 1 || d < down || d > down+5*time.Second {
+		t.Errorf("%d recoveries, of %v, want one of %v", recoveries(), d, down)
+	}
+	c.c.outage.Store(&outage{from: 1, noticed: 3})
+	if c.c.recovered(early); c.c.outage.Load() == nil {
+		t.Error("recovered by an answer to a call that began before the outage was noticed")
+	}
+	c.c.outage.Store(nil)
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := c.GetIgnoreRes(canceled, s.URL, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if c.c.outage.Load() != nil {
+		t.Error("a canceled call is no outage")
+	}
+}

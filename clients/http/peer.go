@@ -1,0 +1,93 @@
+package http
+
+import (
+	"maps"
+	"sync/atomic"
+
+	"github.com/gobench-io/gobench/executor"
+	"github.com/gobench-io/gobench/executor/metrics"
+)
+
+// peer counts what goes to one address that connections of a prefix lead to.
+type peer struct {
+	connections, requests executor.Meter
+}
+
+const (
+	maxPeers    = 16 // of a prefix; more count together as "other"
+	maxRunPeers = 64 // of all prefixes
+	otherPeers  = "other"
+)
+
+// connected counts a connection. A nil peer counts nothing.
+func (p *peer) connected() {
+	if p != nil {
+		p.connections.Add(1)
+	}
+}
+
+// count counts a request. A nil peer counts nothing.
+func (p *peer) count(e executor.Entry) {
+	if p != nil {
+		e.Add(p.requests, 1)
+	}
+}
+
+// peersKey is the key of how many peers a run has.
+type peersKey struct{}
+
+// peer gives the peer of an address, one for all addresses beyond the bounds; nil if
+// it can't be counted.
+func (f *family) peer(r *executor.Recorder, addr string) *peer {
+	known := *f.peers.Load()
+	if p, ok := known[addr]; ok {
+		return p
+	}
+	if len(known) >= maxPeers {
+		if p, ok := known[otherPeers]; ok {
+			return p
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known = *f.peers.Load()
+	if p, ok := known[addr]; ok {
+		return p
+	}
+	v, err := r.Shared(peersKey{}, func() (any, error) { return new(atomic.Int32), nil })
+	if err != nil {
+		return nil
+	}
+	run := v.(*atomic.Int32)
+	var p *peer
+	if len(known) < maxPeers && run.Load() < maxRunPeers {
+		if p = f.declare(r, addr); p != nil {
+			run.Add(1)
+		}
+	}
+	if p == nil { // no room, or no name for a title
+		addr = otherPeers
+		if p, ok := known[addr]; ok {
+			return p
+		}
+		p = f.declare(r, addr)
+	}
+	known = maps.Clone(known)
+	known[addr] = p
+	f.peers.Store(&known)
+	return p
+}
+
+// declare declares a peer's metrics; nil: they can't be.
+func (f *family) declare(r *executor.Recorder, addr string) *peer {
+	title := f.prefix + ".peer." + addr
+	p := &peer{}
+	d := declared{metrics.Group{Name: groupName(f.prefix)}, map[string]*executor.Meter{}}
+	d.graph("Peer "+addr, "N")
+	d.metric(title+".connections", metrics.Counter, &p.connections)
+	d.metric(title+".requests", metrics.Counter, &p.requests)
+	if d.declare(r) != nil {
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,178 @@
+package conn
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+)
+
+// Proxy is a server to connect through.
+type Proxy struct {
+	TLS *tls.Config // of an https proxy; nil: this host's authorities, the proxy's name
+
+	scheme         string // http, https, socks5 or socks5h
+	addr, name     string // "host:port" and "host" of the proxy
+	user, password string
+	named          bool // a user was given
+}
+
+// ParseProxy reads "SCHEME://[USER:PASSWORD@]HOST[:PORT]". The schemes: http and
+// https (CONNECT, the latter over TLS), socks5 (this host looks the target's name
+// up) and socks5h (the proxy does). The ports are 80, 443 and 1080 unless given.
+func ParseProxy(text string) (*Proxy, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		if ue, ok := errors.AsType[*url.Error](err); ok {
+			err = ue.Err // the whole has the password
+		}
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	ports := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
+	port, ok := ports[u.Scheme]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("proxy %s: want http://, https://, socks5:// or socks5h:// and HOST:PORT", u.Redacted())
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("proxy %s: no host", u.Redacted())
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("proxy %s: nothing may follow the port", u.Redacted())
+	}
+	if u.Port() != "" {
+		port = u.Port()
+	}
+	p := &Proxy{scheme: u.Scheme, name: u.Hostname(), addr: net.JoinHostPort(u.Hostname(), port)}
+	if u.User != nil {
+		p.named, p.user = true, u.User.Username()
+		p.password, _ = u.User.Password()
+		if p.socks() && (p.user == "" || len(p.user) > 255 || len(p.password) > 255) {
+			return nil, fmt.Errorf("proxy %s: SOCKS takes a user of 1 to 255 bytes and a password of at most 255", u.Redacted())
+		}
+	}
+	return p, nil
+}
+
+// HTTP reports whether the proxy speaks HTTP, so that it takes whole http:// URLs
+// beside CONNECT.
+func (p *Proxy) HTTP() bool { return !p.socks() }
+
+func (p *Proxy) socks() bool { return p.scheme == "socks5" || p.scheme == "socks5h" }
+
+// Authorization gives the value of Proxy-Authorization; "" when no user was given.
+func (p *Proxy) Authorization() string {
+	if !p.named {
+		return ""
+	}
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(p.user+":"+p.password))
+}
+
+// through connects to the proxy and, unless tunnel is false, has it connect to addr.
+// What fails on that way is of the class Proxy, but for what this host lacks, time
+// that is over, and the end of ctx.
+func (a *attempt) through(ctx context.Context, p *Proxy, addr string, tunnel bool) (*Conn, error) {
+	c, err := a.connect(ctx, p.addr)
+	if err != nil {
+		return nil, proxyError(err)
+	}
+	c.Arm(a.began, a.deadline-a.began)
+	if err = c.Begin(ctx); err == nil {
+		err = a.negotiate(ctx, c, p, addr, tunnel)
+		if !c.End() && ctx.Err() != nil {
+			err = ctx.Err()
+		}
+	}
+	c.unwatch()
+	if err != nil {
+		c.Drop()
+		return nil, proxyError(err)
+	}
+	c.in, c.out = 0, 0 // the way there is not the traffic
+	return c, nil
+}
+
+// negotiate does on a connection to the proxy what opens the way to addr.
+func (a *attempt) negotiate(ctx context.Context, c *Conn, p *Proxy, addr string, tunnel bool) error {
+	if p.scheme == "https" {
+		config := &tls.Config{ServerName: p.name}
+		if p.TLS != nil {
+			config = p.TLS.Clone()
+			if config.ServerName == "" {
+				config.ServerName = p.name
+			}
+		}
+		if err := c.Handshake(config); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !tunnel:
+		return nil
+	case !p.socks():
+		return p.connect(c, addr)
+	case p.scheme == "socks5":
+		addrs, err := a.resolve(ctx, addr)
+		if err != nil {
+			return &localLookup{err}
+		}
+		addr = addrs[0].String()
+	}
+	return p.socks5(ctx, c, addr)
+}
+
+// localLookup is a name that this host could not look up: no fault of the proxy.
+type localLookup struct{ error }
+
+func (e *localLookup) Unwrap() error { return e.error }
+
+func proxyError(err error) error {
+	if e, ok := err.(*localLookup); ok {
+		return e.error
+	}
+	switch class := Classify(err); class {
+	case Canceled, Timeout, LocalFD, LocalPort:
+		return fmt.Errorf("proxy: %w", err)
+	}
+	return &Error{Class: ByProxy, Err: fmt.Errorf("proxy: %w", err)}
+}
+
+// maxProxyHead bounds the head of a proxy's answer.
+const maxProxyHead = 16 << 10
+
+// connect asks an HTTP proxy for a tunnel (RFC 9110, section 9.3.6).
+func (p *Proxy) connect(c *Conn, addr string) error {
+	b := fmt.Appendf(nil, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n", addr)
+	if auth := p.Authorization(); auth != "" {
+		b = fmt.Appendf(b, "Proxy-Authorization: %s\r\n", auth)
+	}
+	if _, err := c.Write(append(b, "\r\n"...)); err != nil {
+		return err
+	}
+	for {
+		head, _, whole := bytes.Cut(c.Unread(), []byte("\r\n\r\n"))
+		if !whole {
+			if len(head) > maxProxyHead {
+				return errors.New("CONNECT: the answer's head has more than 16 KiB")
+			}
+			if err := c.Fill(); err != nil {
+				return err
+			}
+			continue
+		}
+		line, _, _ := bytes.Cut(head, []byte("\r\n"))
+		if len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.")) {
+			return fmt.Errorf("CONNECT: the answer is not HTTP/1: %.40q", line)
+		}
+		if line[9] != '2' {
+			return fmt.Errorf("CONNECT: the proxy answers %.60q", line[9:])
+		}
+		c.Take(len(head) + 4)
+		if len(c.Unread()) > 0 {
+			return errors.New("CONNECT: bytes of the target came unasked")
+		}
+		return nil
+	}
+}

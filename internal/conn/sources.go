@@ -1,0 +1,109 @@
+package conn
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"net"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+)
+
+// Sources are the local addresses that connections come from, each in turn. One
+// address has about 28,000 ports for one server's address and port, so many
+// connections need many. Dialers that share one share the turn.
+type Sources struct {
+	v4, v6 family
+}
+
+// family is the addresses of one IP version, as ranges that are never written out.
+type family struct {
+	spans []span
+	total uint64
+	turn  atomic.Uint64
+}
+
+// span is count addresses from first on.
+type span struct {
+	first netip.Addr
+	count uint64
+}
+
+// maxSpan bounds the addresses of one prefix that are used.
+const maxSpan = 1 << 20
+
+// ParseSources reads addresses ("10.0.0.7") and prefixes ("127.1.0.0/24", all of it
+// but, of IPv4, the network's own and the broadcast address). An error names an
+// entry that is none, or whose first address is not one of this host's.
+func ParseSources(texts []string) (*Sources, error) {
+	s := &Sources{}
+	for _, text := range texts {
+		sp, err := parseSpan(strings.TrimSpace(text))
+		if err != nil {
+			return nil, err
+		}
+		f := &s.v6
+		if sp.first.Is4() {
+			f = &s.v4
+		}
+		l, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(sp.first, 0)))
+		if err != nil {
+			return nil, fmt.Errorf("%q: %s is no address of this host: %w", text, sp.first, err)
+		}
+		_ = l.Close()
+		f.spans = append(f.spans, sp)
+		f.total += sp.count
+	}
+	return s, nil
+}
+
+func parseSpan(text string) (span, error) {
+	if ip, err := netip.ParseAddr(text); err == nil {
+		return span{ip.Unmap(), 1}, nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return span{}, fmt.Errorf("%q: want a local IP address, or a prefix such as 127.1.0.0/24", text)
+	}
+	p = p.Masked()
+	free := p.Addr().BitLen() - p.Bits()
+	sp := span{p.Addr(), maxSpan}
+	if free < bits.TrailingZeros(maxSpan) {
+		sp.count = 1 << free
+	}
+	if p.Addr().Is4() && free > 1 {
+		sp.first = sp.first.Next()
+		sp.count -= 2
+	}
+	return sp, nil
+}
+
+// next gives the address whose turn it is; false: there is none of that family.
+func (s *Sources) next(v4 bool) (netip.Addr, bool) {
+	f := &s.v6
+	if v4 {
+		f = &s.v4
+	}
+	if f.total == 0 {
+		return netip.Addr{}, false
+	}
+	i := (f.turn.Add(1) - 1) % f.total
+	for _, sp := range f.spans {
+		if i < sp.count {
+			return sp.nth(i), true
+		}
+		i -= sp.count
+	}
+	panic("conn: Sources.total is not the sum of its spans")
+}
+
+// nth gives the nth address of a span. A span is so short that only the lowest 32
+// bits differ.
+func (sp span) nth(n uint64) netip.Addr {
+	b := sp.first.AsSlice()
+	low := b[len(b)-4:]
+	binary.BigEndian.PutUint32(low, binary.BigEndian.Uint32(low)+uint32(n))
+	ip, _ := netip.AddrFromSlice(b)
+	return ip.WithZone(sp.first.Zone())
+}
