@@ -34,6 +34,11 @@ type httpFlags struct {
 	order                  string
 	threads                threadsValue
 
+	follow               bool
+	maxRedirects         int
+	close                bool
+	caFile, cert, keyPEM string
+
 	target string // for people
 }
 
@@ -95,8 +100,7 @@ func (f *httpFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.order, "data-order", "sequential", "which row a request gets: sequential (each once), random, or unique (each connection its own)")
 	fs.BoolVar(&f.rows.Wrap, "data-wrap", false, "begin again after the last row")
 	fs.BoolVar(&o.Literal, "literal", false, "send {{ as it stands: no templates")
-	timeVar(fs, &o.Client.Timeout, "timeout", "", 60*time.Second, "time limit of a request")
-	fs.BoolVarP(&o.Client.Insecure, "insecure", "k", false, "accept any server certificate")
+	f.addClient(cmd)
 	fs.VarP(&f.threads, "threads", "t", "operating system threads that run the load's code at once (default as many as there are CPUs)")
 	for _, name := range []string{"targets", "body-file"} {
 		_ = cmd.MarkFlagFilename(name)
@@ -112,7 +116,7 @@ func (f *httpFlags) check(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	for _, step := range []func(*cobra.Command) error{
-		func(cmd *cobra.Command) error { return f.takeTargets(cmd, args) }, f.takeLoad, f.takeSchedule, f.takeData,
+		func(cmd *cobra.Command) error { return f.takeTargets(cmd, args) }, f.takeClient, f.takeLoad, f.takeSchedule, f.takeData,
 	} {
 		if err := step(cmd); err != nil {
 			return err
@@ -133,6 +137,9 @@ func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	}
 	config := map[string]string{
 		"connections": fmt.Sprint(o.Connections), "requests": fmt.Sprint(o.Requests), "timeout": o.Client.Timeout.String(), "body_bytes": fmt.Sprint(len(o.Targets[0].Body)),
+	}
+	if o.Client.Streams > 1 {
+		config["streams"] = fmt.Sprint(o.Client.Streams)
 	}
 	if o.Data != nil {
 		config["data"], config["data_order"], config["data_wrap"] = o.Data.File, o.Data.Order.String(), fmt.Sprint(o.Data.Wrap)
@@ -177,8 +184,6 @@ func (f *httpFlags) takeLoad(cmd *cobra.Command) error {
 		return usageError("", "--connections is %d: want 1 or more", o.Connections)
 	case o.Requests < 0:
 		return usageError("", "--requests is %d: want 1 or more", o.Requests)
-	case o.Client.Timeout <= 0:
-		return usageError("", "--timeout is %v: want a time above 0", o.Client.Timeout)
 	case load.duration == 0 && o.Requests == 0:
 		return usageError("", "--duration is 0: want a time above 0, or a number of --requests")
 	}

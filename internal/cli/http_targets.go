@@ -109,10 +109,13 @@ func (f *httpFlags) takeCurl(cmd *cobra.Command) error {
 	}
 	f.options.Targets = []preset.Target{t}
 	own := &f.options.Client
-	own.Insecure = own.Insecure || c.Insecure
 	if c.Timeout > 0 && !cmd.Flags().Changed("timeout") {
 		own.Timeout = c.Timeout
 	}
+	if c.ConnectTimeout > 0 && !cmd.Flags().Changed("connect-timeout") {
+		own.ConnectTimeout = c.ConnectTimeout
+	}
+	own.Fill(c)
 	return nil
 }
 

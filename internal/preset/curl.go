@@ -1,7 +1,6 @@
 package preset
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
@@ -120,10 +119,8 @@ var curlOptions = map[string]curlOption{
 		p.target.AddHeader("Cookie", v)
 		return nil
 	}},
-	"--user": {value: func(p *curlParser, v string) error {
-		p.target.Default("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(v)))
-		return nil
-	}},
+	"--user":          {value: func(p *curlParser, v string) error { p.client.User = v; return nil }},
+	"--digest":        {flag: func(p *curlParser) { p.client.Digest = true }},
 	"--oauth2-bearer": {value: func(p *curlParser, v string) error { p.target.Default("Authorization", "Bearer "+v); return nil }},
 	"--compressed":    {flag: func(p *curlParser) { p.target.Default("Accept-Encoding", "gzip, deflate, br, zstd") }},
 	"--insecure":      {flag: func(p *curlParser) { p.client.Insecure = true }},
@@ -135,14 +132,36 @@ var curlOptions = map[string]curlOption{
 		}
 		return nil
 	}},
-	"--silent": ignored, "--show-error": ignored, "--verbose": ignored, "--include": ignored, "--fail": ignored, "--no-buffer": ignored, "--globoff": ignored,
+	"--connect-timeout": {value: func(p *curlParser, v string) error {
+		s, err := strconv.ParseFloat(v, 64)
+		p.client.ConnectTimeout = time.Duration(s * float64(time.Second))
+		if err != nil || p.client.ConnectTimeout <= 0 {
+			return fmt.Errorf("--connect-timeout %q: want seconds above 0", v)
+		}
+		return nil
+	}},
+	"--location": {flag: func(p *curlParser) { p.client.Redirects = max(p.client.Redirects, 50) }},
+	"--max-redirs": {value: func(p *curlParser, v string) (err error) {
+		p.client.Redirects, err = strconv.Atoi(v)
+		return err
+	}},
+	"--http2": {flag: func(p *curlParser) { p.client.HTTP2 = true }}, "--http2-prior-knowledge": {flag: func(p *curlParser) { p.client.HTTP2 = true }},
+	"--proxy":       {value: func(p *curlParser, v string) error { p.client.Proxy = v; return nil }},
+	"--unix-socket": {value: func(p *curlParser, v string) error { p.client.Unix = v; return nil }},
+	"--interface":   {value: func(p *curlParser, v string) error { p.client.Sources = []string{v}; return nil }},
+	"--resolve":     {value: func(p *curlParser, v string) error { p.client.Resolve = append(p.client.Resolve, v); return nil }},
+	"--cacert":      {value: func(p *curlParser, v string) (err error) { p.client.CA, err = os.ReadFile(v); return err }},
+	"--cert":        {value: func(p *curlParser, v string) (err error) { p.client.Cert, err = os.ReadFile(v); return err }},
+	"--key":         {value: func(p *curlParser, v string) (err error) { p.client.Key, err = os.ReadFile(v); return err }},
+	"--silent":      ignored, "--show-error": ignored, "--verbose": ignored, "--include": ignored, "--fail": ignored, "--no-buffer": ignored, "--globoff": ignored,
 	"--http1.1": ignored, "--basic": ignored, "--no-keepalive": {flag: func(p *curlParser) { p.target.Default("Connection", "close") }},
-	"--output": ignoredValue, "--write-out": ignoredValue, "--connect-timeout": ignoredValue,
+	"--output": ignoredValue, "--write-out": ignoredValue, "--cookie-jar": ignoredValue, "--tlsv1.2": ignored, "--tlsv1.3": ignored,
 }
 
 var curlShort = map[byte]string{
 	'X': "--request", 'H': "--header", 'd': "--data", 'G': "--get", 'I': "--head", 'A': "--user-agent", 'e': "--referer", 'b': "--cookie", 'u': "--user",
 	'k': "--insecure", 'm': "--max-time", 's': "--silent", 'S': "--show-error", 'v': "--verbose", 'i': "--include", 'f': "--fail", 'N': "--no-buffer",
+	'L': "--location", 'x': "--proxy", 'E': "--cert", 'c': "--cookie-jar",
 	'g': "--globoff", 'o': "--output", 'w': "--write-out",
 }
 

@@ -25,16 +25,6 @@ type HTTP struct {
 	Client      Client
 }
 
-// Client are the options of each connection's client.
-type Client struct {
-	Timeout  time.Duration // of a request
-	Insecure bool          // any server certificate will do
-}
-
-func (c Client) options() http.Options {
-	return http.Options{MaxConns: 1, Timeout: c.Timeout, InsecureSkipVerify: c.Insecure}
-}
-
 // Vus gives the scenario of the options.
 func (o HTTP) Vus() (scenario.Vus, error) {
 	load := scenario.Load(scenario.Loop(o.Warmup + o.Duration))
@@ -55,16 +45,35 @@ func (o HTTP) Vus() (scenario.Vus, error) {
 	if o.Data != nil {
 		requests.feeder = o.Data.feeder()
 	}
+	options, err := o.Client.options()
+	if err != nil {
+		return nil, err
+	}
+	streams := max(o.Client.Streams, 1)
+	var shared []http.HttpClient // of the users of a connection each, where it has several
 	return scenario.Vus{{
 		Name: "http",
-		Nu:   o.Connections,
+		Nu:   o.Connections * streams,
 		Load: load,
 		Setup: func(ctx context.Context) (context.Context, error) {
-			return ctx, o.Data.enough(ctx, requests.feeder, o.Connections)
+			for range o.Connections {
+				if streams == 1 {
+					break // each user has its own
+				}
+				client, err := http.NewHttpClient(ctx, "http", options)
+				if err != nil {
+					return ctx, err
+				}
+				shared = append(shared, client)
+			}
+			return ctx, o.Data.enough(ctx, requests.feeder, o.Connections*streams)
 		},
 		Start: func(ctx context.Context, vui int) (scenario.User, error) {
-			client, err := http.NewHttpClient(ctx, "http", o.Client.options())
-			if err != nil {
+			var client http.HttpClient
+			var err error
+			if len(shared) > 0 {
+				client = shared[vui/streams%len(shared)]
+			} else if client, err = http.NewHttpClient(ctx, "http", options); err != nil {
 				return nil, err
 			}
 			u := httpUser{client: client, request: requests.all[0].Request}

@@ -39,9 +39,13 @@ type request struct {
 	body    *template.Template // nil: it does not change
 }
 
-// Check refuses templates that can't be read, and those that want what Data does not
-// have. The error names the option.
+// Check refuses what the executor would: options that no client can have, templates
+// that can't be read, and those that want what Data does not have. The error names the
+// option.
 func (o HTTP) Check() error {
+	if err := o.Client.check(); err != nil {
+		return err
+	}
 	r, err := o.requests()
 	if err != nil {
 		return err

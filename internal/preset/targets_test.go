@@ -82,9 +82,11 @@ func TestCurl(t *testing.T) {
 		{`curl -d @` + file + ` http://h/`, Target{"POST", "http://h/", accept("Content-Type", form), []byte("ab")}, Client{}},
 		{`curl -G -d q=1 --data-urlencode 'n=a b&c' http://h/?x`, Target{"GET", "http://h/?x&q=1&n=a+b%26c", accept(), nil}, Client{}},
 		{`curl -I -k -sS -m 2.5 -u me:pw -A agent -e http://r/ -b 'a=1; b=2' -o /dev/null --url https://h/`, Target{"HEAD", "https://h/",
-			accept("Authorization", "Basic bWU6cHc=", "User-Agent", "agent", "Referer", "http://r/", "Cookie", "a=1; b=2"), nil}, Client{Insecure: true, Timeout: 2500 * time.Millisecond}},
+			accept("User-Agent", "agent", "Referer", "http://r/", "Cookie", "a=1; b=2"), nil}, Client{Insecure: true, Timeout: 2500 * time.Millisecond, User: "me:pw"}},
 		{`curl $'http://h/\x41\u00e9\n' --data-raw $'it\'s\t\\'`, Target{}, Client{}},
 		{`curl http://h/ --data-raw $'it\'s\t\\ \u00e9'`, Target{"POST", "http://h/", accept("Content-Type", form), []byte("it's\t\\ é")}, Client{}},
+		{`curl -L --digest -u a:b --http2 -x socks5://p:1 --resolve h:80:127.0.0.1 --interface 127.0.0.2 --connect-timeout 3 http://h/`, Target{"GET", "http://h/", accept(), nil},
+			Client{Redirects: 50, Digest: true, User: "a:b", HTTP2: true, Proxy: "socks5://p:1", Resolve: []string{"h:80:127.0.0.1"}, Sources: []string{"127.0.0.2"}, ConnectTimeout: 3 * time.Second}},
 		{`curl -H 'X-Empty;' -H 'Accept:' http://h/a\ b`, Target{"GET", "http://h/a b", accept("X-Empty", ""), nil}, Client{}},
 	} {
 		got, client, err := Curl(tt.line)
@@ -94,7 +96,7 @@ func TestCurl(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || !reflect.DeepEqual(got, tt.want) || client != tt.client {
+		if err != nil || !reflect.DeepEqual(got, tt.want) || !reflect.DeepEqual(client, tt.client) {
 			t.Errorf("%s:\n got %q %+v, error %v\nwant %q %+v", tt.line, got, client, err, tt.want, tt.client)
 		}
 	}

@@ -12,11 +12,12 @@ import (
 // Line is an interval in one line, for a run that goes on: the time, the users, and
 // the rate and times of what was done. Of a class whose iterations start on a
 // schedule that is its response time, with service time, start lag and queue wait
-// beside it; else what clients measured, or iterations where no client measured a
-// time.
+// beside it; else what clients measured, the first times of each group, or iterations
+// where no client measured a time.
 func Line(i run.Interval, metrics []run.Metric) string {
 	var users int64
 	var open, clients, iterations []string
+	shown := map[string]bool{} // groups
 	for _, m := range metrics {
 		r, ok := i.Metrics[m.Title]
 		own := strings.HasPrefix(m.Title, classPrefix)
@@ -30,7 +31,8 @@ func Line(i run.Interval, metrics []run.Metric) string {
 			s := title(m.Title) + " " + times(r)
 			if own {
 				iterations = append(iterations, s)
-			} else {
+			} else if !shown[m.Group] {
+				shown[m.Group] = true
 				clients = append(clients, s)
 			}
 		}

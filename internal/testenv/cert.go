@@ -49,6 +49,11 @@ func (ca *CA) Pool() *x509.CertPool {
 	return pool
 }
 
+// Root gives the authority's own certificate, as files hold it.
+func (ca *CA) Root() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})
+}
+
 // PEM makes a certificate and its key, as files hold them.
 func (ca *CA) PEM(t testing.TB, l Leaf) (cert, key []byte) {
 	t.Helper()
