@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"gobench": func() { os.Exit(cli.Main(sdk)) }})
+	testscript.Main(withPlainDir{m}, map[string]func(){"gobench": func() { os.Exit(cli.Main(sdk)) }})
 }
 
 // TestScripts runs testdata/script: the program as a person uses it. Each script has
@@ -50,6 +51,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "served": served, "schema": schema, "field": field, "eventually": eventually, "asked": asked,
+			"counted": counted, "unique": unique, "same": same, "fill": fill,
 		},
 	})
 }
@@ -105,9 +107,10 @@ func newTarget() *target {
 				w.WriteHeader(http.StatusBadRequest)
 			}
 		}
+		body, _ := io.ReadAll(r.Body) // what came of it is what was asked
 		t.served.Add(1)
 		t.mu.Lock()
-		t.asked = append(t.asked, r.Method+" "+r.URL.String())
+		t.asked = append(t.asked, strings.TrimRight(fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("X-Row"), body), " "))
 		t.mu.Unlock()
 	}))
 	return t

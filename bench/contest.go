@@ -8,8 +8,10 @@ import (
 
 // A tool is one contender.
 type tool struct {
+	peer    *peer
 	name    string
 	version string
+	env     []string                     // added to ours
 	shown   string                       // the command as people type it
 	command func(seconds int) []string   // the same as we run it
 	outcome func(usage) (outcome, error) // what it says of a run
@@ -42,6 +44,9 @@ func (s shot) clientMicros() float64  { return s.cpu.Seconds() * 1e6 / s.request
 func (s shot) serverMicros() float64  { return s.server.Seconds() * 1e6 / s.requests }
 func (s shot) peakRSSMB() float64     { return float64(s.rss) / 1e6 }
 func (s shot) peakPSSMB() float64     { return float64(s.pss) / 1e6 }
+func (s shot) topMB() float64         { return float64(s.top) / 1e6 }
+func (s shot) executorMB() float64    { return float64(s.last.peak) / 1e6 }
+func (s shot) cores() float64         { return s.cpu.Seconds() / s.wall.Seconds() }
 func (s shot) othersPercent() float64 { return s.others * 100 }
 
 // A contestServer is what the tools put load on.
@@ -80,13 +85,17 @@ func (b *bench) contest(ctx context.Context, tools []tool, srv contestServer, at
 	return shots, nil
 }
 
+// limitOf is how long a run of so many seconds may take, its start and end included.
+func limitOf(seconds int) time.Duration { return time.Duration(seconds)*time.Second + 30*time.Second }
+
 // shoot runs the tool once. A run with failed requests is no measurement.
 func shoot(ctx context.Context, t tool, srv contestServer, at place, seconds int) (shot, error) {
 	u, err := measure(ctx, job{
 		args:   t.command(seconds),
+		env:    t.env,
 		cpus:   at.client,
 		server: srv.pids(),
-		limit:  time.Duration(seconds)*time.Second + 30*time.Second,
+		limit:  limitOf(seconds),
 	})
 	if err != nil {
 		return shot{}, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net/http"
@@ -77,6 +78,25 @@ func TestNginx(t *testing.T) {
 	if len(body) != 615 || string(body) != page {
 		t.Errorf("page of %d bytes: %q", len(body), body)
 	}
+	for _, addr := range []string{srv.tls, srv.resumed} {
+		again, err := insecure().Get("https://" + addr + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(again.Body)
+		again.Body.Close()
+		if string(body) != page {
+			t.Errorf("page of %d bytes by TLS", len(body))
+		}
+	}
+	posted, err := http.Post(srv.url()+"post", "text/plain", strings.NewReader(strings.Repeat("x", 1<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	posted.Body.Close()
+	if posted.StatusCode != 200 {
+		t.Errorf("POST of 1 MB: %s", posted.Status)
+	}
 	if n := len(srv.pids()); n != 2 {
 		t.Errorf("%d processes, want a master and a worker", n)
 	}
@@ -87,6 +107,38 @@ func TestNginx(t *testing.T) {
 	if _, err := os.Stat(srv.dir); !os.IsNotExist(err) {
 		t.Errorf("left its directory: %v", err)
 	}
+}
+
+// TestResumption: one address gives sessions that a client can resume, one does not.
+func TestResumption(t *testing.T) {
+	t.Parallel()
+	srv, err := startNginx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.stop()
+	for addr, want := range map[string]bool{srv.tls: false, srv.resumed: true} {
+		client, resumed := insecure(), false
+		for range 2 {
+			resp, err := client.Get("https://" + addr + "/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body) // tickets come with the answer
+			resp.Body.Close()
+			resumed = resp.TLS.DidResume
+			client.CloseIdleConnections()
+		}
+		if resumed != want {
+			t.Errorf("resumed = %v, want %v", resumed, want)
+		}
+	}
+}
+
+func insecure() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ClientSessionCache: tls.NewLRUClientSessionCache(1)},
+	}}
 }
 
 // TestStartGrid plays gobench: it asks TARGET once.

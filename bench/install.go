@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,45 +12,67 @@ import (
 	"time"
 )
 
-// A goTool is a peer that the Go module proxy has.
-type goTool struct{ pkg, version string }
-
 // Peers are pinned: a table taken next year meets the same ones.
-var hey = goTool{"github.com/rakyll/hey", "v0.1.5"}
 
-// goInstall returns the tool's binary, built into the cache on first use.
-func (b *bench) goInstall(ctx context.Context, t goTool) (string, error) {
-	dir := filepath.Join(b.cache, filepath.Base(t.pkg)+"@"+t.version)
-	bin := filepath.Join(dir, filepath.Base(t.pkg))
-	if _, err := os.Stat(bin); err == nil {
-		return bin, nil
+// fromGo builds a program of the Go module proxy into the cache on first use.
+func fromGo(pkg, version string) func(context.Context, *bench) (installed, error) {
+	return func(ctx context.Context, b *bench) (installed, error) {
+		name := filepath.Base(pkg)
+		dir := filepath.Join(b.cache, name+"@"+version)
+		in := installed{version: name + " " + version, command: []string{filepath.Join(dir, name)}}
+		if _, err := os.Stat(in.command[0]); err == nil {
+			return in, nil
+		}
+		b.logf("go install %s@%s", pkg, version)
+		_, err := output(ctx, "", []string{"GOBIN=" + dir}, "go", "install", pkg+"@"+version)
+		return in, err
 	}
-	b.logf("go install %s@%s", t.pkg, t.version)
-	_, err := output(ctx, "", []string{"GOBIN=" + dir}, "go", "install", t.pkg+"@"+t.version)
-	return bin, err
 }
 
-// gobench builds this tree and returns the binary and its version.
-func (b *bench) gobench(ctx context.Context) (bin, version string, err error) {
-	bin = filepath.Join(b.cache, "gobench")
-	b.logf("go build -o %s .", bin)
-	if _, err := output(ctx, b.root, []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-o", bin, "."); err != nil {
-		return "", "", err
+// fromDebian installs a command with its package.
+func fromDebian(command, pkg string) func(context.Context, *bench) (installed, error) {
+	return func(ctx context.Context, b *bench) (installed, error) {
+		in := installed{version: command + " of an unknown version", command: []string{command}}
+		if err := b.debian(ctx, command+":"+pkg); err != nil {
+			return in, err
+		}
+		in.version = command + " " + debianVersion(ctx, pkg)
+		return in, nil
 	}
-	version = "gobench, this tree"
-	if commit, err := output(ctx, b.root, nil, "git", "describe", "--always", "--dirty", "--tags"); err == nil {
-		version = "gobench " + strings.TrimSpace(string(commit)) // without git or a repository, the tree has no name
+}
+
+// fromCargo builds a program of crates.io into the cache on first use, which takes
+// minutes. What a try has compiled stays there for the next one.
+func fromCargo(crate, version string) func(context.Context, *bench) (installed, error) {
+	return func(ctx context.Context, b *bench) (installed, error) {
+		dir := filepath.Join(b.cache, crate+"@"+version)
+		in := installed{version: crate + " " + version, command: []string{filepath.Join(dir, "bin", crate)}}
+		if _, err := os.Stat(in.command[0]); err == nil {
+			return in, nil
+		}
+		built := filepath.Join(b.cache, crate+"-build")
+		b.logf("cargo install %s %s: takes minutes, once", crate, version)
+		var err error
+		for range 2 { // a registry may have hung
+			if err = b.watched(ctx, 15*time.Minute, "cargo", "install", crate, "--version", version, "--locked", "--root", dir, "--target-dir", built); err == nil {
+				return in, os.RemoveAll(built)
+			}
+			if ctx.Err() != nil {
+				break
+			}
+		}
+		return in, err
 	}
-	return bin, version, nil
 }
 
 // debian makes sure of commands that Debian packages bring, each as
 // COMMAND:PACKAGE. The script asks a person at a terminal first.
 func (b *bench) debian(ctx context.Context, pairs ...string) error {
+	said := &ending{}
 	cmd := exec.CommandContext(ctx, filepath.Join(b.root, "scripts", "debian.sh"), pairs...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, io.MultiWriter(os.Stderr, said)
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("install %s: %w", strings.Join(pairs, " "), err)
+		return fmt.Errorf("install %s: %w: %s", strings.Join(pairs, " "), err, said.text)
 	}
 	return nil
 }
@@ -77,4 +100,29 @@ func output(ctx context.Context, dir string, env []string, args ...string) ([]by
 		return nil, &failure{args, err, stdout.Bytes(), stderr.Bytes()}
 	}
 	return stdout.Bytes(), nil
+}
+
+// watched runs a long installation and shows what it prints as it goes; the error
+// is a *failure.
+func (b *bench) watched(ctx context.Context, limit time.Duration, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	said := &ending{}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdout = io.MultiWriter(b.log, said)
+	cmd.Stderr = cmd.Stdout // one writer: one goroutine writes
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Run(); err != nil {
+		return &failure{args: args, why: err, stderr: said.text}
+	}
+	return nil
+}
+
+// An ending keeps the last 2,000 bytes written to it.
+type ending struct{ text []byte }
+
+func (e *ending) Write(p []byte) (int, error) {
+	e.text = append(e.text, p...)
+	e.text = e.text[max(0, len(e.text)-2000):]
+	return len(p), nil
 }

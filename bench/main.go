@@ -1,7 +1,10 @@
 // Bench measures gobench beside its peers on this machine, prints the figures
 // and, asked with -write, puts them into docs/benchmarks.md.
 //
-//	go run ./bench                              all tables, about ten minutes
+//	go run ./bench                              all tables, about 65 minutes
+//	go run ./bench -tables stall                one table: http takes 14 minutes, users 13,
+//	                                            post and tls 10, stall 6, schedule 5,
+//	                                            the others up to 4
 //	go run ./bench -tables http -seconds 2      one table, shorter
 //	go run ./bench -tables http -tools wrk,hey  without gobench
 //	go run ./bench -write                       what make bench does
@@ -9,23 +12,30 @@
 // How a figure comes about:
 //
 //   - Peers come from registries only, at pinned versions, into the user's cache
-//     directory; gobench is built there from this tree. See install.go.
+//     directory; gobench is built there from this tree. Each has a file, peer_NAME.go.
+//     The first run takes some minutes more. A peer that can't be installed is named
+//     on the page with its error, and the table goes on without it.
 //   - The server is a process of our own on a free loopback port. Pinned runs
 //     keep it on CPU 0 and the client on CPU 1; free runs let the kernel choose.
 //   - Each tool warms up once. Then they take turns, A B C, A B C, so that a
 //     slow minute of the machine touches all of them: see contest.go.
 //   - CPU is user and system time of the tool's whole process tree, start-up
 //     included, over the requests it says it made. Memory is the largest sum over
-//     the tree, sampled. See measure.go and tree.go.
+//     the tree, sampled; the executor's, which is the process that makes gobench's
+//     load, is told apart. See measure.go and tree.go.
 //   - Cells are medians. A ratio is the median of the ratios within each turn,
 //     with an interval that assumes no distribution: see stats.go.
 //
-// It needs Linux, and Debian's packages for what no Go install brings. A person
+// It needs Linux, Debian's packages, and for some peers cargo, Maven and npm. A person
 // at a terminal is asked before a package is installed.
+//
+// A table for HTTP/2 is one more list of lines, as those of httpTable, and a server
+// address in server.go: h2load makes such load already, gobench does not yet.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -48,6 +58,11 @@ type table struct {
 // tables are all of them, in the order of the page.
 var tables = []table{
 	{"http", httpTable},
+	{"close", closeTable},
+	{"post", postTable},
+	{"tls", tlsTable},
+	{"conns", connsTable},
+	{"users", usersTable},
 	{"schedule", scheduleTable},
 	{"stall", stallTable},
 	{"start", startTable},
@@ -60,8 +75,16 @@ type bench struct {
 	cache   string   // peers and builds, kept from one run to the next
 	pairs   int      // turns of each tool
 	seconds int      // of one run
+	short   bool     // -seconds was given: it counts for tables with a length of their own
 	tools   []string // only these; empty: all
 	log     io.Writer
+
+	found   map[*peer]installed // so far
+	refused map[*peer]error
+}
+
+func newBench(log io.Writer) *bench {
+	return &bench{log: log, found: map[*peer]installed{}, refused: map[*peer]error{}}
 }
 
 func (b *bench) wants(tool string) bool {
@@ -84,17 +107,19 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	b := &bench{log: stderr}
+	b := newBench(stderr)
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	names := fs.String("tables", "all", "tables to take, by comma: http, schedule, stall, start, micro")
+	names := fs.String("tables", "all", "tables to take, by comma: "+strings.Join(column(tables, func(t table) string { return t.name }), ", "))
 	tools := fs.String("tools", "", "only these tools of a table, by comma, as in wrk,hey")
 	fs.IntVar(&b.pairs, "pairs", 7, "turns of each tool")
-	fs.IntVar(&b.seconds, "seconds", 5, "length of one run")
+	fs.IntVar(&b.seconds, "seconds", 5, "length of one run; the table users takes 120 when this is not given, schedule and stall always 10, conns at least 12")
 	write := fs.Bool("write", false, "put the tables into docs/benchmarks.md")
+	sleeper := fs.Float64("sleeper", 0, "only wake up so often a second and tell what that takes, as the table schedule lets a process of its own do")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
+	fs.Visit(func(f *flag.Flag) { b.short = b.short || f.Name == "seconds" })
 	b.tools = list(*tools)
 	wanted := list(*names)
 	switch {
@@ -104,6 +129,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return errors.New("-pairs and -seconds are at least 1")
 	case *write && b.pairs < 5:
 		return errors.New("a written table has at least 5 pairs")
+	}
+	if *sleeper > 0 {
+		return json.NewEncoder(stdout).Encode(sleep(*sleeper, time.Duration(b.seconds)*time.Second))
 	}
 	for _, name := range wanted {
 		if name != "all" && !slices.ContainsFunc(tables, func(t table) bool { return t.name == name }) {

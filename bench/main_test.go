@@ -50,6 +50,7 @@ func TestMain(m *testing.M) {
 		for range 100 {
 			get(url)
 		}
+		time.Sleep(3 * sampleEvery) // be seen
 		fmt.Println("100")
 	case "gobench": // run FILE --duration 1s
 		src, err := os.ReadFile(os.Args[2])

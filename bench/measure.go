@@ -30,6 +30,8 @@ type usage struct {
 	server time.Duration // the same of the server's processes, while the job ran
 	rss    int64         // bytes; the largest sum over the tree, sampled
 	pss    int64         // the same with shared pages counted once, sampled rarely
+	top    int64         // bytes; the largest of the command's own process, sampled
+	last   child         // the process of the tree that was started last
 	others float64       // CPUs that anything else on the machine kept busy
 	exit   int
 	stdout []byte
@@ -71,7 +73,7 @@ func measure(ctx context.Context, j job) (usage, error) {
 	left := tree.stop()
 
 	u.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	u.rss, u.pss, u.exit = tree.rss, tree.pss, cmd.ProcessState.ExitCode()
+	u.rss, u.pss, u.top, u.last, u.exit = tree.rss, tree.pss, tree.top, tree.last, cmd.ProcessState.ExitCode()
 	u.others = max(0, (busy-u.cpu-u.server).Seconds()/u.wall.Seconds())
 	u.stdout, u.stderr = out.read()
 	switch {

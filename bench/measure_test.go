@@ -39,6 +39,35 @@ func TestMeasureTree(t *testing.T) {
 	if u.exit != 0 {
 		t.Errorf("exit = %d", u.exit)
 	}
+	// The grandchild was started last; the samples miss the end of its CPU time.
+	if g := u.last; g.peak < 64<<20 || g.peak > 300<<20 || g.settled() <= 0 || g.settled() > g.peak {
+		t.Errorf("the last process had %d MiB at most and %d in the end, want 64 and little more", g.peak>>20, g.settled()>>20)
+	}
+	if g := u.last; g.cpu < 200*time.Millisecond || g.cpu > u.cpu-150*time.Millisecond {
+		t.Errorf("the last process used %v of %v, want 300ms of 500ms", g.cpu, u.cpu)
+	}
+	if u.top <= 0 || u.top >= u.last.peak {
+		t.Errorf("the command's own memory is %d MiB at most", u.top>>20)
+	}
+}
+
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	if got := (child{rss: []int64{1, 2, 90, 8, 7, 9}}).settled(); got != 8 {
+		t.Errorf("settled = %d, want the median of 8, 7 and 9", got)
+	}
+	at := func(s, cpu int) cpuSample {
+		return cpuSample{time.Unix(int64(s), 0), time.Duration(cpu) * time.Second}
+	}
+	if got := (child{used: []cpuSample{at(0, 0), at(1, 9), at(2, 10), at(6, 12)}}).steady(); got != 0.5 {
+		t.Errorf("steady = %v CPUs, want 2 s in 4", got)
+	}
+	if got := (child{}).steady(); got != 0 {
+		t.Errorf("steady = %v without samples", got)
+	}
+	if got := (child{}).settled(); got != 0 {
+		t.Errorf("settled = %d without samples", got)
+	}
 }
 
 func TestMeasureServer(t *testing.T) {

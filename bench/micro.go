@@ -77,6 +77,14 @@ func figure(ns float64) string {
 	return fmt.Sprintf("%.0f", ns)
 }
 
+// figureIf is figure, and empty for one that was untold.
+func figureIf(x float64) string {
+	if x == untold {
+		return ""
+	}
+	return figure(x)
+}
+
 // A microResult is one Go benchmark over its runs.
 type microResult struct {
 	pkg    string // without the module's path

@@ -2,187 +2,164 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"math"
 	"os"
-	"path/filepath"
 	"strconv"
-	"syscall"
-	"time"
+	"strings"
+)
 
-	domain "github.com/gobench-io/gobench/internal/run"
+// scheduleSeconds is how long each run of the tables schedule and stall is, since
+// what they are about needs that long.
+const scheduleSeconds = 10
+
+// What a schedule is held to at 2,000 starts a second, on an idle machine.
+const (
+	limitP50   = 100.0 // us of start lag
+	limitP99   = 300.0
+	limitCPU   = 5.0    // percent of a core, of the executor, iterations left out
+	limitShare = 0.1e-2 // of what was planned, not started; at any rate
 )
 
 // scheduleTable is how well gobench keeps a schedule: what was planned and what was
-// started, by how much starts were late while a connection was free, and what that
-// costs.
+// started, by how much starts were late while a user was free, and what that costs,
+// with iterations that do nothing and with requests. What the machine itself takes
+// for waking up so often stands above both.
 func scheduleTable(ctx context.Context, b *bench) (*section, error) {
-	bin, version, err := b.gobench(ctx)
-	if err != nil {
-		return nil, err
+	runs := min(3, b.pairs)
+	s := &section{
+		title: "Schedule: how late starts are, and what they cost",
+		text: []string{
+			fmt.Sprintf("An open load for %d s, not pinned, medians of %d runs. Start lag is from the planned start to the begin of the iteration while one of 50 users was free. "+
+				"CPU is in percent of one core, start-up included. \"Nothing\" is a compiled scenario whose iterations do nothing; \"GET\" asks nginx. "+
+				"\"Sleeper\" is no gobench: one thread that sleeps to the same moments and does nothing else, which is what this machine takes for waking up so often.", scheduleSeconds, runs),
+			fmt.Sprintf("Held to, on an idle machine: planned and started differ by at most %.1f %%; at 2,000/s, start lag has a p50 under %.0f us and a p99 under %.0f us, "+
+				"and the executor takes less than %.0f %% of a core for iterations that do nothing.", limitShare*100, limitP50, limitP99, limitCPU),
+		},
 	}
-	srv, err := b.scheduleServer(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer srv.stop()
-	g := grid{head: []string{"starts/s", "runs", "planned", "started", "start lag p50 us", "p99 us", "CPUs used", "others used"}}
-	for _, rate := range []int{100, 2000, 20_000} {
-		var planned, started, p50, p99, cpu, others []float64
-		for range 3 {
-			u, r, err := b.rated(ctx, bin, rate, srv.url(), nil)
+	g := grid{head: []string{"starts/s", "iteration", "planned", "started", "start lag p50 us", "p99 us", "executor CPU %", "gobench CPU %", "others CPU %", "held to"}}
+	err := b.withNginx(ctx, s, func(srv *nginx) error {
+		for _, rate := range []int{100, 2000, 20_000} {
+			words := map[string]string{"url": srv.url(), "rate": strconv.Itoa(rate)}
+			tools, err := b.contenders(ctx, s, []line{
+				{gobench, "nothing", "gobench run {load}/nothing/scenario.go --set rate={rate} --set seconds={s} --quiet -o {out}"},
+				{gobench, "http", "gobench http -c 50 --rate {rate} -d {s}s --quiet -o {out} {url}"},
+			}, words)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			lag := find(r, "vu.http.start_lag").Times
-			planned = append(planned, float64(*find(r, "vu.http.planned").Count))
-			started = append(started, float64(*find(r, "vu.http.iterations").Count))
-			p50, p99 = append(p50, lag.P50*1e3), append(p99, lag.P99*1e3)
-			cpu, others = append(cpu, u.cpu.Seconds()/u.wall.Seconds()), append(others, u.others)
-			b.logf("%d/s: planned %.0f, started %.0f, lag p50 %.0f us, p99 %.0f us", rate, planned[len(planned)-1], started[len(started)-1], lag.P50*1e3, lag.P99*1e3)
+			if _, err := output(ctx, "", tools[0].env, tools[0].command(1)...); err != nil { // compiles it
+				return err
+			}
+			woken, err := b.sleeper(ctx, rate, runs)
+			if err != nil {
+				return err
+			}
+			g.rows = append(g.rows, woken.row(rate, "sleeper"))
+			for i, name := range []string{"nothing", "GET"} {
+				var kept schedule
+				for range runs {
+					if err := kept.take(ctx, b, tools[i], srv.pids()); err != nil {
+						return err
+					}
+				}
+				b.logf("%d/s %s: %s", rate, name, strings.Join(kept.row(rate, name)[2:], "  "))
+				g.rows = append(g.rows, kept.row(rate, name))
+			}
+			s.tools(tools, scheduleSeconds)
 		}
-		g.rows = append(g.rows, []string{strconv.Itoa(rate), "3", figure(median(planned)), figure(median(started)),
-			figure(median(p50)), figure(median(p99)), fmt.Sprintf("%.2f", median(cpu)), fmt.Sprintf("%.2f", median(others))})
-	}
-	return &section{
-		title: "Schedule: how late starts are",
-		text: []string{"An open load over 50 connections for 10 s against nginx, not pinned. Start lag is from the planned " +
-			"start to the begin of the request while a connection was free. CPUs used is that of gobench and its executor, requests included."},
-		grids: []grid{g}, versions: []string{version, srv.version},
-		commands: []string{"gobench http -c 50 --rate RATE -d 10s --quiet -o FILE.json URL"},
-	}, nil
+		return nil
+	})
+	s.grids = []grid{g}
+	s.reword("{rate}", "RATE")
+	return s, err
 }
 
-// stallTable is the test of honesty: nginx is stopped for a second in the middle of
-// ten, and each tool says what it saw.
-func stallTable(ctx context.Context, b *bench) (*section, error) {
-	bin, version, err := b.gobench(ctx)
+// schedule is what runs at one rate took, run by run.
+type schedule struct {
+	planned, started, p50, p99 []float64 // starts, us of lag
+	executor, parent, others   []float64 // percent of a core
+}
+
+// take runs gobench once more. The tool's name is that of its class of users.
+func (k *schedule) take(ctx context.Context, b *bench, t tool, server []int) error {
+	u, err := measure(ctx, job{args: t.command(scheduleSeconds), env: t.env, server: server, limit: limitOf(scheduleSeconds)})
+	if err != nil {
+		return err
+	}
+	r, err := readResult(b.result())
+	if err != nil {
+		return err
+	}
+	lag, planned, started := find(r, "vu."+t.name+".start_lag"), find(r, "vu."+t.name+".planned"), find(r, "vu."+t.name+".iterations")
+	if lag.Times == nil || planned.Count == nil || started.Count == nil {
+		return &failure{t.command(scheduleSeconds), fmt.Errorf("no start lag in its result"), u.stdout, u.stderr}
+	}
+	k.planned = append(k.planned, float64(*planned.Count))
+	k.started = append(k.started, float64(*started.Count))
+	k.p50, k.p99 = append(k.p50, lag.Times.P50*1e3), append(k.p99, lag.Times.P99*1e3)
+	percent := func(seconds float64) float64 { return seconds / u.wall.Seconds() * 100 }
+	k.executor = append(k.executor, percent(u.last.cpu.Seconds()))
+	k.parent = append(k.parent, percent((u.cpu - u.last.cpu).Seconds()))
+	k.others = append(k.others, u.others*100)
+	return nil
+}
+
+// row is the schedule's on the page.
+func (k *schedule) row(rate int, iteration string) []string {
+	row := []string{strconv.Itoa(rate), iteration, "", "", figure(median(k.p50)), figure(median(k.p99)), figure(median(k.executor)), "", "", ""}
+	if len(k.planned) > 0 { // not of the sleeper
+		row[2], row[3] = figure(median(k.planned)), figure(median(k.started))
+		row[7], row[8] = figure(median(k.parent)), figure(median(k.others))
+		row[9] = k.verdict(rate, iteration)
+	}
+	return row
+}
+
+// verdict is whether the schedule was what it is held to, or what it was not.
+func (k *schedule) verdict(rate int, iteration string) string {
+	var missed []string
+	miss := func(what string, is bool) {
+		if is {
+			missed = append(missed, what)
+		}
+	}
+	for i, planned := range k.planned {
+		if math.Abs(k.started[i]-planned) > planned*limitShare {
+			missed = append(missed, "starts")
+			break
+		}
+	}
+	if rate == 2000 {
+		miss("p50", median(k.p50) >= limitP50)
+		miss("p99", median(k.p99) >= limitP99)
+		miss("CPU", iteration == "nothing" && median(k.executor) >= limitCPU)
+	}
+	if len(missed) == 0 {
+		return "met"
+	}
+	return "missed: " + strings.Join(missed, ", ")
+}
+
+// sleeper runs this program as one that only wakes up, in a process of its own.
+func (b *bench) sleeper(ctx context.Context, rate, runs int) (*schedule, error) {
+	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	heyBin, err := b.goInstall(ctx, hey)
-	if err != nil {
-		return nil, err
-	}
-	srv, err := b.scheduleServer(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer srv.stop()
-	g := grid{head: []string{"tool", "runs", "requests", "p50 ms", "p99 ms", "max ms", "p99 of the truth", "peak RSS MB"}}
-	var sent, p50, p99, greatest, share, rss []float64
-	for range 10 {
-		stall := stallInTheMiddle(ctx, srv)
-		u, r, err := b.rated(ctx, bin, 2000, srv.url(), nil)
+	var k schedule
+	for range runs {
+		args := []string{self, "-sleeper", strconv.Itoa(rate), "-seconds", strconv.Itoa(scheduleSeconds)}
+		u, err := measure(ctx, job{args: args, limit: limitOf(scheduleSeconds)})
 		if err != nil {
 			return nil, err
 		}
-		x := find(r, "vu.http.response")
-		truth := (<-stall).Seconds()*1e3 - 100
-		sent, p50, p99 = append(sent, float64(*x.Count)), append(p50, x.Times.P50), append(p99, x.Times.P99)
-		greatest, share, rss = append(greatest, x.Times.Max), append(share, x.Times.P99/truth*100), append(rss, float64(u.rss)/1e6)
-		b.logf("gobench: %.0f requests, p99 %.1f ms of %.1f true", sent[len(sent)-1], x.Times.P99, truth)
-	}
-	worst := medianInterval(share, 1)
-	g.rows = append(g.rows, []string{"gobench", "10", figure(median(sent)), figure(median(p50)), figure(median(p99)), figure(median(greatest)),
-		fmt.Sprintf("%.1f %% [%.1f-%.1f]", median(share), worst.Lo, worst.Hi), figure(median(rss))})
-	sent, p50, p99, greatest, share, rss = nil, nil, nil, nil, nil, nil
-	for range 3 {
-		stall := stallInTheMiddle(ctx, srv)
-		u, err := measure(ctx, job{args: []string{heyBin, "-z", "10s", "-c", "50", "-q", "40", srv.url()}, limit: time.Minute})
+		w, err := readWakes(u.stdout)
 		if err != nil {
-			return nil, err
+			return nil, &failure{args, err, u.stdout, u.stderr}
 		}
-		o, err := parseHey(string(u.stdout))
-		if err != nil {
-			return nil, err
-		}
-		truth := (<-stall).Seconds()*1e3 - 100
-		low, high, most, err := heyPercentiles(string(u.stdout))
-		if err != nil {
-			return nil, err
-		}
-		sent, p50, p99, greatest = append(sent, o.requests), append(p50, low), append(p99, high), append(greatest, most)
-		share, rss = append(share, high/truth*100), append(rss, float64(u.rss)/1e6)
+		k.p50, k.p99, k.executor = append(k.p50, w.P50), append(k.p99, w.P99), append(k.executor, w.CPU)
 	}
-	worst = medianInterval(share, 1)
-	g.rows = append(g.rows, []string{"hey -q", "3", figure(median(sent)), figure(median(p50)), figure(median(p99)), figure(median(greatest)),
-		fmt.Sprintf("%.1f %% [%.1f-%.1f]", median(share), worst.Lo, worst.Hi), figure(median(rss))})
-	return &section{
-		title: "Stall: does a tool show what its users would have seen?",
-		text: []string{"2,000 requests a second over 50 connections for 10 s; nginx is stopped (SIGSTOP) for 1 s in the middle. Of 20,000 " +
-			"requests a tenth is due meanwhile and waits 0 to 1 s, so the truth, by the stop's measured length, is a p99 of 900 ms, a maximum of 1,000 ms and 20,000 requests."},
-		grids: []grid{g}, versions: []string{version, srv.version, "hey " + hey.version},
-		commands: []string{"gobench http -c 50 --rate 2000 -d 10s --quiet -o FILE.json URL", "hey -z 10s -c 50 -q 40 URL"},
-	}, nil
-}
-
-// scheduleServer starts nginx on any CPU.
-func (b *bench) scheduleServer(ctx context.Context) (*nginx, error) {
-	if err := b.debian(ctx, "nginx:nginx-light"); err != nil {
-		return nil, err
-	}
-	return startNginx(ctx)
-}
-
-// rated runs gobench at a rate for 10 s and gives what it took and its result.
-func (b *bench) rated(ctx context.Context, bin string, rate int, url string, more []string) (usage, *domain.Result, error) {
-	file := filepath.Join(b.cache, "result.json")
-	os.Remove(file) // so that a run that writes none can't pass for the one before
-	args := append([]string{bin, "http", "-c", "50", "--rate", strconv.Itoa(rate), "-d", "10s", "--quiet", "-o", file}, more...)
-	u, err := measure(ctx, job{args: append(args, url), limit: time.Minute})
-	if err != nil {
-		return u, nil, err
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return u, nil, err
-	}
-	r := new(domain.Result)
-	if err := json.Unmarshal(text, r); err != nil {
-		return u, nil, err
-	}
-	for _, title := range []string{"vu.http.start_lag", "vu.http.response"} {
-		if find(r, title).Times == nil {
-			return u, nil, fmt.Errorf("%s: no %s", file, title)
-		}
-	}
-	return u, r, nil
-}
-
-// find gives a metric of a result, or one without figures.
-func find(r *domain.Result, title string) domain.Metric {
-	for _, m := range r.Metrics {
-		if m.Title == title {
-			return m
-		}
-	}
-	zero := int64(0)
-	return domain.Metric{Record: domain.Record{Count: &zero}}
-}
-
-// stallInTheMiddle stops the server for a second, 4.5 s from now, and tells how long
-// it really was.
-func stallInTheMiddle(ctx context.Context, srv *nginx) <-chan time.Duration {
-	took := make(chan time.Duration, 1)
-	signal := func(sig syscall.Signal) {
-		for _, pid := range srv.pids() {
-			_ = syscall.Kill(pid, sig) // it is ours, and there until srv.stop
-		}
-	}
-	wait := func(d time.Duration) {
-		select {
-		case <-time.After(d):
-		case <-ctx.Done():
-		}
-	}
-	go func() {
-		wait(4500 * time.Millisecond)
-		began := time.Now()
-		signal(syscall.SIGSTOP)
-		wait(time.Second)
-		signal(syscall.SIGCONT)
-		took <- time.Since(began)
-	}()
-	return took
+	b.logf("%d/s sleeper: lag p50 %.0f us, p99 %.0f us, CPU %.2f %%", rate, median(k.p50), median(k.p99), median(k.executor))
+	return &k, nil
 }

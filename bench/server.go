@@ -2,7 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -16,12 +23,13 @@ import (
 var page = "<!DOCTYPE html>\n<html>\n<head><title>Bench</title></head>\n<body>\n<p>" +
 	strings.Repeat("all work and no play. ", 23) + strings.Repeat(".", 21) + "</p>\n</body>\n</html>\n"
 
-const nginxConf = `%s
+const nginxConf = `%[1]s
 worker_processes 1;
 daemon off;
 pid nginx.pid;
 error_log error.log warn;
-events { worker_connections 4096; multi_accept off; }
+worker_rlimit_nofile %[2]d;
+events { worker_connections %[3]d; multi_accept off; }
 http {
   types { text/html html; }
   access_log off;
@@ -36,16 +44,33 @@ http {
   fastcgi_temp_path fastcgi;
   uwsgi_temp_path uwsgi;
   scgi_temp_path scgi;
+  client_max_body_size 0;
+  root html;
+  ssl_certificate cert.pem;
+  ssl_certificate_key key.pem;
+  ssl_protocols TLSv1.3;
   server {
-    listen %s backlog=4096;
-    root html;
+    listen %[4]s backlog=4096;
+    location = /post { return 200 "ok\n"; }
+  }
+  server {
+    listen %[5]s ssl backlog=4096;
+    ssl_session_cache off;
+    ssl_session_tickets off;
+  }
+  server {
+    listen %[6]s ssl backlog=4096;
+    ssl_session_tickets on;
   }
 }
 `
 
-// An nginx is a server of our own, in a directory of its own.
+// An nginx is a server of our own, in a directory of its own. It gives its page by
+// HTTP and by TLS 1.3, takes bodies of any size at /post, and reads and forgets them.
 type nginx struct {
 	addr    string
+	tls     string // address where each TLS session is new
+	resumed string // address where TLS sessions are resumed
 	version string
 	dir     string
 	cmd     *exec.Cmd
@@ -78,9 +103,17 @@ func tryNginx(ctx context.Context) (_ *nginx, err error) {
 			n.stop()
 		}
 	}()
-	if n.addr, err = freeAddr(); err != nil {
+	for _, addr := range []*string{&n.addr, &n.tls, &n.resumed} {
+		if *addr, err = freeAddr(); err != nil {
+			return nil, err
+		}
+	}
+	cert, key, err := certificate()
+	if err != nil {
 		return nil, err
 	}
+	// Twice as many connections as files: it closes idle ones when a sixteenth is left.
+	files := openFiles()
 	user := ""
 	if os.Getuid() == 0 {
 		user = "user root;" // the worker reads a directory that only we can enter
@@ -89,10 +122,12 @@ func tryNginx(ctx context.Context) (_ *nginx, err error) {
 		return nil, err
 	}
 	for name, text := range map[string]string{
-		"nginx.conf":      fmt.Sprintf(nginxConf, user, n.addr),
+		"nginx.conf":      fmt.Sprintf(nginxConf, user, files, 2*files, n.addr, n.tls, n.resumed),
 		"html/index.html": page,
+		"cert.pem":        cert,
+		"key.pem":         key,
 	} {
-		if err := os.WriteFile(filepath.Join(n.dir, name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(n.dir, name), []byte(text), 0o600); err != nil {
 			return nil, err
 		}
 	}
@@ -127,6 +162,36 @@ func tryNginx(ctx context.Context) (_ *nginx, err error) {
 }
 
 func (n *nginx) url() string { return "http://" + n.addr + "/" }
+
+// certificate makes one for 127.0.0.1 that signs itself, with its key, in PEM.
+func certificate() (cert, key string, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()),
+		Subject:      pkix.Name{CommonName: "bench"},
+		NotBefore:    now.Add(-time.Hour),
+		NotAfter:     now.Add(24 * time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		return "", "", err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return "", "", err
+	}
+	block := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	return block("CERTIFICATE", der), block("PRIVATE KEY", secret), nil
+}
 
 // pids are the master, which does nothing, and its worker.
 func (n *nginx) pids() []int { return descendants(n.cmd.Process.Pid) }

@@ -40,11 +40,11 @@ func user(ctx context.Context, vui int) {
 // startTable is the time from the command to its first request at the server:
 // the scenario already compiled, edited since, and with all caches empty.
 func startTable(ctx context.Context, b *bench) (*section, error) {
-	bin, version, err := b.gobench(ctx)
+	in, err := b.install(ctx, gobench)
 	if err != nil {
 		return nil, err
 	}
-	g, err := b.startGrid(ctx, bin)
+	g, err := b.startGrid(ctx, in.command[0])
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func startTable(ctx context.Context, b *bench) (*section, error) {
 		text: []string{"A scenario of one user with one HTTP request, timed from the fork of `gobench run` to the " +
 			"request's arrival at a server on the same machine."},
 		grids:    []grid{g},
-		versions: []string{version},
+		versions: []string{in.version},
 		commands: []string{"gobench run scenario.go --duration 1s"},
 	}, nil
 }

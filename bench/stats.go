@@ -59,8 +59,8 @@ func ratios(a, b []float64) []float64 {
 }
 
 // column applies f to each element.
-func column[T any](xs []T, f func(T) float64) []float64 {
-	out := make([]float64, len(xs))
+func column[T, U any](xs []T, f func(T) U) []U {
+	out := make([]U, len(xs))
 	for i, x := range xs {
 		out[i] = f(x)
 	}

@@ -83,3 +83,12 @@ func kernel() string {
 	}
 	return unix.ByteSliceToString(u.Release[:])
 }
+
+// openFiles is how many files one of our processes may have open.
+func openFiles() int {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
+		return 1024
+	}
+	return int(min(l.Max, 1<<20))
+}

@@ -2,7 +2,10 @@
 
 package main
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 var errLinux = errors.New("bench needs Linux: it reads /proc and pins to CPUs")
 
@@ -10,4 +13,7 @@ func pinned([]int, func() error) error { return errLinux }
 func pin(int, []int) error             { return errLinux }
 func allowedCPUs() []int               { return nil }
 func lock(string) (func(), error)      { return nil, errLinux }
+func openFiles() int                   { return 1024 }
 func kernel() string                   { return "unknown" }
+
+func sleep(float64, time.Duration) wakes { return wakes{} }

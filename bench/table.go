@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -60,13 +62,31 @@ type section struct {
 	commands []string
 }
 
-// tools adds the commands and versions of the contenders.
-func (s *section) tools(tools []tool) {
+// tools adds the commands and versions of the contenders, each once.
+func (s *section) tools(tools []tool, seconds int) {
 	for _, t := range tools {
-		s.commands = append(s.commands, t.shown)
-		s.versions = append(s.versions, t.version)
+		addOnce(&s.commands, strings.ReplaceAll(t.shown, "{s}", strconv.Itoa(seconds)))
+		addOnce(&s.versions, t.version)
 	}
 }
+
+func addOnce(list *[]string, x string) {
+	if !slices.Contains(*list, x) {
+		*list = append(*list, x)
+	}
+}
+
+// reword puts other words into the commands; those that are then the same stay once.
+func (s *section) reword(oldnew ...string) {
+	commands := s.commands
+	s.commands = nil
+	for _, c := range commands {
+		addOnce(&s.commands, strings.NewReplacer(oldnew...).Replace(c))
+	}
+}
+
+// note adds a line below the tables, once.
+func (s *section) note(text string) { addOnce(&s.notes, text) }
 
 // intervals says what stands in brackets.
 func (s *section) intervals(pairs int) {

@@ -31,7 +31,7 @@ func TestSection(t *testing.T) {
 		grids:    []grid{{head: []string{"tool", "x"}, rows: [][]string{{"wrk", "1"}}}},
 		versions: []string{"nginx 1.22"},
 	}
-	s.tools([]tool{{name: "wrk", version: "wrk 4.1.0", shown: "wrk -t1 URL"}})
+	s.tools([]tool{{name: "wrk", version: "wrk 4.1.0", shown: "wrk -t1 -d{s}s URL"}, {name: "again", version: "wrk 4.1.0", shown: "wrk -t1 -d{s}s URL"}}, 5)
 	s.intervals(7)
 	s.noise("wrk", []shot{{usage: usage{others: 0.05}}})
 	s.noise("hey", []shot{{usage: usage{others: 0.5}}})
@@ -49,7 +49,7 @@ One.
 - Cells are medians of 7 runs. Ratios are medians of the ratios within each turn; the true median lies within the brackets with 98.4 % (sign test, no distribution assumed).
 - **Disturbed**: beside hey, other programs kept 50 % of a CPU busy.
 
-` + "```\nwrk -t1 URL\n```\n"
+` + "```\nwrk -t1 -d5s URL\n```\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

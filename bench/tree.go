@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,13 +21,78 @@ const (
 
 // A treeWatch samples the memory of a process and all its descendants.
 type treeWatch struct {
-	rss, pss int64 // the largest sums seen; read after stop
+	rss, pss int64 // bytes, the largest sums seen; read after stop, as are
+	top      int64 // the root's own largest
+	last     child // of the tree's processes but the root, the one started last
 
 	root int
 	pids []int          // the tree as of the last search
 	seen map[int]uint64 // every process seen: pid and its start time
 	end  chan struct{}
 	done chan struct{}
+}
+
+// A child is what one process below the root took, as far as the samples tell: what
+// it did after the last one, 50 ms at most before its end, is not in them. Gobench's
+// last one is its executor, the process that makes the load.
+type child struct {
+	pid  int
+	cpu  time.Duration // user and system
+	peak int64         // bytes; its resident memory at the most, by the kernel's account
+	rss  []int64       // bytes, at each sample
+	used []cpuSample   // at each sample
+}
+
+// A cpuSample is the CPU time that a process had used at a moment.
+type cpuSample struct {
+	at  time.Time
+	cpu time.Duration
+}
+
+// steady is how many CPUs the child kept busy in the second half of its life, its
+// start left out; 0 without samples.
+func (c child) steady() float64 {
+	if len(c.used) < 4 {
+		return 0
+	}
+	from, to := c.used[len(c.used)/2], c.used[len(c.used)-1]
+	return (to.cpu - from.cpu).Seconds() / to.at.Sub(from.at).Seconds()
+}
+
+// settled is the child's resident memory in bytes in the second half of its life:
+// the median of the samples; 0 without any.
+func (c child) settled() int64 {
+	if len(c.rss) == 0 {
+		return 0
+	}
+	half := slices.Clone(c.rss[len(c.rss)/2:])
+	slices.Sort(half)
+	return half[len(half)/2]
+}
+
+// look takes a sample of the process that was started last. A process that has just
+// ended, a zombie included, shows nothing and leaves what was seen before.
+func (w *treeWatch) look() {
+	pid, started := 0, uint64(0)
+	for _, p := range w.pids {
+		if at := w.seen[p]; p != w.root && (at > started || at == started && p > pid) {
+			pid, started = p, at
+		}
+	}
+	rss := residentBytes(pid)
+	if pid == 0 || rss == 0 {
+		return
+	}
+	if w.last.pid != pid {
+		w.last = child{pid: pid}
+	}
+	w.last.rss = append(w.last.rss, rss)
+	w.last.cpu = max(w.last.cpu, statTime(stat(pid)))
+	w.last.used = append(w.last.used, cpuSample{time.Now(), w.last.cpu})
+	var kb int64
+	if _, err := fmt.Sscanf(value(proc(pid, "status"), "VmHWM", ":"), "%d kB", &kb); err == nil {
+		w.last.peak = max(w.last.peak, kb*1024)
+	}
 }
 
 // watch starts to sample the tree below root, root included.
@@ -63,12 +129,16 @@ func (w *treeWatch) search() {
 func (w *treeWatch) sample(withPSS bool) {
 	var rss, pss int64
 	for _, pid := range w.pids {
-		rss += residentBytes(pid)
+		r := residentBytes(pid)
+		if rss += r; pid == w.root {
+			w.top = max(w.top, r)
+		}
 		if withPSS {
 			pss += proportionalBytes(pid)
 		}
 	}
 	w.rss, w.pss = max(w.rss, rss), max(w.pss, pss)
+	w.look()
 }
 
 // stop ends the sampling, after the root has ended. Processes of the tree that
@@ -168,13 +238,22 @@ func cpuTime(pids []int) (sum time.Duration) {
 			n, _ := strconv.ParseInt(ns, 10, 64)
 			sum += time.Duration(n)
 		}
-		if f := stat(pid); len(tasks) == 0 && len(f) > 13 {
-			user, _ := strconv.ParseInt(f[11], 10, 64)
-			sys, _ := strconv.ParseInt(f[12], 10, 64)
-			sum += time.Duration(user+sys) * clockTick
+		if len(tasks) == 0 {
+			sum += statTime(stat(pid))
 		}
 	}
 	return sum
+}
+
+// statTime is the user and system time of a process by its stat, its ended threads
+// included, to the clock's tick.
+func statTime(f []string) time.Duration {
+	if len(f) <= 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(f[11], 10, 64)
+	sys, _ := strconv.ParseInt(f[12], 10, 64)
+	return time.Duration(user+sys) * clockTick
 }
 
 // machineBusy is the time that the CPUs of this machine have spent on anything

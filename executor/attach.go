@@ -10,12 +10,14 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/meter"
 	"github.com/gobench-io/gobench/internal/runner"
@@ -95,7 +97,11 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	began := make(chan struct{})
 	gone := make(chan error, 1)
 	go func() { gone <- s.obey(run, began, cancel) }()
-	if err := s.ready(run.Prepare(ctx)); err != nil {
+	err = data.Prepare(ctx)
+	if err == nil {
+		err = run.Prepare(ctx)
+	}
+	if err := s.ready(err); err != nil {
 		return err
 	}
 	select {
@@ -155,13 +161,18 @@ func (s *session) load(ctx context.Context, run *runner.Runner, gone <-chan erro
 		})
 	}()
 	sent := make(chan error, 1)
+	var last atomic.Bool // the last batch is sent, or about to be
 	go func() {
 		sent <- run.Report(done, func(b *wire.Batch) error {
+			last.Store(b.Final != nil)
 			return s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Batch{Batch: b}})
 		})
 	}()
 	select {
 	case err := <-gone:
+		if err == nil && last.Load() {
+			return nil // the parent was quicker than Report's return
+		}
 		return orElse(err, errors.New("the parent ended the run before its last batch"))
 	case err := <-sent:
 		if err != nil {

@@ -56,23 +56,32 @@ func TestAllocs(t *testing.T) {
 		name string
 		call func(ctx context.Context, c HttpClient) error
 		want float64
+		opts Options
 	}{
-		{"GetIgnoreRes", func(ctx context.Context, c HttpClient) error { return c.GetIgnoreRes(ctx, url, nil) }, 0},
-		{"GetIgnoreRes with headers", func(ctx context.Context, c HttpClient) error { return c.GetIgnoreRes(ctx, url, headers) }, 0},
+		{"GetIgnoreRes", func(ctx context.Context, c HttpClient) error { return c.GetIgnoreRes(ctx, url, nil) }, 0, Options{}},
+		{"GetIgnoreRes with headers", func(ctx context.Context, c HttpClient) error { return c.GetIgnoreRes(ctx, url, headers) }, 0, Options{}},
 		{"GetIgnoreRes of changing URLs", func(ctx context.Context, c HttpClient) error {
 			other++
 			return c.GetIgnoreRes(ctx, urls[other%3], nil)
-		}, 0},
-		{"GetIgnoreRes under another ctx", func(ctx context.Context, c HttpClient) error { return c.GetIgnoreRes(foreign, url, nil) }, 0},
-		{"PostIgnoreRes", func(ctx context.Context, c HttpClient) error { return c.PostIgnoreRes(ctx, url, body, headers) }, 0},
-		{"Get: the body", func(ctx context.Context, c HttpClient) error { _, err := c.Get(ctx, url, nil); return err }, 1},
+		}, 0, Options{}},
+		{"GetIgnoreRes under another ctx", func(ctx context.Context, c HttpClient) error { return c.GetIgnoreRes(foreign, url, nil) }, 0, Options{}},
+		{"PostIgnoreRes", func(ctx context.Context, c HttpClient) error { return c.PostIgnoreRes(ctx, url, body, headers) }, 0, Options{}},
+		{"Get: the body", func(ctx context.Context, c HttpClient) error { _, err := c.Get(ctx, url, nil); return err }, 1, Options{}},
 		{"Do: head and body", func(ctx context.Context, c HttpClient) error {
 			_, err := c.Do(ctx, Request{URL: url})
 			return err
-		}, 2},
+		}, 2, Options{}},
+		{"Do with a name", func(ctx context.Context, c HttpClient) error {
+			_, err := c.Do(ctx, Request{URL: url, Name: "page", Discard: true})
+			return err
+		}, 0, Options{}},
+		{"Basic", func(ctx context.Context, c HttpClient) error { return c.GetIgnoreRes(ctx, url, nil) }, 0, Options{Auth: Basic("me", "secret")}},
+		{"Bearer", func(ctx context.Context, c HttpClient) error { return c.GetIgnoreRes(ctx, url, nil) }, 0, Options{Auth: Bearer("token")}},
+		{"MaxRedirects and none", func(ctx context.Context, c HttpClient) error { return c.GetIgnoreRes(ctx, url, nil) }, 1, Options{MaxRedirects: 10}},
+		{"Decode and nothing to", func(ctx context.Context, c HttpClient) error { return c.GetIgnoreRes(ctx, url, nil) }, 1, Options{Decode: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx, c, _ := newClient(t)
+			ctx, c, _ := newClient(t, tt.opts)
 			call := func() {
 				if err := tt.call(ctx, c); err != nil {
 					t.Fatal(err)
@@ -160,8 +169,23 @@ type canned struct {
 func (c *canned) Read(p []byte) (int, error) { return copy(p, c.answer), nil }
 
 // BenchmarkEngine is what a request costs beside system calls.
-func BenchmarkEngine(b *testing.B) {
-	ctx, c, _ := newClient(b)
+func BenchmarkEngine(b *testing.B) { benchmarkEngine(b, Options{}) }
+
+// BenchmarkOptions is the same with options that answers may ask more by, where they
+// do not.
+func BenchmarkOptions(b *testing.B) {
+	for name, o := range map[string]Options{
+		"Basic":        {Auth: Basic("me", "secret")},
+		"MaxRedirects": {MaxRedirects: 10},
+		"Decode":       {Decode: true},
+		"Cookies":      {Cookies: true},
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkEngine(b, o) })
+	}
+}
+
+func benchmarkEngine(b *testing.B, o Options) {
+	ctx, c, _ := newClient(b, o)
 	const url = "http://127.0.0.1:80/"
 	q := call{request: Request{Method: "GET", URL: url}}
 	if err := c.c.prepare(&q); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/gobench-io/gobench/internal/conn"
 )
@@ -35,6 +36,10 @@ type body struct {
 	keep bool
 	max  int64  // of a kept body
 	data []byte // the kept body
+
+	keepTrailers bool
+	ends         []byte        // the trailers, if kept: whole lines
+	waited       time.Duration // when it first had to wait for more, on the clock of conn.Now; 0: never
 }
 
 // sized reads n bytes.
@@ -69,6 +74,9 @@ func (b *body) take(n int64) error {
 		if len(b.data) == cap(b.data) {
 			b.data = slices.Grow(b.data, int(min(n, int64(len(b.data)))))
 		}
+		if len(b.cn.Unread()) == 0 {
+			b.waits()
+		}
 		free := b.data[len(b.data):cap(b.data)]
 		got, err := b.cn.Read(free[:min(n, int64(len(free)))])
 		if err != nil {
@@ -92,6 +100,7 @@ func (b *body) untilClose() error {
 			}
 			b.cn.Take(len(have))
 		}
+		b.waits()
 		if err := b.cn.Fill(); err == io.EOF {
 			return nil
 		} else if err != nil {
@@ -100,8 +109,8 @@ func (b *body) untilClose() error {
 	}
 }
 
-// chunked reads chunks and trailers (RFC 9112, section 7.1). Extensions and
-// trailers are read past. Lines must end with CR LF.
+// chunked reads chunks and trailers (RFC 9112, section 7.1). Extensions are read
+// past. Lines must end with CR LF.
 func (b *body) chunked() error {
 	for {
 		line, err := b.line(maxChunkLine, errChunk, errChunkLine)
@@ -173,8 +182,11 @@ func (b *body) trailers() error {
 		text := line[:len(line)-2]
 		name, _, found := bytes.Cut(text, []byte{':'})
 		last := len(text) == 0
-		if !last && (!found || len(name) == 0 || !isName(name) || bytes.IndexByte(text, '\r') >= 0) {
+		if !last && (!found || !isName(name) || bytes.IndexByte(text, '\r') >= 0 || bytes.IndexByte(text, 0) >= 0) {
 			return errTrailer
+		}
+		if b.keepTrailers && !last {
+			b.ends = append(b.ends, line...)
 		}
 		b.cn.Take(len(line))
 		if last {
@@ -204,10 +216,19 @@ func (b *body) line(max int, bad, tooLong error) ([]byte, error) {
 }
 
 func (b *body) more() error {
+	b.waits()
 	if err := b.cn.Fill(); err != nil {
 		return cutShort(err)
 	}
 	return nil
+}
+
+// waits notes when the body first has to wait: the answer's first bytes had then
+// just come.
+func (b *body) waits() {
+	if b.waited == 0 {
+		b.waited = conn.Now()
+	}
 }
 
 // cutShort names an end that came within an answer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net/http/cookiejar"
 	"sync"
 	"sync/atomic"
 
@@ -42,6 +43,8 @@ type extra struct {
 	sessions tls.ClientSessionCache // of TLS; made with the first secure connection
 	muxes    []*mux                 // connections of HTTP/2 that take calls
 	byLink   map[*link]*mux         // all of them
+	jar      *cookiejar.Jar         // made with the first cookie
+	nonces   map[string]*nonce      // for Digest, by origin
 }
 
 // more gives extra. The caller holds mu.
@@ -63,13 +66,27 @@ func (c *client) do(ctx context.Context, q *call) error {
 	if err := c.prepare(q); err != nil {
 		return err // a wrong call, not a measurement
 	}
+	if q.upload != nil {
+		defer q.done()
+	}
 	if err := c.recorder.Begin(); err != nil {
 		return err
 	}
 	defer c.recorder.End()
 	q.maxBody = c.settings.MaxBody
 	q.start = conn.Now()
-	if err := c.exchange(ctx, q); err != nil {
+	q.now = q.start
+	var err error
+	if q.follow == nil {
+		err = c.exchange(ctx, q)
+	} else {
+		err = c.exchanges(ctx, q)
+	}
+	if err == nil && q.follow != nil && q.follow.coding != "" && len(q.body) > 0 {
+		q.body, err = decode(q.body, q.follow.coding, q.maxBody)
+	}
+	if err != nil {
+		q.body = nil
 		return c.failed(ctx, q, err)
 	}
 	c.answered(q)

@@ -2,7 +2,6 @@ package http
 
 import (
 	"context"
-	"net"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/conn"
@@ -21,8 +20,9 @@ func (c *client) exchange(ctx context.Context, q *call) error {
 	}
 	in, out := l.In(), l.Out()
 	again, err := c.attempt(ctx, q, l)
-	q.in, q.out = l.In()-in, l.Out()-out
-	if err != nil && l.reused() && q.in == 0 && broken(err) && (q.request.idempotent() || q.out == 0) {
+	in, out = l.In()-in, l.Out()-out
+	q.in, q.out = q.in+in, q.out+out
+	if err != nil && l.reused() && in == 0 && broken(err) && (q.request.idempotent() || out == 0) {
 		c.lose(l)
 		if l, err = c.dial(ctx, q); err != nil {
 			return err
@@ -30,11 +30,14 @@ func (c *client) exchange(ctx context.Context, q *call) error {
 		again, err = c.attempt(ctx, q, l)
 		q.in, q.out = q.in+l.In(), q.out+l.Out()
 	}
+	if l.reused() && err == nil {
+		q.reused++
+	}
 	switch {
 	case err != nil:
 		c.drop(l)
 	case again:
-		l.used, l.took = q.end, q.end-q.start
+		l.used, l.took = q.end, q.end-q.now
 		c.put(l)
 	default:
 		c.finish(l)
@@ -59,7 +62,7 @@ const (
 // It reports whether l may be used again.
 func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err error) {
 	c.arm(q, l)
-	q.quick = l.reused() && q.start-l.used < quickAfter && l.took < quickAnswer
+	q.quick = l.reused() && q.now-l.used < quickAfter && l.took < quickAnswer
 	if !q.foreign { // the client watches ctx, and closes l when it ends
 		return q.over(l.Conn)
 	}
@@ -72,7 +75,7 @@ func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err
 
 // over writes the request and reads the answer.
 func (q *call) over(cn *conn.Conn) (again bool, err error) {
-	if len(q.request.Body) > inTurn {
+	if q.upload != nil {
 		return q.overBeside(cn)
 	}
 	sent := q.send(cn)
@@ -88,39 +91,4 @@ func (q *call) over(cn *conn.Conn) (again bool, err error) {
 		}
 	}
 	return again, err
-}
-
-// settle is how long after the whole answer came the rest of the request may take.
-const settle = 10 * time.Millisecond
-
-// overBeside is over for large bodies: the request is written beside, since the
-// server may answer before it has read all of it, or not read on until its answer
-// is read. The connection may be used again if the request was written whole.
-func (q *call) overBeside(cn *conn.Conn) (again bool, err error) {
-	sent := writeBeside(cn, q.appendRequest(nil), q.request.Body)
-	again, err = q.receive(cn)
-	if err != nil {
-		cn.Abort()
-		if werr := <-sent; werr != nil && conn.Classify(werr) != conn.Canceled {
-			err = werr
-		}
-		return false, err
-	}
-	timer := time.NewTimer(settle)
-	defer timer.Stop()
-	select {
-	case err = <-sent:
-	case <-timer.C:
-		cn.StopWriting()
-		err = <-sent
-	}
-	return again && err == nil, nil
-}
-
-// writeBeside writes head and body in a goroutine that ends when the connection
-// does, and tells how it went.
-func writeBeside(cn *conn.Conn, head, body []byte) <-chan error {
-	sent := make(chan error, 1)
-	go func() { sent <- cn.WriteParts(net.Buffers{head, body}) }()
-	return sent
 }

@@ -21,6 +21,9 @@ type family struct {
 	targets atomic.Pointer[map[string]*target] // by origin; copied on write
 	given   atomic.Pointer[[]given]            // settings by options; copied on write
 	peers   atomic.Pointer[map[string]*peer]   // by address; copied on write
+	names   atomic.Pointer[map[string]*named]  // by Request.Name; copied on write
+	codes   codes
+	hops    atomic.Pointer[hops] // of clients whose operations may be several requests
 }
 
 // maxTargets bounds the targets that are remembered. More are parsed at each use.
@@ -29,7 +32,9 @@ const maxTargets = 1000
 // meters are the metrics of a prefix.
 type meters struct {
 	ok, fail, otherFail executor.Meter
-	latency             executor.Meter
+	latency, ttfb       executor.Meter
+	classes             [5]executor.Meter // of statuses: 2xx, 3xx, 4xx, 5xx, other
+	reused              executor.Meter
 	bytesIn, bytesOut   executor.Meter
 	opened, open        executor.Meter
 	connect, lookup     executor.Meter
@@ -56,19 +61,16 @@ func newFamily(r *executor.Recorder, prefix string) (*family, error) {
 	f.targets.Store(&map[string]*target{})
 	f.given.Store(&[]given{})
 	f.peers.Store(&map[string]*peer{})
+	f.names.Store(&map[string]*named{})
 	f.plain = &settings{Options: DefaultOptions()}
 	d := declaration(f.prefix, &f.meters)
-	if err := r.Setup([]metrics.Group{d.group}); err != nil {
+	if err := d.declare(r); err != nil {
 		return nil, err
-	}
-	for title, m := range d.meters {
-		var err error
-		if *m, err = r.Find(title); err != nil {
-			return nil, err
-		}
 	}
 	return f, nil
 }
+
+func groupName(prefix string) string { return "HTTP (" + prefix + ")" }
 
 // declared is a group of metrics, and where the meter of each title goes.
 type declared struct {
@@ -76,29 +78,56 @@ type declared struct {
 	meters map[string]*executor.Meter
 }
 
+// graph begins a graph.
+func (d *declared) graph(title, unit string) {
+	d.group.Graphs = append(d.group.Graphs, metrics.Graph{Title: title, Unit: unit})
+}
+
+// metric adds a metric to the graph begun last.
+func (d *declared) metric(title string, t metrics.Type, m *executor.Meter) {
+	g := &d.group.Graphs[len(d.group.Graphs)-1]
+	g.Metrics = append(g.Metrics, metrics.Metric{Title: title, Type: t})
+	d.meters[title] = m
+}
+
+// declare declares the metrics and finds their meters.
+func (d *declared) declare(r *executor.Recorder) error {
+	if err := r.Setup([]metrics.Group{d.group}); err != nil {
+		return err
+	}
+	for title, m := range d.meters {
+		var err error
+		if *m, err = r.Find(title); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func declaration(prefix string, m *meters) declared {
-	d := declared{metrics.Group{Name: "HTTP (" + prefix + ")"}, map[string]*executor.Meter{}}
-	graph := func(title, unit string) {
-		d.group.Graphs = append(d.group.Graphs, metrics.Graph{Title: title, Unit: unit})
-	}
-	metric := func(name string, t metrics.Type, m *executor.Meter) {
-		title := prefix + "." + name
-		g := &d.group.Graphs[len(d.group.Graphs)-1]
-		g.Metrics = append(g.Metrics, metrics.Metric{Title: title, Type: t})
-		d.meters[title] = m
-	}
+	d := declared{metrics.Group{Name: groupName(prefix)}, map[string]*executor.Meter{}}
+	graph := d.graph
+	metric := func(name string, t metrics.Type, m *executor.Meter) { d.metric(prefix+"."+name, t, m) }
 	graph("Responses", "N")
 	metric("http_ok", metrics.Counter, &m.ok)
 	metric("http_fail", metrics.Counter, &m.fail)
 	metric("http_other_fail", metrics.Counter, &m.otherFail)
 	graph("Latency", "ns")
 	metric("latency", metrics.Histogram, &m.latency)
+	graph("Time to first byte", "ns")
+	metric("ttfb", metrics.Histogram, &m.ttfb)
+	graph("Status", "N")
+	for i, class := range []string{"2xx", "3xx", "4xx", "5xx", "other"} {
+		metric("status."+class, metrics.Counter, &m.classes[i])
+	}
 	graph("Traffic", "B")
 	metric("bytes_in", metrics.Counter, &m.bytesIn)
 	metric("bytes_out", metrics.Counter, &m.bytesOut)
 	graph("Connections", "N")
 	metric("connections_opened", metrics.Counter, &m.opened)
 	metric("connections_open", metrics.Gauge, &m.open)
+	graph("Reuse", "N")
+	metric("connections_reused", metrics.Counter, &m.reused)
 	graph("Errors", "N")
 	for class := range conn.Class(conn.Classes) {
 		metric("error."+class.String(), metrics.Counter, &m.errors[class])
@@ -113,6 +142,26 @@ func declaration(prefix string, m *meters) declared {
 	graph("Recovery", "ns")
 	metric("recovery", metrics.Histogram, &m.recovery)
 	return d
+}
+
+// hops count the answers that were not the last of their operation.
+type hops struct{ redirects, challenges executor.Meter }
+
+// needHops declares what clients count whose operations may be several requests.
+func (f *family) needHops(r *executor.Recorder) error {
+	if f.hops.Load() != nil {
+		return nil
+	}
+	h := new(hops)
+	d := declared{metrics.Group{Name: groupName(f.prefix)}, map[string]*executor.Meter{}}
+	d.graph("Followed", "N")
+	d.metric(f.prefix+".redirects", metrics.Counter, &h.redirects)
+	d.metric(f.prefix+".challenges", metrics.Counter, &h.challenges)
+	if err := d.declare(r); err != nil {
+		return err
+	}
+	f.hops.Store(h)
+	return nil
 }
 
 // target gives the target of an origin.

@@ -2,6 +2,7 @@ package http
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/gobench-io/gobench/executor/metrics"
@@ -17,6 +18,14 @@ func TestDeclaration(t *testing.T) {
 			{Title: "home.http_other_fail", Type: metrics.Counter},
 		}},
 		{Title: "Latency", Unit: "ns", Metrics: []metrics.Metric{{Title: "home.latency", Type: metrics.Histogram}}},
+		{Title: "Time to first byte", Unit: "ns", Metrics: []metrics.Metric{{Title: "home.ttfb", Type: metrics.Histogram}}},
+		{Title: "Status", Unit: "N", Metrics: []metrics.Metric{
+			{Title: "home.status.2xx", Type: metrics.Counter},
+			{Title: "home.status.3xx", Type: metrics.Counter},
+			{Title: "home.status.4xx", Type: metrics.Counter},
+			{Title: "home.status.5xx", Type: metrics.Counter},
+			{Title: "home.status.other", Type: metrics.Counter},
+		}},
 		{Title: "Traffic", Unit: "B", Metrics: []metrics.Metric{
 			{Title: "home.bytes_in", Type: metrics.Counter},
 			{Title: "home.bytes_out", Type: metrics.Counter},
@@ -25,6 +34,7 @@ func TestDeclaration(t *testing.T) {
 			{Title: "home.connections_opened", Type: metrics.Counter},
 			{Title: "home.connections_open", Type: metrics.Gauge},
 		}},
+		{Title: "Reuse", Unit: "N", Metrics: []metrics.Metric{{Title: "home.connections_reused", Type: metrics.Counter}}},
 		{Title: "Errors", Unit: "N"},
 		{Title: "Connecting", Unit: "ns", Metrics: []metrics.Metric{
 			{Title: "home.connect", Type: metrics.Histogram},
@@ -39,7 +49,7 @@ func TestDeclaration(t *testing.T) {
 	}}
 	for _, class := range []string{"other", "refused", "reset", "timeout", "dns", "tls", "eof", "too_large",
 		"protocol", "local_fd", "local_port", "proxy", "canceled"} {
-		g := &want.Graphs[4]
+		g := &want.Graphs[slices.IndexFunc(want.Graphs, func(g metrics.Graph) bool { return g.Title == "Errors" })]
 		g.Metrics = append(g.Metrics, metrics.Metric{Title: "home.error." + class, Type: metrics.Counter})
 	}
 	if got := declaration("home", new(meters)).group; fmt.Sprint(got) != fmt.Sprint(want) {

@@ -40,6 +40,7 @@ var (
 	errBoth      = malformed("both Content-Length and Transfer-Encoding")
 	errCoding    = malformed("transfer coding other than chunked")
 	errCoding10  = malformed("transfer coding in HTTP/1.0")
+	errInterim   = malformed("interim answers larger than 64 KiB")
 	errSwitching = malformed("101 without being asked to switch protocols")
 )
 

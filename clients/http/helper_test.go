@@ -24,11 +24,12 @@ func newClient(t testing.TB, opts ...Options) (context.Context, HttpClient, *exe
 
 type counts = map[string]int64
 
-// outcomes gives what was counted but for bytes, connections and recoveries.
+// outcomes gives what was counted but for bytes, connections, statuses and
+// recoveries, which go with answers, as the time to their first byte does.
 func outcomes(rec *executortest.Recorder) counts {
 	got := rec.Counts("home.")
 	maps.DeleteFunc(got, func(title string, _ int64) bool {
-		for _, about := range []string{"bytes_", "connections_", "connect", "dns", "tls", "peer.", "recovery"} {
+		for _, about := range []string{"bytes_", "connections_", "connect", "dns", "tls", "peer.", "recovery", "status.", "ttfb"} {
 			if strings.HasPrefix(title, about) {
 				return true
 			}

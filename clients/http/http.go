@@ -13,7 +13,9 @@
 // The engine is gobench's own (RFC 9110, RFC 9112): the caller's goroutine writes
 // a rendered request in one system call and reads the answer from a pooled buffer.
 // A request that repeats allocates nothing but the body it returns, and a
-// connection that waits owns no buffer.
+// connection that waits owns no buffer. Redirects, cookies, Digest, decoding and
+// bodies from elsewhere are asked for by [Options] and [Request] and sit on the same
+// engine.
 package http
 
 import (
@@ -52,7 +54,11 @@ func NewHttpClient(ctx context.Context, prefix string, opts ...Options) (HttpCli
 	}
 	settings := family.plain
 	if len(opts) == 1 {
-		if settings, err = family.settings(recorder, opts[0]); err != nil {
+		settings, err = family.settings(recorder, opts[0])
+		if err == nil && settings.follows {
+			err = family.needHops(recorder)
+		}
+		if err != nil {
 			return HttpClient{}, fmt.Errorf("http client %q: %w", prefix, err)
 		}
 	}
@@ -74,12 +80,12 @@ func NewHttpClient(ctx context.Context, prefix string, opts ...Options) (HttpCli
 // Any status is an answer and no error. A wrong call (url, headers) is an error
 // that counts nowhere, as is a ctx that is done before the call.
 func (h HttpClient) Get(ctx context.Context, url string, headers map[string]string) ([]byte, error) {
-	return h.body(ctx, Request{Method: "GET", URL: url, Headers: headers})
+	return h.call(ctx, "GET", url, nil, headers, false)
 }
 
 // GetIgnoreRes is Get, but throws the body away as it comes, however large.
 func (h HttpClient) GetIgnoreRes(ctx context.Context, url string, headers map[string]string) error {
-	_, err := h.body(ctx, Request{Method: "GET", URL: url, Headers: headers, Discard: true})
+	_, err := h.call(ctx, "GET", url, nil, headers, true)
 	return err
 }
 
@@ -88,29 +94,33 @@ func (h HttpClient) GetIgnoreRes(ctx context.Context, url string, headers map[st
 // (class eof or reset) once a byte of them is sent, where the other methods are sent
 // again on a new one (RFC 9110, section 9.2.2).
 func (h HttpClient) Post(ctx context.Context, url string, body []byte, headers map[string]string) ([]byte, error) {
-	return h.body(ctx, Request{Method: "POST", URL: url, Headers: headers, Body: body})
+	return h.call(ctx, "POST", url, body, headers, false)
 }
 
 // PostIgnoreRes is Post, but throws the body of the answer away as it comes.
 func (h HttpClient) PostIgnoreRes(ctx context.Context, url string, body []byte, headers map[string]string) error {
-	_, err := h.body(ctx, Request{Method: "POST", URL: url, Headers: headers, Body: body, Discard: true})
+	_, err := h.call(ctx, "POST", url, body, headers, true)
 	return err
 }
 
 // Put sends body to url and returns the whole body of the answer; it records as Get
 // does.
 func (h HttpClient) Put(ctx context.Context, url string, body []byte, headers map[string]string) ([]byte, error) {
-	return h.body(ctx, Request{Method: "PUT", URL: url, Headers: headers, Body: body})
+	return h.call(ctx, "PUT", url, body, headers, false)
 }
 
 // Patch sends body to url and returns the whole body of the answer; it records as
 // Post does.
 func (h HttpClient) Patch(ctx context.Context, url string, body []byte, headers map[string]string) ([]byte, error) {
-	return h.body(ctx, Request{Method: "PATCH", URL: url, Headers: headers, Body: body})
+	return h.call(ctx, "PATCH", url, body, headers, false)
 }
 
 // Do sends any request and returns its answer; it records as Get does. With Discard
-// only the answer's status is kept.
+// nothing of the answer's head and body is kept.
+//
+// Where the answer asks for more (a redirect, a Digest challenge) and the client's
+// options say to give it, one call is several requests: it records once, of the last
+// answer, with the time from the call to that answer's last byte.
 func (h HttpClient) Do(ctx context.Context, request Request) (Response, error) {
 	q := call{request: request, keepHead: !request.Discard}
 	if q.request.Method == "" {
@@ -119,7 +129,7 @@ func (h HttpClient) Do(ctx context.Context, request Request) (Response, error) {
 	if err := h.do(ctx, &q); err != nil {
 		return Response{}, err
 	}
-	return Response{Status: q.status, Header: Header{q.head}, Body: q.body}, nil
+	return q.response(), nil
 }
 
 // Close closes the client's connections: idle ones at once, the others after the
@@ -131,8 +141,10 @@ func (h HttpClient) Close() {
 	}
 }
 
-func (h HttpClient) body(ctx context.Context, request Request) ([]byte, error) {
-	q := call{request: request}
+func (h HttpClient) call(ctx context.Context, method, url string, body []byte, headers map[string]string, discard bool) ([]byte, error) {
+	var q call
+	q.request.Method, q.request.URL, q.request.Headers = method, url, headers
+	q.request.Body, q.request.Discard = body, discard
 	err := h.do(ctx, &q)
 	return q.body, err
 }

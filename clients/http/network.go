@@ -58,7 +58,7 @@ func (f *family) settings(r *executor.Recorder, o Options) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &settings{Options: whole}
+	s := newSettings(whole)
 	if s.network, err = newNetwork(r, &s.Options); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,13 @@ type Options struct {
 	ConnectTimeout time.Duration // to connect, TLS included; 10 s
 	Timeout        time.Duration // from the call to the answer's last byte, at most 1 % more; 60 s
 	MaxConns       int           // connections open at once; a call beyond them waits for one; 300
-	MaxBody        int64         // bytes of a body that is returned; a larger one fails as too_large; 64 MiB
+	MaxBody        int64         // bytes of a body that is returned, decoded; a larger one fails as too_large; 64 MiB
+
+	MaxRedirects    int           // how many redirects a call follows; the answer beyond them is the call's; 0: none
+	Cookies         bool          // keep the servers' cookies and send them back; see HttpClient.Jar
+	Auth            Auth          // Basic, Bearer or Digest; zero: none
+	Decode          bool          // ask for gzip, deflate, br and zstd, and decode bodies that are returned
+	ContinueTimeout time.Duration // how long "Expect: 100-continue" waits before the body is sent all the same; 1 s
 
 	RootCAs            *x509.CertPool // who may sign servers' certificates; nil: whom this host trusts
 	InsecureSkipVerify bool           // take any certificate
@@ -51,6 +57,8 @@ func DefaultOptions() Options {
 		MaxConns:       300,
 		MaxBody:        64 << 20,
 		MaxStreams:     100,
+
+		ContinueTimeout: time.Second,
 	}
 }
 
@@ -60,12 +68,36 @@ type settings struct {
 	Options
 	network
 	last atomic.Pointer[template] // the template made last
+
+	follows   bool   // an answer may ask for more than being counted; see follow
+	added     *added // headers for each request; nil: none
+	addedAway *added // those for servers that a redirect points to
+}
+
+// newSettings makes settings of whole options, but for the network.
+func newSettings(o Options) *settings {
+	s := &settings{Options: o}
+	s.follows = o.MaxRedirects > 0 || o.Cookies || o.Auth.scheme == digest || o.Decode
+	if o.Decode {
+		s.addedAway = &added{coding: acceptEncoding}
+	}
+	s.added = s.addedAway
+	if h := o.Auth.header(); h != "" {
+		s.added = &added{authorization: h}
+		if o.Decode {
+			s.added.coding = acceptEncoding
+		}
+	}
+	return s
 }
 
 // whole gives o with the defaults filled in.
 func (o Options) whole() (Options, error) {
-	if o.ConnectTimeout < 0 || o.Timeout < 0 || o.MaxConns < 0 || o.MaxBody < 0 {
+	if o.ConnectTimeout < 0 || o.Timeout < 0 || o.MaxConns < 0 || o.MaxBody < 0 || o.MaxRedirects < 0 || o.ContinueTimeout < 0 {
 		return o, errors.New("options: a negative limit")
+	}
+	if err := o.Auth.check(); err != nil {
+		return o, err
 	}
 	d := DefaultOptions()
 	if o.ConnectTimeout == 0 {
@@ -80,10 +112,40 @@ func (o Options) whole() (Options, error) {
 	if o.MaxBody == 0 {
 		o.MaxBody = d.MaxBody
 	}
+	if o.ContinueTimeout == 0 {
+		o.ContinueTimeout = d.ContinueTimeout
+	}
 	if o.MaxStreams == 0 {
 		o.MaxStreams = d.MaxStreams
 	}
 	return o, nil
+}
+
+// added are the values of headers that options add to the requests that do not bring
+// them; "": not added.
+type added struct{ authorization, coding string }
+
+func (a *added) equal(b *added) bool { return a != nil && b != nil && *a == *b }
+
+// each gives the headers that r does not bring.
+func (a *added) each(r *Request, yield func(name, value string)) {
+	if a.authorization != "" && !r.has("authorization") {
+		yield("Authorization", a.authorization)
+	}
+	if a.coding != "" && !r.has("accept-encoding") {
+		yield("Accept-Encoding", a.coding)
+	}
+}
+
+// append renders the headers that r does not bring.
+func (a *added) append(b []byte, r *Request) []byte {
+	a.each(r, func(name, value string) {
+		b = append(b, name...)
+		b = append(b, ": "...)
+		b = append(b, value...)
+		b = append(b, "\r\n"...)
+	})
+	return b
 }
 
 // userAgent is what requests call themselves unless the caller says otherwise.

@@ -81,19 +81,12 @@ func (f *family) peer(r *executor.Recorder, addr string) *peer {
 // declare declares a peer's metrics; nil: they can't be.
 func (f *family) declare(r *executor.Recorder, addr string) *peer {
 	title := f.prefix + ".peer." + addr
-	group := metrics.Group{Name: "HTTP (" + f.prefix + ")", Graphs: []metrics.Graph{{Title: "Peer " + addr, Unit: "N", Metrics: []metrics.Metric{
-		{Title: title + ".connections", Type: metrics.Counter},
-		{Title: title + ".requests", Type: metrics.Counter},
-	}}}}
 	p := &peer{}
-	if r.Setup([]metrics.Group{group}) != nil {
-		return nil
-	}
-	var err error
-	if p.connections, err = r.Find(title + ".connections"); err != nil {
-		return nil
-	}
-	if p.requests, err = r.Find(title + ".requests"); err != nil {
+	d := declared{metrics.Group{Name: groupName(f.prefix)}, map[string]*executor.Meter{}}
+	d.graph("Peer "+addr, "N")
+	d.metric(title+".connections", metrics.Counter, &p.connections)
+	d.metric(title+".requests", metrics.Counter, &p.requests)
+	if d.declare(r) != nil {
 		return nil
 	}
 	return p

@@ -49,7 +49,7 @@ func (c *client) link(ctx context.Context, q *call) (*link, error) {
 		}
 		*at, l.below = l.below, nil
 		c.mu.Unlock()
-		if q.start-l.used < checkAfter || !l.Gone() {
+		if q.now-l.used < checkAfter || !l.Gone() {
 			q.peer = l.peer
 			return l, nil
 		}

@@ -7,22 +7,32 @@ import (
 	"github.com/gobench-io/gobench/internal/conn"
 )
 
+// maxInterim bounds the interim answers before one final answer, in bytes.
+const maxInterim = 64 << 10
+
 // receive reads the whole answer: its status, and what q wants to keep of head and
 // body. It reports whether the connection may be used again.
 func (q *call) receive(cn *conn.Conn) (again bool, err error) {
+	q.first = 0
 	h, err := q.receiveHead(cn)
 	if err != nil {
 		return false, err
 	}
+	if q.upload != nil {
+		q.upload.proceed(false)
+	}
+	b := body{cn: cn, keep: !q.request.Discard, max: q.maxBody, keepTrailers: q.keepHead}
 	if q.keepHead {
 		q.head = bytes.Clone(cn.Unread()[:h.size])
+	}
+	if q.follow != nil && q.follow.look(h.status, cn.Unread()[:h.size]) {
+		b.keep = false // another request follows: only its answer is wanted
 	}
 	cn.Take(h.size)
 	if q.whole > 0 {
 		cn.Rearm(q.start, q.whole)
 	}
 
-	b := body{cn: cn, keep: !q.request.Discard, max: q.maxBody}
 	again = h.lasts() && !q.closes
 	// RFC 9112, section 6.3, in its order.
 	switch {
@@ -38,7 +48,13 @@ func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	q.status, q.body, q.end = h.status, b.data, conn.Now()
+	q.status, q.body, q.trailers, q.end = h.status, b.data, b.ends, conn.Now()
+	if q.first == 0 {
+		q.first = b.waited
+	}
+	if q.first == 0 { // all of it came at once
+		q.first = q.end
+	}
 	// Bytes after the answer were not asked for: what they mean can't be known.
 	return again && len(cn.Unread()) == 0, nil
 }
@@ -56,15 +72,21 @@ func (q *call) receiveHead(cn *conn.Conn) (h head, err error) {
 			return h, nil
 		}
 	}
-	for {
-		if err := h.read(cn); err != nil {
+	for interim := 0; ; {
+		if err := q.readHead(&h, cn); err != nil {
 			return h, err
 		}
 		if h.status >= 200 {
 			break
 		}
+		if q.upload != nil && h.status == 100 {
+			q.upload.proceed(true)
+		}
+		if interim += h.size; interim > maxInterim {
+			return h, errInterim
+		}
 		cn.Take(h.size)
-		h = head{}
+		h, q.first = head{}, 0
 	}
 	if q.ready != nil {
 		q.ready.answer.learn(h, cn.Unread(), q.start)
@@ -72,11 +94,14 @@ func (q *call) receiveHead(cn *conn.Conn) (h head, err error) {
 	return h, nil
 }
 
-// read reads a head and leaves it unread.
-func (h *head) read(cn *conn.Conn) error {
+// readHead reads a head and leaves it unread.
+func (q *call) readHead(h *head, cn *conn.Conn) error {
 	for {
 		if done, err := h.parse(cn.Unread()); done || err != nil {
 			return err
+		}
+		if q.first == 0 && len(cn.Unread()) > 0 {
+			q.first = conn.Now()
 		}
 		if err := cn.Fill(); err != nil {
 			return endedEarly(cn, err)

@@ -5,25 +5,52 @@ import (
 	"errors"
 	"net"
 
+	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/internal/conn"
 )
 
 // answered counts an operation with a complete answer, all under one lock.
 func (c *client) answered(q *call) {
 	m := &c.family.meters
+	code := c.family.code(c.recorder, q.status)
+	class := m.class(q.status)
+	ok := q.status >= 200 && q.status < 300
+	latency := int64(q.end - q.start)
 	e := c.recorder.Entry()
-	e.Record(m.latency, int64(q.end-q.start))
-	if q.status >= 200 && q.status < 300 {
-		e.Add(m.ok, 1)
+	e.Record(m.latency, latency)
+	e.Record(m.ttfb, int64(q.first-q.start))
+	if ok {
+		e.Record(m.ok, 1)
 	} else {
-		e.Add(m.fail, 1)
+		e.Record(m.fail, 1)
 	}
-	e.Add(m.bytesIn, q.in)
-	e.Add(m.bytesOut, q.out)
+	e.Record(class, 1)
+	if code != nil {
+		e.Record(*code, 1)
+	}
+	if q.named != nil {
+		q.named.answered(e, ok, latency)
+	}
+	c.traffic(e, q)
 	q.peer.count(e)
 	e.Close()
 	if c.outage.Load() != nil {
 		c.recovered(q)
+	}
+}
+
+// traffic counts what passed, whatever became of the operation.
+func (c *client) traffic(e executor.Entry, q *call) {
+	m := &c.family.meters
+	e.Record(m.bytesIn, q.in)
+	e.Record(m.bytesOut, q.out)
+	if q.reused > 0 {
+		e.Record(m.reused, q.reused)
+	}
+	if f := q.follow; f != nil && f.redirects+f.challenges > 0 {
+		hops := c.family.hops.Load()
+		e.Record(hops.redirects, f.redirects)
+		e.Record(hops.challenges, f.challenges)
 	}
 }
 
@@ -40,12 +67,14 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	class := conn.Classify(err)
 	m := &c.family.meters
 	e := c.recorder.Entry()
-	e.Add(m.bytesIn, q.in)
-	e.Add(m.bytesOut, q.out)
+	c.traffic(e, q)
 	e.Add(m.errors[class], 1)
 	q.peer.count(e)
 	if class != conn.Canceled {
 		e.Add(m.otherFail, 1)
+		if q.named != nil {
+			e.Add(q.named.otherFail, 1)
+		}
 	}
 	e.Close()
 	if class != conn.Canceled {

@@ -3,19 +3,39 @@ package http
 import (
 	"bytes"
 	"strings"
+	"time"
 )
 
 // Response is a complete answer.
 type Response struct {
-	Status int    // as 200
-	Header Header // without trailers; empty when the request said Discard
-	Body   []byte // nil when the request said Discard
+	Status   int    // as 200
+	Header   Header // without trailers; empty when the request said Discard
+	Body     []byte // nil when the request said Discard
+	Trailers Header // what came after a body in chunks; empty when the request said Discard
+
+	URL       string        // that the answer is from: the request's, or where redirects led
+	Redirects int           // how many were followed
+	Latency   time.Duration // from the call to the answer's last byte, as it was recorded
+	FirstByte time.Duration // from the call to the answer's first byte
+}
+
+// response gives q's answer.
+func (q *call) response() Response {
+	_, lines, _ := bytes.Cut(q.head, []byte{'\n'}) // without the status line
+	r := Response{
+		Status: q.status, Header: Header{lines}, Body: q.body, Trailers: Header{q.trailers},
+		URL: q.request.URL, Latency: q.end - q.start, FirstByte: q.first - q.start,
+	}
+	if q.follow != nil {
+		r.Redirects = int(q.follow.redirects)
+	}
+	return r
 }
 
 // Header is the headers of an answer, as they came. Looking one up reads through
 // them, so that answers whose headers nobody asks for cost nothing more.
 type Header struct {
-	lines []byte // status line, headers, blank line; checked
+	lines []byte // checked, with or without a blank line at the end
 }
 
 // Get gives the value of the first header of that name, in any case of letters; ""
@@ -33,15 +53,6 @@ func (h Header) Get(name string) string {
 // written.
 func (h Header) All() func(yield func(name, value string) bool) {
 	return func(yield func(name, value string) bool) {
-		_, rest, _ := bytes.Cut(h.lines, []byte{'\n'})
-		for {
-			var line []byte
-			line, rest, _ = bytes.Cut(rest, []byte{'\n'})
-			line = bytes.TrimSuffix(line, []byte{'\r'})
-			name, value, found := bytes.Cut(line, []byte{':'})
-			if !found || !yield(string(name), string(trim(value))) {
-				return
-			}
-		}
+		eachField(h.lines, func(name, value []byte) bool { return yield(string(name), string(value)) })
 	}
 }

@@ -12,8 +12,8 @@ const (
 	// oneWrite is up to which length head and body are copied into one buffer.
 	oneWrite = 16 << 10
 	// inTurn is up to which length a body is written before the answer is read.
-	// A longer one is written beside: a server that answers while it reads would
-	// else wait for us as we wait for it.
+	// A longer one is written beside (see upload): a server that answers while it
+	// reads would else wait for us as we wait for it.
 	inTurn = 64 << 10
 )
 
@@ -23,12 +23,12 @@ type sendBuffer struct{ b []byte }
 
 var sendBuffers = sync.Pool{New: func() any { return &sendBuffer{make([]byte, 0, oneWrite)} }}
 
-// send writes a request whose body is at most inTurn long. The first bytes of the
+// send writes a request that has no upload. The first bytes of the
 // answer may have come along.
 func (q *call) send(cn *conn.Conn) error {
-	if q.ready != nil && !q.request.hasLength() {
+	if q.ready != nil && !q.request.hasLength() && (q.follow == nil || len(q.follow.lines) == 0) {
 		if q.quick {
-			return cn.Ask(q.ready.lines, q.start)
+			return cn.Ask(q.ready.lines, q.now)
 		}
 		_, err := cn.Write(q.ready.lines)
 		return err
@@ -50,7 +50,12 @@ func (q *call) appendRequest(b []byte) []byte {
 	} else {
 		b = q.appendHead(b)
 	}
-	if q.request.hasLength() {
+	if q.follow != nil {
+		b = append(b, q.follow.lines...)
+	}
+	if q.upload != nil {
+		b = q.upload.appendFraming(b)
+	} else if q.request.hasLength() {
 		b = append(b, "Content-Length: "...)
 		b = strconv.AppendInt(b, int64(len(q.request.Body)), 10)
 		b = append(b, "\r\n"...)

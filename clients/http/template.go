@@ -10,10 +10,12 @@ import (
 type template struct {
 	method, url string
 	fields      []field // the caller's headers
+	added       *added  // those of the client's options; nil: none
 	target      *target
 	path        string
 	length      string // the caller's Content-Length; "": none
 	closes      bool   // the caller's Connection: close
+	expects     bool   // the caller's Expect: 100-continue
 	lines       []byte // the whole head but for Content-Length, with the blank line
 
 	answer known // the head that came last in answer
@@ -30,8 +32,9 @@ func newTemplate(q *call) *template {
 		url:    strings.Clone(r.URL),
 		target: q.target,
 		path:   strings.Clone(q.path),
-		closes: q.closes,
-		lines:  append(q.appendHead(nil), "\r\n"...),
+		closes: q.closes, expects: q.expects,
+		added: q.added,
+		lines: append(q.appendHead(nil), "\r\n"...),
 	}
 	for name, value := range r.Headers {
 		t.fields = append(t.fields, field{strings.Clone(name), strings.Clone(value)})
@@ -43,9 +46,9 @@ func newTemplate(q *call) *template {
 	return t
 }
 
-// is reports whether the template is of this request.
-func (t *template) is(r *Request) bool {
-	if t.url != r.URL || t.method != r.Method || len(t.fields) != len(r.Headers) {
+// is reports whether the template is of this request with these headers added.
+func (t *template) is(r *Request, added *added) bool {
+	if t.url != r.URL || t.method != r.Method || len(t.fields) != len(r.Headers) || t.added != added && !t.added.equal(added) {
 		return false
 	}
 	for _, f := range t.fields {

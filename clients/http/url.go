@@ -101,7 +101,7 @@ func parseOrigin(origin string) (*target, error) {
 		return nil, fmt.Errorf("scheme %q: want http or https", u.Scheme)
 	}
 	if u.User != nil {
-		return nil, errors.New("user and password are not sent from a URL: set an Authorization header")
+		return nil, errors.New("user and password are not sent from a URL: set Options.Auth")
 	}
 	if t.name == "" {
 		return nil, errors.New("no host")

@@ -5,6 +5,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type Spec struct {
 	Args []string // after the program's name
 	Env  []string // in addition to this process's own
 	Dir  string   // working directory; default this process's
+	In   []byte   // what its standard input reads; nil: nothing
 	Log  io.Writer
 
 	// Hello, which may be nil, is shown what the executor has declared, before
@@ -137,6 +139,9 @@ func (e *Executor) Run(ctx context.Context) error {
 	cmd := exec.Command(e.spec.Path, e.spec.Args...)
 	cmd.Env = append(append(os.Environ(), e.spec.Env...), socketEnv+"="+srv.path)
 	cmd.Dir = e.spec.Dir
+	if e.spec.In != nil {
+		cmd.Stdin = bytes.NewReader(e.spec.In)
+	}
 	cmd.Stdout = io.MultiWriter(tail, orDiscard(e.spec.Log))
 	cmd.Stderr = cmd.Stdout
 	proc, err := start(cmd)

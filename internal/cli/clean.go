@@ -77,7 +77,7 @@ what was compiled instead; it is made again when it is needed.`,
 		},
 	}
 	cmd.Flags().IntVar(&keep, "keep", 0, "keep the newest so many runs")
-	cmd.Flags().DurationVar(&older, "older", 0, "delete runs older than this, as 720h")
+	timeVar(cmd.Flags(), &older, "older", "", 0, "delete runs older than this, as 720h")
 	cmd.Flags().BoolVar(&all, "all", false, "delete all runs")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be deleted")
 	cmd.Flags().BoolVar(&cache, "cache", false, "delete compiled scenarios and what they were compiled from")

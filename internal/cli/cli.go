@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/executor"
+	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/preset"
 	"github.com/gobench-io/gobench/internal/version"
 )
@@ -122,9 +123,14 @@ const executorCommand = "executor"
 
 // runExecutor is a built-in scenario's executor. It does not return when all is well.
 func runExecutor(name string) int {
-	options := os.Getenv(preset.OptionsEnv)
-	os.Unsetenv(preset.OptionsEnv)
-	vus, err := preset.Vus(name, []byte(options))
+	var vus scenario.Vus
+	err := errors.New("this is an executor's command")
+	if os.Getenv(executor.SocketEnv) != "" {
+		var options []byte
+		if options, err = io.ReadAll(os.Stdin); err == nil {
+			vus, err = preset.Vus(name, options)
+		}
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gobench: %v\nhint: gobench calls this by itself; see gobench --help\n", err)
 		return exitUsage

@@ -37,9 +37,9 @@ const (
 
 func (f *loadFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.DurationVar(&f.warmup, "warmup", 0, "leave the load's first so much out of the totals; it is kept in the series")
-	fs.DurationVar(&f.interval, "interval", time.Second, "length of an interval of the series: 100ms to 60s")
-	fs.DurationVar(&f.graceful, "graceful-stop", 30*time.Second, "how long what is in flight is waited for at the end")
+	timeVar(fs, &f.warmup, "warmup", "", 0, "leave the load's first so much out of the totals; it is kept in the series")
+	timeVar(fs, &f.interval, "interval", "", time.Second, "length of an interval of the series: 100ms to 60s")
+	timeVar(fs, &f.graceful, "graceful-stop", "", 30*time.Second, "how long what is in flight is waited for at the end")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the run's random sources (default a new one, which the report tells)")
 	fs.StringArrayVar(&f.expressions, "threshold", nil, "a condition to meet, as 'http.latency p99 < 200ms' or 'http.http_fail rate < 1% over 10s abort'; else exit status 4; may be repeated")
 	fs.BoolVar(&f.strict, "strict", false, "exit with status 5 when the verdict is INVALID: gobench itself could not measure rightly")

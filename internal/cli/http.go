@@ -2,27 +2,43 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/preset"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
+// httpFlags are the flags of gobench http, and what they come to.
+type httpFlags struct {
+	load    loadFlags
+	options preset.HTTP
+
+	method, body, bodyFile string
+	headers                []string
+	targets, curl          string
+	rate                   rateValue
+	stages                 []string
+	rows                   preset.Data
+	order                  string
+	threads                threadsValue
+
+	target string // for people
+}
+
 func (a *app) httpCommand() *cobra.Command {
-	var load loadFlags
-	o := preset.HTTP{}
-	var headers, stages []string
-	var body string
-	var rate float64
+	f := new(httpFlags)
 	cmd := &cobra.Command{
 		Use:   "http URL",
 		Short: "Put HTTP load on a URL: no scenario, no Go toolchain",
@@ -31,91 +47,138 @@ other for so long. Latency is taken to the last byte of the answer.
 
 With --rate or --stage requests start on a schedule instead, whatever the target
 does, and the connections serve them. A request that finds no connection free waits,
-and its response time counts from when it was due: a stall of the target shows.`,
+and its response time counts from when it was due: a stall of the target shows.
+
+In place of the URL, --targets FILE names requests that are sent in turn, and --curl
+takes a command that a browser copied. The path, headers and body may have {{seq}},
+{{uuid}}, {{rand 1 100}}, {{vu}} and, of the rows of a CSV or JSON lines file,
+{{data.COLUMN}}; docs/templates.md.`,
 		Example: `  gobench http http://localhost:8080/
   gobench http -c 100 -d 30s https://localhost:8443/ -k
   gobench http -n 10000 -m POST -H 'Content-Type: application/json' -b '{"a":1}' http://localhost:8080/items
   gobench http -c 50 --rate 2000 -d 30s --warmup 5s http://localhost:8080/
   gobench http -c 200 --stage 500/30s --stage 2000/1m --poisson http://localhost:8080/
+  gobench http -d 30s 'http://localhost:8080/items/{{rand 1 1000}}'
+  gobench http --data users.csv -b '{"user":"{{json data.name}}","id":{{seq}}}' http://localhost:8080/users
+  echo 'GET http://localhost:8080/' | gobench http --targets - --rate 50/1s -d 10s
+  gobench http --curl "curl 'http://localhost:8080/' -H 'Accept: text/html' --compressed"
   gobench http -c 30 -d 30s --threshold 'http.latency p99 < 200ms' http://localhost:8080/
   gobench http -c 30 -d 10s -o result.json http://localhost:8080/`,
-		Args: exactArgs(1, "the URL"),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := load.check(cmd); err != nil {
+			if err := f.check(cmd, args); err != nil {
 				return err
 			}
-			o.URL = args[0]
-			var err error
-			if o.Headers, err = parseHeaders(headers); err != nil {
-				return err
-			}
-			if o.Body, err = readBody(body); err != nil {
-				return err
-			}
-			if !cmd.Flags().Changed("method") && len(o.Body) > 0 {
-				o.Method = "POST"
-			}
-			if err := checkHTTP(cmd, &o, &load); err != nil {
-				return err
-			}
-			if err := schedule(cmd, &o, &load, rate, stages); err != nil {
-				return err
-			}
-			return a.runHTTP(cmd, o, load)
+			return a.runHTTP(cmd, f)
 		},
 	}
-	f := cmd.Flags()
-	f.IntVarP(&o.Connections, "connections", "c", 10, "connections, each a user")
-	f.DurationVarP(&load.duration, "duration", "d", 10*time.Second, "end after this time; with -n, whichever comes first")
-	f.IntVarP(&o.Requests, "requests", "n", 0, "end after so many requests over all connections")
-	f.Float64Var(&rate, "rate", 0, "start so many requests a second, on a schedule")
-	f.StringArrayVar(&stages, "stage", nil, "a stage of the schedule, as 500/30s: the rate goes in a straight line to 500/s in 30 s; the first holds its own; may be repeated")
-	f.BoolVar(&o.Poisson, "poisson", false, "the schedule is a Poisson process; else evenly spaced")
-	f.BoolVar(&o.Drop, "drop", false, "drop and count a request that finds no connection free")
-	f.StringVarP(&o.Method, "method", "m", "GET", "request method (default POST when there is a body)")
-	f.StringArrayVarP(&headers, "header", "H", nil, "a header, as 'Name: value'; may be repeated")
-	f.StringVarP(&body, "body", "b", "", "request body, or @FILE")
-	f.DurationVarP(&o.Timeout, "timeout", "t", 60*time.Second, "time limit of a request")
-	f.BoolVarP(&o.Insecure, "insecure", "k", false, "accept any server certificate")
-	load.add(cmd)
+	f.add(cmd)
 	return cmd
 }
 
-func (a *app) runHTTP(cmd *cobra.Command, o preset.HTTP, load loadFlags) error {
+func (f *httpFlags) add(cmd *cobra.Command) {
+	o, fs := &f.options, cmd.Flags()
+	fs.IntVarP(&o.Connections, "connections", "c", 10, "connections, each a user")
+	timeVar(fs, &f.load.duration, "duration", "d", 10*time.Second, "end after this time; with -n, whichever comes first")
+	fs.IntVarP(&o.Requests, "requests", "n", 0, "end after so many requests over all connections")
+	fs.VarP(&f.rate, "rate", "r", "start so many requests a second, on a schedule; 50/1s and 3000/1m are understood")
+	fs.StringArrayVar(&f.stages, "stage", nil, "a stage of the schedule, as 500/30s: the rate goes in a straight line to 500/s in 30 s; the first holds its own; may be repeated")
+	fs.BoolVar(&o.Poisson, "poisson", false, "the schedule is a Poisson process; else evenly spaced")
+	fs.BoolVar(&o.Drop, "drop", false, "drop and count a request that finds no connection free")
+	fs.StringVarP(&f.method, "method", "m", "GET", "request method (default POST when there is a body)")
+	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header, as 'Name: value'; may be repeated")
+	fs.StringVarP(&f.body, "body", "b", "", "request body, or @FILE, or @- for standard input")
+	fs.StringVarP(&f.bodyFile, "body-file", "D", "", "request body from this `FILE`, - for standard input")
+	fs.StringVar(&f.targets, "targets", "", "send the requests that this `FILE` lists, in turn; - for standard input; docs/targets.md")
+	fs.StringVar(&f.curl, "curl", "", "send what this curl `COMMAND` would")
+	fs.StringVar(&f.rows.File, "data", "", "fill {{data.COLUMN}} in from the rows of this `FILE`: "+preset.Endings+"; the load ends with them")
+	fs.StringVar(&f.order, "data-order", "sequential", "which row a request gets: sequential (each once), random, or unique (each connection its own)")
+	fs.BoolVar(&f.rows.Wrap, "data-wrap", false, "begin again after the last row")
+	fs.BoolVar(&o.Literal, "literal", false, "send {{ as it stands: no templates")
+	timeVar(fs, &o.Client.Timeout, "timeout", "", 60*time.Second, "time limit of a request")
+	fs.BoolVarP(&o.Client.Insecure, "insecure", "k", false, "accept any server certificate")
+	fs.VarP(&f.threads, "threads", "t", "operating system threads that run the load's code at once (default as many as there are CPUs)")
+	for _, name := range []string{"targets", "body-file"} {
+		_ = cmd.MarkFlagFilename(name)
+	}
+	_ = cmd.MarkFlagFilename("data", "csv", "tsv", "jsonl", "ndjson")
+	_ = cmd.RegisterFlagCompletionFunc("data-order", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp))
+	f.load.add(cmd)
+}
+
+// check makes options of the flags, and refuses what cannot be, naming the flag.
+func (f *httpFlags) check(cmd *cobra.Command, args []string) error {
+	if err := f.load.check(cmd); err != nil {
+		return err
+	}
+	for _, step := range []func(*cobra.Command) error{
+		func(cmd *cobra.Command) error { return f.takeTargets(cmd, args) }, f.takeLoad, f.takeSchedule, f.takeData,
+	} {
+		if err := step(cmd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	self, err := os.Executable()
 	if err != nil {
 		return &exitError{exitFailed, err, ""}
 	}
+	o := f.options
 	options, err := json.Marshal(o)
 	if err != nil {
 		return &exitError{exitFailed, err, ""}
 	}
-	l := &localRun{app: a, load: load,
-		spec: agent.Spec{Path: self, Args: []string{executorCommand, "http"}, Env: []string{preset.OptionsEnv + "=" + string(options)}},
-		result: &run.Result{Name: "http", Config: run.Config{Target: o.Method + " " + o.URL, Options: map[string]string{
-			"connections": fmt.Sprint(o.Connections), "requests": fmt.Sprint(o.Requests), "timeout": o.Timeout.String(), "body_bytes": fmt.Sprint(len(o.Body)),
-		}}}}
+	config := map[string]string{
+		"connections": fmt.Sprint(o.Connections), "requests": fmt.Sprint(o.Requests), "timeout": o.Client.Timeout.String(), "body_bytes": fmt.Sprint(len(o.Targets[0].Body)),
+	}
+	if o.Data != nil {
+		config["data"], config["data_order"], config["data_wrap"] = o.Data.File, o.Data.Order.String(), fmt.Sprint(o.Data.Wrap)
+	}
+	l := &localRun{app: a, load: f.load,
+		spec:   agent.Spec{Path: self, Args: []string{executorCommand, "http"}, In: options, Env: f.threads.env()},
+		result: &run.Result{Name: "http", Config: run.Config{Target: f.target, Options: config}}}
 	return l.run(cmd.Context())
 }
 
-// checkHTTP refuses options that cannot be, naming the flag.
-func checkHTTP(cmd *cobra.Command, o *preset.HTTP, load *loadFlags) error {
-	u, err := url.Parse(o.URL)
+var orders = []string{data.Sequential.String(), data.Random.String(), data.Unique.String()}
+
+// takeData takes the file of --data, and holds the templates against it.
+func (f *httpFlags) takeData(cmd *cobra.Command) error {
+	o, given := &f.options, cmd.Flags().Changed
+	number := slices.Index(orders, f.order)
 	switch {
-	case err != nil:
-		return usageError("", "the URL %q is wrong: %v", o.URL, err)
-	case u.Scheme == "" || !strings.Contains(o.URL, "://"):
-		return usageError("write it with its scheme: http://"+o.URL, "the URL %q has no scheme", o.URL)
-	case u.Scheme != "http" && u.Scheme != "https":
-		return usageError("", "the URL %q has scheme %q: want http or https", o.URL, u.Scheme)
-	case u.Host == "":
-		return usageError("", "the URL %q names no host", o.URL)
+	case number < 0:
+		return usageError("", "--data-order is %q: want %s", f.order, strings.Join(orders, ", "))
+	case f.rows.File == "" && (given("data-order") || given("data-wrap")):
+		return usageError("", "--data-order and --data-wrap are of a file: add --data FILE")
+	case f.rows.File != "" && o.Literal:
+		return usageError("", "--data and --literal exclude each other: {{data.COLUMN}} is a template")
+	case f.rows.File != "":
+		full, err := filepath.Abs(f.rows.File)
+		if err != nil {
+			return usageError("", "--data: %v", err)
+		}
+		o.Data = &preset.Data{File: full, Order: data.Order(number), Wrap: f.rows.Wrap}
+	}
+	if err := o.Check(); err != nil {
+		return usageError("docs/templates.md tells what may stand between braces; --literal sends them as they are; --data FILE has the rows of {{data.COLUMN}}", "%w", err)
+	}
+	return nil
+}
+
+// takeLoad checks how much load there is to be.
+func (f *httpFlags) takeLoad(cmd *cobra.Command) error {
+	o, load := &f.options, &f.load
+	switch {
 	case o.Connections < 1:
 		return usageError("", "--connections is %d: want 1 or more", o.Connections)
 	case o.Requests < 0:
 		return usageError("", "--requests is %d: want 1 or more", o.Requests)
-	case o.Timeout <= 0:
-		return usageError("", "--timeout is %v: want a time above 0", o.Timeout)
+	case o.Client.Timeout <= 0:
+		return usageError("", "--timeout is %v: want a time above 0", o.Client.Timeout)
 	case load.duration == 0 && o.Requests == 0:
 		return usageError("", "--duration is 0: want a time above 0, or a number of --requests")
 	}
@@ -126,28 +189,27 @@ func checkHTTP(cmd *cobra.Command, o *preset.HTTP, load *loadFlags) error {
 	return nil
 }
 
-// schedule gives o the stages that --rate or --stage tell, and leaves the end of the
+// takeSchedule takes the stages that --rate or --stage tell, and leaves the end of the
 // run to them.
-func schedule(cmd *cobra.Command, o *preset.HTTP, load *loadFlags, rate float64, stages []string) error {
+func (f *httpFlags) takeSchedule(cmd *cobra.Command) error {
+	o, load := &f.options, &f.load
 	given := cmd.Flags().Changed
 	switch {
 	case given("rate") && given("stage"):
 		return usageError("--stage 500/30s --stage 500/5m holds 500/s", "--rate and --stage exclude each other")
 	case (given("rate") || given("stage")) && o.Requests > 0:
 		return usageError("", "--requests is not of a schedule: --rate times --duration says how many")
-	case given("rate") && !(rate > 0 && rate <= maxRate):
-		return usageError("", "--rate is %v: want the requests a second, above 0 to %d", rate, maxRate)
 	case given("rate"):
 		if load.duration == 0 {
 			return usageError("", "--rate wants a --duration above 0")
 		}
-		o.Stages = []scenario.Rate{{To: rate, Over: load.duration}}
+		o.Stages = []scenario.Rate{{To: float64(f.rate), Over: load.duration}}
 	case given("stage"):
 		if given("duration") {
 			return usageError("", "--stage and --duration exclude each other: the stages say how long")
 		}
 		var err error
-		if o.Stages, err = parseStages(stages); err != nil {
+		if o.Stages, err = parseStages(f.stages); err != nil {
 			return err
 		}
 	default:
@@ -183,27 +245,56 @@ func parseStages(texts []string) (stages []scenario.Rate, err error) {
 	return stages, nil
 }
 
-func parseHeaders(lines []string) (map[string]string, error) {
-	headers := map[string]string{}
-	for _, line := range lines {
-		name, value, ok := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" {
-			return nil, usageError("write it as -H 'Name: value'", "--header %q has no name and colon", line)
+// rateValue is the flag of a rate: 50, 50/s, 50/1s, 3000/1m.
+type rateValue float64
+
+func (r *rateValue) Set(s string) error {
+	number, per, timed := strings.Cut(s, "/")
+	n, err := strconv.ParseFloat(number, 64)
+	length := time.Second
+	if err == nil && timed {
+		if per != "" && (per[0] < '0' || per[0] > '9') {
+			per = "1" + per
 		}
-		headers[name] = strings.TrimSpace(value)
+		if length, err = time.ParseDuration(per); err == nil && length <= 0 {
+			err = errors.New("not above 0")
+		}
 	}
-	return headers, nil
+	if n /= length.Seconds(); err != nil || !(n > 0 && n <= maxRate) {
+		return fmt.Errorf("want the requests a second, above 0 to %d, as 500 or 3000/1m", maxRate)
+	}
+	*r = rateValue(n)
+	return nil
 }
 
-// readBody gives the body that -b tells: itself, or the content of @FILE.
-func readBody(s string) ([]byte, error) {
-	name, ok := strings.CutPrefix(s, "@")
-	if !ok {
-		return []byte(s), nil
+func (r *rateValue) String() string { return strconv.FormatFloat(float64(*r), 'g', -1, 64) }
+func (r *rateValue) Type() string   { return "rate" }
+
+// threadsValue is the flag of a number of threads; 0: the runtime decides.
+type threadsValue int
+
+func (t *threadsValue) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	switch {
+	case err != nil:
+		if _, err := time.ParseDuration(s); err == nil {
+			return fmt.Errorf("it is a number of threads; --timeout %s is the time limit of a request", s)
+		}
+		return errors.New("want a number of threads")
+	case n < 1 || n > 1024:
+		return errors.New("want 1 to 1024")
 	}
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, usageError("", "--body: %v", err)
+	*t = threadsValue(n)
+	return nil
+}
+
+func (t *threadsValue) String() string { return strconv.Itoa(int(*t)) }
+func (t *threadsValue) Type() string   { return "int" }
+
+// env tells the executor.
+func (t *threadsValue) env() []string {
+	if *t == 0 {
+		return nil
 	}
-	return b, nil
+	return []string{"GOMAXPROCS=" + t.String()}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/run"
@@ -54,7 +55,7 @@ report comes. A second one cancels it.`,
 			return []string{"go"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
-	cmd.Flags().DurationVarP(&load.duration, "duration", "d", 0, "end the run after this time, or hold it open so long (default: the scenario decides)")
+	timeVar(cmd.Flags(), &load.duration, "duration", "d", 0, "end the run after this time, or hold it open so long (default: the scenario decides)")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set a parameter of the scenario, as NAME=VALUE; may be repeated")
 	load.add(cmd)
 	help := cmd.HelpFunc()
@@ -80,12 +81,20 @@ func (a *app) runScenario(ctx context.Context, path string, set map[string]strin
 		Config: run.Config{Scenario: full, Executor: built.SHA256},
 		Notes:  built.Notes,
 	}}
-	l.spec.Env = paramsEnv(set)
+	l.spec.Env = append(paramsEnv(set), data.DirEnv+"="+scenarioDir(full))
 	l.spec.Hello = func(h *wire.Hello) error {
 		l.result.Config.Parameters = paramValues(h)
 		return checkParams(h, set)
 	}
 	return l.run(ctx)
+}
+
+// scenarioDir is the folder of the scenario at path.
+func scenarioDir(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path
+	}
+	return filepath.Dir(path)
 }
 
 // compile builds the executor, saying on standard error what takes time.

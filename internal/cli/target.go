@@ -63,7 +63,7 @@ requests were answered: a count to hold a run's own against.`,
 		},
 	}
 	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8080", "address to listen on, host:port; port 0 takes a free one")
-	cmd.Flags().DurationVar(&t.Delay, "delay", 0, "wait so long before each answer")
+	timeVar(cmd.Flags(), &t.Delay, "delay", "", 0, "wait so long before each answer")
 	cmd.Flags().IntVar(&t.Size, "size", 612, "size of the page in bytes")
 	return cmd
 }

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"fmt"
-	"net"
-	"net/url"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,14 +22,10 @@ func windowOf(i run.Interval) *health.Window {
 			w.Values[health.Metric(m)] = r.Sizes.Max
 		}
 	}
-	for title, r := range i.Metrics {
-		if class, ok := strings.CutSuffix(title, ".start_lag"); ok && strings.HasPrefix(title, "vu.") && r.Times != nil {
-			lag := health.Lag{Class: strings.TrimPrefix(class, "vu."), Starts: *r.Count,
-				P50: millis(r.Times.P50), P90: millis(r.Times.P90), P99: millis(r.Times.P99)}
-			if response := i.Metrics[class+".response"]; response.Times != nil {
-				lag.Response = millis(response.Times.P50)
-			}
-			w.Lags = append(w.Lags, lag)
+	for _, title := range slices.Sorted(maps.Keys(i.Metrics)) {
+		r := i.Metrics[title]
+		if class, ok := strings.CutSuffix(title, ".active"); ok && strings.HasPrefix(title, "vu.") { // each class has it, always
+			w.Loads = append(w.Loads, loadOf(strings.TrimPrefix(class, "vu."), i.Metrics))
 		}
 		switch {
 		case r.Count == nil:
@@ -40,6 +36,34 @@ func windowOf(i run.Interval) *health.Window {
 		}
 	}
 	return w
+}
+
+// loadOf gives what a class did in an interval.
+func loadOf(class string, metrics map[string]run.Record) health.Load {
+	of := func(name string) run.Record { return metrics["vu."+class+"."+name] }
+	count := func(name string) int64 { return orZero(of(name).Count) }
+	l := health.Load{Class: class, Starts: count("start_lag"), Planned: count("planned"), Behind: orZero(of("behind").Value),
+		Dropped: count("dropped"), Done: count("iterations") + count("cut")}
+	if lag := of("start_lag").Times; lag != nil {
+		l.P50, l.P90, l.P99 = millis(lag.P50), millis(lag.P90), millis(lag.P99)
+	}
+	if response := of("response").Times; response != nil {
+		l.Response = millis(response.P50)
+	}
+	if users := of("users_behind").Value; users != nil {
+		l.Planned, l.Behind = l.Starts, *users
+	}
+	if _, open := metrics["vu."+class+".behind"]; !open {
+		l.Users = orZero(of("active").Value)
+	}
+	return l
+}
+
+func orZero(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
@@ -56,70 +80,7 @@ func giveVerdict(r *run.Result, judge *health.Judge) {
 	for _, x := range v.Reasons {
 		r.Reasons = append(r.Reasons, run.Reason{Signal: x.Signal, Level: x.Level, Text: x.Text, Advice: x.Advice, Windows: x.Windows, Worst: x.Worst.Seconds()})
 	}
-	if r.Seconds-r.Warmup < 3*r.Config.Interval {
-		r.Notes = append(r.Notes, "the run was shorter than three intervals: its series and its verdict rest on little")
-	}
-	if s := fewSamples(r.Metrics); s != "" {
-		r.Notes = append(r.Notes, s)
-	}
-	if onThisMachine(r.Config.Target) {
-		r.Notes = append(r.Notes, "the target is on this machine: it and gobench share the CPUs")
-	}
-	if others := judge.Others(); others > 0.2 {
-		r.Notes = append(r.Notes, fmt.Sprintf("other processes, the target among them if it is here, used %.0f %% of this machine's CPUs", others*100))
-	}
-}
-
-// How many values the 99th and the 99.9th percentile want (reliability by order
-// statistics: ten values beyond them).
-const (
-	enoughP99  = 1000
-	enoughP999 = 10_000
-)
-
-// fewSamples names the distributions of times whose high percentiles rest on few
-// values.
-func fewSamples(metrics []run.Metric) string {
-	var few, some []string
-	for _, m := range metrics {
-		switch {
-		case m.Times == nil || m.Count == nil || strings.HasPrefix(m.Title, health.Prefix) || strings.HasPrefix(m.Title, "vu."):
-		case *m.Count < enoughP99:
-			few = append(few, m.Title)
-		case *m.Count < enoughP999:
-			some = append(some, m.Title)
-		}
-	}
-	var parts []string
-	if len(few) > 0 {
-		parts = append(parts, "under 1,000 for a firm p99: "+several(few))
-	}
-	if len(some) > 0 {
-		parts = append(parts, "under 10,000 for a firm p99.9: "+several(some))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "few values, " + strings.Join(parts, "; ")
-}
-
-func several(titles []string) string {
-	if len(titles) > 3 {
-		return fmt.Sprintf("%s and %d more", strings.Join(titles[:3], ", "), len(titles)-3)
-	}
-	return strings.Join(titles, ", ")
-}
-
-// onThisMachine tells whether a built-in's target, "GET http://...", is a loopback
-// address.
-func onThisMachine(target string) bool {
-	_, address, _ := strings.Cut(target, " ")
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	r.Notes = append(r.Notes, notes(r, judge)...)
 }
 
 // strictError is the exit status of --strict.

@@ -17,9 +17,11 @@ const (
 	CPU         Metric = iota // of this machine that is in use, share
 	OwnCPU                    // of this machine that this process uses, share
 	Steal                     // of this machine's CPU that its host gave to others, share
-	Throttled                 // periods in which the cgroup's CPU quota was used up, share
+	QuotaCPU                  // of the CPU quota of this process's cgroup, or of a parent's, the tightest, share
+	Throttled                 // periods in which a CPU quota was used up, of the cgroup or of a parent, share
 	Pressure                  // of the time in which some process of this machine waited for a CPU, share
 	Memory                    // of this machine that is not available, share
+	MemoryLimit               // of the memory limit of this process's cgroup, or of a parent's, the tightest, share
 	SwapIn                    // pages read back from swap
 	Scheduler                 // how long goroutines waited for a thread, p99
 	GCPause                   // stops of the process for garbage collection, p99
@@ -29,6 +31,7 @@ const (
 	OpenFiles                 // of this process
 	Retransmits               // of the TCP segments this machine sent, share
 	Drops                     // packets that this machine dropped because it was too slow
+	Link                      // of what a network card can carry in one direction, the busiest, share
 	metricCount
 )
 
@@ -43,9 +46,11 @@ var Metrics = [metricCount]struct{ Name, Graph, Unit string }{
 	CPU:         {"cpu", "CPU", "permille"},
 	OwnCPU:      {"cpu_own", "CPU", "permille"},
 	Steal:       {"steal", "CPU", "permille"},
+	QuotaCPU:    {"cpu_quota", "CPU quota", "permille"},
 	Throttled:   {"throttled", "CPU quota", "permille"},
 	Pressure:    {"cpu_pressure", "CPU", "permille"},
 	Memory:      {"memory", "Memory", "permille"},
+	MemoryLimit: {"memory_limit", "Memory", "permille"},
 	SwapIn:      {"swap_in", "Swap", "pages"},
 	Scheduler:   {"scheduler", "Delays", "ns"},
 	GCPause:     {"gc_pause", "Delays", "ns"},
@@ -55,4 +60,5 @@ var Metrics = [metricCount]struct{ Name, Graph, Unit string }{
 	OpenFiles:   {"open_files", "Files", "N"},
 	Retransmits: {"retransmits", "Network", "permille"},
 	Drops:       {"drops", "Packets", "N"},
+	Link:        {"link", "Network", "permille"},
 }

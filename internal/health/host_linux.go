@@ -10,12 +10,13 @@ import (
 // host reads the machine's figures from /proc and the cgroup's. Files that are not
 // there, or say what they should not, are left out.
 type host struct {
-	buf   []byte
-	quota string // the cgroup's cpu.stat, if it has a quota's figures
+	root   string // before every path; a test's
+	buf    []byte
+	groups cgroups
+	links  links
 
 	cpu                  cpuTimes
 	own                  time.Duration
-	periods, throttled   uint64
 	swapIn, sent, resent uint64
 	pressure             uint64
 	drops                uint64
@@ -23,21 +24,15 @@ type host struct {
 
 func (h *host) open() {
 	h.buf = make([]byte, 32<<10)
-	b, _ := h.file("/proc/self/cgroup")
-	for _, name := range quotaFiles(append([]byte(nil), b...)) {
-		b, _ := h.file(name)
-		if _, ok := field(b, "nr_periods"); ok {
-			h.quota = name
-			return
-		}
-	}
+	h.groups.open(h)
+	h.links.open(h)
 }
 
 func (h *host) close() {}
 
 // file reads the begin of a file, which holds until the next call.
 func (h *host) file(name string) ([]byte, bool) {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(h.root+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, false
 	}
@@ -58,15 +53,8 @@ func (h *host) file(name string) ([]byte, bool) {
 
 func (h *host) read(elapsed time.Duration, record func(Metric, int64)) {
 	h.readCPU(record)
-	if h.quota != "" {
-		b, _ := h.file(h.quota)
-		periods, ok := field(b, "nr_periods")
-		throttled, also := field(b, "nr_throttled")
-		if ok && also {
-			record(Throttled, share(grown(throttled, h.throttled), grown(periods, h.periods)))
-			h.periods, h.throttled = periods, throttled
-		}
-	}
+	h.groups.read(h, elapsed, record)
+	h.links.read(h, elapsed, record)
 	if b, ok := h.file("/proc/pressure/cpu"); ok {
 		if p, ok := parsePressure(b); ok {
 			record(Pressure, share(grown(p, h.pressure), max(1, uint64(elapsed.Microseconds()))))

@@ -44,12 +44,16 @@ type Reason struct {
 
 // Judge judges a run by its windows, in order. The zero value is ready.
 type Judge struct {
-	total   time.Duration // of the windows judged
-	windows int
-	tracks  map[string]*track
-	held    map[Metric]held // figures that shorter windows wait for
-	others  float64         // CPU time of other processes, in thousandths of the machine times seconds
-	sampled time.Duration
+	total    time.Duration // of the windows judged
+	windows  int
+	tracks   map[string]*track
+	held     map[Metric]held // figures that shorter windows wait for
+	arrears  map[string]*arrears
+	calm     calm // of Retransmits
+	plateau  plateau
+	starting starting
+	others   float64 // CPU time of other processes, in thousandths of the machine times seconds
+	sampled  time.Duration
 }
 
 // held is a figure, which stands until the next sample is due.
@@ -79,7 +83,13 @@ type spell struct {
 
 // Add judges the next window.
 func (j *Judge) Add(w *Window) {
-	if w.Warmup || w.Length <= 0 {
+	if w.Length <= 0 {
+		return
+	}
+	j.plateau.add(w)
+	j.starting.add(w)
+	if w.Warmup {
+		j.achieved(w, false)
 		return
 	}
 	j.total += w.Length
@@ -93,14 +103,14 @@ func (j *Judge) Add(w *Window) {
 	}
 	crowded := others > busy || values[Steal] > 20 || values[Pressure] > pressed && others > values[OwnCPU]
 
-	late := false // starts, goroutines or the whole process
-	for _, l := range w.Lags {
+	late := j.achieved(w, crowded) > ok // starts, goroutines or the whole process
+	for _, l := range w.Loads {
 		if l.Starts > 0 {
 			late = late || l.grade() > ok
 		}
 	}
 	for _, s := range signals {
-		if v, is := values[s.metric]; is && s.yields && grade(v, s.amber, s.red) > ok {
+		if v, is := values[s.metric]; is && s.yields && !s.late && grade(v, s.amber, s.red) > ok {
 			late = true
 		}
 	}
@@ -110,6 +120,9 @@ func (j *Judge) Add(w *Window) {
 			continue
 		}
 		g := grade(v, s.amber, s.red)
+		if s.metric == Retransmits {
+			g = j.calm.grade(v, g)
+		}
 		if s.late && !late {
 			g = ok
 		}
@@ -130,19 +143,23 @@ func (j *Judge) Add(w *Window) {
 // lags notes the class whose starts were the latest.
 func (j *Judge) lags(w *Window, crowded bool) {
 	worst, at := -1.0, ok
-	detail := ""
-	for _, l := range w.Lags {
+	detail, tail := "", 0.0
+	for _, l := range w.Loads {
 		late, g := float64(l.late()), l.grade()
+		if g == ok && l.outweighs(l.late()) { // else the verdict tells
+			tail = max(tail, late)
+		}
 		if l.Starts == 0 || g < at || g == at && late <= worst {
 			continue
 		}
 		worst, at = late, g
-		detail = fmt.Sprintf("starts of class %s were up to %s late although a user was free", l.Class, duration(late))
-		if l.Response > 0 && late > millis/2 && late > float64(l.Response)/2 {
-			detail += fmt.Sprintf(", and the median response time was %s", duration(float64(l.Response)))
+		detail = fmt.Sprintf("starts of class %s were up to %s late, and not for want of a free user", l.Class, duration(late))
+		if l.outweighs(l.P50) {
+			detail += fmt.Sprintf(", and half of them by %s of a median response time of %s", duration(float64(l.P50)), duration(float64(l.Response)))
 		}
 	}
 	if worst >= 0 {
+		j.note(w, tailSignal, tail, grade(tail, 0, none), "")
 		j.note(w, lagSignal, worst, lower(lagSignal, at, crowded), detail)
 	}
 }
@@ -222,6 +239,36 @@ func (s *spell) counts(total time.Duration, instant bool) bool {
 	return s.time > 0 && (instant || s.most >= rowWindows && s.longest >= rowTime || float64(s.time) >= runShare*float64(total))
 }
 
+// level is what the signal says of the windows so far.
+func (t *track) level(j *Judge) level {
+	l := red
+	if t.levels[red].n == 1 && j.windows > single && !t.instant {
+		l = amber
+	}
+	for l > ok && !t.levels[l].counts(j.total, t.instant) {
+		l--
+	}
+	return l
+}
+
+// calm is the mean of a figure while it was at ease.
+type calm struct {
+	sum float64
+	n   int
+}
+
+// risen is how many times its mean a figure must be to have risen.
+const risen = 2
+
+// grade lowers g to ok unless v has risen, and takes v.
+func (c *calm) grade(v float64, g level) level {
+	if g > ok && (c.n == 0 || v > risen*c.sum/float64(c.n)) {
+		return g
+	}
+	c.sum, c.n = c.sum+v, c.n+1
+	return ok
+}
+
 // Others is the share of the machine's CPUs that other processes used, from 0 to 1.
 func (j *Judge) Others() float64 {
 	if j.sampled <= 0 {
@@ -242,14 +289,8 @@ func (j *Judge) Verdict(missing []string) Verdict {
 	}
 	var bad []Reason
 	for _, t := range j.tracks {
-		l := red
-		if t.levels[red].n == 1 && j.windows > single && !t.instant {
-			l = amber
-		}
-		for l > ok && !t.levels[l].counts(j.total, t.instant) {
-			l--
-		}
-		if l == ok {
+		l := t.level(j)
+		if l == ok || t.signal.note {
 			continue
 		}
 		if v.Word != Invalid {

@@ -39,8 +39,20 @@ func all(fs ...func(*Window)) func(*Window) {
 
 func lags(late, response time.Duration) func(*Window) {
 	return func(w *Window) {
-		w.Lags = append(w.Lags, Lag{Class: "buyer", Starts: 1000, P99: late, Response: response})
+		w.Loads = append(w.Loads, Load{Class: "buyer", Starts: 1000, P99: late, Response: response})
 	}
+}
+
+// half of the starts are so late.
+func half(late, response time.Duration) func(*Window) {
+	return func(w *Window) {
+		w.Loads = append(w.Loads, Load{Class: "buyer", Starts: 1000, P50: late, P99: late, Response: response})
+	}
+}
+
+// begun is a class of which so many of the planned starts began in each window.
+func begun(planned, starts int64) func(*Window) {
+	return func(w *Window) { w.Loads = append(w.Loads, Load{Class: "b", Planned: planned, Starts: starts}) }
 }
 
 // Every signal, on both sides of its limits, in all windows of a run.
@@ -61,11 +73,29 @@ func TestSignals(t *testing.T) {
 		{"start lag", late, Suspect, "start_lag amber"},
 		{"start lag at its second limit", lags(10*ms, time.Second), Suspect, "start_lag amber"},
 		{"much start lag", lags(10*ms+1, time.Second), Invalid, "start_lag red"},
-		{"start lag of half the response time", lags(600*time.Microsecond, ms), Invalid, "start_lag red"},
-		{"start lag of half a small response time", lags(500*time.Microsecond, 100*time.Microsecond), Valid, ""},
+		{"median start lag of half the response time", half(600*time.Microsecond, ms), Invalid, "start_lag red"},
+		{"median start lag of less than half the response time", half(500*time.Microsecond, ms), Valid, ""},
+		{"median start lag of half a small response time", half(500*time.Microsecond, 100*time.Microsecond), Valid, ""},
+		{"start lag in the tail, of half a small response time", lags(900*time.Microsecond, 100*time.Microsecond), Valid, ""},
 		{"the worst class decides", all(lags(0, 0), lags(11*ms, time.Second), late), Invalid, "start_lag red"},
-		{"a class without starts", func(w *Window) { w.Lags = []Lag{{Class: "a", P99: time.Second}} }, Valid, ""},
-		{"one late start of fifty", func(w *Window) { w.Lags = []Lag{{Starts: 50, P90: ms / 2, P99: time.Second}} }, Valid, ""},
+		{"a class without starts", func(w *Window) { w.Loads = []Load{{Class: "a", P99: time.Second}} }, Valid, ""},
+		{"one late start of fifty", func(w *Window) { w.Loads = []Load{{Starts: 50, P90: ms / 2, P99: time.Second}} }, Valid, ""},
+		{"99 % of the planned rate", begun(1000, 990), Valid, ""},
+		{"98.9 % of the planned rate", begun(1000, 989), Suspect, "rate amber"},
+		{"95 % of the planned rate", begun(1000, 950), Suspect, "rate amber"},
+		{"94.9 % of the planned rate", begun(1000, 949), Invalid, "rate red"},
+		{"94.9 % of the planned rate among neighbours", all(crowd, begun(1000, 949)), Suspect, "cpu amber, neighbours amber, rate amber"},
+		{"nothing that was planned began", begun(1000, 0), Invalid, "rate red"},
+		{"nothing was planned", begun(0, 0), Valid, ""},
+		{"one start under way a window", begun(10, 9), Valid, ""},
+		{"quota in use, all on time", is(QuotaCPU, 1000), Valid, ""},
+		{"quota in use, at its limit, and late", all(is(QuotaCPU, 800), late), Suspect, "start_lag amber"},
+		{"quota in use, and late", all(is(QuotaCPU, 801), late), Suspect, "cpu_quota amber, start_lag amber"},
+		{"quota nearly used up, and late", all(is(QuotaCPU, 901), late), Invalid, "cpu_quota red, start_lag amber"},
+		{"limit of memory", is(MemoryLimit, 900), Valid, ""},
+		{"limit of memory nearly reached", is(MemoryLimit, 901), Suspect, "memory_limit red"},
+		{"link at its limit", is(Link, 800), Valid, ""},
+		{"link", is(Link, 801), Suspect, "link amber"},
 		{"all CPUs in use, all on time", is(CPU, 1000), Valid, ""},
 		{"own CPU use, and late", all(is(CPU, 950), is(OwnCPU, 900), late), Suspect, "cpu amber, start_lag amber"},
 		{"CPU at its limit, and late", all(is(CPU, 800), is(OwnCPU, 800), late), Suspect, "start_lag amber"},
@@ -176,7 +206,7 @@ func TestAFigureStandsUntilTheNextSample(t *testing.T) {
 func TestReasonsTellTheWorst(t *testing.T) {
 	t.Parallel()
 	ws := windows(10, 4, lags(3*time.Millisecond, time.Second))
-	ws[2].Lags[0].P99 = 12345 * time.Microsecond
+	ws[2].Loads[0].P99 = 12345 * time.Microsecond
 	ws[3].NoFiles = 4
 	ws[5].NoFiles = 3
 	var j Judge
@@ -190,7 +220,7 @@ func TestReasonsTellTheWorst(t *testing.T) {
 	if r := v.Reasons[1]; r.Signal != LocalFiles || !strings.HasPrefix(r.Text, "7 operations") || r.Worst != 3*time.Second || r.Windows != 2 {
 		t.Errorf("%+v", r)
 	}
-	if r := v.Reasons[2]; r.Worst != 2*time.Second || r.Windows != 4 || r.Text != "starts of class buyer were up to 12.3 ms late although a user was free" {
+	if r := v.Reasons[2]; r.Worst != 2*time.Second || r.Windows != 4 || r.Text != "starts of class buyer were up to 12.3 ms late, and not for want of a free user" {
 		t.Errorf("%+v", r)
 	}
 	if got := j.Others(); got < 0.0999 || got > 0.1001 {

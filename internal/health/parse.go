@@ -117,28 +117,24 @@ func parseSoftnet(b []byte) (dropped uint64, ok bool) {
 	return dropped, ok
 }
 
-// quotaFiles gives where a process whose /proc/self/cgroup is b may find its
-// cpu.stat, the most exact place first (cgroups(7)). In a container the path may be
-// the host's and the mount its own.
-func quotaFiles(b []byte) (files []string) {
-	const root = "/sys/fs/cgroup/"
+// carried are the bytes that a network device received and sent.
+type carried struct{ in, out uint64 }
+
+// parseDevices reads /proc/net/dev: two lines of heads, then "eth0: 1 2 ...", of
+// which the first number is bytes received and the ninth bytes sent.
+func parseDevices(b []byte) map[string]carried {
+	devices := map[string]carried{}
 	for line := range strings.Lines(string(b)) {
-		parts := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3)
-		if len(parts) < 3 || strings.Contains(parts[2], "..") {
+		name, rest, ok := strings.Cut(line, ":")
+		f := strings.Fields(rest)
+		if !ok || len(f) < 9 {
 			continue
 		}
-		dirs := []string{parts[1]}
-		if parts[1] == "" {
-			dirs = []string{"", "unified"} // version 2, alone or beside version 1
-		} else if !strings.Contains(","+parts[1]+",", ",cpu,") {
-			continue
-		}
-		for _, dir := range dirs {
-			for _, path := range []string{parts[2], ""} {
-				file := root + strings.Trim(dir+"/"+strings.Trim(path, "/"), "/") + "/cpu.stat"
-				files = append(files, strings.ReplaceAll(file, "//", "/"))
-			}
+		in, err := strconv.ParseUint(f[0], 10, 64)
+		out, err2 := strconv.ParseUint(f[8], 10, 64)
+		if err == nil && err2 == nil {
+			devices[strings.TrimSpace(name)] = carried{in, out}
 		}
 	}
-	return files
+	return devices
 }

@@ -1,9 +1,6 @@
 package health
 
-import (
-	"slices"
-	"testing"
-)
+import "testing"
 
 const (
 	stat     = "cpu  255765 17858 173973 944628 1492 0 24102 585 0 0\ncpu0 1 2 3 4\n"
@@ -60,26 +57,9 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestQuotaFiles(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		text string
-		want []string
-	}{
-		{"0::/app.slice/x\n", []string{"/sys/fs/cgroup/app.slice/x/cpu.stat", "/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/unified/app.slice/x/cpu.stat", "/sys/fs/cgroup/unified/cpu.stat"}},
-		{"3:cpu,cpuacct:/docker/1\n2:cpuset:/\n", []string{"/sys/fs/cgroup/cpu,cpuacct/docker/1/cpu.stat", "/sys/fs/cgroup/cpu,cpuacct/cpu.stat"}},
-		{"1:cpu:/\n", []string{"/sys/fs/cgroup/cpu/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat"}},
-		{"0::/../../x\nnonsense\n", nil},
-	} {
-		if got := quotaFiles([]byte(tt.text)); !slices.Equal(got, tt.want) {
-			t.Errorf("%q: %q, want %q", tt.text, got, tt.want)
-		}
-	}
-}
-
 // The kernel's files are not ours to trust: whatever they say, a parser returns.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{stat, snmp, softnet, pressure, meminfo, cpuStat1, cpuStat2, "0::/a\n"} {
+	for _, s := range []string{stat, snmp, softnet, pressure, meminfo, cpuStat1, cpuStat2, "0::/a\n", mountsOne, devices, "20000 100000\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -90,6 +70,11 @@ func FuzzParse(f *testing.F) {
 		parseTCP(b)
 		parseSoftnet(b)
 		field(b, "pswpin")
-		quotaFiles(b)
+		parseCgroups(b)
+		parseMounts(b)
+		parseDevices(b)
+		if cpus, ok := parseCPUMax(b); ok && !(cpus > 0) {
+			t.Errorf("%q is a quota of %v CPUs", b, cpus)
+		}
 	})
 }

@@ -18,6 +18,7 @@ type signal struct {
 	late    bool // counts only while starts or goroutines are late as well
 	instant bool // one window is enough
 	sum     bool // text takes the sum of all windows
+	note    bool // lowers no verdict
 	advice  string
 
 	text func(worst float64) string
@@ -31,6 +32,7 @@ const (
 // Names of the signals that are no figure of a Sampler's.
 const (
 	StartLag   = "start_lag"
+	Rate       = "rate"
 	Neighbours = "neighbours"
 	LocalFiles = "local_fd"
 	LocalPorts = "local_port"
@@ -47,6 +49,9 @@ var signals = []signal{
 	{name: "throttled", metric: Throttled, amber: 0, red: 100, advice: "raise the CPU quota of gobench's container or cgroup, or lower the load", text: func(v float64) string {
 		return fmt.Sprintf("the CPU quota held gobench back in %s of its periods", percent(v))
 	}},
+	{name: "cpu_quota", metric: QuotaCPU, amber: 800, red: 900, yields: true, late: true, advice: "raise the CPU quota of gobench's container or cgroup, or lower the load", text: func(v float64) string {
+		return fmt.Sprintf("%s of the CPU quota of gobench's cgroup were in use while gobench was late", percent(v))
+	}},
 	{name: "cpu_pressure", metric: Pressure, amber: 100, red: none, host: true, late: true, advice: moreCPU, text: func(v float64) string {
 		return fmt.Sprintf("processes of this machine waited for a CPU in %s of the time while gobench was late", percent(v))
 	}},
@@ -55,6 +60,9 @@ var signals = []signal{
 	}},
 	{name: "memory", metric: Memory, amber: none, red: 900, host: true, advice: "give the machine more memory, or the scenario fewer users or smaller data", text: func(v float64) string {
 		return fmt.Sprintf("%s of this machine's memory was in use", percent(v))
+	}},
+	{name: "memory_limit", metric: MemoryLimit, amber: none, red: 900, host: true, advice: "raise the memory limit of gobench's container or cgroup, or give the scenario fewer users or smaller data", text: func(v float64) string {
+		return fmt.Sprintf("%s of the memory that gobench's cgroup may have was in use", percent(v))
 	}},
 	{name: "swap_in", metric: SwapIn, amber: none, red: 0, host: true, advice: "switch swap off (swapoff -a), or give the machine more memory", text: func(v float64) string {
 		return fmt.Sprintf("%.0f pages of memory came back from swap in one second", v)
@@ -77,11 +85,23 @@ var signals = []signal{
 	{name: "drops", metric: Drops, amber: 0, red: none, host: true, advice: "raise net.core.netdev_max_backlog and netdev_budget, or spread the load over more machines", text: func(v float64) string {
 		return fmt.Sprintf("this machine dropped %.0f packets that it was too slow to take in one second", v)
 	}},
+	{name: "link", metric: Link, amber: 800, red: none, host: true, advice: "use a faster network card, smaller answers, or more machines", text: func(v float64) string {
+		return fmt.Sprintf("a network card of this machine carried %s of what it can", percent(v))
+	}},
+	{name: "retransmits", metric: Retransmits, amber: 10, red: none, note: true, advice: "the network or the target loses packets; times have the repeats in them", text: func(v float64) string {
+		return fmt.Sprintf("%s of the TCP segments that this machine sent were repeats", percent(v))
+	}},
 }
 
 // The rules for what the load itself tells.
 var (
 	lagSignal = signal{name: StartLag, yields: true, advice: moreCPU + ", or lower the rate; response times count from the planned start and so have this in them"}
+
+	tailSignal = signal{name: "fast_target", note: true, advice: "so fast a target's percentiles are in the service times", text: func(v float64) string {
+		return fmt.Sprintf("start lag of up to %s (p99) is more than half of the median response time: high percentiles of response times are gobench's as much as the target's", duration(v))
+	}}
+
+	rateSignal = signal{name: Rate, amber: 10, red: 50, yields: true, advice: moreCPU + ", or lower the rate: what is planned and does not begin is in no percentile"}
 
 	neighbourSignal = signal{name: Neighbours, host: true, late: true, advice: "move the target and other programs to other machines, or wait until this one is quiet", text: func(v float64) string {
 		return fmt.Sprintf("other processes used %s of this machine's CPUs while gobench was late", percent(v))

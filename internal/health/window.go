@@ -9,23 +9,28 @@ type Window struct {
 	Length  time.Duration
 	Warmup  bool // in no total, and not judged
 	Values  map[Metric]float64
-	Lags    []Lag
+	Loads   []Load
 	NoFiles int64 // failures for want of a file descriptor
 	NoPorts int64 // failures for want of a local port
 }
 
-// Lag is how late starts of one class were that found a user free: the generator's
-// own lateness.
-type Lag struct {
+// Load is what one class did in a window.
+type Load struct {
 	Class         string
-	Starts        int64
-	P50, P90, P99 time.Duration
+	Starts        int64         // that began, or found no user free
+	P50, P90, P99 time.Duration // how late gobench was with them: its own lateness
 	Response      time.Duration // the class's median response time; 0: none
+
+	Planned int64 // starts whose time came, and which gobench came to
+	Behind  int64 // starts whose time had come at the window's end, and which it had not come to
+	Dropped int64 // starts that were given up
+	Done    int64 // iterations that ended
+	Users   int64 // active at the window's end; 0 for a class with a schedule of its own
 }
 
 // late is the percentile that so many starts can tell: the 99th of 100 and more,
 // so that one late start of ten does not stand for all.
-func (l Lag) late() time.Duration {
+func (l Load) late() time.Duration {
 	switch {
 	case l.Starts >= 100:
 		return l.P99
@@ -57,12 +62,17 @@ func grade(v, a, r float64) level {
 	return ok
 }
 
-// grade of start lag (H4): above 1 ms amber; red above 10 ms, or above 0.5 ms and
-// half of the median response time, which is then no longer the target's.
-func (l Lag) grade() level {
-	late := l.late()
-	if l.Response > 0 && late > time.Millisecond/2 && late > l.Response/2 {
+// grade of start lag: above 1 ms amber, above 10 ms red. So is a median above 0.5 ms
+// and half of the median response time, which is then no longer the target's.
+func (l Load) grade() level {
+	if l.outweighs(l.P50) {
 		return red
 	}
-	return grade(float64(late), float64(time.Millisecond), float64(10*time.Millisecond))
+	return grade(float64(l.late()), float64(time.Millisecond), float64(10*time.Millisecond))
+}
+
+// outweighs tells whether so much lag is more than half of the median response time,
+// and more than 0.5 ms: below that it is how a machine wakes.
+func (l Load) outweighs(lag time.Duration) bool {
+	return l.Response > 0 && lag > time.Millisecond/2 && lag > l.Response/2
 }

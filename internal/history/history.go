@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -111,7 +112,7 @@ func (h History) Find(part string) (string, error) {
 		if id == part {
 			return id, nil
 		}
-		if len(part) >= 3 && (hasPrefix(id, part) || hasPrefix(id[len(id)-4:], part)) {
+		if len(part) >= 3 && (hasPrefix(id, part) || hasPrefix(id[strings.LastIndexByte(id, '-')+1:], part)) {
 			found = append(found, id)
 		}
 	}

@@ -134,8 +134,8 @@ func TestFind(t *testing.T) {
 	if _, err := h.Find("last"); !errors.Is(err, run.ErrNotFound) {
 		t.Errorf("Find in nothing = %v", err)
 	}
-	ids := []string{"20260101-000000-aaaa", "20260101-000000-bbbb", "20260202-000000-cccc"}
-	for _, id := range append(ids, "not-a-run", "20269999-000000-dddd") {
+	ids := []string{"20260101-000000-aaaazz", "20260101-000000-bbbbzz", "20260202-000000-cccczz"}
+	for _, id := range append(ids, "not-a-run", "20269999-000000-ddddzz") {
 		if err := os.Mkdir(h.Dir(id), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -41,6 +41,7 @@ type metric struct {
 	run.Metric // without a record
 	kind       kind
 	number     int
+	rates      hdr.Histogram  // of a counter: its rate in each whole interval, perMilli
 	sum        int64          // counter
 	hist       *hdr.Histogram // histogram
 	gauges     map[int]int64  // gauge: last value by executor
@@ -219,6 +220,10 @@ func (m *Merger) Metrics() []run.Metric {
 	for _, t := range m.metrics {
 		total := t.Metric
 		total.Record = t.record(t.sum, t.hist, m.Measured().Seconds())
+		if lost := m.lostOf(t); lost != nil {
+			total.Lost = counted(lost.sum)
+		}
+		total.Spread = t.spreadOf()
 		all = append(all, total)
 	}
 	return all

@@ -293,3 +293,25 @@ func BenchmarkAdd(b *testing.B) {
 		m.Intervals(false)
 	}
 }
+
+// How steady a counter was, from whole intervals: the last, short one is left out.
+func TestSpread(t *testing.T) {
+	m, r := New(1, time.Second), newRecorder()
+	for s, n := range []int{100, 100, 100, 100, 200} {
+		for range n {
+			r.record(10)
+		}
+		must(t, m.Add(0, r.batch(time.Duration(s+1)*time.Second, false)))
+	}
+	r.record(10)
+	must(t, m.Add(0, r.batch(5500*time.Millisecond, true)))
+	m.Intervals(true)
+	x := m.Metrics()[0].Spread
+	if x == nil || math.Abs(x.Stdev-40) > 0.5 || math.Abs(x.Max-200) > 1 || x.Within != 0.8 {
+		t.Errorf("spread %+v, want stdev 40, max 200, four of five within", x)
+	}
+	times := m.Metrics()[1].Times
+	if times.Within != 1 {
+		t.Errorf("equal values spread: %+v", times)
+	}
+}

@@ -56,6 +56,7 @@ func (m *Merger) Intervals(all bool) []run.Interval {
 			break
 		}
 		out = append(out, m.recordOf(m.rows[from]))
+		m.spread(m.rows[from])
 		if m.each != nil {
 			m.each(m.countsOf(m.rows[from]))
 		}
@@ -104,7 +105,11 @@ func (m *Merger) recordOf(r *row) run.Interval {
 		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, length)
 	}
 	for n, h := range r.histograms {
-		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(0, h, length)
+		record := m.metrics[n].record(0, h, length)
+		if lost := m.lostOf(m.metrics[n]); lost != nil {
+			record.Lost = counted(r.counters[lost.number])
+		}
+		i.Metrics[m.metrics[n].Title] = record
 	}
 	for _, t := range m.metrics {
 		if t.kind == gauge {
@@ -112,6 +117,52 @@ func (m *Merger) recordOf(r *row) run.Interval {
 		}
 	}
 	return i
+}
+
+// perMilli is in what parts of a second's count the rates of counters are kept.
+const perMilli = 1000
+
+// spread takes the rates of a whole interval's counters.
+func (m *Merger) spread(r *row) {
+	length := r.to - r.from
+	if r.warmup || length < m.interval*9/10 {
+		return
+	}
+	for _, t := range m.metrics {
+		if t.kind == counter {
+			t.rates.Record(int64(float64(r.counters[t.number]) / length.Seconds() * perMilli))
+		}
+	}
+}
+
+// spreadOf tells how a counter's rate spread; nil: there were no whole intervals.
+func (t *metric) spreadOf() *run.Spread {
+	if t.kind != counter || t.rates.Count() == 0 {
+		return nil
+	}
+	stdev := t.rates.StdDev()
+	return &run.Spread{Stdev: stdev / perMilli, Max: float64(t.rates.Max()) / perMilli, Within: t.rates.Within(t.rates.Mean()-stdev, t.rates.Mean()+stdev)}
+}
+
+// lostOf is the counter of the operations that a histogram lacks, if there is one.
+func (m *Merger) lostOf(t *metric) *metric {
+	if t.kind != histogram {
+		return nil
+	}
+	for _, title := range run.LostTitles(t.Title) {
+		if lost := m.byTitle[title]; lost != nil && lost.kind == counter {
+			return lost
+		}
+	}
+	return nil
+}
+
+// counted is n, if there is any.
+func counted(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
 }
 
 // record gives what a metric recorded in some seconds: sum for a counter, h for a
@@ -136,6 +187,7 @@ func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record
 	q := func(q float64) float64 { return float64(h.Quantile(q)) * unit }
 	s := run.Sizes{Avg: h.Mean() * unit, Min: float64(h.Min()) * unit, P50: q(0.5), P90: q(0.9), P95: q(0.95), P99: q(0.99),
 		P999: q(0.999), Max: float64(h.Max()) * unit, Stdev: h.StdDev() * unit}
+	s.Within = h.Within(h.Mean()-h.StdDev(), h.Mean()+h.StdDev())
 	if t.Unit == "ns" {
 		times := run.Times(s)
 		r.Times = &times

@@ -10,11 +10,15 @@ import (
 // and how many of its operations are in flight. Clients keep a pointer to it.
 type Scope struct {
 	Registry *Registry
-	Gate     *Gate     // nil: always open
-	Seed     [2]uint64 // of the user's own random source
+	Gate     *Gate            // nil: always open
+	Seed     [2]uint64        // of the user's own random source
+	Class    int              // the user's class, by its place in the scenario
+	User     int64            // vui, the user's number in its class
+	OnEnd    func(why string) // ends the load of the user's class; nil: it has none
 
 	inFlight atomic.Int32
 	refused  atomic.Int32
+	over     atomic.Bool
 	rand     *rand.Rand
 }
 
@@ -43,6 +47,18 @@ func (s *Scope) InFlight() int { return int(s.inFlight.Load()) }
 
 // Refused is the number of operations that Begin refused.
 func (s *Scope) Refused() int { return int(s.refused.Load()) }
+
+// Exhaust tells that nothing is left for the user to do, and why: its class begins no
+// more iterations, and the user's own, which it has nothing for, does not count.
+func (s *Scope) Exhaust(why string) {
+	s.over.Store(true)
+	if s.OnEnd != nil {
+		s.OnEnd(why)
+	}
+}
+
+// Exhausted tells whether Exhaust was called.
+func (s *Scope) Exhausted() bool { return s.over.Load() }
 
 // Rand is the user's own random source, made at the first call from Seed. Only the
 // user's own goroutine may use it.

@@ -12,10 +12,7 @@ import (
 // one request after the other, or serving requests that start on a schedule. It
 // records under the prefix "http".
 type HTTP struct {
-	URL         string
-	Method      string
-	Headers     map[string]string
-	Body        []byte
+	Targets     []Target // taken in turn, over all connections
 	Connections int
 	Duration    time.Duration // 0: Requests decides
 	Requests    int           // over all connections; 0: Duration decides
@@ -23,12 +20,23 @@ type HTTP struct {
 	Stages      []scenario.Rate
 	Poisson     bool // of Stages, as is Drop
 	Drop        bool
-	Timeout     time.Duration // of a request
-	Insecure    bool          // any server certificate will do
+	Data        *Data // nil: none
+	Literal     bool  // Targets are no templates
+	Client      Client
+}
+
+// Client are the options of each connection's client.
+type Client struct {
+	Timeout  time.Duration // of a request
+	Insecure bool          // any server certificate will do
+}
+
+func (c Client) options() http.Options {
+	return http.Options{MaxConns: 1, Timeout: c.Timeout, InsecureSkipVerify: c.Insecure}
 }
 
 // Vus gives the scenario of the options.
-func (o HTTP) Vus() scenario.Vus {
+func (o HTTP) Vus() (scenario.Vus, error) {
 	load := scenario.Load(scenario.Loop(o.Warmup + o.Duration))
 	switch {
 	case len(o.Stages) > 0:
@@ -40,18 +48,32 @@ func (o HTTP) Vus() scenario.Vus {
 	case o.Requests > 0:
 		load = scenario.Shared(o.Requests)
 	}
+	requests, err := o.requests()
+	if err != nil {
+		return nil, err
+	}
+	if o.Data != nil {
+		requests.feeder = o.Data.feeder()
+	}
 	return scenario.Vus{{
 		Name: "http",
 		Nu:   o.Connections,
 		Load: load,
+		Setup: func(ctx context.Context) (context.Context, error) {
+			return ctx, o.Data.enough(ctx, requests.feeder, o.Connections)
+		},
 		Start: func(ctx context.Context, vui int) (scenario.User, error) {
-			client, err := http.NewHttpClient(ctx, "http", http.Options{MaxConns: 1, Timeout: o.Timeout, InsecureSkipVerify: o.Insecure})
+			client, err := http.NewHttpClient(ctx, "http", o.Client.options())
 			if err != nil {
 				return nil, err
 			}
-			return &httpUser{client: client, request: http.Request{Method: o.Method, URL: o.URL, Headers: o.Headers, Body: o.Body, Discard: true}}, nil
+			u := httpUser{client: client, request: requests.all[0].Request}
+			if len(requests.all) == 1 && !requests.all[0].changes() && o.Data == nil {
+				return &u, nil
+			}
+			return newChangingUser(ctx, u, vui, requests), nil
 		},
-	}}
+	}}, nil
 }
 
 // httpUser is one connection's user.

@@ -1,6 +1,6 @@
 // Package preset holds the built-in scenarios, those that need no Go toolchain: a
-// file for each protocol. Their options travel as JSON to the executor, which is
-// gobench itself.
+// file for each protocol. Their options travel as JSON to the standard input of the
+// executor, which is gobench itself.
 package preset
 
 import (
@@ -10,12 +10,8 @@ import (
 	"github.com/gobench-io/gobench/executor/scenario"
 )
 
-// OptionsEnv names the environment variable that carries a built-in's options to
-// its executor: not its arguments, which other users of the machine can read.
-const OptionsEnv = "GOBENCH_PRESET"
-
 var presets = map[string]func(options []byte) (scenario.Vus, error){
-	"http": decoded(func(o HTTP) (scenario.Vus, error) { return o.Vus(), nil }),
+	"http": decoded(HTTP.Vus),
 }
 
 // Vus gives the scenario of the built-in called name.

@@ -22,7 +22,7 @@ func p[T any](v T) *T { return &v }
 func full() *run.Result {
 	at := time.Date(2026, 11, 21, 6, 45, 12, 123456789, time.UTC)
 	return &run.Result{
-		Format: run.Format, Gobench: "0.1.0", ID: "20261121-064512-x7k2", Name: "checkout.go", State: run.Finished,
+		Format: run.Format, Gobench: "0.1.0", ID: "20261121-064512-x7k2zz", Name: "checkout.go", State: run.Finished,
 		Created: at, Start: at, Seconds: 12.5, Warmup: 2, Complete: true,
 		Verdict: run.Suspect, Reasons: []run.Reason{
 			{Signal: "start_lag", Level: "amber", Text: "starts of class buyer were up to 1.2 ms late although a user was free", Advice: "lower the rate", Windows: 3, Worst: 4},
@@ -40,11 +40,13 @@ func full() *run.Result {
 				Times: &run.Times{Avg: 0.3, Min: 0.000042, P50: 0.25, P90: 0.5, P95: 1.2345, P99: 12.3456, P999: 123.456, Max: 61000, Stdev: 2}}},
 			{Title: "vu.reader.response", Type: "histogram", Group: "Users (reader)", Graph: "Iteration time", Unit: "ns", Record: run.Record{Count: p(int64(1234564)), RPS: p(98765.1),
 				Times: &run.Times{Avg: 0.3, Min: 0.000042, P50: 0.25, P90: 0.5, P95: 1.2345, P99: 12.3456, P999: 123.456, Max: 61000, Stdev: 2}}},
+			{Title: "step.pay.time", Type: "histogram", Group: "Steps", Graph: "step.pay time", Unit: "ns", Record: run.Record{Count: p(int64(980)), Lost: p(int64(20)), RPS: p(78.4),
+				Times: &run.Times{Avg: 2, Min: 1, P50: 1, P90: 3, P95: 4, P99: 5, P999: 6, Max: 7, Stdev: 1, Within: 0.683}}},
 			{Title: "vu.buyer.start_lag", Type: "histogram", Group: "Users (buyer)", Graph: "Start lag", Unit: "ns", Record: run.Record{Count: p(int64(1200)), RPS: p(96.0),
 				Times: &run.Times{Avg: 0.01, P50: 0.01, P90: 0.02, P95: 0.03, P99: 0.05, P999: 0.2, Max: 0.3}}},
 			{Title: "gobench.cpu", Type: "histogram", Group: "Generator", Graph: "CPU", Unit: "permille", Record: run.Record{Count: p(int64(12)), RPS: p(1.0), Sizes: &run.Sizes{Avg: 500, Max: 900}}},
 			{Title: "home.http_ok", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N", Record: run.Record{Count: p(int64(0)), RPS: p(0.0)}},
-			{Title: "home.http_fail", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N", Record: run.Record{Count: p(int64(42)), RPS: p(3.36)}},
+			{Title: "home.http_fail", Type: "counter", Group: "HTTP (home)", Graph: "Responses", Unit: "N", Record: run.Record{Count: p(int64(42)), RPS: p(3.36)}, Spread: &run.Spread{Stdev: 0.5, Max: 5, Within: 0.75}},
 			{Title: "home.bytes_in", Type: "counter", Group: "HTTP (home)", Graph: "Bytes", Unit: "B", Record: run.Record{Count: p(int64(5 << 30)), RPS: p(429496729.6)}},
 			{Title: "home.unused", Type: "counter", Group: "HTTP (home)", Graph: "Bytes", Unit: "B", Record: run.Record{Count: p(int64(0)), RPS: p(0.0)}},
 			{Title: "home.size", Type: "histogram", Group: "HTTP (home)", Graph: "Size", Unit: "B", Record: run.Record{Count: p(int64(10)), RPS: p(0.8),
@@ -56,6 +58,23 @@ func full() *run.Result {
 			{Expression: `check "a\x1b" rate > 99%`, Reason: `no check is called "a"; the nearest checks are "b"`, At: p(72.0)}},
 		Errors: []run.Failure{{Source: "home", Class: "refused", Text: "connect: connection refused", Count: 1200}, {Source: "vu.reader", Class: "iteration", Text: "\x1b[31mred\nalert", Count: 3}},
 		Notes:  []string{"user 7 of class buyer panicked: oh\nstack\nmore"},
+	}
+}
+
+// How many of the planned starts began is told where some did not.
+func TestTextTellsWhatBegan(t *testing.T) {
+	for begun, want := range map[int64]string{
+		100: "users     a: 100 starts planned (10.0/s)\n",
+		90:  "users     a: 100 starts planned (10.0/s), 90 of them begun (9.00/s), 10 of them dropped\n",
+	} {
+		counter := func(name string, n int64) run.Metric {
+			return run.Metric{Title: "vu.a." + name, Type: "counter", Record: run.Record{Count: p(n), RPS: p(float64(n) / 10)}}
+		}
+		r := &run.Result{Config: run.Config{Classes: []run.Class{{Name: "a"}}}, Metrics: []run.Metric{counter("planned", 100), counter("begun", begun), counter("dropped", 100-begun)}}
+		var b bytes.Buffer
+		if err := Text(&b, r, ""); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v, %s, want %q", err, b.String(), want)
+		}
 	}
 }
 
@@ -112,6 +131,23 @@ func TestLine(t *testing.T) {
 	}
 }
 
+func TestLineOfASchedule(t *testing.T) {
+	lag := full().Metrics[7].Record
+	metrics := []run.Metric{{Title: "vu.shop.active"}, {Title: "vu.shop.planned"}, {Title: "vu.shop.response"}, {Title: "home.latency"}}
+	i := run.Interval{From: 3, Seconds: 1, Metrics: map[string]run.Record{
+		"vu.shop.active": {Value: p(int64(5))}, "vu.shop.planned": {Count: p(int64(1200))}, "vu.shop.response": lag, "vu.shop.service": lag,
+		"vu.shop.start_lag": lag, "vu.shop.queue_wait": lag, "vu.shop.late": {Count: p(int64(7))}, "vu.shop.dropped": {Count: p(int64(0))}, "home.latency": lag}}
+	want := "     4s  5 users  shop response time 96.0/s p50 10.0 µs p99 50.0 µs max 300 µs, service time p99 50.0 µs, start lag p99 50.0 µs, queue wait p99 50.0 µs, 7 late"
+	if got := Line(i, metrics); got != want {
+		t.Errorf("line = %q\n    want %q", got, want)
+	}
+	i.Metrics = map[string]run.Record{"vu.shop.active": {Value: p(int64(5))}, "vu.shop.planned": {Count: p(int64(1200))}, "vu.shop.dropped": {Count: p(int64(3))}}
+	want = "     4s  5 users  shop response time none, 1,200 planned, 3 dropped"
+	if got := Line(i, metrics); got != want {
+		t.Errorf("line = %q\n    want %q", got, want)
+	}
+}
+
 func TestJSONIsOneDocument(t *testing.T) {
 	for _, n := range []int{0, 1, 3} {
 		var b bytes.Buffer
@@ -133,7 +169,7 @@ func TestJSONIsOneDocument(t *testing.T) {
 		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 			t.Fatalf("%v\n%s", err, b.Bytes())
 		}
-		if len(got.Intervals) != n || got.ID != full().ID || *got.Metrics[4].Times != *full().Metrics[4].Times || got.Metrics[12].Sizes.P90 != 4096 {
+		if len(got.Intervals) != n || got.ID != full().ID || *got.Metrics[4].Times != *full().Metrics[4].Times || got.Metrics[13].Sizes.P90 != 4096 {
 			t.Errorf("read back: %+v", got)
 		}
 	}

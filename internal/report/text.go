@@ -119,6 +119,7 @@ func Seconds(s float64) string {
 func (t *text) users(r *run.Result) {
 	for _, c := range r.Config.Classes {
 		var parts []string
+		var planned int64
 		for _, m := range r.Metrics {
 			name, ok := strings.CutPrefix(m.Title, classPrefix+c.Name+".")
 			life := name == "started" || name == "finished"
@@ -131,7 +132,12 @@ func (t *text) users(r *run.Result) {
 			case "errors":
 				parts = append(parts, fmt.Sprintf("%s of them failed", Count(*m.Count)))
 			case "planned":
+				planned = *m.Count
 				parts = append(parts, fmt.Sprintf("%s starts planned (%s/s)", Count(*m.Count), Rate(*m.RPS)))
+			case "begun":
+				if *m.Count < planned {
+					parts = append(parts, fmt.Sprintf("%s of them begun (%s/s)", Count(*m.Count), Rate(*m.RPS)))
+				}
 			case "late":
 				parts = append(parts, fmt.Sprintf("%s of them late, for want of a free user", Count(*m.Count)))
 			case "dropped":
@@ -164,19 +170,27 @@ func (t *text) counters(r *run.Result) {
 		group = m.Group
 		switch {
 		case m.Count != nil && (*m.Count != 0 || first):
-			total, rate := Count(*m.Count), Rate(*m.RPS)
+			total, rate := Count(*m.Count), Rate
 			if m.Unit == "B" {
-				total, rate = Bytes(float64(*m.Count)), Bytes(*m.RPS)
+				total, rate = Bytes(float64(*m.Count)), Bytes
 			}
-			rows = append(rows, []string{Safe(m.Title), total, rate})
+			row := []string{Safe(m.Title), total, rate(*m.RPS)}
+			if x := m.Spread; x != nil && *m.Count != 0 {
+				row = append(row, rate(x.Stdev), rate(x.Max), share(x.Within))
+			}
+			rows = append(rows, row)
 		case m.Value != nil && *m.Value != 0:
 			rows = append(rows, []string{Safe(m.Title), Count(*m.Value), ""})
 		}
 	}
-	t.table([]string{"Counts", "total", "per second"}, rows)
+	t.table([]string{"Counts", "total", "per second", "stdev", "max", "±stdev"}, rows)
 }
 
-// histograms shows the distributions. Under a closed load, response time is service
+// quantiles are those of the columns of distributions; 0: a column is none.
+var quantiles = []float64{0, 0, 0.5, 0.9, 0.95, 0.99, 0.999, 0}
+
+// histograms shows the distributions; a percentile that lies among the operations
+// without an answer has no time. Under a closed load, response time is service
 // time and is not shown again.
 func (t *text) histograms(r *run.Result) {
 	var rows [][]string
@@ -190,22 +204,31 @@ func (t *text) histograms(r *run.Result) {
 		}
 		row := []string{title(m.Title), Count(*m.Count)}
 		if x := m.Times; x != nil {
-			for _, v := range []float64{x.Avg, x.Min, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
-				row = append(row, Millis(v))
+			for i, v := range []float64{x.Avg, x.Stdev, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
+				if q := quantiles[i]; q > 0 && m.Lost != nil && !run.Answered(q, *m.Count, *m.Lost) {
+					row = append(row, "no answer")
+				} else {
+					row = append(row, Millis(v))
+				}
 			}
+			row = append(row, share(x.Within))
 		} else if x := m.Sizes; x != nil {
-			for _, v := range []float64{x.Avg, x.Min, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
+			for _, v := range []float64{x.Avg, x.Stdev, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
 				if m.Unit == "B" {
 					row = append(row, Bytes(v))
 				} else {
 					row = append(row, digits(v))
 				}
 			}
+			row = append(row, share(x.Within))
 		}
 		rows = append(rows, row)
 	}
-	t.table([]string{"Distributions", "count", "avg", "min", "p50", "p90", "p95", "p99", "p99.9", "max"}, rows)
+	t.table([]string{"Distributions", "count", "avg", "stdev", "p50", "p90", "p95", "p99", "p99.9", "max", "±stdev"}, rows)
 }
+
+// share shows which part of the values lies within a standard deviation.
+func share(within float64) string { return fmt.Sprintf("%.0f %%", within*100) }
 
 // maxErrors is how many kinds of failure the text shows.
 const maxErrors = 10

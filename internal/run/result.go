@@ -76,6 +76,15 @@ type Metric struct {
 	Graph string `json:"graph"`
 	Unit  string `json:"unit"`
 	Record
+	Spread *Spread `json:"spread,omitempty"` // of a counter
+}
+
+// Spread tells how steady a counter's rate was: its figures over whole intervals, a
+// second, warm-up left out.
+type Spread struct {
+	Stdev  float64 `json:"stdev"`
+	Max    float64 `json:"max"`
+	Within float64 `json:"within_stdev"` // share of intervals less than a Stdev from the average
 }
 
 // Interval is what all metrics recorded in one interval, by title; those that
@@ -90,9 +99,11 @@ type Interval struct {
 }
 
 // Record is what a metric recorded in some time. A counter has Count and RPS, a
-// gauge Value, a histogram Count, RPS and either Times (unit ns) or Sizes.
+// gauge Value, a histogram Count, RPS and either Times (unit ns) or Sizes, and Lost
+// where operations came to no answer.
 type Record struct {
 	Count *int64   `json:"count,omitempty"` // a counter's growth, a histogram's recordings
+	Lost  *int64   `json:"lost,omitempty"`  // operations that are in no percentile: see Answered
 	RPS   *float64 `json:"rps,omitempty"`   // Count per second
 	Value *int64   `json:"value,omitempty"` // a gauge's, at the end
 	*Times
@@ -110,6 +121,8 @@ type Times struct {
 	P999  float64 `json:"p99.9(ms)"`
 	Max   float64 `json:"max(ms)"`
 	Stdev float64 `json:"stdev(ms)"`
+
+	Within float64 `json:"within_stdev"` // share of recordings less than a Stdev from Avg
 }
 
 // Sizes are the figures of any other histogram, in its unit.
@@ -123,6 +136,8 @@ type Sizes struct {
 	P999  float64 `json:"p99.9"`
 	Max   float64 `json:"max"`
 	Stdev float64 `json:"stdev"`
+
+	Within float64 `json:"within_stdev"`
 }
 
 // Threshold is a condition that the run was to meet, and whether it did:

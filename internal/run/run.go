@@ -5,6 +5,7 @@ package run
 import (
 	"crypto/rand"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -33,15 +34,20 @@ var ErrNotFound = errors.New("no such run")
 // idTime is how an id begins; ids sort by time.
 const idTime = "20060102-150405"
 
-// NewID makes the id of a run that begins at t: its UTC time to the second and four
-// random characters.
+// idEnd is how many characters follow the time and its hyphen.
+const idEnd = 6
+
+// NewID makes the id of a run that begins at t: its UTC time to the second, two
+// characters for the rest of it, and four random ones.
 func NewID(t time.Time) string {
-	return t.UTC().Format(idTime) + "-" + strings.ToLower(rand.Text()[:4])
+	t = t.UTC()
+	rest := strconv.FormatInt(36*36+int64(t.Nanosecond())*36*36/1e9, 36)[1:] // with its leading zero
+	return t.Format(idTime) + "-" + rest + strings.ToLower(rand.Text()[:4])
 }
 
 // ValidID tells whether s has the form of an id. What has not is never used as a path.
 func ValidID(s string) bool {
-	if len(s) != len(idTime)+5 || s[len(idTime)] != '-' {
+	if len(s) != len(idTime)+1+idEnd || s[len(idTime)] != '-' {
 		return false
 	}
 	if _, err := time.Parse(idTime, s[:len(idTime)]); err != nil {

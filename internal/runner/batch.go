@@ -49,6 +49,11 @@ func (r *Runner) Report(done <-chan struct{}, send func(*wire.Batch) error) erro
 
 // batch cuts the registry.
 func (r *Runner) batch(seq uint64, from, to time.Duration) *wire.Batch {
+	for _, c := range r.classes {
+		if paced(c.vu) {
+			c.counts.behind.Set(c.coming.overdue(c.now()))
+		}
+	}
 	cut := r.registry.Cut()
 	b := &wire.Batch{Seq: seq, FromNs: int64(from), ToNs: int64(to), First: uint32(cut.First)}
 	for _, d := range cut.Declared {

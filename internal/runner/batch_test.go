@@ -13,18 +13,22 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// report runs steps of 10 ms for so long and gives the batches.
+// reported runs steps of 10 ms for so long and gives the batches.
 func reported(t *testing.T, length, interval time.Duration) []*wire.Batch {
-	vus := steps(scenario.Loop(length))
+	return reportedBy(t, plainAlarm{}, steps(scenario.Loop(length)), interval)
+}
+
+// reportedBy runs vus and gives the batches.
+func reportedBy(t *testing.T, a alarm, vus scenario.Vus, interval time.Duration) []*wire.Batch {
 	classes, err := Check(vus)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(vus, classes, &wire.Start{IntervalNs: int64(interval), GracefulNs: int64(time.Second), Shares: []*wire.Share{{Nu: 4}}}, meter.New())
+	r, err := New(vus, classes, &wire.Start{IntervalNs: int64(interval), GracefulNs: int64(time.Second), Shares: []*wire.Share{{Nu: 4, Part: 1}}}, meter.New())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.alarm = func() alarm { return plainAlarm{} }
+	r.alarm = func() alarm { return a }
 	if err := r.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +95,42 @@ func TestBatchesFollowEachOtherAndTheLastOneLeaves(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Batches tell of starts that are due and that gobench has not come to.
+func TestBatchesTellWhatIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		vus := taking(4, scenario.Arrival{Stages: at(100, 5*time.Second)}, always(time.Millisecond))
+		bs := reportedBy(t, halt(1005*time.Millisecond, 2500*time.Millisecond), vus, time.Second) // to about 3.51 s
+		planned, begun, total := []int64{100, 2, 0, 298, 100}, int64(0), int64(0)
+		behind := []int64{0, 99, 199, 0, 0}
+		for i, b := range bs[:5] {
+			var p, late int64
+			for _, c := range b.Counters {
+				switch bs[0].Declared[c.Metric].Title {
+				case "vu.f.planned":
+					p = c.Add
+				case "vu.f.begun":
+					begun += c.Add
+				}
+			}
+			for _, g := range b.Gauges {
+				if bs[0].Declared[g.Metric].Title == "vu.f.behind" {
+					late = g.Value
+				}
+			}
+			if off := p - planned[i]; off < -3 || off > 3 {
+				t.Errorf("batch %d: %d planned, want about %d", i, p, planned[i])
+			}
+			if off := late - behind[i]; off < -3 || off > 3 {
+				t.Errorf("batch %d: %d behind, want about %d", i, late, behind[i])
+			}
+			total += p
+		}
+		if total != 500 || begun != 500 {
+			t.Errorf("%d planned and %d begun, want 500", total, begun)
+		}
+	})
 }
 
 func TestReportEndsWhenSendingFails(t *testing.T) {

@@ -22,14 +22,16 @@ type class struct {
 	counts   *counts
 	note     func(string)
 
-	setup  context.Context // what Setup gave
-	parent context.Context // of every user's: setup, until the users' end
-	end    func()          // ends parent
-	gate   *meter.Gate     // nil for a class whose iterations can be waited for
-	zero   atomic.Int64    // when the class's clock began, on that of clock
-	stop   <-chan struct{} // closed when the load is over
-	ramp   ramp            // of a Ramp
-	pool   *pool           // of an Arrival
+	setup   context.Context // what Setup gave
+	parent  context.Context // of every user's: setup, until the users' end
+	end     func()          // ends parent
+	gate    *meter.Gate     // nil for a class whose iterations can be waited for
+	zero    atomic.Int64    // when the class's clock began, on that of clock
+	stop    <-chan struct{} // closed when the load is over
+	stopped *atomic.Int64   // when, on clock; set before stop is closed
+	ramp    ramp            // of a Ramp
+	pool    *pool           // of an Arrival
+	coming  upcoming        // of an Arrival, or of users that start at a rate
 
 	stopping   atomic.Bool    // no new users, no new iterations
 	shared     atomic.Int64   // iterations left of a Shared load
@@ -42,6 +44,7 @@ type class struct {
 	ended    chan struct{} // closed when nothing is left to begin
 
 	control *control
+	onEnd   func(why string) // exhausted, made once for all users
 
 	mu     sync.Mutex
 	scopes []*meter.Scope // of the users started so far, guarded by mu
@@ -161,9 +164,16 @@ func (c *class) run(alarm func() alarm) {
 // is started or the load is over.
 func (c *class) start(sleeper *sleeper) {
 	schedule := newStarts(c.share.Rate, c.seed, c.number)
+	if c.share.Rate > 0 && c.pool == nil {
+		c.coming.follow(steady(c.share.Rate), 0)
+		defer c.coming.over()
+	}
 	for i := range c.share.Nu {
 		planned := schedule.next()
-		if (c.share.Rate > 0 || i%256 == 0) && sleeper.until(c.now, planned, c.stop, nil) != due {
+		if c.pool == nil {
+			c.coming.next(planned)
+		}
+		if (c.share.Rate > 0 || i%256 == 0) && sleeper.until(c.now, planned, c.stop, c.ended) != due {
 			return
 		}
 		if c.share.Rate > 0 {
@@ -180,6 +190,10 @@ func (c *class) start(sleeper *sleeper) {
 // launch starts user vui; the caller holds c.mu.
 func (c *class) launch(vui int64) {
 	ctx, scope := meter.With(c.parent, c.registry, c.gate, source(c.seed, uint64(c.number), 1, uint64(vui)))
+	scope.Class, scope.User = c.number, vui
+	if !once(c.vu) { // else it ends by itself
+		scope.OnEnd = c.onEnd
+	}
 	c.scopes = append(c.scopes, scope)
 	c.users.Add(1)
 	go c.live(ctx, int(vui))
@@ -187,25 +201,38 @@ func (c *class) launch(vui int64) {
 
 // arrive offers the starts of an Arrival to the class's users when they are due. At
 // the schedule's end those that still wait are served; at an earlier end of the
-// load they are dropped.
+// load they are dropped, with those that were due and that it had not come to.
+//
+// Every start has one lag: until it began, or, where no user was free for it, until
+// that was found. What it waits from then on is its queue wait.
 func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
 	f := &flow{class: c, schedule: newArrivals(load, c.share.Part, c.seed, c.number), rate: -1}
 	for _, s := range load.Stages {
 		f.end += s.Over
 	}
+	f.follow()
+	defer c.coming.over()
 	for {
 		planned, ok, over := f.next(sleeper)
 		if over {
-			c.counts.dropped.Add(int64(c.pool.abandon()))
+			c.counts.planned.Add(f.missed)
+			c.counts.dropped.Add(f.missed + int64(c.pool.abandon()))
 			return
 		}
 		if !ok {
 			break
 		}
-		c.counts.planned.Add(1)
-		if !c.pool.offer(planned) {
-			c.counts.dropped.Add(1)
+		now := c.now()
+		fate := c.pool.offer(planned, now)
+		e := c.registry.Entry()
+		e.Add(c.counts.planned, 1)
+		if fate != given {
+			e.Record(c.counts.lag, int64(now-planned))
 		}
+		if fate == refused {
+			e.Add(c.counts.dropped, 1)
+		}
+		e.Close()
 	}
 	c.pool.close()
 	c.finish()

@@ -10,12 +10,13 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// control is what a person changes of a class while it runs. A class that nobody
-// touches pays one atomic load an iteration for it.
+// control is what changes of a class while it runs, by a person or because its data
+// ends. A class that nobody touches pays one atomic load an iteration for it.
 type control struct {
 	touched atomic.Bool
 
 	mu      sync.Mutex
+	over    bool // nothing is left to do
 	paused  bool
 	users   int64         // active users; below 0: as the load says
 	rate    float64       // starts a second of an Arrival; below 0: as its stages say
@@ -34,11 +35,18 @@ func (t *control) change(f func()) {
 	t.changed = make(chan struct{})
 }
 
-// state gives what is set now, and the channel that the next change closes.
-func (t *control) state() (paused bool, users int64, rate float64, changed <-chan struct{}) {
+// wish is what a control says at a moment.
+type wish struct {
+	over, paused bool
+	users        int64
+	rate         float64
+	changed      <-chan struct{} // closed at the next change
+}
+
+func (t *control) state() wish {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.paused, t.users, t.rate, t.changed
+	return wish{t.over, t.paused, t.users, t.rate, t.changed}
 }
 
 // Pause holds all classes: no iteration and no user starts until Resume. What is in
@@ -142,22 +150,33 @@ func (c *class) grow(n int64) {
 	}
 }
 
+// exhausted ends the class's load because a user has nothing left to do.
+func (c *class) exhausted(why string) {
+	c.control.change(func() {
+		if !c.control.over {
+			c.control.over = true
+			c.note(fmt.Sprintf("class %s ended after %.1f s: %s", c.name, c.now().Seconds(), why))
+		}
+	})
+	c.finish()
+}
+
 // admitted waits until user vui may begin an iteration: nothing is paused, and it is
 // among the users that are wanted. It reports false when the load is over first.
 func (c *class) admitted(vui int) bool {
 	for held := false; ; held = true {
-		paused, users, _, changed := c.control.state()
-		if !paused && (users < 0 || int64(vui)-c.share.First < users) {
+		w := c.control.state()
+		if w.over || !w.paused && (w.users < 0 || int64(vui)-c.share.First < w.users) {
 			if held {
 				c.counts.active.Add(1)
 			}
-			return true
+			return !w.over
 		}
 		if !held {
 			c.counts.active.Add(-1)
 		}
 		select {
-		case <-changed:
+		case <-w.changed:
 		case <-c.stop:
 			c.counts.active.Add(1) // live takes it off again
 			return false
@@ -177,6 +196,7 @@ type flow struct {
 	begins   time.Duration // where schedule begins, on its own clock
 	end      time.Duration // of the stages, on the schedule's clock
 	rate     float64       // in force; below 0: the stages
+	missed   int64         // starts that were due when the load ended, and that next had not given
 }
 
 // next waits until the next start is due and gives its planned time; ok is false
@@ -184,23 +204,28 @@ type flow struct {
 func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 	at, ok := f.schedule.next()
 	for {
-		paused, _, rate, changed := f.class.control.state()
+		w := f.class.control.state()
 		switch {
-		case paused:
+		case w.over:
+			return 0, false, true
+		case w.paused:
+			f.class.coming.over()
 			began := f.class.now()
-			for paused {
+			for w.paused && !w.over {
 				select {
-				case <-changed:
+				case <-w.changed:
 				case <-f.class.stop:
 					return 0, false, true
 				}
-				paused, _, _, changed = f.class.control.state()
+				w = f.class.control.state()
 			}
 			f.shift += f.class.now() - began
+			f.follow()
 			continue
-		case rate >= 0 && rate != f.rate:
-			f.rate = rate
+		case w.rate >= 0 && w.rate != f.rate:
+			f.rate = w.rate
 			f.restart(max(f.class.now()-f.shift, 0))
+			f.follow()
 			at, ok = f.schedule.next()
 			continue
 		}
@@ -208,13 +233,34 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 			return 0, false, false
 		}
 		planned = f.begins + at + f.shift
-		switch sleeper.until(f.class.now, planned, f.class.stop, changed) {
+		f.class.coming.next(planned)
+		switch sleeper.until(f.class.now, planned, f.class.stop, w.changed) {
 		case due:
 			return planned, true, false
 		case stopped:
+			f.miss(at)
 			return 0, false, true
 		}
 	}
+}
+
+// tooLate is how long before the end of the load a start must be due to be missed.
+const tooLate = time.Millisecond
+
+// miss counts the starts from at on that should have been given before the load
+// ended.
+func (f *flow) miss(at time.Duration) {
+	end := time.Duration(f.class.stopped.Load() - f.class.zero.Load())
+	until := end - tooLate - f.begins - f.shift
+	for ok := true; ok && at <= until; at, ok = f.schedule.next() {
+		f.missed++
+	}
+}
+
+// follow has the class know the schedule in force.
+func (f *flow) follow() {
+	left := time.Duration(f.schedule.before * float64(time.Second)) // behind
+	f.class.coming.follow(f.schedule.lines, f.begins+f.shift+left)
 }
 
 // restart begins a schedule at the rate in force, from now to the end of the stages.

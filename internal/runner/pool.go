@@ -11,8 +11,8 @@ type pool struct {
 	limit int // of waiting; below 0: none
 
 	mu      sync.Mutex
-	free    []*server       // users that wait for a start; the one freed last serves next
-	waiting []time.Duration // planned starts without a user, from head on
+	free    []*server // users that wait for a start; the one freed last serves next
+	waiting []call    // starts without a user, from head on
 	head    int
 	closed  bool // no start is to come
 	below   int  // only servers with a lower number serve; below 0: all
@@ -27,8 +27,20 @@ type server struct {
 // call is a planned start given to a user.
 type call struct {
 	planned time.Duration
-	waited  bool // no user was free when it was due
+	offered time.Duration // when it was found that no user is free for it; below 0: one was
 }
+
+// waited tells whether no user was free for it.
+func (c call) waited() bool { return c.offered >= 0 }
+
+// fate is what became of a start that was offered.
+type fate int
+
+const (
+	given   fate = iota // a user was free
+	queued              // none was, so it waits
+	refused             // none was, and it may not wait
+)
 
 func newPool(drop bool, queue int) *pool {
 	switch {
@@ -47,27 +59,26 @@ func (p *pool) only(n int) {
 	p.below = n
 }
 
-// offer gives a start that is due to a free user, or lets it wait; it reports false
-// when it can do neither.
-func (p *pool) offer(planned time.Duration) bool {
+// offer gives a start that is due, now, to a free user, or lets it wait if it may.
+func (p *pool) offer(planned, now time.Duration) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := len(p.free) - 1; i >= 0; i-- {
 		if s := p.free[i]; p.below < 0 || s.number < p.below {
 			p.free = append(p.free[:i], p.free[i+1:]...)
-			s.calls <- call{planned, false} // holds one: never waits
-			return true
+			s.calls <- call{planned, -1} // holds one: never waits
+			return given
 		}
 	}
 	if p.limit >= 0 && len(p.waiting)-p.head >= p.limit {
-		return false
+		return refused
 	}
 	if p.head > 1024 && p.head > len(p.waiting)/2 { // give the served half back
 		p.waiting = append(p.waiting[:0], p.waiting[p.head:]...)
 		p.head = 0
 	}
-	p.waiting = append(p.waiting, planned)
-	return true
+	p.waiting = append(p.waiting, call{planned, now})
+	return queued
 }
 
 // take gives s its next start, waiting for one if need be; ok is false when none is
@@ -75,7 +86,7 @@ func (p *pool) offer(planned time.Duration) bool {
 func (p *pool) take(s *server) (c call, ok bool) {
 	p.mu.Lock()
 	if p.head < len(p.waiting) {
-		c = call{p.waiting[p.head], true}
+		c = p.waiting[p.head]
 		p.head++
 		p.mu.Unlock()
 		return c, true

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gobench-io/gobench/executor/scenario"
@@ -35,6 +36,7 @@ type Runner struct {
 
 	stopOnce sync.Once
 	stop     chan struct{} // closed by Stop
+	stopped  atomic.Int64  // when, on clock
 
 	mu          sync.Mutex
 	notes       []string            // since the last batch, guarded by mu
@@ -50,9 +52,11 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 	run := &Runner{start: start, registry: r, alarm: newAlarm, stop: make(chan struct{})}
 	for i, vu := range vus {
 		c := &class{name: classes[i].Name, vu: vu, number: i, share: start.Shares[i], seed: start.Seed, registry: r, note: run.note,
-			stop: run.stop, ended: make(chan struct{}), control: newControl()}
+			stop: run.stop, stopped: &run.stopped, ended: make(chan struct{}), control: newControl()}
+		c.onEnd = c.exhausted
 		run.loads = append(run.loads, classes[i].Load)
 		c.shared.Store(c.share.Iterations)
+		c.coming.over()
 		var err error
 		if c.counts, err = newCounts(r, c.name, vu); err != nil {
 			return nil, err
@@ -80,7 +84,12 @@ func (r *Runner) Prepare(ctx context.Context) error {
 }
 
 // Stop ends the load: no new users, no new iterations; what is in flight drains.
-func (r *Runner) Stop() { r.stopOnce.Do(func() { close(r.stop) }) }
+func (r *Runner) Stop() {
+	r.stopOnce.Do(func() {
+		r.stopped.Store(int64(clock()))
+		close(r.stop)
+	})
+}
 
 // Run runs the load and returns when it is over, drained and wrapped up. The end
 // of ctx cancels it: nothing drains. Stopping is

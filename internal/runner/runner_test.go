@@ -33,6 +33,12 @@ type outcome struct {
 // play runs vus as one executor does, in a bubble of its own time.
 func play(t *testing.T, ctx context.Context, vus scenario.Vus, start *wire.Start, during func(*Runner, *meter.Registry)) outcome {
 	t.Helper()
+	return playBy(t, ctx, plainAlarm{}, vus, start, during) // an alarm that synctest's clock knows
+}
+
+// playBy is play with another alarm.
+func playBy(t *testing.T, ctx context.Context, a alarm, vus scenario.Vus, start *wire.Start, during func(*Runner, *meter.Registry)) outcome {
+	t.Helper()
 	classes, err := Check(vus)
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +56,7 @@ func play(t *testing.T, ctx context.Context, vus scenario.Vus, start *wire.Start
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.alarm = func() alarm { return plainAlarm{} } // which synctest's clock knows
+	r.alarm = func() alarm { return a }
 	if err := r.Prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +383,7 @@ func TestIterationErrorsAreCounted(t *testing.T) {
 			}), nil
 		}}}
 		o := play(t, t.Context(), vus, &wire.Start{}, nil)
-		o.want(t, map[string]int64{"f.iterations": 20, "f.errors": 10, "f.service": 10})
+		o.want(t, map[string]int64{"f.iterations": 20, "f.errors": 10, "f.service": 10, "f.failure": 10})
 		if o.failures["iteration no luck"] != 10 {
 			t.Errorf("failures = %v", o.failures)
 		}

@@ -132,15 +132,19 @@ func (c *class) serve(ctx context.Context, u scenario.User, vui int) {
 		if !ok {
 			return
 		}
+		begin := c.now()
 		if ctx.Err() != nil {
+			if !call.waited() {
+				c.counts.lag.Record(int64(begin - call.planned))
+			}
 			c.counts.dropped.Add(int64(1 + c.pool.abandon()))
 			return
 		}
-		begin := c.now()
 		e := c.registry.Entry()
-		if call.waited {
+		e.Add(c.counts.begun, 1)
+		if call.waited() { // arrive has recorded its lag
 			e.Add(c.counts.late, 1)
-			e.Record(c.counts.wait, int64(begin-call.planned))
+			e.Record(c.counts.wait, int64(begin-call.offered))
 		} else {
 			e.Record(c.counts.lag, int64(begin-call.planned))
 		}
@@ -159,7 +163,7 @@ func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (
 		return now, true
 	}
 	if err := p.Prepare(ctx); err != nil {
-		if !c.cutShort(ctx, err) {
+		if !c.cutShort(ctx, err) && !c.voided(ctx) {
 			c.failed(ctx, "prepare", err, now)
 		}
 		return c.now(), false
@@ -173,6 +177,12 @@ func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (
 func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
 	err := u.Iterate(ctx)
 	end = c.now()
+	if c.voided(ctx) {
+		if c.pool != nil {
+			c.counts.dropped.Add(1) // its start, which nothing was left for
+		}
+		return end, false
+	}
 	if err != nil && c.cutShort(ctx, err) {
 		c.counts.cut.Add(1)
 		return end, false
@@ -182,6 +192,8 @@ func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.D
 	if err == nil { // a failure must not make the run look fast
 		e.Record(c.counts.response, int64(end-planned))
 		e.Record(c.counts.service, int64(end-begin))
+	} else {
+		e.Record(c.counts.failure, int64(end-begin))
 	}
 	e.Close()
 	if err != nil {
@@ -209,6 +221,9 @@ func (c *class) wanted(vui int) bool {
 		select {
 		case <-t.C:
 		case <-c.stop:
+			t.Stop()
+			return false
+		case <-c.ended:
 			t.Stop()
 			return false
 		}
@@ -250,6 +265,11 @@ func (c *class) cutShort(ctx context.Context, err error) bool {
 // minFailure is the least time that a failing iteration takes: a target that
 // refuses at once is not asked again without pause.
 const minFailure = time.Millisecond
+
+// voided tells whether ctx's user has found nothing left to do.
+func (c *class) voided(ctx context.Context) bool {
+	return c.control.touched.Load() && meter.ScopeOf(ctx).Exhausted()
+}
 
 // failed counts a failed iteration that began at began and waits out minFailure.
 func (c *class) failed(ctx context.Context, what string, err error, began time.Duration) {

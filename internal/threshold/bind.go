@@ -16,7 +16,7 @@ type binding struct {
 	count  []string // counters whose sum is the count, and a rate's part
 	all    []string // counters whose sum is a rate's whole
 	good   string   // histogram whose recordings are of that whole too
-	lost   string   // counter of operations without an answer, for a percentile of all
+	lost   string   // counter of operations without an answer, which a percentile's histogram lacks
 }
 
 // errAbsent means that the metric is not declared, which may yet come.
@@ -45,11 +45,10 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 		return binding{}, errAbsent
 	}
 	b := binding{metric: *m, count: []string{m.Title}}
-	prefix, client := "", false
 	switch {
 	case t.Stat == "rate":
 		b.all = outcomes(*m, metrics)
-		prefix, client = strings.CutSuffix(m.Title, ".http_fail")
+		prefix, client := strings.CutSuffix(m.Title, ".http_fail")
 		if lost := prefix + ".http_other_fail"; client && slices.Contains(b.all, lost) {
 			b.count = append(b.count, lost) // a target that gives no answer is no less a failure
 		}
@@ -57,9 +56,11 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 			b.good = step + ".time" // which has the steps that did not fail
 		}
 	case ofDistribution(t.Stat):
-		prefix, client = strings.CutSuffix(m.Title, ".latency")
-		if lost := find(prefix + ".http_other_fail"); client && lost != nil {
-			b.lost, b.all = lost.Title, outcomes(*lost, metrics)
+		for _, title := range run.LostTitles(m.Title) {
+			if find(title) != nil {
+				b.lost = title
+				break
+			}
 		}
 	}
 	return b, t.suits(*m)

@@ -251,8 +251,7 @@ func (j *judge) figure(t tally) (v float64, ok bool) {
 		return count / float64(t.all), t.all > 0
 	}
 	if q, is := percentile(j.Stat); is {
-		const rounding = 1e-9
-		if float64(t.lost) > (1-q+rounding)*float64(t.all) {
+		if !run.Answered(q, int64(h.Count()), t.lost) {
 			return math.Inf(1), true
 		}
 		return float64(h.Quantile(q)), h.Count() > 0

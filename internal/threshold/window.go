@@ -10,7 +10,7 @@ import (
 type tally struct {
 	length    time.Duration
 	count     int64 // of a counter, or a rate's part
-	all       int64 // a rate's whole; of a percentile, all operations
+	all       int64 // a rate's whole
 	lost      int64 // operations without an answer
 	histogram *hdr.Histogram
 }

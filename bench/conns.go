@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+const (
+	fewConns  = 250
+	manyConns = 10_000
+	manyUsers = 20_000
+	spareFDs  = 500  // of a process's open files, for what is no connection
+	ramp      = 4000 // users that connect in a second
+)
+
+// connsTable is what many connections cost: memory while they are idle, and CPU a
+// request when each of many users pauses for a second after each.
+func connsTable(ctx context.Context, b *bench) (*section, error) {
+	users := min(manyUsers, openFiles()-spareFDs)
+	seconds := max(2*(users/ramp+2), b.seconds) // the second half begins when all are there
+	s := &section{
+		title: "Many connections",
+		text: []string{
+			fmt.Sprintf("A compiled scenario: every user has a client and a connection of its own to nginx. Idle: each asks once and keeps its connection; "+
+				"a connection's memory is the difference over the difference in connections. "+
+				"Busy: each pauses for a second after each request; beside it, 30 users that ask without a pause. The executor's resident memory and CPU are those of the second half of %d s. "+
+				"Not pinned, medians of %d runs.", seconds, min(3, b.pairs)),
+			fmt.Sprintf("A process may have %d files open here, so there are at most %d users.", openFiles(), users),
+		},
+	}
+	idle := grid{head: []string{"idle connections", "executor RSS MB", "bytes a connection", "peak RSS MB"}}
+	busy := grid{head: []string{"users", "requests/s", "executor CPU us/request", "of the closed loop's", "executor RSS MB"}}
+	err := b.withNginx(ctx, s, func(srv *nginx) error {
+		// many is gobench with so many users, and the median of what its runs took.
+		many := func(n, every int) (settled, peak, cpu, perSecond float64, err error) {
+			command := "gobench run {load}/each/scenario.go --set url={url} --set users={users} --set every={every} --set ramp={ramp} -d {s}s --quiet -o {out}"
+			if every < 0 { // the closed loop
+				command = "gobench run {load}/closed/scenario.go --set url={url} --set seconds={s} --quiet -o {out}"
+			}
+			tools, err := b.contenders(ctx, s, []line{{gobench, "", command}},
+				map[string]string{"url": srv.url(), "users": strconv.Itoa(n), "every": strconv.Itoa(every), "ramp": strconv.Itoa(ramp)})
+			if err != nil {
+				return 0, 0, 0, 0, err
+			}
+			var memory, most, per, rate []float64
+			for range min(3, b.pairs) {
+				x, err := shoot(ctx, tools[0], srv, place{}, seconds)
+				if err != nil {
+					return 0, 0, 0, 0, err
+				}
+				if every == 0 && x.requests != float64(n) {
+					return 0, 0, 0, 0, fmt.Errorf("%d users made %.0f requests, want one each", n, x.requests)
+				}
+				memory, most = append(memory, float64(x.last.settled())), append(most, float64(x.last.peak))
+				if every == 0 {
+					b.logf("%d idle: %.1f MB", n, float64(x.last.settled())/1e6)
+					continue
+				}
+				steady, err := steadyRate(b.result())
+				if err != nil {
+					return 0, 0, 0, 0, err
+				}
+				per, rate = append(per, x.last.steady()*1e6/steady), append(rate, steady)
+				b.logf("%d users: %.1f MB, %.0f/s, %.2f us/request", n, float64(x.last.settled())/1e6, steady, per[len(per)-1])
+			}
+			s.tools(tools, seconds)
+			return median(memory), median(most), median(per), median(rate), nil
+		}
+		few, peak, _, _, err := many(fewConns, 0)
+		if err != nil {
+			return err
+		}
+		idle.rows = append(idle.rows, []string{strconv.Itoa(fewConns), fmt.Sprintf("%.1f", few/1e6), "", fmt.Sprintf("%.1f", peak/1e6)})
+		lots := min(manyConns, users)
+		held, peak, _, _, err := many(lots, 0)
+		if err != nil {
+			return err
+		}
+		idle.rows = append(idle.rows, []string{strconv.Itoa(lots), fmt.Sprintf("%.1f", held/1e6), fmt.Sprintf("%.0f", (held-few)/float64(lots-fewConns)), fmt.Sprintf("%.1f", peak/1e6)})
+
+		_, _, closed, rate, err := many(30, -1)
+		if err != nil {
+			return err
+		}
+		size, _, each, rateOfMany, err := many(users, 1000)
+		if err != nil {
+			return err
+		}
+		busy.rows = [][]string{
+			{"30, closed loop", fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.2f", closed), "", ""},
+			{fmt.Sprintf("%d, a second apart", users), fmt.Sprintf("%.0f", rateOfMany), fmt.Sprintf("%.2f", each), fmt.Sprintf("%.2f", each/closed), fmt.Sprintf("%.1f", size/1e6)},
+		}
+		return nil
+	})
+	s.grids = []grid{idle, busy}
+	s.reword("{users}", "USERS", "{every}", "MS", "{ramp}", strconv.Itoa(ramp))
+	return s, err
+}

@@ -1,0 +1,55 @@
+// A closed loop of users that each ask for the url again and again, or, given a body,
+// post it there.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/gobench-io/gobench/clients/http"
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+var (
+	url     = scenario.Param("url", "http://localhost:8080/", "what to ask")
+	users   = scenario.Param("users", "30", "how many ask")
+	seconds = scenario.Param("seconds", "5", "for how long")
+	call    = scenario.Param("call", "GetIgnoreRes", "the client's method: GetIgnoreRes or Get")
+	body    = scenario.Param("body", "none", "a file to post instead, by PostIgnoreRes; none: to ask")
+)
+
+func export() scenario.Vus {
+	return scenario.Vus{{Name: "http", Nu: number(*users), Load: scenario.Loop(time.Duration(number(*seconds)) * time.Second), Start: start}}
+}
+
+func start(ctx context.Context, vui int) (scenario.User, error) {
+	client, err := http.NewHttpClient(ctx, "http")
+	if err != nil {
+		return nil, err
+	}
+	if *body != "none" {
+		file, err := os.ReadFile(*body)
+		if err != nil {
+			return nil, err
+		}
+		return scenario.Iterate(func(ctx context.Context) error { return client.PostIgnoreRes(ctx, *url, file, nil) }), nil
+	}
+	if *call == "Get" {
+		return scenario.Iterate(func(ctx context.Context) error {
+			_, err := client.Get(ctx, *url, nil)
+			return err
+		}), nil
+	}
+	return scenario.Iterate(func(ctx context.Context) error { return client.GetIgnoreRes(ctx, *url, nil) }), nil
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,56 @@
+// Users that each keep a connection and pause so many milliseconds after each request;
+// with every=0 each asks once and keeps its connection idle.
+package main
+
+import (
+	"context"
+	"log"
+	"strconv"
+	"time"
+
+	"github.com/gobench-io/gobench/clients/http"
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+var (
+	url   = scenario.Param("url", "http://localhost:8080/", "what to ask")
+	users = scenario.Param("users", "250", "how many connections")
+	every = scenario.Param("every", "1000", "milliseconds that a user pauses after a request; 0: one request, then idle")
+	ramp  = scenario.Param("ramp", "2000", "users that connect in a second")
+)
+
+func export() scenario.Vus {
+	return scenario.Vus{{Name: "http", Nu: number(*users), Rate: float64(number(*ramp)), Fu: user}}
+}
+
+func user(ctx context.Context, vui int) {
+	client, err := http.NewHttpClient(ctx, "http", http.Options{MaxConns: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if number(*every) == 0 {
+		client.GetIgnoreRes(ctx, *url, nil)
+		<-ctx.Done()
+		return
+	}
+	pause := time.Duration(number(*every)) * time.Millisecond
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		client.GetIgnoreRes(ctx, *url, nil)
+		timer.Reset(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,3 @@
+module bench/load
+
+go 1.26

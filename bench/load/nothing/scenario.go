@@ -1,0 +1,32 @@
+// An open load whose iterations do nothing: what starts alone cost.
+package main
+
+import (
+	"context"
+	"log"
+	"strconv"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+var (
+	rate    = scenario.Param("rate", "2000", "starts a second")
+	seconds = scenario.Param("seconds", "10", "for how long")
+)
+
+func export() scenario.Vus {
+	return scenario.Vus{{Name: "nothing", Nu: 50, Fu: nothing, Load: scenario.Arrival{
+		Stages: []scenario.Rate{{To: number(*rate), Over: time.Duration(number(*seconds)) * time.Second}},
+	}}}
+}
+
+func nothing(context.Context, int) {}
+
+func number(s string) float64 {
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return x
+}

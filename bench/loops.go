@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// loops is a contest of closed loops: every tool keeps a number of connections busy,
+// each with one request after the other, and the question is what a request costs.
+type loops struct {
+	of     string            // what differs from the table's other contests, as 1 KB; may be empty
+	server contestServer     // with its worker on one CPU, where it is pinned
+	lines  []line            // of gobench and its peers
+	words  map[string]string // of the lines
+	places []place
+}
+
+// loopsHead are the columns of loops, the first named by what.
+func loopsHead(what string) grid {
+	return grid{head: []string{"tool", what, "requests/s", "client CPU us/request", "server CPU us/request",
+		"peak RSS MB", "gobench + executor", "peak PSS MB", "rate / wrk", "client CPU / wrk"}}
+}
+
+// run lets the tools take turns and puts a row for each into the grid. Ratios are to
+// the tool named wrk, where there is one.
+func (l loops) run(ctx context.Context, b *bench, s *section, g *grid) error {
+	tools, err := b.contenders(ctx, s, l.lines, l.words)
+	if err != nil {
+		return err
+	}
+	for _, at := range l.places {
+		shots, err := b.contest(ctx, tools, l.server, at)
+		if err != nil {
+			return err
+		}
+		for _, t := range tools {
+			mine, wrk := shots[t.name], shots["wrk"]
+			where := at.name
+			if l.of != "" {
+				where = l.of + ", " + at.name
+			}
+			row := []string{t.name, where,
+				middle(mine, "%.0f", shot.perSecond),
+				middle(mine, "%.2f", shot.clientMicros),
+				middle(mine, "%.2f", shot.serverMicros),
+				middle(mine, "%.1f", shot.peakRSSMB), "",
+				middle(mine, "%.1f", shot.peakPSSMB), "", ""}
+			if t.peer == gobench {
+				row[6] = middle(mine, "%.1f", shot.topMB) + " + " + middle(mine, "%.1f", shot.executorMB)
+			}
+			if t.name != "wrk" && len(wrk) > 0 {
+				row[8] = versus(mine, wrk, shot.perSecond)
+				row[9] = versus(mine, wrk, shot.clientMicros)
+			}
+			g.rows = append(g.rows, row)
+			s.noise(t.name+" "+where, mine)
+		}
+	}
+	s.tools(tools, b.seconds)
+	return nil
+}
+
+// withNginx installs nginx, starts it for take, and stops it.
+func (b *bench) withNginx(ctx context.Context, s *section, take func(*nginx) error) error {
+	if err := b.debian(ctx, "nginx:nginx-light"); err != nil {
+		return err
+	}
+	srv, err := startNginx(ctx)
+	if err != nil {
+		return err
+	}
+	defer srv.stop()
+	s.versions = append(s.versions, srv.version)
+	return take(srv)
+}
+
+// turns says how the runs of loops were taken.
+func (b *bench) turns(at []place) string {
+	text := fmt.Sprintf("nginx has one worker; %d runs of %d s each, taking turns. ", b.pairs, b.seconds)
+	for _, p := range at {
+		if p.server != nil {
+			text += "Pinned: nginx alone on one CPU, the client alone on another. "
+		} else {
+			text += "Free: no affinity. "
+		}
+	}
+	return text + "Where nginx uses its CPU whole, requests a second are its ceiling and only CPU a request ranks the clients."
+}

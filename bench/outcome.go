@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// An outcome is what a tool says of its run.
+type outcome struct {
+	requests float64 // answered
+	rate     float64 // requests a second, by the tool's own clock
+	failed   float64 // requests without the wanted answer
+	dropped  float64 // requests that were due and given up
+	latency
+}
+
+// A latency is what a tool says of its response times, in milliseconds.
+type latency struct{ p50, p99, max float64 }
+
+// untold is a figure that the tool does not print.
+const untold = -1
+
+// silent is the latency of a tool that prints none.
+var silent = latency{untold, untold, untold}
+
+// number is the first group of re in out as a number; false when re isn't there.
+func number(out string, re *regexp.Regexp) (float64, bool) {
+	m := re.FindStringSubmatch(out)
+	if m == nil {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(m[1], 64)
+	return x, err == nil
+}
+
+// atof is a number that a regular expression has found to be one.
+func atof(s string) float64 {
+	x, _ := strconv.ParseFloat(s, 64)
+	return x
+}
+
+// count is the first group of re in out as a number, 0 when re isn't there: tools
+// leave out the lines of what did not happen.
+func count(out string, re *regexp.Regexp) float64 {
+	x, _ := number(out, re)
+	return x
+}
+
+// millis is the first group of re in out as a time with its unit, such as 1.71ms,
+// in milliseconds; untold when re isn't there.
+func millis(out string, re *regexp.Regexp) float64 {
+	if m := re.FindStringSubmatch(out); m != nil {
+		if d, err := time.ParseDuration(m[1]); err == nil {
+			return float64(d) / float64(time.Millisecond)
+		}
+	}
+	return untold
+}
+
+// readJSON reads a file that a tool wrote.
+func readJSON(name string, into any) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

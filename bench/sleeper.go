@@ -1,0 +1,21 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// wakes is what sleep tells of one thread that wakes up at a rate.
+type wakes struct {
+	CPU float64 `json:"cpu_percent"` // of a core
+	P50 float64 `json:"p50_us"`      // from the moment slept to
+	P99 float64 `json:"p99_us"`
+}
+
+// readWakes reads what bench -sleeper prints.
+func readWakes(out []byte) (w wakes, err error) {
+	if err = json.Unmarshal(out, &w); err == nil && (w.P50 <= 0 || w.CPU <= 0) {
+		err = errors.New("a sleeper took no time")
+	}
+	return w, err
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"runtime"
+	"slices"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sleep wakes up so many times a second for so long, on one thread that the kernel
+// wakes at absolute moments, and tells how late that was and what the thread took.
+// The thread keeps its Go processor meanwhile, so that no other thread stirs.
+func sleep(rate float64, d time.Duration) wakes {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	lags := make([]float64, 0, int(rate*d.Seconds())+1)
+	now := func() time.Duration {
+		var t unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it has no way to fail
+		return time.Duration(t.Nano())
+	}
+	before, began := threadTime(), now()
+	for n := 0; ; n++ {
+		at := time.Duration(float64(n) / rate * float64(time.Second))
+		if at >= d {
+			break
+		}
+		until := unix.NsecToTimespec(int64(began + at))
+		const absolute = 1 // TIMER_ABSTIME
+		for now() < began+at {
+			unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, absolute, uintptr(unsafe.Pointer(&until)), 0, 0, 0)
+		}
+		lags = append(lags, float64(now()-began-at)/1e3)
+	}
+	took := threadTime() - before
+	slices.Sort(lags)
+	return wakes{CPU: took.Seconds() / (now() - began).Seconds() * 100, P50: lags[len(lags)/2], P99: lags[len(lags)*99/100]}
+}
+
+// threadTime is the user and system time of this thread so far.
+func threadTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,77 @@
+package http
+
+import (
+	nethttp "net/http"
+	"net/http/cookiejar"
+	"net/url"
+)
+
+// Jar is the client's cookies, for a scenario that wants to see or set some; nil
+// without [Options.Cookies].
+func (h HttpClient) Jar() nethttp.CookieJar {
+	if h.c == nil || !h.c.settings.Cookies {
+		return nil
+	}
+	return h.c.cookies(true)
+}
+
+// cookies gives the client's jar, which most clients that were only given the option
+// never need; nil: there is none yet.
+func (c *client) cookies(want bool) *cookiejar.Jar {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x := c.more()
+	if x.jar == nil && want {
+		x.jar, _ = cookiejar.New(nil) // which never fails; without a list of public suffixes, see docs/clients/http.md
+	}
+	return x.jar
+}
+
+// keepCookies takes the cookies of an answer from u. A malformed one is left out, as
+// RFC 6265 (section 5.2) wants it.
+func (c *client) keepCookies(u *url.URL, lines []byte) {
+	var set []*nethttp.Cookie
+	eachField(lines, func(name, value []byte) bool {
+		if foldEqual(name, "set-cookie") {
+			if cookie, err := nethttp.ParseSetCookie(string(value)); err == nil {
+				set = append(set, cookie)
+			}
+		}
+		return true
+	})
+	if len(set) > 0 {
+		c.cookies(true).SetCookies(u, set)
+	}
+}
+
+// appendCookies renders the cookies that a request to u brings, unless its caller has
+// set some.
+func (c *client) appendCookies(b []byte, u *url.URL, r *Request) []byte {
+	if r.has("cookie") {
+		return b
+	}
+	jar := c.cookies(false)
+	if jar == nil {
+		return b
+	}
+	for i, cookie := range jar.Cookies(u) {
+		if i == 0 {
+			b = append(b, "Cookie: "...)
+		} else {
+			b = append(b, "; "...)
+		}
+		b = append(b, cookie.Name...)
+		b = append(b, '=')
+		if cookie.Quoted {
+			b = append(b, '"')
+		}
+		b = append(b, cookie.Value...)
+		if cookie.Quoted {
+			b = append(b, '"')
+		}
+	}
+	if len(b) > 0 {
+		b = append(b, "\r\n"...)
+	}
+	return b
+}

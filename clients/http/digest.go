@@ -1,0 +1,262 @@
+package http
+
+import (
+	"crypto/md5"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"strings"
+	"sync/atomic"
+)
+
+// nonce is a server's challenge to prove who asks (RFC 7616, section 3.3), good for
+// any number of requests, which are counted.
+type nonce struct {
+	realm, value, opaque string
+	algorithm            string // as the server writes it; "": MD5
+	hash                 func() hash.Hash
+	session              bool // algorithm ends in -sess
+	auth                 bool // qop=auth; else none, as of old (RFC 2069)
+	hidden               bool // the user's name is hashed too
+	sessionSecret        string
+	sessionCnonce        string
+
+	uses atomic.Uint32
+}
+
+// maxChallenges bounds how often in one operation a stale nonce is replaced.
+const maxChallenges = 3
+
+// appendDigest renders the credentials for q's request with the nonce that its server
+// gave last; without one, nothing.
+func (c *client) appendDigest(b []byte, q *call) ([]byte, *nonce) {
+	c.mu.Lock()
+	n := c.more().nonces[q.target.origin]
+	c.mu.Unlock()
+	if n == nil {
+		return b, nil
+	}
+	b = append(b, "Authorization: "...)
+	b = append(b, n.credentials(c.settings.Auth, q.request.Method, q.path, rand.Text(), n.uses.Add(1))...)
+	return append(b, "\r\n"...), n
+}
+
+// challenged looks for a challenge in an answer, remembers it, and reports whether
+// the request is to be sent once more with an answer to it.
+func (f *follow) challenged(status int, lines []byte) bool {
+	c := f.c
+	remember := func(n *nonce) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		x := c.more()
+		if x.nonces == nil {
+			x.nonces = map[string]*nonce{}
+		}
+		x.nonces[f.origin] = n
+	}
+	if status != 401 {
+		if info := fieldValues(lines, "authentication-info"); info != "" && f.offered != nil {
+			if value := authParams(info)["nextnonce"]; value != "" {
+				remember(f.offered.renewed(value))
+			}
+		}
+		return false
+	}
+	n, stale := parseChallenges(lines)
+	if n == nil || f.offered != nil && !stale || f.challenges >= maxChallenges {
+		remember(nil) // wrong credentials, or a challenge that can't be met
+		return false
+	}
+	n.begin(c.settings.Auth, rand.Text())
+	remember(n)
+	return true
+}
+
+// parseChallenges gives the first Digest challenge in WWW-Authenticate that can be
+// answered, as servers write the one that they prefer first; nil: there is none.
+func parseChallenges(lines []byte) (n *nonce, stale bool) {
+	eachField(lines, func(name, value []byte) bool {
+		if !foldEqual(name, "www-authenticate") {
+			return true
+		}
+		for _, challenge := range splitChallenges(string(value)) {
+			scheme, params, _ := strings.Cut(challenge, " ")
+			if strings.EqualFold(scheme, "digest") {
+				p := authParams(params)
+				if n = newNonce(p); n != nil {
+					stale = strings.EqualFold(p["stale"], "true")
+					return false
+				}
+			}
+		}
+		return true
+	})
+	return n, stale
+}
+
+// newNonce makes a nonce of a challenge's parameters; nil: one that we can't answer.
+func newNonce(p map[string]string) *nonce {
+	n := &nonce{
+		realm: p["realm"], value: p["nonce"], opaque: p["opaque"], algorithm: p["algorithm"],
+		hidden: strings.EqualFold(p["userhash"], "true"),
+	}
+	name := strings.ToUpper(n.algorithm)
+	name, n.session = strings.CutSuffix(name, "-SESS")
+	switch name {
+	case "", "MD5":
+		n.hash = md5.New
+	case "SHA-256":
+		n.hash = sha256.New
+	case "SHA-512-256":
+		n.hash = sha512.New512_256
+	default:
+		return nil
+	}
+	if qop, ok := p["qop"]; ok {
+		for option := range strings.SplitSeq(qop, ",") {
+			n.auth = n.auth || strings.EqualFold(strings.TrimSpace(option), "auth")
+		}
+		if !n.auth {
+			return nil
+		}
+	}
+	if n.value == "" || !quotable(n.realm) || !quotable(n.value) || !quotable(n.opaque) || !isName("x"+n.algorithm) {
+		return nil
+	}
+	return n
+}
+
+// renewed is n with the nonce that its server wants next.
+func (n *nonce) renewed(value string) *nonce {
+	return &nonce{
+		realm: n.realm, value: value, opaque: n.opaque, algorithm: n.algorithm, hash: n.hash,
+		session: n.session, auth: n.auth, hidden: n.hidden,
+		sessionSecret: n.sessionSecret, sessionCnonce: n.sessionCnonce,
+	}
+}
+
+// begin fixes what lasts as long as a session.
+func (n *nonce) begin(a Auth, cnonce string) {
+	if n.session {
+		n.sessionCnonce = cnonce
+		n.sessionSecret = n.sum(n.sum(a.user+":"+n.realm+":"+a.password) + ":" + n.value + ":" + cnonce)
+	}
+}
+
+// credentials gives the value of Authorization (RFC 7616, section 3.4).
+func (n *nonce) credentials(a Auth, method, uri, cnonce string, use uint32) string {
+	secret := n.sessionSecret
+	if n.session {
+		cnonce = n.sessionCnonce
+	} else {
+		secret = n.sum(a.user + ":" + n.realm + ":" + a.password)
+	}
+	request := n.sum(method + ":" + uri)
+	count := fmt.Sprintf("%08x", use)
+	var response string
+	if n.auth {
+		response = n.sum(secret + ":" + n.value + ":" + count + ":" + cnonce + ":auth:" + request)
+	} else {
+		response = n.sum(secret + ":" + n.value + ":" + request)
+	}
+	var b strings.Builder
+	switch {
+	case n.hidden:
+		fmt.Fprintf(&b, `Digest username="%s"`, n.sum(a.user+":"+n.realm))
+	default:
+		fmt.Fprintf(&b, `Digest username="%s"`, quote(a.user))
+	}
+	fmt.Fprintf(&b, `, realm="%s", uri="%s", nonce="%s", response="%s"`, quote(n.realm), quote(uri), quote(n.value), response)
+	if n.algorithm != "" {
+		b.WriteString(", algorithm=" + n.algorithm)
+	}
+	if n.auth {
+		b.WriteString(", qop=auth, nc=" + count)
+	}
+	if n.auth || n.session {
+		fmt.Fprintf(&b, `, cnonce="%s"`, quote(cnonce))
+	}
+	if n.opaque != "" {
+		fmt.Fprintf(&b, `, opaque="%s"`, quote(n.opaque))
+	}
+	if n.hidden {
+		b.WriteString(", userhash=true")
+	}
+	return b.String()
+}
+
+func (n *nonce) sum(s string) string {
+	h := n.hash()
+	h.Write([]byte(s))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// splitChallenges cuts "Basic realm="a, b", Digest nonce=x, qop=y" into challenges: a
+// new one begins where a word is followed by a space and not by an equals sign (RFC
+// 9110, section 11.6.1).
+func splitChallenges(s string) []string {
+	var all []string
+	for _, part := range splitList(s) {
+		word, rest, spaced := strings.Cut(part, " ")
+		if isName(word) && (!spaced || !strings.HasPrefix(strings.TrimLeft(rest, " \t"), "=")) && !strings.Contains(word, "=") {
+			all = append(all, part)
+		} else if len(all) > 0 {
+			all[len(all)-1] += ", " + part
+		}
+	}
+	return all
+}
+
+// splitList cuts a list at the commas outside quotes, and trims its parts.
+func splitList(s string) []string {
+	var parts []string
+	quoted, from := false, 0
+	for i := 0; i < len(s); i++ {
+		switch {
+		case quoted && s[i] == '\\':
+			i++
+		case s[i] == '"':
+			quoted = !quoted
+		case s[i] == ',' && !quoted:
+			parts = append(parts, strings.Trim(s[from:i], " \t"))
+			from = i + 1
+		}
+	}
+	return append(parts, strings.Trim(s[from:], " \t"))
+}
+
+// authParams reads name=value pairs, the first of each name, names in lower case.
+func authParams(s string) map[string]string {
+	p := map[string]string{}
+	for _, part := range splitList(s) {
+		name, value, found := strings.Cut(part, "=")
+		name, value = strings.ToLower(strings.Trim(name, " \t")), strings.Trim(value, " \t")
+		if _, ok := p[name]; !found || ok {
+			continue
+		}
+		p[name] = unquote(value)
+	}
+	return p
+}
+
+func unquote(s string) string {
+	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 1; i < len(s)-1; i++ {
+		if s[i] == '\\' && i < len(s)-2 {
+			i++
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}
+
+// quotable refuses what must not stand in a header, not even quoted.
+func quotable(s string) bool { return checkValue("", "", s) == nil }
+
+func quote(s string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) }

@@ -1,0 +1,66 @@
+package http
+
+import (
+	"maps"
+
+	"github.com/gobench-io/gobench/executor"
+	"github.com/gobench-io/gobench/executor/metrics"
+)
+
+// maxNames bounds the names that the requests of a prefix are counted under, so that
+// a name made of an id does not use up a run's metrics. The others count as otherName.
+const (
+	maxNames  = 50
+	otherName = "other"
+)
+
+// named are the metrics of the requests of one name.
+type named struct {
+	ok, fail, otherFail executor.Meter
+	latency             executor.Meter
+}
+
+// name gives the meters of a name, declared when it is first used.
+func (f *family) name(r *executor.Recorder, name string) (*named, error) {
+	if n := (*f.names.Load())[name]; n != nil {
+		return n, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := *f.names.Load()
+	if n := known[name]; n != nil {
+		return n, nil
+	}
+	if len(known) >= maxNames && name != otherName {
+		if n := known[otherName]; n != nil {
+			return n, nil
+		}
+		name = otherName
+	}
+	n := new(named)
+	d := declared{metrics.Group{Name: groupName(f.prefix)}, map[string]*executor.Meter{}}
+	titles := f.prefix + ".url." + name
+	d.graph("Responses of "+name, "N")
+	d.metric(titles+".http_ok", metrics.Counter, &n.ok)
+	d.metric(titles+".http_fail", metrics.Counter, &n.fail)
+	d.metric(titles+".http_other_fail", metrics.Counter, &n.otherFail)
+	d.graph("Latency of "+name, "ns")
+	d.metric(titles+".latency", metrics.Histogram, &n.latency)
+	if err := d.declare(r); err != nil {
+		return nil, err
+	}
+	known = maps.Clone(known)
+	known[name] = n
+	f.names.Store(&known)
+	return n, nil
+}
+
+// answered counts an operation with a complete answer.
+func (n *named) answered(e executor.Entry, ok bool, latency int64) {
+	e.Record(n.latency, latency)
+	if ok {
+		e.Record(n.ok, 1)
+	} else {
+		e.Record(n.fail, 1)
+	}
+}

@@ -1,0 +1,80 @@
+package http
+
+import (
+	"net/url"
+	"strings"
+)
+
+// isRedirect tells the statuses that point elsewhere and may be followed without
+// asking anybody (RFC 9110, section 15.4). 300 wants a choice, 304 and 305 are none.
+func isRedirect(status int) bool {
+	switch status {
+	case 301, 302, 303, 307, 308:
+		return true
+	}
+	return false
+}
+
+// points gives where an answer's Location points; nil: nowhere that can be followed,
+// so that the answer is the operation's.
+func (f *follow) points(lines []byte) *url.URL {
+	var location string
+	eachField(lines, func(name, value []byte) bool {
+		if foldEqual(name, "location") {
+			location = string(value)
+		}
+		return location == ""
+	})
+	if location == "" {
+		return nil
+	}
+	u, err := f.base().Parse(location)
+	if err != nil {
+		return nil
+	}
+	u.Fragment, u.RawFragment = "", ""
+	origin, _, err := split(u.String())
+	if err != nil {
+		return nil
+	}
+	if _, err := f.c.family.target(origin); err != nil {
+		return nil
+	}
+	return u
+}
+
+// redirect makes q's request the one that the answer at hand points to. See other is
+// a GET, as is a POST that was moved; other methods and their bodies stay (RFC 9110,
+// sections 15.4.2 to 15.4.9). What was said to one server is not said to another.
+func (f *follow) redirect(q *call) error {
+	r := &q.request
+	from := q.target.origin
+	f.url = f.location
+	r.URL = f.url.String()
+	if err := f.c.locate(q); err != nil {
+		return err
+	}
+	bare := q.status == 303 && r.Method != "GET" && r.Method != "HEAD" ||
+		(q.status == 301 || q.status == 302) && r.Method == "POST"
+	if bare {
+		r.Method, r.Body, r.Source, r.Chunked, r.Trailers = "GET", nil, nil, false, nil
+		q.done()
+		q.upload, q.expects, f.expects = nil, false, false
+	}
+	away := q.target.origin != from
+	q.rewrite(func(name string) bool {
+		name = strings.ToLower(name)
+		switch name {
+		case "authorization", "proxy-authorization", "cookie", "host":
+			return away
+		case "expect", "trailer":
+			return bare
+		}
+		return bare && strings.HasPrefix(name, "content-")
+	})
+	q.added = f.c.settings.added
+	if q.target.origin != f.origin {
+		q.added = f.c.settings.addedAway
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package http
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"github.com/gobench-io/gobench/executor"
+	"github.com/gobench-io/gobench/executor/metrics"
+)
+
+// maxCodes bounds the status codes that a prefix counts each for itself. Others count
+// by their class alone.
+const maxCodes = 40
+
+// codes are the counters of status codes, each declared when it first comes.
+type codes struct {
+	known [500]atomic.Pointer[executor.Meter] // by status, from 100
+	n     int                                 // how many there are; guarded by family.mu
+}
+
+// code gives the counter of a status; nil: it has none.
+func (f *family) code(r *executor.Recorder, status int) *executor.Meter {
+	i := uint(status - 100)
+	if i >= uint(len(f.codes.known)) {
+		return nil
+	}
+	m := f.codes.known[i].Load()
+	if m == nil {
+		m = f.newCode(r, status)
+	}
+	if m == &uncounted {
+		return nil
+	}
+	return m
+}
+
+// uncounted stands for the counter of a code that has none.
+var uncounted executor.Meter
+
+// newCode declares a status. It may be one too many, for the prefix or for the run.
+func (f *family) newCode(r *executor.Recorder, status int) *executor.Meter {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := &f.codes.known[status-100]
+	if m := known.Load(); m != nil {
+		return m
+	}
+	if f.codes.n == maxCodes {
+		known.Store(&uncounted)
+		return &uncounted
+	}
+	m := new(executor.Meter)
+	text := strconv.Itoa(status)
+	d := declared{metrics.Group{Name: groupName(f.prefix)}, map[string]*executor.Meter{}}
+	d.graph("Status "+text, "N")
+	d.metric(f.prefix+".status."+text, metrics.Counter, m)
+	if d.declare(r) != nil {
+		m = &uncounted
+	} else {
+		f.codes.n++
+	}
+	known.Store(m)
+	return m
+}
+
+// class gives the counter of a status's class.
+func (m *meters) class(status int) executor.Meter {
+	if i := status/100 - 2; uint(i) < uint(len(m.classes)-1) {
+		return m.classes[i]
+	}
+	return m.classes[len(m.classes)-1]
+}

@@ -1,0 +1,272 @@
+// Package data feeds rows of a file to users: accounts to log in with, products to
+// look up, messages to send.
+//
+//	var accounts = data.CSV("accounts.csv")
+//
+//	func user(ctx context.Context, vui int) {
+//		row, err := accounts.Next(ctx)
+//		if err != nil {
+//			return // the file has given its last row, and the load ends
+//		}
+//		log(row.Get("name"), row.Get("password"))
+//	}
+//
+// A file is streamed: whatever its size, a [Feeder] keeps the places of some of its
+// rows, at most 2 MiB. It is read once before the load begins, and what is wrong in
+// it is told then, with file and line; it must not change while it is used.
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/meter"
+)
+
+// DirEnv names the environment variable by which gobench tells an executor the
+// scenario's folder, from which relative names of files are taken.
+const DirEnv = "GOBENCH_SCENARIO_DIR"
+
+// Order says which row a user gets.
+type Order int
+
+const (
+	// Sequential gives each row once, in the order of the file, to whichever user
+	// asks next.
+	Sequential Order = iota
+	// Random gives any row, each as likely as the others, by the user's own random
+	// source: it has no end.
+	Random
+	// Unique gives a user the row of its own number, vui, again and again. The users
+	// of one class may use such a feeder. A user without a row gets an error.
+	Unique
+)
+
+// String gives the order's name, as options are written.
+func (o Order) String() string { return [...]string{"sequential", "random", "unique"}[o] }
+
+// Options say how a file is read. The zero value is ready.
+type Options struct {
+	Order Order
+	Wrap  bool // begin again after the last row; else the class's load ends then
+	Comma byte // between the columns of CSV; 0: a tab in FILE.tsv, else a comma
+}
+
+// ErrEnd is the error when a file has given its last row. The class of the user who
+// meets it begins no more iterations, and that user's own is not counted.
+var ErrEnd = errors.New("no row is left")
+
+// Feeder gives the rows of a file. Any number of goroutines may use it at once.
+type Feeder struct {
+	name      string // as declared
+	options   Options
+	newFormat func() format
+
+	once   sync.Once
+	format format
+	err    error
+	file   *os.File
+	rows   int64
+	index
+
+	mu    sync.Mutex
+	next  *reader // of the row that comes next in order, guarded by mu
+	given int64   // rows given in order, guarded by mu
+	owner *int    // the class whose users have Unique's rows, guarded by mu
+}
+
+var declared struct {
+	mu  sync.Mutex
+	all []*Feeder
+}
+
+// CSV declares a file of comma-separated values (RFC 4180), whose first row names
+// the columns. It is opened before the load begins, or at the first use. At most one
+// Options may be given.
+func CSV(file string, options ...Options) *Feeder {
+	f := declare(file, options)
+	comma := f.options.Comma
+	if comma == 0 {
+		comma = ','
+		if strings.EqualFold(filepath.Ext(file), ".tsv") {
+			comma = '\t'
+		}
+	}
+	f.newFormat = func() format { return &csvFormat{comma: comma} }
+	return f
+}
+
+// JSONLines declares a file of one JSON object a line. Its columns are the keys of
+// each object; a value that is no string is given as JSON.
+func JSONLines(file string, options ...Options) *Feeder {
+	f := declare(file, options)
+	f.newFormat = func() format { return jsonFormat{} }
+	return f
+}
+
+func declare(file string, options []Options) *Feeder {
+	f := &Feeder{name: file}
+	switch len(options) {
+	case 0:
+	case 1:
+		f.options = options[0]
+	default:
+		f.err = fmt.Errorf("data file %s: %d options given, want one", file, len(options))
+	}
+	if o := f.options.Order; f.err == nil && (o < Sequential || o > Unique) {
+		f.err = fmt.Errorf("data file %s: order %d is none", file, int(o))
+	}
+	declared.mu.Lock()
+	defer declared.mu.Unlock()
+	declared.all = append(declared.all, f)
+	return f
+}
+
+// Prepare opens and checks all files declared so far. An executor calls it before
+// the load begins.
+func Prepare(ctx context.Context) error {
+	declared.mu.Lock()
+	all := append([]*Feeder(nil), declared.all...)
+	declared.mu.Unlock()
+	for _, f := range all {
+		if err := f.open(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// path is where the file is.
+func (f *Feeder) path() string {
+	if dir := os.Getenv(DirEnv); dir != "" && !filepath.IsAbs(f.name) {
+		return filepath.Join(dir, f.name)
+	}
+	return f.name
+}
+
+// open opens the file and reads it through, once.
+func (f *Feeder) open(ctx context.Context) error {
+	f.once.Do(func() {
+		if f.err == nil {
+			f.err = f.scan(ctx)
+		}
+	})
+	return f.err
+}
+
+// sayEvery is how often reading a large file tells how far it is.
+const sayEvery = 2 * time.Second
+
+// scan reads the whole file: it counts and checks its rows and notes where they are.
+func (f *Feeder) scan(ctx context.Context) (err error) {
+	if f.file, err = os.Open(f.path()); err != nil {
+		return fmt.Errorf("data file: %w", err)
+	}
+	info, err := f.file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return fmt.Errorf("data file %s: %w", f.name, err)
+	}
+	f.format = f.newFormat()
+	r := newReader(f.file, f.format, 0)
+	if err := f.format.header(r); err != nil {
+		return f.wrong(r, err)
+	}
+	said := time.Now()
+	for ; ; f.rows++ {
+		record, err := r.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = f.format.check(record)
+		}
+		if err != nil {
+			return f.wrong(r, err)
+		}
+		f.index.add(f.rows, r.at)
+		if f.rows%4096 == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if time.Since(said) > sayEvery {
+				said = time.Now()
+				fmt.Fprintf(os.Stderr, "%s: %d %% read\n", f.name, r.at*100/max(info.Size(), 1))
+			}
+		}
+	}
+	if f.rows == 0 {
+		return fmt.Errorf("data file %s: it has no rows", f.name)
+	}
+	f.next = newReader(f.file, f.format, f.index.at[0])
+	return nil
+}
+
+// wrong tells of the row that r read last.
+func (f *Feeder) wrong(r *reader, err error) error {
+	return fmt.Errorf("data file %s:%d: %w", f.name, r.line, err)
+}
+
+// Rows opens the file, if that has not been done, and tells how many rows it has.
+func (f *Feeder) Rows(ctx context.Context) (int64, error) {
+	err := f.open(ctx)
+	return f.rows, err
+}
+
+// Columns reads the names of a CSV file's columns; nil for JSON, where each row has
+// its own.
+func (f *Feeder) Columns() ([]string, error) {
+	file, err := os.Open(f.path())
+	if err != nil {
+		return nil, fmt.Errorf("data file: %w", err)
+	}
+	defer file.Close()
+	format := f.newFormat()
+	r := newReader(file, format, 0)
+	if err := format.header(r); err != nil {
+		return nil, f.wrong(r, err)
+	}
+	return format.columns(), nil
+}
+
+// Next gives ctx's user a row. It returns ErrEnd when there is none, and the file's
+// error if it can't be used.
+func (f *Feeder) Next(ctx context.Context) (Row, error) {
+	var row Row
+	err := f.Read(ctx, &row)
+	return row, err
+}
+
+// Read is Next into row, whose memory is used again: a row that is read again and
+// again allocates nothing.
+func (f *Feeder) Read(ctx context.Context, row *Row) error {
+	if err := f.open(ctx); err != nil {
+		return err
+	}
+	row.feeder = f
+	scope := meter.ScopeOf(ctx)
+	switch f.options.Order {
+	case Random:
+		return f.lookup(f.rowOf(scope), row)
+	case Unique:
+		n, err := f.ownRow(scope)
+		if err != nil {
+			return err
+		}
+		return f.lookup(n, row)
+	}
+	err := f.inOrder(row)
+	if errors.Is(err, ErrEnd) && scope != nil {
+		scope.Exhaust(fmt.Sprintf("data file %s has given its last row", f.name))
+	}
+	return err
+}

@@ -1,0 +1,116 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+
+	"github.com/gobench-io/gobench/internal/meter"
+)
+
+// inOrder gives the row after the one given last.
+func (f *Feeder) inOrder(row *Row) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.given > 0 && f.given%f.rows == 0 {
+		if !f.options.Wrap {
+			return ErrEnd
+		}
+		f.next.seek(f.index.at[0])
+	}
+	record, err := f.next.next()
+	if err != nil {
+		return f.changed(err)
+	}
+	row.number = f.given % f.rows
+	row.text = append(row.text[:0], record...)
+	f.given++
+	return nil
+}
+
+// rowOf picks any row.
+func (f *Feeder) rowOf(scope *meter.Scope) int64 {
+	if scope == nil {
+		return rand.Int64N(f.rows)
+	}
+	return scope.Rand().Int64N(f.rows)
+}
+
+// ownRow is the row of a user's number.
+func (f *Feeder) ownRow(scope *meter.Scope) (int64, error) {
+	if scope == nil {
+		return 0, fmt.Errorf("data file %s: its rows are unique to users, and the context is no user's", f.name)
+	}
+	f.mu.Lock()
+	if f.owner == nil {
+		class := scope.Class
+		f.owner = &class
+	}
+	same := *f.owner == scope.Class
+	f.mu.Unlock()
+	n := scope.User
+	switch {
+	case !same:
+		return 0, fmt.Errorf("data file %s: users of two classes would get the same rows: declare a feeder for each", f.name)
+	case n >= f.rows && !f.options.Wrap:
+		return 0, fmt.Errorf("data file %s has %d rows, none for user %d: add rows, or let them be used again (wrap)", f.name, f.rows, n)
+	}
+	return n % f.rows, nil
+}
+
+// lookup gives row n.
+func (f *Feeder) lookup(n int64, row *Row) error {
+	r := readers.Get().(*reader)
+	defer readers.Put(r)
+	r.file, r.format = f.file, f.format
+	r.seek(f.index.at[n/f.index.step])
+	for skip := n % f.index.step; ; skip-- {
+		record, err := r.next()
+		if err != nil {
+			return f.changed(err)
+		}
+		if skip == 0 {
+			row.number = n
+			row.text = append(row.text[:0], record...)
+			return nil
+		}
+	}
+}
+
+// changed tells of a file that can't be read as it could at its opening.
+func (f *Feeder) changed(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("data file %s has changed while it was used: %w", f.name, err)
+}
+
+// index are the places of every step-th row.
+type index struct {
+	step int64
+	at   []int64
+}
+
+// maxPlaces bounds an index: 2 MiB.
+const maxPlaces = 1 << 18
+
+// add notes the place of a row; rows come in order.
+func (x *index) add(row, at int64) {
+	if x.step == 0 {
+		x.step = 1
+	}
+	if row%x.step != 0 {
+		return
+	}
+	if len(x.at) == maxPlaces { // keep every other place
+		for i := range maxPlaces / 2 {
+			x.at[i] = x.at[2*i]
+		}
+		x.at, x.step = x.at[:maxPlaces/2], 2*x.step
+		if row%x.step != 0 {
+			return
+		}
+	}
+	x.at = append(x.at, at)
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package data
+
+// raced tells that the race detector is on: it empties pools at random.
+const raced = true

@@ -1,0 +1,112 @@
+package data
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// maxRecord is the longest row.
+const maxRecord = 1 << 20
+
+var errLong = fmt.Errorf("a row longer than %d bytes: is a quote not closed?", maxRecord)
+
+// format is how rows are written in a file.
+type format interface {
+	// split finds the first record of b: its length with its line end, and without.
+	// The length is 0 when b has no whole record; atEOF tells that nothing follows b.
+	split(b []byte, atEOF bool) (whole int, record []byte)
+	header(r *reader) error    // reads the columns' names, if the file has them
+	check(record []byte) error // refuses what is no row
+	columns() []string
+	// appendValue appends a row's value to b; false: it has no such column.
+	appendValue(b, record []byte, column string) ([]byte, bool)
+}
+
+// reader reads the records of a file, one after the other. Blank lines are none.
+type reader struct {
+	file   io.ReaderAt
+	format format
+
+	buf      []byte
+	from, to int   // what is read ahead lies in buf[from:to]
+	offset   int64 // in the file, of buf[from]
+	eof      bool  // nothing follows buf
+
+	at    int64 // where the record read last begins
+	line  int64 // its line, from 1 on, if the reader began at the file's begin
+	lines int64 // read so far
+}
+
+const (
+	ahead     = 256 << 10 // what a reader through a file reads at once
+	lookAhead = 4 << 10   // what one that looks for a row does
+)
+
+// readers are those that look for a row.
+var readers = sync.Pool{New: func() any { return &reader{buf: make([]byte, lookAhead)} }}
+
+func newReader(file io.ReaderAt, f format, offset int64) *reader {
+	r := &reader{file: file, format: f, buf: make([]byte, ahead)}
+	r.seek(offset)
+	return r
+}
+
+// seek goes on at another place of the file, where a record begins.
+func (r *reader) seek(offset int64) { r.from, r.to, r.offset, r.eof = 0, 0, offset, false }
+
+// next gives the next record; it is valid until the call after. At the end the error
+// is io.EOF.
+func (r *reader) next() ([]byte, error) {
+	for {
+		b := r.buf[r.from:r.to]
+		whole, record := r.format.split(b, r.eof)
+		if whole == 0 {
+			if r.eof {
+				return nil, io.EOF
+			}
+			if err := r.more(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		r.at, r.line = r.offset, r.lines+1
+		r.lines += int64(bytes.Count(b[:whole], []byte{'\n'}))
+		r.from += whole
+		r.offset += int64(whole)
+		if len(record) > maxRecord {
+			return nil, errLong
+		}
+		if len(record) > 0 {
+			return record, nil
+		}
+	}
+}
+
+// more reads on in the file.
+func (r *reader) more() error {
+	if r.from > 0 {
+		r.to = copy(r.buf, r.buf[r.from:r.to])
+		r.from = 0
+	}
+	if r.to == len(r.buf) {
+		if len(r.buf) > maxRecord {
+			r.line = r.lines + 1
+			return errLong
+		}
+		r.buf = append(r.buf, make([]byte, len(r.buf))...)
+	}
+	n, err := r.file.ReadAt(r.buf[r.to:], r.offset+int64(r.to))
+	r.to += n
+	if errors.Is(err, io.EOF) {
+		r.eof, err = true, nil
+	}
+	return err
+}
+
+// trimEnd takes a line's end off.
+func trimEnd(b []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\r'})
+}

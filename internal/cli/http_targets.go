@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/preset"
+)
+
+// takeTargets takes what is to be sent: a URL with its flags, a file of targets, or a
+// curl command. Headers of -H are added to those that a target does not bring.
+func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
+	given := cmd.Flags().Changed
+	listed := given("targets") || given("curl")
+	switch {
+	case given("targets") && given("curl"):
+		return usageError("", "--targets and --curl exclude each other")
+	case listed && len(args) > 0:
+		return usageError("", "--targets and --curl say what to send: %q is one too many", args[0])
+	case listed && (given("method") || given("body") || given("body-file")):
+		return usageError("", "--method, --body and --body-file are of a URL: --targets and --curl say what to send")
+	case !listed && len(args) == 0:
+		return usageError("as in: gobench http http://localhost:8080/", "gobench http wants the URL, --targets FILE or --curl COMMAND")
+	case !listed && len(args) > 1:
+		return usageError("", "gobench http wants one URL: %q is one too many", args[1])
+	}
+	headers, err := parseHeaders(f.headers)
+	if err != nil {
+		return err
+	}
+	switch {
+	case given("targets"):
+		err = f.readTargets(cmd)
+	case given("curl"):
+		err = f.takeCurl(cmd)
+	default:
+		err = f.takeURL(cmd, args[0])
+	}
+	if err != nil {
+		return err
+	}
+	for i := range f.options.Targets {
+		for name, value := range headers {
+			f.options.Targets[i].Default(name, value)
+		}
+	}
+	if f.target == "" {
+		t := f.options.Targets[0]
+		f.target = t.Method + " " + t.URL
+	}
+	return nil
+}
+
+func (f *httpFlags) takeURL(cmd *cobra.Command, url string) error {
+	if err := preset.CheckURL(url); err != nil {
+		if !strings.Contains(url, "://") {
+			return usageError("write it with its scheme: http://"+url, "the URL %q has no scheme", url)
+		}
+		return usageError("", "%w", err)
+	}
+	t := preset.Target{Method: f.method, URL: url}
+	var err error
+	switch {
+	case cmd.Flags().Changed("body") && cmd.Flags().Changed("body-file"):
+		return usageError("", "--body and --body-file exclude each other")
+	case f.bodyFile != "":
+		t.Body, err = readAll(cmd, f.bodyFile)
+		err = named("--body-file", err)
+	case strings.HasPrefix(f.body, "@"):
+		t.Body, err = readAll(cmd, f.body[1:])
+		err = named("--body", err)
+	default:
+		t.Body = []byte(f.body)
+	}
+	if !cmd.Flags().Changed("method") && len(t.Body) > 0 {
+		t.Method = "POST"
+	}
+	f.options.Targets = []preset.Target{t}
+	return err
+}
+
+func (f *httpFlags) readTargets(cmd *cobra.Command) error {
+	in, name := io.NopCloser(cmd.InOrStdin()), "standard input"
+	if f.targets != "-" {
+		file, err := os.Open(f.targets)
+		if err != nil {
+			return named("--targets", err)
+		}
+		in, name = file, f.targets
+	}
+	defer in.Close()
+	var err error
+	if f.options.Targets, err = preset.ReadTargets(in, name); err != nil {
+		return usageError("docs/targets.md tells how targets are written", "--targets: %w", err)
+	}
+	f.target = fmt.Sprintf("%d targets of %s, in turn", len(f.options.Targets), name)
+	return nil
+}
+
+func (f *httpFlags) takeCurl(cmd *cobra.Command) error {
+	t, c, err := preset.Curl(f.curl)
+	if err != nil {
+		return usageError("quote the whole command for the shell, or give the URL and its flags", "--curl: %w", err)
+	}
+	f.options.Targets = []preset.Target{t}
+	own := &f.options.Client
+	own.Insecure = own.Insecure || c.Insecure
+	if c.Timeout > 0 && !cmd.Flags().Changed("timeout") {
+		own.Timeout = c.Timeout
+	}
+	return nil
+}
+
+// named is err as one of a flag.
+func named(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError("", "%s: %w", flag, err)
+}
+
+// readAll reads a file, or standard input for -.
+func readAll(cmd *cobra.Command, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(cmd.InOrStdin())
+	}
+	if name == "" {
+		return nil, errors.New("no file is named")
+	}
+	return os.ReadFile(name)
+}
+
+func parseHeaders(lines []string) (map[string]string, error) {
+	var t preset.Target
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, usageError("write it as -H 'Name: value'", "--header %q has no name and colon", line)
+		}
+		t.AddHeader(name, strings.TrimSpace(value))
+	}
+	return t.Headers, nil
+}

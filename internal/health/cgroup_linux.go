@@ -1,0 +1,152 @@
+package health
+
+import (
+	"os"
+	"time"
+)
+
+// cgroups are the groups whose limits hold this process back: its own and their
+// parents, as far as they can be seen, of version 1 and 2 (cgroups(7)).
+type cgroups struct {
+	cpu    []*cpuGroup
+	memory []string // directories
+}
+
+// cpuGroup is a group that may have a CPU quota.
+type cpuGroup struct {
+	dir     string
+	usage   string // version 1: cpuacct.usage of the same group, if it has one
+	used    counter
+	periods counter
+	held    counter // periods in which the quota was used up
+}
+
+// counter is one that only grows.
+type counter struct {
+	last uint64
+	seen bool
+}
+
+// since is how much it grew since the last call; ok is false for the first.
+func (c *counter) since(now uint64) (grew uint64, ok bool) {
+	grew, ok = grown(now, c.last), c.seen
+	c.last, c.seen = now, true
+	return grew, ok
+}
+
+func (g *cgroups) open(h *host) {
+	b, _ := h.file("/proc/self/cgroup")
+	in := parseCgroups(b)
+	b, _ = os.ReadFile(h.root + "/proc/self/mountinfo") // may be long
+	mounts := parseMounts(b)
+	cpu, memory := groupDirs(in, mounts, "cpu"), groupDirs(in, mounts, "memory")
+	usage := groupDirs(in, mounts, "cpuacct")
+	for i, dir := range cpu {
+		c := &cpuGroup{dir: dir}
+		if len(usage) == len(cpu) && in["cpu"] == in["cpuacct"] {
+			c.usage = usage[i] + "/cpuacct.usage"
+		}
+		g.cpu = append(g.cpu, c)
+	}
+	g.memory = memory
+	for _, dir := range groupDirs(in, mounts, "") { // version 2
+		g.cpu = append(g.cpu, &cpuGroup{dir: dir})
+		g.memory = append(g.memory, dir)
+	}
+}
+
+// read gives the figures of the tightest limits. Quotas may be set and changed at
+// any time, so all groups are asked.
+func (g *cgroups) read(h *host, elapsed time.Duration, record func(Metric, int64)) {
+	used, throttled, memory := int64(-1), int64(-1), int64(-1)
+	for _, c := range g.cpu {
+		u, t := c.read(h, elapsed)
+		used, throttled = max(used, u), max(throttled, t)
+	}
+	for _, dir := range g.memory {
+		if limit, ok := memoryLimit(h, dir); ok && limit > 0 {
+			memory = max(memory, share(memoryUsed(h, dir), limit))
+		}
+	}
+	known := func(m Metric, v int64) {
+		if v >= 0 {
+			record(m, v)
+		}
+	}
+	known(QuotaCPU, used)
+	known(Throttled, throttled)
+	known(MemoryLimit, memory)
+}
+
+// read gives how much of its quota a group used, and in how many of its periods it
+// was throttled, in thousandths; below 0 what is not known, or not limited.
+func (c *cpuGroup) read(h *host, elapsed time.Duration) (used, throttled int64) {
+	used, throttled = -1, -1
+	cpus, ok := cpuQuota(h, c.dir)
+	if !ok {
+		c.used, c.periods, c.held = counter{}, counter{}, counter{}
+		return
+	}
+	b, _ := h.file(c.dir + "/cpu.stat")
+	periods, ok := field(b, "nr_periods")
+	held, also := field(b, "nr_throttled")
+	if ok && also {
+		p, _ := c.periods.since(periods)
+		if n, ok := c.held.since(held); ok {
+			throttled = share(n, p)
+		}
+	}
+	micros, ok := field(b, "usage_usec")
+	if !ok && c.usage != "" {
+		b, _ = h.file(c.usage)
+		micros, ok = number(b)
+		micros /= 1000
+	}
+	if ok {
+		if n, ok := c.used.since(micros); ok && elapsed > 0 {
+			used = share(n, uint64(max(1, cpus*float64(elapsed.Microseconds()))))
+		}
+	}
+	return
+}
+
+// cpuQuota gives how many CPUs' time a group may have; ok is false without a limit.
+func cpuQuota(h *host, dir string) (cpus float64, ok bool) {
+	if b, ok := h.file(dir + "/cpu.max"); ok {
+		return parseCPUMax(b)
+	}
+	b, _ := h.file(dir + "/cpu.cfs_quota_us")
+	quota, ok := number(b) // -1 without a limit
+	b, _ = h.file(dir + "/cpu.cfs_period_us")
+	period, also := number(b)
+	if !ok || !also || period == 0 {
+		return 0, false
+	}
+	return float64(quota) / float64(period), quota > 0
+}
+
+// unlimited is what version 1 says for no limit, less at most a page.
+const unlimited = 1<<63 - 1<<20
+
+func memoryLimit(h *host, dir string) (bytes uint64, ok bool) {
+	b, ok := h.file(dir + "/memory.max") // "max" without a limit
+	if !ok {
+		b, _ = h.file(dir + "/memory.limit_in_bytes")
+	}
+	bytes, ok = number(b)
+	return bytes, ok && bytes < unlimited
+}
+
+// memoryUsed is what a group uses, without the pages of files that it can give back.
+func memoryUsed(h *host, dir string) uint64 {
+	b, ok := h.file(dir + "/memory.current")
+	name := "inactive_file"
+	if !ok {
+		b, _ = h.file(dir + "/memory.usage_in_bytes")
+		name = "total_inactive_file"
+	}
+	used, _ := number(b)
+	b, _ = h.file(dir + "/memory.stat")
+	files, _ := field(b, name)
+	return grown(used, files)
+}

@@ -1,0 +1,81 @@
+package health
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Notes are what a reader should know of the windows so far and what lowers no
+// verdict.
+func (j *Judge) Notes() (notes []string) {
+	for _, t := range j.tracks {
+		if l := t.level(j); t.signal.note && l > ok {
+			notes = append(notes, fmt.Sprintf("%s (in %d intervals, the worst at %s): %s", t.text(t.worst), t.windows, duration(float64(t.at)), t.advice))
+		}
+	}
+	if s := j.plateau.note(); s != "" {
+		notes = append(notes, s)
+	}
+	if s := j.starting.note(); s != "" {
+		notes = append(notes, s)
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+// starting compares a run's first window with those after it.
+type starting struct {
+	windows int
+	warmed  bool // the run has a warm-up
+	first   map[string]time.Duration
+	rest    map[string]mean
+}
+
+type mean struct {
+	sum time.Duration
+	n   int64
+}
+
+// How many windows show how a target is when it is warm, how many starts a window's
+// median wants, and how much slower than the rest a first window is told of.
+const (
+	warmWindows = 5
+	warmStarts  = 100
+	slower      = 2
+	slowerBy    = time.Millisecond
+)
+
+func (s *starting) add(w *Window) {
+	if s.first == nil {
+		s.first, s.rest = map[string]time.Duration{}, map[string]mean{}
+	}
+	s.warmed = s.warmed || w.Warmup
+	s.windows++
+	for _, l := range w.Loads {
+		switch {
+		case l.Response <= 0 || l.Done < warmStarts:
+		case s.windows == 1:
+			s.first[l.Class] = l.Response
+		default:
+			m := s.rest[l.Class]
+			s.rest[l.Class] = mean{m.sum + l.Response, m.n + 1}
+		}
+	}
+}
+
+func (s *starting) note() string {
+	if s.warmed || s.windows < warmWindows {
+		return ""
+	}
+	for class, first := range s.first {
+		m := s.rest[class]
+		if m.n == 0 {
+			continue
+		}
+		if rest := m.sum / time.Duration(m.n); first > slower*rest && first-rest > slowerBy {
+			return fmt.Sprintf("the totals have a cold start in them: in the first interval the median response time of class %s was %s, later about %s; --warmup leaves it out", class, duration(float64(first)), duration(float64(rest)))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,106 @@
+package health
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// parseCgroups reads /proc/self/cgroup (cgroups(7)), lines "4:cpu,cpuacct:/path", to
+// the path of each controller; that of version 2 has the empty name.
+func parseCgroups(b []byte) map[string]string {
+	paths := map[string]string{}
+	for line := range strings.Lines(string(b)) {
+		parts := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3)
+		if len(parts) < 3 || !strings.HasPrefix(parts[2], "/") {
+			continue
+		}
+		for _, controller := range strings.Split(parts[1], ",") {
+			paths[controller] = strings.TrimSuffix(parts[2], "/")
+		}
+	}
+	return paths
+}
+
+// mount is a hierarchy of cgroups that is mounted.
+type mount struct {
+	root        string // the group that the mount shows as its top
+	point       string
+	two         bool     // version 2
+	controllers []string // version 1
+}
+
+func (m mount) has(controller string) bool {
+	return m.two && controller == "" || !m.two && controller != "" && slices.Contains(m.controllers, controller)
+}
+
+// parseMounts reads the cgroup hierarchies of /proc/self/mountinfo
+// (proc_pid_mountinfo(5)): "31 23 0:24 ROOT POINT OPTIONS [FIELDS...] - TYPE SOURCE
+// OPTIONS".
+func parseMounts(b []byte) (mounts []mount) {
+	for line := range strings.Lines(string(b)) {
+		left, right, ok := strings.Cut(line, " - ")
+		f, of := strings.Fields(left), strings.Fields(right)
+		if !ok || len(f) < 6 || len(of) < 3 || of[0] != "cgroup" && of[0] != "cgroup2" {
+			continue
+		}
+		mounts = append(mounts, mount{unescape(f[3]), unescape(f[4]), of[0] == "cgroup2", strings.Split(of[2], ",")})
+	}
+	return mounts
+}
+
+// unescape turns what the kernel writes of a space, "\040", back.
+func unescape(s string) string {
+	for _, c := range []string{" ", "\t", "\n", "\\"} {
+		s = strings.ReplaceAll(s, "\\"+strconv.FormatInt(int64(c[0])+01000, 8)[1:], c)
+	}
+	return s
+}
+
+// groupDirs gives the directories of the group of a controller that this process is
+// in, its own first, and of its parents up to where the hierarchy is mounted. The
+// empty controller is version 2.
+func groupDirs(in map[string]string, mounts []mount, controller string) (dirs []string) {
+	path, ok := in[controller]
+	if !ok {
+		return nil
+	}
+	for _, m := range mounts {
+		if !m.has(controller) {
+			continue
+		}
+		// In a container the path may be the host's, and the mount begin at it.
+		rest, below := strings.CutPrefix(path+"/", strings.TrimSuffix(m.root, "/")+"/")
+		if !below || strings.Contains(path, "..") {
+			rest = "" // only the mount itself can be ours
+		}
+		for rest = strings.Trim(rest, "/"); rest != ""; {
+			dirs = append(dirs, m.point+"/"+rest)
+			rest = rest[:max(0, strings.LastIndexByte(rest, '/'))]
+		}
+		return append(dirs, m.point)
+	}
+	return nil
+}
+
+// parseCPUMax reads cpu.max, "20000 100000" or "max 100000": microseconds of CPU
+// time in each period of so many.
+func parseCPUMax(b []byte) (cpus float64, ok bool) {
+	f := bytes.Fields(b)
+	if len(f) != 2 {
+		return 0, false
+	}
+	quota, ok := number(f[0])
+	period, also := number(f[1])
+	if !ok || !also || quota == 0 || period == 0 {
+		return 0, false
+	}
+	return float64(quota) / float64(period), true
+}
+
+// number reads a file that is one number of 0 or more.
+func number(b []byte) (uint64, bool) {
+	n, err := strconv.ParseUint(string(bytes.TrimSpace(b)), 10, 64)
+	return n, err == nil
+}

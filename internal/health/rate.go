@@ -1,0 +1,84 @@
+package health
+
+import (
+	"fmt"
+	"time"
+)
+
+// arrears is what one class's schedule asked of gobench.
+type arrears struct {
+	planned, started, behind int64 // since the load began; behind: now
+
+	// Since the last whole second was judged, and what it gave:
+	length time.Duration
+	due    int64
+	open   int64 // before it
+	last   missed
+}
+
+// missed are starts that a schedule wanted and that gobench did not come to.
+type missed struct{ n, due int64 }
+
+// share is how many of those that were due they are, in thousandths.
+func (m missed) share() float64 {
+	if m.due <= 0 {
+		return 0
+	}
+	return 1000 * float64(m.n) / float64(m.due)
+}
+
+// least is how many starts must be missing before a share of them means anything.
+const least = 2
+
+// add takes the next window of a class and tells by how many starts gobench fell
+// behind its schedule, of how many that were due. Starts that wait because no user
+// is free, or were dropped for that, are not among them: gobench has come to them.
+//
+// Shorter windows are taken together to a second's: a start that is under way at a
+// window's border is no share of it.
+func (a *arrears) add(l Load, length time.Duration) missed {
+	a.due += l.Planned + l.Behind - a.behind
+	a.planned, a.started, a.behind = a.planned+l.Planned, a.started+l.Starts, l.Behind
+	a.length += length
+	open := a.planned - a.started + a.behind
+	now := missed{open - a.open, int64(float64(a.due) * max(1, Every.Seconds()/a.length.Seconds()))}
+	if now.n < least || now.due <= 0 {
+		now.n = 0
+	}
+	if a.length < Every-shortest/2 {
+		if now.share() > a.last.share() {
+			return now
+		}
+		return a.last
+	}
+	a.last, a.length, a.due, a.open = now, 0, 0, open
+	return now
+}
+
+// achieved notes the class that fell behind its plan the most.
+func (j *Judge) achieved(w *Window, crowded bool) (g level) {
+	if j.arrears == nil {
+		j.arrears = map[string]*arrears{}
+	}
+	var worst missed
+	detail, paced := "", false
+	for _, l := range w.Loads {
+		a := j.arrears[l.Class]
+		if a == nil {
+			a = new(arrears)
+			j.arrears[l.Class] = a
+		}
+		m := a.add(l, w.Length)
+		paced = paced || m.due > 0
+		if m.share() > worst.share() {
+			worst = m
+			detail = fmt.Sprintf("class %s reached %s of its planned rate: %d of %d starts did not begin, and not for want of a free user", l.Class, percent(max(0, 1000-m.share())), m.n, m.due)
+		}
+	}
+	if !paced || w.Warmup {
+		return ok
+	}
+	g = grade(worst.share(), rateSignal.amber, rateSignal.red)
+	j.note(w, rateSignal, worst.share(), lower(rateSignal, g, crowded), detail)
+	return g
+}

@@ -1,0 +1,304 @@
+// Package template renders texts that differ from one request to the next, as
+// /items/{{seq}}?user={{data.name}}. docs/templates.md tells testers what may stand
+// between the braces. Rendering into a buffer that is used again allocates nothing.
+package template
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gobench-io/gobench/executor/data"
+)
+
+// Values are what a request's texts are rendered from. Number, UUID and row are the
+// same in all texts of one request.
+type Values struct {
+	User int64      // vui, for {{vu}}
+	Seq  int64      // for {{seq}}
+	Rand *rand.Rand // for {{rand A B}} and {{uuid}}
+	Row  *data.Row  // for {{data.COLUMN}}
+
+	uuid    [36]byte
+	hasUUID bool
+}
+
+// Next begins the values of another request.
+func (v *Values) Next(seq int64) { v.Seq, v.hasUUID = seq, false }
+
+// Template is a text that was read. It never changes.
+type Template struct {
+	parts []part
+}
+
+// part is a piece of a text.
+type part struct {
+	kind     kind
+	text     string // of literal; the column of column
+	low      int64  // of random
+	span     uint64 // of random: how many numbers there are, 0 for all 2^64
+	encoding encoding
+}
+
+type kind int
+
+const (
+	literal kind = iota
+	sequence
+	uuid
+	random
+	user
+	column
+)
+
+// encoding is how a value is written into its text.
+type encoding int
+
+const (
+	plain  encoding = iota
+	inURL           // percent-encoded (RFC 3986, section 2.3)
+	inJSON          // as it may stand between the quotes of a JSON string
+)
+
+// known tells what may stand between braces.
+const known = `seq, uuid, rand LOW HIGH, vu, data.COLUMN; json or url before one of them encodes it, "text" stands for itself`
+
+// Parse reads a text.
+func Parse(text string) (*Template, error) { return parse(text, plain) }
+
+// ParseURL reads the text of a URL: what is filled in is percent-encoded.
+func ParseURL(text string) (*Template, error) { return parse(text, inURL) }
+
+func parse(text string, encoding encoding) (*Template, error) {
+	t := new(Template)
+	for rest := text; rest != ""; {
+		before, inside, found := strings.Cut(rest, "{{")
+		t.literal(before)
+		if !found {
+			break
+		}
+		at := len(text) - len(inside) - len("{{")
+		end := endOf(inside)
+		if end < 0 {
+			return nil, fmt.Errorf("column %d: {{ without }} after it (for braces of your own write {{\"{{\"}})", utf8.RuneCountInString(text[:at])+1)
+		}
+		p, err := parsePart(strings.TrimSpace(inside[:end]), encoding)
+		if err != nil {
+			return nil, fmt.Errorf("column %d: {{%s}}: %w", utf8.RuneCountInString(text[:at])+1, inside[:end], err)
+		}
+		if p.kind == literal {
+			t.literal(p.text)
+		} else {
+			t.parts = append(t.parts, p)
+		}
+		rest = inside[end+len("}}"):]
+	}
+	return t, nil
+}
+
+// endOf finds the braces that end a part, not those in its quotes.
+func endOf(inside string) int {
+	quoted := false
+	for i := range len(inside) {
+		switch {
+		case inside[i] == '"':
+			quoted = !quoted
+		case !quoted && strings.HasPrefix(inside[i:], "}}"):
+			return i
+		}
+	}
+	return -1
+}
+
+func parsePart(s string, encoding encoding) (part, error) {
+	if text, ok := strings.CutPrefix(s, `"`); ok {
+		text, ok = strings.CutSuffix(text, `"`)
+		if !ok {
+			return part{}, fmt.Errorf("a quote that is not closed")
+		}
+		return part{kind: literal, text: text}, nil
+	}
+	p := part{encoding: encoding}
+	words := strings.Fields(s)
+	if len(words) > 1 {
+		switch words[0] {
+		case "json":
+			p.encoding, words = inJSON, words[1:]
+		case "url":
+			p.encoding, words = inURL, words[1:]
+		}
+	}
+	name := ""
+	if len(words) > 0 {
+		name = words[0]
+	}
+	arguments := words[min(1, len(words)):]
+	wants := 0
+	switch {
+	case name == "seq":
+		p.kind = sequence
+	case name == "uuid":
+		p.kind = uuid
+	case name == "vu":
+		p.kind = user
+	case name == "rand":
+		p.kind, wants = random, 2
+	case strings.HasPrefix(name, "data."): // a column's name may have spaces
+		p.kind = column
+		_, p.text, _ = strings.Cut(s, "data.")
+		arguments = nil
+	default:
+		return p, fmt.Errorf("want one of %s", known)
+	}
+	if len(arguments) != wants {
+		return p, fmt.Errorf("%s takes %d numbers, not %d", name, wants, len(arguments))
+	}
+	if p.kind == random {
+		return p, p.parseRange(arguments[0], arguments[1])
+	}
+	if p.kind == column && p.text == "" {
+		return p, fmt.Errorf("no column is named after data")
+	}
+	return p, nil
+}
+
+func (p *part) parseRange(low, high string) error {
+	a, err := strconv.ParseInt(low, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no whole number", low)
+	}
+	b, err := strconv.ParseInt(high, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no whole number", high)
+	}
+	if a > b {
+		return fmt.Errorf("%d is above %d", a, b)
+	}
+	p.low, p.span = a, uint64(b)-uint64(a)+1
+	return nil
+}
+
+// literal adds a text that is always the same.
+func (t *Template) literal(text string) {
+	if n := len(t.parts); n > 0 && t.parts[n-1].kind == literal {
+		t.parts[n-1].text += text
+	} else if text != "" {
+		t.parts = append(t.parts, part{kind: literal, text: text})
+	}
+}
+
+// Fixed reports whether every request has the same text, and gives it.
+func (t *Template) Fixed() (text string, fixed bool) {
+	switch {
+	case len(t.parts) == 0:
+		return "", true
+	case len(t.parts) == 1 && t.parts[0].kind == literal:
+		return t.parts[0].text, true
+	}
+	return "", false
+}
+
+// Columns gives the columns that the text wants of its row.
+func (t *Template) Columns() (columns []string) {
+	for _, p := range t.parts {
+		if p.kind == column && !slices.Contains(columns, p.text) {
+			columns = append(columns, p.text)
+		}
+	}
+	return columns
+}
+
+// Append appends the text of a request to b.
+func (t *Template) Append(b []byte, v *Values) []byte {
+	for i := range t.parts {
+		p := &t.parts[i]
+		switch p.kind {
+		case literal:
+			b = append(b, p.text...)
+		case sequence:
+			b = strconv.AppendInt(b, v.Seq, 10)
+		case user:
+			b = strconv.AppendInt(b, v.User, 10)
+		case random:
+			n := v.Rand.Uint64()
+			if p.span != 0 {
+				n = v.Rand.Uint64N(p.span)
+			}
+			b = strconv.AppendInt(b, int64(uint64(p.low)+n), 10)
+		case uuid:
+			b = v.appendUUID(b)
+		case column:
+			at := len(b)
+			b = p.encoding.encode(v.Row.Append(b, p.text), at)
+		}
+	}
+	return b
+}
+
+// appendUUID appends the request's UUID, version 4 (RFC 9562, section 5.4).
+func (v *Values) appendUUID(b []byte) []byte {
+	if !v.hasUUID {
+		var raw [16]byte
+		high, low := v.Rand.Uint64(), v.Rand.Uint64()
+		for i := range 8 {
+			raw[i], raw[8+i] = byte(high>>(8*i)), byte(low>>(8*i))
+		}
+		raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
+		u := v.uuid[:]
+		from := 0
+		for i, n := range [...]int{4, 2, 2, 2, 6} {
+			hex.Encode(u, raw[from:from+n])
+			if u = u[2*n:]; i < 4 {
+				u[0], u = '-', u[1:]
+			}
+			from += n
+		}
+		v.hasUUID = true
+	}
+	return append(b, v.uuid[:]...)
+}
+
+// encode writes b[from:] anew in the encoding: behind it first, then over it.
+func (e encoding) encode(b []byte, from int) []byte {
+	if e == plain {
+		return b
+	}
+	end := len(b)
+	for i := from; i < end; i++ {
+		if e == inURL {
+			b = appendPercent(b, b[i])
+		} else {
+			b = appendEscaped(b, b[i])
+		}
+	}
+	return b[:from+copy(b[from:], b[end:])]
+}
+
+// appendPercent encodes all but the unreserved characters of RFC 3986.
+func appendPercent(b []byte, c byte) []byte {
+	if '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '-' || c == '.' || c == '_' || c == '~' {
+		return append(b, c)
+	}
+	return append(b, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+}
+
+// appendEscaped encodes what a JSON string can't hold (RFC 8259, section 7).
+func appendEscaped(b []byte, c byte) []byte {
+	switch {
+	case c == '"' || c == '\\':
+		return append(b, '\\', c)
+	case c == '\n':
+		return append(b, `\n`...)
+	case c == '\r':
+		return append(b, `\r`...)
+	case c == '\t':
+		return append(b, `\t`...)
+	case c < ' ':
+		return append(b, '\\', 'u', '0', '0', "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
+	}
+	return append(b, c)
+}
