@@ -12,7 +12,7 @@ func closeTable(ctx context.Context, b *bench) (*section, error) {
 		title: "HTTP: a connection for each request",
 		text:  []string{fmt.Sprintf("GET of a %d-byte page with Connection: close, 30 at a time. %s", len(page), b.turns(at))},
 	}
-	g := loopsHead("CPUs")
+	g := loopsHead("CPUs", wrk)
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
 		l := loops{server: srv, words: map[string]string{"url": srv.url()}, places: at, lines: []line{
 			{gobench, "", "gobench http -c 30 -d {s}s -H 'Connection: close' --quiet -o {out} {url}"},

@@ -28,7 +28,7 @@ func httpTable(ctx context.Context, b *bench) (*section, error) {
 		text: []string{fmt.Sprintf("GET of a %d-byte page. %s GetIgnoreRes and Get are the client's calls in a compiled scenario.",
 			len(page), b.turns(at))},
 	}
-	g := loopsHead("CPUs")
+	g := loopsHead("CPUs", wrk)
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
 		l := loops{server: srv, lines: httpLines, words: map[string]string{"url": srv.url()}, places: at}
 		return l.run(ctx, b, s, &g)

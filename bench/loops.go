@@ -13,20 +13,24 @@ type loops struct {
 	lines  []line            // of gobench and its peers
 	words  map[string]string // of the lines
 	places []place
+	base   *peer // that ratios are to; nil: wrk
 }
 
-// loopsHead are the columns of loops, the first named by what.
-func loopsHead(what string) grid {
+// loopsHead are the columns of loops, the first named by what; ratios are to base.
+func loopsHead(what string, base *peer) grid {
 	return grid{head: []string{"tool", what, "requests/s", "client CPU us/request", "server CPU us/request",
-		"peak RSS MB", "gobench + executor", "peak PSS MB", "rate / wrk", "client CPU / wrk"}}
+		"peak RSS MB", "gobench + executor", "peak PSS MB", "rate / " + base.name, "client CPU / " + base.name}}
 }
 
-// run lets the tools take turns and puts a row for each into the grid. Ratios are to
-// the tool named wrk, where there is one.
+// run lets the tools take turns and puts a row for each into the grid.
 func (l loops) run(ctx context.Context, b *bench, s *section, g *grid) error {
 	tools, err := b.contenders(ctx, s, l.lines, l.words)
 	if err != nil {
 		return err
+	}
+	base := wrk.name
+	if l.base != nil {
+		base = l.base.name
 	}
 	for _, at := range l.places {
 		shots, err := b.contest(ctx, tools, l.server, at)
@@ -34,7 +38,7 @@ func (l loops) run(ctx context.Context, b *bench, s *section, g *grid) error {
 			return err
 		}
 		for _, t := range tools {
-			mine, wrk := shots[t.name], shots["wrk"]
+			mine, other := shots[t.name], shots[base]
 			where := at.name
 			if l.of != "" {
 				where = l.of + ", " + at.name
@@ -48,9 +52,9 @@ func (l loops) run(ctx context.Context, b *bench, s *section, g *grid) error {
 			if t.peer == gobench {
 				row[6] = middle(mine, "%.1f", shot.topMB) + " + " + middle(mine, "%.1f", shot.executorMB)
 			}
-			if t.name != "wrk" && len(wrk) > 0 {
-				row[8] = versus(mine, wrk, shot.perSecond)
-				row[9] = versus(mine, wrk, shot.clientMicros)
+			if t.name != base && len(other) > 0 {
+				row[8] = versus(mine, other, shot.perSecond)
+				row[9] = versus(mine, other, shot.clientMicros)
 			}
 			g.rows = append(g.rows, row)
 			s.noise(t.name+" "+where, mine)

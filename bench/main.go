@@ -28,9 +28,6 @@
 //
 // It needs Linux, Debian's packages, and for some peers cargo, Maven and npm. A person
 // at a terminal is asked before a package is installed.
-//
-// A table for HTTP/2 is one more list of lines, as those of httpTable, and a server
-// address in server.go: h2load makes such load already, gobench does not yet.
 package main
 
 import (
@@ -61,6 +58,7 @@ var tables = []table{
 	{"close", closeTable},
 	{"post", postTable},
 	{"tls", tlsTable},
+	{"h2", h2Table},
 	{"conns", connsTable},
 	{"users", usersTable},
 	{"schedule", scheduleTable},

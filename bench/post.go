@@ -19,7 +19,7 @@ func postTable(ctx context.Context, b *bench) (*section, error) {
 		title: "HTTP: bodies sent",
 		text:  []string{"POST of a body over 30 keep-alive connections; nginx reads it, forgets it and answers with 3 bytes. " + b.turns(at)},
 	}
-	g := loopsHead("body, CPUs")
+	g := loopsHead("body, CPUs", wrk)
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
 		for _, body := range []struct {
 			name  string

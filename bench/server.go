@@ -62,15 +62,19 @@ http {
     listen %[6]s ssl backlog=4096;
     ssl_session_tickets on;
   }
+  server {
+    listen %[7]s http2 backlog=4096;
+  }
 }
 `
 
 // An nginx is a server of our own, in a directory of its own. It gives its page by
-// HTTP and by TLS 1.3, takes bodies of any size at /post, and reads and forgets them.
+// HTTP, by TLS 1.3 and by HTTP/2, takes bodies of any size at /post, and reads and forgets them.
 type nginx struct {
 	addr    string
 	tls     string // address where each TLS session is new
 	resumed string // address where TLS sessions are resumed
+	h2c     string // address of HTTP/2 without TLS
 	version string
 	dir     string
 	cmd     *exec.Cmd
@@ -103,7 +107,7 @@ func tryNginx(ctx context.Context) (_ *nginx, err error) {
 			n.stop()
 		}
 	}()
-	for _, addr := range []*string{&n.addr, &n.tls, &n.resumed} {
+	for _, addr := range []*string{&n.addr, &n.tls, &n.resumed, &n.h2c} {
 		if *addr, err = freeAddr(); err != nil {
 			return nil, err
 		}
@@ -122,7 +126,7 @@ func tryNginx(ctx context.Context) (_ *nginx, err error) {
 		return nil, err
 	}
 	for name, text := range map[string]string{
-		"nginx.conf":      fmt.Sprintf(nginxConf, user, files, 2*files, n.addr, n.tls, n.resumed),
+		"nginx.conf":      fmt.Sprintf(nginxConf, user, files, 2*files, n.addr, n.tls, n.resumed, n.h2c),
 		"html/index.html": page,
 		"cert.pem":        cert,
 		"key.pem":         key,

@@ -29,7 +29,7 @@ func tlsTable(ctx context.Context, b *bench) (*section, error) {
 		{oha, "", "oha --no-tui --output-format json --insecure --disable-keepalive -c 30 -z {s}s {url}"},
 		{hey, "", "hey -disable-keepalive -z {s}s -c 30 {url}"},
 	}
-	g := loopsHead("connections, CPUs")
+	g := loopsHead("connections, CPUs", wrk)
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
 		for _, c := range []struct {
 			of, addr string
