@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	nethttp "net/http"
@@ -116,10 +117,11 @@ func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 type wireKey struct{}
 
 // newHTTP2 makes what turns wires into HTTP/2 connections, secure or not.
-func newHTTP2() *nethttp.Transport {
+func newHTTP2(continueTimeout time.Duration) *nethttp.Transport {
 	t := &nethttp.Transport{
-		DisableCompression: true,
-		Protocols:          new(nethttp.Protocols),
+		DisableCompression:    true,
+		ExpectContinueTimeout: continueTimeout,
+		Protocols:             new(nethttp.Protocols),
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return ctx.Value(wireKey{}).(*wire), nil
 		},
@@ -159,21 +161,41 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err
 		timer := time.AfterFunc(d, stop)
 		late = func() { timer.Stop() }
 	}
-	resp, err := m.cc.RoundTrip(q.request2(timed))
+	q.status, q.first = 0, 0
+	used := m.used.Load()
+	request, body, err := q.request2(timed)
+	if err != nil {
+		m.cc.Release()
+		late()
+		return false, err
+	}
+	resp, err := m.cc.RoundTrip(request)
 	late()
 	if err == nil {
+		q.first = conn.Now()
 		q.status = resp.StatusCode
 		err = q.receive2(resp)
 		resp.Body.Close()
+	}
+	if body != nil {
+		body.end()
 	}
 	q.in += m.wire.in.Swap(0)
 	q.out += m.wire.out.Swap(0)
 	if err == nil {
 		m.used.Store(true)
 		q.end = conn.Now()
+		if used {
+			q.reused++
+		}
 		return false, nil
 	}
 	q.body = nil
+	if body != nil {
+		if own := body.fault.Load(); own != nil {
+			return false, *own
+		}
+	}
 	if err := c.ctx.Err(); err != nil {
 		return false, err
 	}
@@ -184,8 +206,10 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err
 	return unserved, m.wire.fault(err)
 }
 
-// request2 is q's request as net/http wants it. The path stays as it is.
-func (q *call) request2(ctx context.Context) *nethttp.Request {
+// request2 is q's request as net/http wants it, and its body, unless that is in
+// memory. The headers are those of HTTP/1.1 but for what frames a message there; the
+// path stays as it is.
+func (q *call) request2(ctx context.Context) (*nethttp.Request, *body2, error) {
 	u := &url.URL{Scheme: "http", Host: q.target.host, Opaque: q.path}
 	if q.target.secure {
 		u.Scheme = "https"
@@ -193,36 +217,146 @@ func (q *call) request2(ctx context.Context) *nethttp.Request {
 	if len(q.path) > 1 && q.path[1] == '/' {
 		u.Opaque = "//" + q.target.host + q.path
 	}
-	r := &nethttp.Request{Method: q.request.Method, URL: u, Header: nethttp.Header{"User-Agent": {userAgent}}}
-	for name, value := range q.request.Headers {
+	r := &nethttp.Request{Method: q.request.Method, URL: u, Header: nethttp.Header{}}
+	lines := q.appendHead(nil)
+	if q.follow != nil {
+		lines = append(lines, q.follow.lines...)
+	}
+	_, lines, _ = bytes.Cut(lines, []byte{'\n'}) // the request line
+	eachField(lines, func(name, value []byte) bool {
 		switch {
 		case foldEqual(name, "host"):
-			r.Host = value
-		case foldEqual(name, "user-agent"):
-			r.Header["User-Agent"] = []string{value}
-		case foldEqual(name, "content-length"), foldEqual(name, "connection"): // of HTTP/1.1's framing
+			r.Host = string(value)
+		case foldEqual(name, "connection"):
 		default:
-			r.Header[name] = []string{value}
+			r.Header.Add(string(name), string(value))
 		}
+		return true
+	})
+	if r.Header["User-Agent"] == nil {
+		r.Header["User-Agent"] = []string{""} // else net/http names itself
 	}
-	if q.request.hasLength() {
+	var body *body2
+	if up := q.upload; up != nil {
+		if err := up.open(); err != nil {
+			return nil, nil, err
+		}
+		body = newBody2(up, r)
+	} else if q.request.hasLength() {
 		r.ContentLength = int64(len(q.request.Body))
 		r.Body = nethttp.NoBody
 		if r.ContentLength > 0 {
 			r.Body = io.NopCloser(bytes.NewReader(q.request.Body))
 		}
 	}
-	return r.WithContext(ctx)
+	return r.WithContext(ctx), body, nil
+}
+
+// body2 is an upload as net/http reads it. It remembers a fault of the body itself.
+type body2 struct {
+	io.Reader
+	source io.Closer // nil: the body is in memory
+	left   int64     // of the size that was told; -1: none was
+	upload *upload
+	ends   nethttp.Header // the request's trailers
+	fault  atomic.Pointer[bodyError]
+	shut   sync.Once
+
+	mu   sync.Mutex // held within each Read
+	over bool
+}
+
+// newBody2 gives r the upload's body.
+func newBody2(up *upload, r *nethttp.Request) *body2 {
+	b := &body2{Reader: bytes.NewReader(up.data), left: up.size, upload: up}
+	if up.opened != nil {
+		b.Reader, b.source = up.opened, up.opened
+		up.opened = nil
+	}
+	r.Body, r.ContentLength = b, up.size
+	if up.size == 0 { // else net/http takes the length for unknown
+		b.Close()
+		r.Body = nethttp.NoBody
+	}
+	if up.trailers != nil {
+		r.Trailer = nethttp.Header{}
+		for name := range up.trailers {
+			r.Trailer[nethttp.CanonicalHeaderKey(name)] = nil
+		}
+		b.ends = r.Trailer
+	}
+	return b
+}
+
+func (b *body2) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over {
+		return 0, errNotSent
+	}
+	if b.left >= 0 {
+		if p = p[:min(b.left, int64(len(p)))]; b.left == 0 {
+			return 0, io.EOF
+		}
+	}
+	n, err := b.Reader.Read(p)
+	if b.left >= 0 {
+		b.left -= int64(n)
+	}
+	switch {
+	case err == io.EOF && b.left > 0:
+		return n, b.fail(fmt.Sprintf("it ended %d bytes before the size that its Source told", b.left))
+	case err == io.EOF:
+		for name, value := range b.upload.trailers { // which may have been set while it was read
+			if err := checkTrailer(name, value); err != nil {
+				return n, b.fail(err.Error())
+			}
+			b.ends[nethttp.CanonicalHeaderKey(name)] = []string{value}
+		}
+	case err != nil:
+		return n, b.fail(err.Error())
+	}
+	return n, err
+}
+
+func (b *body2) fail(text string) error {
+	b.fault.CompareAndSwap(nil, &bodyError{text})
+	return *b.fault.Load()
+}
+
+func (b *body2) Close() (err error) {
+	b.shut.Do(func() {
+		if b.source != nil {
+			err = b.source.Close()
+		}
+	})
+	return err
+}
+
+// end closes the body, and waits for a Read that is under way.
+func (b *body2) end() {
+	_ = b.Close()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
 }
 
 var discards = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
 
 // receive2 takes what q wants of an answer.
 func (q *call) receive2(resp *nethttp.Response) error {
-	if q.keepHead {
-		q.head = head2(resp)
+	keep := !q.request.Discard
+	if q.keepHead || q.follow != nil {
+		head := head2(resp)
+		if q.keepHead {
+			q.head = head
+		}
+		if q.follow != nil && q.follow.look(resp.StatusCode, head) {
+			keep = false // another request follows: only its answer is wanted
+		}
 	}
-	if q.request.Discard {
+	q.body, q.trailers = nil, nil
+	if !keep {
 		b := discards.Get().(*[]byte)
 		defer discards.Put(b)
 		for {
@@ -244,8 +378,13 @@ func (q *call) receive2(resp *nethttp.Response) error {
 	if err == nil && n > q.maxBody {
 		err = errTooLarge
 	}
-	if q.body = body.Bytes(); len(q.body) == 0 {
-		q.body = nil
+	if body.Len() > 0 {
+		q.body = body.Bytes()
+	}
+	if err == nil && q.keepHead && len(resp.Trailer) > 0 {
+		var lines bytes.Buffer
+		_ = resp.Trailer.Write(&lines) // a Buffer takes all
+		q.trailers = lines.Bytes()
 	}
 	return err
 }

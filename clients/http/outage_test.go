@@ -80,9 +80,12 @@ func (f *fleet) phase(change func(), d time.Duration) (calls, failed int64) {
 	return f.calls.Load() - calls, f.failed.Load() - failed
 }
 
-func (f *fleet) stop() {
+// stop ends the users; rests tells that they rest, as after a phase.
+func (f *fleet) stop(rests bool) {
 	close(f.end)
-	f.pace.Unlock()
+	if rests {
+		f.pace.Unlock()
+	}
 	f.users.Wait()
 }
 
@@ -92,6 +95,7 @@ func (f *fleet) stop() {
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	ng := testenv.Nginx(t, `location /page { return 200 "0123456789012345678901234567890123456789"; }`)
+	upstream := strings.TrimPrefix(ng.URL, "http://")
 	fresh := map[string]string{"Connection": "close"} // a connect for each call
 	short := Options{Timeout: time.Second}
 	for _, tt := range []struct {
@@ -112,9 +116,9 @@ func TestOutages(t *testing.T) {
 		{"F26 10 GB", testenv.Huge, Options{}, "too_large"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := testenv.Breaking(t, strings.TrimPrefix(ng.URL, "http://"))
+			p := testenv.Breaking(t, upstream)
 			f := newFleet(t, p.URL+"/page", tt.opts, nil)
-			suffer(t, f, tt.class, func() { p.Set(tt.fault) }, func() { p.Set(testenv.NoFault) }, p.Injected)
+			suffer(t, upstream, f, tt.class, func() { p.Set(tt.fault) }, func() { p.Set(testenv.NoFault) }, p.Injected)
 			if p.Passed() != f.rec.Counts("home.")["http_ok"]-delayed(tt.fault, p) {
 				t.Errorf("the proxy passed %d answers, the users had %v", p.Passed(), outcomes(f.rec))
 			}
@@ -124,9 +128,9 @@ func TestOutages(t *testing.T) {
 		})
 	}
 	t.Run("F24 down", func(t *testing.T) {
-		p := testenv.Breaking(t, strings.TrimPrefix(ng.URL, "http://"))
+		p := testenv.Breaking(t, upstream)
 		f := newFleet(t, p.URL+"/page", Options{}, fresh)
-		suffer(t, f, "refused", p.Down, func() { p.Up(t) }, f.failed.Load)
+		suffer(t, upstream, f, "refused", p.Down, func() { p.Up(t) }, f.failed.Load)
 	})
 	for _, tt := range []struct {
 		name string
@@ -134,9 +138,9 @@ func TestOutages(t *testing.T) {
 	}{{"F27 names fail", testenv.NamesFail}, {"F27 names are silent", testenv.NamesSilent}} {
 		t.Run(tt.name, func(t *testing.T) {
 			ns := testenv.Names(t, map[string][]string{"web.test": {"127.0.0.1"}})
-			_, port, _ := net.SplitHostPort(strings.TrimPrefix(ng.URL, "http://"))
+			_, port, _ := net.SplitHostPort(upstream)
 			f := newFleet(t, "http://web.test:"+port+"/page", Options{DNSServers: []string{ns.Addr}, ConnectTimeout: time.Second}, fresh)
-			suffer(t, f, "dns", func() { ns.Break(tt.how) }, func() { ns.Break(testenv.NamesWork) }, f.failed.Load)
+			suffer(t, upstream, f, "dns", func() { ns.Break(tt.how) }, func() { ns.Break(testenv.NamesWork) }, f.failed.Load)
 		})
 	}
 }
@@ -150,22 +154,28 @@ func delayed(f testenv.Fault, p *testenv.FaultProxy) int64 {
 }
 
 // suffer has the users work before, during and after a fault, and checks the books.
-func suffer(t *testing.T, f *fleet, class string, begin, end func(), injected func() int64) {
+func suffer(t *testing.T, upstream string, f *fleet, class string, begin, end func(), injected func() int64) {
 	t.Helper()
 	const span = 400 * time.Millisecond
+	beside := newFleet(t, testenv.Breaking(t, upstream).URL+"/page", Options{}, f.headers) // no fault meets them
+	beside.pace.Unlock()
 	f.phase(func() {}, span/4) // connect
+	began := beside.calls.Load()
 	before, failedBefore := f.phase(func() {}, span)
+	beforeBeside := beside.calls.Load() - began
 	during, failed := f.phase(begin, span)
-	after, failedAfter := f.phase(end, span)
-	for range 20 { // others may be busy on this machine
-		if 2*after >= before {
+	change, after, failedAfter, back := end, int64(0), int64(0), false
+	for range 20 {
+		began := beside.calls.Load()
+		calls, more := f.phase(change, span)
+		change, after, failedAfter = func() {}, calls, failedAfter+more
+		// As fast, next to the others, as before: this machine may have got busier.
+		if back = 2*after*beforeBeside >= before*(beside.calls.Load()-began); back {
 			break
 		}
-		more := int64(0)
-		after, more = f.phase(func() {}, span)
-		failedAfter += more
 	}
-	f.stop()
+	beside.stop(false)
+	f.stop(true)
 
 	if failedBefore != 0 || failedAfter != 0 {
 		t.Errorf("failures without a fault: %d before, %d after: %v", failedBefore, failedAfter, f.rec.Errors("home"))
@@ -183,7 +193,7 @@ func suffer(t *testing.T, f *fleet, class string, begin, end func(), injected fu
 		t.Errorf("%d calls, %d failed, %d were injected", during, failed, injected())
 	}
 	wantCounts(t, f.rec, want)
-	if 2*after < before {
+	if !back {
 		t.Errorf("%d calls in %v before the fault, %d after it: the rate is not back", before, span, after)
 	}
 	if n := f.rec.Counts("home.")["recovery"]; n != outages {
