@@ -286,7 +286,7 @@ func TestHTTP2Faults(t *testing.T) {
 		opts  Options
 		class string
 	}{
-		{"refused", nobody, Options{}, "refused"},
+		{"refused", func(*testing.T) string { return "http://127.0.0.9:1" }, Options{}, "refused"},
 		{"stream reset", func(t *testing.T) string { return h2c(t, nil, abort) }, Options{}, "reset"},
 		{"stream reset in the body", func(t *testing.T) string {
 			return h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) { half(w); panic(nethttp.ErrAbortHandler) })

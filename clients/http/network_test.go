@@ -561,7 +561,7 @@ func TestProxies(t *testing.T) {
 func TestProxyFaults(t *testing.T) {
 	t.Parallel()
 	s := testenv.Faults(t, serve)
-	dead := strings.TrimPrefix(nobody(t), "http://")
+	const dead = "127.0.0.9:1" // a free port could be given to a server of another test
 	secret := testenv.HTTPProxy(t, "me:pw", nil)
 	open := testenv.HTTPProxy(t, "", nil)
 	socks := testenv.SOCKSProxy(t, "", nil)
