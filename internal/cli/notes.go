@@ -60,9 +60,9 @@ func fewSamples(r *run.Result) string {
 			some = append(some, m.Title)
 		}
 	}
-	clients := false
+	clients, leading := false, run.Leading(r.Metrics)
 	for _, m := range r.Metrics {
-		if m.Times != nil && !strings.HasPrefix(m.Title, health.Prefix) && !strings.HasPrefix(m.Title, "vu.") {
+		if m.Times != nil && leading[m.Title] && !strings.HasPrefix(m.Title, health.Prefix) && !strings.HasPrefix(m.Title, "vu.") {
 			clients = true
 			look(m)
 		}

@@ -17,7 +17,7 @@ import (
 func Line(i run.Interval, metrics []run.Metric) string {
 	var users int64
 	var open, clients, iterations []string
-	shown := map[string]bool{} // groups
+	leading := run.Leading(metrics)
 	for _, m := range metrics {
 		r, ok := i.Metrics[m.Title]
 		own := strings.HasPrefix(m.Title, classPrefix)
@@ -31,8 +31,7 @@ func Line(i run.Interval, metrics []run.Metric) string {
 			s := title(m.Title) + " " + times(r)
 			if own {
 				iterations = append(iterations, s)
-			} else if !shown[m.Group] {
-				shown[m.Group] = true
+			} else if leading[m.Title] {
 				clients = append(clients, s)
 			}
 		}

@@ -123,7 +123,8 @@ func TestLine(t *testing.T) {
 	if got, want := Line(i, r.Metrics), "     4s  12 users  reader response time 98,765/s p50 250 µs p99 12.3 ms max 61.0 s  2 errors"; got != want {
 		t.Errorf("line = %q\n    want %q", got, want)
 	}
-	metrics := append(r.Metrics, run.Metric{Title: "home.latency"})
+	metrics := append(r.Metrics, run.Metric{Title: "home.latency", Type: "histogram", Unit: "ns", Group: "HTTP (home)"}, run.Metric{Title: "home.ttfb", Type: "histogram", Unit: "ns", Group: "HTTP (home)"})
+	i.Metrics["home.ttfb"] = r.Metrics[4].Record
 	i.Metrics["home.latency"] = r.Metrics[4].Record
 	i.From, i.Seconds, i.Errors = 3, 0.2123, 0
 	if got, want := Line(i, metrics), "   3.2s  12 users  home.latency 98,765/s p50 250 µs p99 12.3 ms max 61.0 s"; got != want {

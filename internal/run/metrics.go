@@ -29,3 +29,15 @@ func Answered(q float64, count, lost int64) bool {
 	const rounding = 1e-9
 	return float64(lost) <= (1-q+rounding)*float64(count+lost)
 }
+
+// Leading tells which histograms of times come first in their group: what a client is
+// about. Those after them are parts of it.
+func Leading(metrics []Metric) map[string]bool {
+	groups, leading := map[string]bool{}, map[string]bool{}
+	for _, m := range metrics {
+		if m.Type == "histogram" && m.Unit == "ns" && !groups[m.Group] {
+			groups[m.Group], leading[m.Title] = true, true
+		}
+	}
+	return leading
+}
