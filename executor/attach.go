@@ -154,6 +154,7 @@ func (s *session) obey(run *runner.Runner, began chan<- struct{}, cancel func())
 // load ends at once.
 func (s *session) load(ctx context.Context, run *runner.Runner, gone <-chan error) error {
 	done := make(chan struct{})
+	go runner.FitProcs(done)
 	go func() {
 		defer close(done)
 		run.Run(ctx, func() {

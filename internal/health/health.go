@@ -29,6 +29,7 @@ const (
 	Canary                    // how much longer than asked for sleeps of 10 ms were, p99
 	ClockStep                 // how far the wall clock jumped
 	OpenFiles                 // of this process
+	Procs                     // threads that run this process's Go code at once
 	Retransmits               // of the TCP segments this machine sent, share
 	Drops                     // packets that this machine dropped because it was too slow
 	Link                      // of what a network card can carry in one direction, the busiest, share
@@ -58,6 +59,7 @@ var Metrics = [metricCount]struct{ Name, Graph, Unit string }{
 	Canary:      {"canary", "Delays", "ns"},
 	ClockStep:   {"clock_step", "Clock", "ns"},
 	OpenFiles:   {"open_files", "Files", "N"},
+	Procs:       {"procs", "Threads", "N"},
 	Retransmits: {"retransmits", "Network", "permille"},
 	Drops:       {"drops", "Packets", "N"},
 	Link:        {"link", "Network", "permille"},

@@ -2,8 +2,10 @@ package health
 
 import (
 	"math"
+	"runtime"
 	"runtime/metrics"
 	"slices"
+	"time"
 )
 
 // goRuntime reads what the Go runtime tells of itself (package runtime/metrics).
@@ -58,6 +60,27 @@ func (g *goRuntime) read(record func(Metric, int64)) {
 	}
 	record(GCCPU, int64(math.Round(1000*share)))
 	g.gc, g.total = gc, total
+	record(Procs, int64(runtime.GOMAXPROCS(0)))
+}
+
+// Latency tells how long goroutines that could run waited for a thread. It is for one
+// goroutine.
+type Latency struct {
+	sample []metrics.Sample
+	counts counts
+}
+
+// P99 gives the 99th percentile since the last call, and of how many waits.
+func (l *Latency) P99() (time.Duration, uint64) {
+	if l.sample == nil {
+		l.sample = []metrics.Sample{{Name: "/sched/latencies:seconds"}}
+	}
+	metrics.Read(l.sample)
+	if l.sample[0].Value.Kind() == metrics.KindBad {
+		return 0, 0 // another version of Go
+	}
+	p99, n := l.counts.since(l.sample[0].Value.Float64Histogram(), 0.99)
+	return time.Duration(p99 * 1e9), n
 }
 
 // counts are those of a histogram that only grows.

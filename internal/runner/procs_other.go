@@ -1,0 +1,9 @@
+//go:build !unix
+
+package runner
+
+import "time"
+
+const canReadCPU = false
+
+func ownCPU() time.Duration { return 0 }

@@ -1,0 +1,19 @@
+//go:build unix
+
+package runner
+
+import (
+	"syscall"
+	"time"
+)
+
+const canReadCPU = true
+
+// ownCPU is the CPU time that this process has used.
+func ownCPU() time.Duration {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
