@@ -74,8 +74,8 @@ type settings struct {
 	addedAway *added // those for servers that a redirect points to
 }
 
-// newSettings makes settings of whole options, but for the network.
-func newSettings(o Options) *settings {
+// plainSettings makes settings of whole options, but for the network.
+func plainSettings(o Options) *settings {
 	s := &settings{Options: o}
 	s.follows = o.MaxRedirects > 0 || o.Cookies || o.Auth.scheme == digest || o.Decode
 	if o.Decode {
