@@ -1,15 +1,12 @@
 package http
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	nethttp "net/http"
-	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,7 +77,11 @@ func (w *wire) fault(err error) error {
 	if w.foreign.Load() {
 		return errNoHTTP2
 	}
-	if why := w.broken.Load(); why != nil && conn.Classify(err) == conn.Other && strings.Contains(err.Error(), "client conn") {
+	why := w.broken.Load()
+	if why == nil && err == io.ErrUnexpectedEOF {
+		return errLengthMissed
+	}
+	if why != nil && conn.Classify(err) == conn.Other && strings.Contains(err.Error(), "client conn") {
 		if *why == io.EOF {
 			return errSilent
 		}
@@ -104,6 +105,8 @@ func (w *wire) Close() error {
 	return nil
 }
 
+var errLengthMissed = malformed("the body is shorter than its Content-Length")
+
 var errRules error = &conn.Error{Class: conn.Protocol, Err: errors.New("the server breaks the rules of HTTP/2")}
 
 func (w *wire) LocalAddr() net.Addr              { return w.Peer() } // net/http does not use it
@@ -116,10 +119,12 @@ func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 type wireKey struct{}
 
 // newHTTP2 makes what turns wires into HTTP/2 connections, secure or not.
-func newHTTP2() *nethttp.Transport {
+func newHTTP2(o *Options) *nethttp.Transport {
 	t := &nethttp.Transport{
-		DisableCompression: true,
-		Protocols:          new(nethttp.Protocols),
+		DisableCompression:     true, // Options.Decode asks and decodes
+		ExpectContinueTimeout:  o.ContinueTimeout,
+		MaxResponseHeaderBytes: conn.MaxUnread, // as HTTP/1.1's
+		Protocols:              new(nethttp.Protocols),
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return ctx.Value(wireKey{}).(*wire), nil
 		},
@@ -131,6 +136,12 @@ func newHTTP2() *nethttp.Transport {
 // exchange2 is exchange over HTTP/2.
 func (c *client) exchange2(ctx context.Context, q *call) error {
 	for again := false; ; again = true {
+		q.status = 0
+		if q.upload != nil {
+			if err := q.upload.open(); err != nil {
+				return err
+			}
+		}
 		m, err := c.mux(ctx, q)
 		if err != nil {
 			return err
@@ -139,6 +150,11 @@ func (c *client) exchange2(ctx context.Context, q *call) error {
 		unserved, err := c.over2(ctx, q, m)
 		// An end that came when the connection was idle is no failure: see exchange.
 		stale := unserved || used && q.status == 0 && m.cc.Err() != nil && q.request.idempotent()
+		if q.closes {
+			c.mu.Lock()
+			c.retire(m)
+			c.mu.Unlock()
+		}
 		c.unmux(m)
 		if err == nil || again || !stale || ctx.Err() != nil {
 			return err
@@ -159,17 +175,22 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err
 		timer := time.AfterFunc(d, stop)
 		late = func() { timer.Stop() }
 	}
-	resp, err := m.cc.RoundTrip(q.request2(timed))
+	r, body := q.request2(timed)
+	resp, err := m.cc.RoundTrip(r)
 	late()
 	if err == nil {
+		q.first = conn.Now()
 		q.status = resp.StatusCode
 		err = q.receive2(resp)
 		resp.Body.Close()
 	}
+	body.finish()
 	q.in += m.wire.in.Swap(0)
 	q.out += m.wire.out.Swap(0)
 	if err == nil {
-		m.used.Store(true)
+		if m.used.Swap(true) {
+			q.reused++
+		}
 		q.end = conn.Now()
 		return false, nil
 	}
@@ -177,86 +198,14 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err
 	if err := c.ctx.Err(); err != nil {
 		return false, err
 	}
+	if err := body.fault(); err != nil {
+		return false, err
+	}
 	if timed.Err() != nil && ctx.Err() == nil {
 		return false, &net.OpError{Op: "read", Net: "tcp", Addr: m.wire.Peer(), Err: os.ErrDeadlineExceeded}
 	}
 	unserved = strings.Contains(err.Error(), "graceful shutdown GOAWAY") || strings.Contains(err.Error(), "client conn not usable")
 	return unserved, m.wire.fault(err)
-}
-
-// request2 is q's request as net/http wants it. The path stays as it is.
-func (q *call) request2(ctx context.Context) *nethttp.Request {
-	u := &url.URL{Scheme: "http", Host: q.target.host, Opaque: q.path}
-	if q.target.secure {
-		u.Scheme = "https"
-	}
-	if len(q.path) > 1 && q.path[1] == '/' {
-		u.Opaque = "//" + q.target.host + q.path
-	}
-	r := &nethttp.Request{Method: q.request.Method, URL: u, Header: nethttp.Header{"User-Agent": {userAgent}}}
-	for name, value := range q.request.Headers {
-		switch {
-		case foldEqual(name, "host"):
-			r.Host = value
-		case foldEqual(name, "user-agent"):
-			r.Header["User-Agent"] = []string{value}
-		case foldEqual(name, "content-length"), foldEqual(name, "connection"): // of HTTP/1.1's framing
-		default:
-			r.Header[name] = []string{value}
-		}
-	}
-	if q.request.hasLength() {
-		r.ContentLength = int64(len(q.request.Body))
-		r.Body = nethttp.NoBody
-		if r.ContentLength > 0 {
-			r.Body = io.NopCloser(bytes.NewReader(q.request.Body))
-		}
-	}
-	return r.WithContext(ctx)
-}
-
-var discards = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
-
-// receive2 takes what q wants of an answer.
-func (q *call) receive2(resp *nethttp.Response) error {
-	if q.keepHead {
-		q.head = head2(resp)
-	}
-	if q.request.Discard {
-		b := discards.Get().(*[]byte)
-		defer discards.Put(b)
-		for {
-			if _, err := resp.Body.Read(*b); err == io.EOF {
-				return nil
-			} else if err != nil {
-				return err
-			}
-		}
-	}
-	if resp.ContentLength > q.maxBody {
-		return errTooLarge
-	}
-	var body bytes.Buffer
-	if resp.ContentLength > 0 {
-		body.Grow(int(min(resp.ContentLength, firstBody)) + bytes.MinRead)
-	}
-	n, err := body.ReadFrom(io.LimitReader(resp.Body, q.maxBody+1))
-	if err == nil && n > q.maxBody {
-		err = errTooLarge
-	}
-	if q.body = body.Bytes(); len(q.body) == 0 {
-		q.body = nil
-	}
-	return err
-}
-
-// head2 writes an answer's head as Header reads it.
-func head2(resp *nethttp.Response) []byte {
-	var b bytes.Buffer
-	b.WriteString("HTTP/2.0 " + strconv.Itoa(resp.StatusCode) + "\r\n")
-	_ = resp.Header.Write(&b) // a Buffer takes all
-	b.WriteString("\r\n")
-	return b.Bytes()
 }
 
 // classified2 gives an error of net/http's HTTP/2 its class. Its errors have no types

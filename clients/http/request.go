@@ -98,7 +98,11 @@ func (c *client) render(q *call) error {
 	if err := c.locate(q); err != nil {
 		return err
 	}
-	if err := q.check(); err != nil {
+	err := q.check()
+	if err == nil && c.settings.HTTP2 {
+		err = r.check2()
+	}
+	if err != nil {
 		return fmt.Errorf("%s %s: %w", r.Method, r.URL, err)
 	}
 	// A request that comes twice in a row will come again: keep it rendered. All
