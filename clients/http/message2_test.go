@@ -2,10 +2,12 @@ package http
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	nethttp "net/http"
 	"net/http/httptest"
 	"os"
@@ -120,23 +122,22 @@ func TestHTTP2Redirects(t *testing.T) {
 func TestHTTP2RedirectAway(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *nethttp.Request, 10)
-	var there string
 	urls := bothHTTP2(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if r.URL.Path == "/far" {
-			nethttp.Redirect(w, r, there+"/end", nethttp.StatusTemporaryRedirect)
+			nethttp.Redirect(w, r, r.URL.Query().Get("to"), nethttp.StatusTemporaryRedirect)
 			return
 		}
 		seen <- r
 	})
 	for i, url := range urls {
-		there = urls[1-i]
+		there := urls[1-i]
 		for _, auth := range []Auth{Basic("me", "secret"), {}} {
 			ctx, c, rec := newClient(t, Options{HTTP2: true, InsecureSkipVerify: true, MaxRedirects: 1, Auth: auth})
 			headers := map[string]string{"Cookie": "a=b", "Host": "named.test", "X-Own": "1"}
 			if auth == (Auth{}) {
 				headers["authorization"] = "mine"
 			}
-			if _, err := c.Post(ctx, url+"/far", []byte("x"), headers); err != nil {
+			if _, err := c.Post(ctx, url+"/far?to="+there+"/end", []byte("x"), headers); err != nil {
 				t.Fatal(err)
 			}
 			r := <-seen
@@ -563,4 +564,97 @@ func TestHTTP2Close(t *testing.T) {
 	if opened, open := connections(rec); opened != 6 || open != 1 {
 		t.Errorf("%d opened, %d open; want 6, 1", opened, open)
 	}
+}
+
+// A connection that ends within the second request of an operation, before its
+// answer, is no failure either: the request is sent once more on a new one.
+func TestHTTP2RedirectAgain(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	var seen atomic.Int64
+	s := httptest.NewUnstartedServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		switch {
+		case r.URL.Path == "/start":
+			nethttp.Redirect(w, r, "/end", nethttp.StatusTemporaryRedirect)
+		case seen.Add(1) == 1:
+			r.Context().Value(key{}).(net.Conn).Close()
+		default:
+			summing(w, r)
+		}
+	}))
+	s.Config.Protocols = new(nethttp.Protocols)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, key{}, c) }
+	s.Start()
+	t.Cleanup(s.Close)
+	ctx, c, rec := newClient(t, Options{HTTP2: true, MaxRedirects: 1})
+	r, err := c.Do(ctx, Request{Method: "PUT", URL: s.URL + "/start", Source: stringSource("hello")})
+	if err != nil || !strings.HasPrefix(string(r.Body), "PUT 5 ") {
+		t.Errorf("%q, %v", r.Body, err)
+	}
+	wantCounts(t, rec, counts{"http_ok": 1, "latency": 1, "redirects": 1})
+	if opened, open := connections(rec); opened != 2 || open != 1 || seen.Load() != 2 {
+		t.Errorf("%d opened, %d open, %d requests to /end; want 2, 1, 2", opened, open, seen.Load())
+	}
+}
+
+// A call does not return before a Read of its Source does.
+func TestHTTP2WaitsForSource(t *testing.T) {
+	t.Parallel()
+	url := h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) { w.WriteHeader(204) })
+	ctx, c, _ := newClient(t, Options{HTTP2: true})
+	for range 10 {
+		closed := make(chan struct{})
+		var reading atomic.Bool
+		source := Stream(func() (io.ReadCloser, error) {
+			return struct {
+				io.Reader
+				io.Closer
+			}{readFunc(func([]byte) (int, error) {
+				reading.Store(true)
+				defer reading.Store(false)
+				<-closed
+				time.Sleep(10 * time.Millisecond)
+				return 0, io.ErrClosedPipe
+			}), closer(func() { close(closed) })}, nil
+		})
+		if _, err := c.Do(ctx, Request{Method: "PUT", URL: url, Source: source}); err != nil {
+			t.Error(err)
+		}
+		if reading.Load() {
+			t.Error("the source is still read")
+		}
+	}
+}
+
+// The length that goes with 204 and 304 is none of theirs; with others it is a promise.
+func TestHTTP2Bodiless(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]error{200: io.ErrUnexpectedEOF, 204: nil, 304: nil, 404: io.ErrUnexpectedEOF} {
+		for _, discard := range []bool{false, true} {
+			q := &call{request: Request{Method: "GET", Discard: discard}, maxBody: 1000}
+			body := io.NopCloser(failing{io.ErrUnexpectedEOF}) // as net/http gives it
+			if err := q.receive2(&nethttp.Response{StatusCode: status, ContentLength: 100, Body: body}); err != want {
+				t.Errorf("%d: %v, want %v", status, err, want)
+			}
+		}
+	}
+}
+
+// More than was announced is refused; net/http's server can't send it.
+func TestHTTP2Longer(t *testing.T) {
+	t.Parallel()
+	s := testenv.Faults(t, func(p *testenv.Peer) {
+		p.Send("\x00\x00\x00\x04\x00\x00\x00\x00\x00") // SETTINGS
+		_, _ = io.ReadFull(p, make([]byte, 24+9))
+		time.Sleep(50 * time.Millisecond)                               // the request is on its way
+		p.Send("\x00\x00\x05\x01\x04\x00\x00\x00\x01\x88\x0f\x0d\x011", // HEADERS: :status 200, content-length 1
+			"\x00\x00\x02\x00\x01\x00\x00\x00\x01ab") // DATA
+		p.Hold()
+	})
+	ctx, c, rec := newClient(t, Options{HTTP2: true, Timeout: 5 * time.Second})
+	if body, err := c.Get(ctx, s.URL, nil); conn.Classify(err) != conn.Protocol {
+		t.Errorf("%q, %v", body, err)
+	}
+	wantCounts(t, rec, counts{"http_other_fail": 1, "error.protocol": 1})
 }

@@ -18,8 +18,8 @@ type Request struct {
 
 	Name     string            // counts the request also under PREFIX.url.NAME, one of 50 names; "": it does not
 	Source   Source            // the body, in place of Body
-	Chunked  bool              // send the body in chunks though its length is known
-	Trailers map[string]string // sent after the body, which then goes in chunks; values may be set while Source is read
+	Chunked  bool              // send the body in chunks though its length is known; over HTTP/2 without its length
+	Trailers map[string]string // sent after the body, which then goes as with Chunked; values may be set while Source is read
 }
 
 // call is one operation: the request, what to do with its answer, and the answer.

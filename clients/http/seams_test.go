@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,24 +41,26 @@ func engines(t *testing.T, handler nethttp.HandlerFunc) []engine {
 func TestProxyRedirects(t *testing.T) {
 	t.Parallel()
 	var plain, secure *httptest.Server
-	plain = httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	plain = httptest.NewUnstartedServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if r.URL.Path == "/start" {
 			nethttp.SetCookie(w, &nethttp.Cookie{Name: "visit", Value: "1", Path: "/"})
-			nethttp.Redirect(w, r, secure.URL+"/middle?a=b", nethttp.StatusTemporaryRedirect)
+			nethttp.Redirect(w, r, "https://"+secure.Listener.Addr().String()+"/middle?a=b", nethttp.StatusTemporaryRedirect)
 			return
 		}
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s proxy=%q cookie=%s auth=%s body=%s", r.Method, r.RequestURI, r.Header.Get("Proxy-Authorization"), r.Header.Get("Cookie"), r.Header.Get("Authorization"), body)
 	}))
-	defer plain.Close()
-	secure = httptest.NewTLSServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	secure = httptest.NewUnstartedServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if r.RequestURI != "/middle?a=b" || r.Header.Get("Proxy-Authorization") != "" || r.Header.Get("Authorization") != "" {
 			w.WriteHeader(400)
 			fmt.Fprint(w, r.RequestURI, r.Header)
 			return
 		}
-		nethttp.Redirect(w, r, plain.URL+"/end?c=d", nethttp.StatusTemporaryRedirect)
+		nethttp.Redirect(w, r, "http://"+plain.Listener.Addr().String()+"/end?c=d", nethttp.StatusTemporaryRedirect)
 	}))
+	plain.Start()
+	secure.StartTLS()
+	defer plain.Close()
 	defer secure.Close()
 	host := func(url string) string { return url[strings.Index(url, "//")+2:] }
 	for _, scheme := range []string{"http", "socks5"} {
@@ -314,5 +317,37 @@ func TestHTTP2ProxyDigest(t *testing.T) {
 	wantCounts(t, rec, counts{"http_ok": 3, "latency": 3, "challenges": 1})
 	if asked := proxy.Asked(); len(asked) != 1 || !strings.HasPrefix(asked[0], "CONNECT ") || d.refused != 0 {
 		t.Errorf("the proxy was asked for %q, %d credentials were wrong", asked, d.refused)
+	}
+}
+
+// Whoever waits in vain for a connection to where a redirect leads has sent nothing
+// there, and does not count for the server that sent it on.
+func TestPeersOfRedirects(t *testing.T) {
+	t.Parallel()
+	other := nobody(t)
+	var asking atomic.Pointer[HttpClient]
+	for _, e := range engines(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		if r.URL.Path == "/hold" {
+			<-r.Context().Done()
+			return
+		}
+		waitFor(t, func() bool { return waiting(*asking.Load()) == 1 }) // for the connection that this call has
+		nethttp.Redirect(w, r, other, nethttp.StatusFound)
+	}) {
+		e.opts.MaxRedirects, e.opts.MaxConns, e.opts.MaxStreams, e.opts.Timeout = 1, 1, 1, 500*time.Millisecond
+		ctx, c, rec := newClient(t, e.opts)
+		asking.Store(&c)
+		done := make(chan error)
+		go func() { done <- c.GetIgnoreRes(ctx, e.url, nil) }()
+		waitFor(t, func() bool { _, open := connections(rec); return open == 1 })
+		go func() { done <- c.GetIgnoreRes(ctx, e.url+"/hold", nil) }()
+		for range 2 {
+			if err := <-done; conn.Classify(err) != conn.Timeout {
+				t.Errorf("%s: %v", e.name, err)
+			}
+		}
+		if got := peers(rec, "requests"); len(got) != 1 || got[strings.TrimPrefix(e.url, "http://")] != 1 {
+			t.Errorf("%s: peers %v, want the call that was held", e.name, got)
+		}
 	}
 }
