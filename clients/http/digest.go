@@ -40,7 +40,8 @@ func (c *client) appendDigest(b []byte, q *call) ([]byte, *nonce) {
 		return b, nil
 	}
 	b = append(b, "Authorization: "...)
-	b = append(b, n.credentials(c.settings.Auth, q.request.Method, q.path, rand.Text(), n.uses.Add(1))...)
+	uri := strings.TrimPrefix(q.path, "http://"+q.target.host) // as the server sees it, behind a proxy too
+	b = append(b, n.credentials(c.settings.Auth, q.request.Method, uri, rand.Text(), n.uses.Add(1))...)
 	return append(b, "\r\n"...), n
 }
 

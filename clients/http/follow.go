@@ -78,6 +78,7 @@ func (c *client) exchanges(ctx context.Context, q *call) error {
 		case unasked:
 			f.expects, q.expects, q.upload.wait = false, false, 0
 			q.rewrite(func(name string) bool { return foldEqual(name, "expect") })
+			err = c.locate(q) // which the template had done
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -85,7 +86,7 @@ func (c *client) exchanges(ctx context.Context, q *call) error {
 		if err != nil {
 			return err
 		}
-		q.now = conn.Now()
+		q.now, q.peer = conn.Now(), nil
 	}
 }
 

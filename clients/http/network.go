@@ -123,7 +123,7 @@ func newNetwork(r *executor.Recorder, o *Options) (network, error) {
 		}
 	}
 	if o.HTTP2 {
-		n.http2 = newHTTP2(o.ContinueTimeout)
+		n.http2 = newHTTP2(o)
 	}
 	if err := n.tls.Check(); err != nil {
 		return n, err

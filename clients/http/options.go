@@ -31,7 +31,7 @@ type Options struct {
 	// The way to the server. Clients of a run that say the same share the turn of
 	// Sources and what is known of names.
 	TLSTimeout    time.Duration     // the TLS handshake's own part of ConnectTimeout; 0: no part of its own
-	HeaderTimeout time.Duration     // from sending the request to the answer's whole head; 0: Timeout alone
+	HeaderTimeout time.Duration     // from sending a request to its answer's whole head, for each of an operation; 0: Timeout alone
 	Certificates  []tls.Certificate // to show to servers that ask for one
 	MinTLS        uint16            // tls.VersionTLS12 and so on; 0: TLS 1.2
 	MaxTLS        uint16            // 0: the newest

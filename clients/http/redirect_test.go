@@ -16,17 +16,20 @@ import (
 	"github.com/gobench-io/gobench/internal/testenv"
 )
 
-// pointing answers /STATUS with a redirect of that status to /to, and echoes else.
+// pointed answers /STATUS with a redirect of that status to /to, and echoes else.
+func pointed(w nethttp.ResponseWriter, r *nethttp.Request) {
+	var status int
+	if n, _ := fmt.Sscanf(r.URL.Path, "/%d", &status); n == 1 {
+		w.Header().Set("Location", "/to?x#frag")
+		w.WriteHeader(status)
+		return
+	}
+	echo(w, r)
+}
+
+// pointing is a server of pointed.
 func pointing(t *testing.T) *httptest.Server {
-	srv := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		var status int
-		if n, _ := fmt.Sscanf(r.URL.Path, "/%d", &status); n == 1 {
-			w.Header().Set("Location", "/to?x#frag")
-			w.WriteHeader(status)
-			return
-		}
-		echo(w, r)
-	}))
+	srv := httptest.NewServer(nethttp.HandlerFunc(pointed))
 	t.Cleanup(srv.Close)
 	return srv
 }

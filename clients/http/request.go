@@ -18,8 +18,8 @@ type Request struct {
 
 	Name     string            // counts the request also under PREFIX.url.NAME, one of 50 names; "": it does not
 	Source   Source            // the body, in place of Body
-	Chunked  bool              // send the body in chunks though its length is known
-	Trailers map[string]string // sent after the body, which then goes in chunks; values may be set while Source is read
+	Chunked  bool              // send the body in chunks though its length is known; over HTTP/2 without its length
+	Trailers map[string]string // sent after the body, which then goes as with Chunked; values may be set while Source is read
 }
 
 // call is one operation: the request, what to do with its answer, and the answer.
@@ -98,7 +98,11 @@ func (c *client) render(q *call) error {
 	if err := c.locate(q); err != nil {
 		return err
 	}
-	if err := q.check(); err != nil {
+	err := q.check()
+	if err == nil && c.settings.HTTP2 {
+		err = r.check2()
+	}
+	if err != nil {
 		return fmt.Errorf("%s %s: %w", r.Method, r.URL, err)
 	}
 	// A request that comes twice in a row will come again: keep it rendered. All

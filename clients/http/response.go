@@ -11,12 +11,12 @@ type Response struct {
 	Status   int    // as 200
 	Header   Header // without trailers; empty when the request said Discard
 	Body     []byte // nil when the request said Discard
-	Trailers Header // what came after a body in chunks; empty when the request said Discard
+	Trailers Header // what came after the body; empty when the request said Discard
 
 	URL       string        // that the answer is from: the request's, or where redirects led
 	Redirects int           // how many were followed
 	Latency   time.Duration // from the call to the answer's last byte, as it was recorded
-	FirstByte time.Duration // from the call to the answer's first byte
+	FirstByte time.Duration // from the call to the answer's first byte; over HTTP/2 to its whole head
 }
 
 // response gives q's answer.
@@ -32,7 +32,8 @@ func (q *call) response() Response {
 	return r
 }
 
-// Header is the headers of an answer, as they came. Looking one up reads through
+// Header is the headers of an answer, as they came; over HTTP/2 sorted, with names as
+// HTTP/1.1 writes them. Looking one up reads through
 // them, so that answers whose headers nobody asks for cost nothing more.
 type Header struct {
 	lines []byte // checked, with or without a blank line at the end

@@ -1,0 +1,150 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// check2 refuses headers that HTTP/2 has no place for (RFC 9113, section 8.2.2).
+func (r *Request) check2() error {
+	for name, value := range r.Headers {
+		switch strings.ToLower(name) {
+		case "upgrade", "keep-alive", "proxy-connection", "http2-settings":
+			return fmt.Errorf("header %s: HTTP/2 has none (RFC 9113, section 8.2.2): leave it out", name)
+		case "connection":
+			for option := range strings.SplitSeq(value, ",") {
+				if option = strings.Trim(option, " \t"); !foldEqual(option, "close") && !foldEqual(option, "keep-alive") {
+					return fmt.Errorf("header %s: %q: HTTP/2 knows none but close and keep-alive (RFC 9113, section 8.2.2)", name, option)
+				}
+			}
+		case "te":
+			if !foldEqual(value, "trailers") {
+				return fmt.Errorf("header %s: %q: HTTP/2 knows none but trailers (RFC 9113, section 8.2.2)", name, value)
+			}
+		case "host":
+			if value == "" {
+				return fmt.Errorf("header %s: empty, but HTTP/2 has to name the server", name)
+			}
+		}
+	}
+	return nil
+}
+
+// request2 is q's request as net/http wants it, and its body. The path stays as it is.
+func (q *call) request2(ctx context.Context) (*nethttp.Request, *sender) {
+	u := &url.URL{Scheme: "http", Host: q.target.host, Opaque: q.path}
+	if q.target.secure {
+		u.Scheme = "https"
+	}
+	if len(q.path) > 1 && q.path[1] == '/' {
+		u.Opaque = "//" + q.target.host + q.path
+	}
+	r := &nethttp.Request{Method: q.request.Method, URL: u, Header: nethttp.Header{"User-Agent": {userAgent}}}
+	for name, value := range q.request.Headers {
+		switch {
+		case foldEqual(name, "host"):
+			r.Host = value
+		case foldEqual(name, "user-agent"):
+			r.Header.Set(name, value)
+		case foldEqual(name, "content-length"), foldEqual(name, "connection"): // of HTTP/1.1's framing
+		default:
+			r.Header.Add(name, value)
+		}
+	}
+	if q.added != nil {
+		q.added.each(&q.request, r.Header.Add)
+	}
+	if q.follow != nil {
+		eachField(q.follow.lines, func(name, value []byte) bool {
+			r.Header.Add(string(name), string(value))
+			return true
+		})
+	}
+	body := newSender(q)
+	switch {
+	case body == nil:
+	case body.left == 0:
+		r.Body = nethttp.NoBody
+	default:
+		r.Body, r.ContentLength, r.Trailer = body, body.left, body.trailer
+	}
+	return r.WithContext(ctx), body
+}
+
+var discards = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
+
+// receive2 takes what q wants of an answer.
+func (q *call) receive2(resp *nethttp.Response) error {
+	keep := !q.request.Discard
+	q.head, q.body, q.trailers = nil, nil, nil
+	if q.keepHead || q.follow != nil {
+		head := head2(resp)
+		if q.keepHead {
+			q.head = head
+		}
+		if q.follow != nil && q.follow.look(resp.StatusCode, head) {
+			keep = false // another request follows: only its answer is wanted
+		}
+	}
+	var err error
+	if keep {
+		err = q.keep2(resp)
+	} else {
+		err = discard2(resp.Body)
+	}
+	if err == io.ErrUnexpectedEOF && (resp.StatusCode == 304 || resp.StatusCode == 204) { // its length is that of another answer
+		err = nil
+	}
+	if q.keepHead && len(resp.Trailer) > 0 {
+		q.trailers = lines2(resp.Trailer)
+	}
+	return err
+}
+
+func discard2(body io.Reader) error {
+	b := discards.Get().(*[]byte)
+	defer discards.Put(b)
+	for {
+		if _, err := body.Read(*b); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func (q *call) keep2(resp *nethttp.Response) error {
+	if resp.ContentLength > q.maxBody && q.request.Method != "HEAD" {
+		return errTooLarge
+	}
+	var body bytes.Buffer
+	if resp.ContentLength > 0 {
+		body.Grow(int(min(resp.ContentLength, firstBody)) + bytes.MinRead)
+	}
+	n, err := body.ReadFrom(io.LimitReader(resp.Body, q.maxBody+1))
+	if err == nil && n > q.maxBody {
+		err = errTooLarge
+	}
+	if q.body = body.Bytes(); len(q.body) == 0 {
+		q.body = nil
+	}
+	return err
+}
+
+// head2 writes an answer's head as Header reads it.
+func head2(resp *nethttp.Response) []byte {
+	return append([]byte("HTTP/2.0 "+strconv.Itoa(resp.StatusCode)+"\r\n"), append(lines2(resp.Header), "\r\n"...)...)
+}
+
+func lines2(h nethttp.Header) []byte {
+	var b bytes.Buffer
+	_ = h.Write(&b) // a Buffer takes all
+	return b.Bytes()
+}
