@@ -63,6 +63,7 @@ const (
 func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err error) {
 	c.arm(q, l)
 	q.quick = l.reused() && q.now-l.used < quickAfter && l.took < quickAnswer
+	q.idle = l.reused() && !q.quick
 	if !q.foreign { // the client watches ctx, and closes l when it ends
 		return q.over(l.Conn)
 	}

@@ -26,7 +26,8 @@ type link struct {
 func (l *link) reused() bool { return l.used != 0 }
 
 // checkAfter is how long a connection is idle before it is checked, at the cost of
-// one system call, whether the server has closed it.
+// one system call, whether the server has closed it; unless sending does that by the
+// way (conn.Conn.AskIdle).
 const checkAfter = 100 * time.Millisecond
 
 // A waiter waits for one of MaxConns places.
@@ -49,7 +50,7 @@ func (c *client) link(ctx context.Context, q *call) (*link, error) {
 		}
 		*at, l.below = l.below, nil
 		c.mu.Unlock()
-		if q.now-l.used < checkAfter || !l.Gone() {
+		if q.now-l.used < checkAfter || q.asks() && l.CanAsk() || !l.Gone() {
 			q.peer = l.peer
 			return l, nil
 		}

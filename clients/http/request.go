@@ -39,6 +39,7 @@ type call struct {
 	closes   bool          // the request says Connection: close
 	expects  bool          // the request says Expect: 100-continue
 	quick    bool          // the connection has brought an answer just before, and quickly
+	idle     bool          // it has brought one some time ago
 	start    time.Duration // of the call, on the clock of conn.Now
 	now      time.Duration // of the request at hand, on the same clock
 

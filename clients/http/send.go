@@ -26,9 +26,12 @@ var sendBuffers = sync.Pool{New: func() any { return &sendBuffer{make([]byte, 0,
 // send writes a request that has no upload. The first bytes of the
 // answer may have come along.
 func (q *call) send(cn *conn.Conn) error {
-	if q.ready != nil && !q.request.hasLength() && (q.follow == nil || len(q.follow.lines) == 0) {
-		if q.quick {
+	if q.asks() {
+		switch {
+		case q.quick:
 			return cn.Ask(q.ready.lines, q.now)
+		case q.idle:
+			return cn.AskIdle(q.ready.lines)
 		}
 		_, err := cn.Write(q.ready.lines)
 		return err
@@ -41,6 +44,11 @@ func (q *call) send(cn *conn.Conn) error {
 	}
 	_, err := cn.Write(append(b, q.request.Body...))
 	return err
+}
+
+// asks reports whether the request is one piece that is there already.
+func (q *call) asks() bool {
+	return q.ready != nil && q.upload == nil && !q.request.hasLength() && (q.follow == nil || len(q.follow.lines) == 0)
 }
 
 // appendRequest renders the request up to its body.

@@ -28,11 +28,44 @@ func (c *Conn) Ask(p []byte, now time.Duration) error {
 		c.glance = now + glanceAfter
 		c.setRead(c.glance)
 	}
+	return c.ask(p)
+}
+
+// errIdle is what a connection met that the other side had ended, or filled with what
+// nobody asked for, while it was idle.
+var errIdle = &Error{Class: EOF, Err: errors.New("the server closed the connection while it was idle")}
+
+// AskIdle is Ask for a connection that was idle, however long, and for answers that
+// take their time: it looks first whether the connection can still be used, as Gone
+// does, and fails with class EOF, having sent nothing, if it can't. Where CanAsk is
+// false it is Write.
+func (c *Conn) AskIdle(p []byte) error {
+	if !c.CanAsk() || c.buf != nil || len(p) == 0 {
+		_, err := c.Write(p)
+		return err
+	}
+	c.looking = true
+	return c.ask(p)
+}
+
+// CanAsk reports whether AskIdle looks before it sends.
+func (c *Conn) CanAsk() bool { return c.park }
+
+// ask writes p and waits until something can be read.
+func (c *Conn) ask(p []byte) error {
 	c.asking = p
 	err := c.raw.Read(c.readStep)
 	rest := c.asking
 	c.asking = nil
 	switch {
+	case c.looking: // it waited for nothing, and wrote nothing
+		c.looking = false
+		if err == nil {
+			return errIdle
+		}
+		if !c.glanced(err) {
+			return c.clean("write", err)
+		}
 	case rest == nil: // written; what the wait met, Fill meets again
 		return nil
 	case err != nil && !c.glanced(err):

@@ -149,3 +149,73 @@ func TestAskCostsNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// AskIdle sends nothing to a connection that has ended or has brought something, and
+// else is Ask, however late the answer.
+func TestAskIdle(t *testing.T) {
+	t.Parallel()
+	gone := func(t *testing.T, c *Conn) {
+		for deadline := time.Now().Add(10 * time.Second); !c.Gone(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("no news from the server")
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		script func(p *testenv.Peer)
+		before func(t *testing.T, c *Conn)
+		ask    string
+		ended  bool // AskIdle says so
+		fill   Class
+		want   string
+	}{
+		{"an answer", func(p *testenv.Peer) { asked(func(p *testenv.Peer) { p.Send("23") })(p); p.Hold() }, nil, "b", false, Other, "23"},
+		{"a late answer", asked(func(p *testenv.Peer) { time.Sleep(3 * glanceAfter); p.Send("23"); p.Hold() }), nil, "b", false, Other, "23"},
+		{"no answer", (*testenv.Peer).Hold, func(t *testing.T, c *Conn) { c.Arm(Now(), 2*glanceAfter) }, "b", false, Timeout, ""},
+		{"after a glance that is over", func(p *testenv.Peer) { asked(func(p *testenv.Peer) { p.Send("23") })(p); p.Hold() }, func(t *testing.T, c *Conn) {
+			c.glance = Now() - time.Second
+			c.setRead(c.glance)
+		}, "b", false, Other, "23"},
+		{"an end instead", asked(func(p *testenv.Peer) {}), nil, "b", false, EOF, ""},
+		{"a half end before", func(p *testenv.Peer) { p.HalfClose(); p.Hold() }, gone, "b", true, Other, ""},
+		{"a reset before", (*testenv.Peer).Reset, gone, "b", true, Other, ""},
+		{"bytes before", asked(func(p *testenv.Peer) { p.Send("!"); p.Hold() }), func(t *testing.T, c *Conn) {
+			_, _ = c.Write([]byte("!"))
+			gone(t, c)
+		}, "b", true, Other, ""},
+		{"more than there is room for", func(p *testenv.Peer) {
+			io.CopyN(io.Discard, p, 32<<20)
+			p.Send("23")
+			p.Hold()
+		}, nil, strings.Repeat("b", 32<<20), false, Other, "23"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := asks(t, tt.script)
+			if tt.before != nil {
+				tt.before(t, c)
+			}
+			out := c.Out()
+			err := c.AskIdle([]byte(tt.ask))
+			if tt.ended {
+				if Classify(err) != EOF || c.Out() != out {
+					t.Errorf("AskIdle: %v with %d bytes sent, want an end and none", err, c.Out()-out)
+				}
+				return
+			}
+			for err == nil && len(c.Unread()) < max(len(tt.want), 1) {
+				err = c.Fill()
+			}
+			if (err != nil) != (tt.fill != Other) || err != nil && Classify(err) != tt.fill {
+				t.Errorf("%v, want %v", err, tt.fill)
+			}
+			if got := string(c.Unread()); got != tt.want {
+				t.Errorf("unread %q, want %q", got, tt.want)
+			}
+			if err == nil && c.Out() != out+int64(len(tt.ask)) {
+				t.Errorf("Out = %d, want %d and %d", c.Out(), out, len(tt.ask))
+			}
+		})
+	}
+}

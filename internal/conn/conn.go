@@ -31,6 +31,7 @@ type Conn struct {
 	readStep  func(uintptr) bool // c.readRaw
 	writeStep func(uintptr) bool // c.writeRaw
 	asking    []byte             // what Ask has yet to write
+	looking   bool               // before that AskIdle has yet to look
 	into      []byte             // where to read to; nil: to buf
 	from      []byte             // what is yet to be written
 	got       int                // bytes read into into

@@ -60,6 +60,12 @@ func (c *Conn) end(n int, err error) {
 // askRaw writes what Ask wants written. It reports false, and so waits until
 // something can be read, when all of it is.
 func (c *Conn) askRaw(fd uintptr) bool {
+	if c.looking {
+		if used(fd) {
+			return true
+		}
+		c.looking = false
+	}
 	n, err := sysWrite(fd, c.asking)
 	if err != nil {
 		if err != syscall.EAGAIN {
@@ -90,6 +96,14 @@ func (c *Conn) writeRaw(fd uintptr) bool {
 		c.from = c.from[n:]
 	}
 	return true
+}
+
+// used tells whether a connection that was idle has ended, or has brought what nobody
+// asked for. It is Gone for a connection that is then dropped: a byte of that is lost.
+func used(fd uintptr) bool {
+	var b [1]byte
+	_, err := sysRead(fd, b[:])
+	return err != syscall.EAGAIN
 }
 
 // Gone reports that a connection that was idle can't be used again: the other side
