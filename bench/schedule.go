@@ -17,7 +17,7 @@ const scheduleSeconds = 10
 const (
 	limitP50   = 100.0 // us of start lag
 	limitP99   = 300.0
-	limitCPU   = 5.0    // percent of a core, of the executor, iterations left out
+	limitCPU   = 5.0    // percent of a core, of starts that do nothing
 	limitShare = 0.1e-2 // of what was planned, not started; at any rate
 )
 
@@ -32,14 +32,16 @@ func scheduleTable(ctx context.Context, b *bench) (*section, error) {
 		text: []string{
 			fmt.Sprintf("An open load for %d s, not pinned, medians of %d runs. Start lag is from the planned start to the begin of the iteration while one of 50 users was free. "+
 				"CPU is in percent of one core, start-up included. \"Nothing\" is a compiled scenario whose iterations do nothing; \"GET\" asks nginx. "+
+				"What starting takes is the executor's CPU less that of one which starts once a second: its own start-up, watching itself, reporting. "+
 				"\"Sleeper\" is no gobench: one thread that sleeps to the same moments and does nothing else, which is what this machine takes for waking up so often.", scheduleSeconds, runs),
 			fmt.Sprintf("Held to, on an idle machine: planned and started differ by at most %.1f %%; at 2,000/s, start lag has a p50 under %.0f us and a p99 under %.0f us, "+
-				"and the executor takes less than %.0f %% of a core for iterations that do nothing.", limitShare*100, limitP50, limitP99, limitCPU),
+				"and starting takes less than %.0f %% of a core where iterations do nothing.", limitShare*100, limitP50, limitP99, limitCPU),
 		},
 	}
-	g := grid{head: []string{"starts/s", "iteration", "planned", "started", "start lag p50 us", "p99 us", "executor CPU %", "gobench CPU %", "others CPU %", "held to"}}
+	g := grid{head: []string{"starts/s", "iteration", "planned", "started", "start lag p50 us", "p99 us", "executor CPU %", "starting %", "gobench CPU %", "others CPU %", "held to"}}
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
-		for _, rate := range []int{100, 2000, 20_000} {
+		var idle float64 // percent of a core
+		for _, rate := range []int{1, 100, 2000, 20_000} {
 			words := map[string]string{"url": srv.url(), "rate": strconv.Itoa(rate)}
 			tools, err := b.contenders(ctx, s, []line{
 				{gobench, "nothing", "gobench run {load}/nothing/scenario.go --set rate={rate} --set seconds={s} --quiet -o {out}"},
@@ -57,7 +59,7 @@ func scheduleTable(ctx context.Context, b *bench) (*section, error) {
 			}
 			g.rows = append(g.rows, woken.row(rate, "sleeper"))
 			for i, name := range []string{"nothing", "GET"} {
-				var kept schedule
+				kept := schedule{idle: idle}
 				for range runs {
 					if err := kept.take(ctx, b, tools[i], srv.pids()); err != nil {
 						return err
@@ -65,6 +67,10 @@ func scheduleTable(ctx context.Context, b *bench) (*section, error) {
 				}
 				b.logf("%d/s %s: %s", rate, name, strings.Join(kept.row(rate, name)[2:], "  "))
 				g.rows = append(g.rows, kept.row(rate, name))
+				if rate == 1 {
+					idle = median(kept.executor)
+					break
+				}
 			}
 			s.tools(tools, scheduleSeconds)
 		}
@@ -79,6 +85,7 @@ func scheduleTable(ctx context.Context, b *bench) (*section, error) {
 type schedule struct {
 	planned, started, p50, p99 []float64 // starts, us of lag
 	executor, parent, others   []float64 // percent of a core
+	idle                       float64   // of that, what the executor takes anyway
 }
 
 // take runs gobench once more. The tool's name is that of its class of users.
@@ -107,14 +114,20 @@ func (k *schedule) take(ctx context.Context, b *bench, t tool, server []int) err
 
 // row is the schedule's on the page.
 func (k *schedule) row(rate int, iteration string) []string {
-	row := []string{strconv.Itoa(rate), iteration, "", "", figure(median(k.p50)), figure(median(k.p99)), figure(median(k.executor)), "", "", ""}
+	row := []string{strconv.Itoa(rate), iteration, "", "", figure(median(k.p50)), figure(median(k.p99)), figure(median(k.executor)), "", "", "", ""}
 	if len(k.planned) > 0 { // not of the sleeper
 		row[2], row[3] = figure(median(k.planned)), figure(median(k.started))
-		row[7], row[8] = figure(median(k.parent)), figure(median(k.others))
-		row[9] = k.verdict(rate, iteration)
+		row[8], row[9] = figure(median(k.parent)), figure(median(k.others))
+		row[10] = k.verdict(rate, iteration)
+		if k.idle > 0 {
+			row[7] = figure(k.starting())
+		}
 	}
 	return row
 }
+
+// starting is the percent of a core that starts took, and what they started.
+func (k *schedule) starting() float64 { return median(k.executor) - k.idle }
 
 // verdict is whether the schedule was what it is held to, or what it was not.
 func (k *schedule) verdict(rate int, iteration string) string {
@@ -133,7 +146,7 @@ func (k *schedule) verdict(rate int, iteration string) string {
 	if rate == 2000 {
 		miss("p50", median(k.p50) >= limitP50)
 		miss("p99", median(k.p99) >= limitP99)
-		miss("CPU", iteration == "nothing" && median(k.executor) >= limitCPU)
+		miss("CPU", iteration == "nothing" && k.starting() >= limitCPU)
 	}
 	if len(missed) == 0 {
 		return "met"

@@ -27,6 +27,7 @@ func TestScheduleVerdict(t *testing.T) {
 		{"late", 2000, "nothing", func(k *schedule) { k.p50, k.p99 = []float64{100}, []float64{300} }, "missed: p50, p99"},
 		{"late, at another rate", 20_000, "nothing", func(k *schedule) { k.p50, k.p99 = []float64{100}, []float64{300} }, "met"},
 		{"dear", 2000, "nothing", func(k *schedule) { k.executor = []float64{5} }, "missed: CPU"},
+		{"dear, but for what it takes anyway", 2000, "nothing", func(k *schedule) { k.executor, k.idle = []float64{6}, 1.5 }, "met"},
 		{"dear, with requests", 2000, "GET", func(k *schedule) { k.executor = []float64{5} }, "met"},
 	} {
 		k := good()

@@ -4,7 +4,6 @@ import (
 	"os"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,17 +39,15 @@ func (a *timerAlarm) wait(d time.Duration) {
 	}
 }
 
-// step sets the timer at its first call, and reads it when it has fired: the poller
-// waits in between.
+// step sets the timer at its first call; the poller waits, and calls again when it has
+// fired. Setting it anew takes back what it has to be read.
 func (a *timerAlarm) step(fd uintptr) bool {
-	if a.d > 0 {
-		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(a.d))}
-		a.d = 0
-		return unix.TimerfdSettime(int(fd), 0, &spec, nil) != nil
+	if a.d <= 0 {
+		return true
 	}
-	var times [8]byte
-	_, _, err := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&times)), uintptr(len(times)))
-	return err != syscall.EAGAIN
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(a.d))}
+	a.d = 0
+	return unix.TimerfdSettime(int(fd), 0, &spec, nil) != nil
 }
 
 func (a *timerAlarm) close() { a.file.Close() }
