@@ -11,8 +11,8 @@ import (
 // How the number of processors (Go's Ps) follows the load.
 const (
 	fitEvery   = 50 * time.Millisecond
-	fullShare  = 0.8                    // of the processors, from which on there are more
-	lightShare = 0.6                    // of half of them, up to which there are fewer
+	fullShare  = 0.95                   // of the processors, from which on there are more
+	lightShare = 0.8                    // of half of them, up to which there are fewer
 	longWait   = time.Millisecond       // of goroutines for a processor (p99): there are more
 	shortWait  = longWait / 2           // up to which there are fewer
 	fewWaits   = 8                      // waits that tell nothing

@@ -19,7 +19,7 @@ func TestFitProcs(t *testing.T) {
 		}
 	}
 	run("light", 0.2, 0, 10*time.Second, 1)
-	run("below full", 0.79, 900*time.Microsecond, 10*time.Second, 1)
+	run("below full", 0.94, 900*time.Microsecond, 10*time.Second, 1)
 	run("full", 1, 0, 400*time.Millisecond, 2)
 	run("three in use", 3, 0, time.Second, 4)
 	run("enough", 3, 0, 10*time.Second, 4)
