@@ -71,6 +71,9 @@ func Rate(v float64) string {
 func Bytes(n float64) string {
 	const units = "KMGTPE"
 	if math.Abs(n) < 1024 {
+		if n != math.Trunc(n) { // as rates are
+			return digits(n) + " B"
+		}
 		return strconv.FormatFloat(n, 'f', -1, 64) + " B"
 	}
 	i := -1

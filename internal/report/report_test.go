@@ -191,7 +191,7 @@ func TestFormats(t *testing.T) {
 			t.Errorf("Count(%d) = %s, want %s", v, got, want)
 		}
 	}
-	for v, want := range map[float64]string{0: "0 B", 1023: "1023 B", 1024: "1.00 KiB", 1 << 20: "1.00 MiB", 1.5 * (1 << 40): "1.50 TiB"} {
+	for v, want := range map[float64]string{0: "0 B", 1023: "1023 B", 179.1995: "179 B", 1024: "1.00 KiB", 1 << 20: "1.00 MiB", 1.5 * (1 << 40): "1.50 TiB"} {
 		if got := Bytes(v); got != want {
 			t.Errorf("Bytes(%v) = %s, want %s", v, got, want)
 		}
