@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/testenv"
@@ -23,6 +22,21 @@ import (
 type visits struct {
 	mu    sync.Mutex
 	lines []string // guarded by mu
+
+	first atomic.Int32
+	met   chan struct{} // closed when two requests are there at once
+}
+
+// meet holds the first two requests until both have come, so that each of two
+// connections has work.
+func (s *visits) meet(r *http.Request) {
+	if s.first.Add(1) == 2 {
+		close(s.met)
+	}
+	select {
+	case <-s.met:
+	case <-r.Context().Done():
+	}
 }
 
 func (s *visits) add(r *http.Request) {
@@ -59,8 +73,8 @@ func (s *visits) has(text string) (n int) {
 }
 
 func (s *visits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.meet(r)
 	s.add(r)
-	time.Sleep(10 * time.Millisecond) // so that both connections have work
 	switch r.URL.Path {
 	case "/moved":
 		http.Redirect(w, r, "/there", http.StatusFound)
@@ -115,7 +129,7 @@ func TestClientFlags(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := new(visits)
+			s := &visits{met: make(chan struct{})}
 			srv := httptest.NewUnstartedServer(s)
 			srv.Config.Protocols = new(http.Protocols)
 			srv.Config.Protocols.SetHTTP1(true)
@@ -192,13 +206,5 @@ func runFlags(t *testing.T, flags ...string) *run.Result {
 	if b, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("gobench: %v\n%s", err, b)
 	}
-	b, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := new(run.Result)
-	if err := json.Unmarshal(b, r); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return readResult(t, out)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -69,7 +68,7 @@ func measure(t *testing.T, before string, during func(gobench int), args ...stri
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	m := &measured{Result: new(run.Result), host: newWitness(t, cmd.Process.Pid)}
+	m := &measured{host: newWitness(t, cmd.Process.Pid)}
 	if during != nil {
 		waitForLoad(t, dir)
 		during(cmd.Process.Pid)
@@ -79,13 +78,7 @@ func measure(t *testing.T, before string, during func(gobench int), args ...stri
 	if err != nil {
 		t.Fatalf("gobench: %v\n%s", err, text.String())
 	}
-	b, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, m.Result); err != nil {
-		t.Fatal(err)
-	}
+	m.Result = readResult(t, out)
 	if first, _, _ := strings.Cut(strings.TrimSpace(text.String()), "\n"); m.Verdict != run.Valid && !strings.HasPrefix(first, string(m.Verdict)) {
 		t.Errorf("the report begins %q, the verdict is %s", first, m.Verdict)
 	}

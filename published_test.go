@@ -124,6 +124,20 @@ func total(r *run.Result, title string) int64 {
 	return 0
 }
 
+// readResult reads what -o has written.
+func readResult(t *testing.T, file string) *run.Result {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(run.Result)
+	if err := json.Unmarshal(b, r); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return r
+}
+
 // runPublished runs a scenario and gives its result and what it printed.
 func runPublished(t *testing.T, scenario, duration string, more ...string) (*run.Result, string) {
 	dir := t.TempDir()
@@ -135,14 +149,7 @@ func runPublished(t *testing.T, scenario, duration string, more ...string) (*run
 	if err != nil {
 		t.Fatalf("gobench: %v\n%s", err, text)
 	}
-	b, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := new(run.Result)
-	if err := json.Unmarshal(b, r); err != nil {
-		t.Fatal(err)
-	}
+	r := readResult(t, out)
 	if !r.Complete || r.State != run.Finished {
 		t.Errorf("state %s, missing %v", r.State, r.Missing)
 	}

@@ -76,13 +76,7 @@ func TestHTTP2Redirects(t *testing.T) {
 			for _, kind := range []string{"bytes", "source"} {
 				ctx, c, rec := newClient(t, Options{HTTP2: true, InsecureSkipVerify: true, MaxRedirects: 1})
 				r := Request{Method: tt.method, URL: fmt.Sprintf("%s/%d", url, tt.status), Headers: map[string]string{"Content-Type": "text/x"}}
-				switch {
-				case tt.method == "GET":
-				case kind == "bytes":
-					r.Body = []byte("hello")
-				default:
-					r.Source = stringSource("hello")
-				}
+				r.giveBody(kind)
 				for range 3 {
 					got, err := c.Do(ctx, r)
 					if err != nil {

@@ -55,13 +55,7 @@ func TestRedirectMethods(t *testing.T) {
 				t.Parallel()
 				ctx, c, rec := newClient(t, Options{MaxRedirects: 1})
 				r := Request{Method: tt.method, URL: fmt.Sprintf("%s/%d", srv.URL, tt.status), Headers: map[string]string{"Content-Type": "text/x", "X-Own": "1"}}
-				switch {
-				case tt.method == "GET" || tt.method == "HEAD":
-				case kind == "bytes":
-					r.Body = []byte("hello")
-				default:
-					r.Source = stringSource("hello")
-				}
+				r.giveBody(kind)
 				for range 3 {
 					got, err := c.Do(ctx, r)
 					if err != nil {
@@ -357,5 +351,16 @@ func TestRedirectsOfNginx(t *testing.T) {
 	}
 	if log := ng.Log(t); !slices.ContainsFunc(log, func(l string) bool { return strings.HasPrefix(l, "GET / 200 2") }) {
 		t.Errorf("nginx saw no second request on a connection: %q", log)
+	}
+}
+
+// giveBody gives a request whose method has one a body of that kind.
+func (r *Request) giveBody(kind string) {
+	switch {
+	case r.Method == "GET" || r.Method == "HEAD":
+	case kind == "bytes":
+		r.Body = []byte("hello")
+	default:
+		r.Source = stringSource("hello")
 	}
 }

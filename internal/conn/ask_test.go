@@ -28,16 +28,18 @@ func asks(t *testing.T, script func(p *testenv.Peer)) *Conn {
 	return c
 }
 
+// gone waits until what the server did last has come.
+func gone(t *testing.T, c *Conn) {
+	for deadline := time.Now().Add(10 * time.Second); !c.Gone(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no news from the server")
+		}
+	}
+}
+
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	answer := func(p *testenv.Peer) { asked(func(p *testenv.Peer) { p.Send("23") })(p); p.Hold() }
-	gone := func(t *testing.T, c *Conn) {
-		for deadline := time.Now().Add(10 * time.Second); !c.Gone(); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("no news from the server")
-			}
-		}
-	}
 	for _, tt := range []struct {
 		name   string
 		script func(p *testenv.Peer)
@@ -154,13 +156,6 @@ func TestAskCostsNothing(t *testing.T) {
 // else is Ask, however late the answer.
 func TestAskIdle(t *testing.T) {
 	t.Parallel()
-	gone := func(t *testing.T, c *Conn) {
-		for deadline := time.Now().Add(10 * time.Second); !c.Gone(); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("no news from the server")
-			}
-		}
-	}
 	for _, tt := range []struct {
 		name   string
 		script func(p *testenv.Peer)
