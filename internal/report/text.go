@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -158,16 +159,24 @@ func (t *text) users(r *run.Result) {
 // there is to say of them.
 func own(m run.Metric) bool { return strings.HasPrefix(m.Title, ownPrefix) }
 
-// counters shows counters and gauges, those at 0 left out but for a group's first.
+// counters shows counters and gauges. Left out are those at 0, but for a group's first,
+// and those of a part that say again what stands above for the whole.
 func (t *text) counters(r *run.Result) {
 	group := ""
+	var above []run.Metric // of the group
 	var rows [][]string
 	for _, m := range r.Metrics {
 		if strings.HasPrefix(m.Title, classPrefix) || own(m) || m.Type == "histogram" {
 			continue
 		}
 		first := m.Group != group
-		group = m.Group
+		if group = m.Group; first {
+			above = nil
+		}
+		if repeats(m, above) {
+			continue
+		}
+		above = append(above, m)
 		switch {
 		case m.Count != nil && (*m.Count != 0 || first):
 			total, rate := Count(*m.Count), Rate
@@ -188,6 +197,19 @@ func (t *text) counters(r *run.Result) {
 
 // quantiles are those of the columns of distributions; 0: a column is none.
 var quantiles = []float64{0, 0, 0.5, 0.9, 0.95, 0.99, 0.999, 0}
+
+// repeats reports whether m counted, in the whole run and in each second, what a metric
+// above did whose title has fewer parts: as when all of a client's answers have one
+// status, or all of its requests go to one address.
+func repeats(m run.Metric, above []run.Metric) bool {
+	if m.Count == nil || m.Spread == nil {
+		return false
+	}
+	return slices.ContainsFunc(above, func(a run.Metric) bool {
+		return a.Count != nil && *a.Count == *m.Count && a.Spread != nil && *a.Spread == *m.Spread && a.Unit == m.Unit &&
+			strings.Count(a.Title, ".") < strings.Count(m.Title, ".")
+	})
+}
 
 // histograms shows the distributions; a percentile that lies among the operations
 // without an answer has no time. Under a closed load, response time is service
