@@ -29,6 +29,7 @@ type Result struct {
 	Thresholds  []Threshold `json:"thresholds,omitempty"`
 	Metrics     []Metric    `json:"metrics"` // totals over the whole run
 	Errors      []Failure   `json:"errors"`
+	Samples     []Sample    `json:"samples,omitempty"` // failed exchanges, the first few of each class
 }
 
 // Config is what was asked for.
@@ -176,4 +177,13 @@ type Failure struct {
 	Class  string `json:"class"`
 	Text   string `json:"text"`
 	Count  int64  `json:"count"`
+}
+
+// Sample is a failed exchange as it went, for a reader who asks what a failure looked
+// like. The first few of each source and class are kept.
+type Sample struct {
+	Source string  `json:"source"` // as in Failure
+	Class  string  `json:"class"`
+	At     float64 `json:"at_seconds"` // when the exchange began, since the load began
+	Text   string  `json:"text"`       // what was sent and what came, in lines, secrets left out, cut at a few KB
 }
