@@ -3,13 +3,9 @@ package http
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
-	"unsafe"
 
 	"github.com/gobench-io/gobench/executor/executortest"
 	"github.com/gobench-io/gobench/internal/testenv"
@@ -19,24 +15,10 @@ import (
 // address has that many anew, for each server.
 func TestLocalPort(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("GOBENCH_TEST_LOCAL_PORT") != "" {
-		fiftyPorts(t)
-		return
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestLocalPort$", "-test.v")
-	cmd.Env = append(os.Environ(), "GOBENCH_TEST_LOCAL_PORT=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	if os.Geteuid() != 0 {
-		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	testenv.OwnNetwork(t, fiftyPorts)
 }
 
 func fiftyPorts(t *testing.T) {
-	loopbackUp(t)
 	release := make(chan struct{})
 	hold := func(p *testenv.Peer) {
 		p.Request()
@@ -97,34 +79,4 @@ func fiftyPorts(t *testing.T) {
 	}
 	waitFor(t, func() bool { return c.GetIgnoreRes(ctx, one.URL, nil) == nil })
 	fmt.Println(outcomes(rec))
-}
-
-// loopbackUp switches the loopback interface of a new network on.
-func loopbackUp(t *testing.T) {
-	t.Helper()
-	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Close(s)
-	request := struct {
-		name  [16]byte
-		flags uint16
-		_     [22]byte
-	}{name: [16]byte{'l', 'o'}, flags: syscall.IFF_UP}
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(s), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
-		t.Fatal(errno)
-	}
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
-		if c, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0); err == nil {
-			err = syscall.Bind(c, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
-			syscall.Close(c)
-			if err == nil {
-				return
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the loopback interface does not come up")
-		}
-	}
 }

@@ -64,12 +64,12 @@ func (c *Conn) ask(p []byte) error {
 			return errIdle
 		}
 		if !c.glanced(err) {
-			return c.clean("write", err)
+			return c.clean("write", closedOrLate(err))
 		}
 	case rest == nil: // written; what the wait met, Fill meets again
 		return nil
 	case err != nil && !c.glanced(err):
-		return c.clean("write", err)
+		return c.clean("write", closedOrLate(err))
 	case c.err != nil:
 		err, c.err = c.err, nil
 		return c.clean("write", os.NewSyscallError("write", err))

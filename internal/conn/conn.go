@@ -96,7 +96,7 @@ func (c *Conn) Fill() error {
 			if c.glanced(err) {
 				return c.Fill()
 			}
-			return c.clean("read", err)
+			return c.clean("read", closedOrLate(err))
 		}
 	}
 	err := c.err
@@ -159,13 +159,16 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 // WriteParts sends the parts whole, one after the other, with as few system calls
-// as the connection allows. It empties parts.
+// as the connection allows. It changes parts.
 func (c *Conn) WriteParts(parts net.Buffers) error {
-	to := c.nc
+	var n int64
+	var err error
 	if c.park {
-		to = c.tcp // which writes them all at once
+		n, err = c.writeParts(parts)
+		err = closedOrLate(err)
+	} else {
+		n, err = parts.WriteTo(c.nc)
 	}
-	n, err := parts.WriteTo(to)
 	c.out += n
 	if err != nil {
 		return c.clean("write", err)
@@ -235,6 +238,15 @@ func (c *Conn) release() {
 		c.buf.free()
 		c.buf = nil
 	}
+}
+
+// closedOrLate gives an error with which waiting on a socket ended one shape: the time
+// is over, or the socket was closed, which package os has no exported error for.
+func closedOrLate(err error) error {
+	if _, own := errors.AsType[*os.SyscallError](err); err == nil || own || errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	return net.ErrClosed
 }
 
 // clean gives err the shape that all of a connection's errors have: what was done,

@@ -48,8 +48,15 @@ func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, t
 	if timeout <= 0 {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}
-	a := attempt{Dialer: d, began: Now()}
-	a.deadline = a.began + timeout
+	began := Now()
+	if to, err := netip.ParseAddrPort(addr); err == nil && direct(to) && d.straight(addr) {
+		c, err := reach(ctx, to, netip.Addr{}, began+timeout)
+		if took != nil && err == nil {
+			*took = Times{Connect: Now() - began}
+		}
+		return c, err
+	}
+	a := attempt{Dialer: d, began: began, deadline: began + timeout}
 	var c *Conn
 	var err error
 	aside(func() {
@@ -64,6 +71,11 @@ func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, t
 		took.Connect = Now() - a.began - took.Lookup
 	}
 	return c, err
+}
+
+// straight reports whether nothing stands between this host and an address.
+func (d *Dialer) straight(addr string) bool {
+	return d.Proxy == nil && d.Unix == "" && d.Sources == nil && !d.Names.decides(addr)
 }
 
 // attempt is one Dial.
@@ -96,9 +108,9 @@ func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
 	var first error
 	for i, to := range addrs {
 		share := (a.deadline - Now()) / time.Duration(len(addrs)-i)
-		nc, err := a.from(ctx, to, Now()+share)
+		c, err := a.from(ctx, to, Now()+share)
 		if err == nil {
-			return New(nc), nil
+			return c, nil
 		}
 		if first == nil {
 			first = err
@@ -126,15 +138,20 @@ func (a *attempt) resolve(ctx context.Context, addr string) ([]netip.AddrPort, e
 }
 
 // from connects to an address, from the source whose turn it is.
-func (a *attempt) from(ctx context.Context, to netip.AddrPort, deadline time.Duration) (net.Conn, error) {
-	if a.Sources == nil {
-		return a.open(ctx, "tcp", to.String(), deadline, nil, nil)
+func (a *attempt) from(ctx context.Context, to netip.AddrPort, deadline time.Duration) (*Conn, error) {
+	var ip netip.Addr
+	var local net.Addr
+	if a.Sources != nil {
+		var ok bool
+		if ip, ok = a.Sources.next(to.Addr().Is4()); !ok {
+			return nil, &Error{Class: LocalPort, Err: errors.New("dial tcp " + to.String() + ": no source address of its family")}
+		}
+		local = net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 0))
 	}
-	ip, ok := a.Sources.next(to.Addr().Is4())
-	if !ok {
-		return nil, &Error{Class: LocalPort, Err: errors.New("dial tcp " + to.String() + ": no source address of its family")}
+	if direct(to) && ip.Zone() == "" {
+		return reach(ctx, to, ip, deadline)
 	}
-	return a.open(ctx, "tcp", to.String(), deadline, net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 0)), nil)
+	return made(a.open(ctx, "tcp", to.String(), deadline, local, nil))
 }
 
 // open is package net's Dial. If addr has a name that it looks up, the time until

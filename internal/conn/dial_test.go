@@ -40,7 +40,7 @@ func TestDialErrors(t *testing.T) {
 		{"no answer about the name", t.Context(), &Dialer{Names: &Names{Resolver: resolver(t, false)}}, "a.test:80", 50 * time.Millisecond, DNS,
 			"i/o timeout"},
 		{"no time left", t.Context(), &Dialer{}, live.Addr, 0, Timeout, "i/o timeout"},
-		{"canceled", canceled, &Dialer{}, live.Addr, time.Minute, Canceled, "operation was canceled"},
+		{"canceled", canceled, &Dialer{}, live.Addr, time.Minute, Canceled, "dial tcp ADDR: context canceled"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ func (p *plain) Read(b []byte) (int, error) {
 	err := p.raw.Read(p.readStep)
 	p.into = nil
 	if err != nil {
-		return 0, err
+		return 0, closedOrLate(err)
 	}
 	if err = p.err; err != nil {
 		p.err = nil
@@ -36,6 +36,7 @@ func (p *plain) Write(b []byte) (int, error) {
 	err := p.raw.Write(p.writeStep)
 	n := len(b) - len(p.from)
 	p.from = nil
+	err = closedOrLate(err)
 	if err == nil && p.werr != nil {
 		err = os.NewSyscallError("write", p.werr)
 		p.werr = nil

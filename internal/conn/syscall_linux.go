@@ -7,10 +7,6 @@ import (
 	"unsafe"
 )
 
-// maxTransfer bounds one system call, in bytes, and so how long it holds its
-// processor.
-const maxTransfer = 128 << 10
-
 // sysRead and sysWrite are read(2) and write(2) on a socket that does not block,
 // made without telling Go's scheduler. Being told, it wakes its monitor thread each
 // time a request follows an idle moment: with 30 connections to an nginx on another

@@ -1,0 +1,81 @@
+package conn
+
+import (
+	"net"
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// maxTransfer bounds one system call, in bytes, and so how long it holds its
+// processor.
+const maxTransfer = 128 << 10
+
+// maxParts is how many parts of a message go into one system call.
+const maxParts = 4
+
+// writeParts writes the parts whole to a socket that is read and written past package
+// net.
+func (c *Conn) writeParts(parts net.Buffers) (written int64, err error) {
+	waited := c.raw.Write(func(fd uintptr) bool {
+		for {
+			for len(parts) > 0 && len(parts[0]) == 0 {
+				parts = parts[1:]
+			}
+			if len(parts) == 0 {
+				return true
+			}
+			n, errno := sysWritev(fd, parts)
+			if errno == syscall.EAGAIN {
+				return false
+			}
+			if errno != nil {
+				err = os.NewSyscallError("writev", errno)
+				return true
+			}
+			written += int64(n)
+			for n > 0 {
+				k := min(n, len(parts[0]))
+				n -= k
+				if parts[0] = parts[0][k:]; len(parts[0]) == 0 {
+					parts = parts[1:]
+				}
+			}
+		}
+	})
+	if err == nil {
+		err = waited
+	}
+	return written, err
+}
+
+// sysWritev is writev(2) of the first parts. What is short is written as by sysWrite; of
+// much, Go's scheduler is told: one call that takes 0.2 ms costs less than eight that
+// hold their processor, for the server too, which finds more to read each time.
+func sysWritev(fd uintptr, parts net.Buffers) (int, error) {
+	var vector [maxParts]syscall.Iovec
+	used, size := 0, 0
+	for _, p := range parts[:min(len(parts), maxParts)] {
+		if len(p) > 0 {
+			vector[used].Base = unsafe.SliceData(p)
+			vector[used].SetLen(len(p))
+			used, size = used+1, size+len(p)
+		}
+	}
+	for {
+		var n uintptr
+		var errno syscall.Errno
+		if size <= maxTransfer {
+			n, _, errno = syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&vector)), uintptr(used))
+		} else {
+			n, _, errno = syscall.Syscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&vector)), uintptr(used))
+		}
+		switch errno {
+		case 0:
+			return int(n), nil
+		case syscall.EINTR:
+			continue
+		}
+		return 0, errno
+	}
+}

@@ -1,0 +1,190 @@
+//go:build amd64 || arm64
+
+package conn
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// socket is a TCP connection that this package has made with the system's own calls.
+// Package net makes one with three contexts, a goroutine and a timer, for what it may
+// have to wait for; here that comes only when connecting has to wait, which it does
+// not within a host. One that is made, used for one request and closed takes a third
+// less processor time.
+type socket struct {
+	*os.File // waits by the runtime's poller, as net's connections do
+	peer     netip.AddrPort
+}
+
+func (s *socket) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(s.peer) }
+func (s *socket) LocalAddr() net.Addr {
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	var own netip.AddrPort
+	_ = raw.Control(func(fd uintptr) { own = ownAddr(int(fd)) })
+	return net.TCPAddrFromAddrPort(own)
+}
+
+// direct reports whether reach can connect to an address.
+func direct(to netip.AddrPort) bool { return to.Addr().IsValid() && to.Addr().Zone() == "" }
+
+// reach connects to an address for which direct holds, from the address from unless
+// that is the zero value, and not longer than ctx lasts or until deadline, on the
+// clock of Now.
+func reach(ctx context.Context, to netip.AddrPort, from netip.Addr, deadline time.Duration) (*Conn, error) {
+	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
+	for tries := 0; ; tries++ {
+		c, err := reachOnce(ctx, to, from, deadline)
+		switch {
+		case err == errSelf && tries < 2:
+			continue
+		case err == errSelf:
+			err = syscall.ECONNREFUSED
+		case err == nil:
+			return c, nil
+		}
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(to), Err: err}
+	}
+}
+
+// errSelf is what became of a socket whose port the kernel chose to be the very one
+// that it connects to, where nobody listens: it is connected to itself (RFC 9293,
+// section 3.5, simultaneous open).
+var errSelf = errors.New("the socket is connected to itself")
+
+func reachOnce(ctx context.Context, to netip.AddrPort, from netip.Addr, deadline time.Duration) (*Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	family := syscall.AF_INET
+	if to.Addr().Is6() {
+		family = syscall.AF_INET6
+	}
+	fd, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	var addr sockaddr
+	if from.IsValid() {
+		bindSocketLate(fd)
+		if err := addr.set(netip.AddrPortFrom(from, 0)).call(syscall.SYS_BIND, fd); err != nil {
+			syscall.Close(fd)
+			return nil, os.NewSyscallError("bind", err)
+		}
+	}
+	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1) // without it, only slower
+	err = addr.set(to).call(syscall.SYS_CONNECT, fd)
+	if err != nil && err != syscall.EINPROGRESS && err != syscall.EINTR {
+		syscall.Close(fd)
+		return nil, os.NewSyscallError("connect", err)
+	}
+	// The poller takes the socket now: it would find one that is not yet connecting to
+	// have ended.
+	c := New(&socket{File: os.NewFile(uintptr(fd), ""), peer: to})
+	if err != nil {
+		err = c.connected(ctx, &addr, fd, deadline)
+	}
+	if own := ownAddr(fd); err == nil && own.Port() == to.Port() && (own.Addr() == to.Addr() || to.Addr().IsUnspecified()) {
+		err = errSelf
+	}
+	if err != nil {
+		c.Drop()
+		return nil, err
+	}
+	return c, nil
+}
+
+// connected waits until a socket is connected to addr. To connect a second time tells
+// how the first has gone.
+func (c *Conn) connected(ctx context.Context, addr *sockaddr, fd int, deadline time.Duration) error {
+	err := addr.call(syscall.SYS_CONNECT, fd)
+	if err == syscall.EALREADY || err == syscall.EINTR {
+		now := Now()
+		if deadline <= now {
+			return os.ErrDeadlineExceeded
+		}
+		if err := c.Begin(ctx); err != nil {
+			return err
+		}
+		c.Rearm(now, deadline-now)
+		waited := c.raw.Write(func(fd uintptr) bool {
+			err = addr.call(syscall.SYS_CONNECT, int(fd))
+			return err != syscall.EALREADY && err != syscall.EINTR
+		})
+		whole := c.End()
+		c.unwatch()
+		if !whole {
+			return ctx.Err()
+		}
+		if waited != nil {
+			return closedOrLate(waited)
+		}
+	}
+	if err == nil || err == syscall.EISCONN {
+		return nil
+	}
+	return os.NewSyscallError("connect", err)
+}
+
+// bindSocketLate is bindLate for a socket that package net does not know.
+func bindSocketLate(fd int) {
+	_ = syscall.SetsockoptInt(fd, syscall.SOL_IP, ipBindAddressNoPort, 1)
+}
+
+// sockaddr is a struct sockaddr_in or sockaddr_in6.
+type sockaddr struct {
+	bytes [syscall.SizeofSockaddrInet6]byte
+	size  uintptr
+}
+
+func (s *sockaddr) set(a netip.AddrPort) *sockaddr {
+	clear(s.bytes[:])
+	binary.BigEndian.PutUint16(s.bytes[2:], a.Port())
+	if ip := a.Addr(); ip.Is4() {
+		binary.NativeEndian.PutUint16(s.bytes[:], syscall.AF_INET)
+		ip4 := ip.As4()
+		copy(s.bytes[4:], ip4[:])
+		s.size = syscall.SizeofSockaddrInet4
+	} else {
+		binary.NativeEndian.PutUint16(s.bytes[:], syscall.AF_INET6)
+		ip16 := ip.As16()
+		copy(s.bytes[8:], ip16[:])
+		s.size = syscall.SizeofSockaddrInet6
+	}
+	return s
+}
+
+// call is connect(2) or bind(2), without telling Go's scheduler: see sysRead. On
+// Linux both return at once.
+func (s *sockaddr) call(trap uintptr, fd int) error {
+	_, _, errno := syscall.RawSyscall(trap, uintptr(fd), uintptr(unsafe.Pointer(&s.bytes)), s.size)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// ownAddr is the address that a socket has here.
+func ownAddr(fd int) netip.AddrPort {
+	var s sockaddr
+	size := uint32(len(s.bytes))
+	_, _, errno := syscall.RawSyscall(syscall.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(&s.bytes)), uintptr(unsafe.Pointer(&size)))
+	if errno != 0 {
+		return netip.AddrPort{}
+	}
+	port := binary.BigEndian.Uint16(s.bytes[2:])
+	if binary.NativeEndian.Uint16(s.bytes[:]) == syscall.AF_INET {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(s.bytes[4:8])), port)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(s.bytes[8:24])), port)
+}

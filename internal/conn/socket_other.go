@@ -1,0 +1,17 @@
+//go:build !linux || !(amd64 || arm64)
+
+package conn
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+)
+
+// direct: elsewhere package net makes all connections.
+func direct(netip.AddrPort) bool { return false }
+
+func reach(context.Context, netip.AddrPort, netip.Addr, time.Duration) (*Conn, error) {
+	return nil, errors.ErrUnsupported
+}
