@@ -3,14 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 )
-
-// builtinBody is the largest body that gobench http takes: its executor gets it, in
-// base64, in a variable of the environment, of which Linux allows 128 KiB.
-const builtinBody = 90 << 10
 
 // postTable is a closed loop of 30 connections that send bodies.
 func postTable(ctx context.Context, b *bench) (*section, error) {
@@ -30,16 +25,12 @@ func postTable(ctx context.Context, b *bench) (*section, error) {
 				return err
 			}
 			lines := []line{
-				{gobench, "", "gobench http -c 30 -d {s}s -m POST -b @{body} --quiet -o {out} {url}"},
+				{gobench, "", "gobench http -c 30 -d {s}s -m POST -D {body} --quiet -o {out} {url}"},
 				{gobench, "gobench, PostIgnoreRes", "gobench run {load}/closed/scenario.go --set url={url} --set seconds={s} --set body={body} --quiet -o {out}"},
 				{wrk, "", "BODY={body} wrk -t1 -c30 -d{s}s -s {load}/wrk-post.lua --latency {url}"},
 				{ab, "", "ab -q -k -c 30 -t {s} -n 50000000 -p {body} -T text/plain {url}"},
 				{oha, "", "oha --no-tui --output-format json -m POST -D {body} -c 30 -z {s}s {url}"},
 				{hey, "", "hey -m POST -D {body} -z {s}s -c 30 {url}"},
-			}
-			if body.bytes > builtinBody {
-				lines = lines[1:]
-				s.note(fmt.Sprintf("gobench http is missing at %s: its process can't be given a body of more than %d KB.", body.name, builtinBody>>10))
 			}
 			l := loops{of: body.name, server: srv, words: map[string]string{"url": srv.url() + "post", "body": file}, places: at, lines: lines}
 			if err := l.run(ctx, b, s, &g); err != nil {
