@@ -231,7 +231,7 @@ func (l *localRun) write(outputs []*os.File) error {
 			text = l.stderr
 		}
 	}
-	if err := report.Text(text, l.result, l.folder.Dir()); err != nil {
+	if err := report.Text(text, l.result, report.Screen{Style: styleOf(text), Dir: l.folder.Dir()}); err != nil {
 		return &exitError{exitFailed, fmt.Errorf("write the report: %w", err), ""}
 	}
 	for _, out := range outputs {

@@ -94,7 +94,7 @@ func summaryOf(r *run.Result) summary {
 
 func (a *app) showCommand() *cobra.Command {
 	var out []string
-	var asJSON bool
+	var asJSON, full bool
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show the report of a run again",
@@ -123,11 +123,12 @@ run's id, or "last" for the newest.`,
 			if len(files) > 0 {
 				return nil
 			}
-			return report.Text(a.stdout, r, a.history().Dir(r.ID))
+			return report.Text(a.stdout, r, report.Screen{Style: styleOf(a.stdout), Full: full, Dir: a.history().Dir(r.ID)})
 		},
 	}
 	cmd.Flags().StringArrayVarP(&out, "output", "o", nil, "write the result to `FILE.json` instead, - for standard output; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -o -")
+	cmd.Flags().BoolVar(&full, "full", false, "show all there is, not what fits a screen")
 	return cmd
 }
 
