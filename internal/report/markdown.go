@@ -59,6 +59,8 @@ func outcome(r *run.Result) string {
 		return string(r.State)
 	case !r.State.Final():
 		return "not over yet"
+	case r.Verdict == run.Invalid:
+		return "INVALID"
 	case met(r) != "":
 		return met(r)
 	}

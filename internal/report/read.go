@@ -30,6 +30,9 @@ func Read(path string) (*run.Result, Intervals, error) {
 	if r.Format != run.Format {
 		return nil, nil, fmt.Errorf("%s has format %q, and this gobench reads %q", path, r.Format, run.Format)
 	}
+	if err := sound(r); err != nil {
+		return nil, nil, fmt.Errorf("%s is no result of a run: %w", path, err)
+	}
 	return r, func(yield func(run.Interval) error) error {
 		return walk(path, func(string, json.RawMessage) {}, func(in *json.Decoder) error {
 			var i run.Interval
@@ -39,6 +42,32 @@ func Read(path string) (*run.Result, Intervals, error) {
 			return yield(i)
 		})
 	}, nil
+}
+
+// sound refuses words where a result has one of a few.
+func sound(r *run.Result) error {
+	if r.ID != "" && !run.ValidID(r.ID) {
+		return fmt.Errorf("its id is %q", r.ID)
+	}
+	switch r.State {
+	case run.Compiling, run.Starting, run.Running, run.Stopping, run.Finished, run.Failed, run.Cancelled:
+	default:
+		return fmt.Errorf("its state is %q", r.State)
+	}
+	if _, ok := meanings[r.Verdict]; !ok && r.Verdict != "" {
+		return fmt.Errorf("its verdict is %q", r.Verdict)
+	}
+	for _, x := range r.Reasons {
+		if x.Level != "amber" && x.Level != "red" {
+			return fmt.Errorf("a reason has level %q", x.Level)
+		}
+	}
+	for _, m := range r.Metrics {
+		if m.Type != "counter" && m.Type != "gauge" && m.Type != "histogram" {
+			return fmt.Errorf("metric %q has type %q", m.Title, m.Type)
+		}
+	}
+	return nil
 }
 
 // errEnough ends a walk before the series, which is the last field.

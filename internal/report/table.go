@@ -118,10 +118,10 @@ func (t *text) row(row []cell, widths []int, first, next int) string {
 
 func length(s string) int { return utf8.RuneCountInString(s) }
 
-// shorten cuts s to n characters, with dots where something is missing.
+// shorten cuts s to n characters, with a mark where something is missing.
 func shorten(s string, n int) string {
 	if length(s) <= n {
 		return s
 	}
-	return string([]rune(s)[:max(0, n-3)]) + "..."
+	return string([]rune(s)[:max(0, n-1)]) + "…"
 }

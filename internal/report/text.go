@@ -119,7 +119,7 @@ func (t *text) verdict(r *run.Result) {
 		for i, line := range wrap(t.width(), width, reason(x)) {
 			begin := strings.Repeat(" ", width)
 			if i == 0 {
-				begin = "  " + t.Paint(tone, fmt.Sprintf("%-5s", Safe(x.Level))) + " "
+				begin = "  " + t.Paint(tone, fmt.Sprintf("%-5s", x.Level)) + " "
 			}
 			t.printf("%s%s\n", begin, line)
 		}
@@ -360,7 +360,7 @@ func (t *text) about(r *run.Result) {
 	if r.Environment.CPUs > 0 {
 		field("machine", "%s", machine(r))
 	}
-	field("gobench", "%s, run %s, seed %d", Safe(r.Gobench), r.ID, r.Config.Seed)
+	field("gobench", "%s, run %s, seed %d", Safe(r.Gobench), Safe(r.ID), r.Config.Seed)
 }
 
 // target is where the load went: a built-in's target, or the scenario.
@@ -443,6 +443,6 @@ func (t *text) end(r *run.Result) {
 	}
 	t.printf("\nKept in %s\n", Safe(t.Dir))
 	if !t.Full {
-		t.printf("Details: gobench show %s --full\n", r.ID)
+		t.printf("Details: gobench show %s --full\n", Safe(r.ID))
 	}
 }
