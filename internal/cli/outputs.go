@@ -90,9 +90,9 @@ func openOutput(name string, stdout io.Writer) (*output, error) {
 
 // open opens the file that is written: what is no regular file, as a pipe, itself.
 func (o *output) open() error {
-	o.place = o.name
-	if real, err := filepath.EvalSymlinks(o.name); err == nil {
-		o.place = real
+	var err error
+	if o.place, err = placeOf(o.name); err != nil {
+		return err
 	}
 	mode := fs.FileMode(0o666) // less what the user's mask takes
 	file, err := os.OpenFile(o.place, os.O_WRONLY, 0)
@@ -112,6 +112,19 @@ func (o *output) open() error {
 	}
 	o.file, err = os.OpenFile(fmt.Sprintf("%s.%d.part", o.place, os.Getpid()), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	return err
+}
+
+// placeOf gives the one path of a file that may exist: two names of it give the same.
+func placeOf(name string) (string, error) {
+	full, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(full); err == nil {
+		return real, nil
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(full))
+	return filepath.Join(dir, filepath.Base(full)), err
 }
 
 // standard tells whether one of them goes to standard output.

@@ -136,12 +136,13 @@ func TestWhatRepeatsTheWholeIsLeftOut(t *testing.T) {
 	counter := func(title string, n int64, stdev float64) run.Metric {
 		return run.Metric{Title: title, Group: "HTTP (a)", Type: "counter", Unit: "N", Record: run.Record{Count: p(n), RPS: p(float64(n))}, Spread: &run.Spread{Stdev: stdev}}
 	}
-	r := &run.Result{Metrics: []run.Metric{counter("a.ok", 500, 1), counter("a.status.2xx", 500, 1), counter("a.status.200", 300, 1), counter("a.peer.x", 500, 2), counter("a.also", 500, 1)}}
+	r := &run.Result{Metrics: []run.Metric{counter("a.ok", 500, 1), counter("a.status.2xx", 500, 1), counter("a.status.200", 300, 1), counter("a.peer.x", 500, 2), counter("a.also", 500, 1),
+		counter("a.http_fail", 7, 3), counter("a.status.503", 7, 3)}}
 	var b bytes.Buffer
 	if err := Text(&b, r, Screen{Full: true}); err != nil {
 		t.Fatal(err)
 	}
-	for title, want := range map[string]bool{"a.ok": true, "a.status.2xx": false, "a.status.200": true, "a.peer.x": true, "a.also": true} {
+	for title, want := range map[string]bool{"a.ok": true, "a.status.2xx": false, "a.status.200": true, "a.peer.x": true, "a.also": true, "a.status.503": true} {
 		if got := strings.Contains(b.String(), title+" "); got != want {
 			t.Errorf("%s is shown: %v, want %v\n%s", title, got, want, b.String())
 		}

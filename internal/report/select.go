@@ -18,7 +18,8 @@ func own(m run.Metric) bool { return strings.HasPrefix(m.Title, ownPrefix) }
 
 // details are parts of the titles of clients' metrics that a first look does without:
 // they say what a latency is made of, or again what the table of errors says.
-var details = []string{".ttfb", ".connect", ".dns", ".tls", ".connections_open", ".connections_reused", ".tls_handshakes", ".tls_resumed", ".error.", ".peer."}
+var details = []string{".ttfb", ".connect", ".dns", ".tls", ".connections_open", ".connections_reused", ".tls_handshakes", ".tls_resumed", ".error.", ".peer.",
+	".status.1xx", ".status.2xx", ".status.3xx", ".status.4xx", ".status.5xx", ".status.other"}
 
 func detail(m run.Metric) bool {
 	return !strings.HasPrefix(m.Title, classPrefix) && slices.ContainsFunc(details, func(s string) bool {
@@ -107,13 +108,17 @@ func iterated(r *run.Result) map[string]bool {
 
 // repeats reports whether m counted, in the whole run and in each second, what a metric
 // above did whose title has fewer parts: as when all of a client's answers have one
-// status, or all of its requests go to one address.
+// status, or all of its requests go to one address. Which status a failure
+// had is news.
 func repeats(m run.Metric, above []run.Metric) bool {
-	if m.Count == nil || m.Spread == nil {
+	if m.Count == nil || strings.Contains(m.Title, ".status.4") || strings.Contains(m.Title, ".status.5") {
 		return false
 	}
+	steady := func(a run.Metric) bool { // as m; a run shorter than an interval has no spread
+		return a.Spread == m.Spread || a.Spread != nil && m.Spread != nil && *a.Spread == *m.Spread
+	}
 	return slices.ContainsFunc(above, func(a run.Metric) bool {
-		return a.Count != nil && *a.Count == *m.Count && a.Spread != nil && *a.Spread == *m.Spread && a.Unit == m.Unit &&
+		return a.Count != nil && *a.Count == *m.Count && a.Unit == m.Unit && a.Type == m.Type && steady(a) &&
 			strings.Count(a.Title, ".") < strings.Count(m.Title, ".")
 	})
 }
