@@ -145,9 +145,9 @@ func TestTextFitsTheScreen(t *testing.T) {
 	}{
 		{"80", full(), Screen{Style: Style{Width: 80}}, 80, 50},
 		{"120 with checks", checked(), Screen{Style: Style{Width: 120}}, 120, 52},
-		{"no terminal", full(), Screen{}, 120, 47},
+		{"wide", full(), Screen{Style: Style{Width: 200}}, 200, 46},
 		{"narrow", checked(), Screen{Style: Style{Width: 50}}, 50, 90},
-		{"too many of everything", many, Screen{}, 120, 80},
+		{"too many of everything", many, Screen{Style: Style{Width: 120}}, 120, 80},
 	} {
 		var b bytes.Buffer
 		if err := Text(&b, tt.r, tt.screen); err != nil {

@@ -3,7 +3,7 @@ package report
 import "strings"
 
 // Style is how a screen shows text. The zero Style is that of a file or a pipe: no
-// colour, and lines as long as they are.
+// colour, and text in lines as long as they are, as programs like them.
 type Style struct {
 	Width int  // columns of the screen; 0: no limit is known
 	Color bool // with escape sequences for the 16 colours, which dark and light screens have
@@ -30,11 +30,11 @@ func (s Style) Paint(t Tone, text string) string {
 	return "\x1b[" + string(t) + "m" + text + "\x1b[0m"
 }
 
-// wrap breaks text between words into lines of at most width columns, 0 for any
-// number, with an indent. A word longer than a line stays whole.
-func wrap(width, indent int, text string) []string {
-	room := max(width-indent, 20)
-	if width == 0 || length(text) <= room {
+// wrap breaks text between words into lines that fit the screen beside an indent. A
+// word longer than a line stays whole.
+func (s Style) wrap(indent int, text string) []string {
+	room := max(s.Width-indent, 20)
+	if s.Width == 0 || length(text) <= room {
 		return []string{text}
 	}
 	var lines []string

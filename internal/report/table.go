@@ -22,7 +22,7 @@ func cells(texts ...string) []cell {
 
 // Widths of tables.
 const (
-	pageWidth = 120 // of lines where the screen's width is not known
+	pageWidth = 120 // of tables where the screen's width is not known
 	leastName = 16  // to which the first column is cut before columns move below
 	indent    = 2   // of rows, below their head
 	gap       = 2   // between columns
@@ -68,7 +68,7 @@ func (t *text) table(head []string, rows [][]cell) {
 	}
 }
 
-// width is how wide lines may be; 0: as wide as they are.
+// width is how wide tables may be; 0: as wide as they are.
 func (t *text) width() int {
 	switch {
 	case t.Width > 0:

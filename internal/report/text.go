@@ -75,7 +75,7 @@ func (t *text) title(s string) { t.printf("\n%s\n", t.Paint(Bold, s)) }
 
 // say prints a text, its lines after the first below the first one's words.
 func (t *text) say(begin, text string) {
-	for i, line := range wrap(t.width(), length(begin), text) {
+	for i, line := range t.wrap(length(begin), text) {
 		if i > 0 {
 			begin = strings.Repeat(" ", length(begin))
 		}
@@ -103,7 +103,7 @@ func (t *text) verdict(r *run.Result) {
 	if s := met(r); s != "" {
 		says += "; " + s
 	}
-	for i, line := range wrap(t.width(), len(r.Verdict), says) {
+	for i, line := range t.wrap(len(r.Verdict), says) {
 		if i == 0 {
 			line = t.Paint(tones[r.Verdict], string(r.Verdict)) + line
 		}
@@ -116,7 +116,7 @@ func (t *text) verdict(r *run.Result) {
 			tone = Bad
 		}
 		const width = 8
-		for i, line := range wrap(t.width(), width, reason(x)) {
+		for i, line := range t.wrap(width, reason(x)) {
 			begin := strings.Repeat(" ", width)
 			if i == 0 {
 				begin = "  " + t.Paint(tone, fmt.Sprintf("%-5s", x.Level)) + " "
