@@ -1,12 +1,7 @@
 package cli
 
 import (
-	"errors"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,9 +38,8 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the run's random sources (default a new one, which the report tells)")
 	fs.StringArrayVar(&f.expressions, "threshold", nil, "a condition to meet, as 'http.latency p99 < 200ms' or 'http.http_fail rate < 1% over 10s abort'; else exit status 4; may be repeated")
 	fs.BoolVar(&f.strict, "strict", false, "exit with status 5 when the verdict is INVALID: gobench itself could not measure rightly")
-	fs.StringArrayVarP(&f.out, "output", "o", nil, "write the result to `FILE.json` as well, - for standard output; may be repeated")
+	outputFlag(cmd, &f.out, "write the report to `FILE` as well")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only the report")
-	_ = cmd.MarkFlagFilename("output", "json")
 }
 
 // check refuses values that cannot be, naming the flag, and picks a seed.
@@ -71,29 +65,4 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 		f.seed = rand.Uint64() >> 11 // 53 bits: any program that reads the JSON keeps it whole
 	}
 	return nil
-}
-
-// outputs opens the files of -o before the run begins: a wrong name must not cost
-// a run.
-func (f *loadFlags) outputs() ([]*os.File, error) { return openOutputs(f.out) }
-
-func openOutputs(names []string) (files []*os.File, err error) {
-	for _, name := range names {
-		if name == "-" {
-			files = append(files, os.Stdout)
-			continue
-		}
-		if ext := filepath.Ext(name); !strings.EqualFold(ext, ".json") {
-			return nil, usageError("name it FILE.json", "-o %s: no report is known by the ending %q", name, ext)
-		}
-		file, err := os.Create(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, usageError("make the folder first", "-o %s: the folder does not exist", name)
-		}
-		if err != nil {
-			return nil, usageError("", "-o %v", err)
-		}
-		files = append(files, file)
-	}
-	return files, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -46,10 +45,11 @@ type localRun struct {
 
 // run runs it, reports, and returns the exit status as an error.
 func (l *localRun) run(ctx context.Context) error {
-	outputs, err := l.load.outputs()
+	outputs, err := openOutputs(l.load.out, l.stdout)
 	if err != nil {
 		return err
 	}
+	defer outputs.discard()
 	if err := l.open(); err != nil {
 		return err
 	}
@@ -224,20 +224,17 @@ func summarize(r *run.Result, m *merge.Merger) {
 }
 
 // write writes the reports that -o asks for, and the text to standard output.
-func (l *localRun) write(outputs []*os.File) error {
+func (l *localRun) write(outputs outputs) error {
 	text := l.stdout
-	for _, out := range outputs {
-		if out == os.Stdout {
-			text = l.stderr
-		}
+	if outputs.standard() {
+		text = l.stderr
 	}
-	if err := report.Text(text, l.result, l.folder.Dir()); err != nil {
-		return &exitError{exitFailed, fmt.Errorf("write the report: %w", err), ""}
+	err := report.Text(text, l.result, report.Screen{Style: styleOf(text), Dir: l.folder.Dir()})
+	if err != nil {
+		err = fmt.Errorf("write the report: %w", err)
 	}
-	for _, out := range outputs {
-		if err := l.writeJSON(out, l.result); err != nil {
-			return &exitError{exitFailed, fmt.Errorf("write %s: %w", out.Name(), err), "the run is kept: gobench show " + l.result.ID + " -o FILE.json writes it again"}
-		}
+	if err := errors.Join(err, outputs.write(l.result, l.series(l.result))); err != nil {
+		return &exitError{exitFailed, err, "the run is kept: gobench report " + l.result.ID + " -o FILE writes it again"}
 	}
 	return nil
 }

@@ -92,45 +92,6 @@ func summaryOf(r *run.Result) summary {
 	return summary{r.ID, r.Name, r.State, r.Verdict, r.Cause, r.Created, r.Seconds, r.Config.Target, r.Complete}
 }
 
-func (a *app) showCommand() *cobra.Command {
-	var out []string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "show ID",
-		Short: "Show the report of a run again",
-		Long: `Show the report of a run again. ID may be the first or last characters of a
-run's id, or "last" for the newest.`,
-		Example:           "  gobench show last\n  gobench show x7k2 -o result.json\n  gobench show last --json | jq '.metrics[].title'",
-		Args:              exactArgs(1, "the run's id, or last"),
-		ValidArgsFunction: a.completeIDs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := a.load(args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				out = append(out, "-")
-			}
-			files, err := openOutputs(out)
-			if err != nil {
-				return err
-			}
-			for _, file := range files {
-				if err := a.writeJSON(file, r); err != nil {
-					return &exitError{exitFailed, fmt.Errorf("write %s: %w", file.Name(), err), ""}
-				}
-			}
-			if len(files) > 0 {
-				return nil
-			}
-			return report.Text(a.stdout, r, a.history().Dir(r.ID))
-		},
-	}
-	cmd.Flags().StringArrayVarP(&out, "output", "o", nil, "write the result to `FILE.json` instead, - for standard output; may be repeated")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -o -")
-	return cmd
-}
-
 // load finds and reads a run. One that gobench did not live to finish has its
 // figures made again from its batches.
 func (a *app) load(part string) (*run.Result, error) {
@@ -167,33 +128,6 @@ func (a *app) load(part string) (*run.Result, error) {
 
 func interval(r *run.Result) time.Duration {
 	return time.Duration(r.Config.Interval * float64(time.Second))
-}
-
-// writeJSON writes r with its series, made again from the run's batches, and closes
-// the file.
-func (a *app) writeJSON(file *os.File, r *run.Result) error {
-	err := report.JSON(file, r, func(yield func(run.Interval) error) error {
-		m := merge.New(1, interval(r))
-		send := func(all bool) error {
-			for _, i := range m.Intervals(all) {
-				if err := yield(i); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		err := a.history().Batches(r.ID, func(executor int, b *wire.Batch) error {
-			if err := m.Add(executor, b); err != nil {
-				return err
-			}
-			return send(false)
-		})
-		return errors.Join(err, send(true))
-	})
-	if file != os.Stdout {
-		err = errors.Join(err, file.Close())
-	}
-	return err
 }
 
 func (a *app) completeIDs(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

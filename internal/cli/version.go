@@ -48,13 +48,16 @@ func commit() string {
 }
 
 // exactArgs wants n arguments and says what they are.
-func exactArgs(n int, what string) cobra.PositionalArgs {
+func exactArgs(n int, what string) cobra.PositionalArgs { return rangeArgs(n, n, what) }
+
+// rangeArgs asks for least to most arguments, said as what.
+func rangeArgs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
+		if len(args) < least {
 			return usageError("see "+cmd.CommandPath()+" --help", "%s wants %s", cmd.CommandPath(), what)
 		}
-		if len(args) > n {
-			return usageError("see "+cmd.CommandPath()+" --help", "%s takes only %s: %q is one too many", cmd.CommandPath(), what, args[n])
+		if len(args) > most {
+			return usageError("see "+cmd.CommandPath()+" --help", "%s takes only %s: %q is one too many", cmd.CommandPath(), what, args[most])
 		}
 		return nil
 	}

@@ -187,7 +187,8 @@ func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record
 	q := func(q float64) float64 { return float64(h.Quantile(q)) * unit }
 	s := run.Sizes{Avg: h.Mean() * unit, Min: float64(h.Min()) * unit, P50: q(0.5), P90: q(0.9), P95: q(0.95), P99: q(0.99),
 		P999: q(0.999), Max: float64(h.Max()) * unit, Stdev: h.StdDev() * unit}
-	s.Within = h.Within(h.Mean()-h.StdDev(), h.Mean()+h.StdDev())
+	within := h.Within(h.Mean()-h.StdDev(), h.Mean()+h.StdDev())
+	r.Within = &within
 	if t.Unit == "ns" {
 		times := run.Times(s)
 		r.Times = &times

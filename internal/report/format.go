@@ -6,12 +6,12 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Millis formats a time given in milliseconds with three significant digits, in
@@ -84,12 +84,40 @@ func Bytes(n float64) string {
 	return digits(n) + " " + units[i:i+1] + "iB"
 }
 
-// Safe makes s fit for a terminal's line: what does not print, as an escape
-// sequence or a line's end, is shown in Go's notation.
+// Seconds formats a number of seconds for people.
+func Seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	if d < time.Minute {
+		return Millis(s * 1e3)
+	}
+	return d.Round(100 * time.Millisecond).String()
+}
+
+// Safe makes s fit for a line: what does not print, as an escape sequence, a line's end
+// or a byte that is no text, is shown in Go's notation.
 func Safe(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s
 	}
-	q := fmt.Sprintf("%+q", s)
-	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if part := s[i : i+n]; unicode.IsPrint(r) && (r != utf8.RuneError || n > 1) {
+			b.WriteString(part)
+		} else {
+			q := strconv.QuoteToASCII(part)
+			b.WriteString(q[1 : len(q)-1])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// safeLines makes s safe but for its lines' ends.
+func safeLines(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\r\n"), "\n")
+	for i, line := range lines {
+		lines[i] = Safe(strings.TrimRight(line, "\r"))
+	}
+	return strings.Join(lines, "\n")
 }

@@ -10,7 +10,7 @@ import (
 
 // JSON writes r and the intervals that each yields, which may be more than memory
 // holds, as one JSON document: docs/formats/result.md describes it.
-func JSON(w io.Writer, r *run.Result, each func(yield func(run.Interval) error) error) error {
+func JSON(w io.Writer, r *run.Result, each Intervals) error {
 	head, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err

@@ -92,5 +92,8 @@ func title(s string) string {
 	if dot := strings.LastIndexByte(own, '.'); dot > 0 && ownNames[own[dot+1:]] != "" {
 		return Safe(own[:dot]) + " " + ownNames[own[dot+1:]]
 	}
+	if class, ok := strings.CutSuffix(own, ".iterations"); ok {
+		return Safe(class) + " iterations"
+	}
 	return Safe(strings.Replace(own, ".task.", " task ", 1))
 }

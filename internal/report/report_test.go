@@ -40,8 +40,8 @@ func full() *run.Result {
 				Times: &run.Times{Avg: 0.3, Min: 0.000042, P50: 0.25, P90: 0.5, P95: 1.2345, P99: 12.3456, P999: 123.456, Max: 61000, Stdev: 2}}},
 			{Title: "vu.reader.response", Type: "histogram", Group: "Users (reader)", Graph: "Iteration time", Unit: "ns", Record: run.Record{Count: p(int64(1234564)), RPS: p(98765.1),
 				Times: &run.Times{Avg: 0.3, Min: 0.000042, P50: 0.25, P90: 0.5, P95: 1.2345, P99: 12.3456, P999: 123.456, Max: 61000, Stdev: 2}}},
-			{Title: "step.pay.time", Type: "histogram", Group: "Steps", Graph: "step.pay time", Unit: "ns", Record: run.Record{Count: p(int64(980)), Lost: p(int64(20)), RPS: p(78.4),
-				Times: &run.Times{Avg: 2, Min: 1, P50: 1, P90: 3, P95: 4, P99: 5, P999: 6, Max: 7, Stdev: 1, Within: 0.683}}},
+			{Title: "step.pay.time", Type: "histogram", Group: "Steps", Graph: "step.pay time", Unit: "ns", Record: run.Record{Count: p(int64(980)), Lost: p(int64(20)), RPS: p(78.4), Within: p(0.683),
+				Times: &run.Times{Avg: 2, Min: 1, P50: 1, P90: 3, P95: 4, P99: 5, P999: 6, Max: 7, Stdev: 1}}},
 			{Title: "vu.buyer.start_lag", Type: "histogram", Group: "Users (buyer)", Graph: "Start lag", Unit: "ns", Record: run.Record{Count: p(int64(1200)), RPS: p(96.0),
 				Times: &run.Times{Avg: 0.01, P50: 0.01, P90: 0.02, P95: 0.03, P99: 0.05, P999: 0.2, Max: 0.3}}},
 			{Title: "gobench.cpu", Type: "histogram", Group: "Generator", Graph: "CPU", Unit: "permille", Record: run.Record{Count: p(int64(12)), RPS: p(1.0), Sizes: &run.Sizes{Avg: 500, Max: 900}}},
@@ -72,7 +72,7 @@ func TestTextTellsWhatBegan(t *testing.T) {
 		}
 		r := &run.Result{Config: run.Config{Classes: []run.Class{{Name: "a"}}}, Metrics: []run.Metric{counter("planned", 100), counter("begun", begun), counter("dropped", 100-begun)}}
 		var b bytes.Buffer
-		if err := Text(&b, r, ""); err != nil || !strings.Contains(b.String(), want) {
+		if err := Text(&b, r, Screen{}); err != nil || !strings.Contains(b.String(), want) {
 			t.Errorf("%v, %s, want %q", err, b.String(), want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestText(t *testing.T) {
 	for name, r := range map[string]*run.Result{"full": full(), "broken": broken, "nothing": {State: run.Starting, Name: "empty.go"}} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := Text(&b, r, "/home/a/.gobench/runs/"+r.ID); err != nil {
+			if err := Text(&b, r, Screen{Dir: "/home/a/.gobench/runs/" + r.ID}); err != nil {
 				t.Fatal(err)
 			}
 			file := filepath.Join("testdata", name+".golden")
@@ -136,12 +136,13 @@ func TestWhatRepeatsTheWholeIsLeftOut(t *testing.T) {
 	counter := func(title string, n int64, stdev float64) run.Metric {
 		return run.Metric{Title: title, Group: "HTTP (a)", Type: "counter", Unit: "N", Record: run.Record{Count: p(n), RPS: p(float64(n))}, Spread: &run.Spread{Stdev: stdev}}
 	}
-	r := &run.Result{Metrics: []run.Metric{counter("a.ok", 500, 1), counter("a.status.2xx", 500, 1), counter("a.status.200", 300, 1), counter("a.peer.x", 500, 2), counter("a.also", 500, 1)}}
+	r := &run.Result{Metrics: []run.Metric{counter("a.ok", 500, 1), counter("a.status.2xx", 500, 1), counter("a.status.200", 300, 1), counter("a.peer.x", 500, 2), counter("a.also", 500, 1),
+		counter("a.http_fail", 7, 3), counter("a.status.503", 7, 3)}}
 	var b bytes.Buffer
-	if err := Text(&b, r, "x"); err != nil {
+	if err := Text(&b, r, Screen{Full: true}); err != nil {
 		t.Fatal(err)
 	}
-	for title, want := range map[string]bool{"a.ok": true, "a.status.2xx": false, "a.status.200": true, "a.peer.x": true, "a.also": true} {
+	for title, want := range map[string]bool{"a.ok": true, "a.status.2xx": false, "a.status.200": true, "a.peer.x": true, "a.also": true, "a.status.503": true} {
 		if got := strings.Contains(b.String(), title+" "); got != want {
 			t.Errorf("%s is shown: %v, want %v\n%s", title, got, want, b.String())
 		}

@@ -3,42 +3,56 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// classPrefix begins the titles of the users' own metrics.
-const classPrefix = "vu."
+// Screen is how a report is shown as text.
+type Screen struct {
+	Style
+	Full bool   // all there is; else what fits a screen
+	Dir  string // the folder that the run is kept in, if it is
+}
 
-// ownPrefix begins the titles of what the generator says of itself.
-const ownPrefix = "gobench."
+// How many rows a report of one screen has of each kind.
+const (
+	maxReasons = 3
+	maxClasses = 4
+	maxRows    = 14
+	maxTimes   = 8
+	maxChecks  = 8
+	maxErrors  = 5
+	maxNotes   = 5
+)
 
-// Text writes r as a report that fits a screen. Where is the folder it is kept in.
-func Text(w io.Writer, r *run.Result, where string) error {
-	t := &text{w: w}
+// Text writes r as a report for people: what to think of it first, then whether it met
+// its conditions, the figures that matter, and what was run.
+func Text(w io.Writer, r *run.Result, s Screen) error {
+	t := &text{Screen: s, w: w}
 	t.verdict(r)
-	t.head(r)
-	t.users(r)
+	t.state(r)
 	t.thresholds(r)
-	t.counters(r)
-	t.histograms(r)
+	t.checks(r)
+	t.figures(r)
 	t.errors(r)
+	if s.Full {
+		t.samples(r)
+		t.generator(r)
+	}
+	t.about(r)
 	t.list("Missing", r.Missing)
 	t.list("Notes", r.Notes)
-	if where != "" {
-		t.printf("\nKept in %s; see it again with: gobench show %s\n", Safe(where), r.ID)
-	}
+	t.end(r)
 	return t.err
 }
 
 // text writes until the first error.
 type text struct {
-	w   io.Writer
-	err error
+	Screen
+	w    io.Writer
+	more int // rows that only a full report has
+	err  error
 }
 
 func (t *text) printf(format string, args ...any) {
@@ -47,35 +61,92 @@ func (t *text) printf(format string, args ...any) {
 	}
 }
 
-// meanings are what a verdict tells the reader.
-var meanings = map[run.Verdict]string{
-	run.Suspect: ": gobench was disturbed, read these numbers with care",
-	run.Invalid: ": gobench could not measure rightly, do not believe these numbers",
+// limit is how many of n rows are shown where a screen has room for most.
+func (t *text) limit(n, most int) int {
+	if t.Full || n <= most {
+		return n
+	}
+	t.more += n - most
+	return most
 }
 
-// verdict says first whether the rest can be believed.
+// title begins a part.
+func (t *text) title(s string) { t.printf("\n%s\n", t.Paint(Bold, s)) }
+
+// say prints a text, its lines after the first below the first one's words.
+func (t *text) say(begin, text string) {
+	for i, line := range t.wrap(length(begin), text) {
+		if i > 0 {
+			begin = strings.Repeat(" ", length(begin))
+		}
+		t.printf("%s%s\n", begin, line)
+	}
+}
+
+// meanings are what a verdict tells the reader.
+var meanings = map[run.Verdict]string{
+	run.Valid:   "gobench kept up, these numbers are the target's",
+	run.Suspect: "gobench was disturbed, read these numbers with care",
+	run.Invalid: "gobench could not measure rightly, do not believe these numbers",
+}
+
+var tones = map[run.Verdict]Tone{run.Valid: Good, run.Suspect: Warn, run.Invalid: Bad}
+
+// verdict says first whether the rest can be believed, and whether the run met its
+// conditions.
 func (t *text) verdict(r *run.Result) {
 	t.printf("\n")
 	if r.Verdict == "" {
 		return
 	}
-	t.printf("%s%s\n", r.Verdict, meanings[r.Verdict])
-	for _, x := range r.Reasons {
-		when := ""
-		switch {
-		case x.Windows == 1:
-			when = fmt.Sprintf(" (in one interval, at %s)", Seconds(x.Worst))
-		case x.Windows > 1:
-			when = fmt.Sprintf(" (in %s intervals, the worst at %s)", Count(int64(x.Windows)), Seconds(x.Worst))
+	says := ": " + meanings[r.Verdict]
+	if s := met(r); s != "" {
+		says += "; " + s
+	}
+	for i, line := range t.wrap(len(r.Verdict), says) {
+		if i == 0 {
+			line = t.Paint(tones[r.Verdict], string(r.Verdict)) + line
 		}
-		t.printf("  %-5s %s: %s%s\n        %s\n", x.Level, Safe(x.Signal), Safe(x.Text), when, Safe(x.Advice))
+		t.printf("%s\n", line)
+	}
+	advised := map[string]bool{}
+	for _, x := range r.Reasons[:t.limit(len(r.Reasons), maxReasons)] {
+		tone := Warn
+		if x.Level == "red" {
+			tone = Bad
+		}
+		const width = 8
+		for i, line := range t.wrap(width, reason(x)) {
+			begin := strings.Repeat(" ", width)
+			if i == 0 {
+				begin = "  " + t.Paint(tone, fmt.Sprintf("%-5s", x.Level)) + " "
+			}
+			t.printf("%s%s\n", begin, line)
+		}
+		if !advised[x.Advice] {
+			t.say(strings.Repeat(" ", width), Safe(x.Advice))
+		}
+		advised[x.Advice] = true
 	}
 }
 
-func (t *text) head(r *run.Result) {
-	state := string(r.State)
-	if r.Cause != "" {
-		state += ": " + Safe(r.Cause)
+// reason says what lowered a verdict, and when.
+func reason(x run.Reason) string {
+	when := ""
+	switch {
+	case x.Windows == 1:
+		when = fmt.Sprintf(" (in one interval, at %s)", Seconds(x.Worst))
+	case x.Windows > 1:
+		when = fmt.Sprintf(" (in %s intervals, the worst at %s)", Count(int64(x.Windows)), Seconds(x.Worst))
+	}
+	return Safe(x.Signal) + ": " + Safe(x.Text) + when
+}
+
+// state says how the run ended.
+func (t *text) state(r *run.Result) {
+	tone := Plain
+	if r.State == run.Failed || r.State == run.Cancelled {
+		tone = Bad
 	}
 	whole := "complete"
 	if !r.State.Final() {
@@ -83,240 +154,295 @@ func (t *text) head(r *run.Result) {
 	} else if !r.Complete {
 		whole = "INCOMPLETE: see Missing below"
 	}
-	t.printf("%s: %s after %s, %s\n", Safe(r.Name), state, Seconds(r.Seconds), whole)
-	field := func(name, format string, args ...any) { t.printf("  %-9s %s\n", name, fmt.Sprintf(format, args...)) }
-	if r.Warmup > 0 {
-		field("warm-up", "%s of it, left out of all that follows", Seconds(r.Warmup))
+	t.printf("%s: %s after %s, %s\n", Safe(r.Name), t.Paint(tone, ending(r)), Seconds(r.Seconds), whole)
+}
+
+// ending is a run's state, and why.
+func ending(r *run.Result) string {
+	if r.Cause == "" {
+		return string(r.State)
 	}
-	if r.Config.Target != "" {
-		field("target", "%s", Safe(r.Config.Target))
-	}
-	closed := false
-	for _, c := range r.Config.Classes {
-		start := "all started at once"
-		if c.Rate > 0 {
-			start = fmt.Sprintf("%s started/s (Poisson)", Rate(c.Rate))
+	return string(r.State) + ": " + Safe(r.Cause)
+}
+
+// figures shows what was counted and measured: totals of everything, then percentiles
+// of what has them.
+func (t *text) figures(r *run.Result) {
+	metrics, more := shown(r, t.Full)
+	t.more += more
+	var totals, times [][]cell
+	for _, m := range metrics {
+		if m.Type == "histogram" {
+			times = append(times, percentiles(m))
 		}
-		field("load", "%s: %s users, %s, %s", Safe(c.Name), Count(c.Users), start, Safe(c.Load))
+		if t.Full || !aside(m) {
+			totals = append(totals, total(m))
+		}
+	}
+	t.table([]string{"Totals", "total", "average", "stdev", "max", "±stdev"}, totals[:t.limit(len(totals), maxRows)])
+	t.table([]string{"Percentiles", "p50", "p90", "p95", "p99", "p99.9", "max"}, times[:t.limit(len(times), maxTimes)])
+}
+
+// total is what a metric came to in the whole run and in a second, or of each time or size.
+func total(m run.Metric) []cell {
+	name := title(m.Title)
+	switch {
+	case m.Value != nil:
+		return cells(name, Count(*m.Value))
+	case m.Times != nil:
+		return cells(name, Count(*m.Count), Millis(m.Times.Avg), Millis(m.Times.Stdev), Millis(m.Times.Max), share(m.Within))
+	case m.Sizes != nil:
+		return cells(name, Count(*m.Count), value(m, m.Sizes.Avg), value(m, m.Sizes.Stdev), value(m, m.Sizes.Max), share(m.Within))
+	case m.Count == nil:
+		return cells(name)
+	}
+	count, rate := Count(*m.Count), Rate
+	if m.Unit == "B" {
+		count, rate = Bytes(float64(*m.Count)), Bytes
+	}
+	if *m.Count == 0 || m.RPS == nil {
+		return cells(name, count)
+	}
+	row := cells(name, count, rate(*m.RPS)+"/s")
+	if x := m.Spread; x != nil {
+		row = append(row, cells(rate(x.Stdev)+"/s", rate(x.Max)+"/s", share(&x.Within))...)
+	}
+	return row
+}
+
+// unanswered stands for a percentile that lies among operations without an answer.
+const unanswered = "no answer"
+
+// percentiles are those of a distribution, and its maximum.
+func percentiles(m run.Metric) []cell {
+	row := cells(title(m.Title))
+	for _, f := range quantiles(m) {
+		switch {
+		case f.lost:
+			row = append(row, cell{unanswered, Bad})
+		case m.Times != nil:
+			row = append(row, cell{text: Millis(f.value)})
+		default:
+			row = append(row, cell{text: value(m, f.value)})
+		}
+	}
+	return row
+}
+
+// quantile is a percentile of a distribution, or its maximum.
+type quantile struct {
+	name  string
+	value float64 // in milliseconds, or the metric's unit
+	lost  bool    // it lies among operations without an answer and has no value
+}
+
+// quantiles gives a distribution's.
+func quantiles(m run.Metric) []quantile {
+	var all []quantile
+	switch x, y := m.Times, m.Sizes; {
+	case x != nil:
+		all = []quantile{{"p50", x.P50, false}, {"p90", x.P90, false}, {"p95", x.P95, false}, {"p99", x.P99, false}, {"p99.9", x.P999, false}, {"max", x.Max, false}}
+	case y != nil:
+		all = []quantile{{"p50", y.P50, false}, {"p90", y.P90, false}, {"p95", y.P95, false}, {"p99", y.P99, false}, {"p99.9", y.P999, false}, {"max", y.Max, false}}
+	}
+	if m.Lost != nil && m.Count != nil {
+		for i, q := range []float64{0.5, 0.9, 0.95, 0.99, 0.999}[:max(0, len(all)-1)] {
+			all[i].lost = !run.Answered(q, *m.Count, *m.Lost)
+		}
+	}
+	return all
+}
+
+// value shows a value of a distribution that is not one of times.
+func value(m run.Metric, v float64) string {
+	switch m.Unit {
+	case "B":
+		return Bytes(v)
+	case "permille":
+		return digits(v/10) + " %"
+	}
+	return digits(v)
+}
+
+// share shows a part of a whole, if it is known.
+func share(part *float64) string {
+	if part == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", *part*100)
+}
+
+func (t *text) errors(r *run.Result) {
+	n := t.limit(len(r.Errors), maxErrors)
+	var rows [][]cell
+	for _, f := range r.Errors[:n] {
+		rows = append(rows, cells(failure(f), Count(f.Count)))
+	}
+	if n < len(r.Errors) {
+		more := int64(0)
+		for _, f := range r.Errors[n:] {
+			more += f.Count
+		}
+		rows = append(rows, cells(fmt.Sprintf("%d more kinds", len(r.Errors)-n), Count(more)))
+	}
+	for i := range rows {
+		rows[i][1].tone = Bad
+	}
+	t.table([]string{"Errors", "count"}, rows)
+	if len(r.Samples) > 0 && !t.Full {
+		t.more++
+	}
+}
+
+// failure says what kind of failure f is.
+func failure(f run.Failure) string {
+	return strings.TrimPrefix(Safe(f.Source), classPrefix) + " " + Safe(f.Class) + ": " + Safe(f.Text)
+}
+
+// maxSampleLines are how many lines of a sample the text shows.
+const maxSampleLines = 12
+
+// samples shows how failed exchanges went.
+func (t *text) samples(r *run.Result) {
+	if len(r.Samples) > 0 {
+		t.title("Samples of failures")
+	}
+	for _, s := range r.Samples {
+		t.say("  ", fmt.Sprintf("%s %s, at %s", strings.TrimPrefix(Safe(s.Source), classPrefix), Safe(s.Class), Seconds(s.At)))
+		lines := strings.Split(safeLines(s.Text), "\n")
+		for i, line := range lines {
+			if i == maxSampleLines {
+				t.printf("      (%d more lines in the JSON)\n", len(lines)-i)
+				break
+			}
+			t.printf("    %s\n", strings.TrimRight("| "+line, " "))
+		}
+	}
+}
+
+// generator shows what gobench recorded of itself.
+func (t *text) generator(r *run.Result) {
+	var rows [][]cell
+	for _, m := range r.Metrics {
+		if own(m) && recorded(m) {
+			rows = append(rows, total(m))
+		}
+	}
+	t.table([]string{"Generator", "values", "average", "stdev", "max", "±stdev"}, rows)
+}
+
+// about says what was run, where and by what.
+func (t *text) about(r *run.Result) {
+	t.title("Run")
+	field := func(name, format string, args ...any) {
+		t.say(fmt.Sprintf("  %-9s ", name), fmt.Sprintf(format, args...))
+	}
+	if r.Warmup > 0 {
+		field("warm-up", "%s of %s, left out of the figures", Seconds(r.Warmup), Seconds(r.Seconds))
+	}
+	if to := target(r); to != "" {
+		field("target", "%s", to)
+	}
+	classes := r.Config.Classes[:t.limit(len(r.Config.Classes), maxClasses)]
+	closed := false
+	for _, c := range classes {
+		field("load", "%s: %s", Safe(c.Name), load(c))
 		closed = closed || c.Closed
 	}
 	if closed {
 		field("", "a closed load: who waits for an answer sends nothing, so queueing can't be seen")
 	}
-	field("machine", "%d CPUs %s, %s/%s %s", r.Environment.CPUs, Safe(r.Environment.CPU), r.Environment.OS, r.Environment.Arch, Safe(r.Environment.Kernel))
-	field("gobench", "%s, run %s, seed %d", r.Gobench, r.ID, r.Config.Seed)
-}
-
-// Seconds formats a number of seconds for people.
-func Seconds(s float64) string {
-	d := time.Duration(s * float64(time.Second))
-	if d < time.Minute {
-		return Millis(s * 1e3)
-	}
-	return d.Round(100 * time.Millisecond).String()
-}
-
-// users tells what each class did, a line a class.
-func (t *text) users(r *run.Result) {
-	for _, c := range r.Config.Classes {
-		var parts []string
-		var planned int64
-		for _, m := range r.Metrics {
-			name, ok := strings.CutPrefix(m.Title, classPrefix+c.Name+".")
-			life := name == "started" || name == "finished"
-			if !ok || m.Count == nil || m.Type != "counter" || *m.Count == 0 && !life || life && r.Warmup > 0 {
-				continue // users that a warm-up started are not of the rest
-			}
-			switch name {
-			case "iterations":
-				parts = append(parts, fmt.Sprintf("%s iterations (%s/s)", Count(*m.Count), Rate(*m.RPS)))
-			case "errors":
-				parts = append(parts, fmt.Sprintf("%s of them failed", Count(*m.Count)))
-			case "planned":
-				planned = *m.Count
-				parts = append(parts, fmt.Sprintf("%s starts planned (%s/s)", Count(*m.Count), Rate(*m.RPS)))
-			case "begun":
-				if *m.Count < planned {
-					parts = append(parts, fmt.Sprintf("%s of them begun (%s/s)", Count(*m.Count), Rate(*m.RPS)))
-				}
-			case "late":
-				parts = append(parts, fmt.Sprintf("%s of them late, for want of a free user", Count(*m.Count)))
-			case "dropped":
-				parts = append(parts, fmt.Sprintf("%s of them dropped", Count(*m.Count)))
-			case "cut":
-				parts = append(parts, fmt.Sprintf("%s more cut short by the run's end", Count(*m.Count)))
-			default:
-				parts = append(parts, fmt.Sprintf("%s %s", Count(*m.Count), name))
-			}
-		}
-		if len(parts) > 0 {
-			t.printf("  %-9s %s: %s\n", "users", Safe(c.Name), strings.Join(parts, ", "))
+	for _, c := range classes {
+		if parts := fate(r, c); parts != "" {
+			field("users", "%s: %s", Safe(c.Name), parts)
 		}
 	}
+	if r.Environment.CPUs > 0 {
+		field("machine", "%s", machine(r))
+	}
+	field("gobench", "%s, run %s, seed %d", Safe(r.Gobench), Safe(r.ID), r.Config.Seed)
 }
 
-// own tells the figures that gobench records of itself: the verdict says what
-// there is to say of them.
-func own(m run.Metric) bool { return strings.HasPrefix(m.Title, ownPrefix) }
+// target is where the load went: a built-in's target, or the scenario.
+func target(r *run.Result) string {
+	if r.Config.Target != "" {
+		return Safe(r.Config.Target)
+	}
+	return Safe(r.Config.Scenario)
+}
 
-// counters shows counters and gauges. Left out are those at 0, but for a group's first,
-// and those of a part that say again what stands above for the whole.
-func (t *text) counters(r *run.Result) {
-	group := ""
-	var above []run.Metric // of the group
-	var rows [][]string
+// load says how many users a class has and what load they make.
+func load(c run.Class) string {
+	start := "all started at once"
+	if c.Rate > 0 {
+		start = fmt.Sprintf("%s started/s (Poisson)", Rate(c.Rate))
+	}
+	return fmt.Sprintf("%s users, %s, %s", Count(c.Users), start, Safe(c.Load))
+}
+
+func machine(r *run.Result) string {
+	e := r.Environment
+	return strings.TrimSpace(fmt.Sprintf("%d CPUs %s, %s/%s %s", e.CPUs, Safe(e.CPU), Safe(e.OS), Safe(e.Arch), Safe(e.Kernel)))
+}
+
+// fate says what became of the users of a class and of their iterations.
+func fate(r *run.Result, c run.Class) string {
+	var parts []string
+	var planned int64
 	for _, m := range r.Metrics {
-		if strings.HasPrefix(m.Title, classPrefix) || own(m) || m.Type == "histogram" {
-			continue
+		name, ok := strings.CutPrefix(m.Title, classPrefix+c.Name+".")
+		life := name == "started" || name == "finished"
+		if !ok || m.Count == nil || m.Type != "counter" || *m.Count == 0 && !life || life && r.Warmup > 0 {
+			continue // users that a warm-up started are not of the rest
 		}
-		first := m.Group != group
-		if group = m.Group; first {
-			above = nil
-		}
-		if repeats(m, above) {
-			continue
-		}
-		above = append(above, m)
-		switch {
-		case m.Count != nil && (*m.Count != 0 || first):
-			total, rate := Count(*m.Count), Rate
-			if m.Unit == "B" {
-				total, rate = Bytes(float64(*m.Count)), Bytes
+		say := func(format string) { parts = append(parts, fmt.Sprintf(format, Count(*m.Count))) }
+		switch name {
+		case "iterations":
+		case "errors":
+			say("%s iterations failed")
+		case "planned":
+			planned = *m.Count
+			say("%s starts planned (" + Rate(*m.RPS) + "/s)")
+		case "begun":
+			if *m.Count < planned {
+				say("%s of them begun (" + Rate(*m.RPS) + "/s)")
 			}
-			row := []string{Safe(m.Title), total, rate(*m.RPS)}
-			if x := m.Spread; x != nil && *m.Count != 0 {
-				row = append(row, rate(x.Stdev), rate(x.Max), share(x.Within))
+		case "late":
+			say("%s of them late, for want of a free user")
+		case "dropped":
+			say("%s of them dropped")
+		case "cut":
+			say("%s more cut short by the run's end")
+		default:
+			if !strings.Contains(name, ".") { // those of its tasks have rows
+				say("%s " + Safe(name))
 			}
-			rows = append(rows, row)
-		case m.Value != nil && *m.Value != 0:
-			rows = append(rows, []string{Safe(m.Title), Count(*m.Value), ""})
 		}
 	}
-	t.table([]string{"Counts", "total", "per second", "stdev", "max", "±stdev"}, rows)
-}
-
-// quantiles are those of the columns of distributions; 0: a column is none.
-var quantiles = []float64{0, 0, 0.5, 0.9, 0.95, 0.99, 0.999, 0}
-
-// repeats reports whether m counted, in the whole run and in each second, what a metric
-// above did whose title has fewer parts: as when all of a client's answers have one
-// status, or all of its requests go to one address.
-func repeats(m run.Metric, above []run.Metric) bool {
-	if m.Count == nil || m.Spread == nil {
-		return false
-	}
-	return slices.ContainsFunc(above, func(a run.Metric) bool {
-		return a.Count != nil && *a.Count == *m.Count && a.Spread != nil && *a.Spread == *m.Spread && a.Unit == m.Unit &&
-			strings.Count(a.Title, ".") < strings.Count(m.Title, ".")
-	})
-}
-
-// histograms shows the distributions; a percentile that lies among the operations
-// without an answer has no time. Under a closed load, response time is service
-// time and is not shown again.
-func (t *text) histograms(r *run.Result) {
-	var rows [][]string
-	closed := map[string]bool{}
-	for _, c := range r.Config.Classes {
-		closed[classPrefix+c.Name+".response"] = c.Closed
-	}
-	for _, m := range r.Metrics {
-		if m.Type != "histogram" || own(m) || m.Count == nil || *m.Count == 0 || closed[m.Title] {
-			continue
-		}
-		row := []string{title(m.Title), Count(*m.Count)}
-		if x := m.Times; x != nil {
-			for i, v := range []float64{x.Avg, x.Stdev, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
-				if q := quantiles[i]; q > 0 && m.Lost != nil && !run.Answered(q, *m.Count, *m.Lost) {
-					row = append(row, "no answer")
-				} else {
-					row = append(row, Millis(v))
-				}
-			}
-			row = append(row, share(x.Within))
-		} else if x := m.Sizes; x != nil {
-			for _, v := range []float64{x.Avg, x.Stdev, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
-				if m.Unit == "B" {
-					row = append(row, Bytes(v))
-				} else {
-					row = append(row, digits(v))
-				}
-			}
-			row = append(row, share(x.Within))
-		}
-		rows = append(rows, row)
-	}
-	t.table([]string{"Distributions", "count", "avg", "stdev", "p50", "p90", "p95", "p99", "p99.9", "max", "±stdev"}, rows)
-}
-
-// share shows which part of the values lies within a standard deviation.
-func share(within float64) string { return fmt.Sprintf("%.0f %%", within*100) }
-
-// maxErrors is how many kinds of failure the text shows.
-const maxErrors = 10
-
-func (t *text) errors(r *run.Result) {
-	var rows [][]string
-	more := int64(0)
-	for i, f := range r.Errors {
-		if i >= maxErrors {
-			more += f.Count
-			continue
-		}
-		source := strings.TrimPrefix(Safe(f.Source), classPrefix)
-		rows = append(rows, []string{"  " + source + " " + Safe(f.Class) + ": " + shorten(Safe(f.Text), 100), Count(f.Count)})
-	}
-	if more > 0 {
-		rows = append(rows, []string{fmt.Sprintf("  %d more kinds, all in the JSON report (-o FILE.json)", len(r.Errors)-maxErrors), Count(more)})
-	}
-	for i := range rows {
-		rows[i][0] = strings.TrimPrefix(rows[i][0], "  ")
-	}
-	t.table([]string{"Errors", "count"}, rows)
+	return strings.Join(parts, ", ")
 }
 
 func (t *text) list(title string, items []string) {
 	if len(items) == 0 {
 		return
 	}
-	t.printf("\n%s\n", title)
-	for _, s := range items {
+	t.title(title)
+	for _, s := range items[:t.limit(len(items), maxNotes)] {
 		first, _, more := strings.Cut(s, "\n")
 		if more {
 			first += " ..."
 		}
-		t.printf("  %s\n", Safe(first))
+		t.say("  ", Safe(first))
 	}
 }
 
-// table prints rows under a head: the first column left, the others right.
-func (t *text) table(head []string, rows [][]string) {
-	if len(rows) == 0 {
+// end says where the rest is.
+func (t *text) end(r *run.Result) {
+	if t.Dir == "" {
 		return
 	}
-	width := make([]int, len(head))
-	for _, row := range append([][]string{head}, rows...) {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
+	t.printf("\nKept in %s\n", Safe(t.Dir))
+	if !t.Full {
+		t.printf("Details: gobench show %s --full\n", Safe(r.ID))
 	}
-	t.printf("\n")
-	for n, row := range append([][]string{head}, rows...) {
-		indent := "  "
-		if n == 0 {
-			indent = ""
-		}
-		line := indent + row[0] + strings.Repeat(" ", 2-len(indent)+width[0]-utf8.RuneCountInString(row[0]))
-		for i, cell := range row[1:] {
-			line += strings.Repeat(" ", 2+width[i+1]-utf8.RuneCountInString(cell)) + cell
-		}
-		t.printf("%s\n", strings.TrimRight(line, " "))
-	}
-}
-
-func shorten(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-3]) + "..."
 }

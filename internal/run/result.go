@@ -100,13 +100,14 @@ type Interval struct {
 }
 
 // Record is what a metric recorded in some time. A counter has Count and RPS, a
-// gauge Value, a histogram Count, RPS and either Times (unit ns) or Sizes, and Lost
+// gauge Value, a histogram Count, RPS, Within and either Times (unit ns) or Sizes, and Lost
 // where operations came to no answer.
 type Record struct {
-	Count *int64   `json:"count,omitempty"` // a counter's growth, a histogram's recordings
-	Lost  *int64   `json:"lost,omitempty"`  // operations that are in no percentile: see Answered
-	RPS   *float64 `json:"rps,omitempty"`   // Count per second
-	Value *int64   `json:"value,omitempty"` // a gauge's, at the end
+	Count  *int64   `json:"count,omitempty"`        // a counter's growth, a histogram's recordings
+	Lost   *int64   `json:"lost,omitempty"`         // operations that are in no percentile: see Answered
+	RPS    *float64 `json:"rps,omitempty"`          // Count per second
+	Value  *int64   `json:"value,omitempty"`        // a gauge's, at the end
+	Within *float64 `json:"within_stdev,omitempty"` // share of a histogram's recordings that are less than a Stdev from Avg
 	*Times
 	*Sizes
 }
@@ -122,8 +123,6 @@ type Times struct {
 	P999  float64 `json:"p99.9(ms)"`
 	Max   float64 `json:"max(ms)"`
 	Stdev float64 `json:"stdev(ms)"`
-
-	Within float64 `json:"within_stdev"` // share of recordings less than a Stdev from Avg
 }
 
 // Sizes are the figures of any other histogram, in its unit.
@@ -137,8 +136,6 @@ type Sizes struct {
 	P999  float64 `json:"p99.9"`
 	Max   float64 `json:"max"`
 	Stdev float64 `json:"stdev"`
-
-	Within float64 `json:"within_stdev"`
 }
 
 // Threshold is a condition that the run was to meet, and whether it did:

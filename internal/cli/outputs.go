@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// output is a report to be written: to standard output, or to a file. A regular file
+// is written beside its place, under a name of its own, and takes it when it is whole.
+type output struct {
+	name   string // as given with -o
+	format report.Format
+	w      io.Writer // standard output; else nil
+	file   *os.File
+	place  string // of a regular file
+}
+
+// outputs are those of a command. They are opened before a run begins: a wrong name
+// must not cost a run.
+type outputs []*output
+
+// outputFlag adds -o.
+func outputFlag(cmd *cobra.Command, names *[]string, does string) {
+	cmd.Flags().StringArrayVarP(names, "output", "o", nil, does+", in the form that its ending tells: "+report.Endings()+"; - is JSON on standard output, -.csv and so on the other forms; may be repeated")
+	var endings []string
+	for _, f := range report.Formats {
+		endings = append(endings, f.Ending[1:])
+	}
+	_ = cmd.MarkFlagFilename("output", endings...)
+}
+
+func openOutputs(names []string, stdout io.Writer) (all outputs, err error) {
+	for _, name := range names {
+		o, err := openOutput(name, stdout)
+		if err == nil && all.has(o) {
+			err = errors.Join(usageError("", "-o %s is given twice", name), o.discard())
+		}
+		if err != nil {
+			all.discard()
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+func (all outputs) has(o *output) bool {
+	for _, other := range all {
+		if o.w != nil && other.w != nil || o.place != "" && other.place == o.place {
+			return true
+		}
+	}
+	return false
+}
+
+// openOutput makes sure that a report can be written under a name.
+func openOutput(name string, stdout io.Writer) (*output, error) {
+	o := &output{name: name}
+	if name == "-" {
+		o.format, o.w = report.Formats[0], stdout
+		return o, nil
+	}
+	var known bool
+	if o.format, known = report.FormatOf(name); !known {
+		return nil, usageError("name it FILE"+report.Endings(), "-o %s: no report is known by the ending %q", name, filepath.Ext(name))
+	}
+	if strings.HasPrefix(name, "-.") {
+		o.w = stdout
+		return o, nil
+	}
+	err := o.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usageError("make the folder first", "-o %s: the folder does not exist", name)
+	}
+	if err != nil {
+		return nil, usageError("", "-o %v", err)
+	}
+	return o, nil
+}
+
+// open opens the file that is written: what is no regular file, as a pipe, itself.
+func (o *output) open() error {
+	var err error
+	if o.place, err = placeOf(o.name); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o666) // less what the user's mask takes
+	file, err := os.OpenFile(o.place, os.O_WRONLY, 0)
+	switch {
+	case err == nil:
+		info, err := file.Stat()
+		if err != nil || !info.Mode().IsRegular() {
+			o.file, o.place = file, ""
+			return err
+		}
+		mode = info.Mode().Perm()
+		if err := file.Close(); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	o.file, err = os.OpenFile(fmt.Sprintf("%s.%d.part", o.place, os.Getpid()), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	return err
+}
+
+// placeOf gives the one path of a file that may exist: two names of it give the same.
+func placeOf(name string) (string, error) {
+	full, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(full); err == nil {
+		return real, nil
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(full))
+	return filepath.Join(dir, filepath.Base(full)), err
+}
+
+// standard tells whether one of them goes to standard output.
+func (all outputs) standard() bool {
+	for _, o := range all {
+		if o.w != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// write writes all of them; one that can't be written leaves the others alone.
+func (all outputs) write(r *run.Result, each report.Intervals) error {
+	var errs []error
+	for _, o := range all {
+		if err := o.write(r, each); err != nil {
+			errs = append(errs, fmt.Errorf("write %s: %w", o.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o *output) write(r *run.Result, each report.Intervals) error {
+	if o.w != nil {
+		return o.format.Write(o.w, r, each)
+	}
+	part := o.file.Name()
+	err := o.format.Write(o.file, r, each)
+	err = errors.Join(err, o.file.Close())
+	o.file = nil
+	if o.place == "" {
+		return err
+	}
+	if err == nil {
+		err = os.Rename(part, o.place)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(part))
+	}
+	return err
+}
+
+// discard gives up those that are not written. It may follow write.
+func (all outputs) discard() {
+	for _, o := range all {
+		_ = o.discard() // nothing is lost with it
+	}
+}
+
+func (o *output) discard() error {
+	if o.file == nil {
+		return nil
+	}
+	err := o.file.Close()
+	if o.place != "" {
+		err = errors.Join(err, os.Remove(o.file.Name()))
+	}
+	o.file = nil
+	return err
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/report"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	var asJSON, full bool
+	cmd := &cobra.Command{
+		Use:   "show RUN [RUN]",
+		Short: "Show the report of a run again, or two runs side by side",
+		Long: `Show the report of a run again, or two runs side by side: the figures that matter
+and how much they changed, after what else was not the same.
+
+` + runArgument,
+		Example: `  gobench show last
+  gobench show last --full
+  gobench show x7k2 --json | jq '.metrics[].title'
+  gobench show before.json last`,
+		Args:              rangeArgs(1, 2, "the run's id, or last"),
+		ValidArgsFunction: a.completeRuns(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			k, err := a.kept(args[0])
+			if err != nil {
+				return err
+			}
+			switch {
+			case len(args) == 2 && full:
+				return usageError("", "--full is of one run")
+			case len(args) == 2:
+				err = a.compare(k, args[1], asJSON)
+			case asJSON:
+				err = report.JSON(a.stdout, k.Result, k.series)
+			default:
+				err = report.Text(a.stdout, k.Result, report.Screen{Style: styleOf(a.stdout), Full: full, Dir: k.dir})
+			}
+			var exit *exitError
+			if err != nil && !errors.As(err, &exit) {
+				return &exitError{exitFailed, err, ""}
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: a run with its series (docs/formats/result.md), two runs as docs/reports.md has it")
+	cmd.Flags().BoolVar(&full, "full", false, "all there is, not what fits a screen")
+	cmd.MarkFlagsMutuallyExclusive("json", "full")
+	return cmd
+}
+
+// compare shows run k beside another.
+func (a *app) compare(k *kept, other string, asJSON bool) error {
+	b, err := a.kept(other)
+	if err != nil {
+		return err
+	}
+	c := report.Compare(k.Result, b.Result)
+	if asJSON {
+		return c.JSON(a.stdout)
+	}
+	return c.Text(a.stdout, styleOf(a.stdout))
+}
+
+func (a *app) reportCommand() *cobra.Command {
+	var out []string
+	cmd := &cobra.Command{
+		Use:   "report RUN -o FILE",
+		Short: "Write the report of a run to files",
+		Long:  "Write the report of a run to files, as -o of the run itself would have (docs/reports.md).\n\n" + runArgument,
+		Example: `  gobench report last -o result.csv -o result.md
+  gobench report x7k2 -o junit.xml
+  gobench report result.json -o -.md`,
+		Args:              exactArgs(1, "the run's id, or last"),
+		ValidArgsFunction: a.completeRuns(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(out) == 0 {
+				return usageError("gobench show RUN shows it on the screen", "say what to write: -o FILE, with the ending %s", report.Endings())
+			}
+			k, err := a.kept(args[0])
+			if err != nil {
+				return err
+			}
+			outputs, err := openOutputs(out, a.stdout)
+			if err != nil {
+				return err
+			}
+			if err := outputs.write(k.Result, k.series); err != nil {
+				return &exitError{exitFailed, err, ""}
+			}
+			return nil
+		},
+	}
+	outputFlag(cmd, &out, "write the report to `FILE`")
+	return cmd
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// Read reads a file that JSON wrote: the result, and its series, for each reading of
+// which the file is opened again.
+func Read(path string) (*run.Result, Intervals, error) {
+	fields := map[string]json.RawMessage{}
+	err := walk(path, func(name string, value json.RawMessage) { fields[name] = value }, func(*json.Decoder) error { return errEnough })
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, nil, err
+	}
+	b, err := json.Marshal(fields)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	r := new(run.Result)
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if r.Format != run.Format {
+		return nil, nil, fmt.Errorf("%s has format %q, and this gobench reads %q", path, r.Format, run.Format)
+	}
+	if err := sound(r); err != nil {
+		return nil, nil, fmt.Errorf("%s is no result of a run: %w", path, err)
+	}
+	return r, func(yield func(run.Interval) error) error {
+		return walk(path, func(string, json.RawMessage) {}, func(in *json.Decoder) error {
+			var i run.Interval
+			if err := in.Decode(&i); err != nil {
+				return fmt.Errorf("%s: interval: %w", path, err)
+			}
+			return yield(i)
+		})
+	}, nil
+}
+
+// sound refuses words where a result has one of a few.
+func sound(r *run.Result) error {
+	if r.ID != "" && !run.ValidID(r.ID) {
+		return fmt.Errorf("its id is %q", r.ID)
+	}
+	switch r.State {
+	case run.Compiling, run.Starting, run.Running, run.Stopping, run.Finished, run.Failed, run.Cancelled:
+	default:
+		return fmt.Errorf("its state is %q", r.State)
+	}
+	if _, ok := meanings[r.Verdict]; !ok && r.Verdict != "" {
+		return fmt.Errorf("its verdict is %q", r.Verdict)
+	}
+	for _, x := range r.Reasons {
+		if x.Level != "amber" && x.Level != "red" {
+			return fmt.Errorf("a reason has level %q", x.Level)
+		}
+	}
+	for _, m := range r.Metrics {
+		if m.Type != "counter" && m.Type != "gauge" && m.Type != "histogram" {
+			return fmt.Errorf("metric %q has type %q", m.Title, m.Type)
+		}
+	}
+	return nil
+}
+
+// errEnough ends a walk before the series, which is the last field.
+var errEnough = errors.New("enough")
+
+// walk goes through a result: field gets each field but the series, and interval the
+// decoder before each interval.
+func walk(path string, field func(string, json.RawMessage), interval func(*json.Decoder) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in := json.NewDecoder(bufio.NewReader(file))
+	wrong := func(err error) error {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return fmt.Errorf("%s is no result of a run: %w", path, err)
+	}
+	if t, err := in.Token(); err != nil || t != json.Delim('{') {
+		return wrong(err)
+	}
+	for in.More() {
+		t, err := in.Token()
+		name, ok := t.(string)
+		if err != nil || !ok {
+			return wrong(err)
+		}
+		if name != "intervals" {
+			var value json.RawMessage
+			if err := in.Decode(&value); err != nil {
+				return wrong(err)
+			}
+			field(name, value)
+			continue
+		}
+		if t, err := in.Token(); err != nil || t != json.Delim('[') {
+			return wrong(err)
+		}
+		for in.More() {
+			if err := interval(in); err != nil {
+				return err
+			}
+		}
+		if _, err := in.Token(); err != nil {
+			return wrong(err)
+		}
+	}
+	if _, err := in.Token(); err != nil {
+		return wrong(err)
+	}
+	return nil
+}

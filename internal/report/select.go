@@ -1,0 +1,158 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// Prefixes of titles.
+const (
+	classPrefix = "vu."      // the users' own metrics
+	ownPrefix   = "gobench." // what the generator says of itself: the verdict says what there is to say of it
+	checkPrefix = "check."   // counters of checks, which have a table of their own
+)
+
+func own(m run.Metric) bool { return strings.HasPrefix(m.Title, ownPrefix) }
+
+// details are parts of the titles of clients' metrics that a first look does without:
+// they say what a latency is made of, or again what the table of errors says.
+var details = []string{".ttfb", ".connect", ".dns", ".tls", ".connections_open", ".connections_reused", ".tls_handshakes", ".tls_resumed", ".error.", ".peer.",
+	".status.1xx", ".status.2xx", ".status.3xx", ".status.4xx", ".status.5xx", ".status.other"}
+
+func detail(m run.Metric) bool {
+	return !strings.HasPrefix(m.Title, classPrefix) && slices.ContainsFunc(details, func(s string) bool {
+		return strings.HasSuffix(m.Title, s) || strings.HasSuffix(s, ".") && strings.Contains(m.Title, s)
+	})
+}
+
+// aside tells the distributions beside a class's response times, of which percentiles
+// say enough.
+func aside(m run.Metric) bool {
+	return strings.HasPrefix(m.Title, classPrefix) && (strings.HasSuffix(m.Title, ".start_lag") || strings.HasSuffix(m.Title, ".queue_wait") || strings.HasSuffix(m.Title, ".failure"))
+}
+
+// shown gives the metrics that a report shows, in the order of their declaration, and
+// how many more an entire one does. Left out is what recorded nothing, but for the
+// first metric of a group, and what only says again what another row does.
+func shown(r *run.Result, entire bool) (metrics []run.Metric, more int) {
+	group := ""
+	var above []run.Metric // of the group
+	once := iterated(r)
+	for _, m := range r.Metrics {
+		if own(m) || strings.HasPrefix(m.Title, checkPrefix) {
+			continue
+		}
+		first := m.Group != group
+		if group = m.Group; first {
+			above = nil
+		}
+		if class, ok := strings.CutPrefix(m.Title, classPrefix); ok {
+			if !ofClass(m, class, once, entire) {
+				continue
+			}
+		} else if repeats(m, above) || !recorded(m) && (!first || m.Type != "counter") {
+			continue
+		}
+		above = append(above, m)
+		if !entire && detail(m) {
+			more++
+			continue
+		}
+		metrics = append(metrics, m)
+	}
+	return metrics, more
+}
+
+func recorded(m run.Metric) bool {
+	return m.Count != nil && *m.Count != 0 || m.Value != nil && *m.Value != 0
+}
+
+// ofClass tells whether a metric of a class of users has a row; name is its title
+// without the prefix. How many users there were is told in words.
+func ofClass(m run.Metric, name string, once map[string]bool, entire bool) bool {
+	switch {
+	case !recorded(m) || m.Type == "gauge":
+		return false
+	case m.Type == "histogram":
+		return !once[m.Title]
+	case strings.HasSuffix(name, ".iterations"):
+		return entire || !once[m.Title]
+	}
+	return strings.Contains(name, ".task.")
+}
+
+// iterated gives the classes' metrics that say again what another does: under a closed
+// load response time is service time, and an iteration of a single operation of a
+// client is as long as that.
+func iterated(r *run.Result) map[string]bool {
+	again := map[string]bool{}
+	leading := run.Leading(r.Metrics)
+	single := func(of run.Metric) bool {
+		return of.Count != nil && slices.ContainsFunc(r.Metrics, func(m run.Metric) bool {
+			return (leading[m.Title] || m.Type == of.Type) && !own(m) && !strings.HasPrefix(m.Title, classPrefix) && m.Count != nil && *m.Count == *of.Count
+		})
+	}
+	for _, c := range r.Config.Classes {
+		title := classPrefix + c.Name
+		again[title+".response"] = c.Closed
+		for _, m := range r.Metrics {
+			if m.Title == title+".iterations" || m.Title == title+".service" && c.Closed {
+				again[m.Title] = single(m)
+			}
+		}
+	}
+	return again
+}
+
+// repeats reports whether m counted, in the whole run and in each second, what a metric
+// above did whose title has fewer parts: as when all of a client's answers have one
+// status, or all of its requests go to one address. Which status a failure
+// had is news.
+func repeats(m run.Metric, above []run.Metric) bool {
+	if m.Count == nil || strings.Contains(m.Title, ".status.4") || strings.Contains(m.Title, ".status.5") {
+		return false
+	}
+	steady := func(a run.Metric) bool { // as m; a run shorter than an interval has no spread
+		return a.Spread == m.Spread || a.Spread != nil && m.Spread != nil && *a.Spread == *m.Spread
+	}
+	return slices.ContainsFunc(above, func(a run.Metric) bool {
+		return a.Count != nil && *a.Count == *m.Count && a.Unit == m.Unit && a.Type == m.Type && steady(a) &&
+			strings.Count(a.Title, ".") < strings.Count(m.Title, ".")
+	})
+}
+
+// check is what became of a check of the scenario.
+type check struct {
+	name           string
+	passed, failed int64
+}
+
+// rate is the share of its calls that passed.
+func (c check) rate() float64 { return float64(c.passed) / float64(max(1, c.passed+c.failed)) }
+
+// checks gives the checks that were called, in the order of their first call.
+func checks(r *run.Result) (all []check) {
+	at := map[string]int{}
+	for _, m := range r.Metrics {
+		name, ok := strings.CutPrefix(m.Title, checkPrefix)
+		if !ok || m.Count == nil {
+			continue
+		}
+		dot := max(0, strings.LastIndexByte(name, '.'))
+		name, outcome := name[:dot], name[dot:]
+		i, known := at[name]
+		if !known {
+			i = len(all)
+			at[name], all = i, append(all, check{name: name})
+		}
+		switch outcome {
+		case ".passed":
+			all[i].passed = *m.Count
+		case ".failed":
+			all[i].failed = *m.Count
+		}
+	}
+	return slices.DeleteFunc(all, func(c check) bool { return c.passed+c.failed == 0 })
+}

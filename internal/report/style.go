@@ -1,0 +1,53 @@
+package report
+
+import "strings"
+
+// Style is how a screen shows text. The zero Style is that of a file or a pipe: no
+// colour, and text in lines as long as they are, as programs like them.
+type Style struct {
+	Width int  // columns of the screen; 0: no limit is known
+	Color bool // with escape sequences for the 16 colours, which dark and light screens have
+}
+
+// Tone is what the look of a text adds to its words; nothing is said by it alone.
+type Tone string
+
+// The tones, as parameters of the terminal's sequence that selects a look.
+const (
+	Plain Tone = ""
+	Bold  Tone = "1"
+	Dim   Tone = "2"
+	Good  Tone = "32"
+	Warn  Tone = "33"
+	Bad   Tone = "31"
+)
+
+// Paint gives s in a tone.
+func (s Style) Paint(t Tone, text string) string {
+	if !s.Color || t == Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(t) + "m" + text + "\x1b[0m"
+}
+
+// wrap breaks text between words into lines that fit the screen beside an indent. A
+// word longer than a line stays whole.
+func (s Style) wrap(indent int, text string) []string {
+	room := max(s.Width-indent, 20)
+	if s.Width == 0 || length(text) <= room {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case length(line)+1+length(word) <= room:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	return append(lines, line)
+}
