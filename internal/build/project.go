@@ -145,7 +145,7 @@ func (p *project) readAll(main *pkg, tc toolchain) error {
 	}
 	p.local = append(p.local, localModule{path: p.mod.Module.Mod.Path, dir: "."})
 	for _, r := range p.mod.Replace {
-		if r.New.Version != "" || isSDK(r.Old.Path) {
+		if r.New.Version != "" || isSDK(r.Old.Path) || forEditor(r) {
 			continue
 		}
 		dir := path.Clean(filepath.ToSlash(r.New.Path))
