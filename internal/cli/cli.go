@@ -113,7 +113,7 @@ For plain HTTP load no scenario is needed.`,
 	root.SetVersionTemplate("gobench {{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.dir, "dir", "", "folder of gobench's data (default $XDG_DATA_HOME/gobench or ~/.gobench)")
 	_ = root.MarkPersistentFlagDirname("dir")
-	root.AddCommand(a.initCommand(), a.runCommand(), a.httpCommand(), a.targetCommand(), a.runsCommand(), a.showCommand(), a.cleanCommand(), a.ctlCommand(), a.versionCommand())
+	root.AddCommand(a.initCommand(), a.runCommand(), a.httpCommand(), a.targetCommand(), a.runsCommand(), a.showCommand(), a.cleanCommand(), a.ctlCommand(), a.doctorCommand(), a.versionCommand())
 	return root
 }
 
