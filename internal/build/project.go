@@ -122,7 +122,7 @@ func (p *project) readMain(at place) (*pkg, error) {
 			return nil, err
 		}
 		if len(names) == 0 {
-			return nil, &InputError{File: p.shown(p.dir), Problem: "no Go files in this directory", Fix: "name a scenario"}
+			return nil, &InputError{File: p.shown(p.dir), Problem: "no Go files in this directory", Fix: "name a scenario; gobench init DIR writes a first one"}
 		}
 		return p.readPackage(p.dir, names)
 	}

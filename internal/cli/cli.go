@@ -83,7 +83,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) { // cobra's own: the command line is wrong
-		exit = &exitError{exitUsage, err, "see " + cmd.CommandPath() + " --help"}
+		exit = misuse(cmd, err)
 	}
 	if exit.err != nil {
 		fmt.Fprintf(a.stderr, "gobench: %v\n", exit.err)
@@ -106,9 +106,10 @@ For plain HTTP load no scenario is needed.`,
   gobench run scenario.go --duration 1m -o result.json
   gobench runs
   gobench show last`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Version:       version.Version,
+		SilenceUsage:       true,
+		SilenceErrors:      true,
+		DisableSuggestions: true, // misuse has them
+		Version:            version.Version,
 	}
 	root.SetVersionTemplate("gobench {{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.dir, "dir", "", "folder of gobench's data (default $XDG_DATA_HOME/gobench or ~/.gobench)")

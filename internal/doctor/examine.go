@@ -112,7 +112,7 @@ func FileLifts(highest uint64) []Lift {
 func PortLifts() []Lift {
 	return []Lift{
 		{"this machine", `sudo sysctl -w net.ipv4.ip_local_port_range="1024 65535"`},
-		{"more addresses", "gobench http --source ADDRESS,ADDRESS URL"},
+		{"more addresses", "gobench http --source ADDRESS --source ADDRESS URL"},
 		{"docker", `docker run --sysctl net.ipv4.ip_local_port_range="1024 65535" IMAGE`},
 	}
 }
