@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -54,8 +55,12 @@ func (p *project) addMain() error {
 	}
 	if export == nil {
 		for _, f := range main.files {
-			if f.err != nil {
-				return nil // the compiler says what is wrong with it
+			switch {
+			case len(bytes.TrimSpace(p.files[f.name])) == 0:
+				return &InputError{File: p.shown(f.name), Problem: "the file is empty", Fix: "gobench init DIR writes a scenario to begin with"}
+			case f.err != nil: // the compiler says what is wrong with it
+				p.files[path.Join(p.dir, mainFile)] = []byte("package main\n\nfunc main() {}\n")
+				return nil
 			}
 		}
 		return &InputError{File: p.shown(main.files[0].name), Problem: "no func export",

@@ -122,7 +122,7 @@ func (p *project) readMain(at place) (*pkg, error) {
 			return nil, err
 		}
 		if len(names) == 0 {
-			return nil, &InputError{File: p.shown(p.dir), Problem: "no Go files in this directory", Fix: "name a scenario"}
+			return nil, &InputError{File: p.shown(p.dir), Problem: "no Go files in this directory", Fix: "name a scenario; gobench init DIR writes a first one"}
 		}
 		return p.readPackage(p.dir, names)
 	}
@@ -145,7 +145,7 @@ func (p *project) readAll(main *pkg, tc toolchain) error {
 	}
 	p.local = append(p.local, localModule{path: p.mod.Module.Mod.Path, dir: "."})
 	for _, r := range p.mod.Replace {
-		if r.New.Version != "" || isSDK(r.Old.Path) {
+		if r.New.Version != "" || isSDK(r.Old.Path) || forEditor(r) {
 			continue
 		}
 		dir := path.Clean(filepath.ToSlash(r.New.Path))

@@ -1,11 +1,12 @@
 package build
 
 import (
+	"errors"
 	"fmt"
 	"go/version"
-	"path/filepath"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 )
 
@@ -13,7 +14,7 @@ import (
 const noModule = "scenario"
 
 // completeMod gives the go.mod of the copy: the tester's, plus the SDK and its
-// dependencies, each replaced by its unpacked source. The SDK's replace covers every
+// dependencies, each replaced by its source, which is unpacked in sdkDir. The SDK's replace covers every
 // version; a dependency's covers one, so that a tester who requires a newer version
 // gets it, from their proxy. It reports what it changed of the tester's own lines.
 func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown string) (data []byte, notes []string, err error) {
@@ -42,6 +43,10 @@ func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown str
 	wild := map[string]bool{} // modules whose every version the tester replaces
 	for _, r := range f.Replace {
 		switch {
+		case forEditor(r): // and what it stands for is required below, of this SDK
+			if err := errors.Join(dropRequire(f, r.Old), f.DropReplace(r.Old.Path, r.Old.Version)); err != nil {
+				return nil, nil, err
+			}
 		case isSDK(r.Old.Path):
 			notes = append(notes, fmt.Sprintf("%s:%d: replace %s is left out: gobench brings its own packages", shown, lineOf(r.Syntax), r.Old.Path))
 			if err := f.DropReplace(r.Old.Path, r.Old.Version); err != nil {
@@ -57,7 +62,7 @@ func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown str
 	if err := f.AddRequire(sdkPath, sdkVersion); err != nil {
 		return nil, nil, err
 	}
-	if err := f.AddReplace(sdkPath, "", filepath.Join(sdkDir, "gobench"), ""); err != nil {
+	if err := f.AddReplace(sdkPath, "", sdkDir+"/gobench", ""); err != nil {
 		return nil, nil, err
 	}
 	have := map[string]string{}
@@ -66,7 +71,9 @@ func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown str
 	}
 	for _, r := range sdk.Require {
 		m := r.Mod
-		if old, ok := have[m.Path]; !ok || semver.Compare(old, m.Version) < 0 {
+		if old, ok := have[m.Path]; !ok {
+			f.AddNewRequire(m.Path, m.Version, true)
+		} else if semver.Compare(old, m.Version) < 0 {
 			if err := f.AddRequire(m.Path, m.Version); err != nil {
 				return nil, nil, err
 			}
@@ -74,7 +81,7 @@ func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown str
 		if wild[m.Path] || replaces(f, m.Path, m.Version) {
 			continue // the tester's word stands
 		}
-		dir := filepath.Join(sdkDir, "third_party", filepath.FromSlash(m.Path)+"@"+m.Version)
+		dir := sdkDir + "/third_party/" + m.Path + "@" + m.Version
 		if err := f.AddReplace(m.Path, m.Version, dir, ""); err != nil {
 			return nil, nil, err
 		}
@@ -89,6 +96,16 @@ func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown str
 	}
 	f.Cleanup()
 	return modfile.Format(f.Syntax), notes, nil
+}
+
+// dropRequire leaves the requirement of just that version out.
+func dropRequire(f *modfile.File, m module.Version) error {
+	for _, r := range f.Require {
+		if r.Mod == m {
+			return f.DropRequire(m.Path)
+		}
+	}
+	return nil
 }
 
 func replaces(f *modfile.File, path, version string) bool {

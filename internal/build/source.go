@@ -40,7 +40,7 @@ func find(src Source) (place, error) {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return place{}, refuse("no such file or directory", "name a .go file or a directory")
+		return place{}, refuse("no such file or directory", "name a .go file or a directory; gobench init DIR writes a first one")
 	}
 	if err != nil {
 		return place{}, err

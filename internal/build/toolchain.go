@@ -62,6 +62,17 @@ func (b *Builder) findGo(ctx context.Context, need string) (toolchain, error) {
 	return toolchain{}, noToolchain(need, old)
 }
 
+// Toolchain gives the go command that compiles scenarios, and its version, as
+// "go1.26.8". The error wraps [ErrNoToolchain] where there is none.
+func (b *Builder) Toolchain(ctx context.Context) (path, version string, err error) {
+	sdk, err := b.load()
+	if err != nil {
+		return "", "", err
+	}
+	tc, err := b.findGo(ctx, sdk.mod.Go.Version)
+	return tc.Go, tc.Version, err
+}
+
 // noToolchain says what to install.
 func noToolchain(need string, old []string) error {
 	found := "none was found in PATH, GOROOT or the usual places"

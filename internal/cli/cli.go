@@ -83,7 +83,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) { // cobra's own: the command line is wrong
-		exit = &exitError{exitUsage, err, "see " + cmd.CommandPath() + " --help"}
+		exit = misuse(cmd, err)
 	}
 	if exit.err != nil {
 		fmt.Fprintf(a.stderr, "gobench: %v\n", exit.err)
@@ -106,14 +106,15 @@ For plain HTTP load no scenario is needed.`,
   gobench run scenario.go --duration 1m -o result.json
   gobench runs
   gobench show last`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Version:       version.Version,
+		SilenceUsage:       true,
+		SilenceErrors:      true,
+		DisableSuggestions: true, // misuse has them
+		Version:            version.Version,
 	}
 	root.SetVersionTemplate("gobench {{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.dir, "dir", "", "folder of gobench's data (default $XDG_DATA_HOME/gobench or ~/.gobench)")
 	_ = root.MarkPersistentFlagDirname("dir")
-	root.AddCommand(a.runCommand(), a.httpCommand(), a.targetCommand(), a.runsCommand(), a.showCommand(), a.reportCommand(), a.cleanCommand(), a.ctlCommand(), a.versionCommand())
+	root.AddCommand(a.initCommand(), a.runCommand(), a.httpCommand(), a.targetCommand(), a.runsCommand(), a.showCommand(), a.reportCommand(), a.cleanCommand(), a.ctlCommand(), a.doctorCommand(), a.versionCommand())
 	return root
 }
 

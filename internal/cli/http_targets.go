@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/preset"
+	"github.com/gobench-io/gobench/internal/spell"
 )
 
 // takeTargets takes what is to be sent: a URL with its flags, a file of targets, or a
@@ -27,7 +28,7 @@ func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
 	case !listed && len(args) == 0:
 		return usageError("as in: gobench http http://localhost:8080/", "gobench http wants the URL, --targets FILE or --curl COMMAND")
 	case !listed && len(args) > 1:
-		return usageError("", "gobench http wants one URL: %q is one too many", args[1])
+		return usageError("a URL with spaces or & stands in quotes", "gobench http wants one URL: %q is one too many", args[1])
 	}
 	headers, err := parseHeaders(f.headers)
 	if err != nil {
@@ -57,11 +58,8 @@ func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
 }
 
 func (f *httpFlags) takeURL(cmd *cobra.Command, url string) error {
-	if err := preset.CheckURL(url); err != nil {
-		if !strings.Contains(url, "://") {
-			return usageError("write it with its scheme: http://"+url, "the URL %q has no scheme", url)
-		}
-		return usageError("", "%w", err)
+	if err := checkURL(url); err != nil {
+		return err
 	}
 	t := preset.Target{Method: f.method, URL: url}
 	var err error
@@ -82,6 +80,25 @@ func (f *httpFlags) takeURL(cmd *cobra.Command, url string) error {
 	}
 	f.options.Targets = []preset.Target{t}
 	return err
+}
+
+// checkURL refuses a URL that can't be asked, with the one that was probably meant.
+func checkURL(url string) error {
+	err := preset.CheckURL(url)
+	scheme, rest, ok := strings.Cut(url, ":")
+	rest = strings.TrimLeft(rest, "/")
+	switch {
+	case err == nil:
+		return nil
+	case !strings.Contains(url, ":/"):
+		return usageError("write it with its scheme: http://"+url, "the URL %q has no scheme", url)
+	case ok && rest != "" && !strings.HasPrefix(url, scheme+"://"):
+		return usageError("write it as "+scheme+"://"+rest, "%w", err)
+	}
+	if meant := spell.Meant(strings.ToLower(scheme), []string{"http", "https"}); meant != "" && meant != scheme {
+		return usageError("did you mean "+meant+"://"+rest+"?", "%w", err)
+	}
+	return usageError("as in: gobench http http://localhost:8080/", "%w", err)
 }
 
 func (f *httpFlags) readTargets(cmd *cobra.Command) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +35,7 @@ type localRun struct {
 	progress *progress
 	judge    *threshold.Evaluator
 	health   health.Judge
+	outages  outages
 	aborted  string // the threshold that ended the run
 	writing  error  // the first failure to write the history; the run goes on
 
@@ -77,6 +77,7 @@ func (l *localRun) run(ctx context.Context) error {
 		l.progress.close()
 		return errors.Join(err, l.folder.Discard())
 	}
+	err = l.explain(err)
 	l.conclude(err)
 	l.progress.close()
 	defer l.startWarming()
@@ -119,6 +120,7 @@ func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 		start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations, Part: 1})
 		l.result.Config.Classes = append(l.result.Config.Classes, run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed})
 	}
+	l.preflight()
 	return start, nil
 }
 
@@ -132,6 +134,7 @@ func (l *localRun) batch(b *wire.Batch) error {
 	}
 	for _, i := range l.merger.Intervals(false) {
 		l.health.Add(windowOf(i))
+		l.outages.add(i)
 		l.progress.interval(i, l.merger.Metrics)
 	}
 	return nil
@@ -165,9 +168,10 @@ func (l *localRun) conclude(err error) {
 	}
 	summarize(r, l.merger)
 	l.judgeEnd()
+	r.Notes = append(append(noAnswer(r), l.outages.notes(r)...), r.Notes...)
 	giveVerdict(r, &l.health)
 	var dead *agent.DeadError
-	if errors.As(err, &dead) {
+	if errors.As(err, &dead) && !r.Start.IsZero() {
 		r.Notes = append(r.Notes, explainDeath(dead)...)
 	}
 	if l.writing != nil {
@@ -178,31 +182,6 @@ func (l *localRun) conclude(err error) {
 	}
 }
 
-// explainDeath says what a dead executor's last words mean.
-func explainDeath(dead *agent.DeadError) (notes []string) {
-	out := string(dead.Output)
-	if i := strings.LastIndex(out, "\npanic: "); i >= 0 || strings.HasPrefix(out, "panic: ") {
-		notes = append(notes, "a goroutine that the scenario started itself panicked; only a panic in a user's own goroutine ends just that user")
-	} else if strings.Contains(out, "fatal error: ") {
-		notes = append(notes, "the Go runtime ended the executor: see its log for the fatal error")
-	}
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if out != "" {
-		notes = append(notes, "it printed last: "+lines[max(0, firstPanic(lines))])
-	}
-	return notes
-}
-
-// firstPanic is the line that tells of a panic, or the last one.
-func firstPanic(lines []string) int {
-	for i, s := range lines {
-		if strings.HasPrefix(s, "panic: ") || strings.HasPrefix(s, "fatal error: ") {
-			return i
-		}
-	}
-	return len(lines) - 1
-}
-
 // summarize fills a result's figures from what was merged.
 func summarize(r *run.Result, m *merge.Merger) {
 	if began := m.Began(); !began.IsZero() {
@@ -210,7 +189,9 @@ func summarize(r *run.Result, m *merge.Merger) {
 	}
 	r.Seconds, r.Warmup = m.Load().Seconds(), m.Warmup().Seconds()
 	r.Metrics, r.Errors = m.Metrics(), m.Failures()
-	r.Missing = m.Missing()
+	if !r.Start.IsZero() { // else nothing was counted
+		r.Missing = m.Missing()
+	}
 	r.Complete = len(r.Missing) == 0
 	r.Notes = append(r.Notes, m.Notes()...)
 	for _, c := range r.Config.Classes {

@@ -21,6 +21,9 @@ func (a *app) targetCommand() *cobra.Command {
 		Short:   "Run a small server to put load on",
 		Example: "  gobench target http --addr 127.0.0.1:8080",
 		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		DisableFlagsInUseLine: true,
 	}
 	cmd.AddCommand(a.targetHTTPCommand())
 	return cmd

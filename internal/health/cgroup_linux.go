@@ -150,3 +150,25 @@ func memoryUsed(h *host, dir string) uint64 {
 	files, _ := field(b, name)
 	return grown(used, files)
 }
+
+// Allowed gives how many CPUs' time and how many bytes of memory this process's cgroup,
+// or one above it, allows: the tightest; 0 without a limit.
+func Allowed() (cpus float64, bytes uint64) {
+	h := &host{buf: make([]byte, 32<<10)}
+	h.groups.open(h)
+	return h.groups.allowed(h)
+}
+
+func (g *cgroups) allowed(h *host) (cpus float64, bytes uint64) {
+	for _, c := range g.cpu {
+		if n, ok := cpuQuota(h, c.dir); ok && (cpus == 0 || n < cpus) {
+			cpus = n
+		}
+	}
+	for _, dir := range g.memory {
+		if n, ok := memoryLimit(h, dir); ok && (bytes == 0 || n < bytes) {
+			bytes = n
+		}
+	}
+	return cpus, bytes
+}

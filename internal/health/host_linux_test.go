@@ -66,8 +66,14 @@ func TestCgroupsOfVersionTwo(t *testing.T) {
 	})
 	tr.write(map[string]string{slice + "cpu.stat": "usage_usec 8900000\nnr_periods 110\nnr_throttled 53\n"})
 	tr.want("the parent's limits", map[string]int64{"cpu_quota": 950, "throttled": 300, "memory_limit": 920})
+	if cpus, bytes := tr.h.groups.allowed(tr.h); cpus != 2 || bytes != 1e9 {
+		t.Errorf("%v CPUs and %d bytes are allowed", cpus, bytes)
+	}
 	tr.write(map[string]string{slice + "cpu.max": "max 100000\n", slice + "memory.max": "max\n"})
 	tr.want("limits taken away", map[string]int64{})
+	if cpus, bytes := tr.h.groups.allowed(tr.h); cpus != 0 || bytes != 0 {
+		t.Errorf("%v CPUs and %d bytes are allowed without a limit", cpus, bytes)
+	}
 	tr.write(map[string]string{own + "cpu.max": "50000 100000\n"})
 	tr.want("a limit just set says nothing of the second before", map[string]int64{})
 	tr.write(map[string]string{own + "cpu.stat": "usage_usec 100005\nnr_periods 10\nnr_throttled 0\n"})

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -174,15 +175,21 @@ func (t *Target) Default(name, value string) {
 // CheckURL refuses what can't be a target's URL.
 func CheckURL(s string) error {
 	u, err := url.Parse(s)
+	var wrong *url.Error
 	switch {
-	case err != nil:
-		return fmt.Errorf("the URL %q is wrong: %w", s, err)
-	case u.Scheme == "" || !strings.Contains(s, "://"):
+	case errors.As(err, &wrong):
+		return fmt.Errorf("the URL %q is wrong: %w", s, wrong.Err) // which has s itself
+	case u.Scheme == "" || !strings.Contains(s, ":/"):
 		return fmt.Errorf("the URL %q has no scheme: write it as http://%s", s, s)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return fmt.Errorf("the URL %q has scheme %q: want http or https", s, u.Scheme)
-	case u.Host == "":
+	case u.Hostname() == "":
 		return fmt.Errorf("the URL %q names no host", s)
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("the URL %q has port %s: want 1 to 65535", s, port)
+		}
 	}
 	return nil
 }

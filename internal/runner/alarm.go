@@ -80,3 +80,17 @@ type plainAlarm struct{}
 
 func (plainAlarm) wait(d time.Duration) { time.Sleep(d) }
 func (plainAlarm) close()               {}
+
+// Lateness waits n times for d, as a schedule does, and gives by how much each wait was
+// too long.
+func Lateness(d time.Duration, n int) []time.Duration {
+	a := newAlarm()
+	defer a.close()
+	late := make([]time.Duration, n)
+	for i := range late {
+		began := clock()
+		a.wait(d)
+		late[i] = clock() - began - d
+	}
+	return late
+}

@@ -299,7 +299,7 @@ func (c *class) panicked(vui int, p any, stack []byte) {
 	text := fmt.Sprint(p)
 	c.registry.Failed(Prefix+c.name, "panic", text)
 	c.firstPanic.Do(func() {
-		c.note(fmt.Sprintf("user %d of class %s panicked: %s\n%s", vui, c.name, text, stack[:min(len(stack), 8<<10)]))
+		c.note(fmt.Sprintf("user %d of class %s panicked: %s%s\n%s", vui, c.name, text, inLine(stack), stack[:min(len(stack), 8<<10)]))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/spell"
 )
 
 // binding says which of a run's metrics a threshold is about.
@@ -126,38 +127,11 @@ func (t Threshold) absent(metrics []run.Metric) string {
 	if len(names) == 0 {
 		return fmt.Sprintf("no %s %q: the run has none", what, t.Metric)
 	}
-	far := map[string]int{}
-	for _, name := range names {
-		far[name] = distance(t.Metric, name)
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(far[a], far[b]) })
-	names = names[:min(3, len(names))]
+	names = spell.Sorted(t.Metric, names)[:min(3, len(names))]
 	for i, name := range names {
 		if t.Check || !bare(name) {
 			names[i] = fmt.Sprintf("%q", name)
 		}
 	}
 	return fmt.Sprintf("no %s %q; the nearest %s %s", what, t.Metric, plural, strings.Join(names, ", "))
-}
-
-// distance is how many bytes to insert, remove or change to make a of b
-// (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, before+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/runner"
+)
+
+// explain says of a run that ended with err what its scenario did wrong.
+func (l *localRun) explain(err error) error {
+	var dead *agent.DeadError
+	switch {
+	case err == nil:
+		return allPanicked(l.merger.Metrics(), l.merger.Failures(), l.merger.Notes())
+	case !errors.As(err, &dead):
+		return err
+	}
+	out := string(dead.Output)
+	text, crashed := crash(out)
+	function, line := runner.Place(dead.Output)
+	if line != "" {
+		text += " (" + line + ")"
+	}
+	began := !l.result.Start.IsZero()
+	switch {
+	case crashed && began:
+		return fmt.Errorf("a goroutine of the scenario panicked: %s; %w", report.Safe(text), err)
+	case crashed && (function == "export" || function == "thresholds"):
+		return fmt.Errorf("%s() panicked, and nothing was begun: %s; %w", function, report.Safe(text), err)
+	case crashed:
+		return fmt.Errorf("the scenario panicked before export(), and nothing was begun: %s; %w", report.Safe(text), err)
+	case began:
+		return err
+	case strings.TrimSpace(out) != "":
+		return fmt.Errorf("the scenario ended before its load began; it printed last: %s; %w", report.Safe(lastLine(out)), err)
+	}
+	return fmt.Errorf("the scenario ended before its load began; %w", err)
+}
+
+// crash is what the Go runtime printed of a panic or a fatal error.
+func crash(out string) (text string, ok bool) {
+	for line := range strings.Lines(out) {
+		for _, word := range []string{"panic: ", "fatal error: "} {
+			if text, ok := strings.CutPrefix(line, word); ok {
+				return strings.TrimSpace(text), true
+			}
+		}
+	}
+	return "", false
+}
+
+func lastLine(out string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return lines[len(lines)-1]
+}
+
+// explainDeath says what a dead executor's last words mean.
+func explainDeath(dead *agent.DeadError) (notes []string) {
+	out := string(dead.Output)
+	text, crashed := crash(out)
+	switch {
+	case crashed && strings.Contains(out, "panic: "):
+		notes = append(notes, "a goroutine that the scenario started itself panicked; only a panic in a user's own goroutine ends just that user")
+		text = "panic: " + text
+	case crashed:
+		notes = append(notes, "the Go runtime ended the executor: see its log for the fatal error")
+		text = "fatal error: " + text
+	default:
+		text = lastLine(out)
+	}
+	if out != "" {
+		notes = append(notes, "it printed last: "+text)
+	}
+	return notes
+}
+
+// allPanicked is the error of a run in which every user panicked: nothing of it is a
+// measurement.
+func allPanicked(metrics []run.Metric, failures []run.Failure, notes []string) error {
+	var started, panics int64
+	for _, m := range metrics {
+		if strings.HasPrefix(m.Title, "vu.") && m.Count != nil {
+			switch {
+			case strings.HasSuffix(m.Title, ".started"):
+				started += *m.Count
+			case strings.HasSuffix(m.Title, ".panics"):
+				panics += *m.Count
+			}
+		}
+	}
+	if started == 0 || panics < started {
+		return nil
+	}
+	for _, note := range notes {
+		if first, _, ok := strings.Cut(note, "\n"); ok && strings.Contains(first, " panicked: ") {
+			_, text, _ := strings.Cut(first, " panicked: ")
+			return fmt.Errorf("every user panicked: %s", report.Safe(text))
+		}
+	}
+	for _, f := range failures {
+		if f.Class == "panic" {
+			return fmt.Errorf("every user panicked: %s", report.Safe(f.Text))
+		}
+	}
+	return errors.New("every user panicked")
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/mod/module"
+
+	"github.com/gobench-io/gobench/internal/build"
+)
+
+// What gobench init writes, beside go.mod and the SDK for editors.
+var (
+	//go:embed first/scenario.go.txt
+	firstScenario string
+	//go:embed first/README.md.txt
+	firstReadme string
+	//go:embed first/gitignore.txt
+	firstIgnore string
+)
+
+func (a *app) initCommand() *cobra.Command {
+	var name string
+	var sdk bool
+	cmd := &cobra.Command{
+		Use:   "init DIR",
+		Short: "Write a first scenario, ready to run and to edit",
+		Long: `Write a first scenario into the folder DIR, which is made: scenario.go with a go.mod,
+a README and, for editors and go vet, gobench's packages below .gobench. Nothing of it
+needs the network. A file that is there already is never written over.
+
+--sdk writes .gobench alone anew, with the lines of go.mod that point there: after a
+fresh clone of a scenario's repository, or with a newer gobench. gobench run does not
+need .gobench: it brings packages of its own.`,
+		Example: `  gobench init shop
+  gobench init shop --module example.com/load/shop
+  gobench init --sdk shop`,
+		Args: exactArgs(1, "the folder to make"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if sdk {
+				if cmd.Flags().Changed("module") {
+					return usageError("", "--module is not of --sdk: go.mod names the module already")
+				}
+				return a.renewSDK(args[0])
+			}
+			return a.init(args[0], name)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+	}
+	cmd.Flags().StringVar(&name, "module", "", "`NAME` of the module in go.mod (default: the folder's name)")
+	cmd.Flags().BoolVar(&sdk, "sdk", false, "only write gobench's packages for editors anew")
+	return cmd
+}
+
+// init writes a first scenario into dir.
+func (a *app) init(dir, name string) error {
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return &exitError{exitFailed, err, ""}
+	}
+	switch given := name; {
+	case given == "":
+		name = moduleName(filepath.Base(full))
+	default:
+		if err := module.CheckImportPath(given); err != nil {
+			return usageError("as in --module shop or --module example.com/load/shop", "--module: %v", err)
+		}
+	}
+	own := []byte("module " + name + "\n")
+	if err := build.CheckMod("go.mod", own, ""); err != nil { // a name that a build would refuse
+		return usageError("", "--module %s: %w", name, err)
+	}
+	sdk := build.NewSDK(a.sdk)
+	mod, err := sdk.Require("go.mod", own)
+	if err != nil {
+		return &exitError{exitFailed, err, ""}
+	}
+	files := []struct{ name, text string }{
+		{"scenario.go", firstScenario},
+		{"go.mod", string(mod)},
+		{"README.md", strings.Replace(firstReadme, "NAME", path.Base(name), 1)},
+		{".gitignore", firstIgnore},
+		{build.EditorDir, ""},
+	}
+	for _, f := range files {
+		if _, err := os.Lstat(filepath.Join(dir, f.name)); err == nil {
+			return usageError("name another folder, as in: gobench init "+filepath.Join(dir, "load"), "%s is there already: nothing was written", filepath.Join(dir, f.name))
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return usageError("name another folder", "%w", err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return &exitError{exitFailed, fmt.Errorf("make the folder: %w", err), ""}
+	}
+	for _, f := range files[:len(files)-1] {
+		if err := writeNew(filepath.Join(dir, f.name), f.text); err != nil {
+			return &exitError{exitFailed, err, ""}
+		}
+	}
+	if err := sdk.WriteEditorDir(dir); err != nil {
+		return &exitError{exitFailed, fmt.Errorf("write gobench's packages for editors: %w", err), ""}
+	}
+	fmt.Fprintf(a.stdout, `made %s: a scenario to begin with
+
+  cd %s
+  gobench target http          # in another terminal: a small server to try it on
+  gobench run scenario.go      # the report comes after 10 seconds
+`, dir, quoted(dir))
+	return nil
+}
+
+// renewSDK writes the SDK for editors of the scenario in dir.
+func (a *app) renewSDK(dir string) error {
+	file := filepath.Join(dir, "go.mod")
+	own, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError("gobench init "+dir+" writes a scenario with one", "%s: there is no go.mod", dir)
+	}
+	if err != nil {
+		return &exitError{exitFailed, err, ""}
+	}
+	sdk := build.NewSDK(a.sdk)
+	mod, err := sdk.Require(file, own)
+	if err != nil {
+		return usageError("", "%w", err)
+	}
+	if err := sdk.WriteEditorDir(dir); err != nil {
+		return &exitError{exitFailed, fmt.Errorf("write gobench's packages for editors: %w", err), ""}
+	}
+	if string(mod) != string(own) {
+		if err := os.WriteFile(file, mod, 0o644); err != nil {
+			return &exitError{exitFailed, err, ""}
+		}
+	}
+	fmt.Fprintf(a.stdout, "wrote %s for editors, and its lines in %s\n", filepath.Join(dir, build.EditorDir), file)
+	return nil
+}
+
+// moduleName makes a module's name of a folder's.
+func moduleName(folder string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, folder)
+	if name = strings.Trim(name, "-._"); module.CheckImportPath(name) != nil {
+		return "scenario"
+	}
+	return name
+}
+
+// writeNew writes a file that is not there yet.
+func writeNew(name, text string) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// quoted is s as a shell takes it for one word.
+func quoted(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

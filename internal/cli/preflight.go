@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/doctor"
+	"github.com/gobench-io/gobench/internal/report"
+)
+
+// preflight says, before the load begins, that there are more users than this machine
+// has open files for, what lifts the limit, and what happens now. The run goes on:
+// users may share connections.
+func (l *localRun) preflight() {
+	r := l.result
+	var users int64
+	for _, c := range r.Config.Classes {
+		users += c.Users
+	}
+	carried := int64(doctor.Users(r.Environment.OpenFiles))
+	if r.Environment.OpenFiles == 0 || users <= carried {
+		return
+	}
+	note := fmt.Sprintf("%s users on a limit of %s open files: if each has a connection of its own, about %s connect, and what the others do fails with class local_fd",
+		report.Count(users), report.Count(int64(r.Environment.OpenFiles)), report.Count(carried))
+	r.Notes = append(r.Notes, note)
+	l.progress.say("warning: %s\nThe run goes on, and would be INVALID then. Ctrl-C ends it; any of these lifts the limit (gobench doctor tells more):", note)
+	highest, _ := os.ReadFile("/proc/sys/fs/nr_open")
+	n, _ := strconv.ParseUint(strings.TrimSpace(string(highest)), 10, 64) // 0: not told
+	for _, lift := range doctor.FileLifts(n) {
+		l.progress.say("  %-21s %s", lift.Where+":", lift.Command)
+	}
+}

@@ -1,0 +1,82 @@
+// Package doctor tells what this machine can do for a load, and what lifts each limit
+// that it has.
+//
+// [Read] reads the machine into [Facts]; [Examine] is a pure function of them.
+package doctor
+
+import "time"
+
+// Facts are what was read of a machine. What it does not tell is zero, and is not
+// judged.
+type Facts struct {
+	OS     string `json:"os"`
+	Kernel string `json:"kernel,omitempty"`
+	Arch   string `json:"arch"`
+
+	FilesSoft    uint64 `json:"files_soft,omitempty"`     // of the shell: gobench raises its own to the hard limit
+	FilesHard    uint64 `json:"files_hard,omitempty"`     // how many files a process of gobench may have open
+	FilesHighest uint64 `json:"files_highest,omitempty"`  // fs.nr_open: the highest hard limit that can be set
+	PortsFirst   int    `json:"ports_first,omitempty"`    // of those for outgoing connections
+	PortsLast    int    `json:"ports_last,omitempty"`     //
+	ReusePorts   int    `json:"tcp_tw_reuse"`             // net.ipv4.tcp_tw_reuse: 0 never, 1 always, 2 loopback; -1 not told
+	Tracked      uint64 `json:"conntrack_now,omitempty"`  // connections that the firewall remembers
+	TrackedMost  uint64 `json:"conntrack_most,omitempty"` // and how many at most
+
+	Listen  int `json:"somaxconn,omitempty"`          // net.core.somaxconn: connections that wait for a server's accept
+	Backlog int `json:"netdev_max_backlog,omitempty"` // net.core.netdev_max_backlog: packets that wait for the kernel
+
+	CPU       string  `json:"cpu,omitempty"`       // its name
+	CPUs      int     `json:"cpus"`                // that this process may use
+	Online    int     `json:"online,omitempty"`    // that the machine has
+	Quota     float64 `json:"quota,omitempty"`     // CPUs' time that the cgroup allows
+	Governors string  `json:"governors,omitempty"` // of the CPUs' clock rates, each once, by name
+
+	Memory      uint64 `json:"memory,omitempty"`           // bytes of the machine
+	Available   uint64 `json:"memory_available,omitempty"` // of which a process can have now
+	MemoryLimit uint64 `json:"memory_limit,omitempty"`     // bytes that the cgroup allows
+
+	Clock     string        `json:"clock,omitempty"`      // the kernel's source of time
+	Clocks    string        `json:"clocks,omitempty"`     // those that it could take
+	ClockRead time.Duration `json:"clock_read,omitempty"` // what reading the time costs
+	TimerP50  time.Duration `json:"timer_p50,omitempty"`  // by how much a wait was too long
+	TimerP99  time.Duration `json:"timer_p99,omitempty"`
+
+	Go      string   `json:"go,omitempty"` // the version of the command that compiles scenarios
+	GoPath  string   `json:"go_path,omitempty"`
+	GoError string   `json:"go_error,omitempty"` // why there is none
+	Folders []Folder `json:"folders"`
+}
+
+// Folder is a folder that gobench writes to.
+type Folder struct {
+	Use    string `json:"use"` // "data", "cache", "temporary"
+	Path   string `json:"path"`
+	Error  string `json:"error,omitempty"` // why it can't be written
+	Free   uint64 `json:"free,omitempty"`  // bytes
+	NoExec bool   `json:"noexec,omitempty"`
+	Lift   string `json:"-"` // the command that names another
+}
+
+// Level is how much a finding matters.
+type Level string
+
+// Levels of findings.
+const (
+	Fine  Level = "fine"
+	Limit Level = "limit" // of large loads
+	Stop  Level = "stop"  // of any run, or of any run of a scenario
+)
+
+// Finding is what one part of a machine is good for.
+type Finding struct {
+	Name  string `json:"name"`
+	Level Level  `json:"level"`
+	Text  string `json:"text"`
+	Lifts []Lift `json:"lifts,omitempty"` // ways out, each by itself
+}
+
+// Lift is what lifts a limit.
+type Lift struct {
+	Where   string `json:"where"` // "in this shell", "docker"
+	Command string `json:"command"`
+}
