@@ -209,7 +209,7 @@ func summarize(r *run.Result, m *merge.Merger) {
 		r.Start = began
 	}
 	r.Seconds, r.Warmup = m.Load().Seconds(), m.Warmup().Seconds()
-	r.Metrics, r.Errors = m.Metrics(), m.Failures()
+	r.Metrics, r.Errors, r.Samples = m.Metrics(), m.Failures(), m.Samples()
 	r.Missing = m.Missing()
 	r.Complete = len(r.Missing) == 0
 	r.Notes = append(r.Notes, m.Notes()...)

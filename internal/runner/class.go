@@ -190,7 +190,7 @@ func (c *class) start(sleeper *sleeper) {
 // launch starts user vui; the caller holds c.mu.
 func (c *class) launch(vui int64) {
 	ctx, scope := meter.With(c.parent, c.registry, c.gate, source(c.seed, uint64(c.number), 1, uint64(vui)))
-	scope.Class, scope.User = c.number, vui
+	scope.Class, scope.User, scope.Named = c.number, vui, true
 	if !once(c.vu) { // else it ends by itself
 		scope.OnEnd = c.onEnd
 	}

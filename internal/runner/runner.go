@@ -50,6 +50,11 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 		return nil, fmt.Errorf("the start has %d shares for %d classes", len(start.Shares), len(vus))
 	}
 	run := &Runner{start: start, registry: r, alarm: newAlarm, stop: make(chan struct{})}
+	var names []string
+	for _, c := range classes {
+		names = append(names, c.Name)
+	}
+	r.SetClasses(names)
 	for i, vu := range vus {
 		c := &class{name: classes[i].Name, vu: vu, number: i, share: start.Shares[i], seed: start.Seed, registry: r, note: run.note,
 			stop: run.stop, stopped: &run.stopped, ended: make(chan struct{}), control: newControl()}
