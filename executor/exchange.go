@@ -17,7 +17,8 @@ type Part = exchange.Part
 // Message is what one side of an exchange said.
 type Message = exchange.Message
 
-// Shown is up to which length a message's head, and its body, is shown, in bytes.
+// Shown is how much of a head, or of a body, a client has to give, in bytes: no more is
+// shown.
 const Shown = exchange.Shown
 
 // Watched reports whether somebody watches exchanges: a client then gives each to Show.

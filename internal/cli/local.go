@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -40,6 +42,9 @@ type localRun struct {
 	aborted  string // the threshold that ended the run
 	writing  error  // the first failure to write the history; the run goes on
 
+	log       *slog.Logger // of --verbose
+	exchanges int          // shown by --once
+
 	mu    sync.Mutex
 	asked ending // guarded by mu
 }
@@ -50,20 +55,27 @@ func (l *localRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := l.load.inside.makeFiles(); err != nil {
+		return err
+	}
 	if err := l.open(); err != nil {
 		return err
 	}
 	defer l.folder.Close()
 	l.progress = newProgress(l.stderr, l.load.quiet)
+	l.log = l.load.inside.logger(writerFunc(func(b []byte) { l.progress.show(bytes.Clone(b)) }))
+	l.log.Info("run", "id", l.result.ID, "folder", l.folder.Dir(), "executor", l.spec.Path)
 	l.merger = merge.New(1, l.load.interval)
 	l.spec.Log = io.MultiWriter(l.folder.Log, l.progress.scenario())
-	l.spec.Plan, l.spec.Batch = l.plan, l.batch
+	l.spec.Plan, l.spec.Batch, l.spec.Seen = l.plan, l.batch, l.seen
 	l.spec.Started = func() {
 		l.result.Start = time.Now()
+		l.log.Info("the load begins")
 		l.state(run.Running)
 	}
 	l.spec.Stopping = func() {
 		l.judge.LoadOver()
+		l.log.Info("the load is over, what is in flight drains")
 		l.state(run.Stopping)
 	}
 	l.executor = agent.New(l.spec)
@@ -72,6 +84,7 @@ func (l *localRun) run(ctx context.Context) error {
 	err = l.executor.Run(ctx)
 	deaf()
 	stop()
+	l.log.Info("the executor has ended", "error", err)
 	var exit *exitError
 	if errors.As(err, &exit) && exit.status == exitUsage { // nothing has run
 		l.progress.close()
@@ -110,6 +123,7 @@ func (l *localRun) open() error {
 // plan gives the executor all of the run.
 func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 	l.result.Environment.Go = h.Go
+	l.log.Info("the executor is there", "pid", h.Pid, "gobench", h.Version, "go", h.Go, "classes", len(h.Classes), "thresholds", len(h.Thresholds))
 	if err := l.judgeBy(h.Thresholds); err != nil {
 		return nil, err
 	}
@@ -119,11 +133,13 @@ func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 		start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations, Part: 1})
 		l.result.Config.Classes = append(l.result.Config.Classes, run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed})
 	}
+	l.load.inside.apply(start, l.result)
 	return start, nil
 }
 
 // batch takes what the executor counted.
 func (l *localRun) batch(b *wire.Batch) error {
+	l.logged(b)
 	if err := l.merger.Add(0, b); err != nil {
 		return err
 	}
@@ -132,7 +148,9 @@ func (l *localRun) batch(b *wire.Batch) error {
 	}
 	for _, i := range l.merger.Intervals(false) {
 		l.health.Add(windowOf(i))
-		l.progress.interval(i, l.merger.Metrics)
+		if !l.load.inside.once {
+			l.progress.interval(i, l.merger.Metrics)
+		}
 	}
 	return nil
 }
@@ -165,7 +183,11 @@ func (l *localRun) conclude(err error) {
 	}
 	summarize(r, l.merger)
 	l.judgeEnd()
-	giveVerdict(r, &l.health)
+	if l.load.inside.once {
+		l.noteOnce()
+	} else {
+		giveVerdict(r, &l.health)
+	}
 	var dead *agent.DeadError
 	if errors.As(err, &dead) {
 		r.Notes = append(r.Notes, explainDeath(dead)...)
@@ -225,13 +247,11 @@ func summarize(r *run.Result, m *merge.Merger) {
 
 // write writes the reports that -o asks for, and the text to standard output.
 func (l *localRun) write(outputs []*os.File) error {
-	text := l.stdout
-	for _, out := range outputs {
-		if out == os.Stdout {
-			text = l.stderr
-		}
+	text := func() error { return report.Text(l.text(), l.result, l.folder.Dir()) }
+	if l.load.inside.once {
+		text = func() error { return report.Once(l.text(), l.result) }
 	}
-	if err := report.Text(text, l.result, l.folder.Dir()); err != nil {
+	if err := text(); err != nil {
 		return &exitError{exitFailed, fmt.Errorf("write the report: %w", err), ""}
 	}
 	for _, out := range outputs {

@@ -38,15 +38,19 @@ type Message struct {
 	Size int64  // of the whole body, in bytes; what Body lacks is told
 }
 
-// Shown is up to which length a head, and a body, is shown, in bytes.
+// Shown is how much of a head, or of a body, a client has to give, in bytes: no more is
+// shown.
 const Shown = 16 << 10
+
+// shownBody is how much of a body Text shows.
+const shownBody = 4 << 10
 
 // limits bound what is written of a head and of a body, in bytes.
 type limits struct{ head, body int }
 
 // Text writes x out in lines, what was sent after ">", what came after "<": of whom in
 // brackets, if anybody.
-func (x *Exchange) Text(of string) string { return x.text(of, limits{Shown, Shown}) }
+func (x *Exchange) Text(of string) string { return x.text(of, limits{Shown, shownBody}) }
 
 // Sample is Text in at most a few KB.
 func (x *Exchange) Sample(of string) string { return x.text(of, limits{1200, 600}) }
@@ -108,7 +112,7 @@ func (m *Message) write(b *strings.Builder, mark string, l limits) {
 		return
 	}
 	for s := range strings.Lines(redact.Body(string(shown))) {
-		line(strings.TrimRight(s, "\r\n"))
+		line(strings.ReplaceAll(strings.TrimRight(s, "\r\n"), "\t", "    "))
 	}
 	if more := max(m.Size, int64(len(m.Body))) - int64(len(shown)); more > 0 {
 		line(fmt.Sprintf("[%d more bytes]", more))
@@ -139,6 +143,8 @@ func Clean(s string) string {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
+		case r == '\t':
+			b.WriteString(`\t`)
 		case r == utf8.RuneError && n == 1 || odd(r) && r < 0x80:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 		case odd(r):
@@ -151,7 +157,7 @@ func Clean(s string) string {
 	return b.String()
 }
 
-func odd(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) && r != '\t' }
+func odd(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
 // cut gives the first bytes of s.
 func cut(s string, most int) string {

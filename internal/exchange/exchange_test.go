@@ -34,6 +34,7 @@ func TestText(t *testing.T) {
   late
   for http://[redacted]@a.test`},
 		{"a body without a head", Exchange{What: "SET", Sent: Message{"", []byte("x"), 1}}, "SET  (me)\n> x"},
+		{"tabs", Exchange{What: "GET", Came: Message{"A:\tb\n", []byte("{\n\t1"), 0}}, "GET  (me)\n< A:\\tb\n<\n< {\n<     1"},
 		{"no text", Exchange{What: "GET", Came: Message{"200\n", []byte("\x89PNG\r\n\x1a\n\x00\x00"), 5000}}, "GET  (me)\n< 200\n<\n< [5000 bytes that are no text]"},
 		{"cut within a character", Exchange{What: "GET", Came: Message{"", []byte("aé")[:2], 3}}, "GET  (me)\n< a\n< [2 more bytes]"},
 		{"what a terminal would obey", Exchange{What: "GET \x1b]0;x\a", Came: Message{"X: \x1b[2J\x9b1m\r\n", []byte("\u202egpj\x1b[31m and so much more text\nb\rc"), 0}, Error: "\x1b[A\u009b\x7f"},
@@ -63,7 +64,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, what, head string, body []byte, err string) {
 		x := Exchange{What: what, Sent: Message{head, body, 0}, Came: Message{head, body, int64(len(body)) + 1}, Peer: what, Error: err}
 		for _, text := range []string{x.Text(what), x.Sample(what)} {
-			if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }); i >= 0 {
+			if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
 				t.Fatalf("%q has %q", text, text[i:])
 			}
 		}

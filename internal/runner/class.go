@@ -33,6 +33,8 @@ type class struct {
 	pool    *pool           // of an Arrival
 	coming  upcoming        // of an Arrival, or of users that start at a rate
 
+	inTurn bool // each task is done once, not one picked by weight
+
 	stopping   atomic.Bool    // no new users, no new iterations
 	shared     atomic.Int64   // iterations left of a Shared load
 	last       atomic.Int64   // users of a Times load that began their last iteration
