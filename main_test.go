@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "served": served, "schema": schema, "field": field, "eventually": eventually, "asked": asked,
-			"counted": counted, "unique": unique, "same": same, "fill": fill,
+			"counted": counted, "unique": unique, "same": same, "fill": fill, "lines": lines,
 		},
 	})
 }

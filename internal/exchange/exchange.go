@@ -76,7 +76,7 @@ func (x *Exchange) text(of string, l limits) string {
 	x.Came.write(&b, "< ", l)
 	if x.Error != "" {
 		for line := range strings.Lines(cut(x.Error, 2*l.head)) {
-			b.WriteString("\n  " + Clean(redact.Line(strings.TrimRight(line, "\r\n"))))
+			b.WriteString("\n  " + Clean(spaced(redact.Line(strings.TrimRight(line, "\r\n")))))
 		}
 	}
 	return b.String()
@@ -112,12 +112,15 @@ func (m *Message) write(b *strings.Builder, mark string, l limits) {
 		return
 	}
 	for s := range strings.Lines(redact.Body(string(shown))) {
-		line(strings.ReplaceAll(strings.TrimRight(s, "\r\n"), "\t", "    "))
+		line(spaced(strings.TrimRight(s, "\r\n")))
 	}
 	if more := max(m.Size, int64(len(m.Body))) - int64(len(shown)); more > 0 {
 		line(fmt.Sprintf("[%d more bytes]", more))
 	}
 }
+
+// spaced gives s with spaces for tabs.
+func spaced(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
 
 // printable reports whether b is a text: UTF-8, with few control characters.
 func printable(b []byte) bool {
@@ -130,7 +133,7 @@ func printable(b []byte) bool {
 			odd++
 		}
 	}
-	return odd*20 <= len(b)
+	return odd <= 2+len(b)/20
 }
 
 // Clean makes s fit for a line of a terminal: what does not print is written out as in
