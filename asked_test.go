@@ -67,3 +67,12 @@ func fill(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
 	}
 }
+
+// lines checks that a file has at most so many lines: lines MOST FILE.
+func lines(ts *testscript.TestScript, _ bool, args []string) {
+	most, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if n := strings.Count(ts.ReadFile(args[1]), "\n"); n > most {
+		ts.Fatalf("%s has %d lines, more than %d", args[1], n, most)
+	}
+}

@@ -121,12 +121,3 @@ func pageTotals(page string, row *regexp.Regexp) map[string]string {
 	}
 	return totals
 }
-
-// lines checks that a page fits a screen: lines FILE HEIGHT.
-func lines(ts *testscript.TestScript, _ bool, args []string) {
-	most, err := strconv.Atoi(args[1])
-	ts.Check(err)
-	if n := strings.Count(ts.ReadFile(args[0]), "\n"); n > most {
-		ts.Fatalf("%s has %d lines:\n%s", args[0], n, ts.ReadFile(args[0]))
-	}
-}

@@ -20,6 +20,7 @@ import (
 	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/profile"
 	"github.com/gobench-io/gobench/internal/runner"
 	"github.com/gobench-io/gobench/internal/version"
 	"github.com/gobench-io/gobench/internal/wire"
@@ -55,6 +56,7 @@ type session struct {
 	stream     wire.Parent_AttachClient
 	thresholds []string
 	mu         sync.Mutex // guards sending
+	log        *logger    // nil: nobody wants lines
 }
 
 func (s *session) send(m *wire.FromExecutor) error {
@@ -89,6 +91,8 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	if start == nil {
 		return fmt.Errorf("the parent's first message is a %T, want a start", first.GetMessage())
 	}
+	s.look(start, r)
+	defer s.log.close()
 	run, err := runner.New(vus, classes, start, r)
 	if err != nil {
 		return s.ready(err)
@@ -101,15 +105,37 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	if err == nil {
 		err = run.Prepare(ctx)
 	}
+	profiles := new(profile.Set)
+	if err == nil {
+		profiles, err = profile.Begin(start.Profiles)
+	}
+	if err != nil {
+		s.log.close()
+	}
 	if err := s.ready(err); err != nil {
 		return err
 	}
 	select {
 	case <-began:
 	case err := <-gone:
-		return err
+		return errors.Join(err, profiles.End())
 	}
-	return s.load(ctx, run, gone)
+	return s.load(ctx, run, profiles, gone)
+}
+
+// look shows what start asks to see.
+func (s *session) look(start *wire.Start, r *meter.Registry) {
+	show := func(text string, log bool) {
+		seen := &wire.Seen{Text: text, Log: log}
+		_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Seen{Seen: seen}}) // a lost parent is noticed elsewhere
+	}
+	if start.Once {
+		r.Watch(wire.MaxSeen, func(text string) { show(text, false) })
+	}
+	if start.Verbose {
+		s.log = newLogger(func(lines string) { show(lines, true) })
+		r.OnLog(s.log.add)
+	}
 }
 
 // ready tells the parent that set-up is done, or why it failed, and returns that error.
@@ -152,14 +178,19 @@ func (s *session) obey(run *runner.Runner, began chan<- struct{}, cancel func())
 
 // load runs the users and sends what they record. When the parent goes away the
 // load ends at once.
-func (s *session) load(ctx context.Context, run *runner.Runner, gone <-chan error) error {
+func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profile.Set, gone <-chan error) error {
 	done := make(chan struct{})
+	run.Drained = profiles.LoadOver
 	go runner.FitProcs(done)
 	go func() {
 		defer close(done)
 		run.Run(ctx, func() {
 			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Stopping{Stopping: &wire.Stopping{}}}) // a lost parent is noticed below
 		})
+		if err := profiles.End(); err != nil {
+			run.Note("not all profiles are complete: " + err.Error())
+		}
+		s.log.close()
 	}()
 	sent := make(chan error, 1)
 	var last atomic.Bool // the last batch is sent, or about to be

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/internal/exchange"
 	"github.com/gobench-io/gobench/internal/meter"
 )
 
@@ -31,8 +35,30 @@ func Check(ctx context.Context, name string, ok bool) bool {
 		m.passed.Add(1)
 	default:
 		m.failed.Add(1)
+		r.Sample("check", name, func() Exchange { return Exchange{What: fmt.Sprintf("check %q failed", name), Error: caller()} })
 	}
+	r.remark(func() string {
+		if ok {
+			return fmt.Sprintf("check %q passed", name)
+		}
+		return fmt.Sprintf("check %q failed", name)
+	})
 	return ok
+}
+
+// caller tells where the scenario called this package.
+func caller() string {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "github.com/gobench-io/gobench/executor.") && !strings.HasPrefix(f.Function, "github.com/gobench-io/gobench/internal/") {
+			return fmt.Sprintf("at %s:%d", filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
 }
 
 func (r *Recorder) declareCheck(name string) (m checkMeters, err error) {
@@ -67,8 +93,17 @@ func Time(ctx context.Context, step string, f func() error) error {
 		var counted interface{ Counted() bool }
 		if !errors.As(err, &counted) || !counted.Counted() { // else its client has told the text
 			r.Error("step."+step, "step", err.Error())
+			r.Sample("step."+step, "step", func() Exchange {
+				return Exchange{What: fmt.Sprintf("step %q failed", step), Began: began, Parts: []Part{{Name: "after", Took: took}}, Error: err.Error()}
+			})
 		}
 	}
+	r.remark(func() string {
+		if err != nil {
+			return fmt.Sprintf("step %q failed after %s", step, exchange.Duration(took))
+		}
+		return fmt.Sprintf("step %q took %s", step, exchange.Duration(took))
+	})
 	return err
 }
 

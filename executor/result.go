@@ -35,7 +35,11 @@ func RecordFailure(kind, name string, elapsed time.Duration, err string) {
 		return
 	}
 	m.fail.Add(1)
-	process.Error(kind+"."+name, "failure", err)
+	source := kind + "." + name
+	process.Error(source, "failure", err)
+	process.Sample(source, "failure", func() Exchange {
+		return Exchange{What: source + " failed", Began: time.Now().Add(-elapsed), Parts: []Part{{Name: "after", Took: elapsed}}, Error: err}
+	})
 }
 
 // resultOf finds the meters of kind and name, or counts why there are none.

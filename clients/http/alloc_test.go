@@ -15,7 +15,10 @@ var page = []byte("HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 Nov 
 	"Connection: keep-alive\r\nETag: \"65571f40-267\"\r\nAccept-Ranges: bytes\r\n\r\n" + testenv.Index)
 
 // rawServer answers each read with page, and allocates nothing while it does so.
-func rawServer(t testing.TB) string {
+func rawServer(t testing.TB) string { return newRawServer(t, page) }
+
+// newRawServer is rawServer with another answer.
+func newRawServer(t testing.TB, answer []byte) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +37,7 @@ func rawServer(t testing.TB) string {
 					if _, err := c.Read(b); err != nil {
 						return
 					}
-					if _, err := c.Write(page); err != nil {
+					if _, err := c.Write(answer); err != nil {
 						return
 					}
 				}

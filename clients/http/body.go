@@ -39,6 +39,7 @@ type body struct {
 
 	keepTrailers bool
 	ends         []byte        // the trailers, if kept: whole lines
+	look         *look         // sees what passes; nil: nobody looks
 	waited       time.Duration // when it first had to wait for more, on the clock of conn.Now; 0: never
 }
 
@@ -53,9 +54,11 @@ func (b *body) sized(n int64) error {
 	for {
 		have := int64(len(b.cn.Unread()))
 		if have >= n {
+			b.look.see(b.cn.Unread()[:n])
 			b.cn.Take(int(n))
 			return nil
 		}
+		b.look.see(b.cn.Unread())
 		b.cn.Take(int(have))
 		n -= have
 		if err := b.more(); err != nil {
@@ -82,6 +85,7 @@ func (b *body) take(n int64) error {
 		if err != nil {
 			return cutShort(err)
 		}
+		b.look.see(free[:got])
 		b.data = b.data[:len(b.data)+got]
 		n -= int64(got)
 	}
@@ -98,6 +102,7 @@ func (b *body) untilClose() error {
 				}
 				b.data = append(b.data, have...)
 			}
+			b.look.see(have)
 			b.cn.Take(len(have))
 		}
 		b.waits()

@@ -73,7 +73,7 @@ func (c *client) do(ctx context.Context, q *call) error {
 		return err
 	}
 	defer c.recorder.End()
-	q.maxBody = c.settings.MaxBody
+	q.client, q.maxBody = c, c.settings.MaxBody
 	q.start = conn.Now()
 	q.now = q.start
 	var err error

@@ -16,7 +16,7 @@ const quickest = time.Millisecond
 // leaves the place if that fails.
 func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	began := conn.Now()
-	q.peer = nil
+	q.peer, q.link = nil, nil
 	limit := min(c.settings.ConnectTimeout, q.start+c.settings.Timeout-began)
 	cn, took, err := c.settings.connect(ctx, q.target, limit)
 	if err != nil {
@@ -38,6 +38,9 @@ func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	l.peer = c.family.peer(c.recorder, cn.Peer().String())
 	l.peer.connected()
 	q.peer = l.peer
+	if q.look != nil {
+		q.look.connected(took)
+	}
 	if q.target.secure {
 		if err := c.handshake(ctx, q, l, began, limit); err != nil {
 			c.drop(l)
@@ -71,7 +74,11 @@ func (c *client) handshake(ctx context.Context, q *call, l *link, began, limit t
 		return c.settings.refusal(err)
 	}
 	m := &c.family.meters
-	m.tls.Record(int64(conn.Now() - start))
+	shaken := conn.Now() - start
+	m.tls.Record(int64(shaken))
+	if q.look != nil {
+		q.look.took("TLS", shaken)
+	}
 	m.handshakes.Add(1)
 	state := l.TLS()
 	if state.DidResume {

@@ -7,10 +7,21 @@ import (
 	"github.com/gobench-io/gobench/internal/conn"
 )
 
-// exchange sends q's request over one of the client's connections and reads the
+// exchange sends q's request and reads the answer, and shows both to whoever watches.
+func (c *client) exchange(ctx context.Context, q *call) error {
+	if !c.recorder.Watched() {
+		return c.transfer(ctx, q)
+	}
+	q.look = new(look)
+	err := c.transfer(ctx, q)
+	c.recorder.Show(c.asSeen(q, err))
+	return err
+}
+
+// transfer sends q's request over one of the client's connections and reads the
 // answer. A connection that had been idle may turn out to be closed; a request that
 // may be repeated is then sent once more, over a new one.
-func (c *client) exchange(ctx context.Context, q *call) error {
+func (c *client) transfer(ctx context.Context, q *call) error {
 	if c.settings.HTTP2 {
 		return c.exchange2(ctx, q)
 	}
@@ -21,14 +32,14 @@ func (c *client) exchange(ctx context.Context, q *call) error {
 	in, out := l.In(), l.Out()
 	again, err := c.attempt(ctx, q, l)
 	in, out = l.In()-in, l.Out()-out
-	q.in, q.out = q.in+in, q.out+out
+	q.in, q.out, q.got = q.in+in, q.out+out, in
 	if err != nil && l.reused() && in == 0 && broken(err) && (q.request.idempotent() || out == 0) {
 		c.lose(l)
 		if l, err = c.dial(ctx, q); err != nil {
 			return err
 		}
 		again, err = c.attempt(ctx, q, l)
-		q.in, q.out = q.in+l.In(), q.out+l.Out()
+		q.in, q.out, q.got = q.in+l.In(), q.out+l.Out(), l.In()
 	}
 	if l.reused() && err == nil {
 		q.reused++
@@ -62,6 +73,10 @@ const (
 // It reports whether l may be used again.
 func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err error) {
 	c.arm(q, l)
+	q.link = l
+	if q.look != nil {
+		q.look.over(l, l.reused())
+	}
 	q.quick = l.reused() && q.now-l.used < quickAfter && l.took < quickAnswer
 	q.idle = l.reused() && !q.quick
 	if !q.foreign { // the client watches ctx, and closes l when it ends

@@ -138,6 +138,21 @@ func TestFaultClasses(t *testing.T) {
 			if _, open := connections(rec); open != 1 {
 				t.Errorf("%d connections open, want the one that works", open)
 			}
+			samples := rec.Samples("home", tt.class)
+			for _, s := range samples {
+				for _, want := range append([]string{"GET " + url + "\n", "\n  " + tt.class + " after "}, sampled[tt.name]...) {
+					if !strings.Contains(s, want) {
+						t.Errorf("a sample lacks %q:\n%s", want, s)
+					}
+				}
+				unsent := strings.Contains(s, ", connecting\n") || strings.Contains(s, "handshake") || strings.Contains(s, "looking the name up")
+				if asked := strings.Contains(s, "\n  peer "+addr) && strings.Contains(s, "\n> GET / HTTP/1.1\n> Host: "+addr); asked == unsent {
+					t.Errorf("a sample shows a request that was not sent, or not one that was:\n%s", s)
+				}
+			}
+			if len(samples) != times || sampled[tt.name] == nil {
+				t.Errorf("%d samples, want %d", len(samples), times)
+			}
 			errs := rec.Errors("home")
 			for text, n := range errs {
 				if want := tt.class + ": "; len(errs) != 1 || n != times || !strings.HasPrefix(text, want) ||
@@ -147,6 +162,35 @@ func TestFaultClasses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sampled is what a sample of each row of TestFaultClasses has beside the request and the
+// class: in which phase it was, and what had come.
+var sampled = map[string][]string{
+	"nobody listens":                       {", connecting\n", "connection refused"},
+	"reset before the answer":              {", waiting for the answer, of which nothing had come\n", "connection reset by peer"},
+	"reset in the body":                    {", within the body of the answer: status 200 and 44 bytes in all had come\n"},
+	"end before the answer":                {", waiting for the answer, of which nothing had come\n", "connection closed without an answer"},
+	"end in the head":                      {", within the head of the answer: 21 bytes had come\n", "\n< HTTP/1.1 200 OK\n< Cont\n", "connection closed within the answer"},
+	"end in the body":                      {", within the body of the answer: status 200 and 44 bytes in all had come\n"},
+	"half closed":                          {", waiting for the answer, of which nothing had come\n"},
+	"silence":                              {", waiting for the answer, of which nothing had come\n", "i/o timeout"},
+	"silence in the body":                  {", within the body of the answer: status 200 and 44 bytes in all had come\n", "i/o timeout"},
+	"endless drip":                         {", within the body of the answer: status 200 and "},
+	"endless interim answers":              {", within the head of the answer: "},
+	"garbage":                              {", within the head of the answer: 7 bytes had come\n", "\n< garbage\n"},
+	"garbage before the request":           {"\n< SSH-2.0-x\n"},
+	"two lengths":                          {"\n< HTTP/1.1 200 OK\n< Content-Length: 2\n< Content-Length: 3\n", "two different Content-Length"},
+	"endless head":                         {"\n< HTTP/1.1 200 OK\n< X: xxxx", " more bytes of the head]\n"},
+	"body too large":                       {", within the body of the answer: status 200 and 48 bytes in all had come\n"},
+	"endless body":                         {", within the body of the answer: status 200 and "},
+	"no such name":                         {", looking the name up\n", "no such host"},
+	"plain HTTP where TLS is asked for":    {", in the TLS handshake\n"},
+	"certificate of an unknown authority":  {", in the TLS handshake\n", "unknown authority"},
+	"certificate of another name":          {", in the TLS handshake\n"},
+	"certificate expired":                  {", in the TLS handshake\n", "expired"},
+	"handshake without an answer":          {", in the TLS handshake\n", "i/o timeout"},
+	"handshake within the whole time only": {", in the TLS handshake\n", "i/o timeout"},
 }
 
 // noNames is a resolver that knows no name.

@@ -86,7 +86,7 @@ func (c *client) exchanges(ctx context.Context, q *call) error {
 		if err != nil {
 			return err
 		}
-		q.now, q.peer = conn.Now(), nil
+		q.now, q.peer, q.link, q.got, q.status = conn.Now(), nil, nil, 0, 0
 	}
 }
 

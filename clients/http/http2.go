@@ -142,11 +142,16 @@ func (c *client) exchange2(ctx context.Context, q *call) error {
 				return err
 			}
 		}
+		q.link = nil
 		m, err := c.mux(ctx, q)
 		if err != nil {
 			return err
 		}
 		used := m.used.Load()
+		q.link = m.link
+		if q.look != nil {
+			q.look.over(m.link, used)
+		}
 		unserved, err := c.over2(ctx, q, m)
 		// An end that came when the connection was idle is no failure: see exchange.
 		stale := unserved || used && q.status == 0 && m.cc.Err() != nil && q.request.idempotent()
@@ -185,7 +190,8 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err
 		resp.Body.Close()
 	}
 	body.finish()
-	q.in += m.wire.in.Swap(0)
+	q.got = m.wire.in.Swap(0)
+	q.in += q.got
 	q.out += m.wire.out.Swap(0)
 	if err == nil {
 		if m.used.Swap(true) {
@@ -194,7 +200,7 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err
 		q.end = conn.Now()
 		return false, nil
 	}
-	q.body = nil
+	q.body, q.cut = nil, q.status
 	if err := c.ctx.Err(); err != nil {
 		return false, err
 	}

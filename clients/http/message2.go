@@ -84,14 +84,22 @@ var discards = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b 
 func (q *call) receive2(resp *nethttp.Response) error {
 	keep := !q.request.Discard
 	q.head, q.body, q.trailers = nil, nil, nil
+	follows := false
 	if q.keepHead || q.follow != nil {
 		head := head2(resp)
 		if q.keepHead {
 			q.head = head
 		}
-		if q.follow != nil && q.follow.look(resp.StatusCode, head) {
+		if follows = q.follow != nil && q.follow.look(resp.StatusCode, head); follows {
 			keep = false // another request follows: only its answer is wanted
 		}
+	}
+	if !follows && resp.StatusCode > 299 {
+		q.lookAt(resp.StatusCode)
+	}
+	if q.look != nil {
+		q.look.head = head2(resp)
+		resp.Body = &seenBody{resp.Body, q.look}
 	}
 	var err error
 	if keep {

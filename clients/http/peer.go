@@ -65,6 +65,7 @@ func (f *family) peer(r *executor.Recorder, addr string) *peer {
 			run.Add(1)
 		}
 	}
+	r.Log(func() string { return f.prefix + ": first connection to " + addr })
 	if p == nil { // no room, or no name for a title
 		addr = otherPeers
 		if p, ok := known[addr]; ok {

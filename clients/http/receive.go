@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 
+	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/internal/conn"
 )
 
@@ -16,6 +17,7 @@ func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 	q.first = 0
 	h, err := q.receiveHead(cn)
 	if err != nil {
+		q.lookAtRest(cn.Unread(), err)
 		return false, err
 	}
 	if q.upload != nil {
@@ -27,6 +29,11 @@ func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 	}
 	if q.follow != nil && q.follow.look(h.status, cn.Unread()[:h.size]) {
 		b.keep = false // another request follows: only its answer is wanted
+	} else if h.status > 299 {
+		q.lookAt(h.status)
+	}
+	if b.look = q.look; b.look != nil {
+		b.look.head = bytes.Clone(cn.Unread()[:min(h.size, executor.Shown)])
 	}
 	cn.Take(h.size)
 	if q.whole > 0 {
@@ -46,6 +53,7 @@ func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 		err = b.untilClose()
 	}
 	if err != nil {
+		q.cut = h.status
 		return false, err
 	}
 	q.status, q.body, q.trailers, q.end = h.status, b.data, b.ends, conn.Now()

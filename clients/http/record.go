@@ -37,6 +37,9 @@ func (c *client) answered(q *call) {
 	if c.outage.Load() != nil {
 		c.recovered(q)
 	}
+	if !ok && q.look != nil {
+		c.recorder.Sample(c.family.prefix, statusClass(q.status), func() executor.Exchange { return c.asSeen(q, nil) })
+	}
 }
 
 // traffic counts what passed, whatever became of the operation.
@@ -80,6 +83,7 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	if class != conn.Canceled {
 		c.lost(q, class)
 		c.recorder.Error(c.family.prefix, class.String(), conn.Text(err))
+		c.recorder.Sample(c.family.prefix, class.String(), func() executor.Exchange { return c.asSeen(q, err) })
 	}
 	return &callError{q.request.Method, q.request.URL, err}
 }

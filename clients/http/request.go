@@ -24,6 +24,7 @@ type Request struct {
 
 // call is one operation: the request, what to do with its answer, and the answer.
 type call struct {
+	client  *client
 	request Request
 	target  *target
 	path    string    // of the request line
@@ -46,6 +47,10 @@ type call struct {
 	via      string        // lines of the head for a proxy; see proxied
 	whole    time.Duration // the time limit that follows HeaderTimeout; 0: there is no such limit
 	peer     *peer         // whom the call was sent to
+	link     *link         // that the request at hand was sent over; nil: not yet
+	got      int64         // bytes that came to the request at hand
+	cut      int           // the status of an answer that broke off after its head
+	look     *look         // what is seen of the request at hand, for people; nil: nobody looks
 	status   int
 	head     []byte
 	trailers []byte

@@ -16,6 +16,8 @@ const maxCodes = 40
 type codes struct {
 	known [500]atomic.Pointer[executor.Meter] // by status, from 100
 	n     int                                 // how many there are; guarded by family.mu
+
+	sampled [500]atomic.Bool // by status, from 100: no more failed exchanges of it are kept
 }
 
 // code gives the counter of a status; nil: it has none.
@@ -61,6 +63,24 @@ func (f *family) newCode(r *executor.Recorder, status int) *executor.Meter {
 	}
 	known.Store(m)
 	return m
+}
+
+// statusClass is the class of samples of answers with a status.
+func statusClass(status int) string { return "status " + strconv.Itoa(status) }
+
+// wantsStatus reports whether an answer with a status that is no success would be kept
+// as a sample. Once it would not, asking costs next to nothing.
+func (c *client) wantsStatus(status int) bool {
+	sampled := &c.family.codes.sampled
+	i := uint(status - 100)
+	if i < uint(len(sampled)) && sampled[i].Load() {
+		return false
+	}
+	wants := c.recorder.WantsSample(c.family.prefix, statusClass(status))
+	if !wants && i < uint(len(sampled)) {
+		sampled[i].Store(true)
+	}
+	return wants
 }
 
 // class gives the counter of a status's class.

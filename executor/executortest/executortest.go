@@ -3,7 +3,9 @@ package executortest
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gobench-io/gobench/executor/metrics"
@@ -14,6 +16,7 @@ import (
 type Recorder struct {
 	registry *meter.Registry
 	failures map[meter.Failure]int64
+	samples  []meter.Sample
 }
 
 // Context gives a context that lasts as long as the test and carries a recorder of
@@ -68,9 +71,39 @@ func (r *Recorder) Errors(source string) map[string]int64 {
 	return errs
 }
 
+// Samples gives the texts of the failures of a source and class that were kept.
+func (r *Recorder) Samples(source, class string) (texts []string) {
+	r.totals()
+	for _, s := range r.samples {
+		if s.Source == source && s.Class == class {
+			texts = append(texts, s.Text)
+		}
+	}
+	return texts
+}
+
+// Watch has exchanges shown, as gobench run --once does: from now on each is appended
+// to the texts that the function it returns gives.
+func (r *Recorder) Watch() (seen func() []string) {
+	var mu sync.Mutex
+	var texts []string
+	r.registry.Watch(1000, func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		texts = append(texts, text)
+	})
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(texts)
+	}
+}
+
 func (r *Recorder) totals() []meter.Total {
-	for _, f := range r.registry.Cut().Failures {
+	cut := r.registry.Cut()
+	for _, f := range cut.Failures {
 		r.failures[f.Failure] += f.Count
 	}
+	r.samples = append(r.samples, cut.Samples...)
 	return r.registry.Totals()
 }

@@ -44,6 +44,8 @@ type Spec struct {
 	Plan func(*wire.Hello) (*wire.Start, error)
 	// Started is called when the load begins, Stopping when it is over and drains.
 	Started, Stopping func()
+	// Seen takes what a look inside shows, from the start on. nil: nobody looks.
+	Seen func(*wire.Seen)
 	// Batch takes each batch, in order. An error ends the run.
 	Batch func(*wire.Batch) error
 

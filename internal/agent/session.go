@@ -100,6 +100,10 @@ func (s *session) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
 		if !ok {
 			return nil, s.died()
 		}
+		if m.GetSeen() != nil {
+			s.seen(m.GetSeen())
+			return s.next(limit)
+		}
 		return m, nil
 	case <-limit:
 		return nil, s.noHello()
@@ -155,6 +159,8 @@ func (s *session) take(m *wire.FromExecutor) (last bool, err error) {
 		if s.spec.Stopping != nil {
 			s.spec.Stopping()
 		}
+	case m.GetSeen() != nil:
+		s.seen(m.GetSeen())
 	case m.GetControlled() != nil:
 		s.controlled(m.GetControlled())
 	case m.GetBatch() != nil:
@@ -165,6 +171,13 @@ func (s *session) take(m *wire.FromExecutor) (last bool, err error) {
 		return b.Final != nil, nil
 	}
 	return false, nil
+}
+
+// seen passes on what a look inside shows.
+func (s *session) seen(m *wire.Seen) {
+	if s.spec.Seen != nil {
+		s.spec.Seen(m)
+	}
 }
 
 // control passes a change on; controlled gives its answer back.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,7 +40,7 @@ The exit status is 0 when any run can begin, and 1 when something would stop one
 
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	facts := doctor.Read(a.folders())
-	if b, err := a.builder(); err == nil { // else its cache can't be written, as a finding says
+	if b, err := a.builder(slog.New(slog.DiscardHandler)); err == nil { // else its cache can't be written, as a finding says
 		facts.GoPath, facts.Go, err = b.Toolchain(ctx)
 		if err != nil {
 			facts.GoError, _, _ = strings.Cut(err.Error(), "\n")

@@ -19,6 +19,7 @@ type loadFlags struct {
 	out      []string
 	quiet    bool
 	strict   bool
+	inside   insideFlags
 
 	expressions []string              // of --threshold
 	thresholds  []threshold.Threshold // those, read by check
@@ -40,6 +41,7 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.strict, "strict", false, "exit with status 5 when the verdict is INVALID: gobench itself could not measure rightly")
 	outputFlag(cmd, &f.out, "write the report to `FILE` as well")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only the report")
+	f.inside.add(cmd)
 }
 
 // check refuses values that cannot be, naming the flag, and picks a seed.
@@ -60,6 +62,9 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 			return usageError("quote it for the shell: --threshold 'http.latency p99 < 200ms'; docs/thresholds.md has the grammar", "--threshold: %w%s", err, pointed(err))
 		}
 		f.thresholds = append(f.thresholds, t)
+	}
+	if err := f.inside.check(cmd); err != nil {
+		return err
 	}
 	if !cmd.Flags().Changed("seed") {
 		f.seed = rand.Uint64() >> 11 // 53 bits: any program that reads the JSON keeps it whole

@@ -190,6 +190,10 @@ func (f *httpFlags) takeLoad(cmd *cobra.Command) error {
 	if o.Requests > 0 && !cmd.Flags().Changed("duration") {
 		load.duration = 0 // the requests alone decide
 	}
+	if load.inside.once {
+		o.Connections, load.duration, load.inside.iterations = 1, 0, int64(len(o.Targets))
+		o.Requests = len(o.Targets)
+	}
 	o.Duration, o.Warmup = load.duration, load.warmup
 	return nil
 }

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -39,6 +41,9 @@ type localRun struct {
 	aborted  string // the threshold that ended the run
 	writing  error  // the first failure to write the history; the run goes on
 
+	log       *slog.Logger // of --verbose
+	exchanges int          // shown by --once
+
 	mu    sync.Mutex
 	asked ending // guarded by mu
 }
@@ -50,20 +55,27 @@ func (l *localRun) run(ctx context.Context) error {
 		return err
 	}
 	defer outputs.discard()
+	if err := l.load.inside.makeFiles(); err != nil {
+		return err
+	}
 	if err := l.open(); err != nil {
 		return err
 	}
 	defer l.folder.Close()
 	l.progress = newProgress(l.stderr, l.load.quiet)
+	l.log = l.load.inside.logger(writerFunc(func(b []byte) { l.progress.show(bytes.Clone(b)) }))
+	l.log.Info("run", "id", l.result.ID, "folder", l.folder.Dir(), "executor", l.spec.Path)
 	l.merger = merge.New(1, l.load.interval)
 	l.spec.Log = io.MultiWriter(l.folder.Log, l.progress.scenario())
-	l.spec.Plan, l.spec.Batch = l.plan, l.batch
+	l.spec.Plan, l.spec.Batch, l.spec.Seen = l.plan, l.batch, l.seen
 	l.spec.Started = func() {
 		l.result.Start = time.Now()
+		l.log.Info("the load begins")
 		l.state(run.Running)
 	}
 	l.spec.Stopping = func() {
 		l.judge.LoadOver()
+		l.log.Info("the load is over, what is in flight drains")
 		l.state(run.Stopping)
 	}
 	l.executor = agent.New(l.spec)
@@ -72,6 +84,7 @@ func (l *localRun) run(ctx context.Context) error {
 	err = l.executor.Run(ctx)
 	deaf()
 	stop()
+	l.log.Info("the executor has ended", "error", err)
 	var exit *exitError
 	if errors.As(err, &exit) && exit.status == exitUsage { // nothing has run
 		l.progress.close()
@@ -111,6 +124,7 @@ func (l *localRun) open() error {
 // plan gives the executor all of the run.
 func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 	l.result.Environment.Go = h.Go
+	l.log.Info("the executor is there", "pid", h.Pid, "gobench", h.Version, "go", h.Go, "classes", len(h.Classes), "thresholds", len(h.Thresholds))
 	if err := l.judgeBy(h.Thresholds); err != nil {
 		return nil, err
 	}
@@ -120,12 +134,14 @@ func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 		start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations, Part: 1})
 		l.result.Config.Classes = append(l.result.Config.Classes, run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed})
 	}
+	l.load.inside.apply(start, l.result)
 	l.preflight()
 	return start, nil
 }
 
 // batch takes what the executor counted.
 func (l *localRun) batch(b *wire.Batch) error {
+	l.logged(b)
 	if err := l.merger.Add(0, b); err != nil {
 		return err
 	}
@@ -135,7 +151,9 @@ func (l *localRun) batch(b *wire.Batch) error {
 	for _, i := range l.merger.Intervals(false) {
 		l.health.Add(windowOf(i))
 		l.outages.add(i)
-		l.progress.interval(i, l.merger.Metrics)
+		if !l.load.inside.once {
+			l.progress.interval(i, l.merger.Metrics)
+		}
 	}
 	return nil
 }
@@ -169,7 +187,11 @@ func (l *localRun) conclude(err error) {
 	summarize(r, l.merger)
 	l.judgeEnd()
 	r.Notes = append(append(noAnswer(r), l.outages.notes(r)...), r.Notes...)
-	giveVerdict(r, &l.health)
+	if l.load.inside.once {
+		l.noteOnce()
+	} else {
+		giveVerdict(r, &l.health)
+	}
 	var dead *agent.DeadError
 	if errors.As(err, &dead) && !r.Start.IsZero() {
 		r.Notes = append(r.Notes, explainDeath(dead)...)
@@ -188,7 +210,7 @@ func summarize(r *run.Result, m *merge.Merger) {
 		r.Start = began
 	}
 	r.Seconds, r.Warmup = m.Load().Seconds(), m.Warmup().Seconds()
-	r.Metrics, r.Errors = m.Metrics(), m.Failures()
+	r.Metrics, r.Errors, r.Samples = m.Metrics(), m.Failures(), m.Samples()
 	if !r.Start.IsZero() { // else nothing was counted
 		r.Missing = m.Missing()
 	}
@@ -206,11 +228,13 @@ func summarize(r *run.Result, m *merge.Merger) {
 
 // write writes the reports that -o asks for, and the text to standard output.
 func (l *localRun) write(outputs outputs) error {
-	text := l.stdout
-	if outputs.standard() {
-		text = l.stderr
+	var err error
+	text := l.text()
+	if l.load.inside.once {
+		err = report.Once(text, l.result)
+	} else {
+		err = report.Text(text, l.result, report.Screen{Style: styleOf(text), Dir: l.folder.Dir()})
 	}
-	err := report.Text(text, l.result, report.Screen{Style: styleOf(text), Dir: l.folder.Dir()})
 	if err != nil {
 		err = fmt.Errorf("write the report: %w", err)
 	}

@@ -127,16 +127,6 @@ func placeOf(name string) (string, error) {
 	return filepath.Join(dir, filepath.Base(full)), err
 }
 
-// standard tells whether one of them goes to standard output.
-func (all outputs) standard() bool {
-	for _, o := range all {
-		if o.w != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // write writes all of them; one that can't be written leaves the others alone.
 func (all outputs) write(r *run.Result, each report.Intervals) error {
 	var errs []error

@@ -87,7 +87,7 @@ func (a *app) helpParams(ctx context.Context, args []string) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	built, err := a.compile(ctx, args[0], true)
+	built, err := a.compile(ctx, args[0], loadFlags{quiet: true})
 	if err != nil {
 		fmt.Fprintf(a.stdout, "\nParameters of %s: it does not compile; gobench run %s says why\n", args[0], args[0])
 		return

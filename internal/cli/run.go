@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -68,7 +67,7 @@ report comes. A second one cancels it.`,
 
 // runScenario compiles the scenario at path and runs it with these parameters.
 func (a *app) runScenario(ctx context.Context, path string, set map[string]string, load loadFlags) error {
-	built, err := a.compile(ctx, path, load.quiet)
+	built, err := a.compile(ctx, path, load)
 	if err != nil {
 		return err
 	}
@@ -98,17 +97,18 @@ func scenarioDir(path string) string {
 }
 
 // compile builds the executor, saying on standard error what takes time.
-func (a *app) compile(ctx context.Context, path string, quiet bool) (build.Executor, error) {
+func (a *app) compile(ctx context.Context, path string, load loadFlags) (build.Executor, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	builder, err := a.builder()
+	log := load.inside.logger(a.stderr)
+	builder, err := a.builder(log)
 	if err != nil {
 		return build.Executor{}, err
 	}
 	stopWarming() // it would only compile beside us
 	began := time.Now()
 	say := func(format string, args ...any) {
-		if !quiet {
+		if !load.quiet {
 			fmt.Fprintf(a.stderr, format+"\n", args...)
 		}
 	}
@@ -119,6 +119,7 @@ func (a *app) compile(ctx context.Context, path string, quiet bool) (build.Execu
 	if err != nil {
 		return built, compileError(path, err)
 	}
+	log.Info("compiled", "executor", built.Path, "sha256", built.SHA256, "cached", built.Cached, "took", time.Since(began))
 	for _, note := range built.Notes {
 		say("%s", note)
 	}
@@ -129,12 +130,12 @@ func (a *app) compile(ctx context.Context, path string, quiet bool) (build.Execu
 }
 
 // builder gives the builder of scenarios.
-func (a *app) builder() (*build.Builder, error) {
+func (a *app) builder(log *slog.Logger) (*build.Builder, error) {
 	dir, err := build.DefaultDir()
 	if err != nil {
 		return nil, &exitError{exitFailed, err, "set XDG_CACHE_HOME or HOME to a folder that can be written"}
 	}
-	b, err := build.New(build.NewSDK(a.sdk), dir, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	b, err := build.New(build.NewSDK(a.sdk), dir, log)
 	if err != nil {
 		return nil, &exitError{exitFailed, err, ""}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -73,7 +74,7 @@ func runWarm(sdk fs.FS) int {
 		return exitFailed
 	}
 	fmt.Fprintf(lock, "pid %d\n", os.Getpid())
-	b, err := (&app{sdk: sdk}).builder()
+	b, err := (&app{sdk: sdk}).builder(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return exitFailed
 	}

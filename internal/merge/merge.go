@@ -26,6 +26,7 @@ type Merger struct {
 	metrics   []*metric
 	byTitle   map[string]*metric
 	failures  map[failure]int64
+	samples   map[failure][]run.Sample // by source and class
 	notes     []string
 	scratch   hdr.Histogram
 	declares  []run.Metric // of metrics, without their records
@@ -61,7 +62,7 @@ type failure struct{ source, class, text string }
 
 // New makes the merger of a run with so many executors.
 func New(executors int, interval time.Duration) *Merger {
-	m := &Merger{interval: interval, byTitle: map[string]*metric{}, failures: map[failure]int64{}, rows: map[int64]*row{}}
+	m := &Merger{interval: interval, byTitle: map[string]*metric{}, failures: map[failure]int64{}, samples: map[failure][]run.Sample{}, rows: map[int64]*row{}}
 	for range executors {
 		m.executors = append(m.executors, new(source))
 	}
@@ -118,6 +119,9 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 			m.failures[failure{f.Source, f.Class, f.Text}] += f.Count
 		}
 		r.failures += f.Count
+	}
+	for _, x := range b.Samples {
+		m.sample(x)
 	}
 	m.notes = append(m.notes, b.Notes...)
 	if b.GoUnixNs != 0 {

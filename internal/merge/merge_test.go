@@ -1,8 +1,10 @@
 package merge
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -312,5 +314,30 @@ func TestSpread(t *testing.T) {
 	}
 	if within := m.Metrics()[1].Within; within == nil || *within != 1 {
 		t.Errorf("equal values spread: %v", within)
+	}
+}
+
+// The first failed exchanges of a source and class over all executors are kept, by the
+// time at which they began.
+func TestSamplesOfAllExecutors(t *testing.T) {
+	m := New(2, time.Second)
+	sample := func(class string, at int64) *wire.Sample {
+		return &wire.Sample{Source: "home", Class: class, AtNs: at * 1e6, Text: fmt.Sprintf("%s at %d", class, at)}
+	}
+	for i, batch := range []*wire.Batch{
+		{Samples: []*wire.Sample{sample("timeout", 30), sample("timeout", 10), sample("timeout", 50), sample("reset", 5)}},
+		{Samples: []*wire.Sample{sample("timeout", 20), sample("timeout", 40), {Source: "home", Class: "bad", AtNs: -1, Text: "\xff"}}},
+	} {
+		batch.Seq, batch.ToNs, batch.Warmup = 1, 1e9, i == 1
+		if err := m.Add(i, batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, s := range m.Samples() {
+		got = append(got, fmt.Sprintf("%s %.3f", s.Text, s.At))
+	}
+	if want := []string{"\uFFFD 0.000", "reset at 5 0.005", "timeout at 10 0.010", "timeout at 20 0.020", "timeout at 30 0.030"}; !slices.Equal(got, want) {
+		t.Errorf("samples %q, want %q", got, want)
 	}
 }

@@ -14,6 +14,7 @@ type Cut struct {
 	Gauges     []Value          // every declared gauge
 	Histograms []HistogramValue // recordings of each histogram that had any
 	Failures   []FailureCount
+	Samples    []Sample
 	Refused    int64 // recordings refused, for a negative value, in all cuts so far
 }
 
@@ -51,7 +52,7 @@ func (r *Registry) Cut() *Cut {
 	}
 	c := &r.cut
 	*c = Cut{First: r.known, Declared: d.decls[r.known:], Counters: c.Counters[:0], Gauges: c.Gauges[:0],
-		Histograms: c.Histograms[:0], Failures: r.failures.cut(c.Failures[:0]), Refused: r.refused.Load()}
+		Histograms: c.Histograms[:0], Failures: r.failures.cut(c.Failures[:0]), Samples: r.samples.cut(), Refused: r.refused.Load()}
 	r.known = len(d.decls)
 	for i, m := range d.metrics {
 		switch m.kind {

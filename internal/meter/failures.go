@@ -35,10 +35,16 @@ func (r *Registry) Failed(source, class, text string) {
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "") + "..."
 	}
-	r.failures.add(Failure{source, class, text})
+	if kind, first := r.failures.add(Failure{source, class, text}); first {
+		r.Log(func() string {
+			return "first failure of its kind: " + kind.Source + " " + kind.Class + ": " + kind.Text
+		})
+	}
 }
 
-func (f *failures) add(kind Failure) {
+// add counts a failure, and gives the kind that it counts as and whether it is the
+// first of that.
+func (f *failures) add(kind Failure) (as Failure, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i, ok := f.index[kind]
@@ -57,6 +63,7 @@ func (f *failures) add(kind Failure) {
 		f.all = append(f.all, failureCount{Failure: kind})
 	}
 	f.all[i].total++
+	return kind, f.all[i].total == 1
 }
 
 // cut appends what came since the last cut to to.

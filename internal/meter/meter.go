@@ -37,6 +37,9 @@ type Registry struct {
 	shared   sync.Map // values of Shared
 	refused  atomic.Int64
 	failures failures
+	samples  samples
+	watch    watch
+	classes  atomic.Pointer[[]string] // names of the classes of users, by number
 
 	mu     sync.Mutex // guards declaring and cutting; taken before any shard's
 	cut    Cut
@@ -61,6 +64,9 @@ func New() *Registry {
 	}
 	return r
 }
+
+// SetClasses tells the names of the classes of users, by the numbers that scopes have.
+func (r *Registry) SetClasses(names []string) { r.classes.Store(&names) }
 
 // Shared gives the one value that belongs to key in this registry, made by make at
 // the first call. Clients keep there what all users of a prefix have in common;

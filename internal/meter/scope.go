@@ -19,6 +19,7 @@ type Scope struct {
 	inFlight atomic.Int32
 	refused  atomic.Int32
 	over     atomic.Bool
+	Named    bool // Class and User are set
 	rand     *rand.Rand
 }
 

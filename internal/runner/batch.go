@@ -32,7 +32,7 @@ func (r *Runner) Report(done <-chan struct{}, send func(*wire.Batch) error) erro
 			to = max(time.Since(began), from+1)
 		}
 		seq++
-		b := r.batch(seq, from, to)
+		b := r.batch(seq, from, to, began)
 		b.Warmup = warm
 		if seq == 1 {
 			b.GoUnixNs = began.UnixNano()
@@ -47,8 +47,8 @@ func (r *Runner) Report(done <-chan struct{}, send func(*wire.Batch) error) erro
 	}
 }
 
-// batch cuts the registry.
-func (r *Runner) batch(seq uint64, from, to time.Duration) *wire.Batch {
+// batch cuts the registry. The clock of the run began at began.
+func (r *Runner) batch(seq uint64, from, to time.Duration, began time.Time) *wire.Batch {
 	for _, c := range r.classes {
 		if paced(c.vu) {
 			c.counts.behind.Set(c.coming.overdue(c.now()))
@@ -70,6 +70,9 @@ func (r *Runner) batch(seq uint64, from, to time.Duration) *wire.Batch {
 	}
 	for _, f := range cut.Failures {
 		b.Failures = append(b.Failures, &wire.Failure{Source: f.Source, Class: f.Class, Text: f.Text, Count: f.Count})
+	}
+	for _, s := range cut.Samples {
+		b.Samples = append(b.Samples, &wire.Sample{Source: s.Source, Class: s.Class, AtNs: max(0, int64(s.Began.Sub(began))), Text: s.Text})
 	}
 	r.mu.Lock()
 	b.Notes, r.notes = r.notes, nil

@@ -33,6 +33,8 @@ type class struct {
 	pool    *pool           // of an Arrival
 	coming  upcoming        // of an Arrival, or of users that start at a rate
 
+	inTurn bool // each task is done once, not one picked by weight
+
 	stopping   atomic.Bool    // no new users, no new iterations
 	shared     atomic.Int64   // iterations left of a Shared load
 	last       atomic.Int64   // users of a Times load that began their last iteration
@@ -190,7 +192,7 @@ func (c *class) start(sleeper *sleeper) {
 // launch starts user vui; the caller holds c.mu.
 func (c *class) launch(vui int64) {
 	ctx, scope := meter.With(c.parent, c.registry, c.gate, source(c.seed, uint64(c.number), 1, uint64(vui)))
-	scope.Class, scope.User = c.number, vui
+	scope.Class, scope.User, scope.Named = c.number, vui, true
 	if !once(c.vu) { // else it ends by itself
 		scope.OnEnd = c.onEnd
 	}

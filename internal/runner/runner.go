@@ -34,6 +34,10 @@ type Runner struct {
 	alarm    func() alarm // one for each class
 	loads    []string     // of the classes, for people
 
+	// Drained, unless nil, is called when nothing is in flight any more and the users
+	// are still there. Set it before Run.
+	Drained func()
+
 	stopOnce sync.Once
 	stop     chan struct{} // closed by Stop
 	stopped  atomic.Int64  // when, on clock
@@ -50,8 +54,17 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 		return nil, fmt.Errorf("the start has %d shares for %d classes", len(start.Shares), len(vus))
 	}
 	run := &Runner{start: start, registry: r, alarm: newAlarm, stop: make(chan struct{})}
+	var names []string
+	for _, c := range classes {
+		names = append(names, c.Name)
+	}
+	r.SetClasses(names)
 	for i, vu := range vus {
-		c := &class{name: classes[i].Name, vu: vu, number: i, share: start.Shares[i], seed: start.Seed, registry: r, note: run.note,
+		share := start.Shares[i]
+		if start.Once {
+			vu, share = single(vu, share)
+		}
+		c := &class{name: classes[i].Name, vu: vu, number: i, share: share, inTurn: start.Once, seed: start.Seed, registry: r, note: run.note,
 			stop: run.stop, stopped: &run.stopped, ended: make(chan struct{}), control: newControl()}
 		c.onEnd = c.exhausted
 		run.loads = append(run.loads, classes[i].Load)
@@ -76,9 +89,13 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 // of Run; an error names the class.
 func (r *Runner) Prepare(ctx context.Context) error {
 	for _, c := range r.classes {
+		began := clock()
 		if err := c.prepare(ctx); err != nil {
 			return fmt.Errorf("setup of class %s: %w", c.name, err)
 		}
+		r.registry.Log(func() string {
+			return fmt.Sprintf("class %s is set up, in %v; of %d users", c.name, (clock() - began).Round(time.Microsecond), c.share.Nu)
+		})
 	}
 	return nil
 }
@@ -119,6 +136,9 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 		close(ended)
 	}()
 	r.load(ctx, ended)
+	r.registry.Log(func() string {
+		return fmt.Sprintf("the load is over after %v; draining", (clock() - zero).Round(time.Millisecond))
+	})
 	stopping()
 	r.Stop()
 	for _, c := range r.classes {
@@ -131,6 +151,10 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 	r.mu.Lock()
 	r.drained = clock() - zero
 	r.mu.Unlock()
+	r.registry.Log(func() string { return fmt.Sprintf("drained after %v", (clock() - zero).Round(time.Millisecond)) })
+	if r.Drained != nil {
+		r.Drained()
+	}
 	for _, c := range r.classes {
 		c.end()
 	}
@@ -239,11 +263,15 @@ func (r *Runner) wrapUp(ctx context.Context) {
 	wg.Wait()
 }
 
+// Note keeps an event for the report.
+func (r *Runner) Note(text string) { r.note(text) }
+
 // note keeps an event for the next batch.
 func (r *Runner) note(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notes = append(r.notes, text)
+	r.registry.Log(func() string { return "note: " + text })
 }
 
 func panicError(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }

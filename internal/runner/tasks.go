@@ -14,17 +14,31 @@ type tasker struct {
 	class *class
 	vui   int
 	rand  *rand.Rand
+	done  int // tasks gone through, of a class that does them in turn
 }
 
 // Iterate does one task. A panic in it is its user's.
 func (u *tasker) Iterate(ctx context.Context) error {
-	i := pick(u.rand, u.class.vu.Tasks)
+	i := u.next()
 	began := clock()
 	u.class.vu.Tasks[i].Fn(ctx, u.vui)
 	if ctx.Err() == nil { // else the run's end may have cut it short
 		u.class.counts.tasks[i].Record(int64(clock() - began))
 	}
 	return ctx.Err()
+}
+
+// next gives the number of the task to do.
+func (u *tasker) next() int {
+	tasks := u.class.vu.Tasks
+	if !u.class.inTurn {
+		return pick(u.rand, tasks)
+	}
+	for u.done < len(tasks)-1 && tasks[u.done].Weight == 0 {
+		u.done++
+	}
+	u.done++
+	return u.done - 1
 }
 
 // pick gives the number of a task, each with the share of its weight.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/exchange"
 	"github.com/gobench-io/gobench/internal/meter"
 )
 
@@ -24,7 +25,7 @@ type counted interface{ Counted() bool }
 func (c *class) live(ctx context.Context, vui int) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.panicked(vui, p, debug.Stack())
+			c.panicked(ctx, vui, p, debug.Stack())
 		}
 		c.over.Add(1)
 		c.users.Done()
@@ -46,10 +47,11 @@ func (c *class) live(ctx context.Context, vui int) {
 		c.vu.Fu(ctx, vui)
 		return
 	}
+	began := c.now()
 	u, err := c.user(ctx, vui)
 	if err != nil {
 		if !c.cutShort(ctx, err) {
-			c.fail("start", err)
+			c.fail(ctx, "start", err, began)
 		}
 		return
 	}
@@ -274,7 +276,7 @@ func (c *class) voided(ctx context.Context) bool {
 // failed counts a failed iteration that began at began and waits out minFailure.
 func (c *class) failed(ctx context.Context, what string, err error, began time.Duration) {
 	c.counts.errors.Add(1)
-	c.fail(what, err)
+	c.fail(ctx, what, err, began)
 	if rest := minFailure - (c.now() - began); rest > 0 {
 		t := time.NewTimer(rest)
 		defer t.Stop()
@@ -285,19 +287,27 @@ func (c *class) failed(ctx context.Context, what string, err error, began time.D
 	}
 }
 
-func (c *class) fail(what string, err error) {
+// fail counts a failure of ctx's user in what began at began, unless its client has.
+func (c *class) fail(ctx context.Context, what string, err error, began time.Duration) {
 	var done counted
 	if errors.As(err, &done) && done.Counted() {
 		return
 	}
 	c.registry.Failed(Prefix+c.name, what, err.Error())
+	took := c.now() - began
+	meter.ScopeOf(ctx).Sample(Prefix+c.name, what, func() exchange.Exchange {
+		return exchange.Exchange{What: what + " failed", Began: time.Now().Add(-took), Parts: []exchange.Part{{Name: "after", Took: took}}, Error: err.Error()}
+	})
 }
 
 // panicked counts a user's panic; the first of a class is told with its stack.
-func (c *class) panicked(vui int, p any, stack []byte) {
+func (c *class) panicked(ctx context.Context, vui int, p any, stack []byte) {
 	c.counts.panics.Add(1)
 	text := fmt.Sprint(p)
 	c.registry.Failed(Prefix+c.name, "panic", text)
+	meter.ScopeOf(ctx).Sample(Prefix+c.name, "panic", func() exchange.Exchange {
+		return exchange.Exchange{What: "panic: " + text, Error: string(stack)}
+	})
 	c.firstPanic.Do(func() {
 		c.note(fmt.Sprintf("user %d of class %s panicked: %s%s\n%s", vui, c.name, text, inLine(stack), stack[:min(len(stack), 8<<10)]))
 	})

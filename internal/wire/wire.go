@@ -6,6 +6,9 @@ package wire
 // Protocol is the major version of the messages. Both sides must agree on it.
 const Protocol = 1
 
+// MaxSeen is how many exchanges are shown of a run whose Start says once.
+const MaxSeen = 100
+
 // MaxMessage is the greatest size of one message, in bytes. A batch of 1,000
 // histograms stays far below it.
 const MaxMessage = 16 << 20

@@ -33,6 +33,7 @@ type FromExecutor struct {
 	//	*FromExecutor_Batch
 	//	*FromExecutor_Stopping
 	//	*FromExecutor_Controlled
+	//	*FromExecutor_Seen
 	Message       isFromExecutor_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -120,6 +121,15 @@ func (x *FromExecutor) GetControlled() *Controlled {
 	return nil
 }
 
+func (x *FromExecutor) GetSeen() *Seen {
+	if x != nil {
+		if x, ok := x.Message.(*FromExecutor_Seen); ok {
+			return x.Seen
+		}
+	}
+	return nil
+}
+
 type isFromExecutor_Message interface {
 	isFromExecutor_Message()
 }
@@ -144,6 +154,10 @@ type FromExecutor_Controlled struct {
 	Controlled *Controlled `protobuf:"bytes,5,opt,name=controlled,proto3,oneof"`
 }
 
+type FromExecutor_Seen struct {
+	Seen *Seen `protobuf:"bytes,6,opt,name=seen,proto3,oneof"`
+}
+
 func (*FromExecutor_Hello) isFromExecutor_Message() {}
 
 func (*FromExecutor_Ready) isFromExecutor_Message() {}
@@ -153,6 +167,8 @@ func (*FromExecutor_Batch) isFromExecutor_Message() {}
 func (*FromExecutor_Stopping) isFromExecutor_Message() {}
 
 func (*FromExecutor_Controlled) isFromExecutor_Message() {}
+
+func (*FromExecutor_Seen) isFromExecutor_Message() {}
 
 type ToExecutor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -697,6 +713,9 @@ type Start struct {
 	WarmupNs      int64                  `protobuf:"varint,9,opt,name=warmup_ns,json=warmupNs,proto3" json:"warmup_ns,omitempty"`       // so long from go on is warm-up, beside what loads say
 	GracefulNs    int64                  `protobuf:"varint,6,opt,name=graceful_ns,json=gracefulNs,proto3" json:"graceful_ns,omitempty"` // how long operations in flight are waited for
 	Shares        []*Share               `protobuf:"bytes,7,rep,name=shares,proto3" json:"shares,omitempty"`                            // one for each class of Hello
+	Once          bool                   `protobuf:"varint,10,opt,name=once,proto3" json:"once,omitempty"`                              // one user and one iteration of each class, and each exchange is Seen
+	Verbose       bool                   `protobuf:"varint,11,opt,name=verbose,proto3" json:"verbose,omitempty"`                        // what the executor does is Seen
+	Profiles      []*Profile             `protobuf:"bytes,12,rep,name=profiles,proto3" json:"profiles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -794,6 +813,88 @@ func (x *Start) GetShares() []*Share {
 	return nil
 }
 
+func (x *Start) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
+}
+
+func (x *Start) GetVerbose() bool {
+	if x != nil {
+		return x.Verbose
+	}
+	return false
+}
+
+func (x *Start) GetProfiles() []*Profile {
+	if x != nil {
+		return x.Profiles
+	}
+	return nil
+}
+
+// Profile asks for a profile of the executor while it makes load.
+type Profile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`                                // cpu, heap, mutex, block, trace
+	File          string                 `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`                                // absolute, on the executor's host; it is there and can be written
+	DurationNs    int64                  `protobuf:"varint,3,opt,name=duration_ns,json=durationNs,proto3" json:"duration_ns,omitempty"` // from go on; 0: to the load's end
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Profile) Reset() {
+	*x = Profile{}
+	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Profile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Profile) ProtoMessage() {}
+
+func (x *Profile) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Profile.ProtoReflect.Descriptor instead.
+func (*Profile) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Profile) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Profile) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Profile) GetDurationNs() int64 {
+	if x != nil {
+		return x.DurationNs
+	}
+	return 0
+}
+
 // Share is an executor's part of a class.
 type Share struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -808,7 +909,7 @@ type Share struct {
 
 func (x *Share) Reset() {
 	*x = Share{}
-	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	mi := &file_internal_wire_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +921,7 @@ func (x *Share) String() string {
 func (*Share) ProtoMessage() {}
 
 func (x *Share) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	mi := &file_internal_wire_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +934,7 @@ func (x *Share) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Share.ProtoReflect.Descriptor instead.
 func (*Share) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Share) GetFirst() int64 {
@@ -881,7 +982,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_internal_wire_wire_proto_msgTypes[9]
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -893,7 +994,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[9]
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -906,7 +1007,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Ready) GetError() string {
@@ -925,7 +1026,7 @@ type Go struct {
 
 func (x *Go) Reset() {
 	*x = Go{}
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1038,7 @@ func (x *Go) String() string {
 func (*Go) ProtoMessage() {}
 
 func (x *Go) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1051,7 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
 }
 
 // Stop asks for the end of the run: no new iterations, drain, report.
@@ -962,7 +1063,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1075,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1088,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
 }
 
 // Cancel asks for the end of the run at once: still a report.
@@ -999,7 +1100,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1112,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1125,61 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
+}
+
+// Seen is a look inside: an exchange, a check or a step as it went, or, with log, a
+// line on what the executor does.
+type Seen struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"` // lines, without what does not print and without secrets
+	Log           bool                   `protobuf:"varint,2,opt,name=log,proto3" json:"log,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Seen) Reset() {
+	*x = Seen{}
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Seen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Seen) ProtoMessage() {}
+
+func (x *Seen) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Seen.ProtoReflect.Descriptor instead.
+func (*Seen) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Seen) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Seen) GetLog() bool {
+	if x != nil {
+		return x.Log
+	}
+	return false
 }
 
 // Stopping says that the load is over and the executor drains.
@@ -1036,7 +1191,7 @@ type Stopping struct {
 
 func (x *Stopping) Reset() {
 	*x = Stopping{}
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1203,7 @@ func (x *Stopping) String() string {
 func (*Stopping) ProtoMessage() {}
 
 func (x *Stopping) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1216,7 @@ func (x *Stopping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stopping.ProtoReflect.Descriptor instead.
 func (*Stopping) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
 }
 
 // Batch is what an executor counted in one interval. Batches are numbered from 1
@@ -1081,13 +1236,14 @@ type Batch struct {
 	Final         *Final                 `protobuf:"bytes,11,opt,name=final,proto3" json:"final,omitempty"`                          // in the last batch only
 	Warmup        bool                   `protobuf:"varint,13,opt,name=warmup,proto3" json:"warmup,omitempty"`                       // of a warm-up: in the series, not in the totals
 	GoUnixNs      int64                  `protobuf:"varint,12,opt,name=go_unix_ns,json=goUnixNs,proto3" json:"go_unix_ns,omitempty"` // in the first batch only: the executor's wall clock at go
+	Samples       []*Sample              `protobuf:"bytes,14,rep,name=samples,proto3" json:"samples,omitempty"`                      // failed exchanges, the first of each source and class
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1255,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1268,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Batch) GetSeq() uint64 {
@@ -1206,6 +1362,13 @@ func (x *Batch) GetGoUnixNs() int64 {
 	return 0
 }
 
+func (x *Batch) GetSamples() []*Sample {
+	if x != nil {
+		return x.Samples
+	}
+	return nil
+}
+
 type Metric struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Title         string                 `protobuf:"bytes,1,opt,name=title,proto3" json:"title,omitempty"`
@@ -1219,7 +1382,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1394,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1407,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Metric) GetTitle() string {
@@ -1292,7 +1455,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1467,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1480,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Counter) GetMetric() uint32 {
@@ -1344,7 +1507,7 @@ type Gauge struct {
 
 func (x *Gauge) Reset() {
 	*x = Gauge{}
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1519,7 @@ func (x *Gauge) String() string {
 func (*Gauge) ProtoMessage() {}
 
 func (x *Gauge) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1532,7 @@ func (x *Gauge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gauge.ProtoReflect.Descriptor instead.
 func (*Gauge) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Gauge) GetMetric() uint32 {
@@ -1396,7 +1559,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1571,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1584,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Histogram) GetMetric() uint32 {
@@ -1450,7 +1613,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1625,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,7 +1638,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Failure) GetSource() string {
@@ -1506,6 +1669,75 @@ func (x *Failure) GetCount() int64 {
 	return 0
 }
 
+// Sample is a failed exchange as it went.
+type Sample struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Source        string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Class         string                 `protobuf:"bytes,2,opt,name=class,proto3" json:"class,omitempty"`
+	AtNs          int64                  `protobuf:"varint,3,opt,name=at_ns,json=atNs,proto3" json:"at_ns,omitempty"` // since go: when it began
+	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`              // lines, without what does not print and without secrets
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sample) Reset() {
+	*x = Sample{}
+	mi := &file_internal_wire_wire_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sample) ProtoMessage() {}
+
+func (x *Sample) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sample.ProtoReflect.Descriptor instead.
+func (*Sample) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Sample) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *Sample) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *Sample) GetAtNs() int64 {
+	if x != nil {
+		return x.AtNs
+	}
+	return 0
+}
+
+func (x *Sample) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // Final says what all batches of the executor must add up to.
 type Final struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1520,7 +1752,7 @@ type Final struct {
 
 func (x *Final) Reset() {
 	*x = Final{}
-	mi := &file_internal_wire_wire_proto_msgTypes[20]
+	mi := &file_internal_wire_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1764,7 @@ func (x *Final) String() string {
 func (*Final) ProtoMessage() {}
 
 func (x *Final) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[20]
+	mi := &file_internal_wire_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1777,7 @@ func (x *Final) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Final.ProtoReflect.Descriptor instead.
 func (*Final) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{20}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Final) GetCounters() []*Counter {
@@ -1593,7 +1825,7 @@ type Counted struct {
 
 func (x *Counted) Reset() {
 	*x = Counted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[21]
+	mi := &file_internal_wire_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1605,7 +1837,7 @@ func (x *Counted) String() string {
 func (*Counted) ProtoMessage() {}
 
 func (x *Counted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[21]
+	mi := &file_internal_wire_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1618,7 +1850,7 @@ func (x *Counted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counted.ProtoReflect.Descriptor instead.
 func (*Counted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{21}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Counted) GetMetric() uint32 {
@@ -1646,7 +1878,7 @@ type Interrupted struct {
 
 func (x *Interrupted) Reset() {
 	*x = Interrupted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[22]
+	mi := &file_internal_wire_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1658,7 +1890,7 @@ func (x *Interrupted) String() string {
 func (*Interrupted) ProtoMessage() {}
 
 func (x *Interrupted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[22]
+	mi := &file_internal_wire_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1671,7 +1903,7 @@ func (x *Interrupted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupted.ProtoReflect.Descriptor instead.
 func (*Interrupted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{22}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Interrupted) GetClass() string {
@@ -1692,7 +1924,7 @@ var File_internal_wire_wire_proto protoreflect.FileDescriptor
 
 const file_internal_wire_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x18internal/wire/wire.proto\x12\x0fgobench.wire.v1\"\xa1\x02\n" +
+	"\x18internal/wire/wire.proto\x12\x0fgobench.wire.v1\"\xce\x02\n" +
 	"\fFromExecutor\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.gobench.wire.v1.HelloH\x00R\x05hello\x12.\n" +
 	"\x05ready\x18\x02 \x01(\v2\x16.gobench.wire.v1.ReadyH\x00R\x05ready\x12.\n" +
@@ -1700,7 +1932,8 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\bstopping\x18\x04 \x01(\v2\x19.gobench.wire.v1.StoppingH\x00R\bstopping\x12=\n" +
 	"\n" +
 	"controlled\x18\x05 \x01(\v2\x1b.gobench.wire.v1.ControlledH\x00R\n" +
-	"controlledB\t\n" +
+	"controlled\x12+\n" +
+	"\x04seen\x18\x06 \x01(\v2\x15.gobench.wire.v1.SeenH\x00R\x04seenB\t\n" +
 	"\amessage\"\x84\x02\n" +
 	"\n" +
 	"ToExecutor\x12.\n" +
@@ -1747,7 +1980,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"iterations\x18\x05 \x01(\x03R\n" +
 	"iterations\x12\x17\n" +
 	"\aloop_ns\x18\x06 \x01(\x03R\x06loopNs\x12\x16\n" +
-	"\x06closed\x18\a \x01(\bR\x06closed\"\x8d\x02\n" +
+	"\x06closed\x18\a \x01(\bR\x06closed\"\xf1\x02\n" +
 	"\x05Start\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1a\n" +
 	"\bexecutor\x18\x02 \x01(\rR\bexecutor\x12\x12\n" +
@@ -1760,7 +1993,16 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\twarmup_ns\x18\t \x01(\x03R\bwarmupNs\x12\x1f\n" +
 	"\vgraceful_ns\x18\x06 \x01(\x03R\n" +
 	"gracefulNs\x12.\n" +
-	"\x06shares\x18\a \x03(\v2\x16.gobench.wire.v1.ShareR\x06shares\"u\n" +
+	"\x06shares\x18\a \x03(\v2\x16.gobench.wire.v1.ShareR\x06shares\x12\x12\n" +
+	"\x04once\x18\n" +
+	" \x01(\bR\x04once\x12\x18\n" +
+	"\averbose\x18\v \x01(\bR\averbose\x124\n" +
+	"\bprofiles\x18\f \x03(\v2\x18.gobench.wire.v1.ProfileR\bprofiles\"R\n" +
+	"\aProfile\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04file\x18\x02 \x01(\tR\x04file\x12\x1f\n" +
+	"\vduration_ns\x18\x03 \x01(\x03R\n" +
+	"durationNs\"u\n" +
 	"\x05Share\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x03R\x05first\x12\x0e\n" +
 	"\x02nu\x18\x02 \x01(\x03R\x02nu\x12\x12\n" +
@@ -1773,9 +2015,12 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x05error\x18\x01 \x01(\tR\x05error\"\x04\n" +
 	"\x02Go\"\x06\n" +
 	"\x04Stop\"\b\n" +
-	"\x06Cancel\"\n" +
+	"\x06Cancel\",\n" +
+	"\x04Seen\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x10\n" +
+	"\x03log\x18\x02 \x01(\bR\x03log\"\n" +
 	"\n" +
-	"\bStopping\"\xe4\x03\n" +
+	"\bStopping\"\x97\x04\n" +
 	"\x05Batch\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x17\n" +
 	"\afrom_ns\x18\x02 \x01(\x03R\x06fromNs\x12\x13\n" +
@@ -1793,7 +2038,8 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x05final\x18\v \x01(\v2\x16.gobench.wire.v1.FinalR\x05final\x12\x16\n" +
 	"\x06warmup\x18\r \x01(\bR\x06warmup\x12\x1c\n" +
 	"\n" +
-	"go_unix_ns\x18\f \x01(\x03R\bgoUnixNs\"r\n" +
+	"go_unix_ns\x18\f \x01(\x03R\bgoUnixNs\x121\n" +
+	"\asamples\x18\x0e \x03(\v2\x17.gobench.wire.v1.SampleR\asamples\"r\n" +
 	"\x06Metric\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
@@ -1813,7 +2059,12 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\x03R\x05count\"\xea\x01\n" +
+	"\x05count\x18\x04 \x01(\x03R\x05count\"_\n" +
+	"\x06Sample\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12\x14\n" +
+	"\x05class\x18\x02 \x01(\tR\x05class\x12\x13\n" +
+	"\x05at_ns\x18\x03 \x01(\x03R\x04atNs\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\xea\x01\n" +
 	"\x05Final\x124\n" +
 	"\bcounters\x18\x01 \x03(\v2\x18.gobench.wire.v1.CounterR\bcounters\x128\n" +
 	"\n" +
@@ -1843,7 +2094,7 @@ func file_internal_wire_wire_proto_rawDescGZIP() []byte {
 	return file_internal_wire_wire_proto_rawDescData
 }
 
-var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_internal_wire_wire_proto_goTypes = []any{
 	(*FromExecutor)(nil), // 0: gobench.wire.v1.FromExecutor
 	(*ToExecutor)(nil),   // 1: gobench.wire.v1.ToExecutor
@@ -1853,52 +2104,58 @@ var file_internal_wire_wire_proto_goTypes = []any{
 	(*Param)(nil),        // 5: gobench.wire.v1.Param
 	(*Class)(nil),        // 6: gobench.wire.v1.Class
 	(*Start)(nil),        // 7: gobench.wire.v1.Start
-	(*Share)(nil),        // 8: gobench.wire.v1.Share
-	(*Ready)(nil),        // 9: gobench.wire.v1.Ready
-	(*Go)(nil),           // 10: gobench.wire.v1.Go
-	(*Stop)(nil),         // 11: gobench.wire.v1.Stop
-	(*Cancel)(nil),       // 12: gobench.wire.v1.Cancel
-	(*Stopping)(nil),     // 13: gobench.wire.v1.Stopping
-	(*Batch)(nil),        // 14: gobench.wire.v1.Batch
-	(*Metric)(nil),       // 15: gobench.wire.v1.Metric
-	(*Counter)(nil),      // 16: gobench.wire.v1.Counter
-	(*Gauge)(nil),        // 17: gobench.wire.v1.Gauge
-	(*Histogram)(nil),    // 18: gobench.wire.v1.Histogram
-	(*Failure)(nil),      // 19: gobench.wire.v1.Failure
-	(*Final)(nil),        // 20: gobench.wire.v1.Final
-	(*Counted)(nil),      // 21: gobench.wire.v1.Counted
-	(*Interrupted)(nil),  // 22: gobench.wire.v1.Interrupted
+	(*Profile)(nil),      // 8: gobench.wire.v1.Profile
+	(*Share)(nil),        // 9: gobench.wire.v1.Share
+	(*Ready)(nil),        // 10: gobench.wire.v1.Ready
+	(*Go)(nil),           // 11: gobench.wire.v1.Go
+	(*Stop)(nil),         // 12: gobench.wire.v1.Stop
+	(*Cancel)(nil),       // 13: gobench.wire.v1.Cancel
+	(*Seen)(nil),         // 14: gobench.wire.v1.Seen
+	(*Stopping)(nil),     // 15: gobench.wire.v1.Stopping
+	(*Batch)(nil),        // 16: gobench.wire.v1.Batch
+	(*Metric)(nil),       // 17: gobench.wire.v1.Metric
+	(*Counter)(nil),      // 18: gobench.wire.v1.Counter
+	(*Gauge)(nil),        // 19: gobench.wire.v1.Gauge
+	(*Histogram)(nil),    // 20: gobench.wire.v1.Histogram
+	(*Failure)(nil),      // 21: gobench.wire.v1.Failure
+	(*Sample)(nil),       // 22: gobench.wire.v1.Sample
+	(*Final)(nil),        // 23: gobench.wire.v1.Final
+	(*Counted)(nil),      // 24: gobench.wire.v1.Counted
+	(*Interrupted)(nil),  // 25: gobench.wire.v1.Interrupted
 }
 var file_internal_wire_wire_proto_depIdxs = []int32{
 	4,  // 0: gobench.wire.v1.FromExecutor.hello:type_name -> gobench.wire.v1.Hello
-	9,  // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
-	14, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
-	13, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
+	10, // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
+	16, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
+	15, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
 	3,  // 4: gobench.wire.v1.FromExecutor.controlled:type_name -> gobench.wire.v1.Controlled
-	7,  // 5: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
-	10, // 6: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
-	11, // 7: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
-	12, // 8: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
-	2,  // 9: gobench.wire.v1.ToExecutor.control:type_name -> gobench.wire.v1.Control
-	6,  // 10: gobench.wire.v1.Hello.classes:type_name -> gobench.wire.v1.Class
-	5,  // 11: gobench.wire.v1.Hello.params:type_name -> gobench.wire.v1.Param
-	8,  // 12: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
-	15, // 13: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
-	16, // 14: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
-	17, // 15: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
-	18, // 16: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
-	19, // 17: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
-	20, // 18: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
-	16, // 19: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
-	21, // 20: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
-	22, // 21: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
-	0,  // 22: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
-	1,  // 23: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
-	23, // [23:24] is the sub-list for method output_type
-	22, // [22:23] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	14, // 5: gobench.wire.v1.FromExecutor.seen:type_name -> gobench.wire.v1.Seen
+	7,  // 6: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
+	11, // 7: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
+	12, // 8: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
+	13, // 9: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
+	2,  // 10: gobench.wire.v1.ToExecutor.control:type_name -> gobench.wire.v1.Control
+	6,  // 11: gobench.wire.v1.Hello.classes:type_name -> gobench.wire.v1.Class
+	5,  // 12: gobench.wire.v1.Hello.params:type_name -> gobench.wire.v1.Param
+	9,  // 13: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
+	8,  // 14: gobench.wire.v1.Start.profiles:type_name -> gobench.wire.v1.Profile
+	17, // 15: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
+	18, // 16: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
+	19, // 17: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
+	20, // 18: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
+	21, // 19: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
+	23, // 20: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
+	22, // 21: gobench.wire.v1.Batch.samples:type_name -> gobench.wire.v1.Sample
+	18, // 22: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
+	24, // 23: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
+	25, // 24: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
+	0,  // 25: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
+	1,  // 26: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
+	26, // [26:27] is the sub-list for method output_type
+	25, // [25:26] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_wire_proto_init() }
@@ -1912,6 +2169,7 @@ func file_internal_wire_wire_proto_init() {
 		(*FromExecutor_Batch)(nil),
 		(*FromExecutor_Stopping)(nil),
 		(*FromExecutor_Controlled)(nil),
+		(*FromExecutor_Seen)(nil),
 	}
 	file_internal_wire_wire_proto_msgTypes[1].OneofWrappers = []any{
 		(*ToExecutor_Start)(nil),
@@ -1926,7 +2184,7 @@ func file_internal_wire_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_wire_proto_rawDesc), len(file_internal_wire_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,178 @@
+package http
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/gobench-io/gobench/executor"
+	"github.com/gobench-io/gobench/internal/conn"
+)
+
+// look is what is seen of a request at hand and its answer: of each while somebody
+// watches, else of an answer with a failing status that is kept as a sample.
+type look struct {
+	parts []executor.Part
+	about []string
+	head  []byte // of the answer
+	body  []byte // its beginning, as it came
+	size  int64  // of all that came
+}
+
+// lookAt begins to look at an answer whose status is no success, if it is to be kept as
+// a sample.
+func (q *call) lookAt(status int) {
+	if q.look == nil && q.link != nil && q.client.wantsStatus(status) {
+		q.look = new(look)
+		q.look.over(q.link, q.link.reused())
+	}
+}
+
+// lookAtRest keeps what there is of a head that never became whole because of err, if
+// it is for people.
+func (q *call) lookAtRest(rest []byte, err error) {
+	if len(rest) == 0 || q.look == nil && (q.link == nil || !q.client.recorder.WantsSample(q.client.family.prefix, conn.Classify(err).String())) {
+		return
+	}
+	if q.look == nil {
+		q.look = new(look)
+		q.look.over(q.link, q.link.reused())
+	}
+	q.look.head = bytes.Clone(rest[:min(len(rest), executor.Shown)])
+}
+
+// connected notes how long connecting took.
+func (k *look) connected(took conn.Times) {
+	if took.Lookup > 0 {
+		k.took("lookup", took.Lookup)
+	}
+	k.took("connect", took.Connect)
+}
+
+func (k *look) took(part string, d time.Duration) {
+	k.parts = append(k.parts, executor.Part{Name: part, Took: d})
+}
+
+// over notes that the request goes over l. What came over another connection before
+// that is forgotten.
+func (k *look) over(l *link, used bool) {
+	k.head, k.body, k.size, k.about = nil, nil, 0, nil
+	if used {
+		k.about = append(k.about, "a connection used before")
+	} else {
+		k.about = append(k.about, "a new connection")
+	}
+	if state := l.TLS(); state != nil {
+		k.about = append(k.about, tls.VersionName(state.Version))
+		if state.DidResume {
+			k.about = append(k.about, "resumed")
+		}
+	}
+}
+
+// see sees a piece of the body. A nil look sees nothing.
+func (k *look) see(piece []byte) {
+	if k == nil {
+		return
+	}
+	k.size += int64(len(piece))
+	k.body = append(k.body, piece[:min(len(piece), executor.Shown-len(k.body))]...)
+}
+
+// seenBody is a body of HTTP/2 that is seen as it is read.
+type seenBody struct {
+	io.ReadCloser
+	look *look
+}
+
+func (b *seenBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.look.see(p[:n])
+	return n, err
+}
+
+// asSeen is q's request at hand and what came of it, for people. err is what went wrong,
+// or nil.
+func (c *client) asSeen(q *call, err error) executor.Exchange {
+	now := conn.Now()
+	x := executor.Exchange{
+		Source: c.family.prefix,
+		What:   q.request.Method + " " + q.request.URL,
+		Began:  time.Now().Add(q.now - now),
+	}
+	if q.link != nil {
+		x.Peer = q.link.Peer().String()
+		x.Sent = c.sent(q)
+	}
+	if k := q.look; k != nil {
+		x.About, x.Parts = k.about, k.parts
+		x.Came = executor.Message{Head: string(k.head), Body: k.body, Size: k.size}
+		if f := q.follow; f != nil && f.coding != "" && k.size == int64(len(k.body)) {
+			if body, err := decode(k.body, f.coding, int64(c.settings.MaxBody)); err == nil {
+				x.Came.Body, x.Came.Size = body, int64(len(body))
+				x.About = append(x.About, "decoded from "+f.coding)
+			}
+		}
+	}
+	if c.settings.HTTP2 {
+		x.About = append(x.About, "HTTP/2")
+	}
+	if err != nil {
+		x.Error = c.where(q, err, now-q.now) + "\n" + err.Error()
+		return x
+	}
+	x.Parts = append(x.Parts, executor.Part{Name: "first byte", Took: q.first - q.now}, executor.Part{Name: "all", Took: q.end - q.now})
+	return x
+}
+
+// where tells in which phase of the request at hand err came, and how long after its
+// begin.
+func (c *client) where(q *call, err error, after time.Duration) string {
+	class := conn.Classify(err)
+	op := ""
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		op = e.Op
+	}
+	where := "waiting for the answer, of which nothing had come"
+	switch {
+	case class == conn.DNS:
+		where = "looking the name up"
+	case class == conn.ByProxy:
+		where = "finding a way through the proxy"
+	case op == "handshake" || q.link == nil && class == conn.TLS:
+		where = "in the TLS handshake"
+	case errors.Is(err, errNoFree):
+		where = "waiting for a free connection"
+	case q.link == nil:
+		where = "connecting"
+	case op == "write":
+		where = "sending the request"
+	case q.cut != 0:
+		where = fmt.Sprintf("within the body of the answer: status %d and %d bytes in all had come", q.cut, q.got)
+	case q.status != 0:
+		where = fmt.Sprintf("with the whole answer there: status %d and %d bytes", q.status, q.got)
+	case q.got > 0:
+		where = fmt.Sprintf("within the head of the answer: %d bytes had come", q.got)
+	}
+	return fmt.Sprintf("%s after %v, %s", class, after.Round(10*time.Microsecond), where)
+}
+
+// sent is the request at hand as it was sent, its body as far as that is in memory.
+func (c *client) sent(q *call) executor.Message {
+	head := q.appendRequest(nil)
+	if c.settings.HTTP2 {
+		head = bytes.Replace(head, []byte(" HTTP/1.1\r\n"), []byte(" HTTP/2\r\n"), 1)
+		head = bytes.Replace(head, []byte("Transfer-Encoding: chunked\r\n"), nil, 1) // which HTTP/2 has none of
+	}
+	m := executor.Message{Head: string(head)}
+	if u := q.upload; u != nil {
+		m.Body, m.Size = u.data, max(u.size, 0)
+	} else {
+		m.Body, m.Size = q.request.Body, int64(len(q.request.Body))
+	}
+	return m
+}

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// insideFlags are the flags that look inside a run: docs/inside.md.
+type insideFlags struct {
+	once       bool
+	iterations int64 // of each user of --once; 0: one
+	verbose    bool
+
+	cpuTime time.Duration
+	files   [len(profileKinds)]string // of profiles, by profileKinds
+
+	profiles []*wire.Profile // those, made by check
+}
+
+// profileKinds are the profiles of an executor, as the wire names them.
+var profileKinds = [...]struct{ kind, flag, what string }{
+	{"cpu", "cpu-profile", "write a CPU profile of the executor to this `FILE`, for go tool pprof"},
+	{"heap", "heap-profile", "write what the executor's memory holds when the load is over to this `FILE`, for go tool pprof"},
+	{"mutex", "mutex-profile", "write where the executor waits for locks to this `FILE`, for go tool pprof"},
+	{"block", "block-profile", "write where the executor's goroutines wait to this `FILE`, for go tool pprof"},
+	{"trace", "trace", "write an execution trace of the executor to this `FILE`, for go tool trace; some MB a second"},
+}
+
+// onceLimit ends a run of --once in which a Fu does not return. An iteration that is
+// under way is waited for, as in any run.
+const onceLimit = 10 * time.Second
+
+// notOnce are the flags that say how much load there is to be.
+var notOnce = []string{"duration", "warmup", "requests", "connections", "rate", "stage", "poisson", "drop", "streams"}
+
+func (f *insideFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.BoolVar(&f.once, "once", false, "one user, one iteration: show every exchange, check and step, without secrets")
+	fs.BoolVar(&f.verbose, "verbose", false, "say on standard error what gobench and the executor do; never a line for each request")
+	for i, p := range profileKinds {
+		fs.StringVar(&f.files[i], p.flag, "", p.what)
+		_ = cmd.MarkFlagFilename(p.flag)
+	}
+	timeVar(fs, &f.cpuTime, "cpu-profile-duration", "", 0, "how long the CPU profile is taken (default as long as the load lasts)")
+}
+
+// check refuses what does not go together, and files that can't be written.
+func (f *insideFlags) check(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	if f.once {
+		for _, name := range notOnce {
+			if cmd.Flags().Lookup(name) != nil && given(name) {
+				return usageError("leave --"+name+" out, or --once", "--once and --%s exclude each other: --once is one user and one iteration", name)
+			}
+		}
+	}
+	switch {
+	case f.cpuTime < 0:
+		return usageError("", "--cpu-profile-duration is %v: want a time above 0", f.cpuTime)
+	case given("cpu-profile-duration") && f.files[0] == "":
+		return usageError("add --cpu-profile FILE", "--cpu-profile-duration is of --cpu-profile")
+	}
+	var names []string
+	for i, p := range profileKinds {
+		if f.files[i] == "" {
+			continue
+		}
+		full, err := filepath.Abs(f.files[i])
+		if err != nil {
+			return usageError("", "--%s: %w", p.flag, err)
+		}
+		if slices.Contains(names, full) {
+			return usageError("give each profile its own file", "--%s: %s is another profile's file", p.flag, f.files[i])
+		}
+		names = append(names, full)
+		profile := &wire.Profile{Kind: p.kind, File: full}
+		if p.kind == "cpu" {
+			profile.DurationNs = int64(f.cpuTime)
+		}
+		f.profiles = append(f.profiles, profile)
+	}
+	return nil
+}
+
+// makeFiles makes the files of the profiles before the run begins: a wrong name must not
+// cost a run.
+func (f *insideFlags) makeFiles() error {
+	for _, p := range f.profiles {
+		i := slices.IndexFunc(profileKinds[:], func(k struct{ kind, flag, what string }) bool { return k.kind == p.Kind })
+		flag, name := profileKinds[i].flag, f.files[i]
+		file, err := os.Create(p.File)
+		if errors.Is(err, fs.ErrNotExist) {
+			return usageError("make the folder first", "--%s %s: the folder does not exist", flag, name)
+		}
+		if err != nil {
+			return usageError("", "--%s: %w", flag, err)
+		}
+		file.Close()
+	}
+	return nil
+}
+
+// apply tells the executor what to show and to profile, and the result what becomes of
+// its classes.
+func (f *insideFlags) apply(start *wire.Start, r *run.Result) {
+	start.Once, start.Verbose, start.Profiles = f.once, f.verbose, f.profiles
+	if !f.once {
+		return
+	}
+	start.DurationNs, start.Hold, start.WarmupNs = int64(onceLimit), false, 0
+	for i, s := range start.Shares {
+		s.Nu, s.Rate, s.Iterations = 1, 0, f.iterations
+		c := &r.Config.Classes[i]
+		c.Users, c.Rate, c.Load, c.Closed = 1, 0, "once", true
+	}
+}
+
+// seen shows what the executor lets be seen.
+func (l *localRun) seen(m *wire.Seen) {
+	if m.Log {
+		for line := range strings.Lines(m.Text) {
+			at, said, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			l.log.Info(said, "by", "executor", "at", at)
+		}
+		return
+	}
+	var b strings.Builder
+	if !strings.HasPrefix(m.Text, "* ") { // which is a check or a step, and belongs to what came before
+		l.exchanges++
+		b.WriteString("\n")
+	}
+	for line := range strings.Lines(m.Text) {
+		b.WriteString(report.Safe(strings.TrimSuffix(line, "\n")) + "\n")
+	}
+	_, _ = io.WriteString(l.text(), b.String()) // a closed terminal does not end the run
+}
+
+// text is where people read the report: standard output, unless a report for programs
+// goes there.
+func (l *localRun) text() io.Writer {
+	if slices.Contains(l.load.out, "-") {
+		return l.stderr
+	}
+	return l.stdout
+}
+
+// logged logs a batch.
+func (l *localRun) logged(b *wire.Batch) {
+	if !l.load.inside.verbose {
+		return
+	}
+	l.log.Info("batch", "number", b.Seq, "from", time.Duration(b.FromNs), "to", time.Duration(b.ToNs), "bytes", proto.Size(b),
+		"new_metrics", len(b.Declared), "failures", failures(b), "last", b.Final != nil)
+}
+
+func failures(b *wire.Batch) (n int64) {
+	for _, f := range b.Failures {
+		n += f.Count
+	}
+	return n
+}
+
+// logger gives the log of --verbose, written to w; else one that writes nothing.
+func (f *insideFlags) logger(w io.Writer) *slog.Logger {
+	if !f.verbose {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		switch {
+		case a.Key == slog.LevelKey:
+			return slog.Attr{}
+		case a.Key == slog.TimeKey:
+			return slog.String(slog.TimeKey, a.Value.Time().Format("15:04:05.000"))
+		}
+		return a
+	}}))
+}
+
+// noteOnce notes where a run of --once did not show all there was.
+func (l *localRun) noteOnce() {
+	if l.exchanges >= wire.MaxSeen {
+		l.result.Notes = append(l.result.Notes, fmt.Sprintf("only the first %d exchanges are shown", wire.MaxSeen))
+	}
+	if l.merger.End() >= onceLimit {
+		l.result.Notes = append(l.result.Notes, fmt.Sprintf("not every user was done after %v, and the run was ended: a Fu that never returns has no one iteration", onceLimit))
+	}
+}

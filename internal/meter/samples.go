@@ -1,0 +1,71 @@
+package meter
+
+import (
+	"strings"
+	"sync"
+	"time"
+)
+
+// Limits of the samples of one registry: together at most 1.2 MB in a run.
+const (
+	MaxSamples     = 3       // of a source and class
+	MaxSampleKinds = 100     // sources and classes
+	MaxSample      = 4 << 10 // bytes of a text
+)
+
+// Sample is a failed exchange as it went, or what else is known of a failure.
+type Sample struct {
+	Source, Class string    // as a Failure's
+	Began         time.Time // the exchange
+	Text          string    // lines fit to be shown
+}
+
+// samples keeps the first few failures of each kind.
+type samples struct {
+	mu   sync.Mutex
+	kept map[Failure]int // by source and class
+	new  []Sample        // since the last cut
+}
+
+// WantsSample reports whether a sample of a source and class would be kept: its text
+// need not be made otherwise.
+func (r *Registry) WantsSample(source, class string) bool {
+	r.samples.mu.Lock()
+	defer r.samples.mu.Unlock()
+	return r.samples.wants(Failure{Source: source, Class: class})
+}
+
+// keep keeps s if it is still wanted.
+func (r *Registry) keep(s Sample) {
+	f := &r.samples
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kind := Failure{Source: strings.Clone(s.Source), Class: strings.Clone(s.Class)}
+	if !f.wants(kind) {
+		return
+	}
+	if len(s.Text) > MaxSample {
+		const end = "\n[cut]"
+		s.Text = strings.ToValidUTF8(s.Text[:MaxSample-len(end)], "") + end
+	}
+	if f.kept == nil {
+		f.kept = map[Failure]int{}
+	}
+	f.kept[kind]++
+	s.Source, s.Class = kind.Source, kind.Class
+	f.new = append(f.new, s)
+}
+
+// wants is WantsSample; the caller holds mu.
+func (f *samples) wants(kind Failure) bool {
+	n, known := f.kept[kind]
+	return n < MaxSamples && (known || len(f.kept) < MaxSampleKinds)
+}
+
+// cut gives what came since the last cut.
+func (f *samples) cut() (all []Sample) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all, f.new = f.new, nil
+	return all
+}

@@ -1,0 +1,142 @@
+// Package profile takes profiles of an executor while it makes load, each into a file
+// that "go tool pprof" or "go tool trace" opens.
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"runtime/trace"
+	"sync"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// How much the profiles of waiting see: one of so many waits for a mutex, and those for
+// anything that take that long on average.
+const (
+	mutexFraction = 10
+	blockRate     = 10 * time.Microsecond
+)
+
+// Set is the profiles of one run. Call Begin when the load begins, LoadOver when it is
+// over and its users are still there, and End when they are gone.
+type Set struct {
+	all []*one
+}
+
+// one is a profile.
+type one struct {
+	kind  string
+	file  *os.File
+	limit *time.Timer // ends it before the load does; nil: nothing does
+
+	mu   sync.Mutex
+	over bool  // guarded by mu
+	err  error // guarded by mu
+}
+
+// kind is how a profile is begun and ended. A nil begin has nothing to do.
+type kind struct {
+	begin func(w io.Writer) error
+	end   func(w io.Writer) error
+}
+
+var kinds = map[string]kind{
+	"cpu":   {pprof.StartCPUProfile, func(io.Writer) error { pprof.StopCPUProfile(); return nil }},
+	"trace": {trace.Start, func(io.Writer) error { trace.Stop(); return nil }},
+	"heap": {nil, func(w io.Writer) error {
+		runtime.GC() // the profile is of what the last one left
+		return pprof.Lookup("heap").WriteTo(w, 0)
+	}},
+	"mutex": {
+		func(io.Writer) error { runtime.SetMutexProfileFraction(mutexFraction); return nil },
+		func(w io.Writer) error {
+			defer runtime.SetMutexProfileFraction(0)
+			return pprof.Lookup("mutex").WriteTo(w, 0)
+		},
+	},
+	"block": {
+		func(io.Writer) error { runtime.SetBlockProfileRate(int(blockRate)); return nil },
+		func(w io.Writer) error {
+			defer runtime.SetBlockProfileRate(0)
+			return pprof.Lookup("block").WriteTo(w, 0)
+		},
+	},
+}
+
+// Begin begins the profiles that are asked for. An error names the file.
+func Begin(asked []*wire.Profile) (*Set, error) {
+	s := &Set{}
+	for _, p := range asked {
+		if err := s.begin(p); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s profile %s: %w", p.Kind, p.File, err), s.End())
+		}
+	}
+	return s, nil
+}
+
+func (s *Set) begin(p *wire.Profile) error {
+	k, ok := kinds[p.Kind]
+	if !ok {
+		return errors.New("this executor knows no such profile")
+	}
+	file, err := os.OpenFile(p.File, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if k.begin != nil {
+		if err := k.begin(file); err != nil {
+			file.Close()
+			return err
+		}
+	}
+	o := &one{kind: p.Kind, file: file}
+	if d := time.Duration(p.DurationNs); d > 0 {
+		o.limit = time.AfterFunc(d, o.end)
+	}
+	s.all = append(s.all, o)
+	return nil
+}
+
+// LoadOver takes the profiles of what the load holds, before the users are gone.
+func (s *Set) LoadOver() {
+	for _, o := range s.all {
+		if o.kind == "heap" {
+			o.end()
+		}
+	}
+}
+
+// End ends the other profiles. When it returns all files are complete, or the error
+// says which are not.
+func (s *Set) End() error {
+	var errs []error
+	for _, o := range s.all {
+		o.end()
+		o.mu.Lock()
+		if o.err != nil {
+			errs = append(errs, fmt.Errorf("%s profile: %w", o.kind, o.err))
+		}
+		o.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// end writes what is left to write, once.
+func (o *one) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return
+	}
+	o.over = true
+	if o.limit != nil {
+		o.limit.Stop()
+	}
+	o.err = errors.Join(kinds[o.kind].end(o.file), o.file.Close())
+}

@@ -1,0 +1,95 @@
+package redact
+
+import "strings"
+
+// Body gives a body's text without the secrets that it names: fields of a form
+// (password=...), members of JSON ("password": "..."), and those of URLs in it. It may
+// be the beginning of a text.
+func Body(s string) string {
+	return members(Form(Line(s)))
+}
+
+// Form gives a form's fields (a=1&b=2), if it is one, without the values of secrets.
+func Form(s string) string {
+	if strings.ContainsAny(s, " \t\n<>{\"") || strings.IndexByte(s, '=') < 0 {
+		return s
+	}
+	return parameters("&"+s, "&;")[1:]
+}
+
+// members takes the values of secrets out of JSON: of "name": "text" the text, of
+// "name": 123 the number. A value that is cut off is taken out as far as it goes.
+func members(s string) string {
+	var b strings.Builder
+	from := 0 // what is written up to
+	for i := 0; i < len(s); i++ {
+		if s[i] != '"' {
+			continue
+		}
+		end, whole := quoted(s, i)
+		if !whole {
+			break
+		}
+		name := s[i+1 : end-1]
+		value := skip(s, end)
+		if value >= len(s) || s[value] != ':' || !Secret(name) {
+			if value < len(s) && s[value] == ':' {
+				i = value // a value may be a text, too, and no name
+				if next := skip(s, value+1); next < len(s) && s[next] == '"' {
+					if end, whole := quoted(s, next); whole {
+						i = end - 1
+					}
+				}
+				continue
+			}
+			i = end - 1
+			continue
+		}
+		value = skip(s, value+1)
+		if value >= len(s) {
+			break
+		}
+		switch {
+		case s[value] == '"':
+			end, whole = quoted(s, value)
+			b.WriteString(s[from:value] + `"` + Mark)
+			if whole {
+				b.WriteByte('"')
+			}
+		case s[value] == '[' || s[value] == '{':
+			i = value
+			continue // its own members have names
+		default:
+			end = value + ends(s[value:], ",}] \t\r\n")
+			b.WriteString(s[from:value] + Mark)
+		}
+		from, i = end, end-1
+	}
+	if from == 0 {
+		return s
+	}
+	b.WriteString(s[from:])
+	return b.String()
+}
+
+// quoted gives the end of the text that begins with the quote at i, and whether it is
+// there.
+func quoted(s string, i int) (end int, whole bool) {
+	for i++; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1, true
+		}
+	}
+	return len(s), false
+}
+
+// skip gives the first place from i on that is no white space.
+func skip(s string, i int) int {
+	for i < len(s) && strings.IndexByte(" \t\r\n", s[i]) >= 0 {
+		i++
+	}
+	return i
+}

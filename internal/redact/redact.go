@@ -1,0 +1,207 @@
+// Package redact takes secrets out of texts that people see: requests and answers as
+// they went, URLs, errors. docs/inside.md lists what counts as a secret.
+//
+// It goes by names, of headers, of parameters and of fields. A secret under a name that
+// says nothing of it stays.
+package redact
+
+import (
+	"strings"
+)
+
+// Mark stands where a secret was.
+const Mark = "[redacted]"
+
+// words make a name that contains one of them that of a secret, whatever the case and
+// without "-", "_" and ".".
+var words = []string{
+	"authorization", "password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "privatekey",
+	"signature", "credential", "sessionid", "csrf", "xsrf",
+}
+
+// exact are names of secrets that are too short to look for in others.
+var exact = map[string]bool{
+	"auth": true, "key": true, "sig": true, "sid": true, "pwd": true, "pass": true, "pin": true, "otp": true, "jwt": true, "bearer": true,
+}
+
+// maxName is the longest name that is looked at, in bytes.
+const maxName = 100
+
+// Secret reports whether what goes by this name is a secret.
+func Secret(name string) bool {
+	if len(name) > maxName {
+		return false
+	}
+	name = plain.Replace(strings.ToLower(name))
+	if exact[name] {
+		return true
+	}
+	for _, w := range words {
+		if strings.Contains(name, w) {
+			return true
+		}
+	}
+	return false
+}
+
+var plain = strings.NewReplacer("-", "", "_", "", ".", "")
+
+// Head gives the lines of a message's head without secrets: values of headers that are
+// secrets, of cookies, and what Line takes out.
+func Head(head string) string {
+	lines := strings.Split(head, "\n")
+	for i, line := range lines {
+		lines[i] = header(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// header is a line of a head without secrets.
+func header(line string) string {
+	name, value, ok := strings.Cut(line, ":")
+	if !ok || strings.ContainsAny(name, " \t/") {
+		return Line(line) // of a request or of a status
+	}
+	end := ""
+	if strings.HasSuffix(value, "\r") {
+		value, end = value[:len(value)-1], "\r"
+	}
+	value, space := strings.TrimLeft(value, " \t"), value[:len(value)-len(strings.TrimLeft(value, " \t"))]
+	switch n := strings.ToLower(name); {
+	case value == "":
+	case n == "cookie":
+		value = cookies(value)
+	case n == "set-cookie" || n == "set-cookie2":
+		first, rest, more := strings.Cut(value, ";")
+		value = cookies(first)
+		if more {
+			value += ";" + Line(rest)
+		}
+	case n == "authorization" || n == "proxy-authorization":
+		value = credentials(value)
+	case Secret(name):
+		value = Mark
+	default:
+		value = Line(value)
+	}
+	return name + ":" + space + value + end
+}
+
+// cookies are "a=1; b=2" without the values.
+func cookies(list string) string {
+	parts := strings.Split(list, ";")
+	for i, p := range parts {
+		name, _, ok := strings.Cut(p, "=")
+		if !ok {
+			name = p[:len(p)-len(strings.TrimLeft(p, " "))]
+			parts[i] = name + Mark
+			continue
+		}
+		parts[i] = name + "=" + Mark
+	}
+	return strings.Join(parts, ";")
+}
+
+// credentials leave the scheme, if there is one.
+func credentials(value string) string {
+	if scheme, _, ok := strings.Cut(value, " "); ok && len(scheme) <= len("Negotiate") && !strings.ContainsFunc(scheme, notLetter) {
+		return scheme + " " + Mark
+	}
+	return Mark
+}
+
+func notLetter(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' }
+
+// Line gives a line of text without the secrets of the URLs in it: user and password
+// before the host, and the values of parameters.
+func Line(s string) string {
+	return parameters(userinfo(s), "?&;")
+}
+
+// userinfo takes what stands before an @ out of the hosts of URLs.
+func userinfo(s string) string {
+	from := 0
+	for {
+		i := strings.Index(s[from:], "://")
+		if i < 0 {
+			return s
+		}
+		begin := from + i + len("://")
+		end := begin + ends(s[begin:], "/?# \t\r\n\"'<>`")
+		at := strings.LastIndexByte(s[begin:end], '@')
+		if at < 0 {
+			from = begin
+			continue
+		}
+		s = s[:begin] + Mark + s[begin+at:]
+		from = begin + len(Mark)
+	}
+}
+
+// ends is where in s one of the characters stands first, or s ends.
+func ends(s, chars string) int {
+	if i := strings.IndexAny(s, chars); i >= 0 {
+		return i
+	}
+	return len(s)
+}
+
+// parameters takes the values of secrets out of NAME=VALUE after one of the characters
+// that may stand before it.
+func parameters(s, before string) string {
+	var b strings.Builder
+	from := 0 // what is written up to
+	for i := 0; i < len(s); i++ {
+		if strings.IndexByte(before, s[i]) < 0 {
+			continue
+		}
+		begin := i + 1
+		name := s[begin : begin+ends(s[begin:], "=&;?# \t\r\n\"'<>")]
+		equals := begin + len(name)
+		if equals >= len(s) || s[equals] != '=' || !Secret(unescape(name)) {
+			continue
+		}
+		end := equals + 1 + ends(s[equals+1:], "&;# \t\r\n\"'<>")
+		if end > equals+1 {
+			b.WriteString(s[from : equals+1])
+			b.WriteString(Mark)
+			from = end
+		}
+		i = end - 1
+	}
+	if from == 0 {
+		return s
+	}
+	b.WriteString(s[from:])
+	return b.String()
+}
+
+// unescape decodes %XX, so that a name can't be hidden by it.
+func unescape(name string) string {
+	if strings.IndexByte(name, '%') < 0 {
+		return name
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		if name[i] == '%' && i+2 < len(name) {
+			high, low := hex(name[i+1]), hex(name[i+2])
+			if high >= 0 && low >= 0 {
+				b.WriteByte(byte(high<<4 | low))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
+}
+
+func hex(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}

@@ -1,0 +1,27 @@
+package runner
+
+import (
+	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// single gives a class as it runs when somebody wants to see it once: one user, one
+// iteration, or as many as the share says, or one of each task. A Fu that is called once
+// a user stays as it is.
+func single(vu scenario.Vu, share *wire.Share) (scenario.Vu, *wire.Share) {
+	n := max(share.Iterations, 1)
+	if vu.Load != nil && len(vu.Tasks) == 0 {
+		vu.Load = scenario.Times(n)
+	}
+	if len(vu.Tasks) > 0 {
+		n = 0
+		for _, t := range vu.Tasks {
+			if t.Weight > 0 {
+				n++
+			}
+		}
+		vu.Load = scenario.Times(n)
+	}
+	vu.Nu, vu.Rate = 1, 0
+	return vu, &wire.Share{First: share.First, Nu: 1, Iterations: n, Part: 1}
+}
