@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ type loadFlags struct {
 	seed     uint64
 	out      []string
 	quiet    bool
+	json     bool
 	strict   bool
 
 	expressions []string              // of --threshold
@@ -45,6 +47,7 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.strict, "strict", false, "exit with status 5 when the verdict is INVALID: gobench itself could not measure rightly")
 	fs.StringArrayVarP(&f.out, "output", "o", nil, "write the result to `FILE.json` as well, - for standard output; may be repeated")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only the report")
+	fs.BoolVar(&f.json, "json", false, "tell what happens in lines of JSON on standard output, a state, an interval and so on each; the report goes to standard error; docs/formats/events.md")
 	_ = cmd.MarkFlagFilename("output", "json")
 }
 
@@ -59,6 +62,9 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 		return usageError("", "--graceful-stop is %v: want 0 or more", f.graceful)
 	case f.duration < 0:
 		return usageError("", "--duration is %v: want a time above 0, as 30s or 2m", f.duration)
+	}
+	if f.json && slices.Contains(f.out, "-") {
+		return usageError("", "--json and -o - both want standard output: write the result to a file")
 	}
 	for _, text := range f.expressions {
 		t, err := parseThreshold(text, f.interval)

@@ -224,7 +224,7 @@ func (t *text) histograms(r *run.Result) {
 		if m.Type != "histogram" || own(m) || m.Count == nil || *m.Count == 0 || closed[m.Title] {
 			continue
 		}
-		row := []string{title(m.Title), Count(*m.Count)}
+		row := []string{Title(m.Title), Count(*m.Count)}
 		if x := m.Times; x != nil {
 			for i, v := range []float64{x.Avg, x.Stdev, x.P50, x.P90, x.P95, x.P99, x.P999, x.Max} {
 				if q := quantiles[i]; q > 0 && m.Lost != nil && !run.Answered(q, *m.Count, *m.Lost) {

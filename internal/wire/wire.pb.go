@@ -602,6 +602,8 @@ type Class struct {
 	Iterations    int64                  `protobuf:"varint,5,opt,name=iterations,proto3" json:"iterations,omitempty"`       // Shared: of the class; Times: of each user; else 0
 	LoopNs        int64                  `protobuf:"varint,6,opt,name=loop_ns,json=loopNs,proto3" json:"loop_ns,omitempty"` // Loop: length; else 0
 	Closed        bool                   `protobuf:"varint,7,opt,name=closed,proto3" json:"closed,omitempty"`               // iterations start when the one before ended
+	Stages        []*Stage               `protobuf:"bytes,8,rep,name=stages,proto3" json:"stages,omitempty"`                // of a Ramp or an Arrival
+	Each          bool                   `protobuf:"varint,9,opt,name=each,proto3" json:"each,omitempty"`                   // iterations are of each user
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -685,6 +687,83 @@ func (x *Class) GetClosed() bool {
 	return false
 }
 
+func (x *Class) GetStages() []*Stage {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+func (x *Class) GetEach() bool {
+	if x != nil {
+		return x.Each
+	}
+	return false
+}
+
+// Stage is a part of a load: from the end of the stage before in a straight line to
+// a value, active users of a Ramp or starts a second of an Arrival. A Ramp's first
+// stage begins at 0, an Arrival's holds its own value.
+type Stage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	To            float64                `protobuf:"fixed64,1,opt,name=to,proto3" json:"to,omitempty"`
+	OverNs        int64                  `protobuf:"varint,2,opt,name=over_ns,json=overNs,proto3" json:"over_ns,omitempty"`
+	Warmup        bool                   `protobuf:"varint,3,opt,name=warmup,proto3" json:"warmup,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stage) Reset() {
+	*x = Stage{}
+	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stage) ProtoMessage() {}
+
+func (x *Stage) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stage.ProtoReflect.Descriptor instead.
+func (*Stage) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Stage) GetTo() float64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *Stage) GetOverNs() int64 {
+	if x != nil {
+		return x.OverNs
+	}
+	return 0
+}
+
+func (x *Stage) GetWarmup() bool {
+	if x != nil {
+		return x.Warmup
+	}
+	return false
+}
+
 // Start gives an executor its part of the run.
 type Start struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -703,7 +782,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	mi := &file_internal_wire_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -715,7 +794,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	mi := &file_internal_wire_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +807,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{7}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Start) GetRun() string {
@@ -808,7 +887,7 @@ type Share struct {
 
 func (x *Share) Reset() {
 	*x = Share{}
-	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	mi := &file_internal_wire_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +899,7 @@ func (x *Share) String() string {
 func (*Share) ProtoMessage() {}
 
 func (x *Share) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	mi := &file_internal_wire_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +912,7 @@ func (x *Share) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Share.ProtoReflect.Descriptor instead.
 func (*Share) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Share) GetFirst() int64 {
@@ -881,7 +960,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_internal_wire_wire_proto_msgTypes[9]
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -893,7 +972,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[9]
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -906,7 +985,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Ready) GetError() string {
@@ -925,7 +1004,7 @@ type Go struct {
 
 func (x *Go) Reset() {
 	*x = Go{}
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1016,7 @@ func (x *Go) String() string {
 func (*Go) ProtoMessage() {}
 
 func (x *Go) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1029,7 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
 }
 
 // Stop asks for the end of the run: no new iterations, drain, report.
@@ -962,7 +1041,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1053,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1066,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
 }
 
 // Cancel asks for the end of the run at once: still a report.
@@ -999,7 +1078,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1090,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1103,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
 }
 
 // Stopping says that the load is over and the executor drains.
@@ -1036,7 +1115,7 @@ type Stopping struct {
 
 func (x *Stopping) Reset() {
 	*x = Stopping{}
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1127,7 @@ func (x *Stopping) String() string {
 func (*Stopping) ProtoMessage() {}
 
 func (x *Stopping) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1140,7 @@ func (x *Stopping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stopping.ProtoReflect.Descriptor instead.
 func (*Stopping) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
 }
 
 // Batch is what an executor counted in one interval. Batches are numbered from 1
@@ -1087,7 +1166,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1178,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1191,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Batch) GetSeq() uint64 {
@@ -1219,7 +1298,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1310,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1323,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Metric) GetTitle() string {
@@ -1292,7 +1371,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1383,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1396,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Counter) GetMetric() uint32 {
@@ -1344,7 +1423,7 @@ type Gauge struct {
 
 func (x *Gauge) Reset() {
 	*x = Gauge{}
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1435,7 @@ func (x *Gauge) String() string {
 func (*Gauge) ProtoMessage() {}
 
 func (x *Gauge) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1448,7 @@ func (x *Gauge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gauge.ProtoReflect.Descriptor instead.
 func (*Gauge) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Gauge) GetMetric() uint32 {
@@ -1396,7 +1475,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1487,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1500,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Histogram) GetMetric() uint32 {
@@ -1450,7 +1529,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1541,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,7 +1554,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Failure) GetSource() string {
@@ -1520,7 +1599,7 @@ type Final struct {
 
 func (x *Final) Reset() {
 	*x = Final{}
-	mi := &file_internal_wire_wire_proto_msgTypes[20]
+	mi := &file_internal_wire_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1611,7 @@ func (x *Final) String() string {
 func (*Final) ProtoMessage() {}
 
 func (x *Final) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[20]
+	mi := &file_internal_wire_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1624,7 @@ func (x *Final) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Final.ProtoReflect.Descriptor instead.
 func (*Final) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{20}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Final) GetCounters() []*Counter {
@@ -1593,7 +1672,7 @@ type Counted struct {
 
 func (x *Counted) Reset() {
 	*x = Counted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[21]
+	mi := &file_internal_wire_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1605,7 +1684,7 @@ func (x *Counted) String() string {
 func (*Counted) ProtoMessage() {}
 
 func (x *Counted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[21]
+	mi := &file_internal_wire_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1618,7 +1697,7 @@ func (x *Counted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counted.ProtoReflect.Descriptor instead.
 func (*Counted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{21}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Counted) GetMetric() uint32 {
@@ -1646,7 +1725,7 @@ type Interrupted struct {
 
 func (x *Interrupted) Reset() {
 	*x = Interrupted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[22]
+	mi := &file_internal_wire_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1658,7 +1737,7 @@ func (x *Interrupted) String() string {
 func (*Interrupted) ProtoMessage() {}
 
 func (x *Interrupted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[22]
+	mi := &file_internal_wire_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1671,7 +1750,7 @@ func (x *Interrupted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupted.ProtoReflect.Descriptor instead.
 func (*Interrupted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{22}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Interrupted) GetClass() string {
@@ -1737,7 +1816,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\adefault\x18\x02 \x01(\tR\adefault\x12\x12\n" +
 	"\x04help\x18\x03 \x01(\tR\x04help\x12\x14\n" +
 	"\x05value\x18\x04 \x01(\tR\x05value\x12\x14\n" +
-	"\x05given\x18\x05 \x01(\bR\x05given\"\xa4\x01\n" +
+	"\x05given\x18\x05 \x01(\bR\x05given\"\xe8\x01\n" +
 	"\x05Class\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02nu\x18\x02 \x01(\x03R\x02nu\x12\x12\n" +
@@ -1747,7 +1826,13 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"iterations\x18\x05 \x01(\x03R\n" +
 	"iterations\x12\x17\n" +
 	"\aloop_ns\x18\x06 \x01(\x03R\x06loopNs\x12\x16\n" +
-	"\x06closed\x18\a \x01(\bR\x06closed\"\x8d\x02\n" +
+	"\x06closed\x18\a \x01(\bR\x06closed\x12.\n" +
+	"\x06stages\x18\b \x03(\v2\x16.gobench.wire.v1.StageR\x06stages\x12\x12\n" +
+	"\x04each\x18\t \x01(\bR\x04each\"H\n" +
+	"\x05Stage\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\x01R\x02to\x12\x17\n" +
+	"\aover_ns\x18\x02 \x01(\x03R\x06overNs\x12\x16\n" +
+	"\x06warmup\x18\x03 \x01(\bR\x06warmup\"\x8d\x02\n" +
 	"\x05Start\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1a\n" +
 	"\bexecutor\x18\x02 \x01(\rR\bexecutor\x12\x12\n" +
@@ -1843,7 +1928,7 @@ func file_internal_wire_wire_proto_rawDescGZIP() []byte {
 	return file_internal_wire_wire_proto_rawDescData
 }
 
-var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_internal_wire_wire_proto_goTypes = []any{
 	(*FromExecutor)(nil), // 0: gobench.wire.v1.FromExecutor
 	(*ToExecutor)(nil),   // 1: gobench.wire.v1.ToExecutor
@@ -1852,53 +1937,55 @@ var file_internal_wire_wire_proto_goTypes = []any{
 	(*Hello)(nil),        // 4: gobench.wire.v1.Hello
 	(*Param)(nil),        // 5: gobench.wire.v1.Param
 	(*Class)(nil),        // 6: gobench.wire.v1.Class
-	(*Start)(nil),        // 7: gobench.wire.v1.Start
-	(*Share)(nil),        // 8: gobench.wire.v1.Share
-	(*Ready)(nil),        // 9: gobench.wire.v1.Ready
-	(*Go)(nil),           // 10: gobench.wire.v1.Go
-	(*Stop)(nil),         // 11: gobench.wire.v1.Stop
-	(*Cancel)(nil),       // 12: gobench.wire.v1.Cancel
-	(*Stopping)(nil),     // 13: gobench.wire.v1.Stopping
-	(*Batch)(nil),        // 14: gobench.wire.v1.Batch
-	(*Metric)(nil),       // 15: gobench.wire.v1.Metric
-	(*Counter)(nil),      // 16: gobench.wire.v1.Counter
-	(*Gauge)(nil),        // 17: gobench.wire.v1.Gauge
-	(*Histogram)(nil),    // 18: gobench.wire.v1.Histogram
-	(*Failure)(nil),      // 19: gobench.wire.v1.Failure
-	(*Final)(nil),        // 20: gobench.wire.v1.Final
-	(*Counted)(nil),      // 21: gobench.wire.v1.Counted
-	(*Interrupted)(nil),  // 22: gobench.wire.v1.Interrupted
+	(*Stage)(nil),        // 7: gobench.wire.v1.Stage
+	(*Start)(nil),        // 8: gobench.wire.v1.Start
+	(*Share)(nil),        // 9: gobench.wire.v1.Share
+	(*Ready)(nil),        // 10: gobench.wire.v1.Ready
+	(*Go)(nil),           // 11: gobench.wire.v1.Go
+	(*Stop)(nil),         // 12: gobench.wire.v1.Stop
+	(*Cancel)(nil),       // 13: gobench.wire.v1.Cancel
+	(*Stopping)(nil),     // 14: gobench.wire.v1.Stopping
+	(*Batch)(nil),        // 15: gobench.wire.v1.Batch
+	(*Metric)(nil),       // 16: gobench.wire.v1.Metric
+	(*Counter)(nil),      // 17: gobench.wire.v1.Counter
+	(*Gauge)(nil),        // 18: gobench.wire.v1.Gauge
+	(*Histogram)(nil),    // 19: gobench.wire.v1.Histogram
+	(*Failure)(nil),      // 20: gobench.wire.v1.Failure
+	(*Final)(nil),        // 21: gobench.wire.v1.Final
+	(*Counted)(nil),      // 22: gobench.wire.v1.Counted
+	(*Interrupted)(nil),  // 23: gobench.wire.v1.Interrupted
 }
 var file_internal_wire_wire_proto_depIdxs = []int32{
 	4,  // 0: gobench.wire.v1.FromExecutor.hello:type_name -> gobench.wire.v1.Hello
-	9,  // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
-	14, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
-	13, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
+	10, // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
+	15, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
+	14, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
 	3,  // 4: gobench.wire.v1.FromExecutor.controlled:type_name -> gobench.wire.v1.Controlled
-	7,  // 5: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
-	10, // 6: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
-	11, // 7: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
-	12, // 8: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
+	8,  // 5: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
+	11, // 6: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
+	12, // 7: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
+	13, // 8: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
 	2,  // 9: gobench.wire.v1.ToExecutor.control:type_name -> gobench.wire.v1.Control
 	6,  // 10: gobench.wire.v1.Hello.classes:type_name -> gobench.wire.v1.Class
 	5,  // 11: gobench.wire.v1.Hello.params:type_name -> gobench.wire.v1.Param
-	8,  // 12: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
-	15, // 13: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
-	16, // 14: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
-	17, // 15: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
-	18, // 16: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
-	19, // 17: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
-	20, // 18: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
-	16, // 19: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
-	21, // 20: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
-	22, // 21: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
-	0,  // 22: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
-	1,  // 23: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
-	23, // [23:24] is the sub-list for method output_type
-	22, // [22:23] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	7,  // 12: gobench.wire.v1.Class.stages:type_name -> gobench.wire.v1.Stage
+	9,  // 13: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
+	16, // 14: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
+	17, // 15: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
+	18, // 16: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
+	19, // 17: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
+	20, // 18: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
+	21, // 19: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
+	17, // 20: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
+	22, // 21: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
+	23, // 22: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
+	0,  // 23: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
+	1,  // 24: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
+	24, // [24:25] is the sub-list for method output_type
+	23, // [23:24] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_wire_proto_init() }
@@ -1926,7 +2013,7 @@ func file_internal_wire_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_wire_proto_rawDesc), len(file_internal_wire_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
