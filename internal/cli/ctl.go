@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -148,7 +150,7 @@ func (l *localRun) grant(conn net.Conn) {
 		err = json.Unmarshal(line, &w)
 	}
 	if err == nil {
-		err = l.follow(w)
+		err = l.follow(w, "gobench ctl")
 	}
 	said := answer{}
 	if err != nil {
@@ -157,18 +159,25 @@ func (l *localRun) grant(conn net.Conn) {
 	_ = json.NewEncoder(conn).Encode(said) // who asked may be gone
 }
 
-// follow does what w asks.
-func (l *localRun) follow(w wish) error {
+// follow does what w asks, for whom it says.
+func (l *localRun) follow(w wish, by string) error {
 	switch w.What {
 	case "stop":
-		l.end(false, "gobench ctl")
+		l.end(false, by)
 	case "cancel":
-		l.end(true, "gobench ctl")
+		l.end(true, by)
 	default:
 		if err := l.executor.Control(&wire.Control{What: w.What, Class: w.Class, Users: w.Users, Rate: w.Rate}); err != nil {
 			return err
 		}
-		l.progress.say("%s", strings.TrimSpace(fmt.Sprintf("%s by gobench ctl %s", w.What, w.numbers())))
+		change := &live.Change{What: w.What, Class: w.Class, By: by}
+		if w.Users >= 0 && w.What == "scale" {
+			change.Users = &w.Users
+		}
+		if w.Rate >= 0 && w.What == "scale" {
+			change.Rate = &w.Rate
+		}
+		l.tell(live.Event{Kind: live.Control, Control: change, Text: report.Safe(strings.TrimSpace(fmt.Sprintf("%s by %s %s", w.What, by, w.numbers())))})
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ type loadFlags struct {
 	seed     uint64
 	out      []string
 	quiet    bool
+	json     bool
 	strict   bool
 	inside   insideFlags
 
@@ -41,6 +43,7 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.strict, "strict", false, "exit with status 5 when the verdict is INVALID: gobench itself could not measure rightly")
 	outputFlag(cmd, &f.out, "write the report to `FILE` as well")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only the report")
+	fs.BoolVar(&f.json, "json", false, "tell what happens in lines of JSON on standard output, a state, an interval and so on each; the report goes to standard error; docs/formats/events.md")
 	f.inside.add(cmd)
 }
 
@@ -55,6 +58,9 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 		return usageError("", "--graceful-stop is %v: want 0 or more", f.graceful)
 	case f.duration < 0:
 		return usageError("", "--duration is %v: want a time above 0, as 30s or 2m", f.duration)
+	}
+	if f.json && slices.Contains(f.out, "-") {
+		return usageError("", "--json and -o - both want standard output: write the result to a file")
 	}
 	for _, text := range f.expressions {
 		t, err := parseThreshold(text, f.interval)

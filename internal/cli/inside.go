@@ -153,7 +153,7 @@ func (l *localRun) seen(m *wire.Seen) {
 // text is where people read the report: standard output, unless a report for programs
 // goes there.
 func (l *localRun) text() io.Writer {
-	if slices.Contains(l.load.out, "-") {
+	if l.load.json || slices.Contains(l.load.out, "-") {
 		return l.stderr
 	}
 	return l.stdout
@@ -200,3 +200,7 @@ func (l *localRun) noteOnce() {
 		l.result.Notes = append(l.result.Notes, fmt.Sprintf("not every user was done after %v, and the run was ended: a Fu that never returns has no one iteration", onceLimit))
 	}
 }
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }

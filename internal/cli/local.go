@@ -1,18 +1,20 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/health"
 	"github.com/gobench-io/gobench/internal/history"
+	"github.com/gobench-io/gobench/internal/live"
 	"github.com/gobench-io/gobench/internal/merge"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
@@ -33,8 +35,9 @@ type localRun struct {
 	history  history.History
 	folder   *history.Folder
 	merger   *merge.Merger
-	executor *agent.Executor
-	progress *progress
+	executor *agent.Executor             // guarded by mu until it runs
+	prepare  func(context.Context) error // makes what spec runs, before all else; nil: it is there
+	view     view
 	judge    *threshold.Evaluator
 	health   health.Judge
 	outages  outages
@@ -44,8 +47,13 @@ type localRun struct {
 	log       *slog.Logger // of --verbose
 	exchanges int          // shown by --once
 
-	mu    sync.Mutex
-	asked ending // guarded by mu
+	loading  atomic.Bool // the load goes on
+	steering sync.Mutex  // held while a key changes the load
+	steers   sync.WaitGroup
+
+	mu     sync.Mutex
+	asked  ending // guarded by mu
+	giveUp func() // ends what comes before the executor
 }
 
 // run runs it, reports, and returns the exit status as an error.
@@ -58,46 +66,110 @@ func (l *localRun) run(ctx context.Context) error {
 	if err := l.load.inside.makeFiles(); err != nil {
 		return err
 	}
+	ctx, l.giveUp = context.WithCancel(ctx)
+	defer l.giveUp()
+	deaf := sync.OnceFunc(l.signals())
+	defer deaf()
+	l.view = l.app.view(&l.load, live.Run{Name: l.result.Name, Target: l.result.Config.Target}, l.press)
+	defer l.view.clear() // a panic too gives the terminal back
+	l.log = l.load.inside.logger(writerFunc(func(b []byte) {
+		l.tell(live.Event{Kind: live.Log, Text: report.Safe(strings.TrimSuffix(string(b), "\n"))})
+	}))
+	err = l.perform(ctx)
+	l.view.clear()
+	deaf()
+	if l.result.State.Final() {
+		defer l.startWarming()
+		defer l.folder.Close()
+		if failed := l.write(outputs); failed != nil {
+			err = failed
+		} else {
+			err = l.status(err)
+		}
+	}
+	l.view.close(l.endOf(err))
+	return err
+}
+
+// perform does all that comes before the report. A result that is final has run.
+func (l *localRun) perform(ctx context.Context) error {
+	if l.prepare != nil {
+		if err := l.prepare(ctx); err != nil {
+			return err
+		}
+	}
 	if err := l.open(); err != nil {
 		return err
 	}
-	defer l.folder.Close()
-	l.progress = newProgress(l.stderr, l.load.quiet)
-	l.log = l.load.inside.logger(writerFunc(func(b []byte) { l.progress.show(bytes.Clone(b)) }))
+	l.tell(live.Event{Kind: live.State, State: run.Starting, Run: l.result.ID})
+	l.tell(live.Event{Kind: live.Step, Text: "starting the executor"})
 	l.log.Info("run", "id", l.result.ID, "folder", l.folder.Dir(), "executor", l.spec.Path)
 	l.merger = merge.New(1, l.load.interval)
-	l.spec.Log = io.MultiWriter(l.folder.Log, l.progress.scenario())
+	l.spec.Log = io.MultiWriter(l.folder.Log, l.view.scenario())
 	l.spec.Plan, l.spec.Batch, l.spec.Seen = l.plan, l.batch, l.seen
 	l.spec.Started = func() {
 		l.result.Start = time.Now()
 		l.log.Info("the load begins")
+		l.loading.Store(true)
 		l.state(run.Running)
 	}
 	l.spec.Stopping = func() {
+		l.loading.Store(false)
 		l.judge.LoadOver()
 		l.log.Info("the load is over, what is in flight drains")
 		l.state(run.Stopping)
 	}
+	l.mu.Lock()
 	l.executor = agent.New(l.spec)
+	l.mu.Unlock()
 	stopWarming()
-	stop, deaf := l.signals(), l.listen()
-	err = l.executor.Run(ctx)
+	deaf := l.listen()
+	err := l.executor.Run(ctx)
 	deaf()
-	stop()
 	l.log.Info("the executor has ended", "error", err)
+	l.loading.Store(false)
+	l.steers.Wait()
 	var exit *exitError
 	if errors.As(err, &exit) && exit.status == exitUsage { // nothing has run
-		l.progress.close()
 		return errors.Join(err, l.folder.Discard())
 	}
 	err = l.explain(err)
 	l.conclude(err)
-	l.progress.close()
-	defer l.startWarming()
-	if err := l.write(outputs); err != nil {
-		return err
+	return err
+}
+
+// tell tells whoever looks what happens now.
+func (l *localRun) tell(e live.Event) {
+	e.Time = time.Now()
+	l.view.tell(e)
+}
+
+// endOf is the event of the run's end with err, its exit status.
+func (l *localRun) endOf(err error) live.Event {
+	r := l.result
+	e := live.Event{Kind: live.Ended, Time: time.Now(), Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: new(int)}
+	if !r.State.Final() {
+		e.State = run.Failed
+	} else {
+		e.Result = l.folder.File()
 	}
-	return l.status(err)
+	var exit *exitError
+	if errors.As(err, &exit) {
+		if *e.Exit = exit.status; exit.status == exitCancelled {
+			e.State = run.Cancelled
+		}
+		e.Error = exit.Error()
+	} else if err != nil {
+		*e.Exit, e.Error = exitFailed, err.Error()
+	}
+	for _, t := range r.Thresholds {
+		s := threshold.Standing{Expression: t.Expression, Known: true, Met: t.OK, Crossed: !t.OK, Value: t.Value, Reason: t.Reason}
+		if t.At != nil {
+			s.At = *t.At
+		}
+		e.Thresholds = append(e.Thresholds, s)
+	}
+	return e
 }
 
 // open makes the run's folder.
@@ -130,12 +202,16 @@ func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 	}
 	start := &wire.Start{Run: l.result.ID, Seed: l.load.seed, IntervalNs: int64(l.load.interval),
 		DurationNs: int64(l.load.duration), GracefulNs: int64(l.load.graceful), Hold: l.hold, WarmupNs: int64(l.load.warmup)}
+	var users int64
 	for _, c := range h.Classes {
+		users += c.Nu
 		start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations, Part: 1})
 		l.result.Config.Classes = append(l.result.Config.Classes, run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed})
 	}
 	l.load.inside.apply(start, l.result)
 	l.preflight()
+	l.tell(live.Event{Kind: live.State, State: run.Starting, Run: l.result.ID, Plan: planOf(h, &l.load, l.hold)})
+	l.tell(live.Event{Kind: live.Step, Text: settingUp(users, &l.result.Environment)})
 	return start, nil
 }
 
@@ -151,15 +227,26 @@ func (l *localRun) batch(b *wire.Batch) error {
 	for _, i := range l.merger.Intervals(false) {
 		l.health.Add(windowOf(i))
 		l.outages.add(i)
-		if !l.load.inside.once {
-			l.progress.interval(i, l.merger.Metrics)
-		}
+		l.interval(i)
 	}
 	return nil
 }
 
+// interval tells of one, and how the run stands after it.
+func (l *localRun) interval(i run.Interval) {
+	if l.load.inside.once || l.load.quiet && !l.load.json {
+		return
+	}
+	verdict := l.health.Verdict(nil)
+	l.tell(live.Event{Kind: live.Interval, Interval: &i, Verdict: run.Verdict(verdict.Word), Thresholds: l.judge.Standings(),
+		Totals: func() live.Totals {
+			return live.Totals{Metrics: l.merger.Metrics(), Failures: l.merger.Failures(), Verdict: verdict}
+		}})
+}
+
 // state notes where the run stands.
 func (l *localRun) state(s run.State) {
+	l.tell(live.Event{Kind: live.State, State: s, Run: l.result.ID})
 	l.result.State = s
 	if err := l.folder.Put(l.result); l.writing == nil {
 		l.writing = err

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/live"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -87,7 +89,7 @@ func (a *app) helpParams(ctx context.Context, args []string) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	built, err := a.compile(ctx, args[0], loadFlags{quiet: true})
+	built, err := a.compile(ctx, args[0], func(live.Event) {}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		fmt.Fprintf(a.stdout, "\nParameters of %s: it does not compile; gobench run %s says why\n", args[0], args[0])
 		return

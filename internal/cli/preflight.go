@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"github.com/gobench-io/gobench/internal/live"
 	"os"
 	"strconv"
 	"strings"
@@ -26,10 +27,11 @@ func (l *localRun) preflight() {
 	note := fmt.Sprintf("%s users on a limit of %s open files: if each has a connection of its own, about %s connect, and what the others do fails with class local_fd",
 		report.Count(users), report.Count(int64(r.Environment.OpenFiles)), report.Count(carried))
 	r.Notes = append(r.Notes, note)
-	l.progress.say("warning: %s\nThe run goes on, and would be INVALID then. Ctrl-C ends it; any of these lifts the limit (gobench doctor tells more):", note)
+	warning := fmt.Sprintf("warning: %s\nThe run goes on, and would be INVALID then. Ctrl-C ends it; any of these lifts the limit (gobench doctor tells more):", note)
 	highest, _ := os.ReadFile("/proc/sys/fs/nr_open")
 	n, _ := strconv.ParseUint(strings.TrimSpace(string(highest)), 10, 64) // 0: not told
 	for _, lift := range doctor.FileLifts(n) {
-		l.progress.say("  %-21s %s", lift.Where+":", lift.Command)
+		warning += fmt.Sprintf("\n  %-21s %s", lift.Where+":", lift.Command)
 	}
+	l.tell(live.Event{Kind: live.Note, Text: warning})
 }

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/executor/data"
-	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/build"
+	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -67,19 +66,16 @@ report comes. A second one cancels it.`,
 
 // runScenario compiles the scenario at path and runs it with these parameters.
 func (a *app) runScenario(ctx context.Context, path string, set map[string]string, load loadFlags) error {
-	built, err := a.compile(ctx, path, load)
-	if err != nil {
-		return err
-	}
 	full, err := filepath.Abs(path)
 	if err != nil {
 		full = path
 	}
-	l := &localRun{app: a, load: load, hold: true, spec: agent.Spec{Path: built.Path}, result: &run.Result{
-		Name:   filepath.Base(full),
-		Config: run.Config{Scenario: full, Executor: built.SHA256},
-		Notes:  built.Notes,
-	}}
+	l := &localRun{app: a, load: load, hold: true, result: &run.Result{Name: filepath.Base(full), Config: run.Config{Scenario: full}}}
+	l.prepare = func(ctx context.Context) error {
+		built, err := a.compile(ctx, path, l.tell, l.log)
+		l.spec.Path, l.result.Config.Executor, l.result.Notes = built.Path, built.SHA256, built.Notes
+		return err
+	}
 	l.spec.Env = append(paramsEnv(set), data.DirEnv+"="+scenarioDir(full))
 	l.spec.Hello = func(h *wire.Hello) error {
 		l.result.Config.Parameters = paramValues(h)
@@ -96,35 +92,28 @@ func scenarioDir(path string) string {
 	return filepath.Dir(path)
 }
 
-// compile builds the executor, saying on standard error what takes time.
-func (a *app) compile(ctx context.Context, path string, load loadFlags) (build.Executor, error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	log := load.inside.logger(a.stderr)
+// compile builds the executor, telling what takes time.
+func (a *app) compile(ctx context.Context, path string, tell func(live.Event), log *slog.Logger) (build.Executor, error) {
 	builder, err := a.builder(log)
 	if err != nil {
 		return build.Executor{}, err
 	}
 	stopWarming() // it would only compile beside us
 	began := time.Now()
-	say := func(format string, args ...any) {
-		if !load.quiet {
-			fmt.Fprintf(a.stderr, format+"\n", args...)
-		}
-	}
+	tell(live.Event{Kind: live.State, State: run.Compiling})
 	built, err := builder.Build(ctx, build.Source{Path: path}, build.Options{
 		Person:   build.ThisPerson(),
-		Progress: func(step string) { say("%s", step) },
+		Progress: func(step string) { tell(live.Event{Kind: live.Step, State: run.Compiling, Text: step}) },
 	})
 	if err != nil {
 		return built, compileError(path, err)
 	}
 	log.Info("compiled", "executor", built.Path, "sha256", built.SHA256, "cached", built.Cached, "took", time.Since(began))
 	for _, note := range built.Notes {
-		say("%s", note)
+		tell(live.Event{Kind: live.Note, Text: report.Safe(note)})
 	}
 	if !built.Cached {
-		say("compiled in %.1f s", time.Since(began).Seconds())
+		tell(live.Event{Kind: live.Note, Text: fmt.Sprintf("compiled in %.1f s", time.Since(began).Seconds())})
 	}
 	return built, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/live"
 	"github.com/gobench-io/gobench/internal/merge"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
@@ -70,9 +71,8 @@ func (l *localRun) judgeInterval(c merge.Counts) {
 			l.executor.Stop()
 			what += "; stopping: waiting for what is in flight"
 		}
-		if !l.load.quiet {
-			l.progress.say("%s", report.Safe(what))
-		}
+		crossed := t.Threshold
+		l.tell(live.Event{Kind: live.Crossed, Threshold: &crossed, Text: report.Safe(what)})
 	}
 }
 

@@ -53,6 +53,9 @@ func (h History) Create(id string) (*Folder, error) {
 // Dir is where the folder is.
 func (f *Folder) Dir() string { return f.dir }
 
+// File is the file of the run's result.
+func (f *Folder) File() string { return filepath.Join(f.dir, resultFile) }
+
 // Append adds a batch of an executor to the folder.
 func (f *Folder) Append(executor int, b *wire.Batch) error {
 	record, err := wire.AppendRecord(nil, executor, b)

@@ -258,9 +258,9 @@ func (c *Comparison) Text(w io.Writer, s Style) error {
 	}
 	var rows [][]cell
 	for _, f := range c.Figures {
-		name := title(f.Metric) + " " + f.Figure
+		name := Title(f.Metric) + " " + f.Figure
 		if f.Figure == "rps" {
-			name = title(f.Metric)
+			name = Title(f.Metric)
 		}
 		rows = append(rows, cells(name, f.show(f.A, f.LostA), f.show(f.B, f.LostB), f.changed()))
 	}

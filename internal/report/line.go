@@ -11,44 +11,76 @@ import (
 
 // Line is an interval in one line, for a run that goes on: the time, the users, and
 // the rate and times of what was done. Of a class whose iterations start on a
-// schedule that is its response time, with service time, start lag and queue wait
-// beside it; else what clients measured, the first times of each group, or iterations
-// where no client measured a time.
+// schedule service time, start lag and queue wait stand beside its response time.
 func Line(i run.Interval, metrics []run.Metric) string {
-	var users int64
-	var open, clients, iterations []string
-	leading := run.Leading(metrics)
-	for _, m := range metrics {
-		r, ok := i.Metrics[m.Title]
-		own := strings.HasPrefix(m.Title, classPrefix)
-		switch {
-		case !ok || strings.HasPrefix(m.Title, ownPrefix):
-		case own && r.Value != nil && strings.HasSuffix(m.Title, ".active"):
-			users += *r.Value
-		case own && strings.HasSuffix(m.Title, ".planned"):
-			open = append(open, scheduled(i, strings.TrimSuffix(m.Title, "planned")))
-		case r.Times != nil && !(own && !strings.HasSuffix(m.Title, ".response")):
-			s := title(m.Title) + " " + times(r)
-			if own {
-				iterations = append(iterations, s)
-			} else if leading[m.Title] {
-				clients = append(clients, s)
-			}
+	parts := []string{fmt.Sprintf("%7s", strconv.FormatFloat(math.Round((i.From+i.Seconds)*10)/10, 'f', -1, 64)+"s"), fmt.Sprintf("%s users", Count(Users(i)))}
+	for _, m := range Headline(metrics, func(title string) bool { _, ok := i.Metrics[title]; return ok }) {
+		prefix := strings.TrimSuffix(m.Title, "response")
+		if i.Metrics[prefix+"planned"].Count != nil {
+			parts = append(parts, scheduled(i, prefix))
+		} else if r := i.Metrics[m.Title]; r.Times != nil {
+			parts = append(parts, Title(m.Title)+" "+times(r))
 		}
-	}
-	parts := []string{fmt.Sprintf("%7s", strconv.FormatFloat(math.Round((i.From+i.Seconds)*10)/10, 'f', -1, 64)+"s"), fmt.Sprintf("%s users", Count(users))}
-	switch {
-	case len(open) > 0:
-		parts = append(parts, open...)
-	case len(clients) > 0:
-		parts = append(parts, clients...)
-	default:
-		parts = append(parts, iterations...)
 	}
 	if i.Errors > 0 {
 		parts = append(parts, fmt.Sprintf("%s errors", Count(i.Errors)))
 	}
 	return strings.Join(parts, "  ")
+}
+
+// Headline gives the distributions of times that a run is about: the response time of
+// classes whose iterations start on a schedule; without any what clients measured, the
+// first times of each group; where no client measured a time, iterations. Recorded
+// tells whether a title has something to show.
+func Headline(metrics []run.Metric, recorded func(title string) bool) []run.Metric {
+	var open, clients, iterations []run.Metric
+	leading := run.Leading(metrics)
+	scheduled := map[string]bool{} // prefixes of classes
+	for _, m := range metrics {
+		if prefix, ok := strings.CutSuffix(m.Title, "planned"); ok && strings.HasPrefix(m.Title, classPrefix) {
+			scheduled[prefix] = true
+		}
+	}
+	for _, m := range metrics {
+		prefix, response := strings.CutSuffix(m.Title, "response")
+		class := strings.HasPrefix(m.Title, classPrefix)
+		switch {
+		case own(m):
+		case class && response && scheduled[prefix]:
+			open = append(open, m)
+		case !recorded(m.Title):
+		case class && response:
+			iterations = append(iterations, m)
+		case !class && leading[m.Title]:
+			clients = append(clients, m)
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return open
+	case len(clients) > 0:
+		return clients
+	}
+	return iterations
+}
+
+// Users is how many users there were in an interval: those at its end, and where none
+// are left, those that have ended in it.
+func Users(i run.Interval) (users int64) {
+	var finished int64
+	for title, r := range i.Metrics {
+		switch {
+		case !strings.HasPrefix(title, classPrefix):
+		case r.Value != nil && strings.HasSuffix(title, ".active"):
+			users += *r.Value
+		case r.Count != nil && strings.HasSuffix(title, ".finished"):
+			finished += *r.Count
+		}
+	}
+	if users == 0 {
+		return finished
+	}
+	return users
 }
 
 // times shows a histogram's rate and times.
@@ -59,7 +91,7 @@ func times(r run.Record) string {
 // scheduled shows what a class did whose iterations start on a schedule; prefix is
 // that of its metrics.
 func scheduled(i run.Interval, prefix string) string {
-	s := title(prefix + "response")
+	s := Title(prefix + "response")
 	if r := i.Metrics[prefix+"response"]; r.Times != nil {
 		s += " " + times(r)
 	} else {
@@ -83,8 +115,8 @@ var ownNames = map[string]string{
 	"response": "response time", "service": "service time", "failure": "failure time", "queue_wait": "queue wait", "start_lag": "start lag",
 }
 
-// title is what people see of a metric's title.
-func title(s string) string {
+// Title is what people see of a metric's title.
+func Title(s string) string {
 	own, ok := strings.CutPrefix(s, classPrefix)
 	if !ok {
 		return Safe(s)

@@ -185,7 +185,7 @@ func (t *text) figures(r *run.Result) {
 
 // total is what a metric came to in the whole run and in a second, or of each time or size.
 func total(m run.Metric) []cell {
-	name := title(m.Title)
+	name := Title(m.Title)
 	switch {
 	case m.Value != nil:
 		return cells(name, Count(*m.Value))
@@ -215,7 +215,7 @@ const unanswered = "no answer"
 
 // percentiles are those of a distribution, and its maximum.
 func percentiles(m run.Metric) []cell {
-	row := cells(title(m.Title))
+	row := cells(Title(m.Title))
 	for _, f := range quantiles(m) {
 		switch {
 		case f.lost:

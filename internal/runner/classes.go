@@ -88,7 +88,7 @@ func check(vu scenario.Vu) (*wire.Class, error) {
 		if load < 1 {
 			return c, fmt.Errorf("field Load is Times(%d): want 1 iteration or more", load)
 		}
-		c.Load, c.Iterations = fmt.Sprintf("%d iterations a user", load), int64(load)
+		c.Load, c.Iterations, c.Each = fmt.Sprintf("%d iterations a user", load), int64(load), true
 	case scenario.Shared:
 		if load < 1 {
 			return c, fmt.Errorf("field Load is Shared(%d): want 1 iteration or more", load)
@@ -121,6 +121,7 @@ func checkRamp(load scenario.Ramp, vu scenario.Vu, c *wire.Class) error {
 			return fmt.Errorf("field Load: stage %d of the Ramp has Over %v: want a time above 0, or 0 to jump", i+1, s.Over)
 		}
 		stages = append(stages, fmt.Sprintf("%d/%v", s.To, s.Over))
+		c.Stages = append(c.Stages, &wire.Stage{To: float64(s.To), OverNs: int64(s.Over), Warmup: s.Warmup})
 	}
 	c.Load = "ramp of active users " + strings.Join(stages, " ")
 	return nil
@@ -145,6 +146,7 @@ func checkArrival(load scenario.Arrival, c *wire.Class) error {
 		most = max(most, s.To)
 		length += s.Over
 		stages = append(stages, fmt.Sprintf("%v/%v", s.To, s.Over))
+		c.Stages = append(c.Stages, &wire.Stage{To: s.To, OverNs: int64(s.Over), Warmup: s.Warmup})
 	}
 	if most == 0 || length == 0 {
 		return errors.New("field Load: no stage of the Arrival has a rate and a time above 0")

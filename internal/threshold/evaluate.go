@@ -73,6 +73,37 @@ func (e *Evaluator) Add(i Interval) (crossed []Crossed) {
 	return crossed
 }
 
+// Standing is how a threshold stands while the run goes on.
+type Standing struct {
+	Expression string  `json:"expression"`
+	Known      bool    `json:"known"`                // there is something to judge
+	Met        bool    `json:"met"`                  // so far
+	Crossed    bool    `json:"crossed"`              // for good
+	Value      string  `json:"value,omitempty"`      // when crossed, else of the run so far or of its worst window; for people
+	Reason     string  `json:"reason,omitempty"`     // what Value does not say
+	At         float64 `json:"at_seconds,omitempty"` // when it was crossed, since the load began
+}
+
+// Standings tells how the thresholds stand, in their order.
+func (e *Evaluator) Standings() []Standing {
+	var all []Standing
+	for _, j := range e.judges {
+		s := Standing{Expression: j.String(), Crossed: j.crossed, Known: j.crossed, Value: j.value, Reason: j.reason, At: j.at.Seconds()}
+		switch {
+		case j.crossed || j.unbound != nil:
+		case j.judged:
+			s.Known, s.Met, s.Value = true, true, j.shown(j.worst)
+		case j.Over == 0:
+			v, ok := j.figure(j.whole)
+			if s.Known = ok && e.intervals > 0; s.Known {
+				s.Met, s.Value = j.holds(v), j.shown(v)
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
 // LoadOver tells that nothing new begins from here on: rates per second and counts
 // of windows are no longer judged, as they fall while the rest is waited for.
 func (e *Evaluator) LoadOver() { e.over = true }

@@ -618,6 +618,8 @@ type Class struct {
 	Iterations    int64                  `protobuf:"varint,5,opt,name=iterations,proto3" json:"iterations,omitempty"`       // Shared: of the class; Times: of each user; else 0
 	LoopNs        int64                  `protobuf:"varint,6,opt,name=loop_ns,json=loopNs,proto3" json:"loop_ns,omitempty"` // Loop: length; else 0
 	Closed        bool                   `protobuf:"varint,7,opt,name=closed,proto3" json:"closed,omitempty"`               // iterations start when the one before ended
+	Stages        []*Stage               `protobuf:"bytes,8,rep,name=stages,proto3" json:"stages,omitempty"`                // of a Ramp or an Arrival
+	Each          bool                   `protobuf:"varint,9,opt,name=each,proto3" json:"each,omitempty"`                   // iterations are of each user
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -701,6 +703,83 @@ func (x *Class) GetClosed() bool {
 	return false
 }
 
+func (x *Class) GetStages() []*Stage {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+func (x *Class) GetEach() bool {
+	if x != nil {
+		return x.Each
+	}
+	return false
+}
+
+// Stage is a part of a load: from the end of the stage before in a straight line to
+// a value, active users of a Ramp or starts a second of an Arrival. A Ramp's first
+// stage begins at 0, an Arrival's holds its own value.
+type Stage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	To            float64                `protobuf:"fixed64,1,opt,name=to,proto3" json:"to,omitempty"`
+	OverNs        int64                  `protobuf:"varint,2,opt,name=over_ns,json=overNs,proto3" json:"over_ns,omitempty"`
+	Warmup        bool                   `protobuf:"varint,3,opt,name=warmup,proto3" json:"warmup,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stage) Reset() {
+	*x = Stage{}
+	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stage) ProtoMessage() {}
+
+func (x *Stage) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stage.ProtoReflect.Descriptor instead.
+func (*Stage) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Stage) GetTo() float64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *Stage) GetOverNs() int64 {
+	if x != nil {
+		return x.OverNs
+	}
+	return 0
+}
+
+func (x *Stage) GetWarmup() bool {
+	if x != nil {
+		return x.Warmup
+	}
+	return false
+}
+
 // Start gives an executor its part of the run.
 type Start struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -722,7 +801,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	mi := &file_internal_wire_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +813,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[7]
+	mi := &file_internal_wire_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +826,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{7}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Start) GetRun() string {
@@ -846,7 +925,7 @@ type Profile struct {
 
 func (x *Profile) Reset() {
 	*x = Profile{}
-	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	mi := &file_internal_wire_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +937,7 @@ func (x *Profile) String() string {
 func (*Profile) ProtoMessage() {}
 
 func (x *Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[8]
+	mi := &file_internal_wire_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +950,7 @@ func (x *Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Profile.ProtoReflect.Descriptor instead.
 func (*Profile) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Profile) GetKind() string {
@@ -909,7 +988,7 @@ type Share struct {
 
 func (x *Share) Reset() {
 	*x = Share{}
-	mi := &file_internal_wire_wire_proto_msgTypes[9]
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1000,7 @@ func (x *Share) String() string {
 func (*Share) ProtoMessage() {}
 
 func (x *Share) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[9]
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1013,7 @@ func (x *Share) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Share.ProtoReflect.Descriptor instead.
 func (*Share) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Share) GetFirst() int64 {
@@ -982,7 +1061,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1073,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +1086,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Ready) GetError() string {
@@ -1026,7 +1105,7 @@ type Go struct {
 
 func (x *Go) Reset() {
 	*x = Go{}
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1117,7 @@ func (x *Go) String() string {
 func (*Go) ProtoMessage() {}
 
 func (x *Go) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1130,7 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
 }
 
 // Stop asks for the end of the run: no new iterations, drain, report.
@@ -1063,7 +1142,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1075,7 +1154,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1167,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
 }
 
 // Cancel asks for the end of the run at once: still a report.
@@ -1100,7 +1179,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1191,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,7 +1204,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
 }
 
 // Seen is a look inside: an exchange, a check or a step as it went, or, with log, a
@@ -1140,7 +1219,7 @@ type Seen struct {
 
 func (x *Seen) Reset() {
 	*x = Seen{}
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1152,7 +1231,7 @@ func (x *Seen) String() string {
 func (*Seen) ProtoMessage() {}
 
 func (x *Seen) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1165,7 +1244,7 @@ func (x *Seen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seen.ProtoReflect.Descriptor instead.
 func (*Seen) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Seen) GetText() string {
@@ -1191,7 +1270,7 @@ type Stopping struct {
 
 func (x *Stopping) Reset() {
 	*x = Stopping{}
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1203,7 +1282,7 @@ func (x *Stopping) String() string {
 func (*Stopping) ProtoMessage() {}
 
 func (x *Stopping) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1216,7 +1295,7 @@ func (x *Stopping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stopping.ProtoReflect.Descriptor instead.
 func (*Stopping) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
 }
 
 // Batch is what an executor counted in one interval. Batches are numbered from 1
@@ -1243,7 +1322,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1334,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1347,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Batch) GetSeq() uint64 {
@@ -1382,7 +1461,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1473,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1486,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Metric) GetTitle() string {
@@ -1455,7 +1534,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1546,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1559,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Counter) GetMetric() uint32 {
@@ -1507,7 +1586,7 @@ type Gauge struct {
 
 func (x *Gauge) Reset() {
 	*x = Gauge{}
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1519,7 +1598,7 @@ func (x *Gauge) String() string {
 func (*Gauge) ProtoMessage() {}
 
 func (x *Gauge) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1532,7 +1611,7 @@ func (x *Gauge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gauge.ProtoReflect.Descriptor instead.
 func (*Gauge) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Gauge) GetMetric() uint32 {
@@ -1559,7 +1638,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_internal_wire_wire_proto_msgTypes[20]
+	mi := &file_internal_wire_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1571,7 +1650,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[20]
+	mi := &file_internal_wire_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1584,7 +1663,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{20}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Histogram) GetMetric() uint32 {
@@ -1613,7 +1692,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_wire_proto_msgTypes[21]
+	mi := &file_internal_wire_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1704,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[21]
+	mi := &file_internal_wire_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1717,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{21}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Failure) GetSource() string {
@@ -1682,7 +1761,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_internal_wire_wire_proto_msgTypes[22]
+	mi := &file_internal_wire_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1773,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[22]
+	mi := &file_internal_wire_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1786,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{22}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Sample) GetSource() string {
@@ -1752,7 +1831,7 @@ type Final struct {
 
 func (x *Final) Reset() {
 	*x = Final{}
-	mi := &file_internal_wire_wire_proto_msgTypes[23]
+	mi := &file_internal_wire_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1764,7 +1843,7 @@ func (x *Final) String() string {
 func (*Final) ProtoMessage() {}
 
 func (x *Final) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[23]
+	mi := &file_internal_wire_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1777,7 +1856,7 @@ func (x *Final) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Final.ProtoReflect.Descriptor instead.
 func (*Final) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{23}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Final) GetCounters() []*Counter {
@@ -1825,7 +1904,7 @@ type Counted struct {
 
 func (x *Counted) Reset() {
 	*x = Counted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[24]
+	mi := &file_internal_wire_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1916,7 @@ func (x *Counted) String() string {
 func (*Counted) ProtoMessage() {}
 
 func (x *Counted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[24]
+	mi := &file_internal_wire_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +1929,7 @@ func (x *Counted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counted.ProtoReflect.Descriptor instead.
 func (*Counted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{24}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Counted) GetMetric() uint32 {
@@ -1878,7 +1957,7 @@ type Interrupted struct {
 
 func (x *Interrupted) Reset() {
 	*x = Interrupted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[25]
+	mi := &file_internal_wire_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1969,7 @@ func (x *Interrupted) String() string {
 func (*Interrupted) ProtoMessage() {}
 
 func (x *Interrupted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[25]
+	mi := &file_internal_wire_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1982,7 @@ func (x *Interrupted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupted.ProtoReflect.Descriptor instead.
 func (*Interrupted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{25}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Interrupted) GetClass() string {
@@ -1970,7 +2049,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\adefault\x18\x02 \x01(\tR\adefault\x12\x12\n" +
 	"\x04help\x18\x03 \x01(\tR\x04help\x12\x14\n" +
 	"\x05value\x18\x04 \x01(\tR\x05value\x12\x14\n" +
-	"\x05given\x18\x05 \x01(\bR\x05given\"\xa4\x01\n" +
+	"\x05given\x18\x05 \x01(\bR\x05given\"\xe8\x01\n" +
 	"\x05Class\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02nu\x18\x02 \x01(\x03R\x02nu\x12\x12\n" +
@@ -1980,7 +2059,13 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"iterations\x18\x05 \x01(\x03R\n" +
 	"iterations\x12\x17\n" +
 	"\aloop_ns\x18\x06 \x01(\x03R\x06loopNs\x12\x16\n" +
-	"\x06closed\x18\a \x01(\bR\x06closed\"\xf1\x02\n" +
+	"\x06closed\x18\a \x01(\bR\x06closed\x12.\n" +
+	"\x06stages\x18\b \x03(\v2\x16.gobench.wire.v1.StageR\x06stages\x12\x12\n" +
+	"\x04each\x18\t \x01(\bR\x04each\"H\n" +
+	"\x05Stage\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\x01R\x02to\x12\x17\n" +
+	"\aover_ns\x18\x02 \x01(\x03R\x06overNs\x12\x16\n" +
+	"\x06warmup\x18\x03 \x01(\bR\x06warmup\"\xf1\x02\n" +
 	"\x05Start\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1a\n" +
 	"\bexecutor\x18\x02 \x01(\rR\bexecutor\x12\x12\n" +
@@ -2094,7 +2179,7 @@ func file_internal_wire_wire_proto_rawDescGZIP() []byte {
 	return file_internal_wire_wire_proto_rawDescData
 }
 
-var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_internal_wire_wire_proto_goTypes = []any{
 	(*FromExecutor)(nil), // 0: gobench.wire.v1.FromExecutor
 	(*ToExecutor)(nil),   // 1: gobench.wire.v1.ToExecutor
@@ -2103,59 +2188,61 @@ var file_internal_wire_wire_proto_goTypes = []any{
 	(*Hello)(nil),        // 4: gobench.wire.v1.Hello
 	(*Param)(nil),        // 5: gobench.wire.v1.Param
 	(*Class)(nil),        // 6: gobench.wire.v1.Class
-	(*Start)(nil),        // 7: gobench.wire.v1.Start
-	(*Profile)(nil),      // 8: gobench.wire.v1.Profile
-	(*Share)(nil),        // 9: gobench.wire.v1.Share
-	(*Ready)(nil),        // 10: gobench.wire.v1.Ready
-	(*Go)(nil),           // 11: gobench.wire.v1.Go
-	(*Stop)(nil),         // 12: gobench.wire.v1.Stop
-	(*Cancel)(nil),       // 13: gobench.wire.v1.Cancel
-	(*Seen)(nil),         // 14: gobench.wire.v1.Seen
-	(*Stopping)(nil),     // 15: gobench.wire.v1.Stopping
-	(*Batch)(nil),        // 16: gobench.wire.v1.Batch
-	(*Metric)(nil),       // 17: gobench.wire.v1.Metric
-	(*Counter)(nil),      // 18: gobench.wire.v1.Counter
-	(*Gauge)(nil),        // 19: gobench.wire.v1.Gauge
-	(*Histogram)(nil),    // 20: gobench.wire.v1.Histogram
-	(*Failure)(nil),      // 21: gobench.wire.v1.Failure
-	(*Sample)(nil),       // 22: gobench.wire.v1.Sample
-	(*Final)(nil),        // 23: gobench.wire.v1.Final
-	(*Counted)(nil),      // 24: gobench.wire.v1.Counted
-	(*Interrupted)(nil),  // 25: gobench.wire.v1.Interrupted
+	(*Stage)(nil),        // 7: gobench.wire.v1.Stage
+	(*Start)(nil),        // 8: gobench.wire.v1.Start
+	(*Profile)(nil),      // 9: gobench.wire.v1.Profile
+	(*Share)(nil),        // 10: gobench.wire.v1.Share
+	(*Ready)(nil),        // 11: gobench.wire.v1.Ready
+	(*Go)(nil),           // 12: gobench.wire.v1.Go
+	(*Stop)(nil),         // 13: gobench.wire.v1.Stop
+	(*Cancel)(nil),       // 14: gobench.wire.v1.Cancel
+	(*Seen)(nil),         // 15: gobench.wire.v1.Seen
+	(*Stopping)(nil),     // 16: gobench.wire.v1.Stopping
+	(*Batch)(nil),        // 17: gobench.wire.v1.Batch
+	(*Metric)(nil),       // 18: gobench.wire.v1.Metric
+	(*Counter)(nil),      // 19: gobench.wire.v1.Counter
+	(*Gauge)(nil),        // 20: gobench.wire.v1.Gauge
+	(*Histogram)(nil),    // 21: gobench.wire.v1.Histogram
+	(*Failure)(nil),      // 22: gobench.wire.v1.Failure
+	(*Sample)(nil),       // 23: gobench.wire.v1.Sample
+	(*Final)(nil),        // 24: gobench.wire.v1.Final
+	(*Counted)(nil),      // 25: gobench.wire.v1.Counted
+	(*Interrupted)(nil),  // 26: gobench.wire.v1.Interrupted
 }
 var file_internal_wire_wire_proto_depIdxs = []int32{
 	4,  // 0: gobench.wire.v1.FromExecutor.hello:type_name -> gobench.wire.v1.Hello
-	10, // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
-	16, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
-	15, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
+	11, // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
+	17, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
+	16, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
 	3,  // 4: gobench.wire.v1.FromExecutor.controlled:type_name -> gobench.wire.v1.Controlled
-	14, // 5: gobench.wire.v1.FromExecutor.seen:type_name -> gobench.wire.v1.Seen
-	7,  // 6: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
-	11, // 7: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
-	12, // 8: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
-	13, // 9: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
+	15, // 5: gobench.wire.v1.FromExecutor.seen:type_name -> gobench.wire.v1.Seen
+	8,  // 6: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
+	12, // 7: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
+	13, // 8: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
+	14, // 9: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
 	2,  // 10: gobench.wire.v1.ToExecutor.control:type_name -> gobench.wire.v1.Control
 	6,  // 11: gobench.wire.v1.Hello.classes:type_name -> gobench.wire.v1.Class
 	5,  // 12: gobench.wire.v1.Hello.params:type_name -> gobench.wire.v1.Param
-	9,  // 13: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
-	8,  // 14: gobench.wire.v1.Start.profiles:type_name -> gobench.wire.v1.Profile
-	17, // 15: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
-	18, // 16: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
-	19, // 17: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
-	20, // 18: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
-	21, // 19: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
-	23, // 20: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
-	22, // 21: gobench.wire.v1.Batch.samples:type_name -> gobench.wire.v1.Sample
-	18, // 22: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
-	24, // 23: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
-	25, // 24: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
-	0,  // 25: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
-	1,  // 26: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
-	26, // [26:27] is the sub-list for method output_type
-	25, // [25:26] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	7,  // 13: gobench.wire.v1.Class.stages:type_name -> gobench.wire.v1.Stage
+	10, // 14: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
+	9,  // 15: gobench.wire.v1.Start.profiles:type_name -> gobench.wire.v1.Profile
+	18, // 16: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
+	19, // 17: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
+	20, // 18: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
+	21, // 19: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
+	22, // 20: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
+	24, // 21: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
+	23, // 22: gobench.wire.v1.Batch.samples:type_name -> gobench.wire.v1.Sample
+	19, // 23: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
+	25, // 24: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
+	26, // 25: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
+	0,  // 26: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
+	1,  // 27: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
+	27, // [27:28] is the sub-list for method output_type
+	26, // [26:27] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_wire_proto_init() }
@@ -2184,7 +2271,7 @@ func file_internal_wire_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_wire_proto_rawDesc), len(file_internal_wire_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/live"
+)
+
+// press does what a key of the terminal asks for.
+func (l *localRun) press(key byte, look func(func(*live.Run))) {
+	switch key {
+	case 'q', 'Q': // whatever Ctrl-C does now
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
+	case 's', 'S':
+		l.end(false, "a key")
+	case 'p', 'P', ' ':
+		l.steer(look, func(r *live.Run) []live.Change {
+			if r.Paused() {
+				return []live.Change{{What: "resume"}}
+			}
+			return []live.Change{{What: "pause"}}
+		})
+	case '+', '=':
+		l.steer(look, func(r *live.Run) []live.Change { return r.Steer(1.1, time.Now()) })
+	case '-', '_':
+		l.steer(look, func(r *live.Run) []live.Change { return r.Steer(1/1.1, time.Now()) })
+	}
+}
+
+// steer changes the load as changes says, unless the change before is still under way.
+func (l *localRun) steer(look func(func(*live.Run)), changes func(*live.Run) []live.Change) {
+	if !l.loading.Load() || !l.steering.TryLock() {
+		return
+	}
+	l.steers.Go(func() {
+		defer l.steering.Unlock()
+		var all []live.Change
+		look(func(r *live.Run) { all = changes(r) })
+		for _, c := range all {
+			w := wish{What: c.What, Class: c.Class, Users: -1, Rate: -1}
+			if c.Users != nil {
+				w.Users = *c.Users
+			}
+			if c.Rate != nil {
+				w.Rate = *c.Rate
+			}
+			if err := l.follow(w, "a key"); err != nil {
+				l.tell(live.Event{Kind: live.Note, Text: "the load stays as it is: " + err.Error()})
+			}
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package live
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// keyboard reads keys from a terminal until it is closed.
+type keyboard struct {
+	in         *os.File
+	stop, ends *os.File // of a pipe: stop is readable once ends is closed
+}
+
+func newKeyboard(in *os.File) (*keyboard, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	return &keyboard{in, r, w}, nil
+}
+
+// close ends read.
+func (k *keyboard) close() { k.ends.Close() }
+
+// read calls press with each key that is a character; those that are more, as arrows,
+// are nothing. It returns when the keyboard is closed or the terminal gone.
+func (k *keyboard) read(press func(byte)) {
+	defer k.stop.Close()
+	in, stop := int32(k.in.Fd()), int32(k.stop.Fd())
+	for {
+		wait := -1
+		fds := []unix.PollFd{{Fd: stop, Events: unix.POLLIN}, {Fd: in, Events: unix.POLLIN}}
+		if !foreground(k.in) { // reading would stop this process
+			wait, fds = int(beat/time.Millisecond), fds[:1]
+		}
+		if _, err := unix.Poll(fds, wait); err != nil && !errors.Is(err, unix.EINTR) {
+			return
+		}
+		if fds[0].Revents != 0 {
+			return
+		}
+		if len(fds) < 2 || fds[1].Revents == 0 || !foreground(k.in) {
+			continue
+		}
+		var b [64]byte
+		n, err := unix.Read(int(in), b[:])
+		if errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN) {
+			continue
+		}
+		if err != nil || n == 0 {
+			return
+		}
+		for _, c := range b[:n] {
+			if c == '\x1b' {
+				break // a key of several bytes
+			}
+			press(c)
+		}
+	}
+}
