@@ -377,7 +377,15 @@ func load(c run.Class) string {
 	if c.Rate > 0 {
 		start = fmt.Sprintf("%s started/s (Poisson)", Rate(c.Rate))
 	}
-	return fmt.Sprintf("%s users, %s, %s", Count(c.Users), start, Safe(c.Load))
+	return fmt.Sprintf("%s, %s, %s", people(c.Users), start, Safe(c.Load))
+}
+
+// people says how many users there are.
+func people(n int64) string {
+	if n == 1 {
+		return "1 user"
+	}
+	return Count(n) + " users"
 }
 
 func machine(r *run.Result) string {
