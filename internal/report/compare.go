@@ -182,7 +182,7 @@ func differences(a, b *run.Result) []Difference {
 		}
 	}
 	differ("target", target)
-	differ("concurrency", func(r *run.Result) string { return Count(users(r)) + " users" })
+	differ("concurrency", func(r *run.Result) string { return people(users(r)) })
 	differ("load model", loads)
 	differ("duration asked for", func(r *run.Result) string { return (time.Duration(r.Config.Duration * float64(time.Second))).String() })
 	differ("warm-up", func(r *run.Result) string { return Seconds(r.Warmup) })

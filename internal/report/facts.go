@@ -20,7 +20,7 @@ func facts(r *run.Result) []fact {
 		{"complete", strconv.FormatBool(r.Complete)},
 		{"verdict", string(r.Verdict)},
 		{"target", target(r)},
-		{"concurrency", Count(users(r)) + " users"},
+		{"concurrency", people(users(r))},
 		{"load", loads(r)},
 		{"duration", Seconds(r.Seconds)},
 	}

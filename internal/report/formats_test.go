@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -475,5 +476,42 @@ func TestReadIsJSONBackwards(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("half a file: %v", err)
+	}
+}
+
+// docs/reports.md has every form, every column and every field.
+func TestReportsPage(t *testing.T) {
+	b, err := os.ReadFile("../../docs/reports.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	for _, f := range Formats {
+		if !strings.Contains(page, "| `"+f.Ending+"` |") {
+			t.Errorf("the page has no row of %s", f.Ending)
+		}
+	}
+	var c map[string]any
+	var out bytes.Buffer
+	if err := errors.Join(Compare(checked(), stained("x")).JSON(&out), json.Unmarshal(out.Bytes(), &c)); err != nil {
+		t.Fatal(err)
+	}
+	names := append([]string{}, columns...)
+	for name, v := range c {
+		names = append(names, name)
+		if list, ok := v.([]any); ok {
+			v = list[0]
+		}
+		if fields, ok := v.(map[string]any); ok {
+			names = slices.AppendSeq(names, maps.Keys(fields))
+		}
+	}
+	for _, name := range names {
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("the page does not tell what %s is", name)
+		}
+	}
+	if !strings.Contains(page, strings.Join(columns, ",")) {
+		t.Error("the page's sample has other columns")
 	}
 }

@@ -16,7 +16,6 @@ type Tone string
 const (
 	Plain Tone = ""
 	Bold  Tone = "1"
-	Dim   Tone = "2"
 	Good  Tone = "32"
 	Warn  Tone = "33"
 	Bad   Tone = "31"

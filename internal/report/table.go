@@ -25,46 +25,48 @@ const (
 	pageWidth = 120 // of tables where the screen's width is not known
 	leastName = 16  // to which the first column is cut before columns move below
 	indent    = 2   // of rows, below their head
-	gap       = 2   // between columns
 )
 
 // table prints rows below a head: the first column left, the others right. Too wide
-// for the screen, the first column is cut; if that is not enough, the last columns
-// follow below.
+// for the screen, its columns come closer; then the first is cut, but in a full report;
+// then the last columns follow below.
 func (t *text) table(head []string, rows [][]cell) {
 	if len(rows) == 0 {
 		return
 	}
-	widths := make([]int, len(head))
+	widths := make([]int, len(head)) // with what is left before a column
+	total := 0
 	for i, s := range head {
 		widths[i] = length(s)
-	}
-	for _, row := range rows {
-		for i, c := range row {
-			w := length(c.text)
+		for _, row := range rows {
 			if i == 0 {
-				w += indent
+				widths[i] = max(widths[i], indent+length(row[i].text))
+			} else if i < len(row) {
+				widths[i] = max(widths[i], length(row[i].text))
 			}
-			widths[i] = max(widths[i], w)
 		}
+		total += widths[i]
 	}
-	if limit := t.width(); limit > 0 {
-		rest := 0
-		for _, w := range widths[1:] {
-			rest += gap + w
-		}
-		widths[0] = min(widths[0], max(limit-rest, leastName))
+	limit := t.width()
+	gap := 2
+	if limit > 0 && total+gap*(len(head)-1) > limit {
+		gap = 1
+	}
+	for i := range widths[1:] {
+		widths[i+1] += gap
+	}
+	total += gap * (len(head) - 1)
+	if limit > 0 && total > limit && !t.Full {
+		widths[0] = min(widths[0], max(limit-total+widths[0], leastName))
 	}
 	t.printf("\n")
-	for first := 1; ; {
-		next := t.columns(widths, first)
+	for first := 1; first < len(head); {
+		next := fitting(widths, first, limit)
 		t.printf("%s\n", t.head(head, widths, first, next))
 		for _, row := range rows {
 			t.printf("%s\n", t.row(row, widths, first, next))
 		}
-		if first = next; first >= len(head) {
-			return
-		}
+		first = next
 	}
 }
 
@@ -79,35 +81,31 @@ func (t *text) width() int {
 	return pageWidth
 }
 
-// columns gives the first column after first that does not fit beside it.
-func (t *text) columns(widths []int, first int) int {
-	limit, total := t.width(), widths[0]
-	next := first
-	for ; next < len(widths); next++ {
-		if total += gap + widths[next]; limit > 0 && total > limit && next > first {
-			break
+// fitting gives the first column after first that does not fit beside it.
+func fitting(widths []int, first, limit int) int {
+	total := widths[0]
+	for i := first; i < len(widths); i++ {
+		if total += widths[i]; limit > 0 && total > limit && i > first {
+			return i
 		}
 	}
-	return next
+	return len(widths)
 }
 
 func (t *text) head(head []string, widths []int, first, next int) string {
-	line := head[0] + strings.Repeat(" ", max(0, widths[0]-length(head[0])))
+	line := head[0] + strings.Repeat(" ", widths[0]-length(head[0]))
 	for i := first; i < next; i++ {
-		line += strings.Repeat(" ", gap+widths[i]-length(head[i])) + head[i]
+		line += strings.Repeat(" ", widths[i]-length(head[i])) + head[i]
 	}
 	return t.Paint(Bold, strings.TrimRight(line, " "))
 }
 
 func (t *text) row(row []cell, widths []int, first, next int) string {
-	name := row[0].text
-	if widths[0]-indent < length(name) {
-		name = shorten(name, widths[0]-indent)
-	}
+	name := shorten(row[0].text, widths[0]-indent)
 	line := strings.Repeat(" ", indent) + t.Paint(row[0].tone, name)
 	space := widths[0] - indent - length(name)
 	for i := first; i < min(next, len(row)); i++ {
-		space += gap + widths[i] - length(row[i].text)
+		space += widths[i] - length(row[i].text)
 		if row[i].text != "" { // no blanks at a line's end
 			line += strings.Repeat(" ", space) + t.Paint(row[i].tone, row[i].text)
 			space = 0

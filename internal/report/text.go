@@ -289,9 +289,6 @@ func (t *text) errors(r *run.Result) {
 		rows[i][1].tone = Bad
 	}
 	t.table([]string{"Errors", "count"}, rows)
-	if len(r.Samples) > 0 && !t.Full {
-		t.more++
-	}
 }
 
 // failure says what kind of failure f is.
@@ -377,7 +374,15 @@ func load(c run.Class) string {
 	if c.Rate > 0 {
 		start = fmt.Sprintf("%s started/s (Poisson)", Rate(c.Rate))
 	}
-	return fmt.Sprintf("%s users, %s, %s", Count(c.Users), start, Safe(c.Load))
+	return fmt.Sprintf("%s, %s, %s", people(c.Users), start, Safe(c.Load))
+}
+
+// people says how many users there are.
+func people(n int64) string {
+	if n == 1 {
+		return "1 user"
+	}
+	return Count(n) + " users"
 }
 
 func machine(r *run.Result) string {
@@ -442,7 +447,19 @@ func (t *text) end(r *run.Result) {
 		return
 	}
 	t.printf("\nKept in %s\n", Safe(t.Dir))
-	if !t.Full {
-		t.printf("Details: gobench show %s --full\n", Safe(r.ID))
+	if t.Full {
+		return
 	}
+	var more []string
+	if t.more > 0 {
+		more = append(more, fmt.Sprintf("%s more rows", Count(int64(t.more))))
+	}
+	if n := len(r.Samples); n > 0 {
+		more = append(more, fmt.Sprintf("samples of failures: %d", n))
+	}
+	says := ""
+	if len(more) > 0 {
+		says = " (" + strings.Join(more, ", ") + ")"
+	}
+	t.printf("Details: gobench show %s --full%s\n", Safe(r.ID), says)
 }
