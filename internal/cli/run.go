@@ -136,7 +136,7 @@ func (a *app) builder() (*build.Builder, error) {
 	}
 	b, err := build.New(build.NewSDK(a.sdk), dir, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
-		return nil, &exitError{exitFailed, err, ""}
+		return nil, &exitError{exitFailed, err, cacheStorage.hint(err)}
 	}
 	return b, nil
 }
@@ -148,6 +148,8 @@ func compileError(path string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &exitError{exitCancelled, errors.New("cancelled while compiling"), ""}
+	case full(err):
+		return &exitError{exitFailed, fmt.Errorf("compile %s: %w", path, err), cacheStorage.hint(err)}
 	case errors.As(err, &compile):
 		return &exitError{exitCompile, fmt.Errorf("%s does not compile:\n%w", path, compile), ""}
 	case errors.As(err, &input):
@@ -155,5 +157,5 @@ func compileError(path string, err error) error {
 	case errors.Is(err, os.ErrNotExist):
 		return &exitError{exitUsage, err, "name the scenario's file, as in: gobench run scenario.go"}
 	}
-	return &exitError{exitFailed, err, ""}
+	return &exitError{exitFailed, err, cacheStorage.hint(err)}
 }
