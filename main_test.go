@@ -52,7 +52,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "served": served, "schema": schema, "field": field, "eventually": eventually, "asked": asked,
-			"counted": counted, "unique": unique, "same": same, "fill": fill, "listens": listens,
+			"counted": counted, "unique": unique, "same": same, "fill": fill, "listens": listens, "documented": documented,
 		},
 	})
 }

@@ -38,7 +38,7 @@ report comes. A second one cancels it.`,
 		Example: `  gobench run scenario.go
   gobench run scenario.go --duration 30s -o result.json
   gobench run scenario.go --set url=http://localhost:9090 --set users=50
-  gobench run scenario.go --threshold 'home.http_fail rate < 1% over 10s abort'
+  gobench run scenario.go --threshold 'page.http_fail rate < 1% over 10s abort'
   gobench run ./scenarios/checkout --seed 7 --quiet`,
 		Args: exactArgs(1, "the scenario's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
