@@ -16,7 +16,7 @@ PROTOC_GEN_GO_GRPC := $(BIN)/protoc-gen-go-grpc-v1.6.2
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build test demo bench lint fuzz vuln proto bundle clean
+.PHONY: help build test demo bench lint docs fuzz vuln proto bundle clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ lint: $(STATICCHECK) ## gofmt, go vet, staticcheck, and that committed archives 
 	$(GO) vet ./...
 	$(STATICCHECK) ./...
 	@if [ -d internal/build/bundle ]; then set -x; $(GO) run ./internal/build/bundle -check; fi
+
+docs: ## write docs/commands.md and the manual page docs/gobench.1 from the commands
+	$(GO) test ./internal/cli -run TestReference -update
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	FUZZTIME=$(FUZZTIME) scripts/fuzz.sh

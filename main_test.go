@@ -43,6 +43,7 @@ func TestScripts(t *testing.T) {
 			for _, v := range []string{
 				"TARGET=" + srv.URL, "CLOSED=http://127.0.0.1:1", "HOME=" + home, "XDG_CACHE_HOME=" + cache, "XDG_DATA_HOME=",
 				"GOCACHE=" + real["GOCACHE"], "GOMODCACHE=" + real["GOMODCACHE"], "GOBENCH_NO_WARM=1",
+				"CACHE=" + cache, "GOCACHE_WARM=" + real["GOCACHE"],
 			} {
 				name, value, _ := strings.Cut(v, "=")
 				env.Setenv(name, value)
@@ -51,7 +52,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "served": served, "schema": schema, "field": field, "eventually": eventually, "asked": asked,
-			"counted": counted, "unique": unique, "same": same, "fill": fill, "sums": sums, "lines": lines,
+			"counted": counted, "unique": unique, "same": same, "fill": fill, "sums": sums, "lines": lines, "listens": listens, "documented": documented,
 		},
 	})
 }
@@ -78,6 +79,15 @@ func makeWritable(dir string) {
 	})
 }
 
+// listens waits until a target server has written where it listens into a file, and
+// puts that into a variable: listens FILE VARIABLE.
+func listens(ts *testscript.TestScript, _ bool, args []string) {
+	eventually(ts, false, []string{args[0], "listening on "})
+	_, rest, _ := strings.Cut(ts.ReadFile(args[0]), "listening on ")
+	url, _, _ := strings.Cut(rest, " ")
+	ts.Setenv(args[1], url)
+}
+
 type targetKey struct{}
 
 // target counts what it is asked: /503 fails, /slow takes 300 ms, the rest is well.
@@ -95,6 +105,9 @@ func newTarget() *target {
 		switch r.URL.Path {
 		case "/503":
 			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/forever":
+			<-r.Context().Done()
+			return
 		case "/slow":
 			select {
 			case <-time.After(300 * time.Millisecond):

@@ -4,5 +4,5 @@
 set -eu
 exec "$(dirname "$0")/debian.sh" \
 	gcc:gcc /usr/include/stdlib.h:libc6-dev \
-	nginx:nginx-light \
+	nginx:nginx-light jq:jq \
 	ss:iproute2

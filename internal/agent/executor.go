@@ -128,7 +128,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	defer close(e.over)
 	dir, err := privateDir()
 	if err != nil {
-		return err
+		return fmt.Errorf("make a folder for the executor's socket: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	srv, err := serve(dir)

@@ -40,7 +40,7 @@ needs the network. A file that is there already is never written over.
 fresh clone of a scenario's repository, or with a newer gobench. gobench run does not
 need .gobench: it brings packages of its own.`,
 		Example: `  gobench init shop
-  gobench init shop --module example.com/load/shop
+  gobench init load --module example.com/load
   gobench init --sdk shop`,
 		Args: exactArgs(1, "the folder to make"),
 		RunE: func(cmd *cobra.Command, args []string) error {

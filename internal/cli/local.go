@@ -42,6 +42,7 @@ type localRun struct {
 	health   health.Judge
 	outages  outages
 	aborted  string // the threshold that ended the run
+	unkept   error  // why the history does not have the result
 	writing  error  // the first failure to write the history; the run goes on
 
 	log       *slog.Logger // of --verbose
@@ -188,7 +189,10 @@ func (l *localRun) open() error {
 		err = l.folder.Put(r)
 	}
 	if err != nil {
-		return &exitError{exitFailed, fmt.Errorf("make the run's folder: %w", err), "--dir names another place for gobench's data"}
+		if l.folder != nil {
+			_ = l.folder.Discard() // half a folder is no run
+		}
+		return &exitError{exitFailed, fmt.Errorf("make the run's folder: %w", err), dataStorage.hint(err)}
 	}
 	return nil
 }
@@ -286,8 +290,8 @@ func (l *localRun) conclude(err error) {
 	if l.writing != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("the history of this run is incomplete: %v", l.writing))
 	}
-	if err := l.folder.Put(r); err != nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("the result could not be kept: %v", err))
+	if l.unkept = l.folder.Put(r); l.unkept != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("the result could not be kept: %v", l.unkept))
 	}
 }
 
@@ -320,7 +324,11 @@ func (l *localRun) write(outputs outputs) error {
 	if l.load.inside.once {
 		err = report.Once(text, l.result)
 	} else {
-		err = report.Text(text, l.result, report.Screen{Style: styleOf(text), Dir: l.folder.Dir()})
+		kept := l.folder.Dir()
+		if l.unkept != nil {
+			kept = ""
+		}
+		err = report.Text(text, l.result, report.Screen{Style: styleOf(text), Dir: kept})
 	}
 	if err != nil {
 		err = fmt.Errorf("write the report: %w", err)
@@ -333,6 +341,9 @@ func (l *localRun) write(outputs outputs) error {
 
 // status is the exit status of the run that ended with err, as an error.
 func (l *localRun) status(err error) error {
+	if l.unkept != nil && l.result.State == run.Finished {
+		return &exitError{exitFailed, fmt.Errorf("keep the result: %w", l.unkept), dataStorage.hint(l.unkept)}
+	}
 	switch l.result.State {
 	case run.Finished:
 		if err := crossedError(l.result); err != nil || !l.load.strict {
@@ -344,6 +355,9 @@ func (l *localRun) status(err error) error {
 	}
 	exit := &exitError{status: exitFailed, err: fmt.Errorf("%w%s", err, pointed(err))}
 	var dead *agent.DeadError
+	if isTemporary(err) {
+		exit.hint = tempStorage.hint(err)
+	}
 	if errors.As(err, &dead) {
 		exit.hint = "what it printed is in " + l.folder.Dir() + "/executor.log"
 	}

@@ -36,7 +36,7 @@ report comes. A second one cancels it.`,
 		Example: `  gobench run scenario.go
   gobench run scenario.go --duration 30s -o result.json
   gobench run scenario.go --set url=http://localhost:9090 --set users=50
-  gobench run scenario.go --threshold 'home.http_fail rate < 1% over 10s abort'
+  gobench run scenario.go --threshold 'page.http_fail rate < 1% over 10s abort'
   gobench run ./scenarios/checkout --seed 7 --quiet`,
 		Args: exactArgs(1, "the scenario's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -126,7 +126,7 @@ func (a *app) builder(log *slog.Logger) (*build.Builder, error) {
 	}
 	b, err := build.New(build.NewSDK(a.sdk), dir, log)
 	if err != nil {
-		return nil, &exitError{exitFailed, err, ""}
+		return nil, &exitError{exitFailed, err, cacheStorage.hint(err)}
 	}
 	return b, nil
 }
@@ -138,6 +138,8 @@ func compileError(path string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &exitError{exitCancelled, errors.New("cancelled while compiling"), ""}
+	case full(err):
+		return &exitError{exitFailed, fmt.Errorf("compile %s: %w", path, err), cacheStorage.hint(err)}
 	case errors.As(err, &compile):
 		return &exitError{exitCompile, fmt.Errorf("%s does not compile:\n%w", path, compile), ""}
 	case errors.As(err, &input):
@@ -145,5 +147,5 @@ func compileError(path string, err error) error {
 	case errors.Is(err, os.ErrNotExist):
 		return &exitError{exitUsage, err, "name the scenario's file, as in: gobench run scenario.go"}
 	}
-	return &exitError{exitFailed, err, ""}
+	return &exitError{exitFailed, err, cacheStorage.hint(err)}
 }

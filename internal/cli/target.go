@@ -51,7 +51,12 @@ requests were answered: a count to hold a run's own against.`,
 			if errors.Is(err, syscall.EADDRINUSE) {
 				return &exitError{exitFailed, fmt.Errorf("the address %s is taken by another program", addr), "--addr names another; port 0 takes a free one"}
 			}
-			if err != nil {
+			switch {
+			case errors.Is(err, syscall.EADDRNOTAVAIL):
+				return &exitError{exitFailed, fmt.Errorf("%s is no address of this machine", addr), "127.0.0.1 is this machine for itself, 0.0.0.0 all of its addresses"}
+			case errors.Is(err, syscall.EACCES):
+				return &exitError{exitFailed, fmt.Errorf("the port of %s is for the system alone", addr), "take one from 1024 on"}
+			case err != nil:
 				return usageError("write it as host:port, as in 127.0.0.1:8080", "--addr %s: %v", addr, err)
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)

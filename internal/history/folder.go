@@ -24,7 +24,7 @@ type Folder struct {
 }
 
 // Create makes the folder of run id. Nobody but this user can read it.
-func (h History) Create(id string) (*Folder, error) {
+func (h History) Create(id string) (_ *Folder, err error) {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -32,10 +32,14 @@ func (h History) Create(id string) (*Folder, error) {
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(f.dir) // half a folder is no run
+		}
+	}()
 	if err := os.WriteFile(filepath.Join(f.dir, ownerFile), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return nil, err
 	}
-	var err error
 	if f.batches, err = os.OpenFile(filepath.Join(f.dir, batchesFile), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600); err != nil {
 		return nil, err
 	}
@@ -79,6 +83,7 @@ func (f *Folder) Put(r *run.Result) error {
 	}
 	tmp := filepath.Join(f.dir, resultFile+".new")
 	if err := writeSynced(tmp, append(b, '\n')); err != nil {
+		_ = os.Remove(tmp) // half of it helps nobody
 		return err
 	}
 	return os.Rename(tmp, filepath.Join(f.dir, resultFile))

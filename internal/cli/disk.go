@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// storage is a place that gobench writes to, and what helps where it can't.
+type storage struct {
+	elsewhere string // what names another one
+	free      string // what makes room in it
+}
+
+var (
+	dataStorage  = storage{"--dir names another place for gobench's data", "gobench clean --keep 20 deletes old runs"}
+	cacheStorage = storage{"XDG_CACHE_HOME names another place for what is compiled", "gobench clean --cache empties it"}
+	tempStorage  = storage{"TMPDIR names another place for temporary files", "delete old files there"}
+)
+
+// hint is what helps against err, if it is one of the disk.
+func (s storage) hint(err error) string {
+	switch {
+	case full(err):
+		return "the disk is full: " + s.free + ", or " + s.elsewhere
+	case isPath(err):
+		return s.elsewhere
+	}
+	return ""
+}
+
+func full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		err != nil && strings.Contains(err.Error(), syscall.ENOSPC.Error()) // as the go command tells it
+}
+
+func isPath(err error) bool {
+	var path *fs.PathError
+	var link *os.LinkError
+	return errors.As(err, &path) || errors.As(err, &link)
+}
+
+// isTemporary tells whether err is of a temporary file.
+func isTemporary(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && strings.HasPrefix(path.Path, os.TempDir())
+}
