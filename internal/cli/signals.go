@@ -19,10 +19,12 @@ func (l *localRun) end(cancel bool, by string) {
 	switch {
 	case cancel:
 		l.asked = ending{true, by}
+		l.log.Info("cancel", "asked_by", by)
 		l.executor.Cancel()
 		l.progress.say("cancelling")
 	case l.asked.by == "":
 		l.asked = ending{false, by}
+		l.log.Info("stop", "asked_by", by)
 		l.executor.Stop()
 		l.progress.say("stopping: waiting for what is in flight; Ctrl-C again cancels")
 	}
