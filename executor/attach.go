@@ -181,7 +181,7 @@ func (s *session) obey(run *runner.Runner, began chan<- struct{}, cancel func())
 func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profile.Set, gone <-chan error) error {
 	done := make(chan struct{})
 	run.Drained = profiles.LoadOver
-	go runner.FitProcs(done)
+	go runner.FitProcs(done, run.Log)
 	go func() {
 		defer close(done)
 		run.Run(ctx, func() {

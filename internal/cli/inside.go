@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,7 @@ func (f *insideFlags) add(cmd *cobra.Command) {
 		_ = cmd.MarkFlagFilename(p.flag)
 	}
 	timeVar(fs, &f.cpuTime, "cpu-profile-duration", "", 0, "how long the CPU profile is taken (default as long as the load lasts)")
+	fs.Lookup("cpu-profile-duration").DefValue = "" // which the text says
 }
 
 // check refuses what does not go together, and files that can't be written.
@@ -133,10 +135,13 @@ func (f *insideFlags) apply(start *wire.Start, r *run.Result) {
 // seen shows what the executor lets be seen.
 func (l *localRun) seen(m *wire.Seen) {
 	if m.Log {
+		var lines bytes.Buffer // shown as one: the terminal's queue is for pieces
+		log := l.load.inside.logger(&lines)
 		for line := range strings.Lines(m.Text) {
 			at, said, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-			l.log.Info(said, "by", "executor", "at", at)
+			log.Info(said, "by", "executor", "at", at)
 		}
+		l.progress.show(lines.Bytes())
 		return
 	}
 	var b strings.Builder

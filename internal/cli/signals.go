@@ -27,10 +27,12 @@ func (l *localRun) end(cancel bool, by string) {
 	switch {
 	case cancel:
 		l.asked = ending{true, by}
+		l.log.Info("cancel", "asked_by", by)
 		l.executor.Cancel()
 		l.tell(live.Event{Kind: live.Ending, Cancel: true, By: by, Text: "cancelling"})
 	case l.asked.by == "":
 		l.asked = ending{false, by}
+		l.log.Info("stop", "asked_by", by)
 		l.executor.Stop()
 		l.tell(live.Event{Kind: live.Ending, By: by, Text: "stopping: waiting for what is in flight; Ctrl-C again cancels"})
 	}

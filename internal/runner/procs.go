@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"time"
@@ -27,8 +28,8 @@ const (
 // load do, cost a processor of their own much less than several: a request at 2,000 a
 // second half the CPU and half the delay.
 //
-// It leaves alone who has said how many there are to be, by GOMAXPROCS or in Go.
-func FitProcs(done <-chan struct{}) {
+// Each change is told to log. It leaves alone who has said how many there are to be, by GOMAXPROCS or in Go.
+func FitProcs(done <-chan struct{}, log func(line func() string)) {
 	most := runtime.GOMAXPROCS(0)
 	if most == 1 || os.Getenv("GOMAXPROCS") != "" || !canReadCPU {
 		return
@@ -56,6 +57,7 @@ func FitProcs(done <-chan struct{}) {
 		}
 		if procs := f.next(now-at, float64(cpu-used)/float64(max(now-at, 1)), wait); procs != f.procs {
 			f.procs = procs
+			log(func() string { return fmt.Sprintf("the load runs on %d of %d processors", procs, most) })
 			runtime.GOMAXPROCS(procs)
 		}
 		at, used = now, cpu

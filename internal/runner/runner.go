@@ -93,7 +93,7 @@ func (r *Runner) Prepare(ctx context.Context) error {
 		if err := c.prepare(ctx); err != nil {
 			return fmt.Errorf("setup of class %s: %w", c.name, err)
 		}
-		r.registry.Log(func() string {
+		r.Log(func() string {
 			return fmt.Sprintf("class %s is set up, in %v; of %d users", c.name, (clock() - began).Round(time.Microsecond), c.share.Nu)
 		})
 	}
@@ -136,7 +136,7 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 		close(ended)
 	}()
 	r.load(ctx, ended)
-	r.registry.Log(func() string {
+	r.Log(func() string {
 		return fmt.Sprintf("the load is over after %v; draining", (clock() - zero).Round(time.Millisecond))
 	})
 	stopping()
@@ -151,7 +151,7 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 	r.mu.Lock()
 	r.drained = clock() - zero
 	r.mu.Unlock()
-	r.registry.Log(func() string { return fmt.Sprintf("drained after %v", (clock() - zero).Round(time.Millisecond)) })
+	r.Log(func() string { return fmt.Sprintf("drained after %v", (clock() - zero).Round(time.Millisecond)) })
 	if r.Drained != nil {
 		r.Drained()
 	}
@@ -266,12 +266,15 @@ func (r *Runner) wrapUp(ctx context.Context) {
 // Note keeps an event for the report.
 func (r *Runner) Note(text string) { r.note(text) }
 
+// Log tells what happens to who wants to know it.
+func (r *Runner) Log(line func() string) { r.registry.Log(line) }
+
 // note keeps an event for the next batch.
 func (r *Runner) note(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notes = append(r.notes, text)
-	r.registry.Log(func() string { return "note: " + text })
+	r.Log(func() string { return "note: " + text })
 }
 
 func panicError(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }

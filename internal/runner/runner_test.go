@@ -25,6 +25,7 @@ type outcome struct {
 	failures    map[string]int64 // by "class text"
 	max, p99    map[string]int64 // of histograms, ns
 	notes       []string
+	samples     []meter.Sample
 	interrupted []*wire.Interrupted
 	took        time.Duration
 	stopping    time.Duration // when the drain began
@@ -68,6 +69,7 @@ func playBy(t *testing.T, ctx context.Context, a alarm, vus scenario.Vus, start 
 	r.Run(ctx, func() { o.stopping = time.Since(began) })
 	o.took = time.Since(began)
 	cut := registry.Cut()
+	o.samples = cut.Samples
 	for _, f := range cut.Failures {
 		o.failures[f.Class+" "+f.Text] += f.Count
 	}
