@@ -33,8 +33,8 @@ const (
 	keys           // what may be pressed
 	detail         // of the target, of stages
 	part           // checks, other operations
-	figure         // percentiles, the generator
 	wanted         // thresholds
+	figure         // percentiles, the generator
 	failure        // errors
 	main           // rate, state
 	always         // how far it is
@@ -156,6 +156,9 @@ func (s *screen) progress() {
 			l.add(cyan, " "+spinner(s.now)).add(plain, " "+orElse(s.step, "starting"))
 			if took >= time.Second && !s.since.IsZero() {
 				l.add(dim, "  "+clock(took))
+			}
+			if s.detail != "" {
+				l.add(dim, "  "+report.Safe(s.detail))
 			}
 		})
 		return
@@ -304,7 +307,8 @@ func (s *screen) overTime(m run.Metric) {
 		s.row(rank, func(l *line) {
 			l.add(dim, " "+name).to(7)
 			values, known := s.history.series(of)
-			l.add(st, spark(values, known, graph))
+			s := spark(values, known, graph)
+			l.to(at-1-columns(s)).add(st, s) // the newest beside its figure
 			l.right(plain, last, at+cell)
 			l.right(dim, whole, at+2*cell)
 		})
@@ -575,10 +579,10 @@ func (s *screen) generator() {
 			l.add(plain, ": "+report.Safe(v.Reasons[0].Text))
 			return
 		}
-		for _, x := range [][2]string{{"gobench.cpu", "CPU in use"}, {"gobench.cpu_own", "by gobench"}} {
-			if m := s.last.Metrics[x[0]]; m.Sizes != nil {
-				l.add(dim, "   "+x[1]+" ").add(plain, fmt.Sprintf("%.0f %%", m.Sizes.Max/10))
-			}
+		own, all := s.last.Metrics["gobench.cpu_own"], s.last.Metrics["gobench.cpu"]
+		if own.Sizes != nil && all.Sizes != nil { // measured by two clocks
+			l.add(dim, "   CPUs ").add(plain, fmt.Sprintf("%.0f %%", max(all.Sizes.Max, own.Sizes.Max)/10)).
+				add(dim, " in use, ").add(plain, fmt.Sprintf("%.0f %%", own.Sizes.Max/10)).add(dim, " by the load")
 		}
 	})
 }
@@ -613,7 +617,7 @@ func (s *screen) footer() {
 	}
 	s.row(keys, func(l *line) {
 		if !s.Keys || s.began.IsZero() {
-			key(l, "Ctrl-C", "stops")
+			key(l, "Ctrl-C", "ends it")
 			return
 		}
 		pause := "pause"

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -157,7 +156,7 @@ func (t *Terminal) Close() (dropped int) {
 }
 
 // loop draws until Close.
-func (t *Terminal) loop(signals chan os.Signal) {
+func (t *Terminal) loop(signals <-chan os.Signal) {
 	var above []byte
 	var last time.Time
 	tick := time.NewTicker(beat)
@@ -208,7 +207,7 @@ const (
 	wrap       = "\x1b[?7h"
 	together   = "\x1b[?2026h" // what follows is shown at once, where that is known
 	shown      = "\x1b[?2026l"
-	wipeBelow  = "\r\x1b[J"
+	wipeBelow  = "\x1b[J"
 	wipeRight  = "\x1b[K"
 )
 
@@ -220,57 +219,58 @@ func (t *Terminal) draw(above []byte, lines []string) {
 }
 
 // frame is what makes the lines of old, with the cursor on the first, those of lines,
-// with what is above printed before them.
+// with what is above printed before them. Lines are written over the old ones and not
+// after a wipe, which some terminals keep in their history.
 func frame(above []byte, old, lines []string) []byte {
 	var b bytes.Buffer
 	whole := len(above) > 0 || len(old) != len(lines)
 	if whole {
-		if len(old) > 0 {
-			b.WriteString(wipeBelow)
-		}
-		b.Write(above)
-		old = nil
+		b.WriteString("\r")
+		b.Write(bytes.ReplaceAll(above, []byte("\n"), []byte(wipeRight+"\r\n")))
 	}
-	changed := whole && len(lines) > 0
-	var block strings.Builder
+	b.WriteString(noWrap)
+	changed := whole
 	for i, s := range lines {
 		if i > 0 {
-			block.WriteString("\r\n")
+			b.WriteString("\r\n")
 		}
-		if i < len(old) && old[i] == s {
-			continue
+		if whole || old[i] != s {
+			changed = true
+			b.WriteString("\r" + s + wipeRight)
 		}
-		changed = true
-		block.WriteString("\r" + s + wipeRight)
 	}
-	if changed {
-		b.WriteString(noWrap + block.String() + "\r")
-		if n := len(lines) - 1; n > 0 {
-			fmt.Fprintf(&b, "\x1b[%dA", n)
-		}
-		b.WriteString(wrap)
-	}
-	if b.Len() == 0 {
+	switch {
+	case !changed:
 		return nil
+	case whole && len(lines) > 0:
+		b.WriteString(wipeBelow)
+	case whole:
+		b.WriteString("\r" + wipeBelow)
 	}
+	b.WriteString("\r")
+	if n := len(lines) - 1; n > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", n)
+	}
+	b.WriteString(wrap)
 	return append(append([]byte(together), b.Bytes()...), shown...)
 }
 
 // signal follows one that is about the terminal.
-func (t *Terminal) signal(s os.Signal, signals chan os.Signal) {
+func (t *Terminal) signal(s os.Signal, signals <-chan os.Signal) {
 	switch s {
 	case syscall.SIGWINCH:
 		t.width, t.height = windowSize(t.out)
 		t.wipe()
 	case syscall.SIGTSTP: // Ctrl-Z: the shell comes
+		if orphaned() {
+			return
+		}
 		t.leave()
-		signal.Reset(syscall.SIGTSTP)
-		_ = syscall.Kill(syscall.Getpid(), syscall.SIGTSTP)
-		select { // a shell without job control lets this pass
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // once caught, SIGTSTP can't be let through again
+		select {                                            // the stop comes when it comes
 		case <-signals:
 		case <-time.After(time.Second):
 		}
-		signal.Notify(signals, syscall.SIGTSTP)
 		t.enter()
 	case syscall.SIGCONT: // after a stop that could not be caught, or in the background
 		t.leave()
@@ -285,7 +285,7 @@ func (t *Terminal) signal(s os.Signal, signals chan os.Signal) {
 // wipe has the block drawn from nothing.
 func (t *Terminal) wipe() {
 	if len(t.drawn) > 0 {
-		_, _ = io.WriteString(t.out, wipeBelow)
+		_, _ = io.WriteString(t.out, "\r"+wipeBelow)
 		t.drawn = nil
 	}
 }
