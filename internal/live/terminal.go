@@ -196,7 +196,8 @@ func (t *Terminal) screen() []string {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.run.Screen(time.Now(), Size{Width: t.width, Height: t.height - 1, Color: t.color})
+	// A last column that is written to makes terminals differ.
+	return t.run.Screen(time.Now(), Size{Width: t.width - 1, Height: t.height - 1, Color: t.color})
 }
 
 // Sequences of the terminal.
@@ -219,40 +220,45 @@ func (t *Terminal) draw(above []byte, lines []string) {
 }
 
 // frame is what makes the lines of old, with the cursor on the first, those of lines,
-// with what is above printed before them. Lines are written over the old ones and not
-// after a wipe, which some terminals keep in their history.
+// with what is above printed before them.
 func frame(above []byte, old, lines []string) []byte {
 	var b bytes.Buffer
 	whole := len(above) > 0 || len(old) != len(lines)
-	if whole {
-		b.WriteString("\r")
-		b.Write(bytes.ReplaceAll(above, []byte("\n"), []byte(wipeRight+"\r\n")))
+	if whole { // line by line: a screen that is wiped at once goes to the history of some terminals
+		for i := range old {
+			b.WriteString("\r" + wipeRight)
+			if i < len(old)-1 {
+				b.WriteString("\n")
+			}
+		}
+		b.WriteString(back(len(old)))
+		b.Write(bytes.ReplaceAll(above, []byte("\n"), []byte("\r\n")))
+		old = make([]string, len(lines))
 	}
-	b.WriteString(noWrap)
 	changed := whole
+	b.WriteString(noWrap)
 	for i, s := range lines {
 		if i > 0 {
 			b.WriteString("\r\n")
 		}
-		if whole || old[i] != s {
+		if s != old[i] {
 			changed = true
 			b.WriteString("\r" + s + wipeRight)
 		}
 	}
-	switch {
-	case !changed:
+	if !changed {
 		return nil
-	case whole && len(lines) > 0:
-		b.WriteString(wipeBelow)
-	case whole:
-		b.WriteString("\r" + wipeBelow)
 	}
-	b.WriteString("\r")
-	if n := len(lines) - 1; n > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", n)
-	}
-	b.WriteString(wrap)
+	b.WriteString(back(len(lines)) + wrap)
 	return append(append([]byte(together), b.Bytes()...), shown...)
+}
+
+// back moves the cursor from the last of so many lines to the first.
+func back(lines int) string {
+	if lines < 2 {
+		return "\r"
+	}
+	return fmt.Sprintf("\r\x1b[%dA", lines-1)
 }
 
 // signal follows one that is about the terminal.
