@@ -53,9 +53,13 @@ func (b *Builder) goBuild(ctx context.Context, t *task, root, work string) error
 		return err
 	}
 	j := job{path: t.tc.Go, dir: filepath.Join(root, filepath.FromSlash(t.dir)), env: env, limits: t.o.Limits, idle: t.o.idle}
-	j.args = slices.Concat(buildArgs, []string{"-p", cpus(t.o), "-o", t.program}, t.targets())
+	args := []string{"-p", cpus(t.o), "-o", t.program}
+	if t.o.Package != nil {
+		args = append(args, "-v")
+	}
+	j.args = slices.Concat(buildArgs, args, t.targets())
 	for {
-		j.out = &output{limit: t.o.Limits.Text, progress: t.steps.begin}
+		j.out = &output{limit: t.o.Limits.Text, progress: t.steps.begin, compiles: t.o.Package}
 		err := j.run(ctx)
 		if err == nil {
 			break

@@ -28,6 +28,9 @@ type Options struct {
 	// Progress is told each step before it begins, from the goroutine of Build or
 	// one that Build waits for; nil is fine.
 	Progress func(step string)
+	// Package is told each package whose compilation begins, from a goroutine that
+	// Build waits for; nil is fine.
+	Package func(path string)
 
 	idle bool // behind everything else, one package at a time
 }

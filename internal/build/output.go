@@ -17,12 +17,16 @@ import (
 type output struct {
 	limit    int
 	progress func(string)
+	compiles func(string) // told what go build -v prints; nil without -v
 
 	mu   sync.Mutex
 	line []byte // the unfinished one
 	text bytes.Buffer
 	over int // bytes of text that were not kept
 }
+
+// packageLine is a line of go build -v: a package's path and nothing else.
+var packageLine = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~+/-]*$`)
 
 // Write never fails: a build is not ended for what it prints.
 func (o *output) Write(p []byte) (int, error) {
@@ -62,6 +66,8 @@ func (o *output) endLine() {
 	case strings.HasPrefix(s, "go: finding module for package "):
 		o.progress(printable(strings.TrimPrefix(s, "go: ")))
 	case strings.HasPrefix(s, "go: found "): // go.mod holds it now
+	case o.compiles != nil && packageLine.MatchString(s):
+		o.compiles(s)
 	default:
 		room := max(0, o.limit-o.text.Len())
 		kept := min(room, len(line))

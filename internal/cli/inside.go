@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gobench-io/gobench/internal/live"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
@@ -135,13 +136,13 @@ func (f *insideFlags) apply(start *wire.Start, r *run.Result) {
 // seen shows what the executor lets be seen.
 func (l *localRun) seen(m *wire.Seen) {
 	if m.Log {
-		var lines bytes.Buffer // shown as one: the terminal's queue is for pieces
+		var lines bytes.Buffer
 		log := l.load.inside.logger(&lines)
 		for line := range strings.Lines(m.Text) {
 			at, said, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 			log.Info(said, "by", "executor", "at", at)
 		}
-		l.progress.show(lines.Bytes())
+		l.logLines(lines.Bytes())
 		return
 	}
 	var b strings.Builder
@@ -153,6 +154,15 @@ func (l *localRun) seen(m *wire.Seen) {
 		b.WriteString(report.Safe(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	_, _ = io.WriteString(l.text(), b.String()) // a closed terminal does not end the run
+}
+
+// logLines tells lines of --verbose, as one event: a view's queue is for pieces.
+func (l *localRun) logLines(b []byte) {
+	var safe []string
+	for line := range strings.Lines(string(b)) {
+		safe = append(safe, report.Safe(strings.TrimSuffix(line, "\n")))
+	}
+	l.tell(live.Event{Kind: live.Log, Text: strings.Join(safe, "\n")})
 }
 
 // text is where people read the report: standard output, unless a report for programs

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,9 +72,7 @@ func (l *localRun) run(ctx context.Context) error {
 	defer deaf()
 	l.view = l.app.view(&l.load, live.Run{Name: l.result.Name, Target: l.result.Config.Target}, l.press)
 	defer l.view.clear() // a panic too gives the terminal back
-	l.log = l.load.inside.logger(writerFunc(func(b []byte) {
-		l.tell(live.Event{Kind: live.Log, Text: report.Safe(strings.TrimSuffix(string(b), "\n"))})
-	}))
+	l.log = l.load.inside.logger(writerFunc(l.logLines))
 	err = l.perform(ctx)
 	l.view.clear()
 	deaf()

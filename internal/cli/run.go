@@ -104,6 +104,7 @@ func (a *app) compile(ctx context.Context, path string, tell func(live.Event), l
 	built, err := builder.Build(ctx, build.Source{Path: path}, build.Options{
 		Person:   build.ThisPerson(),
 		Progress: func(step string) { tell(live.Event{Kind: live.Step, State: run.Compiling, Text: step}) },
+		Package:  func(path string) { tell(live.Event{Kind: live.Step, State: run.Compiling, Detail: path}) },
 	})
 	if err != nil {
 		return built, compileError(path, err)

@@ -14,7 +14,7 @@ func (l *localRun) press(key byte, look func(func(*live.Run))) {
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
 	case 's', 'S':
 		l.end(false, "a key")
-	case 'p', 'P', ' ':
+	case 'p', 'P':
 		l.steer(look, func(r *live.Run) []live.Change {
 			if r.Paused() {
 				return []live.Change{{What: "resume"}}

@@ -79,7 +79,7 @@ func (v *lines) tell(e live.Event) {
 	v.mu.Unlock()
 	switch {
 	case v.quiet && e.Kind != live.Control && e.Kind != live.Ending && e.Kind != live.Log:
-	case e.Kind == live.Step && e.State != run.Compiling:
+	case e.Kind == live.Step && e.State != run.Compiling: // said if it takes long
 		v.mu.Lock()
 		v.slow = time.AfterFunc(slowStep, func() { v.say(e.Text) })
 		v.mu.Unlock()
@@ -125,6 +125,9 @@ type jsonLines struct {
 }
 
 func (v *jsonLines) tell(e live.Event) {
+	if e.Kind == live.Step && e.Text == "" {
+		return
+	}
 	b, err := json.Marshal(e)
 	if err != nil {
 		return // no event has what can't be told

@@ -5,9 +5,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// kept is how many intervals are kept for what is drawn over time: more than a
-// terminal has columns.
-const kept = 240
+// kept is how many intervals are kept for what is drawn over time.
+const kept = longestGraph
 
 // history is what the last intervals recorded, the newest last.
 type history struct {

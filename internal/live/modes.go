@@ -21,6 +21,15 @@ func foreground(f *os.File) bool {
 	return err != nil || group == unix.Getpgrp()
 }
 
+// orphaned tells whether no shell could continue this process if it stopped.
+func orphaned() bool {
+	parent := os.Getppid()
+	session, err := unix.Getsid(0)
+	theirs, gone := unix.Getsid(parent)
+	group, other := unix.Getpgid(parent)
+	return err != nil || gone != nil || other != nil || session != theirs || group == unix.Getpgrp()
+}
+
 // unbuffered has the terminal give each key at once, without an echo. Signals and the
 // treatment of what is written stay as they are.
 func unbuffered(f *os.File) (before *modes, err error) {

@@ -20,6 +20,7 @@ type Run struct {
 
 	state      run.State
 	step       string
+	detail     string    // what it has come to
 	since      time.Time // when step began
 	plan       Plan
 	began      time.Time // when the load did
@@ -46,7 +47,9 @@ type setting struct {
 func (r *Run) Apply(e Event) {
 	switch e.Kind {
 	case Step:
-		r.step, r.since = e.Text, e.Time
+		if r.detail = e.Detail; e.Text != "" {
+			r.step, r.since = e.Text, e.Time
+		}
 	case State:
 		r.stand(e)
 	case Control:

@@ -33,8 +33,8 @@ const (
 	keys           // what may be pressed
 	detail         // of the target, of stages
 	part           // checks, other operations
-	figure         // percentiles, the generator
 	wanted         // thresholds
+	figure         // percentiles, the generator
 	failure        // errors
 	main           // rate, state
 	always         // how far it is
@@ -53,6 +53,7 @@ type screen struct {
 func (r *Run) Screen(now time.Time, size Size) []string {
 	size.Width = min(size.Width, widest)
 	s := &screen{Run: r, Size: size, now: now}
+	s.row(air)
 	s.head()
 	s.progress()
 	if !r.began.IsZero() {
@@ -90,8 +91,8 @@ func (s *screen) fit() (lines []string) {
 		s.rows = slices.Delete(s.rows, lowest, lowest+1)
 	}
 	for i, r := range s.rows {
-		if r.text == "" && (i == 0 || i == len(s.rows)-1 || s.rows[i-1].text == "") {
-			continue // no blank lines at the ends, and none after another
+		if r.text == "" && (i == len(s.rows)-1 || i > 0 && s.rows[i-1].text == "") {
+			continue // no blank line at the end, and none after another
 		}
 		lines = append(lines, r.text)
 	}
@@ -156,6 +157,9 @@ func (s *screen) progress() {
 			l.add(cyan, " "+spinner(s.now)).add(plain, " "+orElse(s.step, "starting"))
 			if took >= time.Second && !s.since.IsZero() {
 				l.add(dim, "  "+clock(took))
+			}
+			if s.detail != "" {
+				l.add(dim, "  "+report.Safe(s.detail))
 			}
 		})
 		return
@@ -285,13 +289,16 @@ func (s *screen) operations() {
 	}
 }
 
+// longestGraph is how many columns a graph has at most: labels stay near their values.
+const longestGraph = 72
+
 // overTime shows a distribution over time: its rate and its figures now and of the
 // whole run so far.
 func (s *screen) overTime(m run.Metric) {
 	const cell = 11
 	now, all := s.last.Metrics[m.Title], m
 	room := s.Width - 1 - 6 - 2*cell
-	graph := min(room-1, kept)
+	graph := min(room-1, longestGraph)
 	at := 1 + 6 + max(0, graph) // where the two columns begin
 	s.row(figure, func(l *line) {
 		l.add(bold, " "+report.Title(m.Title))
@@ -304,7 +311,8 @@ func (s *screen) overTime(m run.Metric) {
 		s.row(rank, func(l *line) {
 			l.add(dim, " "+name).to(7)
 			values, known := s.history.series(of)
-			l.add(st, spark(values, known, graph))
+			s := spark(values, known, graph)
+			l.to(at-1-columns(s)).add(st, s) // the newest beside its figure
 			l.right(plain, last, at+cell)
 			l.right(dim, whole, at+2*cell)
 		})
@@ -332,13 +340,13 @@ func (s *screen) overTime(m run.Metric) {
 		{"p99", figure, 0.99, func(f figures) float64 { return f.p99 }, func(t *run.Times) float64 { return t.P99 }},
 		{"max", part, 0, func(f figures) float64 { return f.max }, func(t *run.Times) float64 { return t.Max }},
 	} {
-		draw(x.rank, x.name, plain, of(x.pick), timeOf(now, x.q, x.of), timeOf(all.Record, x.q, x.of))
+		draw(x.rank, x.name, dim, of(x.pick), timeOf(now, x.q, x.of), timeOf(all.Record, x.q, x.of))
 	}
 	most := ""
 	if s.plan.Users > 0 {
 		most = "of " + report.Count(s.plan.Users)
 	}
-	draw(figure, "users", plain, func(p point) (float64, bool) { return float64(p.users), true }, report.Count(report.Users(s.last)), most)
+	draw(figure, "users", dim, func(p point) (float64, bool) { return float64(p.users), true }, report.Count(report.Users(s.last)), most)
 	s.lateness(m)
 }
 
@@ -575,10 +583,10 @@ func (s *screen) generator() {
 			l.add(plain, ": "+report.Safe(v.Reasons[0].Text))
 			return
 		}
-		for _, x := range [][2]string{{"gobench.cpu", "CPU in use"}, {"gobench.cpu_own", "by gobench"}} {
-			if m := s.last.Metrics[x[0]]; m.Sizes != nil {
-				l.add(dim, "   "+x[1]+" ").add(plain, fmt.Sprintf("%.0f %%", m.Sizes.Max/10))
-			}
+		own, all := s.last.Metrics["gobench.cpu_own"], s.last.Metrics["gobench.cpu"]
+		if own.Sizes != nil && all.Sizes != nil { // measured by two clocks
+			l.add(dim, "   CPUs ").add(plain, fmt.Sprintf("%.0f %%", max(all.Sizes.Max, own.Sizes.Max)/10)).
+				add(dim, " in use, ").add(plain, fmt.Sprintf("%.0f %%", own.Sizes.Max/10)).add(dim, " by the load")
 		}
 	})
 }
@@ -600,11 +608,9 @@ func (s *screen) footer() {
 		second = "q"
 	}
 	if s.ending != nil {
-		s.row(keys, func(l *line) {
-			if !s.ending.Cancel {
-				key(l, second, "cancels")
-			}
-		})
+		if !s.ending.Cancel {
+			s.row(main, func(l *line) { key(l, second, "cancels") })
+		}
 		return
 	}
 	if s.Help {
@@ -613,7 +619,7 @@ func (s *screen) footer() {
 	}
 	s.row(keys, func(l *line) {
 		if !s.Keys || s.began.IsZero() {
-			key(l, "Ctrl-C", "stops")
+			key(l, "Ctrl-C", "ends it")
 			return
 		}
 		pause := "pause"

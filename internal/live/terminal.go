@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -157,7 +156,7 @@ func (t *Terminal) Close() (dropped int) {
 }
 
 // loop draws until Close.
-func (t *Terminal) loop(signals chan os.Signal) {
+func (t *Terminal) loop(signals <-chan os.Signal) {
 	var above []byte
 	var last time.Time
 	tick := time.NewTicker(beat)
@@ -197,7 +196,8 @@ func (t *Terminal) screen() []string {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.run.Screen(time.Now(), Size{Width: t.width, Height: t.height - 1, Color: t.color})
+	// A last column that is written to makes terminals differ.
+	return t.run.Screen(time.Now(), Size{Width: t.width - 1, Height: t.height - 1, Color: t.color})
 }
 
 // Sequences of the terminal.
@@ -208,7 +208,7 @@ const (
 	wrap       = "\x1b[?7h"
 	together   = "\x1b[?2026h" // what follows is shown at once, where that is known
 	shown      = "\x1b[?2026l"
-	wipeBelow  = "\r\x1b[J"
+	wipeBelow  = "\x1b[J"
 	wipeRight  = "\x1b[K"
 )
 
@@ -224,53 +224,59 @@ func (t *Terminal) draw(above []byte, lines []string) {
 func frame(above []byte, old, lines []string) []byte {
 	var b bytes.Buffer
 	whole := len(above) > 0 || len(old) != len(lines)
-	if whole {
-		if len(old) > 0 {
-			b.WriteString(wipeBelow)
+	if whole { // line by line: a screen that is wiped at once goes to the history of some terminals
+		for i := range old {
+			b.WriteString("\r" + wipeRight)
+			if i < len(old)-1 {
+				b.WriteString("\n")
+			}
 		}
-		b.Write(above)
-		old = nil
+		b.WriteString(back(len(old)))
+		b.Write(bytes.ReplaceAll(above, []byte("\n"), []byte("\r\n")))
+		old = make([]string, len(lines))
 	}
-	changed := whole && len(lines) > 0
-	var block strings.Builder
+	changed := whole
+	b.WriteString(noWrap)
 	for i, s := range lines {
 		if i > 0 {
-			block.WriteString("\r\n")
+			b.WriteString("\r\n")
 		}
-		if i < len(old) && old[i] == s {
-			continue
+		if s != old[i] {
+			changed = true
+			b.WriteString("\r" + s + wipeRight)
 		}
-		changed = true
-		block.WriteString("\r" + s + wipeRight)
 	}
-	if changed {
-		b.WriteString(noWrap + block.String() + "\r")
-		if n := len(lines) - 1; n > 0 {
-			fmt.Fprintf(&b, "\x1b[%dA", n)
-		}
-		b.WriteString(wrap)
-	}
-	if b.Len() == 0 {
+	if !changed {
 		return nil
 	}
+	b.WriteString(back(len(lines)) + wrap)
 	return append(append([]byte(together), b.Bytes()...), shown...)
 }
 
+// back moves the cursor from the last of so many lines to the first.
+func back(lines int) string {
+	if lines < 2 {
+		return "\r"
+	}
+	return fmt.Sprintf("\r\x1b[%dA", lines-1)
+}
+
 // signal follows one that is about the terminal.
-func (t *Terminal) signal(s os.Signal, signals chan os.Signal) {
+func (t *Terminal) signal(s os.Signal, signals <-chan os.Signal) {
 	switch s {
 	case syscall.SIGWINCH:
 		t.width, t.height = windowSize(t.out)
 		t.wipe()
 	case syscall.SIGTSTP: // Ctrl-Z: the shell comes
+		if orphaned() {
+			return
+		}
 		t.leave()
-		signal.Reset(syscall.SIGTSTP)
-		_ = syscall.Kill(syscall.Getpid(), syscall.SIGTSTP)
-		select { // a shell without job control lets this pass
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // once caught, SIGTSTP can't be let through again
+		select {                                            // the stop comes when it comes
 		case <-signals:
 		case <-time.After(time.Second):
 		}
-		signal.Notify(signals, syscall.SIGTSTP)
 		t.enter()
 	case syscall.SIGCONT: // after a stop that could not be caught, or in the background
 		t.leave()
@@ -285,7 +291,7 @@ func (t *Terminal) signal(s os.Signal, signals chan os.Signal) {
 // wipe has the block drawn from nothing.
 func (t *Terminal) wipe() {
 	if len(t.drawn) > 0 {
-		_, _ = io.WriteString(t.out, wipeBelow)
+		_, _ = io.WriteString(t.out, "\r"+wipeBelow)
 		t.drawn = nil
 	}
 }
