@@ -83,8 +83,8 @@ func openOutputs(names []string) (files []*os.File, err error) {
 			files = append(files, os.Stdout)
 			continue
 		}
-		if ext := filepath.Ext(name); !strings.EqualFold(ext, ".json") {
-			return nil, usageError("name it FILE.json", "-o %s: no report is known by the ending %q", name, ext)
+		if ext := filepath.Ext(name); !strings.EqualFold(ext, ".json") && !strings.EqualFold(ext, ".html") {
+			return nil, usageError("name it FILE.json or FILE.html", "-o %s: no report is known by the ending %q", name, ext)
 		}
 		file, err := os.Create(name)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -172,10 +173,16 @@ func interval(r *run.Result) time.Duration {
 // writeJSON writes r with its series, made again from the run's batches, and closes
 // the file.
 func (a *app) writeJSON(file *os.File, r *run.Result) error {
-	err := report.JSON(file, r, func(yield func(run.Interval) error) error {
+	write := report.JSON
+	if strings.EqualFold(filepath.Ext(file.Name()), ".html") {
+		write = report.HTML
+	}
+	err := write(file, r, func(yield func(run.Interval) error) error {
 		m := merge.New(1, interval(r))
+		var judge health.Judge
 		send := func(all bool) error {
 			for _, i := range m.Intervals(all) {
+				i.Health = judge.Add(windowOf(i))
 				if err := yield(i); err != nil {
 					return err
 				}
