@@ -216,15 +216,31 @@ func shop(t *testing.T) *made {
 	return m
 }
 
-// large has so many histograms and seconds.
+// large has so many histograms and seconds, made without recording anything.
 func large(t *testing.T, histograms, seconds int) *made {
 	m := newRun(t, "large.go")
-	m.result.Config.Classes = []run.Class{{Name: "user", Users: 1000, Load: fmt.Sprintf("loop for %ds", seconds), Closed: true}}
+	r := m.result
+	r.Seconds = float64(seconds)
+	r.Config.Classes = []run.Class{{Name: "user", Users: 1000, Load: fmt.Sprintf("loop for %ds", seconds), Closed: true}}
+	titles := make([]string, histograms)
+	totals := make([]int64, histograms)
 	for s := range seconds {
-		for i := range histograms {
-			m.record(fmt.Sprintf("step%02d.latency", i), "ns", 20, 1e6*float64(i+1)*(1.2+math.Sin(float64(s)/200)), 0.4)
+		i := run.Interval{Start: began.Add(time.Duration(s) * time.Second), From: float64(s), Seconds: 1, Metrics: map[string]run.Record{}}
+		for h := range histograms {
+			titles[h] = fmt.Sprintf("step%02d.latency", h)
+			count := 1000 + m.rand.Int64N(20)
+			totals[h] += count
+			median := float64(h+1) * (1.2 + math.Sin(float64(s)/200))
+			noise := func(times, by float64) float64 { return median * times * math.Exp(by*m.rand.NormFloat64()) }
+			i.Metrics[titles[h]] = run.Record{Count: &count, Times: &run.Times{P50: noise(1, 0.016), P90: noise(1.7, 0.02), P95: noise(2, 0.03), P99: noise(3, 0.05), Max: noise(5, 0.3)}}
 		}
-		m.cut(time.Second, false, nil)
+		m.intervals = append(m.intervals, i)
+	}
+	for h, title := range titles {
+		group, graph := place(title)
+		rate := float64(totals[h]) / r.Seconds
+		r.Metrics = append(r.Metrics, run.Metric{Title: title, Type: "histogram", Group: group, Graph: graph, Unit: "ns",
+			Record: run.Record{Count: &totals[h], RPS: &rate, Times: &run.Times{P50: 1, P90: 2, P95: 3, P99: 4, P999: 5, Max: 6}}})
 	}
 	return m
 }

@@ -108,7 +108,7 @@ func runs(t *testing.T) map[string]*made {
 	second.cut(800*time.Millisecond, false, nil)
 
 	return map[string]*made{"shop": shop(t), "failed": failed, "cancelled": cancelled, "empty": empty, "second": second,
-		"large": large(t, 50, 3600), "long": large(t, 3, 20_000), "hostile": hostile(t), "words": words(t)}
+		"large": large(t, 50, 3600), "long": large(t, 2, 20_000), "hostile": hostile(t), "words": words(t)}
 }
 
 // words has long titles and many kinds of failure.

@@ -14,7 +14,7 @@ import (
 
 // maxPage is how large a page may get by its series, in bytes: a long run's are
 // thinned until they fit.
-const maxPage = 1_400_000
+const maxPage = 1_480_000
 
 // fewestRows is what thinning leaves in any case.
 const fewestRows = 120

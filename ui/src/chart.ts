@@ -28,6 +28,9 @@ export const drawn = new Set<{ redraw(): void; resize(width?: number): void }>()
 // Between ticks of the time axis, in seconds.
 const steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400]
 
+// Between ticks of an axis of whole numbers.
+const wholes = Array.from({ length: 16 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat()
+
 let ids = 0
 
 export class TimeChart {
@@ -104,13 +107,18 @@ export class TimeChart {
     this.plot?.destroy()
     const { series, timeline } = this.around
     const positive = (v: number | null) => (v !== null && v > 0 ? v : null)
-    const data = this.lines.map((l) => (this.logarithmic ? l.values.map(positive) : l.values))
+    const once = series.rows === 1 // a line from its begin to its end
+    const data = this.lines.map((l) => {
+      const values = this.logarithmic ? l.values.map(positive) : l.values
+      return once ? [...values, ...values] : values
+    })
+    const x = once ? [series.from[0]!, series.from[0]! + series.seconds[0]!] : series.middle
     const any = data.some((values) => values.some((v) => v !== null))
     this.plot = new uPlot(
       {
         width: this.width(),
         height,
-        padding: [10, 12, 0, 0],
+        padding: [10, 26, 0, 0],
         legend: { show: false },
         cursor: {
           y: false,
@@ -134,8 +142,8 @@ export class TimeChart {
             : { range: (_u, _min, max) => [0, max > 0 ? uPlot.rangeNum(0, max, 0.1, true)[1]! : 1] },
         },
         axes: [
-          { ...axis(), incrs: steps, values: (_u, splits) => splits.map((s) => clockOf(s, timeline.max - timeline.min)) },
-          { ...axis(), size: axisWidth, values: (_u, splits) => splits.map((v) => (v === null ? '' : tick(this.chart.format)(v))) },
+          { ...axis(), size: 30, incrs: steps, values: (_u, splits) => splits.map((s) => clockOf(s, timeline.max - timeline.min)) },
+          { ...axis(), size: axisWidth, incrs: this.chart.whole ? wholes : undefined, values: (_u, splits) => splits.map((v) => (v === null ? '' : tick(this.chart.format)(v))) },
         ],
         series: [
           {},
@@ -146,7 +154,7 @@ export class TimeChart {
             fill: l.filled ? () => faint(l.style.colour, 0.12) : undefined,
             width: l.style.width,
             dash: l.style.dash,
-            points: { show: series.rows < 3 ? true : undefined, size: 5 },
+            points: { size: 5 },
           })),
         ],
         hooks: {
@@ -168,7 +176,7 @@ export class TimeChart {
           ],
         },
       },
-      [series.middle, ...data] as uPlot.AlignedData,
+      [x, ...data] as uPlot.AlignedData,
       this.place,
     )
     if (!drawn.has(this)) {
@@ -195,7 +203,7 @@ export class TimeChart {
       this.legend.values(undefined)
       return
     }
-    const row = u.valToIdx(timeline.at!)
+    const row = Math.min(u.valToIdx(timeline.at!), series.rows - 1)
     this.when.textContent = spanOf(series, row)
     this.legend.values(row)
   }
@@ -245,8 +253,9 @@ function shadeWarmup(u: uPlot, s: Series) {
   u.ctx.fillRect(left, top, right - left, height)
   u.ctx.fillStyle = colour('--muted')
   u.ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`
-  u.ctx.textBaseline = 'top'
-  if (right - left > u.ctx.measureText('warm-up').width + 8 * devicePixelRatio) u.ctx.fillText('warm-up', left + 4 * devicePixelRatio, top + 3 * devicePixelRatio)
+  u.ctx.textBaseline = 'bottom'
+  u.ctx.textAlign = 'left'
+  if (right - left > u.ctx.measureText('warm-up').width + 8 * devicePixelRatio) u.ctx.fillText('warm-up', left + 4 * devicePixelRatio, top + height - 4 * devicePixelRatio)
   u.ctx.restore()
 }
 
@@ -254,9 +263,13 @@ function drawMarks(u: uPlot, marks: Mark[]) {
   const { left, top, width, height } = u.bbox
   const dpr = devicePixelRatio
   u.ctx.save()
+  const numbers = new Map<number, number[]>() // by place
   marks.forEach((m, i) => {
     const x = Math.round(u.valToPos(m.at, 'x', true))
-    if (x < left || x > left + width) return
+    numbers.set(x, [...(numbers.get(x) ?? []), i + 1])
+  })
+  for (const [x, all] of numbers) {
+    if (x < left || x > left + width) continue
     u.ctx.strokeStyle = u.ctx.fillStyle = colour('--mark')
     u.ctx.lineWidth = dpr
     u.ctx.setLineDash([4 * dpr, 3 * dpr])
@@ -266,8 +279,9 @@ function drawMarks(u: uPlot, marks: Mark[]) {
     u.ctx.stroke()
     u.ctx.font = `600 ${10 * dpr}px system-ui, sans-serif`
     u.ctx.textBaseline = 'top'
-    u.ctx.fillText(String(i + 1), x + 3 * dpr, top + 2 * dpr)
-  })
+    u.ctx.textAlign = 'left'
+    u.ctx.fillText(all.join(', '), x + 3 * dpr, top + 2 * dpr)
+  }
   u.ctx.restore()
 }
 

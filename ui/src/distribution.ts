@@ -5,7 +5,7 @@ import uPlot from 'uplot'
 import { axis, drawn, Legend } from './chart.ts'
 import { h } from './dom.ts'
 import { millis, share, tick } from './format.ts'
-import { density, quantiles, steps, type Histogram } from './hdr.ts'
+import { density, quantiles, type Histogram } from './hdr.ts'
 import { whenSeen } from './lazy.ts'
 import { colour, faint, styleOf } from './palette.ts'
 import type { Values } from './series.ts'
@@ -31,7 +31,9 @@ interface Plot {
 
 /** The share of the recordings by how long they took. */
 export function shapeOf(all: Distribution[]): Plot {
-  const densities = all.map((d) => density(d.histogram))
+  const most = Math.max(...all.map((d) => d.histogram.count))
+  const steps = most < 1000 ? 3 : most < 20_000 ? 6 : 12 // an octave: few recordings make no smooth shape
+  const densities = all.map((d) => density(d.histogram, steps))
   const used = densities.flatMap((d) => [...d.keys()])
   const first = Math.min(...used) - 1
   const last = Math.max(...used) + 1
@@ -48,7 +50,7 @@ export function shapeOf(all: Distribution[]): Plot {
     },
     x10: false,
     xTick: tick(millis),
-    yTick: share,
+    yTick: tick(share),
   }
 }
 
@@ -75,6 +77,9 @@ export function percentilePlot(all: Distribution[]): Plot {
   }
 }
 
+/** Whether v is one of some digits times a power of ten. */
+const isRound = (v: number, digits: number[]) => digits.some((d) => Math.abs(v / 10 ** Math.floor(Math.log10(v * 1.001)) - d) < 0.001)
+
 /** The percentile that 1 in v values lies above. */
 export function percentile(v: number): string {
   const q = 100 * (1 - 1 / v)
@@ -93,7 +98,10 @@ export class DistributionChart {
 
   constructor(private readonly what: Plot) {
     this.logarithmic = what.logarithmic ?? false
-    this.legend = new Legend(what.yTick, (i, show) => this.plot?.setSeries(i + 1, { show }))
+    this.legend = new Legend(what.yTick, (i, show) => {
+      this.plot?.setSeries(i + 1, { show })
+      this.plot?.setScale('x', this.span())
+    })
     const id = `distribution-${++ids}`
     this.place = h('div', { class: 'plot', role: 'img', 'aria-labelledby': id })
     const caption = h('figcaption', {}, h('h3', { id }, what.title), this.where)
@@ -119,18 +127,22 @@ export class DistributionChart {
       {
         width: this.width(),
         height: 260,
-        padding: [10, 18, 0, 0],
+        padding: [10, 28, 0, 0],
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
         scales: {
-          x: { time: false, distr: 3, range: () => [w.x[0]!, w.x.at(-1)!] },
+          x: { time: false, distr: 3, range: () => [this.span().min, this.span().max] },
           y: this.logarithmic ? { distr: 3 } : { range: (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
         },
         axes: [
           {
             ...axis(),
+            size: 30,
             values: (_u, splits) => splits.map((v) => (v === null ? '' : w.xTick(v))),
-            ...(w.x10 ? { filter: (_u: uPlot, splits: number[]) => splits.map((v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? v : null)) } : {}),
+            filter: (u, splits) => {
+              const wide = w.x10 || u.scales.x!.max! / u.scales.x!.min! > 300
+              return splits.map((v) => (isRound(v, wide ? [1] : [1, 2, 5]) ? v : null))
+            },
           },
           { ...axis(), size: 68, values: (_u, splits) => splits.map((v) => (v === null ? '' : w.yTick(v))) },
         ],
@@ -161,6 +173,15 @@ export class DistributionChart {
       this.place,
     )
     drawn.add(this)
+  }
+
+  /** Where the lines that are shown have values. */
+  private span(): { min: number; max: number } {
+    const { x, lines } = this.what
+    const any = (at: number) => lines.some((l, i) => !this.legend.hidden(i) && l.values[at])
+    const first = x.findIndex((_, i) => any(i))
+    const last = x.findLastIndex((_, i) => any(i))
+    return { min: x[Math.max(0, first - 1)]!, max: last < 0 ? x.at(-1)! : x[Math.min(x.length - 1, last + 1)]! }
   }
 
   private width(): number {

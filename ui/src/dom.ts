@@ -13,11 +13,19 @@ export function svg<T extends keyof SVGElementTagNameMap>(tag: T, attributes: At
   return fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children)
 }
 
+/** Text whose control characters, and those that turn the direction of reading, show as what they are. */
+export function visible(text: string): string {
+  return text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (c) => {
+    const code = c.charCodeAt(0).toString(16)
+    return c < '\x80' ? `\\x${code.padStart(2, '0')}` : `\\u${code.padStart(4, '0')}`
+  })
+}
+
 function fill<T extends Element>(e: T, attributes: Attributes, children: Child[]): T {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === 'function') e.addEventListener(name, value)
-    else if (value !== undefined && value !== false) e.setAttribute(name, value === true ? '' : String(value))
+    else if (value !== undefined && value !== false) e.setAttribute(name, value === true ? '' : visible(String(value)))
   }
-  e.append(...children.filter((c) => c !== undefined && c !== false))
+  for (const c of children) if (c !== undefined && c !== false) e.append(typeof c === 'string' ? visible(c) : c)
   return e
 }

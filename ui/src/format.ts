@@ -55,7 +55,8 @@ export function bytes(n: number): string {
 /** A share from 0 to 1. */
 export function share(v: number): string {
   if (v === 0) return '0 %'
-  return (v < 0.0001 ? '< 0.01' : v < 0.1 ? String(Number((v * 100).toPrecision(2))) : (v * 100).toFixed(v < 0.9995 && v > 0.995 ? 2 : 0)) + ' %'
+  const near = Math.min(v, Math.abs(1 - v)) // to 0 or to 1, where digits tell
+  return (v < 0.0001 ? '< 0.01' : (v * 100).toFixed(near === 0 ? 0 : near < 0.01 ? 2 : near < 0.1 ? 1 : 0)) + ' %'
 }
 
 /** How values of a unit are shown; a second is added to those of a rate. */

@@ -1,6 +1,6 @@
 // The charts of all metrics: a chart for each graph, under its group.
 
-import { ofUnit } from './format.ts'
+import { count, ofUnit } from './format.ts'
 import { percentileLines, repeats } from './overview.ts'
 import { styleOf } from './palette.ts'
 import { isOwn, recorded, type Metric, type Result } from './result.ts'
@@ -46,12 +46,14 @@ function chartsOf(title: string, metrics: Metric[], s: Series): Chart[] {
 }
 
 function plain(title: string, kind: string, metrics: Metric[], s: Series): Chart[] {
+  const { unit, type } = metrics[0]!
+  const isGauge = type === 'gauge' && unit === 'N'
   const labels = shortened(metrics.map((m) => m.title))
   const lines = metrics.flatMap((m, i): Line[] => {
     const values = m.type === 'counter' ? s.rate(m.title) : s.column(m.title, 'value')
     return values ? [{ label: labels[i]!, values, style: styleOf(i), filled: metrics.length === 1 }] : []
   })
-  return lines.length > 0 ? [{ title, note: kind, format: ofUnit(metrics[0]!.unit, metrics[0]!.type === 'counter'), lines }] : []
+  return lines.length > 0 ? [{ title, note: kind, format: isGauge ? count : ofUnit(unit, type === 'counter'), whole: isGauge, lines }] : []
 }
 
 function distributions(title: string, metrics: Metric[], s: Series): Chart[] {

@@ -58,11 +58,11 @@ export function quantiles(h: Histogram, qs: number[]): number[] {
   })
 }
 
-/** How many steps of a plotted distribution make an octave. */
-export const steps = 12
-
-/** The share of the recordings in each step, by its number: step i begins at 2 ** (i / steps). */
-export function density(h: Histogram): Map<number, number> {
+/**
+ * The share of the recordings in each step, of which so many make an octave, by its
+ * number: step i begins at 2 ** (i / steps).
+ */
+export function density(h: Histogram, steps: number): Map<number, number> {
   const all = new Map<number, number>()
   for (const r of h.ranges) {
     const i = Math.floor(Math.log2(Math.max(1, middle(r))) * steps)

@@ -15,9 +15,9 @@ const percentileStyles: Record<(typeof percentiles)[number], Style> = {
   max: { colour: '--line-7', dash: [2, 3], width: 1.5 },
 }
 
-/** The percentiles of a histogram over time. */
+/** The percentiles of a histogram over time, the greatest first: the least is drawn over the others. */
 export function percentileLines(s: Series, title: string): Line[] {
-  return percentiles.flatMap((p) => {
+  return [...percentiles].reverse().flatMap((p) => {
     const values = s.column(title, p)
     return values ? [{ label: p, values, style: percentileStyles[p] }] : []
   })
@@ -34,13 +34,17 @@ export function shortTitle(title: string): string {
   return title.startsWith('vu.') ? title.slice(3).replace(/\.(response|service)$/, ' $1 time').replace(/\.failure$/, ' time of failures') : title
 }
 
+/** How many lines a chart of many shows before the reader asks for more. */
+export const shownAtFirst = 8
+
 function rate(r: Result, s: Series): Chart | undefined {
   const top = headline(r)
   const lines: Line[] = []
   const add = (label: string, values: Values | undefined, extra: Partial<Line> = {}) => {
     if (values) lines.push({ label, values, style: styleOf(lines.length), ...extra })
   }
-  for (const m of top.operations) add(shortTitle(m.title), s.rate(m.title), { filled: top.operations.length === 1 })
+  const busiest = [...top.operations].sort((a, b) => (b.count ?? 0) - (a.count ?? 0))
+  busiest.forEach((m, i) => add(shortTitle(m.title), s.rate(m.title), { filled: busiest.length === 1, hidden: i >= shownAtFirst }))
   for (const c of r.config.classes) {
     add(`${c.name} planned`, s.rate(`vu.${c.name}.planned`), { style: { colour: '--line-7', dash: [6, 4], width: 1.5 } })
     const dropped = r.metrics.find((m) => m.title === `vu.${c.name}.dropped`)
@@ -67,7 +71,7 @@ function users(r: Result, s: Series): Chart | undefined {
     const values = s.column(`vu.${c.name}.active`, 'value')
     return values ? [{ label: c.name, values, style: styleOf(i), filled: r.config.classes.length === 1 }] : []
   })
-  return lines.length > 0 ? { title: 'Users', note: 'active at the end of each interval', format: count, lines } : undefined
+  return lines.length > 0 ? { title: 'Users', note: 'active at the end of each interval', format: count, whole: true, lines } : undefined
 }
 
 const failure = /\.(error\.[^.]+|http_fail|fail|failed)$/
@@ -76,7 +80,7 @@ function errors(r: Result, s: Series): Chart | undefined {
   const kinds = r.metrics.filter((m) => m.type === 'counter' && !isUsers(m) && !isOwn(m) && failure.test(m.title) && recorded(m))
   const lines = kinds.sort((a, b) => (b.count ?? 0) - (a.count ?? 0)).flatMap((m, i): Line[] => {
     const values = s.rate(m.title)
-    return values ? [{ label: m.title.replace('.error.', ' '), values, style: styleOf(i) }] : []
+    return values ? [{ label: m.title.replace('.error.', ' '), values, style: styleOf(i), hidden: i >= shownAtFirst }] : []
   })
   if (s.errors.some((n) => n > 0)) {
     const values = s.errors.map((n, i) => (s.seconds[i] ? n / s.seconds[i]! : null))
@@ -93,7 +97,7 @@ function connections(r: Result, s: Series): Chart | undefined {
     const values = s.column(m.title, 'value')
     if (values?.some((v) => v)) lines.push({ label: m.title, values, style: styleOf(lines.length), filled: open.length === 1 })
   }
-  return lines.length > 0 ? { title: 'Connections', note: 'open at the end of each interval', format: count, lines } : undefined
+  return lines.length > 0 ? { title: 'Connections', note: 'open at the end of each interval', format: count, whole: true, lines } : undefined
 }
 
 /** Metrics whose recordings say again what one above them says, as the text report has it. */

@@ -143,6 +143,9 @@ export function leading(metrics: Metric[]): Metric[] {
   })
 }
 
+/** Whether a plan says when a class's iterations start. */
+export const isScheduled = (r: Result, c: Class) => r.metrics.some((m) => m.title === `vu.${c.name}.planned`)
+
 /** What tiles and the first charts show: the operations of the run. */
 export interface Headline {
   operations: Metric[] // histograms of times that were counted: clients', or else iterations
@@ -160,7 +163,7 @@ export function headline(r: Result): Headline {
   if (operations.length === 0) {
     operations = r.config.classes.flatMap((c) => titled(`vu.${c.name}.service`) ?? []).filter((m) => m.count || m.lost)
   }
-  const scheduled = r.config.classes.filter((c) => !c.closed && r.metrics.some((m) => m.title === `vu.${c.name}.planned`))
+  const scheduled = r.config.classes.filter((c) => isScheduled(r, c))
   const answers = operations.reduce((n, m) => n + (m.count ?? 0), 0)
   const lost = operations.reduce((n, m) => n + (m.lost ?? 0), 0)
   const measured = r.seconds - (r.warmup_seconds ?? 0)

@@ -17,6 +17,7 @@ export interface Chart {
   note?: string
   format: (v: number) => string // of values
   lines: Line[]
+  whole?: boolean // values are whole numbers
   choices?: Choice[] // other lines the same chart can show, by name; lines is the first
   logarithmic?: boolean // offers a logarithmic axis, and begins with it or not
 }

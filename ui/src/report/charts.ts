@@ -4,7 +4,7 @@ import { h } from '../dom.ts'
 import { count } from '../format.ts'
 import { groups } from '../groups.ts'
 import { decodeHistogram } from '../hdr.ts'
-import { overview, shortTitle } from '../overview.ts'
+import { overview, shortTitle, shownAtFirst } from '../overview.ts'
 import { headline, isOwn, isUsers, type Result } from '../result.ts'
 import { strip } from '../strip.ts'
 
@@ -22,9 +22,6 @@ export function charts(r: Result, around: Surroundings): HTMLElement | undefined
     rows,
   )
 }
-
-/** How many distributions are shown at first; the others are a click away. */
-const shownAtFirst = 6
 
 export function distributions(r: Result): HTMLElement | undefined {
   const closed = new Set(r.config.classes.filter((c) => c.closed).map((c) => `vu.${c.name}.response`))

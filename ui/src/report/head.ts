@@ -3,7 +3,7 @@
 
 import { h } from '../dom.ts'
 import { count, millis, rate, seconds, share } from '../format.ts'
-import { answered, figure, headline, type Metric, type Result } from '../result.ts'
+import { answered, figure, headline, isScheduled, type Class, type Metric, type Result } from '../result.ts'
 import { shortTitle } from '../overview.ts'
 
 export function head(r: Result, theme: HTMLElement): HTMLElement {
@@ -24,7 +24,7 @@ export function verdict(r: Result): HTMLElement {
   const add = (kind: string, ...text: (string | Node)[]) => badges.append(h('p', { class: `badge ${kind}` }, ...text))
   if (r.state !== 'finished' || r.cause) add(r.state === 'finished' ? 'neutral' : 'bad', h('strong', {}, `Run ${r.state}`), r.cause ? `: ${r.cause}` : '')
   if (!r.complete) add('bad', h('strong', {}, 'Incomplete'), ': not all that was counted is in the totals')
-  for (const m of r.missing ?? []) add('bad', m)
+  if (!r.reasons?.some((x) => x.signal === 'totals')) for (const m of r.missing ?? []) add('bad', m) // else a reason names it
   const all = r.thresholds?.length ?? 0
   if (all > 0) {
     const link = h('a', { href: '#thresholds' }, crossed > 0 ? `${crossed} of ${all} thresholds crossed` : all === 1 ? 'The threshold was met' : `All ${all} thresholds were met`)
@@ -67,16 +67,21 @@ export function facts(r: Result): HTMLElement {
   const list = h('dl', { class: 'facts' })
   const add = (name: string, ...values: string[]) => list.append(h('div', {}, h('dt', {}, name), ...values.map((v) => h('dd', {}, v))))
   if (r.config.target) add('Target', r.config.target)
-  add('Scenario', r.config.scenario ?? r.name)
+  if (r.config.scenario || !r.config.target) add('Scenario', r.config.scenario ?? r.name)
   add(
     'Load',
     ...(r.config.classes.length > 0
       ? r.config.classes.map((c) => `${c.name}: ${count(c.users)} ${c.users === 1 ? 'user' : 'users'}, ${c.rate > 0 ? `${rate(c.rate)} started/s (Poisson)` : 'all started at once'}, ${c.load}`)
       : ['none']),
   )
-  if (r.config.classes.some((c) => c.closed)) add('Load model', 'closed: who waits for an answer sends nothing, so queueing can’t be seen')
-  else if (r.metrics.some((m) => m.title.startsWith('vu.') && m.title.endsWith('.planned'))) add('Load model', 'open: starts follow the plan, however slow the target is; response times count from the planned start')
-  add('Duration', seconds(r.seconds) + (r.warmup_seconds ? `, of which ${seconds(r.warmup_seconds)} warm-up are left out of all totals` : ''))
+  const closed = r.config.classes.filter((c) => c.closed)
+  const open = r.config.classes.filter((c) => isScheduled(r, c))
+  const of = (some: Class[]) => (some.length < r.config.classes.length ? ` (${some.map((c) => c.name).join(', ')})` : '')
+  const models: string[] = []
+  if (open.length > 0) models.push(`open${of(open)}: starts follow the plan however slow the target is, and response times count from the planned start`)
+  if (closed.length > 0) models.push(`closed${of(closed)}: who waits for an answer sends nothing, so queueing can’t be seen`)
+  if (models.length > 0) add('Load model', ...models)
+  add('Duration', r.seconds === 0 ? 'no load' : seconds(r.seconds) + (r.warmup_seconds ? `, of which ${seconds(r.warmup_seconds)} warm-up are left out of all totals` : ''))
   if (r.start_time) add('Started', date(r.start_time))
   const e = r.environment
   add('Machine', `${e.host}: ${e.cpus} CPUs${e.cpu ? ` ${e.cpu}` : ''}, ${e.os}/${e.arch}${e.kernel ? ` ${e.kernel}` : ''}`)
@@ -90,7 +95,8 @@ function date(t: string): string {
   return isNaN(d.getTime()) ? t : d.toISOString().replace('T', ' ').slice(0, 19) + ' UTC'
 }
 
-export function tiles(r: Result): HTMLElement {
+export function tiles(r: Result): HTMLElement | undefined {
+  if (r.metrics.length === 0) return undefined
   const top = headline(r)
   const all = h('div', { class: 'tiles' })
   const tile = (id: string, name: string, value: string, note: string, kind = '') =>

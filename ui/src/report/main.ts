@@ -42,7 +42,7 @@ async function main() {
       { id: 'content' },
       verdict(result),
       facts(result),
-      tiles(result),
+      tiles(result) ?? '',
       h('nav', { 'aria-label': 'Sections' }, ...here.map(([id, name]) => h('a', { href: '#' + id }, name))),
       ...here.map(([id, name, content]) => h('section', { id, 'aria-labelledby': id + '-title' }, h('h2', { id: id + '-title' }, name), content)),
     ),
@@ -50,7 +50,10 @@ async function main() {
     zoomBar(timeline),
   )
   window.addEventListener('resize', () => resize())
-  window.addEventListener('beforeprint', () => print(true))
+  window.addEventListener('beforeprint', () => {
+    timeline.move(null)
+    print(true)
+  })
   window.addEventListener('afterprint', () => print(false))
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw)
   document.documentElement.dataset.ready = String(Math.round(performance.now()))

@@ -11,7 +11,7 @@ export function thresholds(r: Result): HTMLElement | undefined {
     { name: 'Result', text: true, show: (t) => h('span', { class: t.ok ? 'outcome good' : 'outcome bad' }, t.ok ? '✓ met' : '✕ crossed'), by: (t) => (t.ok ? 1 : 0) },
     { name: 'Value', text: true, show: (t) => t.value ?? '–' },
     { name: 'Crossed at', show: (t) => (t.ok || t.at_seconds === undefined ? '' : seconds(t.at_seconds)), by: (t) => (t.ok ? undefined : t.at_seconds) },
-    { name: 'Why', text: true, show: (t) => t.reason ?? '' },
+    { name: 'Why', text: true, show: (t) => h('span', { class: 'long' }, t.reason ?? '') },
   ]
   return table('What the run was to meet', r.thresholds.some((t) => t.reason) ? columns : columns.slice(0, -1), r.thresholds)
 }
