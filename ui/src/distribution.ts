@@ -103,7 +103,7 @@ export class DistributionChart {
       this.plot?.setScale('x', this.span())
     })
     const id = `distribution-${++ids}`
-    this.place = h('div', { class: 'plot', role: 'img', 'aria-labelledby': id })
+    this.place = h('div', { class: 'plot tall', role: 'img', 'aria-labelledby': id })
     const caption = h('figcaption', {}, h('h3', { id }, what.title), this.where)
     if (what.logarithmic !== undefined) {
       const button = h('button', { type: 'button', 'aria-pressed': String(this.logarithmic), title: 'logarithmic axis' }, 'log')
