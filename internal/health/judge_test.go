@@ -153,18 +153,17 @@ func TestSignals(t *testing.T) {
 // What was not at ease in a window is told, whether or not it lowers the verdict.
 func TestLevelsOfAWindow(t *testing.T) {
 	t.Parallel()
-	var j Judge
 	for n, tt := range []struct {
 		f    func(*Window)
 		want map[string]string
 	}{
 		{func(*Window) {}, nil},
 		{lags(2*time.Millisecond, time.Second), map[string]string{"start_lag": "amber"}},
-		{all(is(GCCPU, 300), is(Scheduler, 2e6), is(CPU, 850)), map[string]string{"gc_cpu": "red", "scheduler": "amber", "cpu": "amber"}},
+		{all(is(GCCPU, 300), is(Scheduler, 2e6), is(CPU, 850), is(OwnCPU, 800)), map[string]string{"gc_cpu": "red", "scheduler": "amber", "cpu": "amber"}},
 		{is(Retransmits, 500), nil}, // a note
 		{all(is(GCCPU, 300), func(w *Window) { w.Warmup = true }), nil},
 	} {
-		if got := j.Add(windows(1, 1, tt.f)[0]); !maps.Equal(got, tt.want) {
+		if got := new(Judge).Add(windows(1, 1, tt.f)[0]); !maps.Equal(got, tt.want) {
 			t.Errorf("window %d: %v, want %v", n, got, tt.want)
 		}
 	}

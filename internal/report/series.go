@@ -19,6 +19,7 @@ type series struct {
 	taken   []int // intervals in each row
 	every   int   // most intervals in a row; a power of 2
 	last    bool  // whether the last row is of the warm-up
+	first   bool  // whether its interval is the last row's first
 }
 
 // maxRows is how many rows a series has at least once it is thinned; a chart is
@@ -42,6 +43,7 @@ func newSeries() *series { return &series{byName: map[columnName]*column{}, ever
 
 // add takes the next interval.
 func (s *series) add(i run.Interval) {
+	s.first = false
 	if n := len(s.taken); n > 0 && s.taken[n-1] < s.every && i.Warmup == s.last {
 		s.taken[n-1]++
 	} else {
@@ -49,7 +51,7 @@ func (s *series) add(i run.Interval) {
 			s.thin()
 		}
 		s.taken = append(s.taken, 1)
-		s.last = i.Warmup
+		s.last, s.first = i.Warmup, true
 		for _, c := range s.columns {
 			c.values = append(c.values, 0)
 		}
@@ -107,7 +109,7 @@ func (s *series) set(title, field string, adds bool, v int64) {
 	}
 	last := &c.values[len(c.values)-1]
 	switch {
-	case field == "from":
+	case s.first:
 		*last = v
 	case adds:
 		*last += v

