@@ -16,7 +16,7 @@ PROTOC_GEN_GO_GRPC := $(BIN)/protoc-gen-go-grpc-v1.6.2
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build test demo bench lint docs fuzz vuln proto bundle clean
+.PHONY: help build test demo bench lint docs fuzz vuln proto bundle ui clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,7 @@ build: ## build ./gobench
 
 test: ## install what the tests need (Debian packages), then run them all with -race
 	scripts/test-setup.sh
+	scripts/ui.sh deps
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep /gobench/)
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m . # by itself: some of it measures
 
@@ -35,8 +36,10 @@ demo: build ## run examples/http against gobench's own target server
 bench: ## measure gobench beside its peers; writes docs/benchmarks.md
 	$(GO) run ./bench $(BENCHFLAGS)
 
-lint: $(STATICCHECK) ## gofmt, go vet, staticcheck, and that committed archives are current
+lint: $(STATICCHECK) ## gofmt, go vet, staticcheck, and that what is committed and built is current
 	scripts/gofmt.sh
+	scripts/debian.sh node:nodejs npm:npm
+	scripts/ui.sh check
 	$(GO) vet ./...
 	$(STATICCHECK) ./...
 	@if [ -d internal/build/bundle ]; then set -x; $(GO) run ./internal/build/bundle -check; fi
@@ -56,8 +59,11 @@ proto: $(PROTOC_GEN_GO) $(PROTOC_GEN_GO_GRPC) ## regenerate Go code from the .pr
 bundle: ## rebuild the archive of sources that scenarios are compiled against
 	$(GO) run ./internal/build/bundle
 
+ui: ## build the pages in ui/dist from ui/src (needs Node.js)
+	scripts/ui.sh
+
 clean: ## remove what make built
-	rm -rf gobench $(BIN)
+	rm -rf gobench $(BIN) ui/node_modules
 
 # Each tool lands under its version's name, so it is installed once, and again
 # when the version changes.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/internal/health"
 	"github.com/gobench-io/gobench/internal/merge"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
@@ -48,8 +49,10 @@ func (a *app) kept(name string) (*kept, error) {
 func (a *app) series(r *run.Result) report.Intervals {
 	return func(yield func(run.Interval) error) error {
 		m := merge.New(1, interval(r))
+		var judge health.Judge
 		send := func(all bool) error {
 			for _, i := range m.Intervals(all) {
+				i.Health = judge.Add(windowOf(i))
 				if err := yield(i); err != nil {
 					return err
 				}

@@ -54,6 +54,7 @@ type Judge struct {
 	starting starting
 	others   float64 // CPU time of other processes, in thousandths of the machine times seconds
 	sampled  time.Duration
+	levels   map[string]string // of the window that Add judges
 }
 
 // held is a figure, which stands until the next sample is due.
@@ -81,8 +82,15 @@ type spell struct {
 	n                  int // windows in all
 }
 
-// Add judges the next window.
-func (j *Judge) Add(w *Window) {
+// Add judges the next window, and gives the level, amber or red, of each signal that
+// was not at ease in it; nil: all were.
+func (j *Judge) Add(w *Window) (levels map[string]string) {
+	j.levels = nil
+	j.add(w)
+	return j.levels
+}
+
+func (j *Judge) add(w *Window) {
 	if w.Length <= 0 {
 		return
 	}
@@ -207,6 +215,12 @@ func (j *Judge) note(w *Window, s signal, v float64, g level, detail string) {
 		}
 		t = &track{signal: s, worst: math.Inf(-1)}
 		j.tracks[s.name] = t
+	}
+	if g > ok && !s.note {
+		if j.levels == nil {
+			j.levels = map[string]string{}
+		}
+		j.levels[s.name] = g.String()
 	}
 	if g > ok {
 		t.windows++

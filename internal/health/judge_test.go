@@ -1,6 +1,7 @@
 package health
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,25 @@ func TestSignals(t *testing.T) {
 				t.Errorf("%s because of %q, want %s because of %q", v.Word, strings.Join(got, ", "), tt.word, tt.reasons)
 			}
 		})
+	}
+}
+
+// What was not at ease in a window is told, whether or not it lowers the verdict.
+func TestLevelsOfAWindow(t *testing.T) {
+	t.Parallel()
+	for n, tt := range []struct {
+		f    func(*Window)
+		want map[string]string
+	}{
+		{func(*Window) {}, nil},
+		{lags(2*time.Millisecond, time.Second), map[string]string{"start_lag": "amber"}},
+		{all(is(GCCPU, 300), is(Scheduler, 2e6), is(CPU, 850), is(OwnCPU, 800)), map[string]string{"gc_cpu": "red", "scheduler": "amber", "cpu": "amber"}},
+		{is(Retransmits, 500), nil}, // a note
+		{all(is(GCCPU, 300), func(w *Window) { w.Warmup = true }), nil},
+	} {
+		if got := new(Judge).Add(windows(1, 1, tt.f)[0]); !maps.Equal(got, tt.want) {
+			t.Errorf("window %d: %v, want %v", n, got, tt.want)
+		}
 	}
 }
 

@@ -228,6 +228,9 @@ func (m *Merger) Metrics() []run.Metric {
 			total.Lost = counted(lost.sum)
 		}
 		total.Spread = t.spreadOf()
+		if t.kind == histogram && t.hist.Count() > 0 {
+			total.Histogram = t.hist.Append(nil)
+		}
 		all = append(all, total)
 	}
 	return all

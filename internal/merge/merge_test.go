@@ -312,6 +312,10 @@ func TestSpread(t *testing.T) {
 	if x == nil || math.Abs(x.Stdev-40) > 0.5 || math.Abs(x.Max-200) > 1 || x.Within != 0.8 {
 		t.Errorf("spread %+v, want stdev 40, max 200, four of five within", x)
 	}
+	var whole hdr.Histogram
+	if err := whole.Decode(m.Metrics()[1].Histogram); err != nil || whole.Count() != uint64(*m.Metrics()[1].Count) {
+		t.Errorf("the histogram of all has %d recordings, error %v", whole.Count(), err)
+	}
 	if within := m.Metrics()[1].Within; within == nil || *within != 1 {
 		t.Errorf("equal values spread: %v", within)
 	}

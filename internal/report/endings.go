@@ -24,6 +24,7 @@ var Formats = []Format{
 	{".csv", CSV},
 	{".xml", JUnit},
 	{".md", Markdown},
+	{".html", HTML},
 }
 
 // FormatOf gives the format that a file's name tells by its ending.

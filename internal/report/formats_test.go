@@ -55,7 +55,7 @@ func checked() *run.Result {
 }
 
 // series gives two intervals, the first a warm-up.
-func series(yield func(run.Interval) error) error {
+func seriesOf(yield func(run.Interval) error) error {
 	r := checked()
 	for n := range 2 {
 		i := run.Interval{Start: r.Start.Add(time.Duration(n) * time.Second), From: float64(n), Seconds: 1, Warmup: n == 0, Errors: int64(n), Metrics: map[string]run.Record{}}

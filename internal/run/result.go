@@ -78,6 +78,10 @@ type Metric struct {
 	Unit  string `json:"unit"`
 	Record
 	Spread *Spread `json:"spread,omitempty"` // of a counter
+
+	// Histogram is all that a histogram counted over the whole run, without warm-up, as
+	// docs/formats/hdr.md describes it.
+	Histogram []byte `json:"histogram,omitempty"`
 }
 
 // Spread tells how steady a counter's rate was: its figures over whole intervals, a
@@ -96,6 +100,7 @@ type Interval struct {
 	Seconds float64           `json:"seconds"`          // its length
 	Warmup  bool              `json:"warmup,omitempty"` // not in the totals
 	Errors  int64             `json:"errors"`           // failures counted, of all kinds
+	Health  map[string]string `json:"health,omitempty"` // signals of the generator's health that were amber or red
 	Metrics map[string]Record `json:"metrics"`
 }
 

@@ -1,0 +1,71 @@
+package report
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/ui"
+)
+
+// maxPage is how large a page may get by its series, in bytes: a long run's are
+// thinned until they fit.
+const maxPage = 1_480_000
+
+// fewestRows is what thinning leaves in any case.
+const fewestRows = 120
+
+// HTML writes r and the intervals that each yields as one page that a browser shows
+// without a network. All that comes from outside is data in it, never markup.
+func HTML(w io.Writer, r *run.Result, each func(yield func(run.Interval) error) error) error {
+	s := newSeries()
+	if err := each(func(i run.Interval) error { s.add(i); return nil }); err != nil {
+		return err
+	}
+	result, err := json.Marshal(r) // it escapes <, > and &, so that nothing ends the element it stands in
+	if err != nil {
+		return err
+	}
+	before, after, ok := bytes.Cut(ui.Report, []byte("<!--run-->"))
+	if !ok {
+		return fmt.Errorf("ui/dist/report.html has no place for a run")
+	}
+	packed, err := s.pack(maxPage - len(ui.Report) - len(result))
+	if err != nil {
+		return err
+	}
+	for _, part := range [][]byte{before,
+		[]byte(`<script type="application/json" id="result">`), result, []byte("</script>\n"),
+		[]byte(`<script type="text/plain" id="series">`), packed, []byte("</script>\n"), after} {
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pack gives the series compressed, in base64, and thinned until they are no larger
+// than limit.
+func (s *series) pack(limit int) ([]byte, error) {
+	for {
+		plain, err := s.encode()
+		if err != nil {
+			return nil, err
+		}
+		var packed bytes.Buffer
+		z, err := flate.NewWriter(&packed, flate.BestCompression)
+		if err != nil {
+			return nil, err
+		}
+		z.Write(plain) // to memory
+		z.Close()
+		if base64.StdEncoding.EncodedLen(packed.Len()) <= limit || len(s.taken) <= fewestRows {
+			return base64.StdEncoding.AppendEncode(nil, packed.Bytes()), nil
+		}
+		s.thin()
+	}
+}

@@ -1,0 +1,31 @@
+// Making elements. Text only ever becomes text nodes: strings come from outside.
+
+type Child = Node | string | undefined | false
+type Attributes = Record<string, string | number | boolean | undefined | ((e: Event) => void)>
+
+/** An element; an attribute that is a function listens to the event of its name. */
+export function h<T extends keyof HTMLElementTagNameMap>(tag: T, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[T] {
+  return fill(document.createElement(tag), attributes, children)
+}
+
+/** The same for a drawing. */
+export function svg<T extends keyof SVGElementTagNameMap>(tag: T, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[T] {
+  return fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children)
+}
+
+/** Text whose control characters, and those that turn the direction of reading, show as what they are. */
+export function visible(text: string): string {
+  return text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (c) => {
+    const code = c.charCodeAt(0).toString(16)
+    return c < '\x80' ? `\\x${code.padStart(2, '0')}` : `\\u${code.padStart(4, '0')}`
+  })
+}
+
+function fill<T extends Element>(e: T, attributes: Attributes, children: Child[]): T {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') e.addEventListener(name, value)
+    else if (value !== undefined && value !== false) e.setAttribute(name, value === true ? '' : visible(String(value)))
+  }
+  for (const c of children) if (c !== undefined && c !== false) e.append(typeof c === 'string' ? visible(c) : c)
+  return e
+}

@@ -1,0 +1,110 @@
+// The first charts of a run: what every reader looks for.
+
+import { count, millis, ofUnit } from './format.ts'
+import { styleOf, type Style } from './palette.ts'
+import { headline, isOwn, isUsers, recorded, type Metric, type Result } from './result.ts'
+import { percentiles, type Series, type Values } from './series.ts'
+import type { Chart, Choice, Line } from './spec.ts'
+
+/** Styles of percentiles, the same in every chart. */
+const percentileStyles: Record<(typeof percentiles)[number], Style> = {
+  p50: { colour: '--line-0', dash: [], width: 2 },
+  p90: { colour: '--line-2', dash: [10, 3], width: 1.5 },
+  p95: { colour: '--line-3', dash: [5, 3], width: 1.5 },
+  p99: { colour: '--line-1', dash: [], width: 1.5 },
+  max: { colour: '--line-7', dash: [2, 3], width: 1.5 },
+}
+
+/** The percentiles of a histogram over time, the greatest first: the least is drawn over the others. */
+export function percentileLines(s: Series, title: string): Line[] {
+  return [...percentiles].reverse().flatMap((p) => {
+    const values = s.column(title, p)
+    return values ? [{ label: p, values, style: percentileStyles[p] }] : []
+  })
+}
+
+/** The charts that the report begins with; those with nothing to show are left out. */
+export function overview(r: Result, s: Series): Chart[] {
+  if (s.rows === 0) return []
+  return [rate(r, s), times(r, s), users(r, s), errors(r, s), connections(r, s)].filter((c) => c !== undefined)
+}
+
+/** A title as readers of charts know it: that of users without what all have. */
+export function shortTitle(title: string): string {
+  return title.startsWith('vu.') ? title.slice(3).replace(/\.(response|service)$/, ' $1 time').replace(/\.failure$/, ' time of failures') : title
+}
+
+/** How many lines a chart of many shows before the reader asks for more. */
+export const shownAtFirst = 8
+
+function rate(r: Result, s: Series): Chart | undefined {
+  const top = headline(r)
+  const lines: Line[] = []
+  const add = (label: string, values: Values | undefined, extra: Partial<Line> = {}) => {
+    if (values) lines.push({ label, values, style: styleOf(lines.length), ...extra })
+  }
+  const busiest = [...top.operations].sort((a, b) => (b.count ?? 0) - (a.count ?? 0))
+  busiest.forEach((m, i) => add(shortTitle(m.title), s.rate(m.title), { filled: busiest.length === 1, hidden: i >= shownAtFirst }))
+  for (const c of r.config.classes) {
+    add(`${c.name} planned`, s.rate(`vu.${c.name}.planned`), { style: { colour: '--line-7', dash: [6, 4], width: 1.5 } })
+    const dropped = r.metrics.find((m) => m.title === `vu.${c.name}.dropped`)
+    if (dropped && recorded(dropped)) add(`${c.name} dropped`, s.rate(dropped.title))
+  }
+  if (lines.length === 0) return undefined
+  return { title: 'Rate', note: 'answers a second', format: (v) => ofUnit('N', true)(v), lines }
+}
+
+function times(r: Result, s: Series): Chart | undefined {
+  const top = headline(r)
+  const all = [top.response, top.main, ...top.operations].filter((m, i, a) => m !== undefined && a.indexOf(m) === i)
+  const choices: Choice[] = all.flatMap((m) => {
+    const lines = percentileLines(s, m!.title)
+    return lines.length > 0 ? [{ name: shortTitle(m!.title), lines }] : []
+  })
+  const first = choices[0]
+  if (!first) return undefined
+  return { title: 'Percentiles over time', format: millis, lines: first.lines, choices, logarithmic: true }
+}
+
+function users(r: Result, s: Series): Chart | undefined {
+  const lines = r.config.classes.flatMap((c, i) => {
+    const values = s.column(`vu.${c.name}.active`, 'value')
+    return values ? [{ label: c.name, values, style: styleOf(i), filled: r.config.classes.length === 1 }] : []
+  })
+  return lines.length > 0 ? { title: 'Users', note: 'active at the end of each interval', format: count, whole: true, lines } : undefined
+}
+
+const failure = /\.(error\.[^.]+|http_fail|fail|failed)$/
+
+function errors(r: Result, s: Series): Chart | undefined {
+  const kinds = r.metrics.filter((m) => m.type === 'counter' && !isUsers(m) && !isOwn(m) && failure.test(m.title) && recorded(m))
+  const lines = kinds.sort((a, b) => (b.count ?? 0) - (a.count ?? 0)).flatMap((m, i): Line[] => {
+    const values = s.rate(m.title)
+    return values ? [{ label: m.title.replace('.error.', ' '), values, style: styleOf(i), hidden: i >= shownAtFirst }] : []
+  })
+  if (s.errors.some((n) => n > 0)) {
+    const values = s.errors.map((n, i) => (s.seconds[i] ? n / s.seconds[i]! : null))
+    lines.unshift({ label: 'failures of all kinds', values, style: { colour: '--line-7', dash: [2, 3], width: 2 } })
+  }
+  if (lines.length === 0) return undefined
+  return { title: 'Errors by class', note: 'a second; http_fail: answers whose status is no 2xx', format: ofUnit('N', true), lines }
+}
+
+function connections(r: Result, s: Series): Chart | undefined {
+  const lines: Line[] = []
+  const open = r.metrics.filter((m) => m.type === 'gauge' && /connections?[._](open|current_total)$/.test(m.title))
+  for (const m of open) {
+    const values = s.column(m.title, 'value')
+    if (values?.some((v) => v)) lines.push({ label: m.title, values, style: styleOf(lines.length), filled: open.length === 1 })
+  }
+  return lines.length > 0 ? { title: 'Connections', note: 'open at the end of each interval', format: count, whole: true, lines } : undefined
+}
+
+/** Metrics whose recordings say again what one above them says, as the text report has it. */
+export function repeats(m: Metric, above: Metric[]): boolean {
+  if (m.count === undefined || !m.spread) return false
+  const parts = (t: string) => t.split('.').length
+  return above.some(
+    (a) => a.count === m.count && a.unit === m.unit && a.spread !== undefined && a.spread.stdev === m.spread!.stdev && a.spread.max === m.spread!.max && a.spread.within_stdev === m.spread!.within_stdev && parts(a.title) < parts(m.title),
+  )
+}

@@ -1,0 +1,28 @@
+// Colours of lines, which tell apart for colour-blind readers too and have their values
+// for light and dark in CSS (--line-0 to --line-7), and the dashes that go with them: no
+// line is known by its colour alone.
+
+export const lineColours = 8
+
+const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [12, 4], [3, 6], [1, 4]]
+
+export interface Style {
+  colour: string // the name of a CSS variable
+  dash: number[]
+  width: number
+}
+
+/** The style of the i-th line of a chart. */
+export function styleOf(i: number): Style {
+  return { colour: `--line-${i % lineColours}`, dash: dashes[(i + Math.floor(i / lineColours)) % dashes.length]!, width: 1.5 }
+}
+
+/** A colour as it is now, by light or dark. */
+export function colour(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+}
+
+/** The same, let through by so much. */
+export function faint(name: string, share: number): string {
+  return `color-mix(in srgb, ${colour(name)} ${share * 100}%, transparent)`
+}

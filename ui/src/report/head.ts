@@ -1,0 +1,124 @@
+// The top of the page: what ran, whether its numbers can be believed, and the numbers
+// that are looked for first.
+
+import { h } from '../dom.ts'
+import { count, millis, rate, seconds, share } from '../format.ts'
+import { answered, figure, headline, isScheduled, type Class, type Metric, type Result } from '../result.ts'
+import { shortTitle } from '../overview.ts'
+
+export function head(r: Result, theme: HTMLElement): HTMLElement {
+  return h('header', {}, h('div', { class: 'brand' }, 'gobench'), h('h1', {}, r.config.target ?? r.name), theme)
+}
+
+const meanings = {
+  VALID: 'gobench measured rightly: these numbers are the target’s.',
+  SUSPECT: 'gobench was disturbed: read these numbers with care.',
+  INVALID: 'gobench could not measure rightly: do not believe these numbers.',
+}
+const signs = { VALID: '✓', SUSPECT: '!', INVALID: '✕' }
+
+/** Whether the numbers can be believed, how the run ended, and what it was to meet. */
+export function verdict(r: Result): HTMLElement {
+  const crossed = (r.thresholds ?? []).filter((t) => !t.ok).length
+  const badges = h('div', { class: 'badges' })
+  const add = (kind: string, ...text: (string | Node)[]) => badges.append(h('p', { class: `badge ${kind}` }, ...text))
+  if (r.state !== 'finished' || r.cause) add(r.state === 'finished' ? 'neutral' : 'bad', h('strong', {}, `Run ${r.state}`), r.cause ? `: ${r.cause}` : '')
+  if (!r.complete) add('bad', h('strong', {}, 'Incomplete'), ': not all that was counted is in the totals')
+  if (!r.reasons?.some((x) => x.signal === 'totals')) for (const m of r.missing ?? []) add('bad', m) // else a reason names it
+  const all = r.thresholds?.length ?? 0
+  if (all > 0) {
+    const link = h('a', { href: '#thresholds' }, crossed > 0 ? `${crossed} of ${all} thresholds crossed` : all === 1 ? 'The threshold was met' : `All ${all} thresholds were met`)
+    add(crossed > 0 ? 'bad' : 'good', link)
+  }
+  const box = h('section', { class: `verdict ${(r.verdict ?? 'none').toLowerCase()}`, 'aria-label': 'Verdict' })
+  if (r.verdict) {
+    box.append(h('div', { class: 'word' }, h('span', { class: 'sign', 'aria-hidden': 'true' }, signs[r.verdict]), h('strong', { id: 'verdict' }, r.verdict), h('span', {}, meanings[r.verdict])))
+  } else {
+    box.append(h('div', { class: 'word' }, h('span', { class: 'sign', 'aria-hidden': 'true' }, '–'), h('strong', { id: 'verdict' }, 'NO VERDICT'), h('span', {}, 'there was no load to judge.')))
+  }
+  if (badges.childElementCount > 0) box.append(badges)
+  const reasons = r.reasons ?? []
+  if (reasons.length > 0) {
+    box.append(
+      h(
+        'ul',
+        { class: 'reasons' },
+        ...reasons.map((x) =>
+          h(
+            'li',
+            {},
+            h('span', { class: `level ${x.level}` }, x.level),
+            h('div', {}, h('p', {}, h('b', {}, x.signal), ': ', x.text, h('span', { class: 'hint' }, when(x.windows, x.worst_seconds))), h('p', { class: 'advice' }, '→ ', x.advice)),
+          ),
+        ),
+      ),
+    )
+  }
+  return box
+}
+
+function when(windows: number, worst: number): string {
+  if (windows === 0) return ''
+  return windows === 1 ? ` (in one interval, at ${seconds(worst)})` : ` (in ${count(windows)} intervals, the worst at ${seconds(worst)})`
+}
+
+/** What ran, where and how. */
+export function facts(r: Result): HTMLElement {
+  const list = h('dl', { class: 'facts' })
+  const add = (name: string, ...values: string[]) => list.append(h('div', {}, h('dt', {}, name), ...values.map((v) => h('dd', {}, v))))
+  if (r.config.target) add('Target', r.config.target)
+  if (r.config.scenario || !r.config.target) add('Scenario', r.config.scenario ?? r.name)
+  add(
+    'Load',
+    ...(r.config.classes.length > 0
+      ? r.config.classes.map((c) => `${c.name}: ${count(c.users)} ${c.users === 1 ? 'user' : 'users'}, ${c.rate > 0 ? `${rate(c.rate)} started/s (Poisson)` : 'all started at once'}, ${c.load}`)
+      : ['none']),
+  )
+  const closed = r.config.classes.filter((c) => c.closed)
+  const open = r.config.classes.filter((c) => isScheduled(r, c))
+  const of = (some: Class[]) => (some.length < r.config.classes.length ? ` (${some.map((c) => c.name).join(', ')})` : '')
+  const models: string[] = []
+  if (open.length > 0) models.push(`open${of(open)}: starts follow the plan however slow the target is, and response times count from the planned start`)
+  if (closed.length > 0) models.push(`closed${of(closed)}: who waits for an answer sends nothing, so queueing can’t be seen`)
+  if (models.length > 0) add('Load model', ...models)
+  add('Duration', r.seconds === 0 ? 'no load' : seconds(r.seconds) + (r.warmup_seconds ? `, of which ${seconds(r.warmup_seconds)} warm-up are left out of all totals` : ''))
+  if (r.start_time) add('Started', date(r.start_time))
+  const e = r.environment
+  add('Machine', `${e.host}: ${e.cpus} CPUs${e.cpu ? ` ${e.cpu}` : ''}, ${e.os}/${e.arch}${e.kernel ? ` ${e.kernel}` : ''}`)
+  add('gobench', `${r.gobench}, run ${r.id}`)
+  return h('section', { 'aria-label': 'Summary' }, list)
+}
+
+/** 2026-11-21 06:45:12 UTC, of a time with nanoseconds. */
+function date(t: string): string {
+  const d = new Date(t)
+  return isNaN(d.getTime()) ? t : d.toISOString().replace('T', ' ').slice(0, 19) + ' UTC'
+}
+
+export function tiles(r: Result): HTMLElement | undefined {
+  if (r.metrics.length === 0) return undefined
+  const top = headline(r)
+  const all = h('div', { class: 'tiles' })
+  const tile = (id: string, name: string, value: string, note: string, kind = '') =>
+    all.append(h('div', { class: `tile ${kind}`, id: 'tile-' + id }, h('div', { class: 'name' }, name), h('div', { class: 'figure' }, value), h('div', { class: 'hint' }, note)))
+  const titles = top.operations.map((m) => shortTitle(m.title))
+  tile('requests', 'Requests', count(top.done), titles.length > 2 ? `${titles.length} kinds` : titles.join(', '))
+  tile('rate', 'Rate', rate(top.rate) + '/s', r.warmup_seconds ? 'without warm-up' : 'over the whole run')
+  const failures = r.errors.reduce((n, e) => n + e.count, 0)
+  const refused = r.metrics.filter((m) => m.type === 'counter' && m.title.endsWith('.http_fail')).reduce((n, m) => n + (m.count ?? 0), 0)
+  const bad = failures + refused
+  const notes = [failures > 0 ? `${count(failures)} failures` : '', refused > 0 ? `${count(refused)} answers that are no 2xx` : ''].filter((s) => s !== '')
+  tile('errors', 'Errors', count(bad), bad === 0 ? 'none' : `${share(bad / Math.max(bad, top.done))}: ${notes.join(', ')}`, bad > 0 ? 'bad' : '')
+  const m = top.response ?? top.main
+  const of = m ? shortTitle(m.title) : ''
+  tile('p50', 'p50', m ? time(m, 'p50', 0.5) : '–', of)
+  tile('p99', 'p99', m ? time(m, 'p99', 0.99) : '–', of)
+  return h('section', { 'aria-label': 'Key figures' }, all)
+}
+
+/** A percentile, unless it lies among the operations without an answer. */
+export function time(m: Metric, name: 'p50' | 'p90' | 'p95' | 'p99' | 'p99.9', q: number): string {
+  const v = figure(m, name)
+  if (!answered(q, m)) return 'no answer'
+  return v === undefined ? '–' : millis(v)
+}

@@ -1,0 +1,127 @@
+// The page of one run. Its data stand in two elements of the page itself: #result, the
+// result as JSON, and #series, the compressed series.
+
+import { fromBase64, inflate } from '../bytes.ts'
+import { drawn } from '../chart.ts'
+import { h } from '../dom.ts'
+import { drawAll } from '../lazy.ts'
+import { marks, type Result } from '../result.ts'
+import { decodeSeries } from '../series.ts'
+import { apply, next, remember, remembered, type Theme } from '../theme.ts'
+import { Timeline } from '../timeline.ts'
+import { charts, distributions, health, metricGroups } from './charts.ts'
+import { head, facts, tiles, verdict } from './head.ts'
+import { configuration, errors, metricTables, notes, samples, thresholds } from './tables.ts'
+
+async function main() {
+  const result = JSON.parse(document.getElementById('result')!.textContent!) as Result
+  const series = decodeSeries(await inflate(fromBase64(document.getElementById('series')!.textContent!)))
+  document.title = `${result.config.target ?? result.name} – gobench`
+  const end = series.rows > 0 ? series.from.at(-1)! + series.seconds.at(-1)! : result.seconds
+  const timeline = new Timeline(Math.max(end, 0.001))
+  const around = { series, timeline, marks: marks(result) }
+
+  const sections: [string, string, HTMLElement | undefined][] = [
+    ['thresholds', 'Thresholds', thresholds(result)],
+    ['time', 'Over time', charts(result, around)],
+    ['distribution', 'Distribution', distributions(result)],
+    ['errors', 'Errors', errors(result)],
+    ['samples', 'Failed exchanges', samples(result)],
+    ['health', 'Health of the generator', health(result, around)],
+    ['notes', 'Notes', notes(result, around.marks)],
+    ['totals', 'Totals', metricTables(result)],
+    ['metrics', 'All metrics over time', metricGroups(result, around)],
+    ['configuration', 'Configuration', configuration(result)],
+  ]
+  const here = sections.filter((s): s is [string, string, HTMLElement] => s[2] !== undefined)
+  document.body.replaceChildren(
+    h('a', { class: 'skip', href: '#content' }, 'Skip to content'),
+    head(result, themeButton()),
+    h(
+      'main',
+      { id: 'content' },
+      verdict(result),
+      facts(result),
+      tiles(result) ?? '',
+      h('nav', { 'aria-label': 'Sections' }, ...here.map(([id, name]) => h('a', { href: '#' + id }, name))),
+      ...here.map(([id, name, content]) => h('section', { id, 'aria-labelledby': id + '-title' }, h('h2', { id: id + '-title' }, name), content)),
+    ),
+    h('footer', {}, `Made by gobench ${result.gobench}, run ${result.id}`),
+    zoomBar(timeline),
+  )
+  window.addEventListener('resize', () => resize())
+  window.addEventListener('beforeprint', () => {
+    timeline.move(null)
+    print(true)
+  })
+  window.addEventListener('afterprint', () => print(false))
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw)
+  document.documentElement.dataset.ready = String(Math.round(performance.now()))
+}
+
+function redraw() {
+  for (const c of drawn) c.redraw()
+}
+
+function resize(width?: number) {
+  for (const c of drawn) c.resize(width)
+}
+
+function themeButton(): HTMLElement {
+  let now: Theme = remembered()
+  const button = h('button', { type: 'button', class: 'theme', title: 'automatic, light or dark' })
+  const show = () => {
+    apply(now)
+    button.textContent = `Theme: ${now}`
+  }
+  show()
+  button.addEventListener('click', () => {
+    now = next(now)
+    remember(now)
+    show()
+    redraw()
+  })
+  return button
+}
+
+/** Stands at the page's foot while charts show a part of the run. */
+function zoomBar(timeline: Timeline): HTMLElement {
+  const what = h('span')
+  const bar = h('div', { class: 'zoombar', hidden: true, role: 'status' }, what, h('button', { type: 'button', click: () => timeline.reset() }, 'Show all'))
+  timeline.follow({
+    zoomed: () => {
+      bar.hidden = !timeline.zoomed
+      what.textContent = `${timeline.min.toFixed(1)} to ${timeline.max.toFixed(1)} s of ${timeline.length.toFixed(1)} s`
+    },
+  })
+  return bar
+}
+
+/** How wide charts are on paper, in CSS pixels. */
+const paper = 680
+
+/** On paper all is drawn, open, light, and as wide as the sheet. */
+function print(begins: boolean) {
+  if (begins) {
+    document.documentElement.dataset.printing = ''
+    drawAll()
+    for (const d of document.querySelectorAll<HTMLDetailsElement>('details:not([open])')) {
+      d.open = true
+      d.dataset.closed = ''
+    }
+    resize(paper)
+  } else {
+    delete document.documentElement.dataset.printing
+    for (const d of document.querySelectorAll<HTMLDetailsElement>('details[data-closed]')) {
+      d.open = false
+      delete d.dataset.closed
+    }
+    resize()
+  }
+  redraw()
+}
+
+main().catch((error: unknown) => {
+  document.body.replaceChildren(h('main', {}, h('h1', {}, 'This report cannot be shown'), h('p', {}, String(error))))
+  throw error
+})

@@ -1,0 +1,138 @@
+import { h } from '../dom.ts'
+import { bytes, count, digits, millis, ofUnit, seconds, share } from '../format.ts'
+import { repeats } from '../overview.ts'
+import { answered, figure, recorded, type Failure, type FigureName, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
+import { table, type Column } from '../table.ts'
+
+export function thresholds(r: Result): HTMLElement | undefined {
+  if (!r.thresholds?.length) return undefined
+  const columns: Column<Threshold>[] = [
+    { name: 'Condition', text: true, show: (t) => h('code', {}, t.expression), by: (t) => t.expression },
+    { name: 'Result', text: true, show: (t) => h('span', { class: t.ok ? 'outcome good' : 'outcome bad' }, t.ok ? '✓ met' : '✕ crossed'), by: (t) => (t.ok ? 1 : 0) },
+    { name: 'Value', text: true, show: (t) => t.value ?? '–' },
+    { name: 'Crossed at', show: (t) => (t.ok || t.at_seconds === undefined ? '' : seconds(t.at_seconds)), by: (t) => (t.ok ? undefined : t.at_seconds) },
+    { name: 'Why', text: true, show: (t) => h('span', { class: 'long' }, t.reason ?? '') },
+  ]
+  return table('What the run was to meet', r.thresholds.some((t) => t.reason) ? columns : columns.slice(0, -1), r.thresholds)
+}
+
+export function errors(r: Result): HTMLElement | undefined {
+  if (r.errors.length === 0) return undefined
+  const total = r.errors.reduce((n, e) => n + e.count, 0)
+  const columns: Column<Failure>[] = [
+    { name: 'Source', text: true, show: (e) => e.source.replace(/^vu\./, ''), by: (e) => e.source },
+    { name: 'Class', text: true, show: (e) => e.class, by: (e) => e.class },
+    { name: 'Text', text: true, show: (e) => h('span', { class: 'long' }, e.text), by: (e) => e.text },
+    { name: 'Count', show: (e) => count(e.count), by: (e) => e.count },
+    { name: 'Share', show: (e) => share(e.count / total), by: (e) => e.count },
+  ]
+  return table('Failures by kind', columns, r.errors)
+}
+
+export function samples(r: Result): HTMLElement | undefined {
+  if (!r.samples?.length) return undefined
+  return h(
+    'div',
+    {},
+    h('p', { class: 'hint' }, 'The first failed exchanges of each kind, as they went. Secrets are left out.'),
+    ...r.samples.map((s) => h('details', { class: 'sample' }, h('summary', {}, h('b', {}, s.class), ` of ${s.source.replace(/^vu\./, '')}, at ${seconds(s.at_seconds)}`), h('pre', { tabindex: 0 }, s.text))),
+  )
+}
+
+export function notes(r: Result, marks: Mark[]): HTMLElement | undefined {
+  const plain = (r.notes ?? []).filter((n) => !marks.some((m) => m.text === n))
+  if (plain.length + marks.length === 0) return undefined
+  return h(
+    'div',
+    {},
+    marks.length > 0 && h('p', { class: 'hint' }, 'Numbers stand at dashed lines in the charts.'),
+    marks.length > 0 && h('ol', { class: 'notes' }, ...marks.map((m) => h('li', {}, m.text))),
+    plain.length > 0 && h('ul', { class: 'notes' }, ...plain.map((n) => h('li', {}, n))),
+  )
+}
+
+/** Totals of counters and gauges, and of distributions. */
+export function metricTables(r: Result): HTMLElement | undefined {
+  if (r.metrics.length === 0) return undefined
+  const closed = new Set(r.config.classes.filter((c) => c.closed).map((c) => `vu.${c.name}.response`))
+  const repeated = new Set(r.metrics.filter((m, i) => repeats(m, r.metrics.slice(0, i).filter((a) => a.group === m.group))))
+  const told = (m: Metric) => recorded(m) && !closed.has(m.title) && !repeated.has(m)
+  const counts = r.metrics.filter((m) => m.type !== 'histogram')
+  const distributions = r.metrics.filter((m) => m.type === 'histogram')
+  const all = h('div', { class: 'totals' })
+  const show = (everything: boolean) => {
+    const pick = (metrics: Metric[]) => (everything ? metrics : metrics.filter(told))
+    all.replaceChildren(...[countTable(pick(counts)), distributionTable(pick(distributions))].filter((t) => t !== undefined))
+  }
+  show(false)
+  const hidden = r.metrics.filter((m) => !told(m)).length
+  const box = h('input', { type: 'checkbox', change: () => show(box.checked) })
+  return h('div', {}, hidden > 0 && h('label', { class: 'screen' }, box, ` show ${count(hidden)} more that recorded nothing or repeat another`), all)
+}
+
+function countTable(metrics: Metric[]): HTMLElement | undefined {
+  if (metrics.length === 0) return undefined
+  const plain = (m: Metric) => (m.unit === 'B' ? bytes : count)
+  const spread = (f: (s: NonNullable<Metric['spread']>, m: Metric) => string) => (m: Metric) => (m.spread && m.count ? f(m.spread, m) : '')
+  const columns: Column<Metric>[] = [
+    { name: 'Metric', text: true, show: (m) => m.title, by: (m) => m.title },
+    { name: 'Total', title: 'of a gauge its last value', show: (m) => plain(m)(m.count ?? m.value ?? 0), by: (m) => m.count ?? m.value },
+    { name: 'Per second', show: (m) => (m.rps === undefined ? '' : ofUnit(m.unit)(m.rps)), by: (m) => m.rps },
+    { name: 'Stdev', title: 'of the rates of whole intervals', show: spread((s, m) => ofUnit(m.unit)(s.stdev)), by: (m) => m.spread?.stdev },
+    { name: 'Max', title: 'greatest rate of a whole interval', show: spread((s, m) => ofUnit(m.unit)(s.max)), by: (m) => m.spread?.max },
+    { name: '± stdev', title: 'share of intervals less than a stdev from the average', show: spread((s) => whole(s.within_stdev)), by: (m) => m.spread?.within_stdev },
+  ]
+  return table('Counters and gauges', columns, metrics)
+}
+
+const whole = (v: number) => `${Math.round(v * 100)} %`
+
+const shares: Partial<Record<FigureName, number>> = { p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99, 'p99.9': 0.999 }
+
+function distributionTable(metrics: Metric[]): HTMLElement | undefined {
+  if (metrics.length === 0) return undefined
+  const shown = (m: Metric, name: FigureName): string => {
+    const v = figure(m, name)
+    const q = shares[name]
+    if (v === undefined) return ''
+    if (q !== undefined && !answered(q, m)) return 'no answer'
+    return m.unit === 'ns' ? millis(v) : m.unit === 'B' ? bytes(v) : m.unit === 'permille' ? share(v / 1000) : digits(v)
+  }
+  const names: FigureName[] = ['avg', 'stdev', 'min', 'p50', 'p90', 'p95', 'p99', 'p99.9', 'max']
+  const columns: Column<Metric>[] = [
+    { name: 'Metric', text: true, show: (m) => m.title, by: (m) => m.title },
+    { name: 'Count', show: (m) => count(m.count ?? 0), by: (m) => m.count },
+    ...names.map((name): Column<Metric> => ({ name, show: (m) => shown(m, name), by: (m) => figure(m, name) })),
+    { name: '± stdev', title: 'share of recordings less than a stdev from the average', show: (m) => (m.within_stdev === undefined ? '' : whole(m.within_stdev)), by: (m) => m.within_stdev },
+  ]
+  return table('Distributions', columns, metrics)
+}
+
+export function configuration(r: Result): HTMLElement {
+  const c = r.config
+  const e = r.environment
+  const rows: [string, string | undefined][] = [
+    ['command', c.command?.join(' ')],
+    ['scenario', c.scenario],
+    ['executor', c.executor_sha256],
+    ['target', c.target],
+    ...Object.entries(c.options ?? {}).sort().map(([k, v]): [string, string] => [`option ${k}`, v]),
+    ...Object.entries(c.parameters ?? {}).sort().map(([k, v]): [string, string] => [`parameter ${k}`, v]),
+    ['seed', String(c.seed)],
+    ['duration', c.duration_seconds ? seconds(c.duration_seconds) : undefined],
+    ['interval', seconds(c.interval_seconds)],
+    ['graceful stop', seconds(c.graceful_stop_seconds)],
+    ['created', r.created],
+    ['load began', r.start_time],
+    ['host', e.host],
+    ['system', `${e.os}/${e.arch}${e.kernel ? ` ${e.kernel}` : ''}`],
+    ['CPUs', `${e.cpus}${e.cpu ? ` ${e.cpu}` : ''}`],
+    ['memory', e.memory_bytes ? bytes(e.memory_bytes) : undefined],
+    ['open files', e.open_files ? count(e.open_files) : undefined],
+    ['Go', e.go],
+    ['gobench', r.gobench],
+    ['run', r.id],
+  ]
+  const known = rows.filter((row): row is [string, string] => row[1] !== undefined && row[1] !== '')
+  return table('What was asked, and of what', [{ name: 'What', text: true, show: (x) => x[0] }, { name: 'Value', text: true, show: (x) => h('code', { class: 'long' }, x[1]) }], known)
+}

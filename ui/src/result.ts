@@ -1,0 +1,197 @@
+// The result of a run as docs/formats/result.md describes it.
+
+export interface Result {
+  gobench: string
+  id: string
+  name: string
+  state: string
+  cause?: string
+  created: string
+  start_time?: string
+  seconds: number
+  warmup_seconds?: number
+  config: Config
+  environment: Environment
+  complete: boolean
+  missing?: string[]
+  verdict?: 'VALID' | 'SUSPECT' | 'INVALID'
+  reasons?: Reason[]
+  notes?: string[]
+  thresholds?: Threshold[]
+  metrics: Metric[]
+  errors: Failure[]
+  samples?: Sample[]
+}
+
+export interface Config {
+  command?: string[]
+  scenario?: string
+  executor_sha256?: string
+  target?: string
+  options?: Record<string, string>
+  parameters?: Record<string, string>
+  seed: number
+  duration_seconds?: number
+  interval_seconds: number
+  graceful_stop_seconds: number
+  classes: Class[]
+}
+
+export interface Class {
+  name: string
+  users: number
+  rate: number
+  load: string
+  closed: boolean
+}
+
+export interface Environment {
+  host: string
+  os: string
+  arch: string
+  kernel?: string
+  cpu?: string
+  cpus: number
+  memory_bytes?: number
+  open_files?: number
+  go?: string
+}
+
+export interface Reason {
+  signal: string
+  level: 'amber' | 'red'
+  text: string
+  advice: string
+  windows: number
+  worst_seconds: number
+}
+
+export interface Threshold {
+  expression: string
+  ok: boolean
+  value?: string
+  reason?: string
+  at_seconds?: number
+}
+
+export interface Failure {
+  source: string
+  class: string
+  text: string
+  count: number
+}
+
+export interface Sample {
+  source: string
+  class: string
+  at_seconds: number
+  text: string
+}
+
+// A declared metric with its record over the whole run. Figures of a histogram stand
+// under their names, with "(ms)" behind where its unit is ns: figure reads them.
+export interface Metric {
+  title: string
+  type: 'counter' | 'gauge' | 'histogram'
+  group: string
+  graph: string
+  unit: string
+  count?: number
+  lost?: number // operations that came to no answer and are in no figure
+  rps?: number
+  value?: number
+  spread?: { stdev: number; max: number; within_stdev: number }
+  within_stdev?: number
+  histogram?: string // base64: see hdr.ts
+}
+
+export type FigureName = 'avg' | 'min' | 'p50' | 'p90' | 'p95' | 'p99' | 'p99.9' | 'max' | 'stdev'
+
+/** A figure of a histogram, in ms where its unit is ns; undefined: it recorded nothing. */
+export function figure(m: Metric, name: FigureName): number | undefined {
+  const all = m as unknown as Record<string, number | undefined>
+  return all[m.unit === 'ns' ? name + '(ms)' : name]
+}
+
+/**
+ * Whether the quantile q is that of an operation that was answered: lost ones may have
+ * been the slowest of all.
+ */
+export function answered(q: number, m: Metric): boolean {
+  const lost = m.lost ?? 0
+  return lost <= (1 - q + 1e-9) * ((m.count ?? 0) + lost)
+}
+
+/** Whether a metric recorded anything in the run. */
+export function recorded(m: Metric): boolean {
+  return (m.count ?? m.value ?? 0) !== 0
+}
+
+/** What the generator says of itself. */
+export const isOwn = (m: Metric) => m.title.startsWith('gobench.')
+
+/** What gobench counts of its users. */
+export const isUsers = (m: Metric) => m.title.startsWith('vu.')
+
+/** Which histograms of times come first in their group: what a client is about. */
+export function leading(metrics: Metric[]): Metric[] {
+  const groups = new Set<string>()
+  return metrics.filter((m) => {
+    if (m.type !== 'histogram' || m.unit !== 'ns' || groups.has(m.group)) return false
+    groups.add(m.group)
+    return true
+  })
+}
+
+/** Whether a plan says when a class's iterations start. */
+export const isScheduled = (r: Result, c: Class) => r.metrics.some((m) => m.title === `vu.${c.name}.planned`)
+
+/** What tiles and the first charts show: the operations of the run. */
+export interface Headline {
+  operations: Metric[] // histograms of times that were counted: clients', or else iterations
+  main?: Metric // the busiest of them
+  response?: Metric // of the busiest class whose starts a schedule plans
+  done: number // operations, those without an answer among them
+  lost: number // those
+  rate: number // a second
+}
+
+export function headline(r: Result): Headline {
+  const busiest = (all: Metric[]) => all.reduce<Metric | undefined>((a, b) => ((b.count ?? 0) > (a?.count ?? 0) ? b : a), undefined)
+  const titled = (title: string) => r.metrics.find((m) => m.title === title && m.type === 'histogram')
+  let operations = leading(r.metrics).filter((m) => !isOwn(m) && !isUsers(m) && (m.count || m.lost))
+  if (operations.length === 0) {
+    operations = r.config.classes.flatMap((c) => titled(`vu.${c.name}.service`) ?? []).filter((m) => m.count || m.lost)
+  }
+  const scheduled = r.config.classes.filter((c) => isScheduled(r, c))
+  const answers = operations.reduce((n, m) => n + (m.count ?? 0), 0)
+  const lost = operations.reduce((n, m) => n + (m.lost ?? 0), 0)
+  const measured = r.seconds - (r.warmup_seconds ?? 0)
+  return {
+    operations,
+    main: busiest(operations),
+    response: busiest(scheduled.flatMap((c) => titled(`vu.${c.name}.response`) ?? [])),
+    done: answers + lost,
+    lost,
+    rate: measured > 0 ? (answers + lost) / measured : 0,
+  }
+}
+
+/** What a time-bound note says: when, in seconds since the load began. */
+export interface Mark {
+  at: number
+  text: string
+}
+
+/** Notes that tell when something happened, and thresholds when they were crossed. */
+export function marks(r: Result): Mark[] {
+  const all: Mark[] = []
+  for (const text of r.notes ?? []) {
+    const m = /^at (\d+(?:\.\d+)?) s: /.exec(text) ?? /\bended after (\d+(?:\.\d+)?) s: /.exec(text)
+    if (m) all.push({ at: Number(m[1]), text })
+  }
+  for (const t of r.thresholds ?? []) {
+    if (!t.ok && t.at_seconds !== undefined) all.push({ at: t.at_seconds, text: `crossed: ${t.expression}` })
+  }
+  return all.sort((a, b) => a.at - b.at)
+}

@@ -1,0 +1,40 @@
+// A browser that has no network, and reports in it.
+
+import { existsSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+
+export const folder = process.env.GOBENCH_REPORTS!
+
+export async function launch(): Promise<Browser> {
+  const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((f) => existsSync(f))
+  if (!executablePath) throw new Error('chromium is missing: scripts/test-setup.sh installs it')
+  return chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  })
+}
+
+export interface Opened {
+  page: Page
+  troubles: string[] // errors of the console and of scripts, and requests for anything but the page
+  close(): Promise<void>
+}
+
+/** Opens a report from its file and waits until it is drawn. */
+export async function open(browser: Browser, name: string, options: BrowserContextOptions = {}): Promise<Opened> {
+  const context = await browser.newContext({ offline: true, viewport: { width: 1440, height: 900 }, ...options })
+  const page = await context.newPage()
+  const url = pathToFileURL(`${folder}/${name}.html`).href
+  const troubles: string[] = []
+  page.on('console', (m) => ['error', 'warning'].includes(m.type()) && troubles.push(m.text()))
+  page.on('pageerror', (e) => troubles.push(String(e)))
+  page.on('request', (r) => r.url() !== url && !r.url().startsWith('data:') && troubles.push(`request for ${r.url()}`))
+  page.on('dialog', (d) => {
+    troubles.push('a dialog')
+    void d.dismiss()
+  })
+  await page.goto(url)
+  await page.waitForFunction(() => document.documentElement.dataset.ready !== undefined)
+  return { page, troubles, close: () => context.close() }
+}
