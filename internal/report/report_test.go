@@ -136,7 +136,7 @@ func TestWhatRepeatsTheWholeIsLeftOut(t *testing.T) {
 	counter := func(title string, n int64, stdev float64) run.Metric {
 		return run.Metric{Title: title, Group: "HTTP (a)", Type: "counter", Unit: "N", Record: run.Record{Count: p(n), RPS: p(float64(n))}, Spread: &run.Spread{Stdev: stdev}}
 	}
-	r := &run.Result{Metrics: []run.Metric{counter("a.ok", 500, 1), counter("a.status.2xx", 500, 1), counter("a.status.200", 300, 1), counter("a.peer.x", 500, 2), counter("a.also", 500, 1),
+	r := &run.Result{Metrics: []run.Metric{counter("a.ok", 500, 1), counter("a.status.2xx", 500, 1), {Title: "between", Group: "Steps"}, counter("a.status.200", 300, 1), counter("a.peer.x", 500, 2), counter("a.also", 500, 1),
 		counter("a.http_fail", 7, 3), counter("a.status.503", 7, 3)}}
 	var b bytes.Buffer
 	if err := Text(&b, r, Screen{Full: true}); err != nil {
@@ -216,6 +216,41 @@ func TestFormats(t *testing.T) {
 	for v, want := range map[string]string{"plain é": "plain é", "a\x1b[2J\r\nb": `a\x1b[2J\r\nb`, "\u202egnp": `\u202egnp`, "say \"hi\"": `say "hi"`} {
 		if got := Safe(v); got != want {
 			t.Errorf("Safe(%q) = %s, want %s", v, got, want)
+		}
+	}
+}
+
+// An iteration that is one request and little else is not shown beside it; one that
+// takes longer, or that does more, is.
+func TestIterationsOfOneOperation(t *testing.T) {
+	times := func(title string, n int64, avg float64) run.Metric {
+		return run.Metric{Title: title, Type: "histogram", Group: title, Unit: "ns", Record: run.Record{Count: p(n), RPS: p(1.0), Times: &run.Times{Avg: avg}}}
+	}
+	for _, tt := range []struct {
+		name              string
+		iterations        int64
+		service           run.Metric
+		latency           run.Metric
+		lost              int64
+		counted, measured bool // have a row
+	}{
+		{"one request", 100, times("vu.a.service", 100, 1.05), times("home.latency", 100, 1), 0, false, false},
+		{"one request and a pause", 100, times("vu.a.service", 100, 50), times("home.latency", 100, 1), 0, false, true},
+		{"three requests", 100, times("vu.a.service", 100, 3), times("home.latency", 300, 1), 0, true, true},
+		{"some without an answer", 100, times("vu.a.service", 90, 1.05), times("home.latency", 90, 1), 10, false, false},
+		{"as many connections", 100, times("vu.a.service", 100, 1), times("home.connect", 300, 1), 0, true, true},
+	} {
+		tt.latency.Lost = p(tt.lost)
+		r := &run.Result{Config: run.Config{Classes: []run.Class{{Name: "a", Closed: true}}}, Metrics: []run.Metric{
+			{Title: "vu.a.iterations", Type: "counter", Group: "Users", Record: run.Record{Count: p(tt.iterations), RPS: p(1.0)}}, tt.service, tt.latency,
+			{Title: "home.connections_opened", Type: "counter", Group: "home", Record: run.Record{Count: p(int64(100)), RPS: p(1.0)}}}}
+		got := map[string]bool{}
+		metrics, _ := shown(r, false)
+		for _, m := range metrics {
+			got[m.Title] = true
+		}
+		if got["vu.a.iterations"] != tt.counted || got["vu.a.service"] != tt.measured {
+			t.Errorf("%s: iterations %v, service time %v, want %v, %v", tt.name, got["vu.a.iterations"], got["vu.a.service"], tt.counted, tt.measured)
 		}
 	}
 }

@@ -37,25 +37,22 @@ func aside(m run.Metric) bool {
 // how many more an entire one does. Left out is what recorded nothing, but for the
 // first metric of a group, and what only says again what another row does.
 func shown(r *run.Result, entire bool) (metrics []run.Metric, more int) {
-	group := ""
-	var above []run.Metric // of the group
+	above := map[string][]run.Metric{} // by group, whose metrics need not stand together
 	once := iterated(r)
 	for _, m := range r.Metrics {
 		if own(m) || strings.HasPrefix(m.Title, checkPrefix) {
 			continue
 		}
-		first := m.Group != group
-		if group = m.Group; first {
-			above = nil
-		}
+		group, seen := above[m.Group]
+		above[m.Group] = group
 		if class, ok := strings.CutPrefix(m.Title, classPrefix); ok {
 			if !ofClass(m, class, once, entire) {
 				continue
 			}
-		} else if repeats(m, above) || !recorded(m) && (!first || m.Type != "counter") {
+		} else if repeats(m, group) || !recorded(m) && (seen || m.Type != "counter") {
 			continue
 		}
-		above = append(above, m)
+		above[m.Group] = append(group, m)
 		if !entire && detail(m) {
 			more++
 			continue
@@ -84,14 +81,20 @@ func ofClass(m run.Metric, name string, once map[string]bool, entire bool) bool 
 }
 
 // iterated gives the classes' metrics that say again what another does: under a closed
-// load response time is service time, and an iteration of a single operation of a
-// client is as long as that.
+// load response time is service time, and an iteration that is an operation of a client
+// and little else is counted and timed as that.
 func iterated(r *run.Result) map[string]bool {
 	again := map[string]bool{}
 	leading := run.Leading(r.Metrics)
 	single := func(of run.Metric) bool {
-		return of.Count != nil && slices.ContainsFunc(r.Metrics, func(m run.Metric) bool {
-			return (leading[m.Title] || m.Type == of.Type) && !own(m) && !strings.HasPrefix(m.Title, classPrefix) && m.Count != nil && *m.Count == *of.Count
+		return recorded(of) && slices.ContainsFunc(r.Metrics, func(m run.Metric) bool {
+			if !leading[m.Title] || own(m) || strings.HasPrefix(m.Title, classPrefix) || m.Count == nil {
+				return false
+			}
+			if of.Times == nil {
+				return *of.Count == *m.Count || m.Lost != nil && *of.Count == *m.Count+*m.Lost
+			}
+			return m.Times != nil && *of.Count == *m.Count && of.Times.Avg-m.Times.Avg <= of.Times.Avg/10
 		})
 	}
 	for _, c := range r.Config.Classes {
