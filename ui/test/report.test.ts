@@ -131,7 +131,7 @@ async function on(page: Page, chart: string, share: number): Promise<[number, nu
 }
 
 test('the cursor is on all charts and shows the JSON\'s figures', async () => {
-  const { page, troubles, close } = await open(browser, 'shop', { viewport: { width: 1440, height: 2600 } })
+  const { page, troubles, close } = await open(browser, 'shop', { viewport: { width: 1440, height: 4000 } })
   await page.mouse.move(...(await on(page, 'Rate', 33.5 / 60)))
   await cursorSays(page, '33 to 34 s')
   const interval = json('shop').intervals[33]!
@@ -235,8 +235,8 @@ test('the theme follows the system until the reader chooses, with the keyboard t
 })
 
 test('what comes from outside is text', async () => {
-  const { page, troubles, close } = await open(browser, 'hostile', { viewport: { width: 1440, height: 40_000 } })
-  await page.evaluate(() => document.querySelectorAll('details').forEach((d) => (d.open = true)))
+  const { page, troubles, close } = await open(browser, 'hostile')
+  await page.evaluate(() => window.dispatchEvent(new Event('beforeprint'))) // which draws and opens all
   const seen = await page.evaluate(() => {
     const all = [...document.querySelectorAll('*')]
     const known = new Set('html head meta title link style body script a header div h1 h2 h3 h4 button main section span strong p ul ol li b dl dt dd nav code table caption thead tbody tr th td figure figcaption canvas svg line select option details summary pre label input footer'.split(' '))
