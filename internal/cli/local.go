@@ -44,6 +44,7 @@ type localRun struct {
 
 	log       *slog.Logger // of --verbose
 	exchanges int          // shown by --once
+	remarks   int          // shown by it, checks and steps
 
 	mu    sync.Mutex
 	asked ending // guarded by mu
