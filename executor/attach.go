@@ -130,7 +130,7 @@ func (s *session) look(start *wire.Start, r *meter.Registry) {
 		_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Seen{Seen: seen}}) // a lost parent is noticed elsewhere
 	}
 	if start.Once {
-		r.Watch(wire.MaxSeen, func(text string) { show(text, false) })
+		r.Watch(wire.MaxSeen, wire.MaxRemarks, func(text string) { show(text, false) })
 	}
 	if start.Verbose {
 		s.log = newLogger(func(lines string) { show(lines, true) })

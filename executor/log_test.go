@@ -21,6 +21,7 @@ func TestLogIsBounded(t *testing.T) {
 			t.Errorf("adding waited %v", time.Since(began))
 		}
 		time.Sleep(logPause + 1)
+		synctest.Wait()
 		if len(sent) != logBurst {
 			t.Errorf("%d lines at once, want %d", len(sent), logBurst)
 		}

@@ -213,3 +213,30 @@ func TestFailingAllocs(t *testing.T) {
 		t.Errorf("a status 503 that is not kept: %v allocations, want %v", n, want)
 	}
 }
+
+// What nginx answers over TLS is seen decoded, and its error page is the sample of a 404.
+func TestWatchedNginx(t *testing.T) {
+	t.Parallel()
+	ng := testenv.Nginx(t, "gzip on; gzip_min_length 1;")
+	ctx, c, rec := newClient(t, Options{Decode: true, RootCAs: ng.Roots})
+	seen := rec.Watch()
+	for _, path := range []string{"/", "/nowhere?token=secret"} {
+		if err := c.GetIgnoreRes(ctx, ng.TLS+path, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, _, _ := strings.Cut(testenv.Index, "\n")
+	for i, wants := range [][]string{
+		{", a new connection, TLS 1.2, decoded from gzip, connect ", ", TLS ", "\n< HTTP/1.1 200 OK\n< Server: nginx", "\n< Content-Encoding: gzip\n", "\n<\n< " + first},
+		{"/nowhere?token=[redacted]\n", ", a connection used before, TLS 1.2", "\n< HTTP/1.1 404 Not Found\n", "<center><h1>404 Not Found</h1></center>"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(seen()[i], want) {
+				t.Errorf("exchange %d lacks %q:\n%s", i+1, want, seen()[i])
+			}
+		}
+	}
+	if got := rec.Samples("home", "status 404"); len(got) != 1 || !strings.Contains(got[0], "<h1>404 Not Found</h1>") {
+		t.Errorf("samples %q", got)
+	}
+}

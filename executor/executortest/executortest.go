@@ -87,7 +87,7 @@ func (r *Recorder) Samples(source, class string) (texts []string) {
 func (r *Recorder) Watch() (seen func() []string) {
 	var mu sync.Mutex
 	var texts []string
-	r.registry.Watch(1000, func(text string) {
+	r.registry.Watch(1000, 1000, func(text string) {
 		mu.Lock()
 		defer mu.Unlock()
 		texts = append(texts, text)

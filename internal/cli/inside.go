@@ -146,7 +146,9 @@ func (l *localRun) seen(m *wire.Seen) {
 		return
 	}
 	var b strings.Builder
-	if !strings.HasPrefix(m.Text, "* ") { // which is a check or a step, and belongs to what came before
+	if strings.HasPrefix(m.Text, "* ") { // a check or a step, which belongs to what came before
+		l.remarks++
+	} else {
 		l.exchanges++
 		b.WriteString("\n")
 	}
@@ -210,6 +212,9 @@ func (f *insideFlags) logger(w io.Writer) *slog.Logger {
 func (l *localRun) noteOnce() {
 	if l.exchanges >= wire.MaxSeen {
 		l.result.Notes = append(l.result.Notes, fmt.Sprintf("only the first %d exchanges are shown", wire.MaxSeen))
+	}
+	if l.remarks >= wire.MaxRemarks {
+		l.result.Notes = append(l.result.Notes, fmt.Sprintf("only the first %d checks and steps are shown", wire.MaxRemarks))
 	}
 	if l.merger.End() >= onceLimit {
 		l.result.Notes = append(l.result.Notes, fmt.Sprintf("not every user was done after %v, and the run was ended: a Fu that never returns has no one iteration", onceLimit))

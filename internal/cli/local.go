@@ -46,6 +46,7 @@ type localRun struct {
 
 	log       *slog.Logger // of --verbose
 	exchanges int          // shown by --once
+	remarks   int          // shown by it, checks and steps
 
 	loading  atomic.Bool // the load goes on
 	steering sync.Mutex  // held while a key changes the load

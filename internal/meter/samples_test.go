@@ -50,12 +50,14 @@ func TestWatchEnds(t *testing.T) {
 	_, s := With(t.Context(), r, nil, [2]uint64{})
 	s.Show(exchange.Exchange{What: "before"})
 	var seen []string
-	r.Watch(2, func(text string) { seen = append(seen, text) })
+	r.Watch(2, 2, func(text string) { seen = append(seen, text) })
 	for range 3 {
-		s.Show(exchange.Exchange{What: "exchange"})
 		s.Remark(func() string { return "check" })
 	}
-	if got := strings.Join(seen, "|"); got != "exchange|* check|exchange" || r.Watched() {
+	for range 3 {
+		s.Show(exchange.Exchange{What: "exchange"})
+	}
+	if got := strings.Join(seen, "|"); got != "* check|* check|exchange|exchange" || r.Watched() {
 		t.Errorf("seen %q, watched %v", got, r.Watched())
 	}
 	if n := testing.AllocsPerRun(100, func() { s.Remark(func() string { return "check" }) }); n != 0 {

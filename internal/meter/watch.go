@@ -15,13 +15,15 @@ import (
 type watch struct {
 	show atomic.Pointer[func(text string)]
 	left atomic.Int64 // exchanges that are still shown
+	rest atomic.Int64 // remarks that are still shown
 	log  atomic.Pointer[func(line string)]
 }
 
 // Watch has show called with what happens, from now on: with at most so many exchanges,
-// and what belongs to them.
-func (r *Registry) Watch(exchanges int, show func(text string)) {
+// and so many remarks on what happens beside them.
+func (r *Registry) Watch(exchanges, remarks int, show func(text string)) {
 	r.watch.left.Store(int64(exchanges))
+	r.watch.rest.Store(int64(remarks))
 	r.watch.show.Store(&show)
 }
 
@@ -48,7 +50,8 @@ func (s *Scope) Show(x exchange.Exchange) {
 // Remark shows what happened beside exchanges, as a check, made only when somebody
 // watches.
 func (s *Scope) Remark(line func() string) {
-	if show := s.Registry.watch.show.Load(); show != nil {
+	w := &s.Registry.watch
+	if show := w.show.Load(); show != nil && w.rest.Add(-1) >= 0 {
 		x := exchange.Exchange{What: "* " + line()}
 		(*show)(x.Text(s.user()))
 	}
