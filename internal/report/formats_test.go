@@ -73,7 +73,7 @@ func TestFormatsOfFiles(t *testing.T) {
 	for _, f := range Formats {
 		t.Run(f.Ending, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := f.Write(&b, checked(), series); err != nil {
+			if err := f.Write(&b, checked(), seriesOf); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, "report"+f.Ending, b.Bytes())
@@ -90,7 +90,7 @@ func TestFormatsOfFiles(t *testing.T) {
 func TestFormatsTellFailures(t *testing.T) {
 	broken := errors.New("no series")
 	for _, f := range Formats {
-		if err := f.Write(failing2{}, checked(), series); !errors.Is(err, io.ErrShortWrite) {
+		if err := f.Write(failing2{}, checked(), seriesOf); !errors.Is(err, io.ErrShortWrite) {
 			t.Errorf("%s on a full disk: %v", f.Ending, err)
 		}
 		withSeries := f.Ending == ".json" || f.Ending == ".csv"
@@ -108,7 +108,7 @@ func (failing2) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 func TestFormatsSayWhatWasRun(t *testing.T) {
 	write := map[string]func(io.Writer, *run.Result) error{"text": func(w io.Writer, r *run.Result) error { return Text(w, r, Screen{}) }}
 	for _, f := range Formats {
-		write[f.Ending] = func(w io.Writer, r *run.Result) error { return f.Write(w, r, series) }
+		write[f.Ending] = func(w io.Writer, r *run.Result) error { return f.Write(w, r, seriesOf) }
 	}
 	r := checked()
 	r.Config.Target = "GET http://localhost/"
@@ -435,7 +435,7 @@ func TestJUnitFailsWhatFailed(t *testing.T) {
 func TestReadIsJSONBackwards(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	var b bytes.Buffer
-	if err := JSON(&b, checked(), series); err != nil {
+	if err := JSON(&b, checked(), seriesOf); err != nil {
 		t.Fatal(err)
 	}
 	write := func(b []byte) {

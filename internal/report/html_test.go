@@ -109,8 +109,8 @@ func TestHTMLCarriesTheRun(t *testing.T) {
 	}
 	want := map[columnName][]int64{
 		{"", "from"}: {0, 500_000}, {"", "seconds"}: {500_000, 1_000_000}, {"", "warmup"}: {1, 0}, {"", "errors"}: {2, 0},
-		{"a.ok", "count"}: {7, 9}, {"a.open", "value"}: {-3, 5}, {"gobench.cpu", "max"}: {0, figure(905)}, {"cpu", "health"}: {0, 1}, {"rate", "health"}: {0, 2},
-		{"a.latency", "count"}: {0, 4}, {"a.latency", "p50"}: {0, 1}, {"a.latency", "p90"}: {0, figure(0.00123)}, {"a.latency", "p95"}: {0, figure(10)}, {"a.latency", "p99"}: {0, figure(1230)}, {"a.latency", "max"}: {0, figure(1e-6)},
+		{"a.ok", "count"}: {7, 9}, {"a.open", "value"}: {-3, 5}, {"gobench.cpu", "max"}: {0, compact(905)}, {"cpu", "health"}: {0, 1}, {"rate", "health"}: {0, 2},
+		{"a.latency", "count"}: {0, 4}, {"a.latency", "p50"}: {0, 1}, {"a.latency", "p90"}: {0, compact(0.00123)}, {"a.latency", "p95"}: {0, compact(10)}, {"a.latency", "p99"}: {0, compact(1230)}, {"a.latency", "max"}: {0, compact(1e-6)},
 	}
 	if o.every != 1 || o.rows != 2 || !reflect.DeepEqual(o.values, want) {
 		t.Errorf("series = %d rows of %d: %v\nwant %v", o.rows, o.every, o.values, want)
@@ -131,14 +131,14 @@ func TestHTMLErrors(t *testing.T) {
 	if err := HTML(io.Discard, full(), func(func(run.Interval) error) error { return fails }); !errors.Is(err, fails) {
 		t.Errorf("error %v, want %v", err, fails)
 	}
-	if err := HTML(failing{fails}, full(), eachOf(nil)); !errors.Is(err, fails) {
+	if err := HTML(noRoom{fails}, full(), eachOf(nil)); !errors.Is(err, fails) {
 		t.Errorf("error %v, want %v", err, fails)
 	}
 }
 
-type failing struct{ err error }
+type noRoom struct{ err error }
 
-func (f failing) Write([]byte) (int, error) { return 0, f.err }
+func (f noRoom) Write([]byte) (int, error) { return 0, f.err }
 
 // A figure keeps three digits, and greater figures have greater numbers.
 func TestFigure(t *testing.T) {
@@ -147,16 +147,16 @@ func TestFigure(t *testing.T) {
 	}
 	last := int64(0)
 	for _, v := range []float64{1e-12, 1e-6, 0.000123, 0.00999, 0.009996, 0.5, 1, 1.234, 9.99, 9.995001, 10, 99.9, 100, 1000, 123456, 9.2e18} {
-		n := figure(v)
+		n := compact(v)
 		if n <= last {
-			t.Errorf("figure(%v) = %d, after %d", v, n, last)
+			t.Errorf("compact(%v) = %d, after %d", v, n, last)
 		}
 		if got := value(n); math.Abs(got-v) > v*0.00501 {
-			t.Errorf("figure(%v) = %d, which is %v", v, n, got)
+			t.Errorf("compact(%v) = %d, which is %v", v, n, got)
 		}
 		last = n - 1
 	}
-	if figure(0) != 1 || figure(1e-13) != 1 {
+	if compact(0) != 1 || compact(1e-13) != 1 {
 		t.Error("0 is 1")
 	}
 }
@@ -172,7 +172,7 @@ func TestSeriesThin(t *testing.T) {
 	s.thin()
 	want := map[columnName][]int64{
 		{"", "from"}: {0, 2e6, 3e6, 5e6}, {"", "seconds"}: {2e6, 1e6, 2e6, 2e6}, {"", "warmup"}: {1, 1, 0, 0}, {"", "errors"}: {2, 1, 2, 2},
-		{"a.ok", "count"}: {1, 2, 7, 11}, {"a.open", "value"}: {10, 8, 7, 5}, {"a.latency", "p50"}: {figure(2), figure(3), figure(5), figure(7)},
+		{"a.ok", "count"}: {1, 2, 7, 11}, {"a.open", "value"}: {10, 8, 7, 5}, {"a.latency", "p50"}: {compact(2), compact(3), compact(5), compact(7)},
 	}
 	for name, values := range want {
 		if got := s.byName[name].values; !slices.Equal(got, values) {
