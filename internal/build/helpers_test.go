@@ -48,7 +48,15 @@ func TestMain(m *testing.M) {
 
 // sdkDirs are the directories that embed.go carries; the root package's test holds
 // that list against what packages import.
-var sdkDirs = []string{"clients", "dis", "executor", "internal/conn", "internal/hdr", "internal/health", "internal/meter", "internal/runner", "internal/version", "internal/wire"}
+var sdkDirs = func() []string {
+	source, err := os.ReadFile(filepath.Join("..", "..", "embed.go"))
+	if err != nil {
+		panic(err)
+	}
+	_, list, _ := strings.Cut(string(source), "//go:embed ")
+	list, _, _ = strings.Cut(list, "\n")
+	return strings.Fields(list)
+}()
 
 // treeSDK is the SDK of the working tree.
 type treeSDK struct{ fs.FS }
