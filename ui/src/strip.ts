@@ -2,12 +2,11 @@
 // the run, low where all was well, half high and striped where it was amber, full where
 // it was red.
 
-import { spanOf, type Surroundings } from './chart.ts'
+import { drawn, spanOf, type Surroundings } from './chart.ts'
 import { clockOf } from './clock.ts'
 import { h } from './dom.ts'
 import { whenSeen } from './lazy.ts'
 import { colour } from './palette.ts'
-import { drawn } from './chart.ts'
 import type { Level } from './series.ts'
 
 /** What signals are called, in the order in which the strip has them; others follow. */
@@ -95,7 +94,7 @@ export function strip(around: Surroundings): HTMLElement {
     h('div', { class: 'signals' }, ...all.map((b) => b.row), h('div', { class: 'signal scale' }, h('span'), h('span', { class: 'ends' }, from, to), h('span'))),
   )
   whenSeen(element, () => {
-    draw()
+    moved()
     drawn.add({ redraw: draw, resize: draw })
     timeline.follow({ zoomed: draw, moved })
   })

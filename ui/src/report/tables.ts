@@ -96,7 +96,7 @@ function distributionTable(metrics: Metric[]): HTMLElement | undefined {
     const q = shares[name]
     if (v === undefined) return ''
     if (q !== undefined && !answered(q, m)) return 'no answer'
-    return m.unit === 'ns' ? millis(v) : m.unit === 'B' ? bytes(v) : m.unit === 'permille' ? share(v / 1000) : digits(v)
+    return m.unit === 'ns' ? millis(v) : m.unit === 'B' ? bytes(v) : m.unit === 'permille' ? share(v / 1000) : v === 0 ? '0' : digits(v)
   }
   const names: FigureName[] = ['avg', 'stdev', 'min', 'p50', 'p90', 'p95', 'p99', 'p99.9', 'max']
   const columns: Column<Metric>[] = [
