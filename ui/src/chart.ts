@@ -142,7 +142,7 @@ export class TimeChart {
             : { range: (_u, _min, max) => [0, max > 0 ? uPlot.rangeNum(0, max, 0.1, true)[1]! : 1] },
         },
         axes: [
-          { ...axis(), size: 30, incrs: steps, values: (_u, splits) => splits.map((s) => clockOf(s, timeline.max - timeline.min)) },
+          { ...axis(), size: 30, space: 64, incrs: steps, values: (_u, splits) => splits.map((s) => clockOf(s, timeline.max - timeline.min)) },
           { ...axis(), size: axisWidth, incrs: this.chart.whole ? wholes : undefined, values: (_u, splits) => splits.map((v) => (v === null ? '' : tick(this.chart.format)(v))) },
         ],
         series: [
@@ -154,7 +154,7 @@ export class TimeChart {
             fill: l.filled ? () => faint(l.style.colour, 0.12) : undefined,
             width: l.style.width,
             dash: l.style.dash,
-            points: { size: 5 },
+            points: { size: 5, fill: () => colour('--card') },
           })),
         ],
         hooks: {
@@ -280,7 +280,7 @@ function drawMarks(u: uPlot, marks: Mark[]) {
     u.ctx.font = `600 ${10 * dpr}px system-ui, sans-serif`
     u.ctx.textBaseline = 'top'
     u.ctx.textAlign = 'left'
-    u.ctx.fillText(all.join(', '), x + 3 * dpr, top + 2 * dpr)
+    u.ctx.fillText(all.length < 3 ? all.join(', ') : `${all[0]} to ${all.at(-1)}`, x + 3 * dpr, top + 2 * dpr)
   }
   u.ctx.restore()
 }

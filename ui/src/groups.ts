@@ -3,7 +3,7 @@
 import { count, ofUnit } from './format.ts'
 import { percentileLines, repeats } from './overview.ts'
 import { styleOf } from './palette.ts'
-import { isOwn, recorded, type Metric, type Result } from './result.ts'
+import { closedResponses, isOwn, recorded, type Metric, type Result } from './result.ts'
 import { percentiles, type Series, type Values } from './series.ts'
 import type { Chart, Line } from './spec.ts'
 
@@ -14,15 +14,16 @@ export interface Group {
 
 /**
  * The groups of a run in the order of their declaration. Left out are metrics that
- * recorded nothing, and those that say again what stands above them.
+ * recorded nothing, and those that say again what others do.
  */
 export function groups(r: Result, s: Series): Group[] {
+  const closed = closedResponses(r)
   const byName = new Map<string, Map<string, Metric[]>>()
   const above = new Map<string, Metric[]>()
   for (const m of r.metrics) {
     const before = above.get(m.group) ?? []
     above.set(m.group, [...before, m])
-    if (!shows(m, s) || repeats(m, before)) continue
+    if (!shows(m, s) || repeats(m, before) || closed.has(m.title)) continue
     const graphs = byName.get(m.group) ?? new Map<string, Metric[]>()
     byName.set(m.group, graphs)
     graphs.set(m.graph, [...(graphs.get(m.graph) ?? []), m])

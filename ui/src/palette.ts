@@ -24,5 +24,5 @@ export function colour(name: string): string {
 
 /** The same, let through by so much. */
 export function faint(name: string, share: number): string {
-  return `color-mix(in srgb, ${colour(name)} ${share * 100}%, transparent)`
+  return colour(name) + Math.round(share * 255).toString(16).padStart(2, '0') // colours are #rrggbb
 }

@@ -146,6 +146,9 @@ export function leading(metrics: Metric[]): Metric[] {
 /** Whether a plan says when a class's iterations start. */
 export const isScheduled = (r: Result, c: Class) => r.metrics.some((m) => m.title === `vu.${c.name}.planned`)
 
+/** Response times of closed classes: they are the service times. */
+export const closedResponses = (r: Result) => new Set(r.config.classes.filter((c) => c.closed).map((c) => `vu.${c.name}.response`))
+
 /** What tiles and the first charts show: the operations of the run. */
 export interface Headline {
   operations: Metric[] // histograms of times that were counted: clients', or else iterations

@@ -74,12 +74,3 @@ function unpack(v: number): number | null {
   const digits = ((v - 2) % 900) + 100
   return Number(`${digits}e${exponent - 2}`)
 }
-
-/** Rows whose middle lies from one time to another: first, and the one after the last. */
-export function rowsWithin(s: Series, min: number, max: number): [number, number] {
-  let first = 0
-  while (first < s.rows && s.middle[first]! < min) first++
-  let end = first
-  while (end < s.rows && s.middle[end]! <= max) end++
-  return [first, end]
-}

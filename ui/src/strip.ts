@@ -1,13 +1,11 @@
 // The health strip: for each signal of the generator's health a band over the time of
-// the run, low where all was well, half high and striped where it was amber, full where
-// it was red.
+// the run, low where all was well, half high where it was amber, full where it was red.
 
-import { spanOf, type Surroundings } from './chart.ts'
+import { drawn, spanOf, type Surroundings } from './chart.ts'
 import { clockOf } from './clock.ts'
 import { h } from './dom.ts'
 import { whenSeen } from './lazy.ts'
 import { colour } from './palette.ts'
-import { drawn } from './chart.ts'
 import type { Level } from './series.ts'
 
 /** What signals are called, in the order in which the strip has them; others follow. */
@@ -95,7 +93,7 @@ export function strip(around: Surroundings): HTMLElement {
     h('div', { class: 'signals' }, ...all.map((b) => b.row), h('div', { class: 'signal scale' }, h('span'), h('span', { class: 'ends' }, from, to), h('span'))),
   )
   whenSeen(element, () => {
-    draw()
+    moved()
     drawn.add({ redraw: draw, resize: draw })
     timeline.follow({ zoomed: draw, moved })
   })
@@ -121,8 +119,8 @@ function drawBand(canvas: HTMLCanvasElement, levels: Level[], { series, timeline
   for (let i = 0; i < series.rows; i++) {
     const level = levels[i]!
     if (level === 0) continue
-    const left = x(series.from[i]!)
-    const right = Math.max(left + 2 * dpr, x(series.from[i]! + series.seconds[i]!))
+    const left = Math.floor(x(series.from[i]!)) // whole pixels: neighbours touch
+    const right = Math.max(left + 2 * dpr, Math.floor(x(series.from[i]! + series.seconds[i]!)))
     if (right < 0 || left > width) continue
     c.fillStyle = colour(level === 2 ? '--red-band' : '--amber-band')
     const high = level === 2 ? height : Math.round(height * 0.6)

@@ -87,6 +87,15 @@ test('a graph is a chart, and another where its metrics share no axis', () => {
   assert.deepEqual(all[0]!.charts.map((c) => [c.title, c.note, c.lines.map((l) => l.label)]), [['Connections', 'at the end of each interval', ['open']], ['Connections', 'a second', ['opened']], ['Size', 'b.size', ['max', 'p50']]])
 })
 
+test('response times of a closed class are its service times, shown once', () => {
+  const times = { group: 'Users (a)', graph: 'Iteration time', count: 1 }
+  const r = result({ metrics: [metric('vu.a.response', 'histogram', times), metric('vu.a.service', 'histogram', times)], config: { ...result({}).config, classes: [{ name: 'a', users: 1, rate: 0, load: '', closed: true }] } })
+  const s = series({ 'vu.a.response p99': [1], 'vu.a.service p99': [1] })
+  assert.deepEqual(groups(r, s)[0]!.charts.map((c) => c.note), ['vu.a.service'])
+  r.config.classes[0]!.closed = false
+  assert.deepEqual(groups(r, s)[0]!.charts[0]!.lines.map((l) => l.label), ['response', 'service'])
+})
+
 test('what says the same as one above is left out', () => {
   const spread = { stdev: 1, max: 2, within_stdev: 0.5 }
   const ok = metric('a.ok', 'counter', { count: 5, spread })

@@ -5,7 +5,7 @@ import { count } from '../format.ts'
 import { groups } from '../groups.ts'
 import { decodeHistogram } from '../hdr.ts'
 import { overview, shortTitle, shownAtFirst } from '../overview.ts'
-import { headline, isOwn, isUsers, type Result } from '../result.ts'
+import { closedResponses, headline, isOwn, isUsers, type Result } from '../result.ts'
 import { strip } from '../strip.ts'
 
 export function charts(r: Result, around: Surroundings): HTMLElement | undefined {
@@ -24,7 +24,7 @@ export function charts(r: Result, around: Surroundings): HTMLElement | undefined
 }
 
 export function distributions(r: Result): HTMLElement | undefined {
-  const closed = new Set(r.config.classes.filter((c) => c.closed).map((c) => `vu.${c.name}.response`))
+  const closed = closedResponses(r)
   const first = headline(r)
   const order = [first.response, first.main]
   const all = r.metrics
@@ -52,6 +52,7 @@ const place = (i: number) => (i < 0 ? 9 : i)
 
 export function health(r: Result, around: Surroundings): HTMLElement | undefined {
   if (around.series.rows === 0 || !r.metrics.some(isOwn)) return undefined
+  if (around.series.health.size === 0 && r.reasons?.some((x) => x.windows > 0)) return undefined // a result that does not say when
   return h(
     'div',
     {},

@@ -3,7 +3,7 @@
 
 import { h } from '../dom.ts'
 import { count, millis, rate, seconds, share } from '../format.ts'
-import { answered, figure, headline, isScheduled, type Class, type Metric, type Result } from '../result.ts'
+import { answered, figure, headline, isScheduled, isUsers, type Class, type Metric, type Result } from '../result.ts'
 import { shortTitle } from '../overview.ts'
 
 export function head(r: Result, theme: HTMLElement): HTMLElement {
@@ -102,7 +102,7 @@ export function tiles(r: Result): HTMLElement | undefined {
   const tile = (id: string, name: string, value: string, note: string, kind = '') =>
     all.append(h('div', { class: `tile ${kind}`, id: 'tile-' + id }, h('div', { class: 'name' }, name), h('div', { class: 'figure' }, value), h('div', { class: 'hint' }, note)))
   const titles = top.operations.map((m) => shortTitle(m.title))
-  tile('requests', 'Requests', count(top.done), titles.length > 2 ? `${titles.length} kinds` : titles.join(', '))
+  tile('requests', what(top.operations), count(top.done), titles.length > 2 ? `${titles.length} kinds` : titles.join(', '))
   tile('rate', 'Rate', rate(top.rate) + '/s', r.warmup_seconds ? 'without warm-up' : 'over the whole run')
   const failures = r.errors.reduce((n, e) => n + e.count, 0)
   const refused = r.metrics.filter((m) => m.type === 'counter' && m.title.endsWith('.http_fail')).reduce((n, m) => n + (m.count ?? 0), 0)
@@ -114,6 +114,12 @@ export function tiles(r: Result): HTMLElement | undefined {
   tile('p50', 'p50', m ? time(m, 'p50', 0.5) : '–', of)
   tile('p99', 'p99', m ? time(m, 'p99', 0.99) : '–', of)
   return h('section', { 'aria-label': 'Key figures' }, all)
+}
+
+/** What operations are called. */
+function what(operations: Metric[]): string {
+  if (operations.every((m) => m.group.startsWith('HTTP'))) return 'Requests'
+  return operations.every(isUsers) ? 'Iterations' : 'Operations'
 }
 
 /** A percentile, unless it lies among the operations without an answer. */

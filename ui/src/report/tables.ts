@@ -1,7 +1,7 @@
 import { h } from '../dom.ts'
 import { bytes, count, digits, millis, ofUnit, seconds, share } from '../format.ts'
 import { repeats } from '../overview.ts'
-import { answered, figure, recorded, type Failure, type FigureName, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
+import { answered, closedResponses, figure, recorded, type Failure, type FigureName, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
 import { table, type Column } from '../table.ts'
 
 export function thresholds(r: Result): HTMLElement | undefined {
@@ -54,7 +54,7 @@ export function notes(r: Result, marks: Mark[]): HTMLElement | undefined {
 /** Totals of counters and gauges, and of distributions. */
 export function metricTables(r: Result): HTMLElement | undefined {
   if (r.metrics.length === 0) return undefined
-  const closed = new Set(r.config.classes.filter((c) => c.closed).map((c) => `vu.${c.name}.response`))
+  const closed = closedResponses(r)
   const repeated = new Set(r.metrics.filter((m, i) => repeats(m, r.metrics.slice(0, i).filter((a) => a.group === m.group))))
   const told = (m: Metric) => recorded(m) && !closed.has(m.title) && !repeated.has(m)
   const counts = r.metrics.filter((m) => m.type !== 'histogram')
@@ -96,7 +96,7 @@ function distributionTable(metrics: Metric[]): HTMLElement | undefined {
     const q = shares[name]
     if (v === undefined) return ''
     if (q !== undefined && !answered(q, m)) return 'no answer'
-    return m.unit === 'ns' ? millis(v) : m.unit === 'B' ? bytes(v) : m.unit === 'permille' ? share(v / 1000) : digits(v)
+    return m.unit === 'ns' ? millis(v) : m.unit === 'B' ? bytes(v) : m.unit === 'permille' ? share(v / 1000) : v === 0 ? '0' : digits(v)
   }
   const names: FigureName[] = ['avg', 'stdev', 'min', 'p50', 'p90', 'p95', 'p99', 'p99.9', 'max']
   const columns: Column<Metric>[] = [
