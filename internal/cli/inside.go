@@ -31,7 +31,13 @@ type insideFlags struct {
 	cpuTime time.Duration
 	files   [len(profileKinds)]string // of profiles, by profileKinds
 
-	profiles []*wire.Profile // those, made by check
+	profiles []profileFile // those that are asked for, made by check
+}
+
+// profileFile is a profile that a flag asks for.
+type profileFile struct {
+	flag, name string // as they were given
+	profile    *wire.Profile
 }
 
 // profileKinds are the profiles of an executor, as the wire names them.
@@ -95,7 +101,7 @@ func (f *insideFlags) check(cmd *cobra.Command) error {
 		if p.kind == "cpu" {
 			profile.DurationNs = int64(f.cpuTime)
 		}
-		f.profiles = append(f.profiles, profile)
+		f.profiles = append(f.profiles, profileFile{p.flag, f.files[i], profile})
 	}
 	return nil
 }
@@ -104,14 +110,12 @@ func (f *insideFlags) check(cmd *cobra.Command) error {
 // cost a run.
 func (f *insideFlags) makeFiles() error {
 	for _, p := range f.profiles {
-		i := slices.IndexFunc(profileKinds[:], func(k struct{ kind, flag, what string }) bool { return k.kind == p.Kind })
-		flag, name := profileKinds[i].flag, f.files[i]
-		file, err := os.Create(p.File)
+		file, err := os.Create(p.profile.File)
 		if errors.Is(err, fs.ErrNotExist) {
-			return usageError("make the folder first", "--%s %s: the folder does not exist", flag, name)
+			return usageError("make the folder first", "--%s %s: the folder does not exist", p.flag, p.name)
 		}
 		if err != nil {
-			return usageError("", "--%s: %w", flag, err)
+			return usageError("", "--%s: %w", p.flag, err)
 		}
 		file.Close()
 	}
@@ -121,7 +125,10 @@ func (f *insideFlags) makeFiles() error {
 // apply tells the executor what to show and to profile, and the result what becomes of
 // its classes.
 func (f *insideFlags) apply(start *wire.Start, r *run.Result) {
-	start.Once, start.Verbose, start.Profiles = f.once, f.verbose, f.profiles
+	start.Once, start.Verbose = f.once, f.verbose
+	for _, p := range f.profiles {
+		start.Profiles = append(start.Profiles, p.profile)
+	}
 	if !f.once {
 		return
 	}

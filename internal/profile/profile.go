@@ -31,13 +31,13 @@ type Set struct {
 
 // one is a profile.
 type one struct {
-	kind  string
-	file  *os.File
-	limit *time.Timer // ends it before the load does; nil: nothing does
+	kind string
+	file *os.File
 
-	mu   sync.Mutex
-	over bool  // guarded by mu
-	err  error // guarded by mu
+	mu    sync.Mutex
+	limit *time.Timer // ends it before the load does; nil: nothing does; guarded by mu
+	over  bool        // guarded by mu
+	err   error       // guarded by mu
 }
 
 // kind is how a profile is begun and ended. A nil begin has nothing to do.
@@ -96,6 +96,8 @@ func (s *Set) begin(p *wire.Profile) error {
 		}
 	}
 	o := &one{kind: p.Kind, file: file}
+	o.mu.Lock() // end may come at once
+	defer o.mu.Unlock()
 	if d := time.Duration(p.DurationNs); d > 0 {
 		o.limit = time.AfterFunc(d, o.end)
 	}

@@ -61,8 +61,10 @@ func playBy(t *testing.T, ctx context.Context, a alarm, vus scenario.Vus, start 
 	if err := r.Prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
+	var beside sync.WaitGroup
+	defer beside.Wait() // what during has written is there when play returns
 	if during != nil {
-		go during(r, registry)
+		beside.Go(func() { during(r, registry) })
 	}
 	o := outcome{counts: map[string]int64{}, failures: map[string]int64{}, max: map[string]int64{}, p99: map[string]int64{}}
 	began := time.Now()
