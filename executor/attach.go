@@ -182,6 +182,7 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 	done := make(chan struct{})
 	run.Drained = profiles.LoadOver
 	go runner.FitProcs(done, run.Log)
+	began := time.Now()
 	go func() {
 		defer close(done)
 		run.Run(ctx, func() {
@@ -195,7 +196,7 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 	sent := make(chan error, 1)
 	var last atomic.Bool // the last batch is sent, or about to be
 	go func() {
-		sent <- run.Report(done, func(b *wire.Batch) error {
+		sent <- run.Report(began, done, func(b *wire.Batch) error {
 			last.Store(b.Final != nil)
 			return s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Batch{Batch: b}})
 		})

@@ -3,6 +3,7 @@ package cli
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,8 +60,8 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 	case f.duration < 0:
 		return usageError("", "--duration is %v: want a time above 0, as 30s or 2m", f.duration)
 	}
-	if f.json && slices.Contains(f.out, "-") {
-		return usageError("", "--json and -o - both want standard output: write the result to a file")
+	if f.json && f.toStandard() {
+		return usageError("", "--json and -o - (or -.csv and so on) both want standard output: write the result to a file")
 	}
 	for _, text := range f.expressions {
 		t, err := parseThreshold(text, f.interval)
@@ -76,4 +77,9 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 		f.seed = rand.Uint64() >> 11 // 53 bits: any program that reads the JSON keeps it whole
 	}
 	return nil
+}
+
+// toStandard reports whether a report of -o goes to standard output.
+func (f *loadFlags) toStandard() bool {
+	return slices.ContainsFunc(f.out, func(name string) bool { return name == "-" || strings.HasPrefix(name, "-.") })
 }

@@ -177,7 +177,7 @@ func (l *localRun) logLines(b []byte) {
 // text is where people read the report: standard output, unless a report for programs
 // goes there.
 func (l *localRun) text() io.Writer {
-	if l.load.json || slices.Contains(l.load.out, "-") {
+	if l.load.json || l.load.toStandard() {
 		return l.stderr
 	}
 	return l.stdout

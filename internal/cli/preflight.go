@@ -33,5 +33,5 @@ func (l *localRun) preflight() {
 	for _, lift := range doctor.FileLifts(n) {
 		warning += fmt.Sprintf("\n  %-21s %s", lift.Where+":", lift.Command)
 	}
-	l.tell(live.Event{Kind: live.Note, Text: warning})
+	l.tell(live.Event{Kind: live.Warning, Text: warning})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,6 +72,9 @@ type lines struct {
 // the compiler are told at once.
 const slowStep = time.Second
 
+// loud are the events that are told with --quiet too.
+var loud = []live.Kind{live.Control, live.Ending, live.Warning, live.Log}
+
 func (v *lines) tell(e live.Event) {
 	v.mu.Lock()
 	if v.slow != nil && (e.Kind == live.Step || e.Kind == live.State) {
@@ -78,7 +82,7 @@ func (v *lines) tell(e live.Event) {
 	}
 	v.mu.Unlock()
 	switch {
-	case v.quiet && e.Kind != live.Control && e.Kind != live.Ending && e.Kind != live.Log:
+	case v.quiet && !slices.Contains(loud, e.Kind):
 	case e.Kind == live.Step && e.State != run.Compiling: // said if it takes long
 		v.mu.Lock()
 		v.slow = time.AfterFunc(slowStep, func() { v.say(e.Text) })

@@ -23,6 +23,7 @@ type Kind string
 const (
 	Step     Kind = "step"      // Text: what is done now, before the load
 	Note     Kind = "note"      // Text: something worth a line
+	Warning  Kind = "warning"   // Text: what may make the run worthless; --quiet shows it too
 	Log      Kind = "log"       // Text: a line of --verbose
 	State    Kind = "state"     // State; Run once it has an id; Text where a line is due
 	Interval Kind = "interval"  // Interval, Verdict, Thresholds

@@ -7,18 +7,17 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Report cuts a batch every interval since now, and at every border of a warm-up,
-// and gives it to send, until done is
-// closed; then it cuts the last one, which carries the final sums, and returns.
-// Meanwhile it records once a second how this generator is. An error of send ends
-// it. Run it beside Run.
-func (r *Runner) Report(done <-chan struct{}, send func(*wire.Batch) error) error {
+// Report cuts a batch every interval since began, and at every border of a warm-up,
+// and gives it to send, until done is closed; then it cuts the last one, which carries
+// the final sums, and returns. Meanwhile it records once a second how this generator is.
+// An error of send ends it. Run it beside Run; began is a time before Run was called, as
+// short as may be.
+func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.Batch) error) error {
 	generator, err := newGenerator(r.registry)
 	if err != nil {
 		return err
 	}
 	defer generator.sampler.Close()
-	began := time.Now()
 	interval := time.Duration(r.start.IntervalNs)
 	var seq uint64
 	var from time.Duration

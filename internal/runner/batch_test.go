@@ -32,13 +32,13 @@ func reportedBy(t *testing.T, a alarm, vus scenario.Vus, interval time.Duration)
 	if err := r.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
+	done, began := make(chan struct{}), time.Now()
 	go func() {
 		defer close(done)
 		r.Run(context.WithoutCancel(t.Context()), func() { r.note("stopping") })
 	}()
 	var batches []*wire.Batch
-	if err := r.Report(done, func(b *wire.Batch) error { batches = append(batches, b); return nil }); err != nil {
+	if err := r.Report(began, done, func(b *wire.Batch) error { batches = append(batches, b); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return batches
@@ -140,7 +140,7 @@ func TestReportEndsWhenSendingFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		gone := errors.New("gone")
-		if err := r.Report(nil, func(*wire.Batch) error { return gone }); !errors.Is(err, gone) {
+		if err := r.Report(time.Now(), nil, func(*wire.Batch) error { return gone }); !errors.Is(err, gone) {
 			t.Errorf("Report = %v, want %v", err, gone)
 		}
 	})
