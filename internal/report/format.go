@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Millis formats a time given in milliseconds with three significant digits, in
@@ -87,7 +88,7 @@ func Bytes(n float64) string {
 // Safe makes s fit for a terminal's line: what does not print, as an escape
 // sequence or a line's end, is shown in Go's notation.
 func Safe(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s
 	}
 	q := fmt.Sprintf("%+q", s)
