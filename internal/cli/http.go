@@ -17,6 +17,7 @@ import (
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/preset"
+	"github.com/gobench-io/gobench/internal/redact"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -146,7 +147,7 @@ func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	}
 	l := &localRun{app: a, load: f.load,
 		spec:   agent.Spec{Path: self, Args: []string{executorCommand, "http"}, In: options, Env: f.threads.env()},
-		result: &run.Result{Name: "http", Config: run.Config{Target: f.target, Options: config}}}
+		result: &run.Result{Name: "http", Config: run.Config{Target: redact.Line(f.target), Options: config}}}
 	return l.run(cmd.Context())
 }
 

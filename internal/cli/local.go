@@ -15,6 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/history"
 	"github.com/gobench-io/gobench/internal/live"
 	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/redact"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/threshold"
@@ -178,7 +179,7 @@ func (l *localRun) open() error {
 	r := l.result
 	r.Format, r.Gobench, r.ID, r.Created, r.State = run.Format, version.Version, run.NewID(now), now, run.Starting
 	r.Environment = environment()
-	r.Config.Command = append([]string{"gobench"}, commandLine()...)
+	r.Config.Command = append([]string{"gobench"}, redact.Args(commandLine())...)
 	r.Config.Duration, r.Config.Interval, r.Config.GracefulStop = l.load.duration.Seconds(), l.load.interval.Seconds(), l.load.graceful.Seconds()
 	r.Config.Seed = l.load.seed
 	r.Metrics, r.Errors, r.Config.Classes = []run.Metric{}, []run.Failure{}, []run.Class{} // arrays, not null, in JSON

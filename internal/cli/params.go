@@ -12,6 +12,7 @@ import (
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/redact"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -68,11 +69,13 @@ func checkParams(h *wire.Hello, set map[string]string) error {
 	return nil
 }
 
-// paramValues are the values that the scenario uses, for the record.
+// paramValues are the values that the scenario uses, for the record, without secrets.
 func paramValues(h *wire.Hello) map[string]string {
 	values := map[string]string{}
 	for _, p := range h.Params {
-		values[p.Name] = p.Value
+		if values[p.Name] = redact.Line(p.Value); redact.Secret(p.Name) {
+			values[p.Name] = redact.Mark
+		}
 	}
 	return values
 }

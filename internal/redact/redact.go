@@ -59,7 +59,7 @@ func Head(head string) string {
 // header is a line of a head without secrets.
 func header(line string) string {
 	name, value, ok := strings.Cut(line, ":")
-	if !ok || strings.ContainsAny(name, " \t/") {
+	if !ok || strings.ContainsAny(name, " \t/{\"") {
 		return Line(line) // of a request or of a status
 	}
 	end := ""
@@ -82,7 +82,7 @@ func header(line string) string {
 	case Secret(name):
 		value = Mark
 	default:
-		value = Line(value)
+		return Line(line)
 	}
 	return name + ":" + space + value + end
 }

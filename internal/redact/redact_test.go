@@ -71,6 +71,23 @@ func TestBody(t *testing.T) {
 	}
 }
 
+// What a command line tells of secrets is not kept.
+func TestArgs(t *testing.T) {
+	got := Args([]string{"http", "-c", "3", "-H", "Authorization: Bearer hunter2", "-HX-Api-Key: hunter2", "--header=Cookie: a=hunter2", "-H", "Accept: */*",
+		"-u", "me:hunter2", "--user=me:hunter2", "-ume:hunter2", "--proxy", "http://me:hunter2@p.test:1", "--set", "token=hunter2", "--set=users=5",
+		"-b", "password=hunter2&x=1", `-b{"secret":"hunter2"}`, "--curl", "curl 'http://a.test/?key=hunter2' -H 'Authorization: hunter2' -u 'me:hunter2' --data 'pin=hunter2'",
+		"--threshold", "http.latency p99 < 200ms", "-o", "r.json", "http://a.test/?token=hunter2&b=1"})
+	want := []string{"http", "-c", "3", "-H", "Authorization: Bearer [redacted]", "-HX-Api-Key: [redacted]", "--header=Cookie: a=[redacted]", "-H", "Accept: */*",
+		"-u", "me:[redacted]", "--user=me:[redacted]", "-ume:[redacted]", "--proxy", "http://[redacted]@p.test:1", "--set", "token=[redacted]", "--set=users=5",
+		"-b", "password=[redacted]&x=1", `-b{"secret":"[redacted]"}`, "--curl", "curl 'http://a.test/?key=[redacted]' -H 'Authorization: [redacted]' -u 'me:[redacted]' --data 'pin=[redacted]'",
+		"--threshold", "http.latency p99 < 200ms", "-o", "r.json", "http://a.test/?token=[redacted]&b=1"}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%q, want %q", got[i], want[i])
+		}
+	}
+}
+
 // Whatever stands around it, a secret in a place that is known does not come through,
 // and redacting twice is redacting once.
 func FuzzRedact(f *testing.F) {

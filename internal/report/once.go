@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gobench-io/gobench/internal/redact"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -16,7 +15,7 @@ func Once(w io.Writer, r *run.Result) error {
 	o := &once{r: r}
 	o.line("\n%s: %s after %s", Safe(r.Name), state(r), Seconds(r.Seconds))
 	if r.Config.Target != "" {
-		o.line("  target  %s", Safe(redact.Line(r.Config.Target)))
+		o.line("  target  %s", Safe(r.Config.Target))
 	}
 	o.checks()
 	o.steps()
