@@ -300,7 +300,12 @@ func typeText(e ast.Expr) string {
 // Every command line of a sh block runs, and its loads are answered; in blocks of the
 // console those behind a prompt.
 func TestCommandLines(t *testing.T) {
-	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "a page") }))
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/503" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprint(w, "a page")
+	}))
 	t.Cleanup(plain.Close)
 	secure := httptest.NewTLSServer(plain.Config.Handler)
 	t.Cleanup(secure.Close)
@@ -323,10 +328,10 @@ func TestCommandLines(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	// A run for those that are about one, whose id is one of theirs, and the scenario of
+	// A run, some of whose requests fail, for those that are about one, whose id is one of theirs, and the scenario of
 	// gobench init for those that run one.
 	const id = "20261121-064512-x7k2qa"
-	out, err := shell(kept, hurried.Replace("gobench http -q -n 20 -c 2 http://localhost:8080/ && gobench init shop && mv .gobench/runs/* .gobench/runs/"+id+
+	out, err := shell(kept, hurried.Replace("printf 'GET http://localhost:8080/\\nGET http://localhost:8080/503\\n' | gobench http -q -n 20 -c 2 --targets - -o result.json && gobench init shop && mv .gobench/runs/* .gobench/runs/"+id+
 		" && sed -i 's/\"id\": .*/\"id\": \""+id+"\",/' .gobench/runs/"+id+"/result.json"))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -343,7 +348,7 @@ func TestCommandLines(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
 				t.Cleanup(func() { makeWritable(dir) })
-				if out, err := shell(dir, "cp -r "+kept+"/.gobench . && mkdir -p scenarios/checkout && cp "+kept+"/shop/scenario.go . && cp scenario.go scenarios/checkout/ && "+
+				if out, err := shell(dir, "cp -r "+kept+"/.gobench . && cp "+kept+"/result.json . && cp result.json before.json && mkdir -p scenarios/checkout && cp "+kept+"/shop/scenario.go . && cp scenario.go scenarios/checkout/ && "+
 					"printf 'name,password\\nann,x\\nben,y\\n' >users.csv && echo '{}' >item.json"); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
@@ -395,7 +400,7 @@ var (
 // hurry shortens the loads of a command line.
 func hurry(command string) string {
 	command = stage.ReplaceAllString(times.ReplaceAllString(command, "$1 100ms"), "$1/50ms")
-	if !strings.Contains(command, "-d 100ms") && !strings.Contains(command, "--duration 100ms") && !strings.Contains(command, "--stage") && !strings.Contains(command, " -n ") && !strings.Contains(command, "--help") {
+	if !strings.Contains(command, "-d 100ms") && !strings.Contains(command, "--duration 100ms") && !strings.Contains(command, "--stage") && !strings.Contains(command, " -n ") && !strings.Contains(command, "--help") && !strings.Contains(command, "--once") {
 		command = loads.ReplaceAllString(command, "gobench $1 -d 100ms ")
 	}
 	if strings.Contains(command, "gobench run ") && !strings.Contains(command, "--help") {
