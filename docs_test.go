@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -18,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The samples of README.md and docs are held by tests; docs/README.md tells how they
@@ -297,7 +300,12 @@ func typeText(e ast.Expr) string {
 // Every command line of a sh block runs, and its loads are answered; in blocks of the
 // console those behind a prompt.
 func TestCommandLines(t *testing.T) {
-	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "a page") }))
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/503" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprint(w, "a page")
+	}))
 	t.Cleanup(plain.Close)
 	secure := httptest.NewTLSServer(plain.Config.Handler)
 	t.Cleanup(secure.Close)
@@ -313,15 +321,17 @@ func TestCommandLines(t *testing.T) {
 	t.Cleanup(func() { makeWritable(cache) })
 	env := append(os.Environ(), "XDG_CACHE_HOME="+cache, "XDG_DATA_HOME=", "GOBENCH_NO_WARM=1", "GOPROXY=off", "GOCACHE="+goEnv(t, "GOCACHE")["GOCACHE"])
 	shell := func(dir, command string) (string, error) {
-		cmd := exec.Command("sh", "-c", command)
-		cmd.Dir, cmd.Env = dir, append(env, "HOME="+dir)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", command)
+		cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(env, "HOME="+dir), time.Second
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	// A run for those that are about one, whose id is one of theirs, and the scenario of
+	// A run, some of whose requests fail, for those that are about one, whose id is one of theirs, and the scenario of
 	// gobench init for those that run one.
 	const id = "20261121-064512-x7k2qa"
-	out, err := shell(kept, hurried.Replace("gobench http -q -n 20 -c 2 http://localhost:8080/ && gobench init shop && mv .gobench/runs/* .gobench/runs/"+id+
+	out, err := shell(kept, hurried.Replace("printf 'GET http://localhost:8080/\\nGET http://localhost:8080/503\\n' | gobench http -q -n 20 -c 2 --targets - -o result.json && gobench init shop && mv .gobench/runs/* .gobench/runs/"+id+
 		" && sed -i 's/\"id\": .*/\"id\": \""+id+"\",/' .gobench/runs/"+id+"/result.json"))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -338,12 +348,16 @@ func TestCommandLines(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
 				t.Cleanup(func() { makeWritable(dir) })
-				if out, err := shell(dir, "cp -r "+kept+"/.gobench . && mkdir -p scenarios/checkout && cp "+kept+"/shop/scenario.go . && cp scenario.go scenarios/checkout/ && "+
+				if out, err := shell(dir, "cp -r "+kept+"/.gobench . && cp "+kept+"/result.json . && cp result.json before.json && mkdir -p scenarios/checkout && cp "+kept+"/shop/scenario.go . && cp scenario.go scenarios/checkout/ && "+
 					"printf 'name,password\\nann,x\\nben,y\\n' >users.csv && echo '{}' >item.json"); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
 				for _, command := range commands {
 					out, err := shell(dir, hurried.Replace(hurry(command)))
+					var exit *exec.ExitError
+					if errors.As(err, &exit) && exit.ExitCode() == 4 && !strings.Contains(out, " is called ") {
+						err = nil // a threshold crossed on a machine that is busy with tests
+					}
 					if err != nil || strings.Contains(out, "nothing was answered") {
 						t.Errorf("%s: %s (as %s): %v\n%s", s, command, hurry(command), err, out)
 					}
@@ -386,12 +400,13 @@ var (
 // hurry shortens the loads of a command line.
 func hurry(command string) string {
 	command = stage.ReplaceAllString(times.ReplaceAllString(command, "$1 100ms"), "$1/50ms")
-	if !strings.Contains(command, "-d 100ms") && !strings.Contains(command, "--duration 100ms") && !strings.Contains(command, "--stage") && !strings.Contains(command, " -n ") && !strings.Contains(command, "--help") {
+	if !strings.Contains(command, "-d 100ms") && !strings.Contains(command, "--duration 100ms") && !strings.Contains(command, "--stage") && !strings.Contains(command, " -n ") && !strings.Contains(command, "--help") && !strings.Contains(command, "--once") {
 		command = loads.ReplaceAllString(command, "gobench $1 -d 100ms ")
 	}
 	if strings.Contains(command, "gobench run ") && !strings.Contains(command, "--help") {
 		command = strings.Replace(command, "gobench run ", "gobench run --set url=http://localhost:8080/ ", 1)
 		command = strings.Replace(command, "--set url=http://localhost:9090", "", 1)
+		command = strings.NewReplacer("-d 100ms", "-d 1s", "--duration 100ms", "--duration 1s").Replace(command) // its users come one by one
 	}
 	return command
 }

@@ -31,7 +31,9 @@ func documented(ts *testscript.TestScript, _ bool, args []string) {
 		rows = append(rows, &row{title: regexp.MustCompile("^" + capitals.ReplaceAllString(pattern, `.+`) + "$"), text: m[1], kind: m[2] + " " + m[3]})
 	}
 	for _, file := range args {
-		var result struct{ Metrics []struct{ Title, Type, Unit string } }
+		var result struct {
+			Metrics []struct{ Title, Type, Unit string }
+		}
 		ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &result))
 		for _, m := range result.Metrics {
 			found := false
