@@ -80,7 +80,7 @@ func makeWritable(dir string) {
 
 type targetKey struct{}
 
-// target counts what it is asked: /503 fails, /slow takes 300 ms, the rest is well.
+// target counts what it is asked: /503 fails, /slow takes 300 ms, /hangs never answers, the rest is well.
 type target struct {
 	*httptest.Server
 	served atomic.Int64
@@ -101,6 +101,9 @@ func newTarget() *target {
 			case <-r.Context().Done():
 				return
 			}
+		case "/hangs":
+			<-r.Context().Done()
+			return
 		case "/echo":
 			w.Header().Set("X-Got", r.Method+r.Header.Get("X-Test"))
 			if r.Method != http.MethodPost || r.Header.Get("X-Test") != "yes" || r.ContentLength != 5 {

@@ -174,6 +174,7 @@ func (t *Terminal) loop(signals <-chan os.Signal) {
 			pending.Reset(soonest - time.Since(last))
 			continue
 		case <-tick.C:
+			t.enter() // the shell does not tell of fg
 		case <-pending.C:
 		case s := <-signals:
 			t.signal(s, signals)
