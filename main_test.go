@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "served": served, "schema": schema, "field": field, "eventually": eventually, "asked": asked,
+			"exits": exits, "served": served, "schema": schema, "events": events, "field": field, "eventually": eventually, "asked": asked,
 			"counted": counted, "unique": unique, "same": same, "fill": fill,
 		},
 	})
@@ -158,6 +158,19 @@ func schema(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	if err := s.Validate(v); err != nil {
 		ts.Fatalf("%s: %v", args[0], err)
+	}
+}
+
+// events holds each line of a file against the schema of events: events FILE.
+func events(ts *testscript.TestScript, _ bool, args []string) {
+	s, err := jsonschema.NewCompiler().Compile("docs/formats/events.schema.json")
+	ts.Check(err)
+	for _, line := range strings.Split(strings.TrimSuffix(ts.ReadFile(args[0]), "\n"), "\n") {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+		ts.Check(err)
+		if err := s.Validate(v); err != nil {
+			ts.Fatalf("%s: %v", line, err)
+		}
 	}
 }
 

@@ -182,11 +182,11 @@ func TestTerminalSuspends(t *testing.T) {
 	}
 	s.types("bg\r")
 	s.types("echo $((40+2))\r")
-	s.sees("\n42\n")
+	s.until("the echo", regexp.MustCompile(`(?m)^(ready> )?42$`).MatchString)
 	s.types("fg\r")
 	s.sees("running", "p pause")
 	s.types("s")
-	s.sees("http: finished: stopped by a key")
+	s.until("the report", func(string) bool { return strings.Contains(s.all(), "http: finished: stopped by a key") })
 	s.types("exit\r")
 	s.exits(0)
 }

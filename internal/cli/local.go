@@ -191,8 +191,7 @@ func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 		start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations, Part: 1})
 		l.result.Config.Classes = append(l.result.Config.Classes, run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed})
 	}
-	l.tell(live.Event{Kind: live.State, State: run.Starting, Run: l.result.ID, Plan: planOf(h, &l.load, l.hold)})
-	l.tell(live.Event{Kind: live.Step, Text: settingUp(users, &l.result.Environment)})
+	l.tell(live.Event{Kind: live.Step, Text: settingUp(users, &l.result.Environment), Plan: planOf(h, &l.load, l.hold)})
 	return start, nil
 }
 
