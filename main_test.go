@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "served": served, "schema": schema, "field": field, "eventually": eventually, "asked": asked,
+			"exits": exits, "served": served, "schema": schema, "events": events, "field": field, "eventually": eventually, "asked": asked,
 			"counted": counted, "unique": unique, "same": same, "fill": fill, "sums": sums, "lines": lines, "listens": listens, "documented": documented,
 		},
 	})
@@ -90,7 +90,7 @@ func listens(ts *testscript.TestScript, _ bool, args []string) {
 
 type targetKey struct{}
 
-// target counts what it is asked: /503 fails, /slow takes 300 ms, the rest is well.
+// target counts what it is asked: /503 fails, /slow takes 300 ms, /hangs never answers, the rest is well.
 type target struct {
 	*httptest.Server
 	served atomic.Int64
@@ -114,6 +114,9 @@ func newTarget() *target {
 			case <-r.Context().Done():
 				return
 			}
+		case "/hangs":
+			<-r.Context().Done()
+			return
 		case "/echo":
 			w.Header().Set("X-Got", r.Method+r.Header.Get("X-Test"))
 			if r.Method != http.MethodPost || r.Header.Get("X-Test") != "yes" || r.ContentLength != 5 {
@@ -168,6 +171,19 @@ func schema(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	if err := s.Validate(v); err != nil {
 		ts.Fatalf("%s: %v", args[0], err)
+	}
+}
+
+// events holds each line of a file against the schema of events: events FILE.
+func events(ts *testscript.TestScript, _ bool, args []string) {
+	s, err := jsonschema.NewCompiler().Compile("docs/formats/events.schema.json")
+	ts.Check(err)
+	for _, line := range strings.Split(strings.TrimSuffix(ts.ReadFile(args[0]), "\n"), "\n") {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+		ts.Check(err)
+		if err := s.Validate(v); err != nil {
+			ts.Fatalf("%s: %v", line, err)
+		}
 	}
 }
 

@@ -213,8 +213,7 @@ func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 	}
 	l.load.inside.apply(start, l.result)
 	l.preflight()
-	l.tell(live.Event{Kind: live.State, State: run.Starting, Run: l.result.ID, Plan: planOf(h, &l.load, l.hold)})
-	l.tell(live.Event{Kind: live.Step, Text: settingUp(users, &l.result.Environment)})
+	l.tell(live.Event{Kind: live.Step, Text: settingUp(users, &l.result.Environment), Plan: planOf(h, &l.load, l.hold)})
 	return start, nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -132,11 +133,12 @@ func (v *jsonLines) tell(e live.Event) {
 	if e.Kind == live.Step && e.Text == "" {
 		return
 	}
-	b, err := json.Marshal(e)
-	if err != nil {
-		return // no event has what can't be told
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(e) == nil { // no event has what can't be told
+		v.q.put(b.Bytes())
 	}
-	v.q.put(append(b, '\n'))
 }
 
 func (v *jsonLines) scenario() io.Writer { return io.Discard } // the run's log has it

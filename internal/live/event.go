@@ -55,7 +55,7 @@ type Event struct {
 	Error      string               `json:"error,omitempty"`
 
 	Detail string        `json:"-"` // of Step without Text: what the step has come to
-	Plan   *Plan         `json:"-"` // of State: what is to be run, once that is known
+	Plan   *Plan         `json:"-"` // of Step: what is to be run, once that is known
 	Totals func() Totals `json:"-"` // of Interval; good until whoever is told has returned
 }
 

@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"os"
+	"regexp"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -53,11 +54,14 @@ func (k *keyboard) read(press func(byte)) {
 		if err != nil || n == 0 {
 			return
 		}
-		for _, c := range b[:n] {
-			if c == '\x1b' {
-				break // a key of several bytes
-			}
+		for _, c := range characters(b[:n]) {
 			press(c)
 		}
 	}
 }
+
+// severalBytes is a key that is more than a character: an arrow, Alt with another.
+var severalBytes = regexp.MustCompile(`\x1b([\[O][0-?]*[ -/]*[@-~]?|.)?`)
+
+// characters gives the keys that are one character each.
+func characters(b []byte) []byte { return severalBytes.ReplaceAll(b, nil) }

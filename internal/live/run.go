@@ -47,6 +47,9 @@ type setting struct {
 func (r *Run) Apply(e Event) {
 	switch e.Kind {
 	case Step:
+		if e.Plan != nil {
+			r.plan = *e.Plan
+		}
 		if r.detail = e.Detail; e.Text != "" {
 			r.step, r.since = e.Text, e.Time
 		}
@@ -73,9 +76,6 @@ func (r *Run) Apply(e Event) {
 // stand takes a new state.
 func (r *Run) stand(e Event) {
 	r.state = e.State
-	if e.Plan != nil {
-		r.plan = *e.Plan
-	}
 	switch e.State {
 	case run.Compiling, run.Starting:
 		r.since = e.Time

@@ -208,7 +208,7 @@ func (s *screen) stages() {
 		level := s.level(c, s.now)
 		switch {
 		case c.Open && set != nil && set.rate >= 0:
-			what = "set to " + report.Rate(level) + "/s"
+			what = "set to " + quantity(level) + "/s"
 		case !c.Open && set != nil && set.users >= 0:
 			what = "set to " + report.Count(set.users) + " users"
 		case len(c.Stages) == 0:

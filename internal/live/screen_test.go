@@ -47,7 +47,7 @@ func second(from float64, n int64, ms float64) run.Interval {
 // closed is a run of a closed class, 7 of 30 seconds on.
 func closed() *Run {
 	r := &Run{Name: "checkout.go", Keys: true}
-	r.Apply(Event{Kind: State, State: run.Starting, Time: at(-1), Plan: &Plan{Users: 30, Classes: []Class{{Name: "buyer", Users: 30, Closed: true, Length: 30 * time.Second}}}})
+	r.Apply(Event{Kind: Step, Time: at(-1), Plan: &Plan{Users: 30, Classes: []Class{{Name: "buyer", Users: 30, Closed: true, Length: 30 * time.Second}}}})
 	r.Apply(Event{Kind: State, State: run.Running, Time: at(0)})
 	hist := func(title, group string, rec run.Record) run.Metric {
 		return run.Metric{Title: title, Type: "histogram", Group: group, Unit: "ns", Record: rec}
@@ -79,7 +79,7 @@ func closed() *Run {
 // open is a run of an open class with stages, paused for two seconds.
 func open() *Run {
 	r := &Run{Name: "http", Target: "GET http://10.0.0.1:8080/items", Keys: true}
-	r.Apply(Event{Kind: State, State: run.Starting, Time: at(-1), Plan: &Plan{Users: 200, Classes: []Class{{Name: "http", Users: 200, Open: true, Length: 90 * time.Second,
+	r.Apply(Event{Kind: Step, Time: at(-1), Plan: &Plan{Users: 200, Classes: []Class{{Name: "http", Users: 200, Open: true, Length: 90 * time.Second,
 		Stages: []Stage{{To: 500, Over: 10 * time.Second, Warmup: true}, {To: 500, Over: 20 * time.Second}, {To: 2000, Over: 60 * time.Second}}}}}})
 	r.Apply(Event{Kind: State, State: run.Running, Time: at(0)})
 	r.Apply(Event{Kind: Control, Time: at(11), Control: &Change{What: "pause", By: "a key"}})
@@ -108,7 +108,7 @@ func TestScreens(t *testing.T) {
 	help := closed()
 	help.Help = true
 	work := &Run{Name: "http"}
-	work.Apply(Event{Kind: State, State: run.Starting, Plan: &Plan{Users: 2, Classes: []Class{{Name: "buyer", Users: 2, Closed: true, Iterations: 4000}}}})
+	work.Apply(Event{Kind: Step, Plan: &Plan{Users: 2, Classes: []Class{{Name: "buyer", Users: 2, Closed: true, Iterations: 4000}}}})
 	work.Apply(Event{Kind: State, State: run.Running, Time: at(0)})
 	work.Apply(Event{Kind: Interval, Time: at(4), Interval: p(second(3, 1000, 1)), Totals: func() Totals { return Totals{} }})
 	compiling := &Run{Name: "checkout.go", Keys: true}
@@ -233,7 +233,8 @@ func TestSteer(t *testing.T) {
 		return s
 	}
 	ramp := &Run{}
-	ramp.Apply(Event{Kind: State, State: run.Running, Time: at(0), Plan: &Plan{Classes: []Class{
+	ramp.Apply(Event{Kind: State, State: run.Running, Time: at(0)})
+	ramp.Apply(Event{Kind: Step, Plan: &Plan{Classes: []Class{
 		{Name: "a", Users: 100, Closed: true, Stages: []Stage{{To: 100, Over: 10 * time.Second}}}, {Name: "b", Users: 3, Closed: true}}}})
 	scaled := open()
 	scaled.Apply(Event{Kind: Control, Time: at(62), Control: &Change{What: "scale", Rate: p(33.3)}})
