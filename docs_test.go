@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -325,6 +326,8 @@ func TestCommandLines(t *testing.T) {
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "sh", "-c", command)
 		cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(env, "HOME="+dir), time.Second
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that nothing outlives its time
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
