@@ -325,7 +325,7 @@ func TestCommandLines(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "sh", "-c", command)
-		cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(env, "HOME="+dir), time.Second
+		cmd.Dir, cmd.Env, cmd.WaitDelay = dir, slices.Concat(env, []string{"HOME=" + dir}), time.Second
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that nothing outlives its time
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 		out, err := cmd.CombinedOutput()

@@ -63,8 +63,8 @@ func measure(t *testing.T, before string, during func(gobench int), args ...stri
 	args = append([]string{"-c", before + ` exec "$0" "$@"`, gobench, "--dir", dir}, append(args, "-q", "-o", out)...)
 	cmd := exec.Command("sh", args...)
 	cmd.Env = append(os.Environ(), "GOBENCH_NO_WARM=1") // nothing outlives it
-	var text strings.Builder
-	cmd.Stdout, cmd.Stderr = &text, &text
+	var text, said strings.Builder
+	cmd.Stdout, cmd.Stderr = &text, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func measure(t *testing.T, before string, during func(gobench int), args ...stri
 	err = cmd.Wait()
 	m.peak = m.host.end()
 	if err != nil {
-		t.Fatalf("gobench: %v\n%s", err, text.String())
+		t.Fatalf("gobench: %v\n%s%s", err, said.String(), text.String())
 	}
 	m.Result = readResult(t, out)
 	if first, _, _ := strings.Cut(strings.TrimSpace(text.String()), "\n"); m.Verdict != run.Valid && !strings.HasPrefix(first, string(m.Verdict)) {

@@ -25,15 +25,15 @@ type screen struct {
 	done chan struct{} // closed when the command has ended and all is read
 	err  error         // of the command, once done is closed
 
-	mu                   sync.Mutex
-	width, height        int
-	x, y                 int
-	cells                [][]rune
-	history              []string // lines that have scrolled out
-	hidden, noWrap, bold bool
-	styled               bool   // a style was ever set
-	raw                  []byte // a sequence whose end has not come
-	unknown              string
+	mu             sync.Mutex
+	width, height  int
+	x, y           int
+	cells          [][]rune
+	history        []string // lines that have scrolled out
+	hidden, noWrap bool
+	styled         bool   // a style was ever set
+	raw            []byte // a sequence whose end has not come
+	unknown        string
 }
 
 // onScreen starts a command on a terminal.

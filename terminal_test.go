@@ -118,6 +118,7 @@ func TestTerminalIsRestored(t *testing.T) {
 			s.types("q")
 		}, 130, run.Cancelled, "cancelled by a second Ctrl-C"},
 		{"SIGTERM", "/", func(s *screen, _ int) { _ = s.cmd.Process.Signal(syscall.SIGTERM) }, 0, run.Finished, "stopped by Ctrl-C"},
+		{"the end of the terminal", "/", func(s *screen, _ int) { _ = s.cmd.Process.Signal(syscall.SIGHUP) }, 0, run.Finished, "stopped by the end of its terminal"},
 		{"the executor's death", "/", func(_ *screen, executor int) { _ = syscall.Kill(executor, syscall.SIGKILL) }, 1, run.Failed, "the executor was killed by signal 9 (killed)"},
 		{"SIGQUIT", "/", func(s *screen, _ int) { s.types("\x1c") }, 2, run.Running, ""},
 	} {
@@ -247,8 +248,8 @@ func TestTerminalWithoutBlock(t *testing.T) {
 		want string
 	}{
 		{"dumb", []string{"TERM=dumb"}, nil, `(?m)^ +1s  1 users  http.latency [0-9,.]+/s p50`},
-		{"quiet", nil, []string{"--quiet"}, `^\n(VALID|SUSPECT|INVALID)`},
-		{"json", nil, []string{"--json"}, `^{"event":"state",`},
+		{"quiet", []string{"NO_COLOR=1"}, []string{"--quiet"}, `^\n(VALID|SUSPECT|INVALID)`},
+		{"json", []string{"NO_COLOR=1"}, []string{"--json"}, `^{"event":"state",`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

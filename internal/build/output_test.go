@@ -26,6 +26,20 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// With -v the packages are told, and are no text of the compiler's.
+func TestOutputTellsPackages(t *testing.T) {
+	t.Parallel()
+	var packages []string
+	o := &output{limit: 1000, progress: func(string) {}, compiles: func(s string) { packages = append(packages, s) }}
+	_, _ = o.Write([]byte("internal/abi\ngolang.org/x/sys/unix\n# scenario\n./x.go:1:2: undefined: y\ngopkg.in/yaml.v3\n"))
+	if text := o.result(); text != "./x.go:1:2: undefined: y" {
+		t.Errorf("text = %q", text)
+	}
+	if want := []string{"internal/abi", "golang.org/x/sys/unix", "gopkg.in/yaml.v3"}; !slices.Equal(packages, want) {
+		t.Errorf("packages %q, want %q", packages, want)
+	}
+}
+
 // Whatever is printed, the text is at most the limit, whole characters.
 func TestOutputIsBounded(t *testing.T) {
 	t.Parallel()

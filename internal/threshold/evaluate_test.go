@@ -265,3 +265,46 @@ func TestShownNeverReadsAsTheBound(t *testing.T) {
 		}
 	}
 }
+
+// How thresholds stand while the run goes on: what is not yet known is told apart from
+// what is met, and what is crossed stays so.
+func TestStandings(t *testing.T) {
+	t.Parallel()
+	var thresholds []Threshold
+	for _, text := range []string{"home.latency p99 < 10ms", "home.latency p50 < 10ms over 2s", "home.http_ok count > 150", "home.nothing count == 0", "home.latency max < 10ms over 1s"} {
+		x, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		thresholds = append(thresholds, x)
+	}
+	e := New(thresholds)
+	show := func() (s string) {
+		for _, x := range e.Standings() {
+			switch {
+			case x.Crossed:
+				s += "crossed " + x.Value
+			case !x.Known:
+				s += "unknown"
+			case x.Met:
+				s += "met " + x.Value
+			default:
+				s += "unmet " + x.Value
+			}
+			s += "; "
+		}
+		return s
+	}
+	want := []string{
+		"unknown; unknown; unknown; unknown; unknown; ",
+		"met 5ms; unknown; unmet 100; unknown; met 5ms; ",
+		"unmet 20ms; met 5ms; met 200; unknown; crossed 20ms; ",
+		"unmet 20ms; met 5ms; met 300; unknown; crossed 20ms; ",
+	}
+	for n, s := range []second{{warmup: true, ok: 100, ms: []int64{1}}, {ok: 100, ms: []int64{5}}, {ok: 100, ms: []int64{5, 5, 20}}, {ok: 100, ms: []int64{5}}} {
+		e.Add(s.interval(time.Duration(n) * time.Second))
+		if got := show(); got != want[n] {
+			t.Errorf("after %d s: %s, want %s", n+1, got, want[n])
+		}
+	}
+}
