@@ -227,7 +227,7 @@ func (l *localRun) batch(b *wire.Batch) error {
 		l.writing = l.folder.Append(0, b)
 	}
 	for _, i := range l.merger.Intervals(false) {
-		l.health.Add(windowOf(i))
+		i.Health = l.health.Add(windowOf(i))
 		l.outages.add(i)
 		l.interval(i)
 	}

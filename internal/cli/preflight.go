@@ -2,12 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"github.com/gobench-io/gobench/internal/live"
 	"os"
 	"strconv"
 	"strings"
 
 	"github.com/gobench-io/gobench/internal/doctor"
+	"github.com/gobench-io/gobench/internal/live"
 	"github.com/gobench-io/gobench/internal/report"
 )
 

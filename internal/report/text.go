@@ -154,6 +154,10 @@ func (t *text) state(r *run.Result) {
 	} else if !r.Complete {
 		whole = "INCOMPLETE: see Missing below"
 	}
+	if r.State.Final() && r.Start.IsZero() {
+		t.printf("%s: %s, before there was any load\n", Safe(r.Name), t.Paint(tone, ending(r)))
+		return
+	}
 	t.printf("%s: %s after %s, %s\n", Safe(r.Name), t.Paint(tone, ending(r)), Seconds(r.Seconds), whole)
 }
 
