@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/conn"
 )
 
 // The samples of README.md and docs are held by tests; docs/README.md tells how they
@@ -412,4 +414,17 @@ func hurry(command string) string {
 		command = strings.NewReplacer("-d 100ms", "-d 1s", "--duration 100ms", "--duration 1s").Replace(command) // its users come one by one
 	}
 	return command
+}
+
+// Every class of error is explained.
+func TestErrorsPage(t *testing.T) {
+	page, err := os.ReadFile("docs/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range conn.Classes {
+		if row := "| `" + conn.Class(c).String() + "` |"; !strings.Contains(string(page), row) {
+			t.Errorf("the page has no row %s", row)
+		}
+	}
 }

@@ -64,6 +64,7 @@ var tables = []table{
 	{"schedule", scheduleTable},
 	{"stall", stallTable},
 	{"start", startTable},
+	{"live", liveTable},
 	{"micro", microTable},
 }
 
