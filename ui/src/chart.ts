@@ -6,6 +6,7 @@ import { h, svg } from './dom.ts'
 import { tick } from './format.ts'
 import { steer } from './keys.ts'
 import { whenSeen } from './lazy.ts'
+import { logSplits } from './logarithmic.ts'
 import { colour, faint, type Style } from './palette.ts'
 import type { Series } from './series.ts'
 import type { Chart, Line } from './spec.ts'
@@ -143,7 +144,7 @@ export class TimeChart {
         },
         axes: [
           { ...axis(), size: 30, space: 64, incrs: steps, values: (_u, splits) => splits.map((s) => clockOf(s, timeline.max - timeline.min)) },
-          { ...axis(), size: axisWidth, incrs: this.chart.whole ? wholes : undefined, values: (_u, splits) => splits.map((v) => (v === null ? '' : tick(this.chart.format)(v))) },
+          { ...axis(), size: axisWidth, splits: this.logarithmic ? logSplits : undefined, incrs: this.chart.whole ? wholes : undefined, values: (_u, splits) => splits.map((v) => (v === null ? '' : tick(this.chart.format)(v))) },
         ],
         series: [
           {},

@@ -7,6 +7,7 @@ import { h } from './dom.ts'
 import { millis, share, tick } from './format.ts'
 import { density, quantiles, type Histogram } from './hdr.ts'
 import { whenSeen } from './lazy.ts'
+import { logSplits } from './logarithmic.ts'
 import { colour, faint, styleOf } from './palette.ts'
 import type { Values } from './series.ts'
 import type { Line } from './spec.ts'
@@ -138,13 +139,14 @@ export class DistributionChart {
           {
             ...axis(),
             size: 30,
+            splits: logSplits,
             values: (_u, splits) => splits.map((v) => (v === null ? '' : w.xTick(v))),
             filter: (u, splits) => {
               const wide = w.x10 || u.scales.x!.max! / u.scales.x!.min! > 300
               return splits.map((v) => (isRound(v, wide ? [1] : [1, 2, 5]) ? v : null))
             },
           },
-          { ...axis(), size: 68, values: (_u, splits) => splits.map((v) => (v === null ? '' : w.yTick(v))) },
+          { ...axis(), size: 68, splits: this.logarithmic ? logSplits : undefined, values: (_u, splits) => splits.map((v) => (v === null ? '' : w.yTick(v))) },
         ],
         series: [
           {},

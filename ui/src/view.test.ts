@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { percentile, percentilePlot, shapeOf } from './distribution.ts'
 import { groups, shortened } from './groups.ts'
 import { steer } from './keys.ts'
+import { logTicks } from './logarithmic.ts'
 import { overview, repeats } from './overview.ts'
 import { answered, headline, marks, type Metric, type Result } from './result.ts'
 import type { Series, Values } from './series.ts'
@@ -133,4 +134,13 @@ test('rows sort by size, words by letters, nothing first', () => {
   assert.deepEqual([10, 9, -1].sort(compare), [-1, 9, 10])
   assert.ok(compare(undefined, -5) < 0)
   assert.ok(compare('b', 'a') > 0)
+})
+
+test('ticks of a logarithmic axis end, wherever it begins', () => {
+  assert.deepEqual(logTicks(0.0972, 0.31), [0.1, 0.2, 0.3])
+  assert.deepEqual(logTicks(8, 20), [8, 9, 10, 20])
+  for (let at = -9; at < 9; at += 0.01) {
+    const ticks = logTicks(10 ** at, 10 ** (at + 2.5))
+    assert.ok(ticks.length >= 18 && ticks.length <= 26, `${ticks.length} ticks from ${10 ** at}`)
+  }
 })
