@@ -7,6 +7,7 @@
 set -eu
 cd "$(dirname "$0")/../ui"
 
+[ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] || { echo "ui needs Node.js 20 or newer, this is $(node --version): https://nodejs.org" >&2; exit 1; }
 stamp=node_modules/.package-lock.sum
 if [ "$(cat $stamp 2>/dev/null)" != "$(cksum <package-lock.json)" ]; then
 	npm ci --ignore-scripts --no-audit --no-fund --loglevel=error </dev/null
