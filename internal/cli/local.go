@@ -315,23 +315,25 @@ func summarize(r *run.Result, m *merge.Merger) {
 	}
 }
 
-// write writes the reports that -o asks for, and the text to standard output.
+// write writes the reports that -o asks for, and then the text to standard output: who
+// has seen enough of that, as head(1) has, ends this program.
 func (l *localRun) write(outputs outputs) error {
-	var err error
+	err := outputs.write(l.result, l.series(l.result))
 	text := l.text()
+	var shown error
 	if l.load.inside.once {
-		err = report.Once(text, l.result)
+		shown = report.Once(text, l.result)
 	} else {
 		kept := l.folder.Dir()
 		if l.unkept != nil {
 			kept = ""
 		}
-		err = report.Text(text, l.result, report.Screen{Style: styleOf(text), Dir: kept})
+		shown = report.Text(text, l.result, report.Screen{Style: styleOf(text), Dir: kept})
+	}
+	if shown != nil {
+		err = errors.Join(fmt.Errorf("write the report: %w", shown), err)
 	}
 	if err != nil {
-		err = fmt.Errorf("write the report: %w", err)
-	}
-	if err := errors.Join(err, outputs.write(l.result, l.series(l.result))); err != nil {
 		return &exitError{exitFailed, err, "the run is kept: gobench report " + l.result.ID + " -o FILE writes it again"}
 	}
 	return nil
