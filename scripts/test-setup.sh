@@ -7,4 +7,5 @@ exec "$(dirname "$0")/debian.sh" \
 	gcc:gcc /usr/include/stdlib.h:libc6-dev \
 	nginx:nginx-light jq:jq \
 	ss:iproute2 \
+	pg_ctlcluster:postgresql strace:strace \
 	node:nodejs npm:npm /usr/bin/chromium:chromium

@@ -1,0 +1,275 @@
+// Package blobs keeps files by the SHA-256 of what is in them.
+//
+// A file that is fetched is checked each time before it is given out, and what was
+// fetched of one that broke off is kept, so that the next attempt goes on from there. The
+// least recently used files go when all together are more than the limit.
+package blobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// reserve is how much of the disk is left free.
+const reserve = 16 << 20
+
+// part ends the name of a file that is not whole.
+const part = ".part"
+
+var (
+	// ErrDigest means that what was fetched is not what was asked for: it was damaged on
+	// its way, or the other side has something else.
+	ErrDigest = errors.New("the digest is wrong")
+	// ErrSpace means that the disk has no room for a blob.
+	ErrSpace = errors.New("no space")
+)
+
+// Cache is a folder of blobs. Its methods may be called at once by any goroutine.
+type Cache struct {
+	dir   string
+	limit int64
+	mu    sync.Mutex // held while files are made and deleted
+}
+
+// Open opens the cache in dir, which is made, for limit bytes.
+func Open(dir string, limit int64) (*Cache, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return &Cache{dir: dir, limit: limit}, nil
+}
+
+// Fetch copies what a blob has from an offset on to w.
+type Fetch func(ctx context.Context, offset int64, w io.Writer) error
+
+// Get opens a blob, fetched where it is not there yet. What it gives has been read and
+// has the right digest. The file stays open for its reader even when the cache drops it.
+func (c *Cache) Get(ctx context.Context, sum string, size int64, fetch Fetch) (*os.File, error) {
+	if err := check(sum); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, err := c.verified(c.path(sum), sum)
+	if err == nil {
+		return f, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(c.path(sum)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	for {
+		resumed, err := c.fetch(ctx, sum, size, fetch)
+		if err == nil {
+			break
+		}
+		if !resumed || !errors.Is(err, ErrDigest) { // a bad beginning may have been kept: once more from 0
+			return nil, err
+		}
+	}
+	c.trim(sum)
+	return os.Open(c.path(sum))
+}
+
+// verified opens a blob that is there and has the right digest.
+func (c *Cache) verified(path, sum string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	if _, err = io.Copy(h, f); err == nil && hex.EncodeToString(h.Sum(nil)) != sum {
+		err = ErrDigest
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // it was used; else it goes earlier
+	return f, nil
+}
+
+// fetch fetches a blob, or the rest of it, and says whether it went on from an earlier
+// attempt.
+func (c *Cache) fetch(ctx context.Context, sum string, size int64, fetch Fetch) (resumed bool, err error) {
+	path := c.path(sum) + part
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return false, noSpace(err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	have, err := io.Copy(h, f)
+	if err != nil {
+		return false, err
+	}
+	if have > size {
+		return true, errors.Join(fmt.Errorf("%w: of blob %s there is too much", ErrDigest, sum), os.Remove(path))
+	}
+	if err := c.room(size - have); err != nil {
+		return false, errors.Join(err, os.Remove(path))
+	}
+	w := &limited{w: f, h: h, left: size - have}
+	if w.left > 0 {
+		if err := fetch(ctx, have, w); err != nil {
+			if errors.Is(err, syscall.ENOSPC) || errors.Is(err, errTooMuch) {
+				return false, errors.Join(noSpace(err), os.Remove(path))
+			}
+			return false, fmt.Errorf("fetch blob %s from byte %d on: %w", sum, have, err)
+		}
+	}
+	if w.left > 0 {
+		return false, fmt.Errorf("fetch blob %s: %d of %d bytes did not come: %w", sum, w.left, size, io.ErrUnexpectedEOF)
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
+		return have > 0, errors.Join(fmt.Errorf("%w: of blob %s, what came has %s", ErrDigest, sum, got), os.Remove(path))
+	}
+	if err := errors.Join(f.Chmod(0o555), f.Sync()); err != nil { // an executor is run by another user
+		return false, noSpace(err)
+	}
+	return false, os.Rename(path, c.path(sum))
+}
+
+var errTooMuch = errors.New("more bytes came than the blob has")
+
+// limited writes and hashes no more than left bytes.
+type limited struct {
+	w    io.Writer
+	h    hash.Hash
+	left int64
+}
+
+func (l *limited) Write(b []byte) (int, error) {
+	if int64(len(b)) > l.left {
+		return 0, errTooMuch
+	}
+	n, err := l.w.Write(b)
+	l.h.Write(b[:n])
+	l.left -= int64(n)
+	return n, err
+}
+
+func noSpace(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", ErrSpace, err)
+	}
+	return err
+}
+
+// room tells whether the disk has room for so many bytes.
+func (c *Cache) room(bytes int64) error {
+	if bytes > c.limit {
+		return fmt.Errorf("%w: a blob of %d bytes, where all may have %d", ErrSpace, bytes, c.limit)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(c.dir, &fs); err != nil {
+		return nil // the disk says so itself
+	}
+	if free := int64(fs.Bavail) * int64(fs.Bsize); free < bytes+reserve {
+		return fmt.Errorf("%w: a blob of %d bytes, and the disk of %s has %d free of which %d stay free", ErrSpace, bytes, c.dir, free, reserve)
+	}
+	return nil
+}
+
+// Put keeps what r gives as a blob.
+func (c *Cache) Put(r io.Reader) (sum string, size int64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, err := os.CreateTemp(c.dir, "new-*"+part)
+	if err != nil {
+		return "", 0, noSpace(err)
+	}
+	defer os.Remove(f.Name()) // not there any more when all went well
+	defer f.Close()
+	h := sha256.New()
+	if size, err = io.Copy(io.MultiWriter(f, h), r); err != nil {
+		return "", 0, noSpace(err)
+	}
+	sum = hex.EncodeToString(h.Sum(nil))
+	if err := os.Rename(f.Name(), c.path(sum)); err != nil {
+		return "", 0, err
+	}
+	c.trim(sum)
+	return sum, size, nil
+}
+
+// Open opens a blob that is there, unchecked.
+func (c *Cache) Open(sum string) (*os.File, error) {
+	if err := check(sum); err != nil {
+		return nil, err
+	}
+	return os.Open(c.path(sum))
+}
+
+// Remove deletes a blob, if it is there.
+func (c *Cache) Remove(sum string) error {
+	if err := check(sum); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := os.Remove(c.path(sum)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// trim deletes the least recently used files while there are too many bytes, but not
+// that of sum.
+func (c *Cache) trim(sum string) {
+	type file struct {
+		path string
+		size int64
+		used time.Time
+	}
+	var files []file
+	var all int64
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, file{filepath.Join(c.dir, e.Name()), info.Size(), info.ModTime()})
+			all += info.Size()
+		}
+	}
+	slices.SortFunc(files, func(a, b file) int { return a.used.Compare(b.used) })
+	for _, f := range files {
+		if all <= c.limit {
+			return
+		}
+		if f.path != c.path(sum) && os.Remove(f.path) == nil {
+			all -= f.size
+		}
+	}
+}
+
+func (c *Cache) path(sum string) string { return filepath.Join(c.dir, sum) }
+
+// check refuses what is no digest: it becomes a file's name.
+func check(sum string) error {
+	if len(sum) != 2*sha256.Size || strings.Trim(sum, "0123456789abcdef") != "" {
+		return fmt.Errorf("%w: %.80q is no SHA-256 in lower-case hexadecimal", ErrDigest, sum)
+	}
+	return nil
+}
