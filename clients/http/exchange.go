@@ -9,9 +9,17 @@ import (
 
 // exchange sends q's request and reads the answer, and shows both to whoever watches.
 func (c *client) exchange(ctx context.Context, q *call) error {
-	if !c.recorder.Watched() {
-		return c.transfer(ctx, q)
+	if c.recorder.Watched() {
+		return c.watched(ctx, q)
 	}
+	return c.transfer(ctx, q)
+}
+
+// watched is an exchange that somebody watches. It stands by itself since what it shows
+// is large: in exchange's frame it would double the stack of each user.
+//
+//go:noinline
+func (c *client) watched(ctx context.Context, q *call) error {
 	q.look = new(look)
 	err := c.transfer(ctx, q)
 	c.recorder.Show(c.asSeen(q, err))

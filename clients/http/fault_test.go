@@ -1,10 +1,8 @@
 package http
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"runtime"
 	"strings"
 	"testing"
@@ -114,7 +112,11 @@ func TestFaultClasses(t *testing.T) {
 			var url string
 			switch {
 			case tt.scheme == "dns":
-				c.c.settings.dialer.Names = &conn.Names{Resolver: noNames(t)}
+				unknown, err := conn.ResolverOf([]string{testenv.Names(t, nil).Addr})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.c.settings.dialer.Names = &conn.Names{Resolver: unknown}
 				url = "http://gobench.test/"
 			case tt.script == nil:
 				url = nobody(t)
@@ -191,30 +193,6 @@ var sampled = map[string][]string{
 	"certificate expired":                  {", in the TLS handshake\n", "expired"},
 	"handshake without an answer":          {", in the TLS handshake\n", "i/o timeout"},
 	"handshake within the whole time only": {", in the TLS handshake\n", "i/o timeout"},
-}
-
-// noNames is a resolver that knows no name.
-func noNames(t *testing.T) *net.Resolver {
-	t.Helper()
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { pc.Close() })
-	go func() {
-		b := make([]byte, 512)
-		for {
-			n, from, err := pc.ReadFrom(b)
-			if err != nil {
-				return
-			}
-			b[2], b[3] = 0x81, 0x83 // a response: no such name
-			pc.WriteTo(b[:n], from)
-		}
-	}()
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", pc.LocalAddr().String())
-	}}
 }
 
 // A failed connect takes a millisecond at least: users who try again at once do not

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"io"
 	"maps"
 	"net"
 	"strings"
@@ -71,6 +72,23 @@ func waitFor(t *testing.T, done func() bool) {
 	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it did not come to that in 10 s")
+		}
+	}
+}
+
+// awaitHeaders reads what a client of HTTP/2 sends up to the head of its first request,
+// or to its end.
+func awaitHeaders(r io.Reader) {
+	const preface, frameHead, headers = 24, 9, 1 // RFC 9113, sections 3.4, 4.1 and 6.2
+	_, _ = io.CopyN(io.Discard, r, preface)
+	for {
+		var head [frameHead]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return
+		}
+		_, _ = io.CopyN(io.Discard, r, int64(head[0])<<16|int64(head[1])<<8|int64(head[2]))
+		if head[3] == headers {
+			return
 		}
 	}
 }

@@ -274,9 +274,7 @@ func TestHTTP2Faults(t *testing.T) {
 	preface := func(then func(p *testenv.Peer)) func(p *testenv.Peer) {
 		return func(p *testenv.Peer) {
 			p.Send("\x00\x00\x00\x04\x00\x00\x00\x00\x00") // SETTINGS
-			b := make([]byte, 24+9)
-			_, _ = io.ReadFull(p, b)
-			time.Sleep(50 * time.Millisecond) // the request is on its way
+			awaitHeaders(p)
 			then(p)
 		}
 	}

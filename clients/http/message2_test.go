@@ -640,8 +640,7 @@ func TestHTTP2Longer(t *testing.T) {
 	t.Parallel()
 	s := testenv.Faults(t, func(p *testenv.Peer) {
 		p.Send("\x00\x00\x00\x04\x00\x00\x00\x00\x00") // SETTINGS
-		_, _ = io.ReadFull(p, make([]byte, 24+9))
-		time.Sleep(50 * time.Millisecond)                               // the request is on its way
+		awaitHeaders(p)
 		p.Send("\x00\x00\x05\x01\x04\x00\x00\x00\x01\x88\x0f\x0d\x011", // HEADERS: :status 200, content-length 1
 			"\x00\x00\x02\x00\x01\x00\x00\x00\x01ab") // DATA
 		p.Hold()

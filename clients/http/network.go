@@ -280,10 +280,10 @@ func (s *settings) connect(ctx context.Context, t *target, limit time.Duration) 
 	}
 	d := &s.dialer
 	if p != d.Proxy {
-		d = &conn.Dialer{Sources: d.Sources, Names: d.Names, Unix: d.Unix, Proxy: p}
+		d = &conn.Dialer{Sources: d.Sources, Names: d.Names, Unix: d.Unix, Proxy: p, Allowed: d.Allowed}
 	}
 	if s.tellsProxy(t, p) {
-		cn, err = d.DialProxy(ctx, limit, &took)
+		cn, err = d.DialProxy(ctx, t.addr, limit, &took)
 	} else {
 		cn, err = d.Dial(ctx, t.addr, limit, &took)
 	}

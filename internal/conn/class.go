@@ -28,6 +28,7 @@ const (
 	LocalFD                // this host has no file descriptor left; not the target's fault
 	LocalPort              // this host has no port left; not the target's fault
 	ByProxy                // the proxy can't be reached, refuses, or has no way to the target
+	Blocked                // the run may not connect there; not the target's fault
 	Canceled               // the run, or the caller's context, ended it; no failure
 )
 
@@ -35,13 +36,14 @@ const (
 const Classes = int(Canceled) + 1
 
 var classes = [Classes]string{"other", "refused", "reset", "timeout", "dns", "tls", "eof",
-	"too_large", "protocol", "local_fd", "local_port", "proxy", "canceled"}
+	"too_large", "protocol", "local_fd", "local_port", "proxy", "blocked", "canceled"}
 
 // String gives the word used in metric titles.
 func (c Class) String() string { return classes[c] }
 
-// Local reports whether the fault is this host's, never to be blamed on the target.
-func (c Class) Local() bool { return c == LocalFD || c == LocalPort }
+// Local reports whether the fault is this host's or the run's own, never to be blamed on
+// the target.
+func (c Class) Local() bool { return c == LocalFD || c == LocalPort || c == Blocked }
 
 // Error is an error whose class can't be told from what caused it. A client makes
 // one for each way in which an answer can break its protocol.

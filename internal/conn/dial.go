@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/allow"
 )
 
 // Dialer opens stream connections. The zero value connects straight, over TCP, with
@@ -19,6 +21,20 @@ type Dialer struct {
 	Names   *Names   // how names are looked up; nil: by the system, at each Dial
 	Unix    string   // path of a Unix socket to connect to, whatever the address; "": none
 	Proxy   *Proxy   // to connect through; nil: straight. Not together with Unix
+
+	Allowed *allow.List // where connections may go; nil: where the process's may
+}
+
+// process says where connections of this process may go. An environment that can't be
+// read allows nothing.
+var process, errProcess = allow.Parse(os.Getenv(allow.Env))
+
+// blocked gives a refusal its class.
+func blocked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Class: Blocked, Err: err}
 }
 
 // Times are what the parts of a Dial took.
@@ -38,25 +54,39 @@ func (d *Dialer) Dial(ctx context.Context, addr string, timeout time.Duration, t
 	return d.dial(ctx, addr, timeout, took, true)
 }
 
-// DialProxy connects to the proxy alone, for a protocol that tells the proxy itself
-// where it wants to go.
-func (d *Dialer) DialProxy(ctx context.Context, timeout time.Duration, took *Times) (*Conn, error) {
-	return d.dial(ctx, "", timeout, took, false)
+// DialProxy connects to the proxy alone, for a protocol that tells the proxy itself that
+// it wants to go to addr.
+func (d *Dialer) DialProxy(ctx context.Context, addr string, timeout time.Duration, took *Times) (*Conn, error) {
+	return d.dial(ctx, addr, timeout, took, false)
 }
 
 func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, took *Times, tunnel bool) (*Conn, error) {
 	if timeout <= 0 {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}
-	began := Now()
-	if to, err := netip.ParseAddrPort(addr); err == nil && direct(to) && d.straight(addr) {
+	allowed := d.Allowed
+	if allowed == nil {
+		if allowed = process; errProcess != nil {
+			return nil, blocked(errProcess)
+		}
+	}
+	if to, ok := d.straight(addr); ok {
+		if err := allowed.Address(to, ""); err != nil {
+			return nil, blocked(err)
+		}
+		began := Now()
 		c, err := reach(ctx, to, netip.Addr{}, began+timeout)
 		if took != nil && err == nil {
 			*took = Times{Connect: Now() - began}
 		}
 		return c, err
 	}
-	a := attempt{Dialer: d, began: began, deadline: began + timeout}
+	return d.dialAside(ctx, allowed, addr, timeout, took, tunnel)
+}
+
+func (d *Dialer) dialAside(ctx context.Context, allowed *allow.List, addr string, timeout time.Duration, took *Times, tunnel bool) (*Conn, error) {
+	began := Now()
+	a := attempt{Dialer: d, allowed: allowed, began: began, deadline: began + timeout}
 	var c *Conn
 	var err error
 	aside(func() {
@@ -73,14 +103,24 @@ func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, t
 	return c, err
 }
 
-// straight reports whether nothing stands between this host and an address.
-func (d *Dialer) straight(addr string) bool {
-	return d.Proxy == nil && d.Unix == "" && d.Sources == nil && !d.Names.decides(addr)
+// straight reports whether addr is an address that nothing stands before.
+//
+//go:noinline
+func (d *Dialer) straight(addr string) (to netip.AddrPort, ok bool) {
+	if d.Proxy != nil || d.Unix != "" || d.Sources != nil || d.Names.decides(addr) {
+		return to, false
+	}
+	to, err := netip.ParseAddrPort(addr)
+	if err != nil || !direct(to) {
+		return to, false
+	}
+	return netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), true
 }
 
 // attempt is one Dial.
 type attempt struct {
 	*Dialer
+	allowed         *allow.List
 	began, deadline time.Duration // on the clock of Now
 	lookup          atomic.Int64  // time spent on looking names up, in ns
 }
@@ -88,19 +128,19 @@ type attempt struct {
 // connect makes a connection to addr without a proxy.
 func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
 	if a.Unix != "" {
-		nc, err := a.open(ctx, "unix", a.Unix, a.deadline, nil, nil)
+		if err := a.allowed.Unix(a.Unix); err != nil {
+			return nil, blocked(err)
+		}
+		nc, err := a.open(ctx, "unix", a.Unix, a.deadline, nil, "")
 		if errors.Is(err, syscall.ENOENT) {
 			return nil, &Error{Class: Refused, Err: err}
 		}
 		return made(nc, err)
 	}
 	if a.Sources == nil && !a.Names.decides(addr) {
-		var named *attempt
-		if _, err := netip.ParseAddrPort(addr); err != nil {
-			named = a
-		}
-		return made(a.open(ctx, "tcp", addr, a.deadline, nil, named))
+		return made(a.open(ctx, "tcp", addr, a.deadline, nil, a.nameOf(addr)))
 	}
+	name := a.Names.own(addr)
 	addrs, err := a.resolve(ctx, addr)
 	if err != nil {
 		return nil, err
@@ -108,14 +148,14 @@ func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
 	var first error
 	for i, to := range addrs {
 		share := (a.deadline - Now()) / time.Duration(len(addrs)-i)
-		c, err := a.from(ctx, to, Now()+share)
+		c, err := a.from(ctx, to, name, Now()+share)
 		if err == nil {
 			return c, nil
 		}
 		if first == nil {
 			first = err
 		}
-		if ctx.Err() != nil || Classify(err).Local() {
+		if class := Classify(err); ctx.Err() != nil || class.Local() && class != Blocked {
 			break
 		}
 	}
@@ -137,8 +177,12 @@ func (a *attempt) resolve(ctx context.Context, addr string) ([]netip.AddrPort, e
 	return addrs, nil
 }
 
-// from connects to an address, from the source whose turn it is.
-func (a *attempt) from(ctx context.Context, to netip.AddrPort, deadline time.Duration) (*Conn, error) {
+// from connects to an address, from the source whose turn it is. Name is as for
+// allow.List.Address.
+func (a *attempt) from(ctx context.Context, to netip.AddrPort, name string, deadline time.Duration) (*Conn, error) {
+	if err := a.allowed.Address(to, name); err != nil {
+		return nil, blocked(err)
+	}
 	var ip netip.Addr
 	var local net.Addr
 	if a.Sources != nil {
@@ -149,33 +193,54 @@ func (a *attempt) from(ctx context.Context, to netip.AddrPort, deadline time.Dur
 		local = net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 0))
 	}
 	if direct(to) && ip.Zone() == "" {
-		return reach(ctx, to, ip, deadline)
+		return reach(ctx, netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), ip, deadline)
 	}
-	return made(a.open(ctx, "tcp", to.String(), deadline, local, nil))
+	return made(a.open(ctx, "tcp", to.String(), deadline, local, ""))
 }
 
-// open is package net's Dial. If addr has a name that it looks up, the time until
-// the first socket is entered in named.
-func (a *attempt) open(ctx context.Context, network, addr string, deadline time.Duration, local net.Addr, named *attempt) (net.Conn, error) {
+// nameOf is the name in addr; "": it has an address.
+func (a *attempt) nameOf(addr string) string {
+	if _, err := netip.ParseAddrPort(addr); err == nil {
+		return ""
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	return host
+}
+
+// open is package net's Dial. If addr has a name that it looks up, named, the time until
+// the first socket is noted. Each address is judged before there is a connection to it.
+func (a *attempt) open(ctx context.Context, network, addr string, deadline time.Duration, local net.Addr, named string) (net.Conn, error) {
 	nd := net.Dialer{Timeout: deadline - Now(), KeepAlive: -1, LocalAddr: local}
 	if nd.Timeout <= 0 {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: os.ErrDeadlineExceeded}
 	}
-	if named != nil {
+	if named != "" {
 		nd.Resolver = a.Names.resolver()
+	}
+	began, name := Now(), ""
+	if named != "" {
+		name = a.Names.own(addr)
 	}
 	switch {
 	case local != nil:
 		nd.Control = bindLate
-	case named != nil:
-		began := Now()
-		nd.Control = func(string, string, syscall.RawConn) error {
-			named.lookup.CompareAndSwap(0, int64(Now()-began))
-			return nil
+	case network == "tcp":
+		nd.Control = func(_, addr string, _ syscall.RawConn) error {
+			if named != "" {
+				a.lookup.CompareAndSwap(0, int64(Now()-began))
+			}
+			to, err := netip.ParseAddrPort(addr)
+			if err == nil {
+				err = a.allowed.Address(to, name)
+			}
+			return blocked(err)
 		}
 	}
 	nc, err := nd.DialContext(ctx, network, addr)
 	if err != nil {
+		if e, ok := errors.AsType[*Error](err); ok {
+			return nil, e
+		}
 		if oe, ok := errors.AsType[*net.OpError](err); ok {
 			oe.Source = nil // see Text
 		}

@@ -21,6 +21,8 @@ func TestDialErrors(t *testing.T) {
 	closed.Close()
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
+	silent := testenv.Names(t, nil)
+	silent.Break(testenv.NamesSilent)
 	for _, tt := range []struct {
 		name    string
 		ctx     context.Context
@@ -35,9 +37,9 @@ func TestDialErrors(t *testing.T) {
 		// 192.0.2.0/24 is nobody's (RFC 5737), so not this host's either.
 		{"no such local address", t.Context(), &Dialer{Sources: foreign()}, live.Addr, time.Minute, LocalPort,
 			"dial tcp ADDR: bind: cannot assign requested address"},
-		{"no such name", t.Context(), &Dialer{Names: &Names{Resolver: resolver(t, true)}}, "a.test:80", time.Minute, DNS,
+		{"no such name", t.Context(), &Dialer{Names: names(t, testenv.Names(t, nil), 0)}, "a.test:80", time.Minute, DNS,
 			"no such host"},
-		{"no answer about the name", t.Context(), &Dialer{Names: &Names{Resolver: resolver(t, false)}}, "a.test:80", 50 * time.Millisecond, DNS,
+		{"no answer about the name", t.Context(), &Dialer{Names: names(t, silent, 0)}, "a.test:80", 50 * time.Millisecond, DNS,
 			"i/o timeout"},
 		{"no time left", t.Context(), &Dialer{}, live.Addr, 0, Timeout, "i/o timeout"},
 		{"canceled", canceled, &Dialer{}, live.Addr, time.Minute, Canceled, "dial tcp ADDR: context canceled"},
@@ -61,32 +63,6 @@ func TestDialErrors(t *testing.T) {
 // foreign is a source address that is not this host's.
 func foreign() *Sources {
 	return &Sources{v4: family{spans: []span{{netip.MustParseAddr("192.0.2.1"), 1}}, total: 1}}
-}
-
-// resolver asks a name server of its own that knows no name, or never answers.
-func resolver(t *testing.T, answers bool) *net.Resolver {
-	t.Helper()
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { pc.Close() })
-	go func() {
-		b := make([]byte, 512)
-		for {
-			n, from, err := pc.ReadFrom(b)
-			if err != nil {
-				return
-			}
-			if answers && n > 12 {
-				b[2], b[3] = 0x81, 0x83 // a response, no such name (RFC 1035, section 4.1.1)
-				pc.WriteTo(b[:n], from)
-			}
-		}
-	}()
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", pc.LocalAddr().String())
-	}}
 }
 
 func TestGone(t *testing.T) {

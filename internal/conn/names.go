@@ -77,6 +77,16 @@ func (n *Names) decides(addr string) bool {
 	return n != nil && (n.Keep > 0 || n.fixed(addr) != nil)
 }
 
+// own gives the name in addr if its addresses are what the system's resolver says, and not
+// what the scenario says; "": they are not.
+func (n *Names) own(addr string) string {
+	if n != nil && (n.Resolver != nil || n.fixed(addr) != nil) {
+		return ""
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	return host
+}
+
 // fixed gives the addresses that are fixed for addr; nil: none are.
 func (n *Names) fixed(addr string) []netip.AddrPort {
 	if n == nil || len(n.Fixed) == 0 {
@@ -240,6 +250,12 @@ func ResolverOf(servers []string) (*net.Resolver, error) {
 	var turn atomic.Uint32
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		i := int(turn.Add(1)-1) % len(addrs)
+		if errProcess != nil {
+			return nil, blocked(errProcess)
+		}
+		if err := process.Address(netip.MustParseAddrPort(addrs[i]), ""); err != nil {
+			return nil, blocked(fmt.Errorf("name server: %w", err))
+		}
 		return new(net.Dialer).DialContext(ctx, network, addrs[i])
 	}}, nil
 }

@@ -74,6 +74,15 @@ func (p *Proxy) Authorization() string {
 // What fails on that way is of the class Proxy, but for what this host lacks, time
 // that is over, and the end of ctx.
 func (a *attempt) through(ctx context.Context, p *Proxy, addr string, tunnel bool) (*Conn, error) {
+	if p.scheme != "socks5" { // whose target is looked up here
+		name, port, err := splitPort(ctx, addr)
+		if err != nil {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
+		}
+		if err := a.allowed.Name(name, port); err != nil {
+			return nil, blocked(err)
+		}
+	}
 	c, err := a.connect(ctx, p.addr)
 	if err != nil {
 		return nil, proxyError(err)
@@ -118,6 +127,9 @@ func (a *attempt) negotiate(ctx context.Context, c *Conn, p *Proxy, addr string,
 		if err != nil {
 			return &localLookup{err}
 		}
+		if err := a.allowed.Address(addrs[0], a.Names.own(addr)); err != nil {
+			return &localLookup{blocked(err)}
+		}
 		addr = addrs[0].String()
 	}
 	return p.socks5(ctx, c, addr)
@@ -133,7 +145,7 @@ func proxyError(err error) error {
 		return e.error
 	}
 	switch class := Classify(err); class {
-	case Canceled, Timeout, LocalFD, LocalPort:
+	case Canceled, Timeout, LocalFD, LocalPort, Blocked:
 		return fmt.Errorf("proxy: %w", err)
 	}
 	return &Error{Class: ByProxy, Err: fmt.Errorf("proxy: %w", err)}

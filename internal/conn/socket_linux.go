@@ -38,23 +38,45 @@ func (s *socket) LocalAddr() net.Addr {
 // direct reports whether reach can connect to an address.
 func direct(to netip.AddrPort) bool { return to.Addr().IsValid() && to.Addr().Zone() == "" }
 
-// reach connects to an address for which direct holds, from the address from unless
+// reach connects to an address for which direct holds, unmapped, from the address from unless
 // that is the zero value, and not longer than ctx lasts or until deadline, on the
 // clock of Now.
+//
+// Its frame and those of its callers are small, and what is large is apart: this is the
+// deepest that a user's stack gets, and 4 KB are to hold it (see aside).
 func reach(ctx context.Context, to netip.AddrPort, from netip.Addr, deadline time.Duration) (*Conn, error) {
-	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 	for tries := 0; ; tries++ {
-		c, err := reachOnce(ctx, to, from, deadline)
-		switch {
-		case err == errSelf && tries < 2:
-			continue
-		case err == errSelf:
-			err = syscall.ECONNREFUSED
-		case err == nil:
-			return c, nil
+		fd, pending, err := begin(ctx, to, from)
+		if err != nil {
+			return nil, unreached(to, err)
 		}
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(to), Err: err}
+		// The poller takes the socket now: it would find one that is not yet connecting to
+		// have ended.
+		c := New(&socket{File: os.NewFile(uintptr(fd), ""), peer: to})
+		if pending {
+			err = c.connected(ctx, to, fd, deadline)
+		}
+		if err == nil {
+			if !toItself(fd, to) {
+				return c, nil
+			}
+			err = errSelf
+		}
+		c.Drop()
+		if err != errSelf || tries == 2 {
+			return nil, unreached(to, err)
+		}
 	}
+}
+
+// unreached is the error of a connection that was not made.
+//
+//go:noinline
+func unreached(to netip.AddrPort, err error) error {
+	if err == errSelf {
+		err = syscall.ECONNREFUSED
+	}
+	return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(to), Err: err}
 }
 
 // errSelf is what became of a socket whose port the kernel chose to be the very one
@@ -62,52 +84,55 @@ func reach(ctx context.Context, to netip.AddrPort, from netip.Addr, deadline tim
 // section 3.5, simultaneous open).
 var errSelf = errors.New("the socket is connected to itself")
 
-func reachOnce(ctx context.Context, to netip.AddrPort, from netip.Addr, deadline time.Duration) (*Conn, error) {
+// begin makes a socket that begins to connect to an address; pending says that it has not
+// done so yet.
+//
+//go:noinline
+func begin(ctx context.Context, to netip.AddrPort, from netip.Addr) (fd int, pending bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return 0, false, err
 	}
 	family := syscall.AF_INET
 	if to.Addr().Is6() {
 		family = syscall.AF_INET6
 	}
-	fd, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+	fd, err = syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
+		return 0, false, os.NewSyscallError("socket", err)
 	}
 	var addr sockaddr
 	if from.IsValid() {
 		bindSocketLate(fd)
 		if err := addr.set(netip.AddrPortFrom(from, 0)).call(syscall.SYS_BIND, fd); err != nil {
 			syscall.Close(fd)
-			return nil, os.NewSyscallError("bind", err)
+			return 0, false, os.NewSyscallError("bind", err)
 		}
 	}
 	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1) // without it, only slower
-	err = addr.set(to).call(syscall.SYS_CONNECT, fd)
-	if err != nil && err != syscall.EINPROGRESS && err != syscall.EINTR {
+	switch err := addr.set(to).call(syscall.SYS_CONNECT, fd); err {
+	case nil:
+		return fd, false, nil
+	case syscall.EINPROGRESS, syscall.EINTR:
+		return fd, true, nil
+	default:
 		syscall.Close(fd)
-		return nil, os.NewSyscallError("connect", err)
+		return 0, false, os.NewSyscallError("connect", err)
 	}
-	// The poller takes the socket now: it would find one that is not yet connecting to
-	// have ended.
-	c := New(&socket{File: os.NewFile(uintptr(fd), ""), peer: to})
-	if err != nil {
-		err = c.connected(ctx, &addr, fd, deadline)
-	}
-	if own := ownAddr(fd); err == nil && own.Port() == to.Port() && (own.Addr() == to.Addr() || to.Addr().IsUnspecified()) {
-		err = errSelf
-	}
-	if err != nil {
-		c.Drop()
-		return nil, err
-	}
-	return c, nil
 }
 
-// connected waits until a socket is connected to addr. To connect a second time tells
-// how the first has gone.
-func (c *Conn) connected(ctx context.Context, addr *sockaddr, fd int, deadline time.Duration) error {
-	err := addr.call(syscall.SYS_CONNECT, fd)
+// toItself reports whether a socket is connected to itself.
+//
+//go:noinline
+func toItself(fd int, to netip.AddrPort) bool {
+	own := ownAddr(fd)
+	return own.Port() == to.Port() && (own.Addr() == to.Addr() || to.Addr().IsUnspecified())
+}
+
+// connected waits until a socket is connected to an address. To connect a second time
+// tells how the first has gone.
+func (c *Conn) connected(ctx context.Context, to netip.AddrPort, fd int, deadline time.Duration) error {
+	var addr sockaddr
+	err := addr.set(to).call(syscall.SYS_CONNECT, fd)
 	if err == syscall.EALREADY || err == syscall.EINTR {
 		now := Now()
 		if deadline <= now {

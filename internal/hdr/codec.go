@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
+	"sync"
 )
 
 // version is the first byte of an encoded histogram.
@@ -49,70 +49,17 @@ func (h *Histogram) Append(b []byte) []byte {
 // outside the first or last range, numbers not in their shortest form.
 func (h *Histogram) Decode(b []byte) error {
 	h.Reset()
-	if err := h.decode(b); err != nil {
-		h.clear()
-		return fmt.Errorf("%w: %w", ErrCodec, err)
+	s := sparses.Get().(*Sparse)
+	defer sparses.Put(s)
+	if err := s.Decode(b); err != nil {
+		return err
 	}
+	h.Add(s)
 	return nil
 }
 
-func (h *Histogram) decode(b []byte) error {
-	if len(b) == 0 || b[0] != version {
-		return fmt.Errorf("want first byte %d (the version)", version)
-	}
-	d := decoder{b: b[1:]}
-	if len(d.b) == 0 {
-		return nil
-	}
-	least, greatest := d.number(math.MaxInt64), d.number(math.MaxInt64)
-	sumHi, sumLo := d.number(math.MaxUint64), d.number(math.MaxUint64)
-	var loSum, hiSum wide
-	first, last, at := -1, -1, -1
-	for len(d.b) > 0 && d.err == nil {
-		gap, count := d.number(ranges), d.number(math.MaxUint64)
-		if d.err != nil {
-			break
-		}
-		if at += 1 + int(gap); at >= ranges {
-			return fmt.Errorf("range %d is above the last, %d", at, ranges-1)
-		}
-		if count == 0 {
-			return fmt.Errorf("range %d is empty", at)
-		}
-		if first < 0 {
-			first = at
-		}
-		last = at
-		pageNo := uint(at / perOctave)
-		p := h.pages[pageNo]
-		if p == nil {
-			p = h.open(pageNo)
-		}
-		p[at%perOctave] = count
-		var carry uint64
-		if h.count, carry = bits.Add64(h.count, count, 0); carry > 0 {
-			return errors.New("counts overflow")
-		}
-		lo, hi := bounds(at)
-		loSum.addMul(uint64(lo), count)
-		hiSum.addMul(uint64(hi), count)
-	}
-	switch sum := (wide{sumHi, sumLo}); {
-	case d.err != nil:
-		return d.err
-	case first < 0:
-		return errors.New("no counts")
-	case !inRange(int64(least), first) || !inRange(int64(greatest), last) || least > greatest:
-		return errors.New("minimum or maximum outside its range")
-	case h.count == 1 && least != greatest:
-		return errors.New("one recording, but minimum and maximum differ")
-	case sum.less(loSum) || hiSum.less(sum):
-		return errors.New("sum outside what the counts allow")
-	}
-	h.minInv, h.max = math.MaxInt64-int64(least), int64(greatest)
-	h.sumHi, h.sumLo = sumHi, sumLo
-	return nil
-}
+// sparses are those that Decode uses.
+var sparses = sync.Pool{New: func() any { return new(Sparse) }}
 
 func inRange(v int64, i int) bool {
 	lo, hi := bounds(i)
