@@ -5,6 +5,8 @@ GO ?= go
 BIN := $(CURDIR)/.bin
 FUZZTIME ?= 30s
 BENCHFLAGS ?= -write
+SOAK ?= 200
+SEED ?= 0
 
 # Tools, each a version that never moves by itself.
 STATICCHECK := $(BIN)/staticcheck-v0.8.2
@@ -16,7 +18,7 @@ PROTOC_GEN_GO_GRPC := $(BIN)/protoc-gen-go-grpc-v1.6.2
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build test demo bench lint docs fuzz vuln proto bundle ui clean
+.PHONY: help build test soak demo bench lint docs fuzz vuln proto bundle ui clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,8 +29,12 @@ build: ## build ./gobench
 test: ## install what the tests need (Debian packages), then run them all with -race
 	scripts/test-setup.sh
 	scripts/ui.sh deps
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep /gobench/)
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep /gobench/ | grep -v /internal/trial)
+	$(GO) test -timeout 20m ./internal/trial # by itself: leases and guards have their times
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m . # by itself: some of it measures
+
+soak: ## kill masters and agents SOAK times (200) at random moments, by SEED, and check after each run; all faults
+	$(GO) test -timeout 4h -v ./internal/trial -run 'TestSoak|TestMasterBegunAgain' -soak $(SOAK) -soak-seed $(SEED)
 
 demo: build ## run examples/http against gobench's own target server
 	scripts/demo.sh

@@ -7,5 +7,5 @@ import "embed"
 // that an installed gobench compiles scenarios of exactly its own version, offline.
 // TestSDK says when a directory is missing here.
 //
-//go:embed clients dis executor internal/conn internal/exchange internal/hdr internal/health internal/meter internal/profile internal/redact internal/runner internal/version internal/wire
+//go:embed clients dis executor internal/allow internal/conn internal/deal internal/exchange internal/hdr internal/health internal/meter internal/preset internal/profile internal/redact internal/runner internal/template internal/version internal/wire
 var sdk embed.FS

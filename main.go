@@ -5,6 +5,10 @@ import (
 	"os"
 
 	"github.com/gobench-io/gobench/internal/cli"
+	"github.com/gobench-io/gobench/internal/confine"
 )
 
-func main() { os.Exit(cli.Main(sdk)) }
+func main() {
+	confine.Main()
+	os.Exit(cli.Main(sdk))
+}

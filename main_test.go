@@ -21,9 +21,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/gobench-io/gobench/internal/cli"
+	"github.com/gobench-io/gobench/internal/confine"
+	"github.com/gobench-io/gobench/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
+	confine.Main() // an agent's helper is this program, too
+	if cli.Called() {
+		os.Exit(cli.Main(sdk))
+	}
 	testscript.Main(withPlainDir{m}, map[string]func(){"gobench": func() { os.Exit(cli.Main(sdk)) }})
 }
 
@@ -33,17 +39,20 @@ func TestScripts(t *testing.T) {
 	cache := t.TempDir()
 	t.Cleanup(func() { makeWritable(cache) })
 	real := goEnv(t, "GOCACHE", "GOMODCACHE", "GOROOT")
+	mastersCache := masterCache(t)
+	ca := testenv.NewCA(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			srv := newTarget()
 			env.Defer(srv.Close)
 			env.Values[targetKey{}] = srv
+			env.Values[testKey{}] = env.T().(testing.TB)
 			home := filepath.Join(env.WorkDir, "home")
 			for _, v := range []string{
 				"TARGET=" + srv.URL, "CLOSED=http://127.0.0.1:1", "HOME=" + home, "XDG_CACHE_HOME=" + cache, "XDG_DATA_HOME=",
 				"GOCACHE=" + real["GOCACHE"], "GOMODCACHE=" + real["GOMODCACHE"], "GOBENCH_NO_WARM=1",
-				"CACHE=" + cache, "GOCACHE_WARM=" + real["GOCACHE"],
+				"CACHE=" + cache, "MASTERS_CACHE=" + mastersCache, "GOCACHE_WARM=" + real["GOCACHE"],
 			} {
 				name, value, _ := strings.Cut(v, "=")
 				env.Setenv(name, value)
@@ -52,7 +61,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "served": served, "schema": schema, "events": events, "field": field, "eventually": eventually, "asked": asked,
-			"counted": counted, "unique": unique, "same": same, "fill": fill, "sums": sums, "lines": lines, "listens": listens, "documented": documented,
+			"counted": counted, "unique": unique, "same": same, "fill": fill, "sums": sums, "lines": lines, "listens": listens, "ready": ready, "certificate": certificate(ca, t), "mutual": mutual(ca, t), "documented": documented,
+			"nats": natsServer(ca), "postgres": postgres, "sql": sql,
 		},
 	})
 }
@@ -90,7 +100,7 @@ func listens(ts *testscript.TestScript, _ bool, args []string) {
 
 type targetKey struct{}
 
-// target counts what it is asked: /503 fails, /slow takes 300 ms, /hangs never answers, the rest is well.
+// target counts what it is asked: /503 fails, /slow takes 300 ms, /hangs never answers, /private is ada's, the rest is well.
 type target struct {
 	*httptest.Server
 	served atomic.Int64
@@ -113,6 +123,10 @@ func newTarget() *target {
 			case <-time.After(300 * time.Millisecond):
 			case <-r.Context().Done():
 				return
+			}
+		case "/private":
+			if name, password, _ := r.BasicAuth(); name != "ada" || password != "s3cret" || r.Header.Get("X-Token") != "t0ken" {
+				w.WriteHeader(http.StatusUnauthorized)
 			}
 		case "/hangs":
 			<-r.Context().Done()

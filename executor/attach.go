@@ -47,7 +47,8 @@ func attach(socket string, vus scenario.Vus, thresholds []string, r *meter.Regis
 	if err != nil {
 		return fmt.Errorf("attach to %s: %w", socket, err)
 	}
-	s := &session{stream: stream, thresholds: thresholds}
+	s := &session{stream: stream, thresholds: thresholds, profiles: profile.NewTaker(), ledgers: os.Getenv(ledgerEnv)}
+	os.Unsetenv(ledgerEnv)
 	return s.run(ctx, cancel, vus, r)
 }
 
@@ -57,6 +58,10 @@ type session struct {
 	thresholds []string
 	mu         sync.Mutex // guards sending
 	log        *logger    // nil: nobody wants lines
+	lease      lease
+	profiles   *profile.Taker // of those asked for while it goes on
+	ledgers    string         // folder of an own account of what is counted; empty: none is kept
+	ledger     *ledger
 }
 
 func (s *session) send(m *wire.FromExecutor) error {
@@ -67,7 +72,7 @@ func (s *session) send(m *wire.FromExecutor) error {
 
 func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *meter.Registry) error {
 	classes, refused := runner.Check(vus)
-	hello := &wire.Hello{Protocol: wire.Protocol, Version: version.Version, Go: runtime.Version(), Pid: int64(os.Getpid()), Classes: classes}
+	hello := &wire.Hello{Protocol: wire.Protocol, Version: version.Version, Go: runtime.Version(), Pid: int64(os.Getpid()), Classes: classes, Once: data.Once()}
 	for _, t := range s.thresholds {
 		hello.Thresholds = append(hello.Thresholds, strings.ToValidUTF8(t, "\uFFFD")) // which no expression has
 	}
@@ -98,10 +103,15 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 		return s.ready(err)
 	}
 	// From here on the parent may stop or cancel at any moment, and its end is ours.
-	began := make(chan struct{})
+	began := make(chan time.Duration, 1) // the length of the lease
 	gone := make(chan error, 1)
 	go func() { gone <- s.obey(run, began, cancel) }()
-	err = data.Prepare(ctx)
+	known, _ := meter.With(ctx, r, nil, [2]uint64{})
+	if s.ledger, err = openLedger(s.ledgers, start); err != nil {
+		return s.ready(err)
+	}
+	defer s.ledger.close()
+	err = data.Prepare(known)
 	if err == nil {
 		err = run.Prepare(ctx)
 	}
@@ -116,7 +126,12 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 		return err
 	}
 	select {
-	case <-began:
+	case term := <-began:
+		s.lease.begin(term, func(why string) {
+			run.Note(why)
+			run.Stop()
+		})
+		defer s.lease.close()
 	case err := <-gone:
 		return errors.Join(err, profiles.End())
 	}
@@ -152,7 +167,7 @@ func (s *session) ready(err error) error {
 
 // obey follows the parent's messages until the stream ends: nil when the parent
 // ended it, an error when the parent is gone.
-func (s *session) obey(run *runner.Runner, began chan<- struct{}, cancel func()) error {
+func (s *session) obey(run *runner.Runner, began chan<- time.Duration, cancel func()) error {
 	for {
 		m, err := s.stream.Recv()
 		switch {
@@ -161,7 +176,12 @@ func (s *session) obey(run *runner.Runner, began chan<- struct{}, cancel func())
 		case err != nil:
 			return fmt.Errorf("the process that started this executor is gone: %w", err)
 		case m.GetGo() != nil:
-			close(began)
+			select {
+			case began <- time.Duration(m.GetGo().LeaseNs):
+			default: // it goes on already
+			}
+		case m.GetRenew() != nil:
+			s.lease.renew(time.Duration(m.GetRenew().LeaseNs))
 		case m.GetStop() != nil:
 			run.Stop()
 		case m.GetCancel() != nil:
@@ -172,6 +192,15 @@ func (s *session) obey(run *runner.Runner, began chan<- struct{}, cancel func())
 				done.Error = err.Error()
 			}
 			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Controlled{Controlled: done}}) // a lost parent is noticed above
+		case m.GetProfile() != nil:
+			p := m.GetProfile()
+			s.profiles.Take(p, func(err error) {
+				done := &wire.Profiled{Id: p.Id}
+				if err != nil {
+					done.Error = err.Error()
+				}
+				_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Profiled{Profiled: done}}) // a lost parent is noticed above
+			})
 		}
 	}
 }
@@ -180,7 +209,10 @@ func (s *session) obey(run *runner.Runner, began chan<- struct{}, cancel func())
 // load ends at once.
 func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profile.Set, gone <-chan error) error {
 	done := make(chan struct{})
-	run.Drained = profiles.LoadOver
+	run.Drained = func() {
+		profiles.LoadOver()
+		s.profiles.End()
+	}
 	go runner.FitProcs(done, run.Log)
 	began := time.Now()
 	go func() {
@@ -188,6 +220,7 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 		run.Run(ctx, func() {
 			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Stopping{Stopping: &wire.Stopping{}}}) // a lost parent is noticed below
 		})
+		s.profiles.End() // also where nothing drained
 		if err := profiles.End(); err != nil {
 			run.Note("not all profiles are complete: " + err.Error())
 		}
@@ -197,6 +230,7 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 	var last atomic.Bool // the last batch is sent, or about to be
 	go func() {
 		sent <- run.Report(began, done, func(b *wire.Batch) error {
+			s.ledger.add(b)
 			last.Store(b.Final != nil)
 			return s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Batch{Batch: b}})
 		})

@@ -27,6 +27,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/deal"
 	"github.com/gobench-io/gobench/internal/meter"
 )
 
@@ -39,7 +40,8 @@ type Order int
 
 const (
 	// Sequential gives each row once, in the order of the file, to whichever user
-	// asks next.
+	// asks next. Where several hosts make the load, each has rows of its own, so many as
+	// its share of the load is.
 	Sequential Order = iota
 	// Random gives any row, each as likely as the others, by the user's own random
 	// source: it has no end.
@@ -76,8 +78,11 @@ type Feeder struct {
 	rows   int64
 	index
 
+	numbers deal.Numbers // of rows in order: this executor's; set once the file is open
+
 	mu    sync.Mutex
-	next  *reader // of the row that comes next in order, guarded by mu
+	next  *reader // in the file, for rows in order, guarded by mu
+	at    int64   // the row that next gives, counted on where the file begins again, guarded by mu
 	given int64   // rows given in order, guarded by mu
 	owner *int    // the class whose users have Unique's rows, guarded by mu
 }
@@ -130,7 +135,7 @@ func declare(file string, options []Options) *Feeder {
 }
 
 // Prepare opens and checks all files declared so far. An executor calls it before
-// the load begins.
+// the load begins; the recorder in ctx tells which rows are this executor's.
 func Prepare(ctx context.Context) error {
 	declared.mu.Lock()
 	all := append([]*Feeder(nil), declared.all...)
@@ -143,6 +148,22 @@ func Prepare(ctx context.Context) error {
 	return nil
 }
 
+// Once names the files declared so far that give each row only once. Who takes over the
+// work of an executor that is lost can't know which rows are left.
+func Once() (names []string) {
+	declared.mu.Lock()
+	defer declared.mu.Unlock()
+	for _, f := range declared.all {
+		if f.eachOnce() {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// eachOnce tells whether each row is given only once.
+func (f *Feeder) eachOnce() bool { return f.options.Order == Sequential && !f.options.Wrap }
+
 // path is where the file is.
 func (f *Feeder) path() string {
 	if dir := os.Getenv(DirEnv); dir != "" && !filepath.IsAbs(f.name) {
@@ -154,6 +175,12 @@ func (f *Feeder) path() string {
 // open opens the file and reads it through, once.
 func (f *Feeder) open(ctx context.Context) error {
 	f.once.Do(func() {
+		if s := meter.ScopeOf(ctx); s != nil {
+			f.numbers = s.Registry.Numbers()
+		}
+		if f.err == nil && f.eachOnce() && f.numbers.Turn > 0 {
+			f.err = fmt.Errorf("data file %s: which of its rows the lost executor has used is not known, and each may be used only once: let rows be used again (wrap), or let a run go on without the executors it loses", f.name)
+		}
 		if f.err == nil {
 			f.err = f.scan(ctx)
 		}

@@ -9,23 +9,46 @@ import (
 	"github.com/gobench-io/gobench/internal/meter"
 )
 
-// inOrder gives the row after the one given last.
+// inOrder gives the row after the one given last: of those that are this executor's.
 func (f *Feeder) inOrder(row *Row) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.given > 0 && f.given%f.rows == 0 {
-		if !f.options.Wrap {
-			return ErrEnd
-		}
-		f.next.seek(f.index.at[0])
+	n := f.numbers.Nth(f.given)
+	if n >= f.rows && !f.options.Wrap {
+		return ErrEnd
+	}
+	if err := f.goTo(n); err != nil {
+		return err
 	}
 	record, err := f.next.next()
 	if err != nil {
 		return f.changed(err)
 	}
-	row.number = f.given % f.rows
+	f.at++
+	row.number = n % f.rows
 	row.text = append(row.text[:0], record...)
 	f.given++
+	return nil
+}
+
+// farRows is from how many rows on that are not wanted a place in the file is looked up
+// instead of reading them.
+const farRows = 1024
+
+// goTo moves next to row n, which is not before where it is, counted on where the file
+// begins again. The caller holds f.mu.
+func (f *Feeder) goTo(n int64) error {
+	again := n/f.rows > max(f.at-1, 0)/f.rows // the file begins again before n
+	if again || n-f.at > farRows {
+		place := n % f.rows / f.index.step
+		f.next.seek(f.index.at[place])
+		f.at = n - n%f.rows + place*f.index.step
+	}
+	for ; f.at < n; f.at++ {
+		if _, err := f.next.next(); err != nil {
+			return f.changed(err)
+		}
+	}
 	return nil
 }
 

@@ -16,9 +16,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor"
-	"github.com/gobench-io/gobench/executor/metrics"
-	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/confine"
 	"github.com/gobench-io/gobench/internal/merge"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -30,6 +29,10 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	confine.Main()
+	if dir := os.Getenv(agentEnv); dir != "" {
+		agentProcess(dir)
+	}
 	if name := os.Getenv(scenarioEnv); name != "" {
 		if name == "no hello" {
 			select {} // as an init function that never returns
@@ -45,62 +48,6 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
-}
-
-var scenarios = map[string]func() scenario.Vus{
-	"short":  func() scenario.Vus { return ticks(scenario.Times(3)) },
-	"long":   func() scenario.Vus { return ticks(scenario.Loop(time.Hour)) },
-	"exit 3": func() scenario.Vus { return after(200*time.Millisecond, func() { os.Exit(3) }) },
-	"goroutine panics": func() scenario.Vus {
-		return after(100*time.Millisecond, func() { go func() { panic("own goroutine") }(); select {} })
-	},
-	"no classes": func() scenario.Vus { return nil },
-	"setup fails": func() scenario.Vus {
-		vus := ticks(scenario.Times(1))
-		vus[0].Setup = func(context.Context) (context.Context, error) { return nil, errors.New("no database") }
-		return vus
-	},
-	"setup hangs": func() scenario.Vus {
-		vus := ticks(scenario.Times(1))
-		vus[0].Setup = func(context.Context) (context.Context, error) { select {} }
-		return vus
-	},
-	"heedless": func() scenario.Vus { return after(0, func() { select {} }) },
-	"grandchild": func() scenario.Vus {
-		return after(0, func() {
-			cmd := exec.Command("sleep", "600")
-			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // holds the executor's output open
-			if err := cmd.Start(); err != nil {
-				panic(err)
-			}
-			fmt.Println("grandchild", cmd.Process.Pid)
-		})
-	},
-	"environment": func() scenario.Vus {
-		return after(0, func() { fmt.Printf("socket=%q extra=%q", os.Getenv(executor.SocketEnv), os.Getenv("EXTRA")) })
-	},
-}
-
-// ticks counts and times something 1,000 times a second a user.
-func ticks(load scenario.Load) scenario.Vus {
-	if err := executor.Setup([]metrics.Group{{Name: "Ticks", Graphs: []metrics.Graph{{Title: "Ticks", Unit: "N", Metrics: []metrics.Metric{{Title: "ticks", Type: metrics.Counter}}}}}}); err != nil {
-		panic(err)
-	}
-	m, err := executor.Find("ticks")
-	if err != nil {
-		panic(err)
-	}
-	return scenario.Vus{{Name: "ticks", Nu: 5, Load: load, Fu: func(ctx context.Context, _ int) {
-		m.Add(1)
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Millisecond):
-		}
-	}}}
-}
-
-func after(d time.Duration, f func()) scenario.Vus {
-	return scenario.Vus{{Name: "f", Nu: 1, Fu: func(context.Context, int) { time.Sleep(d); f() }}}
 }
 
 // tally takes what an executor sends.

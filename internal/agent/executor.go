@@ -12,7 +12,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/wire"
@@ -28,7 +31,7 @@ const (
 	tailSize     = 64 << 10         // of its output kept for the report
 )
 
-// Spec says what to run. Path, Plan and Batch are needed.
+// Spec says what to run. Path and Batch are needed.
 type Spec struct {
 	Path string   // of the executor
 	Args []string // after the program's name
@@ -37,10 +40,20 @@ type Spec struct {
 	In   []byte   // what its standard input reads; nil: nothing
 	Log  io.Writer
 
+	// Make, which may be nil, makes the command in the place of Path, Args and Dir, with an
+	// environment of env alone; what it runs must become the executor in the same process.
+	// Its ExtraFiles are closed once it is started.
+	Make func(env []string) (*exec.Cmd, error)
+	// Socket is where the executor is listened for; empty: in a private folder of its own.
+	// It belongs to the user Owner; 0: to this process's.
+	Socket string
+	Owner  int
+
 	// Hello, which may be nil, is shown what the executor has declared, before
 	// anything else is done with it; an error ends the run and is Run's.
 	Hello func(*wire.Hello) error
-	// Plan gives the executor its start, knowing the classes it has declared.
+	// Plan gives the executor its start, knowing the classes it has declared. nil: Run
+	// waits for Arm, and then for Begin.
 	Plan func(*wire.Hello) (*wire.Start, error)
 	// Started is called when the load begins, Stopping when it is over and drains.
 	Started, Stopping func()
@@ -52,7 +65,7 @@ type Spec struct {
 	StartLimit time.Duration // default StartLimit
 }
 
-// Executor is one executor process. Run it once; Stop and Cancel may be called at
+// Executor is one executor process. Run it once; the other methods may be called at
 // any time by any goroutine.
 type Executor struct {
 	spec Spec
@@ -60,14 +73,33 @@ type Executor struct {
 	stopOnce, cancelOnce sync.Once
 	stop, cancel         chan struct{}
 
-	controls chan control  // for the session
-	over     chan struct{} // closed when Run returns
+	requests chan func(*session) // for the session to do
+	over     chan struct{}       // closed when Run returns
+
+	greeted chan struct{} // closed once hello is there
+	hello   *wire.Hello
+	armed   chan arming
+	ready   chan struct{} // closed once the executor has said so
+	begun   chan beginning
+	process atomic.Int64  // its id; 0: none yet
+	lease   atomic.Int64  // of the last Renew, in ns
+	renewed chan struct{} // holds one: lease is to be passed on
+
+	mu  sync.Mutex
+	end error // of Run; guarded by mu until over is closed
 }
 
-// control is a change that the session passes on.
-type control struct {
-	message *wire.Control
-	reply   chan error // holds one
+// arming is a start that Arm gives.
+type arming struct {
+	start *wire.Start
+	reply chan error // holds one
+}
+
+// beginning is when Begin has the load begin.
+type beginning struct {
+	at    time.Time
+	lease time.Duration
+	reply chan error // holds one
 }
 
 // New makes an executor, not yet started.
@@ -76,29 +108,9 @@ func New(spec Spec) *Executor {
 		spec.StartLimit = StartLimit
 	}
 	return &Executor{spec: spec, stop: make(chan struct{}), cancel: make(chan struct{}),
-		controls: make(chan control), over: make(chan struct{})}
-}
-
-// ErrNoLoad is Control's error when no load goes on.
-var ErrNoLoad = errors.New("no load goes on")
-
-// Control changes the load that goes on, and returns when the executor has done so,
-// or its reason not to.
-func (e *Executor) Control(m *wire.Control) error {
-	c := control{m, make(chan error, 1)}
-	select {
-	case e.controls <- c:
-	case <-e.over:
-		return ErrNoLoad
-	case <-time.After(controlLimit):
-		return ErrNoLoad
-	}
-	select {
-	case err := <-c.reply:
-		return err
-	case <-e.over:
-		return ErrNoLoad
-	}
+		requests: make(chan func(*session)), over: make(chan struct{}), greeted: make(chan struct{}),
+		armed: make(chan arming), ready: make(chan struct{}), begun: make(chan beginning),
+		renewed: make(chan struct{}, 1)}
 }
 
 // Stop asks for the end of the load: what is in flight drains.
@@ -117,39 +129,60 @@ var ErrCancelled = errors.New("cancelled before the load began")
 // DeadError says that an executor ended before its last batch.
 type DeadError struct {
 	How    string // "exited with status 3", "was killed by signal 9 (killed)"
+	Cause  string // CauseExit, CauseSignal, CauseStuck
 	Output []byte // the end of what it printed, at most 64 KiB
 }
+
+// Why an executor ended, for programs.
+const (
+	CauseExit      = "exit"      // by itself
+	CauseSignal    = "signal"    // killed by somebody
+	CauseStuck     = "stuck"     // killed by us, since it did not do what it was asked
+	CauseOOM       = "oom"       // killed by the kernel for want of memory
+	CauseLease     = "lease"     // its load was not renewed
+	CauseCancelled = "cancelled" // as it was asked to
+	CauseScenario  = "scenario"  // which cannot run
+	CauseSpace     = "space"     // what it counts can't be kept
+)
 
 func (e *DeadError) Error() string { return "the executor " + e.How }
 
 // Run starts the process and returns when it has ended and nothing of it is left:
 // nil when the last batch has been taken. The end of ctx kills it.
 func (e *Executor) Run(ctx context.Context) error {
-	defer close(e.over)
-	dir, err := privateDir()
-	if err != nil {
-		return fmt.Errorf("make a folder for the executor's socket: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	srv, err := serve(dir)
-	if err != nil {
-		return fmt.Errorf("listen for the executor: %w", err)
-	}
-	defer srv.close()
+	err := e.run(ctx)
+	e.mu.Lock()
+	e.end = err
+	e.mu.Unlock()
+	close(e.over)
+	return err
+}
 
+func (e *Executor) run(ctx context.Context) error {
+	srv, clean, err := e.listen()
+	if err != nil {
+		return err
+	}
+	defer clean()
 	tail := &tailWriter{limit: tailSize}
-	cmd := exec.Command(e.spec.Path, e.spec.Args...)
-	cmd.Env = append(append(os.Environ(), e.spec.Env...), socketEnv+"="+srv.path)
-	cmd.Dir = e.spec.Dir
+	cmd, err := e.command(srv.path)
+	if err != nil {
+		return fmt.Errorf("start the executor: %w", err)
+	}
 	if e.spec.In != nil {
 		cmd.Stdin = bytes.NewReader(e.spec.In)
 	}
 	cmd.Stdout = io.MultiWriter(tail, orDiscard(e.spec.Log))
 	cmd.Stderr = cmd.Stdout
 	proc, err := start(cmd)
+	for _, f := range cmd.ExtraFiles {
+		f.Close()
+	}
 	if err != nil {
 		return fmt.Errorf("start the executor: %w", err)
 	}
+	e.process.Store(int64(proc.cmd.Process.Pid))
+	srv.expect(proc.cmd.Process.Pid, e.owner())
 	s := &session{Executor: e, ctx: ctx, proc: proc, tail: tail}
 	err = s.run(srv)
 	if err == nil {
@@ -157,6 +190,43 @@ func (e *Executor) Run(ctx context.Context) error {
 	}
 	proc.kill()
 	return err
+}
+
+// listen serves the executor's socket until clean is called.
+func (e *Executor) listen() (srv *server, clean func(), err error) {
+	path, remove := e.spec.Socket, func() {}
+	if path == "" {
+		dir, err := privateDir()
+		if err != nil {
+			return nil, nil, fmt.Errorf("make a folder for the executor's socket: %w", err)
+		}
+		path, remove = filepath.Join(dir, "s"), func() { os.RemoveAll(dir) }
+	}
+	if srv, err = serve(path, e.spec.Owner); err != nil {
+		remove()
+		return nil, nil, fmt.Errorf("listen for the executor: %w", err)
+	}
+	return srv, func() { srv.close(); remove() }, nil
+}
+
+// command makes what is run.
+func (e *Executor) command(socket string) (*exec.Cmd, error) {
+	env := append(slices.Clone(e.spec.Env), socketEnv+"="+socket)
+	if e.spec.Make != nil {
+		return e.spec.Make(env)
+	}
+	cmd := exec.Command(e.spec.Path, e.spec.Args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Dir = e.spec.Dir
+	return cmd, nil
+}
+
+// owner is the user that the process runs as.
+func (e *Executor) owner() int {
+	if e.spec.Owner != 0 {
+		return e.spec.Owner
+	}
+	return os.Getuid()
 }
 
 func orDiscard(w io.Writer) io.Writer {

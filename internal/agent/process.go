@@ -56,22 +56,26 @@ func (p *process) wait(limit time.Duration) bool {
 // kill kills the process group, with all that the executor has started and not set
 // apart, and waits for the executor's end.
 func (p *process) kill() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // no such group: it is gone
+	killGroup(p.cmd.Process.Pid)
 	<-p.done
 }
 
-// how tells how the process ended.
-func (p *process) how() string {
+func killGroup(pid int) {
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // no such group: it is gone
+}
+
+// how tells how the process ended, and the cause.
+func (p *process) how() (text, cause string) {
 	<-p.done
 	var exit *exec.ExitError
 	switch {
 	case p.err == nil:
-		return "exited before its last batch"
+		return "exited before its last batch", CauseExit
 	case !errors.As(p.err, &exit):
-		return "ended: " + p.err.Error()
+		return "ended: " + p.err.Error(), CauseExit
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return fmt.Sprintf("was killed by signal %d (%v)", status.Signal(), status.Signal())
+		return fmt.Sprintf("was killed by signal %d (%v)", status.Signal(), status.Signal()), CauseSignal
 	}
-	return fmt.Sprintf("exited with status %d", exit.ExitCode())
+	return fmt.Sprintf("exited with status %d", exit.ExitCode()), CauseExit
 }

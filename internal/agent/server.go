@@ -3,7 +3,6 @@ package agent
 import (
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -24,6 +23,7 @@ type server struct {
 	grpc     *grpc.Server
 	attached chan *attachment
 	done     chan struct{} // closed by close
+	listener *peerListener
 
 	once sync.Once // one executor attaches
 	wg   sync.WaitGroup
@@ -39,21 +39,29 @@ func privateDir() (string, error) {
 	return os.MkdirTemp(base, "gobench-") // 0700
 }
 
-func serve(dir string) (*server, error) {
-	s := &server{path: filepath.Join(dir, "s"), attached: make(chan *attachment, 1), done: make(chan struct{})}
+// serve listens at path, which belongs to the user owner alone; 0: to this process's.
+func serve(path string, owner int) (*server, error) {
+	s := &server{path: path, attached: make(chan *attachment, 1), done: make(chan struct{})}
 	l, err := net.Listen("unix", s.path)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(s.path, 0o600); err != nil {
+	if err = os.Chmod(s.path, 0o600); err == nil && owner != 0 {
+		err = os.Chown(s.path, owner, -1)
+	}
+	if err != nil {
 		l.Close()
 		return nil, err
 	}
+	s.listener = newPeerListener(l)
 	s.grpc = grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxSendMsgSize(wire.MaxMessage))
 	wire.RegisterParentServer(s.grpc, s)
-	s.wg.Go(func() { _ = s.grpc.Serve(l) }) // ends by close
+	s.wg.Go(func() { _ = s.grpc.Serve(s.listener) }) // ends by close
 	return s, nil
 }
+
+// expect tells which process of which user may attach. Until then nobody may.
+func (s *server) expect(pid, uid int) { s.listener.expect(pid, uid) }
 
 // Attach holds the executor's stream open until the session ends.
 func (s *server) Attach(stream wire.Parent_AttachServer) error {

@@ -20,7 +20,7 @@ type session struct {
 	stream wire.Parent_AttachServer
 	from   chan *wire.FromExecutor // its messages; closed when the stream ends
 
-	asked   uint64 // controls sent so far
+	asked   uint64 // requests sent so far
 	waiting map[uint64]chan error
 }
 
@@ -64,8 +64,9 @@ func (s *session) run(srv *server) error {
 	if text := ready.GetReady().Error; text != "" {
 		return fmt.Errorf("%w: %s", ErrScenario, text)
 	}
-	if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Go{Go: &wire.Go{}}}); err != nil {
-		return s.died()
+	close(s.ready)
+	if err := s.begin(); err != nil {
+		return err
 	}
 	if s.spec.Started != nil {
 		s.spec.Started()
@@ -90,7 +91,59 @@ func (s *session) greet(h *wire.Hello) (*wire.Start, error) {
 	if h.Error != "" {
 		return nil, fmt.Errorf("%w: %s", ErrScenario, h.Error)
 	}
-	return s.spec.Plan(h)
+	s.hello = h
+	close(s.greeted)
+	if s.spec.Plan != nil {
+		return s.spec.Plan(h)
+	}
+	return wait(s, s.armed, func(a arming) *wire.Start { return a.start })
+}
+
+// begin starts the executor's clock: at once for who has a Plan, else when Begin says.
+func (s *session) begin() error {
+	b := beginning{reply: make(chan error, 1)}
+	if s.spec.Plan == nil {
+		var err error
+		if b, err = wait(s, s.begun, func(b beginning) beginning { return b }); err != nil {
+			return err
+		}
+		moment := make(chan struct{})
+		timer := time.AfterFunc(time.Until(b.at), func() { close(moment) })
+		defer timer.Stop()
+		if _, err := wait(s, moment, func(struct{}) bool { return true }); err != nil {
+			return err
+		}
+	}
+	if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Go{Go: &wire.Go{LeaseNs: int64(b.lease)}}}); err != nil {
+		return s.died()
+	}
+	b.reply <- nil
+	return nil
+}
+
+// wait waits before the load for what comes from outside, while the executor lives and
+// nobody ends it.
+func wait[A, B any](s *session, c <-chan A, f func(A) B) (none B, err error) {
+	for {
+		select {
+		case a := <-c:
+			return f(a), nil
+		case m, ok := <-s.from:
+			switch {
+			case !ok:
+				return none, s.died()
+			case m.GetSeen() == nil:
+				return none, fmt.Errorf("the executor sent a %T before its load", m.GetMessage())
+			}
+			s.seen(m.GetSeen())
+		case <-s.cancel:
+			return none, ErrCancelled
+		case <-s.stop:
+			return none, ErrCancelled
+		case <-s.ctx.Done():
+			return none, s.ctx.Err()
+		}
+	}
 }
 
 // next gives the executor's next message before the load, while limit is not reached.
@@ -130,8 +183,11 @@ func (s *session) load(graceful time.Duration) error {
 			if err != nil || last {
 				return err
 			}
-		case c := <-s.controls:
-			s.control(c)
+		case f := <-s.requests:
+			f(s)
+		case <-s.renewed:
+			renew := &wire.Renew{LeaseNs: s.lease.Load()}
+			_ = s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Renew{Renew: renew}}) // its end is noticed above
 		case <-stop:
 			stop = nil
 			if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Stop{Stop: &wire.Stop{}}}); err == nil {
@@ -144,7 +200,7 @@ func (s *session) load(graceful time.Duration) error {
 			}
 		case <-overdue:
 			s.proc.kill()
-			return &DeadError{How: "did not stop in time and was killed", Output: s.tail.Bytes()}
+			return &DeadError{How: "did not stop in time and was killed", Cause: CauseStuck, Output: s.tail.Bytes()}
 		case <-s.ctx.Done():
 			return s.ctx.Err()
 		}
@@ -162,7 +218,9 @@ func (s *session) take(m *wire.FromExecutor) (last bool, err error) {
 	case m.GetSeen() != nil:
 		s.seen(m.GetSeen())
 	case m.GetControlled() != nil:
-		s.controlled(m.GetControlled())
+		s.answered(m.GetControlled().Id, m.GetControlled().Error)
+	case m.GetProfiled() != nil:
+		s.answered(m.GetProfiled().Id, m.GetProfiled().Error)
 	case m.GetBatch() != nil:
 		b := m.GetBatch()
 		if err := s.spec.Batch(b); err != nil {
@@ -180,28 +238,27 @@ func (s *session) seen(m *wire.Seen) {
 	}
 }
 
-// control passes a change on; controlled gives its answer back.
-func (s *session) control(c control) {
+// ask passes a request on; answered gives its answer back.
+func (s *session) ask(request func(id uint64) *wire.ToExecutor, reply chan error) {
 	s.asked++
-	c.message.Id = s.asked
-	if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Control{Control: c.message}}); err != nil {
-		c.reply <- err
+	if err := s.send(request(s.asked)); err != nil {
+		reply <- err
 		return
 	}
 	if s.waiting == nil {
 		s.waiting = map[uint64]chan error{}
 	}
-	s.waiting[s.asked] = c.reply
+	s.waiting[s.asked] = reply
 }
 
-func (s *session) controlled(m *wire.Controlled) {
-	reply, ok := s.waiting[m.Id]
+func (s *session) answered(id uint64, text string) {
+	reply, ok := s.waiting[id]
 	if !ok {
 		return // nobody asked
 	}
-	delete(s.waiting, m.Id)
-	if m.Error != "" {
-		reply <- errors.New(m.Error)
+	delete(s.waiting, id)
+	if text != "" {
+		reply <- errors.New(text)
 		return
 	}
 	reply <- nil
@@ -213,15 +270,17 @@ func (s *session) send(m *wire.ToExecutor) error { return s.stream.Send(m) }
 func (s *session) died() error {
 	if !s.proc.wait(exitLimit) {
 		s.proc.kill()
-		return &DeadError{How: "closed its connection before its last batch and was killed", Output: s.tail.Bytes()}
+		return &DeadError{How: "closed its connection before its last batch and was killed", Cause: CauseStuck, Output: s.tail.Bytes()}
 	}
-	return &DeadError{How: s.proc.how(), Output: s.tail.Bytes()}
+	how, cause := s.proc.how()
+	return &DeadError{How: how, Cause: cause, Output: s.tail.Bytes()}
 }
 
 func (s *session) noHello() error {
 	s.proc.kill()
 	return &DeadError{
 		How:    fmt.Sprintf("did not say hello in %v and was killed: does an init function, a package variable or export() never return?", s.spec.StartLimit),
+		Cause:  CauseStuck,
 		Output: s.tail.Bytes(),
 	}
 }

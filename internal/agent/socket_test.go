@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gobench-io/gobench/executor"
 )
@@ -20,7 +22,7 @@ func TestTheSocketIsForThisUserAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		s, err := serve(dir)
+		s, err := serve(filepath.Join(dir, "s"), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,5 +38,39 @@ func TestTheSocketIsForThisUserAlone(t *testing.T) {
 func TestSocketEnvIsTheExecutors(t *testing.T) {
 	if socketEnv != executor.SocketEnv {
 		t.Errorf("%s here, %s in the executor", socketEnv, executor.SocketEnv)
+	}
+}
+
+// Only the process that was started may attach, whoever else finds the socket.
+func TestAnotherProcessMayNotAttach(t *testing.T) {
+	t.Parallel()
+	for name, who := range map[string]struct{ pid, uid int }{
+		"another process": {os.Getppid(), os.Getuid()},
+		"another user":    {os.Getpid(), os.Getuid() + 1},
+		"the right one":   {os.Getpid(), os.Getuid()},
+	} {
+		dir, err := privateDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		s, err := serve(filepath.Join(dir, "s"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		c, err := net.Dial("unix", s.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		s.expect(who.pid, who.uid)
+		if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Read(make([]byte, 1)) // a server's preface, or the end
+		if attached := err == nil; attached != (name == "the right one") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

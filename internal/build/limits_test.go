@@ -4,38 +4,15 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/testenv"
 )
-
-// slow is a scenario that compiles for minutes: each of its generic functions
-// instantiates the next for two new types.
-func slow() string {
-	var b strings.Builder
-	b.WriteString(small + "\ntype pair[A, B any] struct {\n\ta A\n\tb B\n}\n\nvar _ = f0[int]()\n")
-	const depth = 18
-	for i := range depth {
-		fmt.Fprintf(&b, "\nfunc f%d[A any]() int { return f%d[pair[A, int]]() + f%d[pair[int, A]]() }\n", i, i+1, i+1)
-	}
-	fmt.Fprintf(&b, "\nfunc f%d[A any]() int {\n\tvar a A\n\t_ = a\n\treturn 1\n}\n", depth)
-	return b.String()
-}
-
-// hungry is a scenario whose constants double until the compiler holds gigabytes.
-func hungry() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nconst s0 = %q\n", small, strings.Repeat("x", 1024))
-	for i := range 22 {
-		fmt.Fprintf(&b, "const s%d = s%d + s%d\n", i+1, i, i)
-	}
-	b.WriteString("\nvar _ = s22[5]\nvar _ = s22 == s21\n")
-	return b.String()
-}
 
 // running lists the processes whose command line or directory is in dir.
 func running(t *testing.T, dir string) []string {
@@ -63,8 +40,8 @@ func TestLimits(t *testing.T) {
 		limits          Limits
 		resource, limit string
 	}{
-		{"time", slow(), Limits{Time: 4 * time.Second}, "time", "4s"},
-		{"memory", hungry(), Limits{Time: time.Minute, Memory: 300 << 20}, "memory", "300 MiB"},
+		{"time", testenv.SlowToCompile(small), Limits{Time: 4 * time.Second}, "time", "4s"},
+		{"memory", testenv.HungryToCompile(small), Limits{Time: time.Minute, Memory: 300 << 20}, "memory", "300 MiB"},
 		{"output", small, Limits{Time: time.Minute, Output: 2 << 20}, "output", "2 MiB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -156,7 +133,7 @@ func TestCancel(t *testing.T) {
 			time.AfterFunc(2*time.Second, func() { stopped = time.Now(); cancel() })
 		}
 	}
-	_, err := b.Build(ctx, Source{Path: files(t, map[string]string{"scenario.go": slow()})}, o)
+	_, err := b.Build(ctx, Source{Path: files(t, map[string]string{"scenario.go": testenv.SlowToCompile(small)})}, o)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
@@ -178,7 +155,7 @@ func TestKilledParent(t *testing.T) {
 	}
 	cache := t.TempDir()
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childEnv+"="+files(t, map[string]string{"scenario.go": slow()}), childCache+"="+cache, childGo+"="+goCache)
+	cmd.Env = append(os.Environ(), childEnv+"="+files(t, map[string]string{"scenario.go": testenv.SlowToCompile(small)}), childCache+"="+cache, childGo+"="+goCache)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/confine"
 	"github.com/gobench-io/gobench/internal/preset"
 	"github.com/gobench-io/gobench/internal/version"
 )
@@ -61,15 +62,24 @@ type app struct {
 // Main runs the command line of this process and gives its exit status. sdk holds
 // the sources that scenarios are compiled against.
 func Main(sdk fs.FS) int {
+	confine.Main() // an agent's helper is this program, too
 	if len(os.Args) == 3 && os.Args[1] == executorCommand {
+		slim()
 		return runExecutor(os.Args[2])
 	}
 	if len(os.Args) == 2 && os.Args[1] == warmCommand {
 		return runWarm(sdk)
 	}
+	if Called() {
+		return compileChild(sdk)
+	}
 	a := &app{sdk: sdk, stdout: os.Stdout, stderr: os.Stderr}
 	return a.main(context.Background(), os.Args[1:])
 }
+
+// Called tells whether this process is one that gobench started for a part of its work,
+// by an environment of its own: it is Main's.
+func Called() bool { return os.Getenv(compileEnv) != "" }
 
 // main runs one command line.
 func (a *app) main(ctx context.Context, args []string) int {
@@ -101,7 +111,8 @@ func (a *app) root() *cobra.Command {
 		Long: `gobench puts load on a system and says how it behaved, in numbers that can be trusted.
 
 A scenario is a Go file that says what users do; gobench compiles and runs it.
-For plain HTTP load no scenario is needed.`,
+For plain HTTP load no scenario is needed. Several machines make load together
+when one is their master; gobench alone starts one, as gobench serve does.`,
 		Example: `  gobench http -c 30 -d 10s http://localhost:8080/
   gobench run scenario.go --duration 1m -o result.json
   gobench runs
@@ -114,7 +125,10 @@ For plain HTTP load no scenario is needed.`,
 	root.SetVersionTemplate("gobench {{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.dir, "dir", "", "folder of gobench's data (default $XDG_DATA_HOME/gobench or ~/.gobench)")
 	_ = root.MarkPersistentFlagDirname("dir")
-	root.AddCommand(a.initCommand(), a.runCommand(), a.httpCommand(), a.targetCommand(), a.runsCommand(), a.showCommand(), a.reportCommand(), a.cleanCommand(), a.ctlCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(a.initCommand(), a.runCommand(), a.httpCommand(), a.targetCommand(), a.runsCommand(), a.showCommand(), a.reportCommand(), a.cleanCommand(), a.ctlCommand(), a.doctorCommand(), a.versionCommand(),
+		a.serveCommand(), a.agentCommand(), a.loginCommand(), a.logoutCommand(), a.submitCommand(), a.cancelCommand(), a.stopCommand(), a.logsCommand(), a.profileCommand(),
+		a.agentsCommand(), a.tokensCommand(), a.usersCommand(), a.backupCommand(), a.exportCommand(), a.importCommand(), a.openAPICommand(), a.rerunCommand())
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, defaultServe()) }
 	return root
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/internal/client"
 	"github.com/gobench-io/gobench/internal/live"
 	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/resource"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -40,6 +43,7 @@ const (
 
 func (a *app) ctlCommand() *cobra.Command {
 	w := wish{}
+	var at masterFlags
 	cmd := &cobra.Command{
 		Use:   "ctl ID pause|resume|scale|stop|cancel",
 		Short: "Change a run that goes on",
@@ -47,8 +51,9 @@ func (a *app) ctlCommand() *cobra.Command {
 
 pause holds all iterations until resume; scale sets the rate of an open load or the
 number of active users; stop ends the load and lets what is in flight finish, as
-Ctrl-C does; cancel ends it at once. The change stands in the result with its time.`,
-		Example: "  gobench ctl last pause\n  gobench ctl last scale --rate 500\n  gobench ctl x7k2 scale --class buyer --users 20\n  gobench ctl last stop",
+Ctrl-C does; cancel ends it at once. The change stands in the result with its time.
+With --master it is a run of that master.`,
+		Example: "  gobench ctl last pause\n  gobench ctl last scale --rate 500\n  gobench ctl x7k2 scale --class buyer --users 20\n  gobench ctl last stop\n  gobench ctl last scale --rate 500 --master http://127.0.0.1:8080",
 		Args:    exactArgs(2, "the run's id and what to do"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, s string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
@@ -74,12 +79,16 @@ Ctrl-C does; cancel ends it at once. The change stands in the result with its ti
 			default:
 				return usageError("pause, resume, scale, stop or cancel", "gobench ctl can't %q", w.What)
 			}
+			if at.url != "" {
+				return a.askMaster(cmd.Context(), at, args[0], w)
+			}
 			return a.ask(args[0], w)
 		},
 	}
 	cmd.Flags().Float64Var(&w.Rate, "rate", -1, "scale: starts a second of an open load")
 	cmd.Flags().Int64Var(&w.Users, "users", -1, "scale: active users")
 	cmd.Flags().StringVar(&w.Class, "class", "", "scale: the class, where there are several")
+	at.add(cmd, "`URL` of the master whose run it is")
 	return cmd
 }
 
@@ -105,6 +114,42 @@ func (a *app) ask(part string, w wish) error {
 	}
 	if said.Error != "" {
 		return &exitError{exitFailed, errors.New(said.Error), ""}
+	}
+	fmt.Fprintf(a.stdout, "run %s: %s\n", id, w.What)
+	return nil
+}
+
+// askMaster asks a master what w says of a run.
+func (a *app) askMaster(ctx context.Context, at masterFlags, part string, w wish) error {
+	c, err := a.client(at)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	id, err := remoteID(ctx, c, part)
+	if err != nil {
+		return err
+	}
+	switch w.What {
+	case "stop":
+		err = c.Stop(ctx, id)
+	case "cancel":
+		err = c.Cancel(ctx, id)
+	default:
+		change := resource.Control{What: w.What, Class: w.Class}
+		if w.Users >= 0 {
+			change.Users = &w.Users
+		}
+		if w.Rate >= 0 {
+			change.Rate = &w.Rate
+		}
+		err = c.Control(ctx, id, change)
+	}
+	if client.IsCode(err, resource.Invalid) {
+		return &exitError{exitFailed, err, ""} // as a run of this machine answers
+	}
+	if err != nil {
+		return refusal(err)
 	}
 	fmt.Fprintf(a.stdout, "run %s: %s\n", id, w.What)
 	return nil

@@ -16,7 +16,7 @@ func (l *localRun) explain(err error) error {
 	var dead *agent.DeadError
 	switch {
 	case err == nil:
-		return allPanicked(l.merger.Metrics(), l.merger.Failures(), l.merger.Notes())
+		return allPanicked(l.tally.Merger.Metrics(), l.tally.Merger.Failures(), l.tally.Merger.Notes())
 	case !errors.As(err, &dead):
 		return err
 	}

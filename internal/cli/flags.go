@@ -13,16 +13,18 @@ import (
 
 // loadFlags are the flags of every command that makes load.
 type loadFlags struct {
-	duration time.Duration
-	warmup   time.Duration
-	interval time.Duration
-	graceful time.Duration
-	seed     uint64
-	out      []string
-	quiet    bool
-	json     bool
-	strict   bool
-	inside   insideFlags
+	duration  time.Duration
+	warmup    time.Duration
+	interval  time.Duration
+	graceful  time.Duration
+	seed      uint64
+	out       []string
+	quiet     bool
+	json      bool
+	strict    bool
+	seedGiven bool
+	inside    insideFlags
+	allowed   allowFlag
 
 	expressions []string              // of --threshold
 	thresholds  []threshold.Threshold // those, read by check
@@ -41,11 +43,18 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	timeVar(fs, &f.graceful, "graceful-stop", "", 30*time.Second, "how long what is in flight is waited for at the end")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the run's random sources (default a new one, which the report tells)")
 	fs.StringArrayVar(&f.expressions, "threshold", nil, "a condition to meet, as 'http.latency p99 < 200ms' or 'http.http_fail rate < 1% over 10s abort'; else exit status 4; may be repeated")
+	f.addFollow(cmd)
+	f.inside.add(cmd)
+	f.allowed.add(cmd)
+}
+
+// addFollow adds those of a run that is followed to its end.
+func (f *loadFlags) addFollow(cmd *cobra.Command) {
+	fs := cmd.Flags()
 	fs.BoolVar(&f.strict, "strict", false, "exit with status 5 when the verdict is INVALID: gobench itself could not measure rightly")
 	outputFlag(cmd, &f.out, "write the report to `FILE` as well")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only the report")
 	fs.BoolVar(&f.json, "json", false, "tell what happens in lines of JSON on standard output, a state, an interval and so on each; the report goes to standard error; docs/formats/events.md")
-	f.inside.add(cmd)
 }
 
 // check refuses values that cannot be, naming the flag, and picks a seed.
@@ -60,21 +69,41 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 	case f.duration < 0:
 		return usageError("", "--duration is %v: want a time above 0, as 30s or 2m", f.duration)
 	}
-	if f.json && f.toStandard() {
-		return usageError("", "--json and -o - (or -.csv and so on) both want standard output: write the result to a file")
+	if err := f.checkOutput(); err != nil {
+		return err
 	}
 	for _, text := range f.expressions {
-		t, err := parseThreshold(text, f.interval)
+		t, err := threshold.ParseFor(text, f.interval)
 		if err != nil {
 			return usageError("quote it for the shell: --threshold 'http.latency p99 < 200ms'; docs/thresholds.md has the grammar", "--threshold: %w%s", err, pointed(err))
 		}
 		f.thresholds = append(f.thresholds, t)
 	}
+	if err := f.allowed.check(); err != nil {
+		return err
+	}
 	if err := f.inside.check(cmd); err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("seed") {
+	f.seedGiven = cmd.Flags().Changed("seed")
+	if !f.seedGiven {
 		f.seed = rand.Uint64() >> 11 // 53 bits: any program that reads the JSON keeps it whole
+	}
+	return nil
+}
+
+// checkOutput refuses two that want standard output.
+func (f *loadFlags) checkOutput() error {
+	if f.json && f.toStandard() {
+		return usageError("", "--json and -o - (or -.csv and so on) both want standard output: write the result to a file")
+	}
+	return nil
+}
+
+// checkFollow refuses what is of a run that is followed where it is not.
+func (f *loadFlags) checkFollow(follow bool) error {
+	if !follow && (len(f.out) > 0 || f.strict) {
+		return usageError("add --follow", "-o and --strict are of a run that is followed to its end")
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 // httpFlags are the flags of gobench http, and what they come to.
 type httpFlags struct {
 	load    loadFlags
+	at      clusterFlags
 	options preset.HTTP
 
 	method, body, bodyFile string
@@ -33,7 +34,6 @@ type httpFlags struct {
 	stages                 []string
 	rows                   preset.Data
 	order                  string
-	threads                threadsValue
 
 	follow               bool
 	maxRedirects         int
@@ -47,9 +47,10 @@ func (a *app) httpCommand() *cobra.Command {
 	f := new(httpFlags)
 	cmd := &cobra.Command{
 		Use:   "http URL",
-		Short: "Put HTTP load on a URL: no scenario, no Go toolchain",
+		Short: "Put HTTP load on a URL, with no scenario: from this machine, or from a master's agents",
 		Long: `Put HTTP load on a URL: so many connections, each sending one request after the
-other for so long. Latency is taken to the last byte of the answer.
+other for so long. Latency is taken to the last byte of the answer. No scenario is
+needed, and no Go toolchain.
 
 With --rate or --stage requests start on a schedule instead, whatever the target
 does, and the connections serve them. A request that finds no connection free waits,
@@ -58,7 +59,11 @@ and its response time counts from when it was due: a stall of the target shows.
 In place of the URL, --targets FILE names requests that are sent in turn, and --curl
 takes a command that a browser copied. The path, headers and body may have {{seq}},
 {{uuid}}, {{rand 1 100}}, {{vu}} and, of the rows of a CSV or JSON lines file,
-{{data.COLUMN}}; docs/templates.md.`,
+{{data.COLUMN}}; docs/templates.md.
+
+With --master the agents of a master share the load: the view, the report and the exit
+status are the same, and files and standard input go along. Connections, requests and
+rates are of all agents together.`,
 		Example: `  gobench http http://localhost:8080/
   gobench http -c 100 -d 30s https://localhost:8443/ -k
   gobench http -n 10000 -m POST -H 'Content-Type: application/json' -b '{"a":1}' http://localhost:8080/items
@@ -69,11 +74,15 @@ takes a command that a browser copied. The path, headers and body may have {{seq
   echo 'GET http://localhost:8080/' | gobench http --targets - --rate 50/1s -d 10s
   gobench http --curl "curl 'http://localhost:8080/' -H 'Accept: text/html' --compressed"
   gobench http -c 30 -d 30s --threshold 'http.latency p99 < 200ms' http://localhost:8080/
-  gobench http -c 30 -d 10s -o result.json http://localhost:8080/`,
+  gobench http -c 30 -d 10s -o result.json http://localhost:8080/
+  gobench http -c 3000 --rate 60000 -d 1m http://localhost:9090/ --master http://127.0.0.1:8080`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd, args); err != nil {
 				return err
+			}
+			if f.remote() {
+				return a.runHTTPAt(cmd, f)
 			}
 			return a.runHTTP(cmd, f)
 		},
@@ -102,18 +111,23 @@ func (f *httpFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.rows.Wrap, "data-wrap", false, "begin again after the last row")
 	fs.BoolVar(&o.Literal, "literal", false, "send {{ as it stands: no templates")
 	f.addClient(cmd)
-	fs.VarP(&f.threads, "threads", "t", "operating system threads that run the load's code at once (default as many as there are CPUs)")
+	fs.VarP((*threadsValue)(&o.Threads), "threads", "t", "operating system threads that run the load's code at once (default as many as there are CPUs)")
 	for _, name := range []string{"targets", "body-file"} {
 		_ = cmd.MarkFlagFilename(name)
 	}
 	_ = cmd.MarkFlagFilename("data", "csv", "tsv", "jsonl", "ndjson")
 	_ = cmd.RegisterFlagCompletionFunc("data-order", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp))
 	f.load.add(cmd)
+	f.at.master.addAs(cmd, "`URL` of a master whose agents are to make the load", "master-cacert")
+	f.at.add(cmd)
 }
 
 // check makes options of the flags, and refuses what cannot be, naming the flag.
 func (f *httpFlags) check(cmd *cobra.Command, args []string) error {
 	if err := f.load.check(cmd); err != nil {
+		return err
+	}
+	if err := f.checkPlace(cmd); err != nil {
 		return err
 	}
 	for _, step := range []func(*cobra.Command) error{
@@ -131,11 +145,19 @@ func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	if err != nil {
 		return &exitError{exitFailed, err, ""}
 	}
-	o := f.options
-	options, err := json.Marshal(o)
+	options, err := json.Marshal(f.options)
 	if err != nil {
 		return &exitError{exitFailed, err, ""}
 	}
+	l := &localRun{app: a, load: f.load,
+		spec:   agent.Spec{Path: self, Args: []string{executorCommand, "http"}, In: options, Env: f.load.allowed.env()},
+		result: &run.Result{Name: "http", Config: run.Config{Target: redact.Line(f.target), Options: f.settings()}}}
+	return l.run(cmd.Context())
+}
+
+// settings are the options as reports tell them.
+func (f *httpFlags) settings() map[string]string {
+	o := &f.options
 	config := map[string]string{
 		"connections": fmt.Sprint(o.Connections), "requests": fmt.Sprint(o.Requests), "timeout": o.Client.Timeout.String(), "body_bytes": fmt.Sprint(len(o.Targets[0].Body)),
 	}
@@ -145,10 +167,7 @@ func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	if o.Data != nil {
 		config["data"], config["data_order"], config["data_wrap"] = o.Data.File, o.Data.Order.String(), fmt.Sprint(o.Data.Wrap)
 	}
-	l := &localRun{app: a, load: f.load,
-		spec:   agent.Spec{Path: self, Args: []string{executorCommand, "http"}, In: options, Env: f.threads.env()},
-		result: &run.Result{Name: "http", Config: run.Config{Target: redact.Line(f.target), Options: config}}}
-	return l.run(cmd.Context())
+	return config
 }
 
 var orders = []string{data.Sequential.String(), data.Random.String(), data.Unique.String()}
@@ -171,7 +190,11 @@ func (f *httpFlags) takeData(cmd *cobra.Command) error {
 		}
 		o.Data = &preset.Data{File: full, Order: data.Order(number), Wrap: f.rows.Wrap}
 	}
-	if err := o.Check(); err != nil {
+	checked := *o
+	if f.remote() {
+		checked.Client.Sources = nil // addresses of the agents' hosts
+	}
+	if err := checked.Check(); err != nil {
 		return usageError("docs/templates.md tells what may stand between braces; --literal sends them as they are; --data FILE has the rows of {{data.COLUMN}}", "%w", err)
 	}
 	return nil
@@ -300,11 +323,3 @@ func (t *threadsValue) Set(s string) error {
 
 func (t *threadsValue) String() string { return strconv.Itoa(int(*t)) }
 func (t *threadsValue) Type() string   { return "int" }
-
-// env tells the executor.
-func (t *threadsValue) env() []string {
-	if *t == 0 {
-		return nil
-	}
-	return []string{"GOMAXPROCS=" + t.String()}
-}

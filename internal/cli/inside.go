@@ -106,6 +106,19 @@ func (f *insideFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
+// refuseRemote refuses what is of a run on this machine only.
+func (f *insideFlags) refuseRemote() error {
+	switch {
+	case f.once:
+		return usageError("run it without --master: one user needs no cluster", "--once is of runs on this machine")
+	case f.verbose:
+		return usageError("gobench logs RUN has what executors print, and the master's own log the rest", "--verbose is of runs on this machine")
+	case len(f.profiles) > 0:
+		return usageError("gobench profile RUN takes one of an executor while the run goes on", "--%s is of runs on this machine", f.profiles[0].flag)
+	}
+	return nil
+}
+
 // makeFiles makes the files of the profiles before the run begins: a wrong name must not
 // cost a run.
 func (f *insideFlags) makeFiles() error {
@@ -223,7 +236,7 @@ func (l *localRun) noteOnce() {
 	if l.remarks >= wire.MaxRemarks {
 		l.result.Notes = append(l.result.Notes, fmt.Sprintf("only the first %d checks and steps are shown", wire.MaxRemarks))
 	}
-	if l.merger.End() >= onceLimit {
+	if l.tally.Merger.End() >= onceLimit {
 		l.result.Notes = append(l.result.Notes, fmt.Sprintf("not every user was done after %v, and the run was ended: a Fu that never returns has no one iteration", onceLimit))
 	}
 }

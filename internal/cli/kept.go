@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -8,10 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/health"
+	"github.com/gobench-io/gobench/internal/history"
+	"github.com/gobench-io/gobench/internal/live"
 	"github.com/gobench-io/gobench/internal/merge"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/tally"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -26,7 +29,27 @@ type kept struct {
 const runArgument = `A run is named by the first or last characters of its id, by "last" for the newest,
 or by a file that -o FILE.json wrote.`
 
-// kept finds and reads a run.
+// keptAt finds and reads a run: one of a master where --master is.
+func (a *app) keptAt(ctx context.Context, at masterFlags, name string) (*kept, error) {
+	if at.url == "" {
+		return a.kept(name)
+	}
+	c, err := a.client(at)
+	if err != nil {
+		return nil, err
+	}
+	id, err := remoteID(ctx, c, name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.Result(ctx, id)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	return &kept{r, seriesAt(ctx, c, id), ""}, nil
+}
+
+// kept finds and reads a run of this machine.
 func (a *app) kept(name string) (*kept, error) {
 	if strings.ContainsRune(name, filepath.Separator) || strings.EqualFold(filepath.Ext(name), ".json") {
 		r, series, err := report.Read(name)
@@ -47,26 +70,30 @@ func (a *app) kept(name string) (*kept, error) {
 
 // series gives a run's series, made again from its batches.
 func (a *app) series(r *run.Result) report.Intervals {
-	return func(yield func(run.Interval) error) error {
-		m := merge.New(1, interval(r))
-		var judge health.Judge
-		send := func(all bool) error {
-			for _, i := range m.Intervals(all) {
-				i.Health = judge.Add(windowOf(i))
-				if err := yield(i); err != nil {
-					return err
-				}
-			}
-			return nil
+	return func(yield func(run.Interval) error) error { return a.retally(r, new(run.Result), yield) }
+}
+
+// retally makes a run's figures again from its batches, into a result, and gives its
+// intervals.
+func (a *app) retally(r, into *run.Result, yield func(run.Interval) error) error {
+	_, err := retallyIn(a.history(), r, into, yield)
+	return err
+}
+
+// retallyIn does so with a run of some history, and gives what was merged.
+func retallyIn(h history.History, r, into *run.Result, yield func(run.Interval) error) (*merge.Merger, error) {
+	var failed error
+	t := tally.New(tally.Options{Interval: interval(r), Tell: func(e live.Event) {
+		if failed == nil && e.Kind == live.Interval {
+			failed = yield(*e.Interval)
 		}
-		err := a.history().Batches(r.ID, func(executor int, b *wire.Batch) error {
-			if err := m.Add(executor, b); err != nil {
-				return err
-			}
-			return send(false)
-		})
-		return errors.Join(err, send(true))
-	}
+	}})
+	t.Executor("", 0)
+	err := h.Batches(r.ID, func(executor int, b *wire.Batch) error {
+		return errors.Join(t.Add(executor, b), failed)
+	})
+	t.Finish(into)
+	return t.Merger, errors.Join(err, failed)
 }
 
 // completeRuns completes up to so many arguments that name runs.

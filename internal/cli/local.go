@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/health"
 	"github.com/gobench-io/gobench/internal/history"
 	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/merge"
 	"github.com/gobench-io/gobench/internal/redact"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/tally"
 	"github.com/gobench-io/gobench/internal/threshold"
 	"github.com/gobench-io/gobench/internal/version"
 	"github.com/gobench-io/gobench/internal/wire"
@@ -34,16 +33,12 @@ type localRun struct {
 
 	history  history.History
 	folder   *history.Folder
-	merger   *merge.Merger
+	tally    *tally.Tally
 	executor *agent.Executor             // guarded by mu until it runs
 	prepare  func(context.Context) error // makes what spec runs, before all else; nil: it is there
 	view     view
-	judge    *threshold.Evaluator
-	health   health.Judge
-	outages  outages
-	aborted  string // the threshold that ended the run
-	unkept   error  // why the history does not have the result
-	writing  error  // the first failure to write the history; the run goes on
+	unkept   error // why the history does not have the result
+	writing  error // the first failure to write the history; the run goes on
 
 	log       *slog.Logger // of --verbose
 	exchanges int          // shown by --once
@@ -60,6 +55,7 @@ type localRun struct {
 
 // run runs it, reports, and returns the exit status as an error.
 func (l *localRun) run(ctx context.Context) error {
+	slim()
 	outputs, err := openOutputs(l.load.out, l.stdout)
 	if err != nil {
 		return err
@@ -104,7 +100,8 @@ func (l *localRun) perform(ctx context.Context) error {
 	l.tell(live.Event{Kind: live.State, State: run.Starting, Run: l.result.ID})
 	l.tell(live.Event{Kind: live.Step, Text: "starting the executor"})
 	l.log.Info("run", "id", l.result.ID, "folder", l.folder.Dir(), "executor", l.spec.Path)
-	l.merger = merge.New(1, l.load.interval)
+	l.tally = tally.New(tally.Options{Interval: l.load.interval, Once: l.load.inside.once, Tell: l.tellTally, Abort: func() { l.executor.Stop() }})
+	l.tally.Executor("", 0)
 	l.spec.Log = io.MultiWriter(l.folder.Log, l.view.scenario())
 	l.spec.Plan, l.spec.Batch, l.spec.Seen = l.plan, l.batch, l.seen
 	l.spec.Started = func() {
@@ -115,7 +112,7 @@ func (l *localRun) perform(ctx context.Context) error {
 	}
 	l.spec.Stopping = func() {
 		l.loading.Store(false)
-		l.judge.LoadOver()
+		l.tally.LoadOver()
 		l.log.Info("the load is over, what is in flight drains")
 		l.state(run.Stopping)
 	}
@@ -146,12 +143,18 @@ func (l *localRun) tell(e live.Event) {
 
 // endOf is the event of the run's end with err, its exit status.
 func (l *localRun) endOf(err error) live.Event {
-	r := l.result
+	e := endOf(l.result, err)
+	if l.result.State.Final() {
+		e.Result = l.folder.File()
+	}
+	return e
+}
+
+// endOf is the event of the end of a run with this result, as far as it came.
+func endOf(r *run.Result, err error) live.Event {
 	e := live.Event{Kind: live.Ended, Time: time.Now(), Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: new(int)}
 	if !r.State.Final() {
 		e.State = run.Failed
-	} else {
-		e.Result = l.folder.File()
 	}
 	var exit *exitError
 	if errors.As(err, &exit) {
@@ -213,37 +216,28 @@ func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 	}
 	l.load.inside.apply(start, l.result)
 	l.preflight()
-	l.tell(live.Event{Kind: live.Step, Text: settingUp(users, &l.result.Environment), Plan: planOf(h, &l.load, l.hold)})
+	l.tell(live.Event{Kind: live.Step, Text: settingUp(users, &l.result.Environment), Plan: tally.Plan(h.Classes, l.load.duration, l.hold, l.load.warmup)})
 	return start, nil
 }
 
 // batch takes what the executor counted.
 func (l *localRun) batch(b *wire.Batch) error {
 	l.logged(b)
-	if err := l.merger.Add(0, b); err != nil {
+	if err := l.tally.Add(0, b); err != nil {
 		return err
 	}
 	if l.writing == nil {
 		l.writing = l.folder.Append(0, b)
 	}
-	for _, i := range l.merger.Intervals(false) {
-		i.Health = l.health.Add(windowOf(i))
-		l.outages.add(i)
-		l.interval(i)
-	}
 	return nil
 }
 
-// interval tells of one, and how the run stands after it.
-func (l *localRun) interval(i run.Interval) {
-	if l.load.inside.once || l.load.quiet && !l.load.json {
+// tellTally tells of what the tally found, and of intervals where somebody looks.
+func (l *localRun) tellTally(e live.Event) {
+	if e.Kind == live.Interval && (l.load.inside.once || l.load.quiet && !l.load.json) {
 		return
 	}
-	verdict := l.health.Verdict(nil)
-	l.tell(live.Event{Kind: live.Interval, Interval: &i, Verdict: run.Verdict(verdict.Word), Thresholds: l.judge.Standings(),
-		Totals: func() live.Totals {
-			return live.Totals{Metrics: l.merger.Metrics(), Failures: l.merger.Failures(), Verdict: verdict}
-		}})
+	l.tell(e)
 }
 
 // state notes where the run stands.
@@ -267,19 +261,15 @@ func (l *localRun) conclude(err error) {
 	default:
 		r.State = run.Finished
 		switch {
-		case l.aborted != "":
-			r.Cause = "threshold " + l.aborted + " crossed"
+		case l.tally.Aborted() != "":
+			r.Cause = "threshold " + l.tally.Aborted() + " crossed"
 		case asked.by != "":
 			r.Cause = "stopped by " + asked.by
 		}
 	}
-	summarize(r, l.merger)
-	l.judgeEnd()
-	r.Notes = append(append(noAnswer(r), l.outages.notes(r)...), r.Notes...)
+	l.tally.Finish(r)
 	if l.load.inside.once {
 		l.noteOnce()
-	} else {
-		giveVerdict(r, &l.health)
 	}
 	var dead *agent.DeadError
 	if errors.As(err, &dead) && !r.Start.IsZero() {
@@ -290,28 +280,6 @@ func (l *localRun) conclude(err error) {
 	}
 	if l.unkept = l.folder.Put(r); l.unkept != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("the result could not be kept: %v", l.unkept))
-	}
-}
-
-// summarize fills a result's figures from what was merged.
-func summarize(r *run.Result, m *merge.Merger) {
-	if began := m.Began(); !began.IsZero() {
-		r.Start = began
-	}
-	r.Seconds, r.Warmup = m.Load().Seconds(), m.Warmup().Seconds()
-	r.Metrics, r.Errors, r.Samples = m.Metrics(), m.Failures(), m.Samples()
-	if !r.Start.IsZero() { // else nothing was counted
-		r.Missing = m.Missing()
-	}
-	r.Complete = len(r.Missing) == 0
-	r.Notes = append(r.Notes, m.Notes()...)
-	for _, c := range r.Config.Classes {
-		if n := m.Interrupted()[c.Name]; n > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("%d users of class %s went on after their context had ended and were cut off: let Fu return when ctx is done", n, c.Name))
-		}
-	}
-	if n := m.Refused(); n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d recordings were refused because their value was negative", n))
 	}
 }
 

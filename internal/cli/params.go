@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/redact"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -40,44 +38,6 @@ func paramsEnv(set map[string]string) []string {
 		panic(err) // strings always marshal
 	}
 	return []string{scenario.ParamsEnv + "=" + string(b)}
-}
-
-// checkParams refuses values for what the scenario does not declare, and parameters
-// that have no value.
-func checkParams(h *wire.Hello, set map[string]string) error {
-	var known []string
-	for _, p := range h.Params {
-		known = append(known, p.Name)
-	}
-	for name := range set {
-		if !slices.Contains(known, name) {
-			hint := "it declares " + strings.Join(known, ", ")
-			if len(known) == 0 {
-				hint = "it declares none: scenario.Param does"
-			}
-			return usageError(hint, "--set %s: the scenario declares no such parameter", name)
-		}
-	}
-	for i, p := range h.Params {
-		if slices.Index(known, p.Name) != i {
-			return usageError("", "the scenario declares the parameter %s twice", p.Name)
-		}
-		if p.Default == "" && !p.Given {
-			return usageError("add --set "+p.Name+"=VALUE", "the scenario's parameter %s has no value: %s", p.Name, p.Help)
-		}
-	}
-	return nil
-}
-
-// paramValues are the values that the scenario uses, for the record, without secrets.
-func paramValues(h *wire.Hello) map[string]string {
-	values := map[string]string{}
-	for _, p := range h.Params {
-		if values[p.Name] = redact.Line(p.Value); redact.Secret(p.Name) {
-			values[p.Name] = redact.Mark
-		}
-	}
-	return values
 }
 
 // errListed ends an executor that was only asked for its parameters.

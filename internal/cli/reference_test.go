@@ -78,6 +78,18 @@ var notRun = map[string]string{
 	"gobench ctl":         "they want a run that goes on; testdata/script/ctl.txtar has one",
 	"gobench target":      "it serves until Ctrl-C",
 	"gobench target http": "it serves until Ctrl-C",
+	"gobench serve":       "it serves until Ctrl-C",
+	"gobench agent":       "it wants a master; testdata/script/agents.txtar has one",
+	"gobench backup":      "it wants a master's data base; testdata/script/serve.txtar has one",
+}
+
+func init() {
+	for _, name := range []string{"login", "agents", "agents join", "agents revoke", "tokens", "tokens new", "tokens revoke", "users", "users new", "users change"} {
+		notRun["gobench "+name] = "it wants a master; testdata/script/login.txtar and agents.txtar have one"
+	}
+	for _, name := range []string{"submit", "rerun", "cancel", "stop", "logs", "profile"} {
+		notRun["gobench "+name] = "it wants a master; testdata/script/remote.txtar has one"
+	}
 }
 
 func markdown(root *cobra.Command) string {
@@ -185,7 +197,7 @@ func manual(root *cobra.Command) string {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", v[0], roff(v[1]))
 	}
 	section("FILES")
-	for _, v := range [][2]string{{"~/.gobench/runs/ID/", "a run: result.json, batches, executor.log"}, {"~/.cache/gobench/", "compiled scenarios; gobench clean --cache deletes them"}} {
+	for _, v := range [][2]string{{"~/.gobench/runs/ID/", "a run: result.json, batches, executor.log"}, {"~/.gobench/master/, ~/.gobench/agent/", "what a master keeps, and an agent"}, {"~/.gobench/login.json", "the login at a master"}, {"~/.cache/gobench/", "compiled scenarios; gobench clean --cache deletes them"}} {
 		fmt.Fprintf(&b, ".TP\n.I %s\n%s\n", roff(v[0]), roff(v[1]))
 	}
 	section("SEE ALSO")
@@ -197,6 +209,10 @@ func manual(root *cobra.Command) string {
 var variables = [][2]string{
 	{"XDG_DATA_HOME", "gobench's data is in its folder gobench; without it in ~/.gobench"},
 	{"XDG_CACHE_HOME", "compiled scenarios are in its folder gobench; without it in ~/.cache/gobench"},
+	{"GOBENCH_MASTER, GOBENCH_TOKEN", "URL of a master and an API token for it, in the place of gobench login"},
+	{"GOBENCH_PASSWORD", "your password at a master, where gobench would ask for it"},
+	{"GOBENCH_ADMIN_PASSWORD", "gobench serve: the password of the user admin"},
+	{"SSL_CERT_FILE", "file of the authorities that are trusted, of a master's certificate too"},
 	{"TMPDIR", "where the socket of a run is, while it goes on"},
 	{"GOMAXPROCS", "on how many threads at once the load's code runs; without it gobench takes as many as the load needs"},
 	{"GOPROXY, GOPRIVATE and others of Go", "where modules come from that a scenario imports beside gobench's"},

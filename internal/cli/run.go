@@ -16,16 +16,19 @@ import (
 	"github.com/gobench-io/gobench/internal/live"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/tally"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
 func (a *app) runCommand() *cobra.Command {
 	var load loadFlags
 	var set []string
+	var at clusterFlags
 	cmd := &cobra.Command{
 		Use:   "run FILE",
-		Short: "Compile a scenario and run it on this machine",
-		Long: `Compile a scenario and run it on this machine.
+		Short: "Compile a scenario and run it, on this machine or on a master's agents",
+		Long: `Compile a scenario and run it on this machine, or with --master on the agents of a
+master: the view, the report and the exit status are the same.
 
 FILE is a Go file with a function export() scenario.Vus, or a folder of such a
 package. A go.mod and go.sum beside it are respected and never written.
@@ -37,7 +40,8 @@ report comes. A second one cancels it.`,
   gobench run scenario.go --duration 30s -o result.json
   gobench run scenario.go --set url=http://localhost:9090 --set users=50
   gobench run scenario.go --threshold 'page.http_fail rate < 1% over 10s abort'
-  gobench run ./scenarios/checkout --seed 7 --quiet`,
+  gobench run ./scenarios/checkout --seed 7 --quiet
+  gobench run scenario.go --master http://127.0.0.1:8080 --on-lost rebalance`,
 		Args: exactArgs(1, "the scenario's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := load.check(cmd); err != nil {
@@ -45,6 +49,12 @@ report comes. A second one cancels it.`,
 			}
 			values, err := parseSet(set)
 			if err != nil {
+				return err
+			}
+			if at.master.url != "" {
+				return a.runAt(cmd.Context(), at.master, args[0], values, load, at.options())
+			}
+			if err := at.refuseLocal(cmd); err != nil {
 				return err
 			}
 			return a.runScenario(cmd.Context(), args[0], values, load)
@@ -56,6 +66,8 @@ report comes. A second one cancels it.`,
 	timeVar(cmd.Flags(), &load.duration, "duration", "d", 0, "end the run after this time, or hold it open so long (default: the scenario decides)")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set a parameter of the scenario, as NAME=VALUE; may be repeated")
 	load.add(cmd)
+	at.master.add(cmd, "`URL` of a master whose agents are to run it")
+	at.add(cmd)
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		help(cmd, args)
@@ -77,9 +89,15 @@ func (a *app) runScenario(ctx context.Context, path string, set map[string]strin
 		return err
 	}
 	l.spec.Env = append(paramsEnv(set), data.DirEnv+"="+scenarioDir(full))
+	l.spec.Env = append(l.spec.Env, load.allowed.env()...)
 	l.spec.Hello = func(h *wire.Hello) error {
-		l.result.Config.Parameters = paramValues(h)
-		return checkParams(h, set)
+		l.result.Config.Parameters = tally.Params(h)
+		err := tally.CheckParams(h, set)
+		var wrong *tally.ParamError
+		if errors.As(err, &wrong) {
+			return usageError(wrong.Hint, "%s", wrong.Text)
+		}
+		return err
 	}
 	return l.run(ctx)
 }

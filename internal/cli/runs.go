@@ -1,47 +1,52 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/health"
 	"github.com/gobench-io/gobench/internal/history"
-	"github.com/gobench-io/gobench/internal/merge"
 	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// history gives the folder of all runs.
-func (a *app) history() history.History {
-	dir := a.dir
-	if dir == "" {
-		if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
-			dir = filepath.Join(data, "gobench")
-		} else if home, err := os.UserHomeDir(); err == nil {
-			dir = filepath.Join(home, ".gobench")
-		} else {
-			dir = ".gobench"
-		}
+// dataDir is where gobench keeps what it has.
+func (a *app) dataDir() string {
+	if a.dir != "" {
+		return a.dir
 	}
-	return history.Open(filepath.Join(dir, "runs"))
+	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		return filepath.Join(data, "gobench")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".gobench")
+	}
+	return ".gobench"
 }
+
+// history gives the folder of all runs.
+func (a *app) history() history.History { return history.Open(filepath.Join(a.dataDir(), "runs")) }
 
 func (a *app) runsCommand() *cobra.Command {
 	var asJSON bool
+	var at masterFlags
 	cmd := &cobra.Command{
 		Use:     "runs",
-		Short:   "List the runs kept here, the newest last",
-		Example: "  gobench runs\n  gobench runs --json | jq .id",
+		Short:   "List the runs kept here, or those of a master, the newest last",
+		Example: "  gobench runs\n  gobench runs --json | jq .id\n  gobench runs --master http://127.0.0.1:8080",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if at.url != "" {
+				return a.runsAt(cmd.Context(), at, asJSON)
+			}
 			h := a.history()
 			ids, err := h.List()
 			if err != nil {
@@ -72,7 +77,40 @@ func (a *app) runsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	at.add(cmd, "`URL` of a master whose runs they are")
 	return cmd
+}
+
+// runsAt lists the newest runs of a master.
+func (a *app) runsAt(ctx context.Context, at masterFlags, asJSON bool) error {
+	c, err := a.client(at)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	page, err := c.Runs(ctx, run.Filter{Limit: 200})
+	if err != nil {
+		return refusal(err)
+	}
+	slices.Reverse(page.Items)
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for i, o := range page.Items {
+		if asJSON {
+			if err := a.encode(o); err != nil {
+				return err
+			}
+			continue
+		}
+		if i == 0 {
+			fmt.Fprintln(w, "ID\tSUBMITTED\tBY\tSTATE\tVERDICT\tTIME\tWHAT")
+		}
+		took := "-"
+		if !o.Started.IsZero() && !o.Ended.IsZero() {
+			took = report.Seconds(o.Ended.Sub(o.Started).Seconds())
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.ID, o.Created.Local().Format(time.DateTime), report.Safe(o.Owner), o.State, orElse(string(o.Verdict), "-"), took, report.Safe(o.Name))
+	}
+	return w.Flush()
 }
 
 // summary is a run in the list for programs.
@@ -105,23 +143,13 @@ func (a *app) load(part string) (*run.Result, error) {
 		return nil, &exitError{exitFailed, err, ""}
 	}
 	if len(r.Metrics) == 0 && r.State != run.Starting {
-		m := merge.New(1, interval(r))
-		var judge health.Judge
-		add := func(executor int, b *wire.Batch) error {
-			err := m.Add(executor, b)
-			for _, i := range m.Intervals(false) {
-				judge.Add(windowOf(i))
-			}
-			return err
-		}
-		if err := h.Batches(id, add); err != nil && !errors.Is(err, run.ErrNotFound) {
+		missing := r.Missing
+		err := a.retally(r, r, func(run.Interval) error { return nil })
+		if err != nil && !errors.Is(err, run.ErrNotFound) {
 			return nil, &exitError{exitFailed, err, ""}
 		}
-		missing := r.Missing
-		summarize(r, m)
 		r.Missing = append(missing, r.Missing...)
 		r.Complete = r.Complete && len(missing) == 0
-		giveVerdict(r, &judge)
 	}
 	return r, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 
 func (a *app) showCommand() *cobra.Command {
 	var asJSON, full bool
+	var at masterFlags
 	cmd := &cobra.Command{
 		Use:   "show RUN [RUN]",
 		Short: "Show the report of a run again, or two runs side by side",
@@ -23,8 +25,8 @@ and how much they changed, after what else was not the same.
   gobench show before.json last`,
 		Args:              rangeArgs(1, 2, "the run's id, or last"),
 		ValidArgsFunction: a.completeRuns(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			k, err := a.kept(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			k, err := a.keptAt(cmd.Context(), at, args[0])
 			if err != nil {
 				return err
 			}
@@ -32,7 +34,7 @@ and how much they changed, after what else was not the same.
 			case len(args) == 2 && full:
 				return usageError("", "--full is of one run")
 			case len(args) == 2:
-				err = a.compare(k, args[1], asJSON)
+				err = a.compare(cmd.Context(), k, at, args[1], asJSON)
 			case asJSON:
 				err = report.JSON(a.stdout, k.Result, k.series)
 			default:
@@ -48,12 +50,13 @@ and how much they changed, after what else was not the same.
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: a run with its series (docs/formats/result.md), two runs as docs/reports.md has it")
 	cmd.Flags().BoolVar(&full, "full", false, "all there is, not what fits a screen")
 	cmd.MarkFlagsMutuallyExclusive("json", "full")
+	at.add(cmd, "`URL` of a master whose run it is")
 	return cmd
 }
 
 // compare shows run k beside another.
-func (a *app) compare(k *kept, other string, asJSON bool) error {
-	b, err := a.kept(other)
+func (a *app) compare(ctx context.Context, k *kept, at masterFlags, other string, asJSON bool) error {
+	b, err := a.keptAt(ctx, at, other)
 	if err != nil {
 		return err
 	}
@@ -66,6 +69,7 @@ func (a *app) compare(k *kept, other string, asJSON bool) error {
 
 func (a *app) reportCommand() *cobra.Command {
 	var out []string
+	var at masterFlags
 	cmd := &cobra.Command{
 		Use:   "report RUN -o FILE",
 		Short: "Write the report of a run to files",
@@ -75,11 +79,11 @@ func (a *app) reportCommand() *cobra.Command {
   gobench report result.json -o -.md`,
 		Args:              exactArgs(1, "the run's id, or last"),
 		ValidArgsFunction: a.completeRuns(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(out) == 0 {
 				return usageError("gobench show RUN shows it on the screen", "say what to write: -o FILE, with the ending %s", report.Endings())
 			}
-			k, err := a.kept(args[0])
+			k, err := a.keptAt(cmd.Context(), at, args[0])
 			if err != nil {
 				return err
 			}
@@ -94,5 +98,6 @@ func (a *app) reportCommand() *cobra.Command {
 		},
 	}
 	outputFlag(cmd, &out, "write the report to `FILE`")
+	at.add(cmd, "`URL` of a master whose run it is")
 	return cmd
 }

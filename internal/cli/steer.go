@@ -14,18 +14,29 @@ func (l *localRun) press(key byte, look func(func(*live.Run))) {
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
 	case 's', 'S':
 		l.end(false, "a key")
+	default:
+		if changes := changesOf(key); changes != nil {
+			l.steer(look, changes)
+		}
+	}
+}
+
+// changesOf is what a key changes of the load; nil: nothing.
+func changesOf(key byte) func(*live.Run) []live.Change {
+	switch key {
 	case 'p', 'P':
-		l.steer(look, func(r *live.Run) []live.Change {
+		return func(r *live.Run) []live.Change {
 			if r.Paused() {
 				return []live.Change{{What: "resume"}}
 			}
 			return []live.Change{{What: "pause"}}
-		})
+		}
 	case '+', '=':
-		l.steer(look, func(r *live.Run) []live.Change { return r.Steer(1.1, time.Now()) })
+		return func(r *live.Run) []live.Change { return r.Steer(1.1, time.Now()) }
 	case '-', '_':
-		l.steer(look, func(r *live.Run) []live.Change { return r.Steer(1/1.1, time.Now()) })
+		return func(r *live.Run) []live.Change { return r.Steer(1/1.1, time.Now()) }
 	}
+	return nil
 }
 
 // steer changes the load as changes says, unless the change before is still under way.

@@ -59,6 +59,13 @@ type Event struct {
 	Totals func() Totals `json:"-"` // of Interval; good until whoever is told has returned
 }
 
+// Numbered is an event of one of many runs, numbered over all of them from 1.
+type Numbered struct {
+	Number uint64
+	Run    string // id
+	Event
+}
+
 // Change is what a person has changed of the load: by a key, or by gobench ctl.
 type Change struct {
 	What  string   `json:"what"`            // pause, resume, scale

@@ -9,7 +9,7 @@ import (
 // modes are those of a terminal.
 type modes unix.Termios
 
-func isTerminal(f *os.File) bool {
+func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), getModes)
 	return err == nil
 }

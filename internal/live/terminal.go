@@ -60,14 +60,14 @@ const (
 // understands the usual sequences, and is this process's to draw on.
 func Fits(out *os.File) bool {
 	term := os.Getenv("TERM")
-	return term != "" && term != "dumb" && isTerminal(out) && foreground(out)
+	return term != "" && term != "dumb" && IsTerminal(out) && foreground(out)
 }
 
 // Open begins to draw r on out, which Fits. Press is called with each key that comes
 // from in, unless in is no terminal.
 func Open(out, in *os.File, r Run, press Press) *Terminal {
 	t := &Terminal{out: out, run: r, wake: make(chan struct{}, 1), lines: make(chan []byte, 256), done: make(chan struct{}), color: os.Getenv("NO_COLOR") == ""}
-	if isTerminal(in) {
+	if IsTerminal(in) {
 		if k, err := newKeyboard(in); err == nil {
 			t.keys, t.press, t.run.Keys = k, press, true
 		}

@@ -28,13 +28,20 @@ type Merger struct {
 	failures  map[failure]int64
 	samples   map[failure][]run.Sample // by source and class
 	notes     []string
-	scratch   hdr.Histogram
+	decoded   []hdr.Sparse // histograms of the batch that is added
 	declares  []run.Metric // of metrics, without their records
 	each      func(Counts) // of OnInterval
+	parts     func(Part)   // of OnPart
+
+	part wire.Batch // of PartOf, used again
+
+	slowest   *source // the executor that all wait for
+	slowestTo int64   // up to when it had reported
 
 	began time.Time      // of the executor that began first
 	end   time.Duration  // of the last batch
 	rows  map[int64]*row // by the moment they begin, ns; those not yet given out
+	given int64          // rows that begin before it have been given out, ns
 }
 
 // metric is one title over all executors.
@@ -42,10 +49,11 @@ type metric struct {
 	run.Metric // without a record
 	kind       kind
 	number     int
-	rates      hdr.Histogram  // of a counter: its rate in each whole interval, perMilli
-	sum        int64          // counter
-	hist       *hdr.Histogram // histogram
-	gauges     map[int]int64  // gauge: last value by executor
+	rates      hdr.Histogram    // of a counter: its rate in each whole interval, perMilli
+	sum        int64            // counter
+	hist       *hdr.Histogram   // histogram
+	spare      []*hdr.Histogram // of rows that were given out, empty
+	gauges     map[int]int64    // gauge: last value by executor
 }
 
 type kind int
@@ -69,6 +77,80 @@ func New(executors int, interval time.Duration) *Merger {
 	return m
 }
 
+// Join adds an executor that begins when the run has gone on for some time, and gives its
+// number. Its name is for people.
+func (m *Merger) Join(name string, begin time.Duration) int {
+	m.executors = append(m.executors, &source{name: name, to: int64(begin)})
+	m.slowest = nil
+	return len(m.executors) - 1
+}
+
+// Lose has intervals no longer wait for an executor: nothing is known of it. What comes
+// of it later is still merged. One that has sent its last batch is not lost.
+func (m *Merger) Lose(executor int) {
+	s := m.executors[executor]
+	if s.final != nil {
+		return
+	}
+	s.lost = true
+	for _, t := range s.metrics {
+		if t.kind == gauge {
+			delete(t.gauges, executor)
+		}
+	}
+}
+
+// Found undoes Lose.
+func (m *Merger) Found(executor int) {
+	m.executors[executor].lost = false
+	m.slowest = nil
+}
+
+// Seq is the number of an executor's last batch that was merged, and Over whether that
+// was its final one.
+func (m *Merger) Seq(executor int) (seq uint64, over bool) {
+	s := m.executors[executor]
+	return s.seq, s.final != nil
+}
+
+// CountOf is what an executor's counter has come to, warm-up and all; 0 where it has none
+// of that title.
+func (m *Merger) CountOf(executor int, title string) int64 {
+	s := m.executors[executor]
+	for n, t := range s.metrics {
+		if t.Title == title {
+			return s.counters[n]
+		}
+	}
+	return 0
+}
+
+// Reported tells up to when an executor has reported, and whether more of it is awaited:
+// not after its last batch, nor while it is lost.
+func (m *Merger) Reported(executor int) (to time.Duration, awaited bool) {
+	s := m.executors[executor]
+	return time.Duration(s.to), s.awaited()
+}
+
+// Lost tells whether an executor is lost.
+func (m *Merger) Lost(executor int) bool { return m.executors[executor].lost }
+
+// DeclaredBy gives the metrics of an executor, by its own numbers from one on, without
+// their records.
+func (m *Merger) DeclaredBy(executor, from int) (all []run.Metric) {
+	for _, t := range m.executors[executor].metrics[from:] {
+		all = append(all, t.Metric)
+	}
+	return all
+}
+
+// Decoded are the histograms of the batch that Add took last, by their place in it, until
+// it takes the next.
+func (m *Merger) Decoded() []hdr.Sparse { return m.decoded }
+
+// Executors is how many there are.
+func (m *Merger) Executors() int { return len(m.executors) }
+
 // Add merges a batch of an executor. A batch that it has merged before is ignored.
 // A batch that an executor cannot have meant is refused as a whole, with an error:
 // the merger is then as before.
@@ -89,7 +171,7 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := check(known, b, &m.scratch); err != nil {
+	if err := m.check(known, b); err != nil {
 		return err
 	}
 	m.declare(s, known)
@@ -102,14 +184,13 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 		s.counters[c.Metric] += c.Add
 		r.counters[t.number] += c.Add
 	}
-	for _, h := range b.Histograms {
-		t := s.metrics[h.Metric]
-		_ = m.scratch.Decode(h.Counts) // check has
+	for i, h := range b.Histograms {
+		t, of := s.metrics[h.Metric], &m.decoded[i] // by check
 		if !b.Warmup {
-			t.hist.Merge(&m.scratch)
+			t.hist.Add(of)
 		}
-		s.counts[h.Metric] += m.scratch.Count()
-		r.histogram(t.number).Merge(&m.scratch)
+		s.counts[h.Metric] += of.Count()
+		r.histogramOf(t).Add(of)
 	}
 	for _, g := range b.Gauges {
 		s.metrics[g.Metric].gauges[executor] = g.Value
@@ -123,7 +204,9 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 	for _, x := range b.Samples {
 		m.sample(x)
 	}
-	m.notes = append(m.notes, b.Notes...)
+	for _, text := range b.Notes {
+		m.Note(text)
+	}
 	if b.GoUnixNs != 0 {
 		if began := time.Unix(0, b.GoUnixNs); m.began.IsZero() || began.Before(m.began) {
 			m.began = began
@@ -223,7 +306,11 @@ func (m *Merger) Metrics() []run.Metric {
 	all := make([]run.Metric, 0, len(m.metrics))
 	for _, t := range m.metrics {
 		total := t.Metric
-		total.Record = t.record(t.sum, t.hist, m.Measured().Seconds())
+		sum := t.sum
+		if t.kind == gauge {
+			sum = t.value()
+		}
+		total.Record = t.record(sum, t.hist, m.Measured().Seconds())
 		if lost := m.lostOf(t); lost != nil {
 			total.Lost = counted(lost.sum)
 		}

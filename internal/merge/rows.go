@@ -16,8 +16,10 @@ type row struct {
 	from, to   time.Duration
 	counters   map[int]int64 // by metric number
 	histograms map[int]*hdr.Histogram
+	gauges     map[int]int64 // when the row is given out
 	failures   int64
 	warmup     bool
+	late       bool // a row of this time has been given out before
 }
 
 func (r *row) histogram(n int) *hdr.Histogram {
@@ -27,6 +29,26 @@ func (r *row) histogram(n int) *hdr.Histogram {
 		r.histograms[n] = h
 	}
 	return h
+}
+
+// histogramOf is that of a metric, a used one where there is one: to make them anew for
+// each interval of many hosts is much work for the collector.
+func (r *row) histogramOf(t *metric) *hdr.Histogram {
+	if n := len(t.spare); n > 0 && r.histograms[t.number] == nil {
+		r.histograms[t.number] = t.spare[n-1]
+		t.spare = t.spare[:n-1]
+	}
+	return r.histogram(t.number)
+}
+
+// recycle takes back the histograms of a row that nobody holds any more.
+func (m *Merger) recycle(r *row) {
+	for n, h := range r.histograms {
+		if t := m.metrics[n]; len(t.spare) < 2 {
+			h.Reset()
+			t.spare = append(t.spare, h)
+		}
+	}
 }
 
 // row gives the interval that b belongs to. Executors cut at the same moments: ends
@@ -42,27 +64,64 @@ func (m *Merger) row(b *wire.Batch) *row {
 }
 
 // Intervals gives the intervals that all executors have reported since the last
-// call, in order. Those not yet reported by all stay, until all is true.
+// call, in order; lost ones are not waited for. Those not yet reported by all stay,
+// until all is true. What comes after its interval was given out is in the totals, and
+// OnPart's function is told of it.
 func (m *Merger) Intervals(all bool) []run.Interval {
 	until := int64(math.MaxInt64) // all that begin before it are whole
-	for _, s := range m.executors {
-		if s.final == nil && !all { // else it has reported all it ever will
-			until = min(until, s.to)
-		}
+	if !all {
+		until = m.reported()
 	}
 	var out []run.Interval
 	for _, from := range slices.Sorted(maps.Keys(m.rows)) {
-		if from >= until {
+		if from >= until && from >= m.given { // what is late has nobody to wait for
 			break
 		}
-		out = append(out, m.recordOf(m.rows[from]))
-		m.spread(m.rows[from])
-		if m.each != nil {
-			m.each(m.countsOf(m.rows[from]))
-		}
+		r := m.rows[from]
 		delete(m.rows, from)
+		if r.late = from < m.given; !r.late {
+			m.given = from + 1
+			r.gauges = m.values()
+			out = append(out, m.recordOf(r))
+			m.spread(r)
+		}
+		if m.parts != nil {
+			m.parts(m.partOf(r))
+		}
+		if m.each != nil && !r.late {
+			m.each(m.countsOf(r)) // whose histograms they are now
+		} else {
+			m.recycle(r)
+		}
 	}
 	return out
+}
+
+// reported is the moment up to which all executors have reported that are awaited. It
+// remembers who was the last to: of a thousand, one answers for all most of the time.
+func (m *Merger) reported() int64 {
+	if s := m.slowest; s != nil && s.awaited() && s.to == m.slowestTo {
+		return s.to
+	}
+	m.slowest = nil
+	until := int64(math.MaxInt64)
+	for _, s := range m.executors {
+		if s.awaited() && s.to < until {
+			until, m.slowest, m.slowestTo = s.to, s, s.to
+		}
+	}
+	return until
+}
+
+// values gives the gauges as they stand, by metric number.
+func (m *Merger) values() map[int]int64 {
+	values := map[int]int64{}
+	for _, t := range m.metrics {
+		if t.kind == gauge {
+			values[t.number] = t.value()
+		}
+	}
+	return values
 }
 
 // Counts is what one interval recorded, in a form that can be added to that of
@@ -89,10 +148,8 @@ func (m *Merger) countsOf(r *row) Counts {
 	for n, h := range r.histograms {
 		c.Histograms[m.metrics[n].Title] = h
 	}
-	for _, t := range m.metrics {
-		if t.kind == gauge {
-			c.Gauges[t.Title] = t.value()
-		}
+	for n, v := range r.gauges {
+		c.Gauges[m.metrics[n].Title] = v
 	}
 	return c
 }
@@ -104,17 +161,15 @@ func (m *Merger) recordOf(r *row) run.Interval {
 	for n, v := range r.counters {
 		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, length)
 	}
+	for n, v := range r.gauges {
+		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, length)
+	}
 	for n, h := range r.histograms {
 		record := m.metrics[n].record(0, h, length)
 		if lost := m.lostOf(m.metrics[n]); lost != nil {
 			record.Lost = counted(r.counters[lost.number])
 		}
 		i.Metrics[m.metrics[n].Title] = record
-	}
-	for _, t := range m.metrics {
-		if t.kind == gauge {
-			i.Metrics[t.Title] = t.record(0, nil, length)
-		}
 	}
 	return i
 }
@@ -165,15 +220,14 @@ func counted(n int64) *int64 {
 	return &n
 }
 
-// record gives what a metric recorded in some seconds: sum for a counter, h for a
-// histogram; a gauge gives the sum of its executors' values.
+// record gives what a metric recorded in some seconds: sum for a counter or a gauge, h
+// for a histogram.
 func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record {
 	switch t.kind {
 	case counter:
 		return run.Record{Count: &sum, RPS: per(float64(sum), seconds)}
 	case gauge:
-		value := t.value()
-		return run.Record{Value: &value}
+		return run.Record{Value: &sum}
 	}
 	n := int64(h.Count())
 	r := run.Record{Count: &n, RPS: per(float64(n), seconds)}

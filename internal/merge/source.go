@@ -9,6 +9,8 @@ import (
 
 // source is one executor as its batches show it.
 type source struct {
+	name     string // for people; empty: its number says enough
+	lost     bool   // not waited for
 	seq      uint64
 	to       int64
 	warmup   int64 // of it, ns
@@ -18,8 +20,12 @@ type source struct {
 	counts   []uint64  // by the same: recordings of histograms
 }
 
-// check refuses values that no executor with these metrics can have counted.
-func check(known []*metric, b *wire.Batch, scratch *hdr.Histogram) error {
+// awaited tells whether more is to come of it.
+func (s *source) awaited() bool { return s.final == nil && !s.lost }
+
+// check refuses values that no executor with these metrics can have counted. It leaves
+// the batch's histograms in m.decoded, by their place.
+func (m *Merger) check(known []*metric, b *wire.Batch) error {
 	of := func(n uint32, k kind) error {
 		if int(n) >= len(known) {
 			return fmt.Errorf("metric number %d is not declared", n)
@@ -42,11 +48,14 @@ func check(known []*metric, b *wire.Batch, scratch *hdr.Histogram) error {
 			return err
 		}
 	}
-	for _, h := range b.Histograms {
+	for len(m.decoded) < len(b.Histograms) {
+		m.decoded = append(m.decoded, hdr.Sparse{})
+	}
+	for i, h := range b.Histograms {
 		if err := of(h.Metric, histogram); err != nil {
 			return err
 		}
-		if err := scratch.Decode(h.Counts); err != nil {
+		if err := m.decoded[i].Decode(h.Counts); err != nil {
 			return fmt.Errorf("histogram %q: %w", known[h.Metric].Title, err)
 		}
 	}
@@ -55,11 +64,18 @@ func check(known []*metric, b *wire.Batch, scratch *hdr.Histogram) error {
 
 // Missing names what keeps the totals from being exactly what the executors
 // counted; nothing, when they are.
-func (m *Merger) Missing() []string {
-	var missing []string
+func (m *Merger) Missing() []string { return m.missing(func(*source) bool { return true }) }
+
+// MissingOfLost is that part of Missing which is of executors that are lost.
+func (m *Merger) MissingOfLost() []string { return m.missing(func(s *source) bool { return s.lost }) }
+
+func (m *Merger) missing(of func(*source) bool) (missing []string) {
 	for i, s := range m.executors {
+		if !of(s) {
+			continue
+		}
 		add := func(format string, args ...any) {
-			missing = append(missing, fmt.Sprintf("executor %d: ", i)+fmt.Sprintf(format, args...))
+			missing = append(missing, s.of(i)+": "+fmt.Sprintf(format, args...))
 		}
 		if s.final == nil {
 			add("it ended without its last batch; what it counted after %.1f s is missing", float64(s.to)/1e9)
@@ -81,6 +97,14 @@ func (m *Merger) Missing() []string {
 		}
 	}
 	return missing
+}
+
+// of names executor i.
+func (s *source) of(i int) string {
+	if s.name == "" {
+		return fmt.Sprintf("executor %d", i)
+	}
+	return fmt.Sprintf("executor %d on %s", i, s.name)
 }
 
 // Interrupted gives the users that went on after their context had ended, by

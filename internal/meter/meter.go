@@ -17,6 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gobench-io/gobench/internal/deal"
 	"github.com/gobench-io/gobench/internal/hdr"
 )
 
@@ -40,6 +41,7 @@ type Registry struct {
 	samples  samples
 	watch    watch
 	classes  atomic.Pointer[[]string] // names of the classes of users, by number
+	numbers  atomic.Pointer[deal.Numbers]
 
 	mu     sync.Mutex // guards declaring and cutting; taken before any shard's
 	cut    Cut
@@ -67,6 +69,18 @@ func New() *Registry {
 
 // SetClasses tells the names of the classes of users, by the numbers that scopes have.
 func (r *Registry) SetClasses(names []string) { r.classes.Store(&names) }
+
+// SetNumbers tells which numbers of what is dealt out among the run's executors, as
+// {{seq}} and rows of data, are this one's.
+func (r *Registry) SetNumbers(n deal.Numbers) { r.numbers.Store(&n) }
+
+// Numbers are what SetNumbers has told; before that, all.
+func (r *Registry) Numbers() deal.Numbers {
+	if n := r.numbers.Load(); n != nil {
+		return *n
+	}
+	return deal.Numbers{}
+}
 
 // Shared gives the one value that belongs to key in this registry, made by make at
 // the first call. Clients keep there what all users of a prefix have in common;

@@ -2,6 +2,9 @@ package preset
 
 import (
 	"context"
+	"os"
+	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/gobench-io/gobench/clients/http"
@@ -22,6 +25,7 @@ type HTTP struct {
 	Drop        bool
 	Data        *Data // nil: none
 	Literal     bool  // Targets are no templates
+	Threads     int   // that run the load's code at once; 0: the runtime decides
 	Client      Client
 }
 
@@ -51,6 +55,10 @@ func (o HTTP) Vus() (scenario.Vus, error) {
 	}
 	streams := max(o.Client.Streams, 1)
 	var shared []http.HttpClient // of the users of a connection each, where it has several
+	if o.Threads > 0 {
+		os.Setenv("GOMAXPROCS", strconv.Itoa(o.Threads)) // which says that it was asked for
+		runtime.GOMAXPROCS(o.Threads)
+	}
 	return scenario.Vus{{
 		Name: "http",
 		Nu:   o.Connections * streams,
@@ -72,7 +80,8 @@ func (o HTTP) Vus() (scenario.Vus, error) {
 			var client http.HttpClient
 			var err error
 			if len(shared) > 0 {
-				client = shared[vui/streams%len(shared)]
+				n := int(numbersOf(ctx).Hand.Below(int64(vui))) // of this user among those here
+				client = shared[n/streams%len(shared)]
 			} else if client, err = http.NewHttpClient(ctx, "http", options); err != nil {
 				return nil, err
 			}

@@ -1,9 +1,10 @@
 // Package preset holds the built-in scenarios, those that need no Go toolchain: a
-// file for each protocol. Their options travel as JSON to the standard input of the
-// executor, which is gobench itself.
+// file for each protocol. Their options travel as JSON: to the standard input of the
+// executor, which is gobench itself, and to those of agents as a file.
 package preset
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -27,7 +28,9 @@ func Vus(name string, options []byte) (scenario.Vus, error) {
 func decoded[T any](vus func(T) (scenario.Vus, error)) func([]byte) (scenario.Vus, error) {
 	return func(b []byte) (scenario.Vus, error) {
 		var options T
-		if err := json.Unmarshal(b, &options); err != nil {
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.DisallowUnknownFields() // those of a newer gobench, whose load would be another one
+		if err := d.Decode(&options); err != nil {
 			return nil, fmt.Errorf("options of the built-in scenario: %w", err)
 		}
 		return vus(options)

@@ -11,6 +11,8 @@ import (
 	"github.com/gobench-io/gobench/clients/http"
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/executor/data"
+	"github.com/gobench-io/gobench/internal/deal"
+	"github.com/gobench-io/gobench/internal/meter"
 	"github.com/gobench-io/gobench/internal/template"
 )
 
@@ -26,8 +28,9 @@ type Target struct {
 // requests are what users send, in turn.
 type requests struct {
 	all    []*request
+	kept   bool         // what was rendered lives on after its request
 	feeder *data.Feeder // nil: none
-	seq    atomic.Int64 // of the next request, over all users
+	sent   atomic.Int64 // requests, by all users here
 }
 
 // request is a target whose templates were read.
@@ -63,7 +66,7 @@ func (o HTTP) Check() error {
 
 // requests reads the templates of all targets.
 func (o HTTP) requests() (*requests, error) {
-	r := new(requests)
+	r := &requests{kept: o.Client.HTTP2}
 	for i, t := range o.Targets {
 		q := &request{Request: http.Request{Method: t.Method, URL: t.URL, Headers: t.Headers, Body: t.Body, Discard: true}}
 		if !o.Literal {
@@ -117,6 +120,7 @@ func (q *request) changes() bool { return q.url != nil || q.headers != nil || q.
 type changingUser struct {
 	httpUser
 	from    *requests
+	numbers deal.Numbers // of {{seq}}
 	values  template.Values
 	row     data.Row
 	buf     []byte
@@ -125,9 +129,14 @@ type changingUser struct {
 }
 
 func newChangingUser(ctx context.Context, u httpUser, vui int, from *requests) *changingUser {
-	c := &changingUser{httpUser: u, from: from}
+	c := &changingUser{httpUser: u, from: from, numbers: numbersOf(ctx)}
 	c.values = template.Values{User: int64(vui), Rand: executor.Rand(ctx), Row: &c.row}
 	return c
+}
+
+// numbersOf are those that are this executor's of what is dealt out.
+func numbersOf(ctx context.Context) deal.Numbers {
+	return (*meter.Scope)(executor.From(ctx)).Registry.Numbers()
 }
 
 // Iterate sends the next request.
@@ -137,19 +146,23 @@ func (u *changingUser) Iterate(ctx context.Context) error {
 			return err
 		}
 	}
-	seq := u.from.seq.Add(1) - 1
-	q := u.from.all[seq%int64(len(u.from.all))]
+	n := u.from.sent.Add(1) - 1
+	q := u.from.all[n%int64(len(u.from.all))]
 	u.request = q.Request
 	if q.changes() {
-		u.values.Next(seq)
+		u.values.Next(u.numbers.Seq(n))
 		u.render(q)
 	}
 	return u.httpUser.Iterate(ctx)
 }
 
-// render fills in what changes. The client keeps nothing of a request when Do has
-// returned, so that the buffer may be written again.
+// render fills in what changes. The client of HTTP/1.1 keeps nothing of a request when Do
+// has returned, so that the buffer may be written again; that of HTTP/2 keeps strings in
+// its table of headers (RFC 7541, section 2.3.2), and may still send a body.
 func (u *changingUser) render(q *request) {
+	if u.from.kept {
+		u.buf = nil
+	}
 	b := u.buf[:0]
 	if q.url != nil {
 		b = q.url.Append(b, &u.values)

@@ -27,6 +27,9 @@ func facts(r *run.Result) []fact {
 	if r.Warmup > 0 {
 		all = append(all, fact{"warmup", Seconds(r.Warmup) + ", left out of the totals"})
 	}
+	if len(r.Hosts) > 0 {
+		all = append(all, fact{"hosts", hostsLine(r)})
+	}
 	return append(all,
 		fact{"gobench", Safe(r.Gobench)},
 		fact{"machine", machine(r)},

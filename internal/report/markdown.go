@@ -24,6 +24,7 @@ func Markdown(w io.Writer, r *run.Result, _ Intervals) error {
 	m.conditions(r)
 	m.figures(r)
 	m.errors(r)
+	m.hosts(r)
 	m.about(r)
 	return out.Flush()
 }
@@ -148,7 +149,7 @@ func (m *markdown) errors(r *run.Result) {
 func (m *markdown) about(r *run.Result) {
 	var parts []string
 	for _, f := range facts(r) {
-		if f.text != "" {
+		if f.text != "" && f.name != "hosts" { // they have a table
 			parts = append(parts, f.name+" "+code(f.text))
 		}
 	}

@@ -41,6 +41,7 @@ func Text(w io.Writer, r *run.Result, s Screen) error {
 		t.generator(r)
 	}
 	t.about(r)
+	t.hosts(r)
 	t.list("Missing", r.Missing)
 	t.list("Notes", r.Notes)
 	t.end(r)

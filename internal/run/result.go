@@ -14,13 +14,15 @@ type Result struct {
 	ID          string      `json:"id"`
 	Name        string      `json:"name"` // the scenario's file, or the built-in's command
 	State       State       `json:"state"`
-	Cause       string      `json:"cause,omitempty"` // why failed or cancelled
+	Cause       string      `json:"cause,omitempty"`   // why failed or cancelled
+	Failure     Kind        `json:"failure,omitempty"` // what kind of failure, of a run that a master had
 	Created     time.Time   `json:"created"`
 	Start       time.Time   `json:"start_time,omitzero"`      // when the load began; RFC 3339 with nanoseconds
 	Seconds     float64     `json:"seconds"`                  // how long the load lasted, its drain included: what rates are taken over
 	Warmup      float64     `json:"warmup_seconds,omitempty"` // of it, left out of the totals and of what rates are taken over
 	Config      Config      `json:"config"`
 	Environment Environment `json:"environment"`
+	Hosts       []Host      `json:"hosts,omitempty"`   // that made the load, of a run that a master had
 	Complete    bool        `json:"complete"`          // the totals are exactly what the executor counted
 	Missing     []string    `json:"missing,omitempty"` // what is missing when not complete
 	Verdict     Verdict     `json:"verdict,omitempty"` // whether the numbers can be believed; none before there was load
@@ -30,6 +32,31 @@ type Result struct {
 	Metrics     []Metric    `json:"metrics"` // totals over the whole run
 	Errors      []Failure   `json:"errors"`
 	Samples     []Sample    `json:"samples,omitempty"` // failed exchanges, the first few of each class
+}
+
+// Kind is a kind of failure of a whole run.
+type Kind string
+
+// The kinds.
+const (
+	FailedCompile  Kind = "compile"  // the scenario does not compile
+	FailedInput    Kind = "input"    // what was asked for is wrong: a parameter, a threshold
+	FailedScenario Kind = "scenario" // the scenario can't run
+	FailedExecutor Kind = "executor" // executors ended before the run did
+	FailedGuard    Kind = "guard"    // the run did harm, and a guard ended it
+	FailedLost     Kind = "lost"     // agents were lost
+)
+
+// Host is one of several that made the load.
+type Host struct {
+	Name        string      `json:"name"`
+	Agent       string      `json:"agent"` // id
+	Executors   int         `json:"executors"`
+	Began       time.Time   `json:"began,omitzero"` // when its load began, by the master's clock
+	Clock       float64     `json:"clock_seconds"`  // by how much its clock is ahead of the master's
+	ClockError  float64     `json:"clock_error_seconds"`
+	Lost        float64     `json:"lost_seconds,omitempty"` // since the load began; 0: it was there to the end
+	Environment Environment `json:"environment"`
 }
 
 // Config is what was asked for.

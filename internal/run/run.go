@@ -5,6 +5,7 @@ package run
 import (
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,8 +15,10 @@ import (
 type State string
 
 // The states, in the order in which a run goes through them; the last three are
-// final, and a run may go to Failed or Cancelled from any state before them.
+// final, and a run may go to Failed or Cancelled from any state before them. Queued is
+// of a master only.
 const (
+	Queued    State = "queued"
 	Compiling State = "compiling"
 	Starting  State = "starting"
 	Running   State = "running"
@@ -28,8 +31,37 @@ const (
 // Final tells whether a run in state s never changes again.
 func (s State) Final() bool { return s == Finished || s == Failed || s == Cancelled }
 
+// order is that in which the states before the final ones follow each other.
+var order = []State{Queued, Compiling, Starting, Running, Stopping}
+
+// May tells whether a run in state s may go to next: on to the state that follows, from
+// Running or Stopping to Finished, and from all that are not final to Failed or Cancelled.
+func (s State) May(next State) bool {
+	at := slices.Index(order, s)
+	switch next {
+	case Failed, Cancelled:
+		return at >= 0
+	case Finished:
+		return s == Running || s == Stopping
+	}
+	return at >= 0 && at+1 < len(order) && order[at+1] == next
+}
+
+// Active tells whether a run in state s is at work: at most one run of a master is.
+func (s State) Active() bool { return slices.Index(order, s) > 0 }
+
+// ErrConflict means that something has changed, or is there already, so that what was
+// asked for can't be done.
+var ErrConflict = errors.New("conflict")
+
 // ErrNotFound means that there is no run of that id.
 var ErrNotFound = errors.New("no such run")
+
+// ErrArchive means that what was given is not the archive of a run.
+var ErrArchive = errors.New("not the archive of a run")
+
+// ErrFull means that no space is left to keep what was given. It may be given again later.
+var ErrFull = errors.New("no space left")
 
 // idTime is how an id begins; ids sort by time.
 const idTime = "20060102-150405"

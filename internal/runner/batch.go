@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/internal/health"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -11,7 +12,8 @@ import (
 // and gives it to send, until done is closed; then it cuts the last one, which carries
 // the final sums, and returns. Meanwhile it records once a second how this generator is.
 // An error of send ends it. Run it beside Run; began is a time before Run was called, as
-// short as may be.
+// short as may be. Where the run has gone on for some time already, the first batch begins
+// there, and the clock of all batches so much earlier.
 func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.Batch) error) error {
 	generator, err := newGenerator(r.registry)
 	if err != nil {
@@ -20,15 +22,19 @@ func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.B
 	defer generator.sampler.Close()
 	interval := time.Duration(r.start.IntervalNs)
 	var seq uint64
-	var from time.Duration
+	from := time.Duration(r.start.ElapsedNs)
+	began = began.Add(-from)
+	generator.due = (from/health.Every + 1) * health.Every
 	warmups := r.warmups()
 	for {
 		to := (from/interval + 1) * interval
 		warm, border := warmups.at(from)
 		to = min(to, border)
 		final := generator.until(to, began, done)
-		if final {
-			to = max(time.Since(began), from+1)
+		if now := time.Since(began); final && now > to { // the end came a moment after the border: what is left is the last batch's
+			final = false
+		} else if final {
+			to = max(now, from+1)
 		}
 		seq++
 		b := r.batch(seq, from, to, began)

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,6 +132,29 @@ func TestBatchesTellWhatIsBehind(t *testing.T) {
 			t.Errorf("%d planned and %d begun, want 500", total, begun)
 		}
 	})
+}
+
+// An end that is seen with the border of an interval, and a moment after it, makes no batch
+// longer than an interval.
+func TestEndJustAfterABorder(t *testing.T) {
+	for range 20 { // either of the two may be seen first
+		synctest.Test(t, func(t *testing.T) {
+			r, err := New(nil, nil, &wire.Start{IntervalNs: int64(time.Second)}, meter.New())
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan struct{})
+			close(done)
+			var lengths []time.Duration
+			err = r.Report(time.Now().Add(-1004*time.Millisecond), done, func(b *wire.Batch) error {
+				lengths = append(lengths, time.Duration(b.ToNs-b.FromNs))
+				return nil
+			})
+			if want := []time.Duration{time.Second, 4 * time.Millisecond}; err != nil || !slices.Equal(lengths, want) {
+				t.Errorf("the batches are %v long (%v), want %v", lengths, err, want)
+			}
+		})
+	}
 }
 
 func TestReportEndsWhenSendingFails(t *testing.T) {

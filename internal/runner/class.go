@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/deal"
 	"github.com/gobench-io/gobench/internal/meter"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -17,26 +18,32 @@ type class struct {
 	vu       scenario.Vu
 	number   int
 	share    *wire.Share
+	hand     deal.Hand // its numbers among those of all executors: users
+	rate     float64   // at which users start, of the whole run
 	seed     uint64
+	executor uint64 // number of this one, from 1 on, where several share the run
+	taker    uint64 // above 0 where this executor takes a lost one's place over
 	registry *meter.Registry
 	counts   *counts
 	note     func(string)
 
-	setup   context.Context // what Setup gave
-	parent  context.Context // of every user's: setup, until the users' end
-	end     func()          // ends parent
-	gate    *meter.Gate     // nil for a class whose iterations can be waited for
-	zero    atomic.Int64    // when the class's clock began, on that of clock
-	stop    <-chan struct{} // closed when the load is over
-	stopped *atomic.Int64   // when, on clock; set before stop is closed
-	ramp    ramp            // of a Ramp
-	pool    *pool           // of an Arrival
-	coming  upcoming        // of an Arrival, or of users that start at a rate
+	setup    context.Context // what Setup gave
+	parent   context.Context // of every user's: setup, until the users' end
+	end      func()          // ends parent
+	gate     *meter.Gate     // nil for a class whose iterations can be waited for
+	zero     atomic.Int64    // when the class's clock began, on that of clock
+	stop     <-chan struct{} // closed when the load is over
+	stopped  *atomic.Int64   // when, on clock; set before stop is closed
+	elapsed  time.Duration   // how long the run has gone on when this executor begins
+	ramp     ramp            // of a Ramp
+	pool     *pool           // of an Arrival
+	schedule *arrivals       // of an Arrival
+	coming   upcoming        // of an Arrival, or of users that start at a rate
 
 	inTurn bool // each task is done once, not one picked by weight
 
 	stopping   atomic.Bool    // no new users, no new iterations
-	shared     atomic.Int64   // iterations left of a Shared load
+	shared     atomic.Int64   // iterations left of a Shared load, or of a Times load taken over
 	last       atomic.Int64   // users of a Times load that began their last iteration
 	over       atomic.Int64   // users whose work is over
 	users      sync.WaitGroup // users whose work goes on
@@ -70,7 +77,7 @@ func (c *class) prepare(ctx context.Context) error {
 		c.gate = new(meter.Gate)
 	}
 	// What Setup opens, all users share; the iterations that use it are waited for.
-	c.setup, _ = meter.With(ctx, c.registry, nil, source(c.seed, uint64(c.number)))
+	c.setup, _ = meter.With(ctx, c.registry, nil, c.setupSource())
 	var err error
 	switch {
 	case c.vu.Setup != nil:
@@ -83,7 +90,10 @@ func (c *class) prepare(ctx context.Context) error {
 	}
 	c.parent, c.end = context.WithCancel(c.setup)
 	c.zero.Store(int64(clock()))
-	if c.pool != nil && c.share.Rate == 0 {
+	if c.schedule != nil {
+		c.schedule.skip(c.elapsed)
+	}
+	if c.pool != nil && c.rate == 0 {
 		c.start(newSleeper(plainAlarm{}))
 		c.awaitServers(ctx)
 	}
@@ -134,20 +144,26 @@ func (c *class) run(alarm func() alarm) {
 		length = c.ramp.length()
 	}
 	if length > 0 {
-		t := time.AfterFunc(length, c.finish)
+		t := time.AfterFunc(max(length-c.now(), 0), c.finish)
 		defer t.Stop()
 	}
 	sleeper := newSleeper(alarm())
 	defer sleeper.close()
 	if load, ok := c.vu.Load.(scenario.Arrival); ok {
 		var starting sync.WaitGroup
-		if c.share.Rate > 0 {
+		if c.rate > 0 {
 			starting.Go(func() { c.start(newSleeper(plainAlarm{})) })
 		}
 		c.arrive(load, sleeper)
 		starting.Wait()
 	} else {
 		c.start(sleeper)
+		if length > 0 && c.share.Nu == 0 { // a person may still want users here
+			select {
+			case <-c.ended:
+			case <-c.stop:
+			}
+		}
 	}
 	for { // users may be added while these end
 		c.users.Wait()
@@ -163,42 +179,51 @@ func (c *class) run(alarm func() alarm) {
 }
 
 // start starts the class's users on their schedule and returns when the last one
-// is started or the load is over.
+// is started or the load is over. Those that were due before this executor began, since
+// it takes a lost one's place over, start one by one at its share of the rate.
 func (c *class) start(sleeper *sleeper) {
-	schedule := newStarts(c.share.Rate, c.seed, c.number)
-	if c.share.Rate > 0 && c.pool == nil {
-		c.coming.follow(steady(c.share.Rate), 0)
+	schedule := newStarts(c.rate, c.seed, c.number)
+	share := float64(c.share.Nu) / float64(max(c.vu.Nu, 1))
+	if c.rate > 0 && c.pool == nil {
+		c.coming.follow(steady(c.rate), 0, share)
 		defer c.coming.over()
 	}
-	for i := range c.share.Nu {
-		planned := schedule.next()
+	gap := time.Duration(float64(time.Second) / max(c.rate*share, 1e-9))
+	late := c.elapsed - gap // when the last one of those that are late was planned
+	for i := c.share.Begun; i < c.share.Nu; i++ {
+		planned := schedule.nth(c.hand.Nth(i))
+		if c.elapsed > 0 && c.rate > 0 && planned < late+gap {
+			late += gap
+			planned = late
+		}
 		if c.pool == nil {
 			c.coming.next(planned)
 		}
-		if (c.share.Rate > 0 || i%256 == 0) && sleeper.until(c.now, planned, c.stop, c.ended) != due {
+		if (c.rate > 0 || i%256 == 0) && sleeper.until(c.now, planned, c.stop, c.ended) != due {
 			return
 		}
-		if c.share.Rate > 0 {
+		if c.rate > 0 {
 			c.counts.lag.Record(int64(c.now() - planned))
 		}
 		c.mu.Lock()
 		if i >= int64(len(c.scopes)) { // else grow was first
-			c.launch(c.share.First + i)
+			c.launch(i)
 		}
 		c.mu.Unlock()
 	}
 }
 
-// launch starts user vui; the caller holds c.mu.
-func (c *class) launch(vui int64) {
-	ctx, scope := meter.With(c.parent, c.registry, c.gate, source(c.seed, uint64(c.number), 1, uint64(vui)))
+// launch starts the user of a number here; the caller holds c.mu.
+func (c *class) launch(number int64) {
+	vui := c.vui(number)
+	ctx, scope := meter.With(c.parent, c.registry, c.gate, c.userSource(vui))
 	scope.Class, scope.User, scope.Named = c.number, vui, true
 	if !once(c.vu) { // else it ends by itself
 		scope.OnEnd = c.onEnd
 	}
 	c.scopes = append(c.scopes, scope)
 	c.users.Add(1)
-	go c.live(ctx, int(vui))
+	go c.live(ctx, number)
 }
 
 // arrive offers the starts of an Arrival to the class's users when they are due. At
@@ -208,7 +233,7 @@ func (c *class) launch(vui int64) {
 // Every start has one lag: until it began, or, where no user was free for it, until
 // that was found. What it waits from then on is its queue wait.
 func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
-	f := &flow{class: c, schedule: newArrivals(load, c.share.Part, c.seed, c.number), rate: -1}
+	f := &flow{class: c, schedule: c.schedule, rate: -1}
 	for _, s := range load.Stages {
 		f.end += s.Over
 	}

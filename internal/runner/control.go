@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/deal"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -19,7 +19,9 @@ type control struct {
 	over    bool // nothing is left to do
 	paused  bool
 	users   int64         // active users; below 0: as the load says
-	rate    float64       // starts a second of an Arrival; below 0: as its stages say
+	rate    float64       // starts a second of an Arrival, of all executors; below 0: as its stages say
+	round   deal.Round    // its starts that are made here, once deals is above 0
+	deals   int           // how often they were dealt anew
 	changed chan struct{} // closed at a change, and replaced
 }
 
@@ -40,13 +42,15 @@ type wish struct {
 	over, paused bool
 	users        int64
 	rate         float64
+	round        deal.Round
+	deals        int
 	changed      <-chan struct{} // closed at the next change
 }
 
 func (t *control) state() wish {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return wish{t.over, t.paused, t.users, t.rate, t.changed}
+	return wish{t.over, t.paused, t.users, t.rate, t.round, t.deals, t.changed}
 }
 
 // Pause holds all classes: no iteration and no user starts until Resume. What is in
@@ -66,12 +70,25 @@ func (r *Runner) each(f func(*control)) {
 // is empty; a number below 0 leaves that as it is. Users beyond those there are get
 // made; connections of the others are kept.
 func (r *Runner) Scale(name string, users int64, rate float64) error {
-	c, err := r.class(name)
+	return r.scale(&wire.Control{Class: name, Users: users, Rate: rate})
+}
+
+// scale follows a Control to scale: of one executor, or of this one's part of a run that
+// several share.
+func (r *Runner) scale(m *wire.Control) error {
+	c, err := r.class(m.Class)
 	if err != nil {
 		return err
 	}
+	users, rate := m.Users, m.Rate
+	if rate >= 0 && (m.Executors > 0 || !c.hand.All()) {
+		rate = m.AllRate
+	}
+	round, err := roundOf(m)
 	_, open := c.vu.Load.(scenario.Arrival)
 	switch {
+	case err != nil:
+		return err
 	case users > MaxUsers || rate > maxRate:
 		return fmt.Errorf("class %s: at most %d users and a rate of %d are allowed", c.name, MaxUsers, maxRate)
 	case rate >= 0 && !open:
@@ -86,6 +103,10 @@ func (r *Runner) Scale(name string, users int64, rate float64) error {
 		if rate >= 0 {
 			c.control.rate = rate
 		}
+		if _, all := round.Users(); all > 0 {
+			c.control.round = round
+			c.control.deals++
+		}
 	})
 	if c.pool != nil && users >= 0 {
 		c.pool.only(int(users))
@@ -94,7 +115,24 @@ func (r *Runner) Scale(name string, users int64, rate float64) error {
 	return nil
 }
 
-// Control follows a person's wish, and notes it with its time.
+// roundOf is how a Control deals an Arrival's starts anew: nothing if it does not.
+func roundOf(m *wire.Control) (deal.Round, error) {
+	if m.Executors == 0 || m.Users < 0 || m.AllUsers <= 0 {
+		return deal.Round{}, nil
+	}
+	hand, err := deal.New(m.Weights, int(m.Executors), int(m.Place))
+	if err != nil {
+		return deal.Round{}, err
+	}
+	round := hand.Round(m.AllUsers)
+	if own, _ := round.Users(); own != m.Users {
+		return deal.Round{}, fmt.Errorf("%d of %d users are said to be this executor's part, which is %d", m.Users, m.AllUsers, own)
+	}
+	return round, nil
+}
+
+// Control follows a person's wish, and notes it with its time. Where several executors
+// share the run, the wish is of the whole, and who has shared it out notes it once.
 func (r *Runner) Control(m *wire.Control) error {
 	var what string
 	switch m.What {
@@ -105,7 +143,7 @@ func (r *Runner) Control(m *wire.Control) error {
 		r.Resume()
 		what = "resumed"
 	case "scale":
-		if err := r.Scale(m.Class, m.Users, m.Rate); err != nil {
+		if err := r.scale(m); err != nil {
 			return err
 		}
 		c, _ := r.class(m.Class) // Scale has found it
@@ -118,6 +156,9 @@ func (r *Runner) Control(m *wire.Control) error {
 		}
 	default:
 		return fmt.Errorf("unknown control %q", m.What)
+	}
+	if m.Executors > 0 {
+		return nil
 	}
 	r.note(fmt.Sprintf("at %.1f s: %s", r.classes[0].now().Seconds(), what))
 	return nil
@@ -146,7 +187,7 @@ func (c *class) grow(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !c.closed && int64(len(c.scopes)) < n {
-		c.launch(c.share.First + int64(len(c.scopes)))
+		c.launch(int64(len(c.scopes)))
 	}
 }
 
@@ -161,12 +202,12 @@ func (c *class) exhausted(why string) {
 	c.finish()
 }
 
-// admitted waits until user vui may begin an iteration: nothing is paused, and it is
+// admitted waits until a user may begin an iteration: nothing is paused, and it is
 // among the users that are wanted. It reports false when the load is over first.
-func (c *class) admitted(vui int) bool {
+func (c *class) admitted(number int64) bool {
 	for held := false; ; held = true {
 		w := c.control.state()
-		if w.over || !w.paused && (w.users < 0 || int64(vui)-c.share.First < w.users) {
+		if w.over || !w.paused && (w.users < 0 || number < w.users) {
 			if held {
 				c.counts.active.Add(1)
 			}
@@ -185,88 +226,4 @@ func (c *class) admitted(vui int) bool {
 			return false
 		}
 	}
-}
-
-// flow gives an Arrival's starts as a person steers them: pauses shift what is left
-// of the schedule, and a rate of its own takes the stages' place until their end.
-type flow struct {
-	class    *class
-	schedule *arrivals
-	shift    time.Duration // by how much pauses have moved the schedule
-	begins   time.Duration // where schedule begins, on its own clock
-	end      time.Duration // of the stages, on the schedule's clock
-	rate     float64       // in force; below 0: the stages
-	missed   int64         // starts that were due when the load ended, and that next had not given
-}
-
-// next waits until the next start is due and gives its planned time; ok is false
-// when there is none, over when the load ended first.
-func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
-	at, ok := f.schedule.next()
-	for {
-		w := f.class.control.state()
-		switch {
-		case w.over:
-			return 0, false, true
-		case w.paused:
-			f.class.coming.over()
-			began := f.class.now()
-			for w.paused && !w.over {
-				select {
-				case <-w.changed:
-				case <-f.class.stop:
-					return 0, false, true
-				}
-				w = f.class.control.state()
-			}
-			f.shift += f.class.now() - began
-			f.follow()
-			continue
-		case w.rate >= 0 && w.rate != f.rate:
-			f.rate = w.rate
-			f.restart(max(f.class.now()-f.shift, 0))
-			f.follow()
-			at, ok = f.schedule.next()
-			continue
-		}
-		if !ok {
-			return 0, false, false
-		}
-		planned = f.begins + at + f.shift
-		f.class.coming.next(planned)
-		switch sleeper.until(f.class.now, planned, f.class.stop, w.changed) {
-		case due:
-			return planned, true, false
-		case stopped:
-			f.miss(at)
-			return 0, false, true
-		}
-	}
-}
-
-// tooLate is how long before the end of the load a start must be due to be missed.
-const tooLate = time.Millisecond
-
-// miss counts the starts from at on that should have been given before the load
-// ended.
-func (f *flow) miss(at time.Duration) {
-	end := time.Duration(f.class.stopped.Load() - f.class.zero.Load())
-	until := end - tooLate - f.begins - f.shift
-	for ok := true; ok && at <= until; at, ok = f.schedule.next() {
-		f.missed++
-	}
-}
-
-// follow has the class know the schedule in force.
-func (f *flow) follow() {
-	left := time.Duration(f.schedule.before * float64(time.Second)) // behind
-	f.class.coming.follow(f.schedule.lines, f.begins+f.shift+left)
-}
-
-// restart begins a schedule at the rate in force, from now to the end of the stages.
-func (f *flow) restart(now time.Duration) {
-	f.begins = now
-	stages := []scenario.Rate{{To: f.rate, Over: max(f.end-now, 0)}}
-	load := f.class.vu.Load.(scenario.Arrival)
-	f.schedule = newArrivals(scenario.Arrival{Stages: stages, Poisson: load.Poisson}, f.class.share.Part, f.class.seed, f.class.number)
 }

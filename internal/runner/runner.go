@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/deal"
 	"github.com/gobench-io/gobench/internal/meter"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -45,7 +46,7 @@ type Runner struct {
 	mu          sync.Mutex
 	notes       []string            // since the last batch, guarded by mu
 	interrupted []*wire.Interrupted // set when the load is over, guarded by mu
-	drained     time.Duration       // from go to the end of the drain, guarded by mu
+	drained     time.Duration       // from the begin of the run to the end of the drain, guarded by mu
 }
 
 // New makes the runner of a part of vus, which Check has approved as classes.
@@ -53,6 +54,11 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 	if len(start.Shares) != len(vus) {
 		return nil, fmt.Errorf("the start has %d shares for %d classes", len(start.Shares), len(vus))
 	}
+	hand, err := handOf(start)
+	if err != nil {
+		return nil, err
+	}
+	r.SetNumbers(deal.Numbers{Hand: hand, Turn: start.Turn})
 	run := &Runner{start: start, registry: r, alarm: newAlarm, stop: make(chan struct{})}
 	var names []string
 	for _, c := range classes {
@@ -64,13 +70,18 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 		if start.Once {
 			vu, share = single(vu, share)
 		}
-		c := &class{name: classes[i].Name, vu: vu, number: i, share: share, inTurn: start.Once, seed: start.Seed, registry: r, note: run.note,
-			stop: run.stop, stopped: &run.stopped, ended: make(chan struct{}), control: newControl()}
+		c := &class{name: classes[i].Name, vu: vu, number: i, share: share, hand: hand, rate: share.Rate, inTurn: start.Once, seed: start.Seed, registry: r, note: run.note,
+			stop: run.stop, stopped: &run.stopped, elapsed: time.Duration(start.ElapsedNs), ended: make(chan struct{}), control: newControl(), taker: uint64(start.Turn)}
+		if !hand.All() {
+			c.rate, c.executor = vu.Rate, uint64(start.Executor)+1
+			if n := hand.Below(int64(vu.Nu)); share.Nu != n {
+				return nil, fmt.Errorf("the start gives this executor %d of the %d users of class %s, and its place has %d", share.Nu, vu.Nu, c.name, n)
+			}
+		}
 		c.onEnd = c.exhausted
 		run.loads = append(run.loads, classes[i].Load)
 		c.shared.Store(c.share.Iterations)
 		c.coming.over()
-		var err error
 		if c.counts, err = newCounts(r, c.name, vu); err != nil {
 			return nil, err
 		}
@@ -79,6 +90,7 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 			c.ramp = newRamp(load)
 		case scenario.Arrival:
 			c.pool = newPool(load.Drop, load.Queue)
+			c.schedule = newArrivals(load, c.scale(), c.seed, i, c.round())
 		}
 		run.classes = append(run.classes, c)
 	}
@@ -88,6 +100,7 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 // Prepare runs the Setup of each class. What it opens under ctx lasts to the end
 // of Run; an error names the class.
 func (r *Runner) Prepare(ctx context.Context) error {
+	r.makeRoom()
 	for _, c := range r.classes {
 		began := clock()
 		if err := c.prepare(ctx); err != nil {
@@ -121,7 +134,7 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 	over := make(chan struct{}) // closed when every user's work is over
 	var running sync.WaitGroup
 	for _, c := range r.classes {
-		c.zero.Store(int64(zero))
+		c.zero.Store(int64(zero) - r.start.ElapsedNs)
 		running.Go(func() { c.run(r.alarm) })
 	}
 	go func() {
@@ -149,7 +162,7 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 	}
 	r.drain(ctx)
 	r.mu.Lock()
-	r.drained = clock() - zero
+	r.drained = clock() - zero + time.Duration(r.start.ElapsedNs)
 	r.mu.Unlock()
 	r.Log(func() string { return fmt.Sprintf("drained after %v", (clock() - zero).Round(time.Millisecond)) })
 	if r.Drained != nil {
@@ -171,7 +184,7 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
 	var duration <-chan time.Time
 	if d := time.Duration(r.start.DurationNs); d > 0 {
-		t := time.NewTimer(d)
+		t := time.NewTimer(max(d-time.Duration(r.start.ElapsedNs), 0))
 		defer t.Stop()
 		duration = t.C
 		if r.start.Hold {

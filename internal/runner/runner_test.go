@@ -105,7 +105,7 @@ func TestStartsAreAPoissonProcess(t *testing.T) {
 		s := newStarts(100, seed, 0)
 		var at time.Duration
 		for n := range 12 {
-			next := s.next()
+			next := s.nth(int64(n))
 			if next < at {
 				t.Fatalf("seed %d: a start at %v follows one at %v", seed, next, at)
 			}
@@ -129,10 +129,10 @@ func TestStartsAreAPoissonProcess(t *testing.T) {
 	if distance > 1.95/math.Sqrt(1000) {
 		t.Errorf("the gaps are not exponential: distance %.4f", distance)
 	}
-	if s := newStarts(0, 1, 0); s.next()+s.next() != 0 {
+	if s := newStarts(0, 1, 0); s.nth(0)+s.nth(1) != 0 {
 		t.Error("rate 0 does not start all at once")
 	}
-	if a, b := newStarts(100, 7, 0), newStarts(100, 7, 1); a.next() == b.next() {
+	if a, b := newStarts(100, 7, 0), newStarts(100, 7, 1); a.nth(0) == b.nth(0) {
 		t.Error("two classes share their random source")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/deal"
 )
 
 // line is a piece of a schedule: a quantity goes in a straight line from one value
@@ -51,16 +52,25 @@ func rateLines(stages []scenario.Rate) (lines []line) {
 // start n (from 0) is when the integral of the rate reaches n. As a Poisson
 // process, it is when the integral reaches the sum of n+1 exponential variables of
 // mean 1 (the time-rescaling theorem; Daley and Vere-Jones, 7.4).
+//
+// Where several executors share the run, each has this schedule of the whole and makes
+// the starts that are dealt to it: together they make exactly those that one executor
+// would. Evenly spaced, a start of others costs nothing; of a Poisson process, a draw.
 type arrivals struct {
+	round  deal.Round // the starts that are made here
+	whole  bool       // all of them are
+	made   int64      // of round
 	lines  []line
 	rand   *rand.Rand // nil: evenly spaced
+	drawn  int64      // of rand, for the starts up to target
 	target float64    // the integral at the next start
 	passed float64    // the integral over the lines left behind
 	before float64    // the seconds of the lines left behind
 }
 
-func newArrivals(a scenario.Arrival, scale float64, seed uint64, class int) *arrivals {
+func newArrivals(a scenario.Arrival, scale float64, seed uint64, class int, round deal.Round) *arrivals {
 	s := &arrivals{lines: rateLines(a.Stages)}
+	s.only(round)
 	for i := range s.lines {
 		s.lines[i].from *= scale
 		s.lines[i].to *= scale
@@ -68,24 +78,39 @@ func newArrivals(a scenario.Arrival, scale float64, seed uint64, class int) *arr
 	if a.Poisson {
 		source := source(seed, uint64(class), 2)
 		s.rand = rand.New(rand.NewPCG(source[0], source[1]))
-		s.target = s.rand.ExpFloat64()
 	}
 	return s
 }
 
+// only sets which starts are made here.
+func (s *arrivals) only(round deal.Round) {
+	own, all := round.Users()
+	s.round, s.whole = round, own == all && own > 0
+}
+
 // next is the time of the next start; ok is false when there is none.
 func (s *arrivals) next() (at time.Duration, ok bool) {
+	n := s.made
+	if !s.whole {
+		if own, _ := s.round.Users(); own == 0 {
+			return 0, false
+		}
+		n = s.round.Nth(s.made)
+	}
+	if s.rand == nil {
+		s.target = float64(n)
+	} else {
+		for ; s.drawn <= n; s.drawn++ {
+			s.target += s.rand.ExpFloat64()
+		}
+	}
 	for len(s.lines) > 0 {
 		l := s.lines[0]
 		whole := l.area(l.seconds)
 		// A hair below the whole: the rounding of many additions makes no extra start.
 		if left := s.target - s.passed; left < whole*(1-1e-12) {
 			at := s.before + l.reach(left)
-			if s.rand != nil {
-				s.target += s.rand.ExpFloat64()
-			} else {
-				s.target++
-			}
+			s.made++
 			return time.Duration(at * float64(time.Second)), true
 		}
 		s.passed += whole
@@ -93,6 +118,36 @@ func (s *arrivals) next() (at time.Duration, ok bool) {
 		s.lines = s.lines[1:]
 	}
 	return 0, false
+}
+
+// skip leaves out all starts before a moment.
+func (s *arrivals) skip(to time.Duration) {
+	if to <= 0 {
+		return
+	}
+	if s.rand == nil { // a rounding error below, and on one by one from there
+		s.made = s.round.Below(int64((&plan{lines: s.lines}).starts(to)) - 1)
+	}
+	for {
+		before := *s
+		if at, ok := s.next(); !ok || at >= to {
+			s.made, s.lines, s.passed, s.before = before.made, before.lines, before.passed, before.before
+			return
+		}
+	}
+}
+
+// deal deals the starts that are yet to come anew, the one at hand, which next has
+// given last, among them. Where none were made here, now tells where the schedule is.
+func (s *arrivals) deal(round deal.Round, now time.Duration) {
+	if s.made == 0 { // none were made here
+		s.only(round)
+		s.skip(now)
+		return
+	}
+	at := s.round.Nth(s.made - 1)
+	s.only(round)
+	s.made = round.Below(at)
 }
 
 // ramp is the schedule of a Ramp: how many users are active at any time.

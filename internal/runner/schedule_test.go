@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/deal"
 )
 
 // all gives every start of a schedule.
 func all(a scenario.Arrival, scale float64, seed uint64) (starts []time.Duration) {
-	s := newArrivals(a, scale, seed, 0)
+	s := newArrivals(a, scale, seed, 0, deal.Hand{}.Round(1))
 	for {
 		at, ok := s.next()
 		if !ok {

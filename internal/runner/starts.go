@@ -8,10 +8,12 @@ import (
 // starts is the schedule by which the users of a class start: a Poisson process of
 // rate starts per second, so the gaps are exponential with mean 1/rate, the first
 // one too. It is a pure sequence: late starts are caught up with, not carried on.
+// Executors that share a run have the same one, of the whole.
 type starts struct {
-	rate float64
-	rand *rand.Rand
-	at   float64 // seconds since go
+	rate  float64
+	rand  *rand.Rand
+	drawn int64   // gaps
+	at    float64 // their sum: seconds since go
 }
 
 // newStarts gives the schedule of a class, from the run's seed.
@@ -20,12 +22,15 @@ func newStarts(rate float64, seed uint64, class int) *starts {
 	return &starts{rate: rate, rand: rand.New(rand.NewPCG(s[0], s[1]))}
 }
 
-// next is the time of the next start since go; always 0 when rate is 0.
-func (s *starts) next() time.Duration {
+// nth is the time of start n since go, from 0 on; always 0 when rate is 0. It never
+// goes back: n grows from call to call.
+func (s *starts) nth(n int64) time.Duration {
 	if s.rate == 0 {
 		return 0
 	}
-	s.at += s.rand.ExpFloat64() / s.rate
+	for ; s.drawn <= n; s.drawn++ {
+		s.at += s.rand.ExpFloat64() / s.rate
+	}
 	return time.Duration(s.at * float64(time.Second))
 }
 

@@ -18,13 +18,17 @@ type upcoming struct {
 type plan struct {
 	lines  []line
 	begins time.Duration
+	share  float64 // of the starts, that are made here
 }
 
 // steady are the lines of a rate without end.
 func steady(rate float64) []line { return []line{{rate, rate, math.MaxFloat64}} }
 
-// follow sets the schedule in force: the lines of its rate, and where they begin.
-func (u *upcoming) follow(lines []line, begins time.Duration) { u.plan.Store(&plan{lines, begins}) }
+// follow sets the schedule in force: the lines of its rate, where they begin, and how
+// much of it is made here.
+func (u *upcoming) follow(lines []line, begins time.Duration, share float64) {
+	u.plan.Store(&plan{lines, begins, share})
+}
 
 // next tells when the next start is planned.
 func (u *upcoming) next(at time.Duration) { u.at.Store(int64(at)) }
@@ -39,7 +43,7 @@ func (u *upcoming) overdue(now time.Duration) int64 {
 	if at >= now || p == nil {
 		return 0
 	}
-	return 1 + int64(p.starts(now)-p.starts(at))
+	return 1 + int64((p.starts(now)-p.starts(at))*p.share)
 }
 
 // starts is the integral of the rate up to a moment.

@@ -22,7 +22,8 @@ type (
 type counted interface{ Counted() bool }
 
 // live runs one user to its end. A panic ends this user only.
-func (c *class) live(ctx context.Context, vui int) {
+func (c *class) live(ctx context.Context, number int64) {
+	vui := int(c.vui(number))
 	defer func() {
 		if p := recover(); p != nil {
 			c.panicked(ctx, vui, p, debug.Stack())
@@ -30,7 +31,7 @@ func (c *class) live(ctx context.Context, vui int) {
 		c.over.Add(1)
 		c.users.Done()
 	}()
-	if !c.wanted(vui) {
+	if !c.wanted(number) {
 		return // its ramp never came to it
 	}
 	e := c.registry.Entry()
@@ -47,6 +48,11 @@ func (c *class) live(ctx context.Context, vui int) {
 		c.vu.Fu(ctx, vui)
 		return
 	}
+	c.work(ctx, number, vui)
+}
+
+// work makes a user and has it iterate.
+func (c *class) work(ctx context.Context, number int64, vui int) {
 	began := c.now()
 	u, err := c.user(ctx, vui)
 	if err != nil {
@@ -59,9 +65,9 @@ func (c *class) live(ctx context.Context, vui int) {
 		defer u.Close()
 	}
 	if c.pool != nil {
-		c.serve(ctx, u, vui)
+		c.serve(ctx, u, number)
 	} else {
-		c.iterate(ctx, u, vui)
+		c.iterate(ctx, u, number)
 	}
 }
 
@@ -83,19 +89,20 @@ func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 }
 
 // iterate calls u again and again, as the class's closed load says.
-func (c *class) iterate(ctx context.Context, u scenario.User, vui int) {
+func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 	now := c.now()
+	height := c.hand.Nth(number)
 	for n := int64(0); c.more(n, now); n++ {
 		if c.control.touched.Load() {
-			if !c.admitted(vui) {
+			if !c.admitted(number) {
 				return
 			}
 			now = c.now()
 		}
 		if c.ramp != nil {
-			if active, _ := c.ramp.active(int64(vui), now); !active {
+			if active, _ := c.ramp.active(height, now); !active {
 				c.counts.active.Add(-1) // while it is not wanted
-				wanted := c.wanted(vui)
+				wanted := c.wanted(number)
 				c.counts.active.Add(1)
 				if !wanted {
 					return
@@ -118,8 +125,8 @@ func (c *class) iterate(ctx context.Context, u scenario.User, vui int) {
 
 // serve lets u serve the planned starts of an Arrival, one after the other. It is
 // prepared before it is free, so that no start waits for that.
-func (c *class) serve(ctx context.Context, u scenario.User, vui int) {
-	s := &server{number: vui - int(c.share.First), calls: make(chan call, 1)}
+func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
+	s := &server{number: int(number), calls: make(chan call, 1)}
 	for {
 		if _, ok := c.ready(ctx, u, c.now()); !ok {
 			if c.stopping.Load() || ctx.Err() != nil {
@@ -127,7 +134,7 @@ func (c *class) serve(ctx context.Context, u scenario.User, vui int) {
 			}
 			continue
 		}
-		if c.control.touched.Load() && !c.admitted(vui) {
+		if c.control.touched.Load() && !c.admitted(number) {
 			return
 		}
 		call, ok := c.pool.take(s)
@@ -205,14 +212,16 @@ func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.D
 	return end, true
 }
 
-// wanted waits until the class's ramp wants user vui; false means that it never
-// will again. Without a ramp every user is wanted.
-func (c *class) wanted(vui int) bool {
+// wanted waits until the class's ramp wants a user; false means that it never will
+// again. Without a ramp every user is wanted. User n of the whole run is active while
+// the ramp is above n, whichever executor has it.
+func (c *class) wanted(number int64) bool {
 	if c.ramp == nil {
 		return true
 	}
+	height := c.hand.Nth(number)
 	for {
-		active, next := c.ramp.active(int64(vui), c.now())
+		active, next := c.ramp.active(height, c.now())
 		if active {
 			return true
 		}
@@ -248,15 +257,23 @@ func (c *class) more(n int64, now time.Duration) bool {
 		if n == int64(load)-1 && c.last.Add(1) == c.share.Nu {
 			c.finish()
 		}
+		if n < int64(load) && c.elapsed > 0 {
+			return c.oneMore()
+		}
 		return n < int64(load)
 	case scenario.Shared:
-		left := c.shared.Add(-1)
-		if left == 0 {
-			c.finish()
-		}
-		return left >= 0
+		return c.oneMore()
 	}
 	return false
+}
+
+// oneMore takes one of the iterations that the users have together.
+func (c *class) oneMore() bool {
+	left := c.shared.Add(-1)
+	if left == 0 {
+		c.finish()
+	}
+	return left >= 0
 }
 
 // cutShort tells whether err comes from the end of the run, not from the target.

@@ -34,6 +34,7 @@ type FromExecutor struct {
 	//	*FromExecutor_Stopping
 	//	*FromExecutor_Controlled
 	//	*FromExecutor_Seen
+	//	*FromExecutor_Profiled
 	Message       isFromExecutor_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -130,6 +131,15 @@ func (x *FromExecutor) GetSeen() *Seen {
 	return nil
 }
 
+func (x *FromExecutor) GetProfiled() *Profiled {
+	if x != nil {
+		if x, ok := x.Message.(*FromExecutor_Profiled); ok {
+			return x.Profiled
+		}
+	}
+	return nil
+}
+
 type isFromExecutor_Message interface {
 	isFromExecutor_Message()
 }
@@ -158,6 +168,10 @@ type FromExecutor_Seen struct {
 	Seen *Seen `protobuf:"bytes,6,opt,name=seen,proto3,oneof"`
 }
 
+type FromExecutor_Profiled struct {
+	Profiled *Profiled `protobuf:"bytes,7,opt,name=profiled,proto3,oneof"`
+}
+
 func (*FromExecutor_Hello) isFromExecutor_Message() {}
 
 func (*FromExecutor_Ready) isFromExecutor_Message() {}
@@ -170,6 +184,8 @@ func (*FromExecutor_Controlled) isFromExecutor_Message() {}
 
 func (*FromExecutor_Seen) isFromExecutor_Message() {}
 
+func (*FromExecutor_Profiled) isFromExecutor_Message() {}
+
 type ToExecutor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -179,6 +195,8 @@ type ToExecutor struct {
 	//	*ToExecutor_Stop
 	//	*ToExecutor_Cancel
 	//	*ToExecutor_Control
+	//	*ToExecutor_Renew
+	//	*ToExecutor_Profile
 	Message       isToExecutor_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -266,6 +284,24 @@ func (x *ToExecutor) GetControl() *Control {
 	return nil
 }
 
+func (x *ToExecutor) GetRenew() *Renew {
+	if x != nil {
+		if x, ok := x.Message.(*ToExecutor_Renew); ok {
+			return x.Renew
+		}
+	}
+	return nil
+}
+
+func (x *ToExecutor) GetProfile() *Profile {
+	if x != nil {
+		if x, ok := x.Message.(*ToExecutor_Profile); ok {
+			return x.Profile
+		}
+	}
+	return nil
+}
+
 type isToExecutor_Message interface {
 	isToExecutor_Message()
 }
@@ -290,6 +326,14 @@ type ToExecutor_Control struct {
 	Control *Control `protobuf:"bytes,5,opt,name=control,proto3,oneof"`
 }
 
+type ToExecutor_Renew struct {
+	Renew *Renew `protobuf:"bytes,6,opt,name=renew,proto3,oneof"`
+}
+
+type ToExecutor_Profile struct {
+	Profile *Profile `protobuf:"bytes,7,opt,name=profile,proto3,oneof"` // taken from now on
+}
+
 func (*ToExecutor_Start) isToExecutor_Message() {}
 
 func (*ToExecutor_Go) isToExecutor_Message() {}
@@ -300,14 +344,24 @@ func (*ToExecutor_Cancel) isToExecutor_Message() {}
 
 func (*ToExecutor_Control) isToExecutor_Message() {}
 
+func (*ToExecutor_Renew) isToExecutor_Message() {}
+
+func (*ToExecutor_Profile) isToExecutor_Message() {}
+
 // Control changes a load that goes on; Controlled answers it.
 type Control struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	What          string                 `protobuf:"bytes,2,opt,name=what,proto3" json:"what,omitempty"`    // pause, resume, scale
-	Class         string                 `protobuf:"bytes,3,opt,name=class,proto3" json:"class,omitempty"`  // for scale; empty: the only one
-	Users         int64                  `protobuf:"varint,4,opt,name=users,proto3" json:"users,omitempty"` // for scale; below 0: as they are
-	Rate          float64                `protobuf:"fixed64,5,opt,name=rate,proto3" json:"rate,omitempty"`  // for scale, starts per second; below 0: as it is
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`       // of the request; from a master to an agent: the number of the executor that it is for
+	What  string                 `protobuf:"bytes,2,opt,name=what,proto3" json:"what,omitempty"`    // pause, resume, scale
+	Class string                 `protobuf:"bytes,3,opt,name=class,proto3" json:"class,omitempty"`  // for scale; empty: the only one
+	Users int64                  `protobuf:"varint,4,opt,name=users,proto3" json:"users,omitempty"` // for scale, of this executor; below 0: as they are
+	Rate  float64                `protobuf:"fixed64,5,opt,name=rate,proto3" json:"rate,omitempty"`  // for scale, starts per second of this executor; below 0: as it is
+	// Of a wish for a run that several executors share, which its sender notes:
+	AllUsers      int64   `protobuf:"varint,6,opt,name=all_users,json=allUsers,proto3" json:"all_users,omitempty"` // of all executors, where users is 0 or more
+	AllRate       float64 `protobuf:"fixed64,7,opt,name=all_rate,json=allRate,proto3" json:"all_rate,omitempty"`   // of all executors, where rate is 0 or more
+	Executors     uint32  `protobuf:"varint,8,opt,name=executors,proto3" json:"executors,omitempty"`               // among how many the wish is shared; of scale also, where users is 0 or more, among how many starts are dealt from now on
+	Place         uint32  `protobuf:"varint,9,opt,name=place,proto3" json:"place,omitempty"`                       // of this executor among them
+	Weights       []int64 `protobuf:"varint,10,rep,packed,name=weights,proto3" json:"weights,omitempty"`           // of those places; none: all the same
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -377,6 +431,41 @@ func (x *Control) GetRate() float64 {
 	return 0
 }
 
+func (x *Control) GetAllUsers() int64 {
+	if x != nil {
+		return x.AllUsers
+	}
+	return 0
+}
+
+func (x *Control) GetAllRate() float64 {
+	if x != nil {
+		return x.AllRate
+	}
+	return 0
+}
+
+func (x *Control) GetExecutors() uint32 {
+	if x != nil {
+		return x.Executors
+	}
+	return 0
+}
+
+func (x *Control) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *Control) GetWeights() []int64 {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
 // Controlled says that a Control was followed, or why not.
 type Controlled struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -441,6 +530,7 @@ type Hello struct {
 	Error         string                 `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	Thresholds    []string               `protobuf:"bytes,7,rep,name=thresholds,proto3" json:"thresholds,omitempty"` // what the scenario's thresholds() returned
 	Params        []*Param               `protobuf:"bytes,10,rep,name=params,proto3" json:"params,omitempty"`
+	Once          []string               `protobuf:"bytes,11,rep,name=once,proto3" json:"once,omitempty"` // data files that give each row only once: nobody can take over a lost executor's rows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -527,6 +617,13 @@ func (x *Hello) GetThresholds() []string {
 func (x *Hello) GetParams() []*Param {
 	if x != nil {
 		return x.Params
+	}
+	return nil
+}
+
+func (x *Hello) GetOnce() []string {
+	if x != nil {
+		return x.Once
 	}
 	return nil
 }
@@ -795,6 +892,13 @@ type Start struct {
 	Once          bool                   `protobuf:"varint,10,opt,name=once,proto3" json:"once,omitempty"`                              // one user and one iteration of each class, and each exchange is Seen
 	Verbose       bool                   `protobuf:"varint,11,opt,name=verbose,proto3" json:"verbose,omitempty"`                        // what the executor does is Seen
 	Profiles      []*Profile             `protobuf:"bytes,12,rep,name=profiles,proto3" json:"profiles,omitempty"`
+	Executors     uint32                 `protobuf:"varint,13,opt,name=executors,proto3" json:"executors,omitempty"`                  // among how many the run is shared, by internal/deal: users, starts, {{seq}} and rows of data; 0: 1
+	Place         uint32                 `protobuf:"varint,14,opt,name=place,proto3" json:"place,omitempty"`                          // of this executor among them: 0 to executors-1
+	Turn          int64                  `protobuf:"varint,15,opt,name=turn,proto3" json:"turn,omitempty"`                            // of {{seq}} and rows: the first round that is its own; above 0 where it takes a lost executor's place
+	ElapsedNs     int64                  `protobuf:"varint,16,opt,name=elapsed_ns,json=elapsedNs,proto3" json:"elapsed_ns,omitempty"` // the run has gone on for so long when this executor begins: starts that were due before are not made
+	Weights       []int64                `protobuf:"varint,17,rep,packed,name=weights,proto3" json:"weights,omitempty"`               // of the places; none: all the same
+	Part          uint32                 `protobuf:"varint,18,opt,name=part,proto3" json:"part,omitempty"`                            // of the place's numbers, every parts-th from number part on is this executor's
+	Parts         uint32                 `protobuf:"varint,19,opt,name=parts,proto3" json:"parts,omitempty"`                          // among how many executors a place is divided, where they take a lost one's over; 0: 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -913,12 +1017,62 @@ func (x *Start) GetProfiles() []*Profile {
 	return nil
 }
 
+func (x *Start) GetExecutors() uint32 {
+	if x != nil {
+		return x.Executors
+	}
+	return 0
+}
+
+func (x *Start) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *Start) GetTurn() int64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *Start) GetElapsedNs() int64 {
+	if x != nil {
+		return x.ElapsedNs
+	}
+	return 0
+}
+
+func (x *Start) GetWeights() []int64 {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+func (x *Start) GetPart() uint32 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *Start) GetParts() uint32 {
+	if x != nil {
+		return x.Parts
+	}
+	return 0
+}
+
 // Profile asks for a profile of the executor while it makes load.
 type Profile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`                                // cpu, heap, mutex, block, trace
 	File          string                 `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`                                // absolute, on the executor's host; it is there and can be written
-	DurationNs    int64                  `protobuf:"varint,3,opt,name=duration_ns,json=durationNs,proto3" json:"duration_ns,omitempty"` // from go on; 0: to the load's end
+	DurationNs    int64                  `protobuf:"varint,3,opt,name=duration_ns,json=durationNs,proto3" json:"duration_ns,omitempty"` // from go on, or from now on; 0: to the load's end
+	Id            uint64                 `protobuf:"varint,4,opt,name=id,proto3" json:"id,omitempty"`                                   // of one that is taken from now on
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -974,21 +1128,85 @@ func (x *Profile) GetDurationNs() int64 {
 	return 0
 }
 
-// Share is an executor's part of a class.
+func (x *Profile) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+// Profiled says that such a profile is complete, or why not.
+type Profiled struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Error         string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Profiled) Reset() {
+	*x = Profiled{}
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Profiled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Profiled) ProtoMessage() {}
+
+func (x *Profiled) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Profiled.ProtoReflect.Descriptor instead.
+func (*Profiled) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Profiled) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Profiled) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+// Share is an executor's part of a class; nu 0 is none. Among several executors users
+// have the vui that the deal gives them, from 0 on without gaps over all; rate and part
+// then are for people, since each executor follows the schedule of the whole run and
+// makes those starts of it that are dealt to it.
 type Share struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	First         int64                  `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"` // vui of its first user
 	Nu            int64                  `protobuf:"varint,2,opt,name=nu,proto3" json:"nu,omitempty"`
 	Rate          float64                `protobuf:"fixed64,3,opt,name=rate,proto3" json:"rate,omitempty"`
-	Iterations    int64                  `protobuf:"varint,4,opt,name=iterations,proto3" json:"iterations,omitempty"` // of a Shared load
+	Iterations    int64                  `protobuf:"varint,4,opt,name=iterations,proto3" json:"iterations,omitempty"` // of a Shared load; of a Times load only where elapsed_ns is above 0: what is left, over all its users
 	Part          float64                `protobuf:"fixed64,5,opt,name=part,proto3" json:"part,omitempty"`            // of an Arrival's rate: 0 to 1
+	Begun         int64                  `protobuf:"varint,6,opt,name=begun,proto3" json:"begun,omitempty"`           // of a class without a load: of its first users, those whose work a lost executor has done, and who do not start again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Share) Reset() {
 	*x = Share{}
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1218,7 @@ func (x *Share) String() string {
 func (*Share) ProtoMessage() {}
 
 func (x *Share) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[10]
+	mi := &file_internal_wire_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1231,7 @@ func (x *Share) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Share.ProtoReflect.Descriptor instead.
 func (*Share) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Share) GetFirst() int64 {
@@ -1051,6 +1269,13 @@ func (x *Share) GetPart() float64 {
 	return 0
 }
 
+func (x *Share) GetBegun() int64 {
+	if x != nil {
+		return x.Begun
+	}
+	return 0
+}
+
 // Ready says that all set-up is done, or why it failed.
 type Ready struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1061,7 +1286,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1298,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[11]
+	mi := &file_internal_wire_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1311,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Ready) GetError() string {
@@ -1099,13 +1324,14 @@ func (x *Ready) GetError() string {
 // Go starts the clock.
 type Go struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	LeaseNs       int64                  `protobuf:"varint,1,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"` // the load stops when no Renew comes for so long; 0: it needs none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Go) Reset() {
 	*x = Go{}
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1343,7 @@ func (x *Go) String() string {
 func (*Go) ProtoMessage() {}
 
 func (x *Go) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[12]
+	mi := &file_internal_wire_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1356,59 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Go) GetLeaseNs() int64 {
+	if x != nil {
+		return x.LeaseNs
+	}
+	return 0
+}
+
+// Renew keeps the load going for another lease.
+type Renew struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LeaseNs       int64                  `protobuf:"varint,1,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Renew) Reset() {
+	*x = Renew{}
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Renew) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Renew) ProtoMessage() {}
+
+func (x *Renew) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Renew.ProtoReflect.Descriptor instead.
+func (*Renew) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Renew) GetLeaseNs() int64 {
+	if x != nil {
+		return x.LeaseNs
+	}
+	return 0
 }
 
 // Stop asks for the end of the run: no new iterations, drain, report.
@@ -1142,7 +1420,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1154,7 +1432,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[13]
+	mi := &file_internal_wire_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1167,7 +1445,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
 }
 
 // Cancel asks for the end of the run at once: still a report.
@@ -1179,7 +1457,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1191,7 +1469,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[14]
+	mi := &file_internal_wire_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1204,7 +1482,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
 }
 
 // Seen is a look inside: an exchange, a check or a step as it went, or, with log, a
@@ -1219,7 +1497,7 @@ type Seen struct {
 
 func (x *Seen) Reset() {
 	*x = Seen{}
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1509,7 @@ func (x *Seen) String() string {
 func (*Seen) ProtoMessage() {}
 
 func (x *Seen) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[15]
+	mi := &file_internal_wire_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1522,7 @@ func (x *Seen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seen.ProtoReflect.Descriptor instead.
 func (*Seen) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Seen) GetText() string {
@@ -1270,7 +1548,7 @@ type Stopping struct {
 
 func (x *Stopping) Reset() {
 	*x = Stopping{}
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1560,7 @@ func (x *Stopping) String() string {
 func (*Stopping) ProtoMessage() {}
 
 func (x *Stopping) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[16]
+	mi := &file_internal_wire_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1573,7 @@ func (x *Stopping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stopping.ProtoReflect.Descriptor instead.
 func (*Stopping) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
 }
 
 // Batch is what an executor counted in one interval. Batches are numbered from 1
@@ -1322,7 +1600,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1612,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[17]
+	mi := &file_internal_wire_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1625,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{17}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Batch) GetSeq() uint64 {
@@ -1461,7 +1739,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1751,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[18]
+	mi := &file_internal_wire_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1764,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{18}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Metric) GetTitle() string {
@@ -1534,7 +1812,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1824,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[19]
+	mi := &file_internal_wire_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1837,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{19}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Counter) GetMetric() uint32 {
@@ -1586,7 +1864,7 @@ type Gauge struct {
 
 func (x *Gauge) Reset() {
 	*x = Gauge{}
-	mi := &file_internal_wire_wire_proto_msgTypes[20]
+	mi := &file_internal_wire_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1876,7 @@ func (x *Gauge) String() string {
 func (*Gauge) ProtoMessage() {}
 
 func (x *Gauge) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[20]
+	mi := &file_internal_wire_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1889,7 @@ func (x *Gauge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gauge.ProtoReflect.Descriptor instead.
 func (*Gauge) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{20}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Gauge) GetMetric() uint32 {
@@ -1638,7 +1916,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_internal_wire_wire_proto_msgTypes[21]
+	mi := &file_internal_wire_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1928,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[21]
+	mi := &file_internal_wire_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1941,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{21}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Histogram) GetMetric() uint32 {
@@ -1692,7 +1970,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_wire_proto_msgTypes[22]
+	mi := &file_internal_wire_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1982,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[22]
+	mi := &file_internal_wire_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1995,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{22}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Failure) GetSource() string {
@@ -1761,7 +2039,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_internal_wire_wire_proto_msgTypes[23]
+	mi := &file_internal_wire_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +2051,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[23]
+	mi := &file_internal_wire_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +2064,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{23}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Sample) GetSource() string {
@@ -1831,7 +2109,7 @@ type Final struct {
 
 func (x *Final) Reset() {
 	*x = Final{}
-	mi := &file_internal_wire_wire_proto_msgTypes[24]
+	mi := &file_internal_wire_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +2121,7 @@ func (x *Final) String() string {
 func (*Final) ProtoMessage() {}
 
 func (x *Final) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[24]
+	mi := &file_internal_wire_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +2134,7 @@ func (x *Final) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Final.ProtoReflect.Descriptor instead.
 func (*Final) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{24}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Final) GetCounters() []*Counter {
@@ -1904,7 +2182,7 @@ type Counted struct {
 
 func (x *Counted) Reset() {
 	*x = Counted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[25]
+	mi := &file_internal_wire_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +2194,7 @@ func (x *Counted) String() string {
 func (*Counted) ProtoMessage() {}
 
 func (x *Counted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[25]
+	mi := &file_internal_wire_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +2207,7 @@ func (x *Counted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counted.ProtoReflect.Descriptor instead.
 func (*Counted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{25}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Counted) GetMetric() uint32 {
@@ -1957,7 +2235,7 @@ type Interrupted struct {
 
 func (x *Interrupted) Reset() {
 	*x = Interrupted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[26]
+	mi := &file_internal_wire_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1969,7 +2247,7 @@ func (x *Interrupted) String() string {
 func (*Interrupted) ProtoMessage() {}
 
 func (x *Interrupted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[26]
+	mi := &file_internal_wire_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2260,7 @@ func (x *Interrupted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupted.ProtoReflect.Descriptor instead.
 func (*Interrupted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{26}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Interrupted) GetClass() string {
@@ -2003,7 +2281,7 @@ var File_internal_wire_wire_proto protoreflect.FileDescriptor
 
 const file_internal_wire_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x18internal/wire/wire.proto\x12\x0fgobench.wire.v1\"\xce\x02\n" +
+	"\x18internal/wire/wire.proto\x12\x0fgobench.wire.v1\"\x87\x03\n" +
 	"\fFromExecutor\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.gobench.wire.v1.HelloH\x00R\x05hello\x12.\n" +
 	"\x05ready\x18\x02 \x01(\v2\x16.gobench.wire.v1.ReadyH\x00R\x05ready\x12.\n" +
@@ -2012,26 +2290,35 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\n" +
 	"controlled\x18\x05 \x01(\v2\x1b.gobench.wire.v1.ControlledH\x00R\n" +
 	"controlled\x12+\n" +
-	"\x04seen\x18\x06 \x01(\v2\x15.gobench.wire.v1.SeenH\x00R\x04seenB\t\n" +
-	"\amessage\"\x84\x02\n" +
+	"\x04seen\x18\x06 \x01(\v2\x15.gobench.wire.v1.SeenH\x00R\x04seen\x127\n" +
+	"\bprofiled\x18\a \x01(\v2\x19.gobench.wire.v1.ProfiledH\x00R\bprofiledB\t\n" +
+	"\amessage\"\xea\x02\n" +
 	"\n" +
 	"ToExecutor\x12.\n" +
 	"\x05start\x18\x01 \x01(\v2\x16.gobench.wire.v1.StartH\x00R\x05start\x12%\n" +
 	"\x02go\x18\x02 \x01(\v2\x13.gobench.wire.v1.GoH\x00R\x02go\x12+\n" +
 	"\x04stop\x18\x03 \x01(\v2\x15.gobench.wire.v1.StopH\x00R\x04stop\x121\n" +
 	"\x06cancel\x18\x04 \x01(\v2\x17.gobench.wire.v1.CancelH\x00R\x06cancel\x124\n" +
-	"\acontrol\x18\x05 \x01(\v2\x18.gobench.wire.v1.ControlH\x00R\acontrolB\t\n" +
-	"\amessage\"m\n" +
+	"\acontrol\x18\x05 \x01(\v2\x18.gobench.wire.v1.ControlH\x00R\acontrol\x12.\n" +
+	"\x05renew\x18\x06 \x01(\v2\x16.gobench.wire.v1.RenewH\x00R\x05renew\x124\n" +
+	"\aprofile\x18\a \x01(\v2\x18.gobench.wire.v1.ProfileH\x00R\aprofileB\t\n" +
+	"\amessage\"\xf3\x01\n" +
 	"\aControl\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04what\x18\x02 \x01(\tR\x04what\x12\x14\n" +
 	"\x05class\x18\x03 \x01(\tR\x05class\x12\x14\n" +
 	"\x05users\x18\x04 \x01(\x03R\x05users\x12\x12\n" +
-	"\x04rate\x18\x05 \x01(\x01R\x04rate\"2\n" +
+	"\x04rate\x18\x05 \x01(\x01R\x04rate\x12\x1b\n" +
+	"\tall_users\x18\x06 \x01(\x03R\ballUsers\x12\x19\n" +
+	"\ball_rate\x18\a \x01(\x01R\aallRate\x12\x1c\n" +
+	"\texecutors\x18\b \x01(\rR\texecutors\x12\x14\n" +
+	"\x05place\x18\t \x01(\rR\x05place\x12\x18\n" +
+	"\aweights\x18\n" +
+	" \x03(\x03R\aweights\"2\n" +
 	"\n" +
 	"Controlled\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"\xf7\x01\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"\x8b\x02\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x0e\n" +
@@ -2043,7 +2330,8 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"thresholds\x18\a \x03(\tR\n" +
 	"thresholds\x12.\n" +
 	"\x06params\x18\n" +
-	" \x03(\v2\x16.gobench.wire.v1.ParamR\x06params\"u\n" +
+	" \x03(\v2\x16.gobench.wire.v1.ParamR\x06params\x12\x12\n" +
+	"\x04once\x18\v \x03(\tR\x04once\"u\n" +
 	"\x05Param\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\adefault\x18\x02 \x01(\tR\adefault\x12\x12\n" +
@@ -2065,7 +2353,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x05Stage\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\x01R\x02to\x12\x17\n" +
 	"\aover_ns\x18\x02 \x01(\x03R\x06overNs\x12\x16\n" +
-	"\x06warmup\x18\x03 \x01(\bR\x06warmup\"\xf1\x02\n" +
+	"\x06warmup\x18\x03 \x01(\bR\x06warmup\"\x9c\x04\n" +
 	"\x05Start\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1a\n" +
 	"\bexecutor\x18\x02 \x01(\rR\bexecutor\x12\x12\n" +
@@ -2082,12 +2370,24 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x04once\x18\n" +
 	" \x01(\bR\x04once\x12\x18\n" +
 	"\averbose\x18\v \x01(\bR\averbose\x124\n" +
-	"\bprofiles\x18\f \x03(\v2\x18.gobench.wire.v1.ProfileR\bprofiles\"R\n" +
+	"\bprofiles\x18\f \x03(\v2\x18.gobench.wire.v1.ProfileR\bprofiles\x12\x1c\n" +
+	"\texecutors\x18\r \x01(\rR\texecutors\x12\x14\n" +
+	"\x05place\x18\x0e \x01(\rR\x05place\x12\x12\n" +
+	"\x04turn\x18\x0f \x01(\x03R\x04turn\x12\x1d\n" +
+	"\n" +
+	"elapsed_ns\x18\x10 \x01(\x03R\telapsedNs\x12\x18\n" +
+	"\aweights\x18\x11 \x03(\x03R\aweights\x12\x12\n" +
+	"\x04part\x18\x12 \x01(\rR\x04part\x12\x14\n" +
+	"\x05parts\x18\x13 \x01(\rR\x05parts\"b\n" +
 	"\aProfile\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x1f\n" +
 	"\vduration_ns\x18\x03 \x01(\x03R\n" +
-	"durationNs\"u\n" +
+	"durationNs\x12\x0e\n" +
+	"\x02id\x18\x04 \x01(\x04R\x02id\"0\n" +
+	"\bProfiled\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"\x8b\x01\n" +
 	"\x05Share\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x03R\x05first\x12\x0e\n" +
 	"\x02nu\x18\x02 \x01(\x03R\x02nu\x12\x12\n" +
@@ -2095,10 +2395,14 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\n" +
 	"iterations\x18\x04 \x01(\x03R\n" +
 	"iterations\x12\x12\n" +
-	"\x04part\x18\x05 \x01(\x01R\x04part\"\x1d\n" +
+	"\x04part\x18\x05 \x01(\x01R\x04part\x12\x14\n" +
+	"\x05begun\x18\x06 \x01(\x03R\x05begun\"\x1d\n" +
 	"\x05Ready\x12\x14\n" +
-	"\x05error\x18\x01 \x01(\tR\x05error\"\x04\n" +
-	"\x02Go\"\x06\n" +
+	"\x05error\x18\x01 \x01(\tR\x05error\"\x1f\n" +
+	"\x02Go\x12\x19\n" +
+	"\blease_ns\x18\x01 \x01(\x03R\aleaseNs\"\"\n" +
+	"\x05Renew\x12\x19\n" +
+	"\blease_ns\x18\x01 \x01(\x03R\aleaseNs\"\x06\n" +
 	"\x04Stop\"\b\n" +
 	"\x06Cancel\",\n" +
 	"\x04Seen\x12\x12\n" +
@@ -2179,7 +2483,7 @@ func file_internal_wire_wire_proto_rawDescGZIP() []byte {
 	return file_internal_wire_wire_proto_rawDescData
 }
 
-var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_internal_wire_wire_proto_goTypes = []any{
 	(*FromExecutor)(nil), // 0: gobench.wire.v1.FromExecutor
 	(*ToExecutor)(nil),   // 1: gobench.wire.v1.ToExecutor
@@ -2191,58 +2495,63 @@ var file_internal_wire_wire_proto_goTypes = []any{
 	(*Stage)(nil),        // 7: gobench.wire.v1.Stage
 	(*Start)(nil),        // 8: gobench.wire.v1.Start
 	(*Profile)(nil),      // 9: gobench.wire.v1.Profile
-	(*Share)(nil),        // 10: gobench.wire.v1.Share
-	(*Ready)(nil),        // 11: gobench.wire.v1.Ready
-	(*Go)(nil),           // 12: gobench.wire.v1.Go
-	(*Stop)(nil),         // 13: gobench.wire.v1.Stop
-	(*Cancel)(nil),       // 14: gobench.wire.v1.Cancel
-	(*Seen)(nil),         // 15: gobench.wire.v1.Seen
-	(*Stopping)(nil),     // 16: gobench.wire.v1.Stopping
-	(*Batch)(nil),        // 17: gobench.wire.v1.Batch
-	(*Metric)(nil),       // 18: gobench.wire.v1.Metric
-	(*Counter)(nil),      // 19: gobench.wire.v1.Counter
-	(*Gauge)(nil),        // 20: gobench.wire.v1.Gauge
-	(*Histogram)(nil),    // 21: gobench.wire.v1.Histogram
-	(*Failure)(nil),      // 22: gobench.wire.v1.Failure
-	(*Sample)(nil),       // 23: gobench.wire.v1.Sample
-	(*Final)(nil),        // 24: gobench.wire.v1.Final
-	(*Counted)(nil),      // 25: gobench.wire.v1.Counted
-	(*Interrupted)(nil),  // 26: gobench.wire.v1.Interrupted
+	(*Profiled)(nil),     // 10: gobench.wire.v1.Profiled
+	(*Share)(nil),        // 11: gobench.wire.v1.Share
+	(*Ready)(nil),        // 12: gobench.wire.v1.Ready
+	(*Go)(nil),           // 13: gobench.wire.v1.Go
+	(*Renew)(nil),        // 14: gobench.wire.v1.Renew
+	(*Stop)(nil),         // 15: gobench.wire.v1.Stop
+	(*Cancel)(nil),       // 16: gobench.wire.v1.Cancel
+	(*Seen)(nil),         // 17: gobench.wire.v1.Seen
+	(*Stopping)(nil),     // 18: gobench.wire.v1.Stopping
+	(*Batch)(nil),        // 19: gobench.wire.v1.Batch
+	(*Metric)(nil),       // 20: gobench.wire.v1.Metric
+	(*Counter)(nil),      // 21: gobench.wire.v1.Counter
+	(*Gauge)(nil),        // 22: gobench.wire.v1.Gauge
+	(*Histogram)(nil),    // 23: gobench.wire.v1.Histogram
+	(*Failure)(nil),      // 24: gobench.wire.v1.Failure
+	(*Sample)(nil),       // 25: gobench.wire.v1.Sample
+	(*Final)(nil),        // 26: gobench.wire.v1.Final
+	(*Counted)(nil),      // 27: gobench.wire.v1.Counted
+	(*Interrupted)(nil),  // 28: gobench.wire.v1.Interrupted
 }
 var file_internal_wire_wire_proto_depIdxs = []int32{
 	4,  // 0: gobench.wire.v1.FromExecutor.hello:type_name -> gobench.wire.v1.Hello
-	11, // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
-	17, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
-	16, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
+	12, // 1: gobench.wire.v1.FromExecutor.ready:type_name -> gobench.wire.v1.Ready
+	19, // 2: gobench.wire.v1.FromExecutor.batch:type_name -> gobench.wire.v1.Batch
+	18, // 3: gobench.wire.v1.FromExecutor.stopping:type_name -> gobench.wire.v1.Stopping
 	3,  // 4: gobench.wire.v1.FromExecutor.controlled:type_name -> gobench.wire.v1.Controlled
-	15, // 5: gobench.wire.v1.FromExecutor.seen:type_name -> gobench.wire.v1.Seen
-	8,  // 6: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
-	12, // 7: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
-	13, // 8: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
-	14, // 9: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
-	2,  // 10: gobench.wire.v1.ToExecutor.control:type_name -> gobench.wire.v1.Control
-	6,  // 11: gobench.wire.v1.Hello.classes:type_name -> gobench.wire.v1.Class
-	5,  // 12: gobench.wire.v1.Hello.params:type_name -> gobench.wire.v1.Param
-	7,  // 13: gobench.wire.v1.Class.stages:type_name -> gobench.wire.v1.Stage
-	10, // 14: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
-	9,  // 15: gobench.wire.v1.Start.profiles:type_name -> gobench.wire.v1.Profile
-	18, // 16: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
-	19, // 17: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
-	20, // 18: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
-	21, // 19: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
-	22, // 20: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
-	24, // 21: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
-	23, // 22: gobench.wire.v1.Batch.samples:type_name -> gobench.wire.v1.Sample
-	19, // 23: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
-	25, // 24: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
-	26, // 25: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
-	0,  // 26: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
-	1,  // 27: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
-	27, // [27:28] is the sub-list for method output_type
-	26, // [26:27] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	17, // 5: gobench.wire.v1.FromExecutor.seen:type_name -> gobench.wire.v1.Seen
+	10, // 6: gobench.wire.v1.FromExecutor.profiled:type_name -> gobench.wire.v1.Profiled
+	8,  // 7: gobench.wire.v1.ToExecutor.start:type_name -> gobench.wire.v1.Start
+	13, // 8: gobench.wire.v1.ToExecutor.go:type_name -> gobench.wire.v1.Go
+	15, // 9: gobench.wire.v1.ToExecutor.stop:type_name -> gobench.wire.v1.Stop
+	16, // 10: gobench.wire.v1.ToExecutor.cancel:type_name -> gobench.wire.v1.Cancel
+	2,  // 11: gobench.wire.v1.ToExecutor.control:type_name -> gobench.wire.v1.Control
+	14, // 12: gobench.wire.v1.ToExecutor.renew:type_name -> gobench.wire.v1.Renew
+	9,  // 13: gobench.wire.v1.ToExecutor.profile:type_name -> gobench.wire.v1.Profile
+	6,  // 14: gobench.wire.v1.Hello.classes:type_name -> gobench.wire.v1.Class
+	5,  // 15: gobench.wire.v1.Hello.params:type_name -> gobench.wire.v1.Param
+	7,  // 16: gobench.wire.v1.Class.stages:type_name -> gobench.wire.v1.Stage
+	11, // 17: gobench.wire.v1.Start.shares:type_name -> gobench.wire.v1.Share
+	9,  // 18: gobench.wire.v1.Start.profiles:type_name -> gobench.wire.v1.Profile
+	20, // 19: gobench.wire.v1.Batch.declared:type_name -> gobench.wire.v1.Metric
+	21, // 20: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
+	22, // 21: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
+	23, // 22: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
+	24, // 23: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
+	26, // 24: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
+	25, // 25: gobench.wire.v1.Batch.samples:type_name -> gobench.wire.v1.Sample
+	21, // 26: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
+	27, // 27: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
+	28, // 28: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
+	0,  // 29: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
+	1,  // 30: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
+	30, // [30:31] is the sub-list for method output_type
+	29, // [29:30] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_wire_proto_init() }
@@ -2257,6 +2566,7 @@ func file_internal_wire_wire_proto_init() {
 		(*FromExecutor_Stopping)(nil),
 		(*FromExecutor_Controlled)(nil),
 		(*FromExecutor_Seen)(nil),
+		(*FromExecutor_Profiled)(nil),
 	}
 	file_internal_wire_wire_proto_msgTypes[1].OneofWrappers = []any{
 		(*ToExecutor_Start)(nil),
@@ -2264,6 +2574,8 @@ func file_internal_wire_wire_proto_init() {
 		(*ToExecutor_Stop)(nil),
 		(*ToExecutor_Cancel)(nil),
 		(*ToExecutor_Control)(nil),
+		(*ToExecutor_Renew)(nil),
+		(*ToExecutor_Profile)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2271,7 +2583,7 @@ func file_internal_wire_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_wire_proto_rawDesc), len(file_internal_wire_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

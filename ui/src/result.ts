@@ -12,6 +12,7 @@ export interface Result {
   warmup_seconds?: number
   config: Config
   environment: Environment
+  hosts?: Host[]
   complete: boolean
   missing?: string[]
   verdict?: 'VALID' | 'SUSPECT' | 'INVALID'
@@ -55,6 +56,18 @@ export interface Environment {
   memory_bytes?: number
   open_files?: number
   go?: string
+}
+
+/** One of several hosts that made the load of a master's run. */
+export interface Host {
+  name: string
+  agent: string
+  executors: number
+  began?: string
+  clock_seconds: number
+  clock_error_seconds: number
+  lost_seconds?: number
+  environment: Environment
 }
 
 export interface Reason {

@@ -11,7 +11,7 @@ import { apply, next, remember, remembered, type Theme } from '../theme.ts'
 import { Timeline } from '../timeline.ts'
 import { charts, distributions, health, metricGroups } from './charts.ts'
 import { head, facts, tiles, verdict } from './head.ts'
-import { configuration, errors, metricTables, notes, samples, thresholds } from './tables.ts'
+import { configuration, errors, hosts, metricTables, notes, samples, thresholds } from './tables.ts'
 
 async function main() {
   const result = JSON.parse(document.getElementById('result')!.textContent!) as Result
@@ -31,6 +31,7 @@ async function main() {
     ['notes', 'Notes', notes(result, around.marks)],
     ['totals', 'Totals', metricTables(result)],
     ['metrics', 'All metrics over time', metricGroups(result, around)],
+    ['hosts', 'Hosts', hosts(result)],
     ['configuration', 'Configuration', configuration(result)],
   ]
   const here = sections.filter((s): s is [string, string, HTMLElement] => s[2] !== undefined)

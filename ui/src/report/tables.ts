@@ -1,7 +1,7 @@
 import { h } from '../dom.ts'
 import { bytes, count, digits, millis, ofUnit, seconds, share } from '../format.ts'
 import { repeats } from '../overview.ts'
-import { answered, closedResponses, figure, recorded, type Failure, type FigureName, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
+import { answered, closedResponses, figure, recorded, type Failure, type FigureName, type Host, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
 import { table, type Column } from '../table.ts'
 
 export function thresholds(r: Result): HTMLElement | undefined {
@@ -106,6 +106,32 @@ function distributionTable(metrics: Metric[]): HTMLElement | undefined {
     { name: '± stdev', title: 'share of recordings less than a stdev from the average', show: (m) => (m.within_stdev === undefined ? '' : whole(m.within_stdev)), by: (m) => m.within_stdev },
   ]
   return table('Distributions', columns, metrics)
+}
+
+/** The hosts of a master's run: when the load began on each after the first, and how their clocks were. */
+export function hosts(r: Result): HTMLElement | undefined {
+  const all = r.hosts ?? []
+  if (all.length === 0) return undefined
+  const first = Math.min(...all.flatMap((x) => (x.began ? [moment(x.began)] : [])))
+  const columns: Column<Host>[] = [
+    { name: 'Host', text: true, show: (x) => x.name || x.agent, by: (x) => x.name },
+    { name: 'System', text: true, show: (x) => [x.environment.os && `${x.environment.os}/${x.environment.arch}`, x.environment.cpus ? `${x.environment.cpus} CPUs` : ''].filter(Boolean).join(', ') },
+    { name: 'Executors', show: (x) => count(x.executors), by: (x) => x.executors },
+    { name: 'Load began', title: 'after that of the first host', show: (x) => (x.began ? `+${millis(moment(x.began) - first)}` : ''), by: (x) => (x.began ? moment(x.began) : undefined) },
+    { name: 'Clock', title: 'ahead of that of the master', show: clock, by: (x) => x.clock_seconds },
+    { name: 'Lost', title: 'since the load began', show: (x) => (x.lost_seconds ? `after ${seconds(x.lost_seconds)}` : ''), by: (x) => x.lost_seconds },
+  ]
+  return table('Hosts', columns, all)
+}
+
+function clock(x: Host): string {
+  if (x.clock_error_seconds <= 0) return ''
+  return `${x.clock_seconds < 0 ? '-' : '+'}${millis(Math.abs(x.clock_seconds) * 1000)} ± ${millis(x.clock_error_seconds * 1000)}`
+}
+
+/** A moment of RFC 3339 in milliseconds, with the parts of one that Date drops. */
+function moment(text: string): number {
+  return Date.parse(text.replace(/\.\d+/, '')) + 1000 * Number(/\.\d+/.exec(text)?.[0] ?? 0)
 }
 
 export function configuration(r: Result): HTMLElement {

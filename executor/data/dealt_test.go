@@ -1,0 +1,113 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gobench-io/gobench/internal/deal"
+	"github.com/gobench-io/gobench/internal/meter"
+)
+
+// dealt opens a feeder as an executor does that has these numbers.
+func dealt(t *testing.T, f *Feeder, weights []int64, places, place int, turn int64) error {
+	t.Helper()
+	hand, err := deal.New(weights, places, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := meter.New()
+	registry.SetNumbers(deal.Numbers{Hand: hand, Turn: turn})
+	ctx, _ := meter.With(t.Context(), registry, nil, [2]uint64{})
+	return f.open(ctx)
+}
+
+// Each row is one executor's, once, whatever their number and weights are.
+func TestRowsAreDealt(t *testing.T) {
+	for rows := 1; rows < 30; rows += 4 {
+		for places := 1; places < 8; places++ {
+			var weights []int64
+			if rows%8 == 1 {
+				for i := range places {
+					weights = append(weights, int64(1+i%3))
+				}
+			}
+			path := numbers(t, rows)
+			var got, want []string
+			for place := range places {
+				f := CSV(path)
+				if err := dealt(t, f, weights, places, place, 0); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, all(t, f, "n")...)
+			}
+			want = append(want, all(t, CSV(path), "n")...)
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%d rows on %d places: %v", rows, places, got)
+			}
+		}
+	}
+}
+
+// Where rows are used again, executors go through the file as one would, each its part,
+// and who takes a place over goes on somewhere.
+func TestRowsAreDealtAgainAndAgain(t *testing.T) {
+	for _, rows := range []int{1, 2, 3, 7, 3000} { // the last one is far
+		path := numbers(t, rows)
+		for place := range 3 {
+			for _, turn := range []int64{0, 1 << 22} {
+				f := CSV(path, Options{Wrap: true})
+				if err := dealt(t, f, nil, 3, place, turn); err != nil {
+					t.Fatal(err)
+				}
+				for i := range int64(3 * rows) {
+					row, err := f.Next(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if want := (int64(place) + 3*(turn+i)) % int64(rows); row.Get("n") != fmt.Sprint(want) {
+						t.Fatalf("%d rows, place %d: row %s is number %d, want %d", rows, place, row.Get("n"), i, want)
+					}
+				}
+			}
+		}
+	}
+	f := CSV(numbers(t, 100_000), Options{Wrap: true}) // looked up, not read through
+	if err := dealt(t, f, nil, 5000, 4999, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		row, err := f.Next(t.Context())
+		if want := fmt.Sprint((4999 + 5000*i) % 100_000); err != nil || row.Get("n") != want {
+			t.Fatalf("row %q, want %s, %v", row.Get("n"), want, err)
+		}
+	}
+}
+
+// Rows that are given once can't be taken over, and the executor says so before the load.
+func TestRowsGivenOnceAreNotTakenOver(t *testing.T) {
+	path := numbers(t, 10)
+	once := CSV(path)
+	if err := dealt(t, once, nil, 3, 1, 7); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "wrap") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := once.Next(t.Context()); err == nil || errors.Is(err, ErrEnd) {
+		t.Errorf("then: %v", err)
+	}
+	for _, o := range []Options{{Wrap: true}, {Order: Random}, {Order: Unique}} {
+		f := CSV(path, o)
+		if err := dealt(t, f, nil, 3, 1, 7); err != nil {
+			t.Error(err)
+		}
+	}
+	JSONLines("not used again.jsonl")
+	CSV("again.csv", Options{Wrap: true})
+	CSV("any.csv", Options{Order: Random})
+	if names := Once(); !slices.Contains(names, "not used again.jsonl") || slices.Contains(names, "again.csv") || slices.Contains(names, "any.csv") {
+		t.Errorf("given once: %q", names)
+	}
+}

@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/blobs"
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/confine"
+	"github.com/gobench-io/gobench/internal/hoststat"
+	"github.com/gobench-io/gobench/internal/version"
+)
+
+// Options of an agent. Dir, Bus and ID are needed.
+type Options struct {
+	Dir   string         // its data: deliveries, blobs; of this agent alone
+	Work  string         // where runs have their private folders; default the temporary folder
+	Bus   Bus            // to its master
+	ID    string         // that it joined as
+	Hello *cluster.Hello // what is known of it beside its host: name, address
+	Log   *slog.Logger   // default none
+
+	Same   bool          // executors run as this process's user, also where they need not
+	Memory int64         // bytes that a run's executors may use where that can be limited; 0: any
+	Blobs  int64         // bytes of executors and files that are kept; 0: 4 GiB
+	Every  time.Duration // between beats; 0: 1 s
+
+	StartLimit time.Duration // from an executor's start to its hello; 0: StartLimit
+
+	Ledgers string        // folder for executors' own accounts of what they count, for tests; empty: none are kept
+	Idle    time.Duration // after which a run that has not begun, and of which nothing is heard, is given up; 0: 2 min
+}
+
+// Agent is a host of a cluster: it runs the executors that its master asks for and
+// delivers what they count. Run it once.
+type Agent struct {
+	o     Options
+	log   *slog.Logger
+	boot  uint64
+	hello *cluster.Hello
+	blobs *blobs.Cache
+	out   *outbox
+	watch *hoststat.Watch
+
+	ctx  context.Context // of Run: what a run here does ends with it
+	turn sync.Mutex      // held by Prepare, Arm and Begin, which follow each other
+
+	recording sync.Mutex // held while the record of what runs is written
+
+	mu       sync.Mutex
+	job      *job              // nil: nothing runs; guarded by mu, as all below
+	epochs   map[string]uint64 // the newest that is known of runs that are over here
+	used     map[string]uint64 // the newest in which executors of them were started
+	answers  []answered        // of the last commands
+	host     *cluster.Host
+	profiles []string // digests of profiles of the run
+}
+
+// answered is a command and its answer.
+type answered struct {
+	id     string
+	answer *cluster.Answer
+}
+
+// NewAgent makes an agent, not yet started.
+func NewAgent(o Options) *Agent {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Blobs == 0 {
+		o.Blobs = 4 << 30
+	}
+	if o.Idle == 0 {
+		o.Idle = 2 * time.Minute
+	}
+	if o.Every == 0 {
+		o.Every = time.Second
+	}
+	return &Agent{o: o, log: o.Log, boot: rand.Uint64(), epochs: map[string]uint64{}, used: map[string]uint64{}}
+}
+
+// stopLimit is how long deliveries are sent on when the agent stops.
+const stopLimit = 2 * time.Second
+
+// Run is the agent until ctx ends: then it cancels what it runs, and keeps what is not
+// delivered for the next start. What an earlier life has left is ended before the first
+// beat.
+func (a *Agent) Run(ctx context.Context) error {
+	if err := os.MkdirAll(a.o.Dir, 0o700); err != nil {
+		return err
+	}
+	unlock, err := lock(filepath.Join(a.o.Dir, "lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if a.blobs, err = blobs.Open(filepath.Join(a.o.Dir, "blobs"), a.o.Blobs); err != nil {
+		return err
+	}
+	if a.out, err = openOutbox(filepath.Join(a.o.Dir, "spool"), a.o.ID, a.o.Bus, a.log); err != nil {
+		return err
+	}
+	if err := a.reap(); err != nil {
+		return errors.Join(err, a.out.close())
+	}
+	if err := a.introduce(); err != nil {
+		return errors.Join(err, a.out.close())
+	}
+	a.watch = hoststat.New(a.o.Dir)
+	a.host = a.watch.Host()
+	return errors.Join(a.work(ctx), a.out.close())
+}
+
+// work does all that an agent does side by side, until ctx ends or a part of it fails.
+func (a *Agent) work(ctx context.Context) error {
+	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopSending()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	a.ctx = ctx
+	var sender, parts sync.WaitGroup
+	sender.Go(func() { a.out.send(sending) })
+	for what, part := range map[string]func() error{
+		"take commands": func() error { return a.o.Bus.Commands(ctx, a.do) },
+		"hear what is committed": func() error {
+			return a.o.Bus.Committed(sending, a.out.committed)
+		},
+		"serve profiles": func() error { return a.o.Bus.Serve(ctx, a.openBlob) },
+		"beat":           func() error { a.beats(ctx); return nil },
+		"look":           func() error { a.looks(ctx); return nil },
+	} {
+		wait := &parts
+		if what == "hear what is committed" { // also while the last is sent
+			wait = &sender
+		}
+		wait.Go(func() {
+			if err := part(); err != nil && ctx.Err() == nil {
+				stop(fmt.Errorf("%s: %w", what, err))
+			}
+		})
+	}
+	<-ctx.Done()
+	a.end()
+	parts.Wait()
+	for end := time.Now().Add(stopLimit); !a.out.sent() && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	stopSending()
+	sender.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// end ends what runs, as a cancel does, when the agent stops.
+func (a *Agent) end() {
+	if j := a.current(); j != nil {
+		j.cancel(CauseCancelled)
+		<-j.over
+	}
+}
+
+// current gives the run that is here, or was last.
+func (a *Agent) current() *job {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.job
+}
+
+// introduce makes the agent's hello.
+func (a *Agent) introduce() error {
+	h := &cluster.Hello{}
+	if a.o.Hello != nil {
+		h = proto.CloneOf(a.o.Hello)
+	}
+	hoststat.Hello(h)
+	h.Protocol, h.Minor, h.Version, h.OpenFiles = cluster.Protocol, cluster.Minor, version.Version, confine.OpenFiles()
+	level, err := confine.Level(a.confinement())
+	if err != nil {
+		return fmt.Errorf("try how executors are run here: %w", err)
+	}
+	h.Isolation = uint32(level)
+	a.hello = h
+	return nil
+}
+
+func (a *Agent) confinement() confine.Options {
+	return confine.Options{Work: a.o.Work, Memory: a.o.Memory, Same: a.o.Same}
+}
+
+// lock makes sure that one agent uses a folder.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(f); err != nil {
+		who, _ := os.ReadFile(path) // to say more
+		f.Close()
+		return nil, fmt.Errorf("another agent (process %s) uses %s: stop it, or give this one a folder of its own with --dir",
+			strings.TrimSpace(string(who)), filepath.Dir(path))
+	}
+	if err := f.Truncate(0); err == nil {
+		_, _ = fmt.Fprintln(f, os.Getpid()) // to say more
+	}
+	return func() { f.Close() }, nil
+}

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+)
+
+// beats puts the agent's entry in the registry until ctx ends. It waits for nothing
+// that a run or a look at the host may hold up.
+func (a *Agent) beats(ctx context.Context) {
+	tick := time.NewTicker(a.o.Every)
+	defer tick.Stop()
+	for count := uint64(1); ; count++ {
+		limited, cancel := context.WithTimeout(ctx, max(a.o.Every, time.Second))
+		if err := a.o.Bus.Beat(limited, a.beat(count)); err != nil && ctx.Err() == nil {
+			a.log.Debug("beat", "error", err)
+		}
+		cancel()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (a *Agent) beat(count uint64) *cluster.Beat {
+	unsaved, age := a.out.unsaved()
+	a.mu.Lock()
+	j, host := a.job, a.host
+	a.mu.Unlock()
+	b := &cluster.Beat{Agent: a.o.ID, Boot: a.boot, Count: count, Hello: a.hello, UnixNs: time.Now().UnixNano(),
+		Unsaved: uint64(unsaved), OldestNs: int64(age), Host: host}
+	if j != nil {
+		j.mu.Lock()
+		b.Run, b.Epoch, b.Phase, b.Processes = j.run, j.epoch, j.phase, j.seen
+		j.mu.Unlock()
+	}
+	return b
+}
+
+// looks looks at the host and the executors until ctx ends.
+func (a *Agent) looks(ctx context.Context) {
+	tick := time.NewTicker(a.o.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		host := a.watch.Host()
+		a.mu.Lock()
+		a.host = host
+		j := a.job
+		a.mu.Unlock()
+		if j != nil {
+			j.look(a.watch.Process)
+		}
+	}
+}
+
+// look looks at the executors.
+func (j *job) look(at func(pid int) *cluster.Process) {
+	var seen []*cluster.Process
+	for _, p := range j.processes() {
+		pid := p.executor.Pid()
+		if pid == 0 || p.isOver() {
+			continue
+		}
+		if s := at(pid); s != nil {
+			s.Executor = p.number
+			seen = append(seen, s)
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.seen = seen
+}

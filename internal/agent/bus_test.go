@@ -1,0 +1,374 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// fakeBus is a bus without a network, and a master's end of it for tests.
+type fakeBus struct {
+	commits   atomic.Bool // what is delivered is committed
+	down      atomic.Bool // nothing gets through
+	ready     chan struct{}
+	once      sync.Once
+	fetched   atomic.Int64 // bytes
+	committer chan *cluster.Committed
+
+	mu         sync.Mutex
+	do         func(context.Context, *cluster.Command) *cluster.Answer
+	open       func(string) (agent.Blob, error)
+	blobs      map[string][]byte
+	spoil      func(offset int64, b []byte) ([]byte, error) // what is fetched
+	beats      []*cluster.Beat
+	beatTimes  []time.Time
+	deliveries []*cluster.Delivery
+	commands   int
+}
+
+func newBus() *fakeBus {
+	b := &fakeBus{ready: make(chan struct{}), blobs: map[string][]byte{}, committer: make(chan *cluster.Committed, 10000)}
+	b.commits.Store(true)
+	return b
+}
+
+var errDown = errors.New("the bus is down")
+
+func (b *fakeBus) Beat(_ context.Context, beat *cluster.Beat) error {
+	if b.down.Load() {
+		return errDown
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.beats = append(b.beats, proto.CloneOf(beat))
+	b.beatTimes = append(b.beatTimes, time.Now())
+	return nil
+}
+
+func (b *fakeBus) Commands(ctx context.Context, do func(context.Context, *cluster.Command) *cluster.Answer) error {
+	b.mu.Lock()
+	b.do = do
+	b.mu.Unlock()
+	b.once.Do(func() { close(b.ready) })
+	<-ctx.Done()
+	return nil
+}
+
+func (b *fakeBus) Deliver(_ context.Context, d *cluster.Delivery) error {
+	if b.down.Load() {
+		return errDown
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.deliveries = append(b.deliveries, proto.CloneOf(d))
+	if b.commits.Load() {
+		b.committer <- &cluster.Committed{Run: d.Run, Epoch: d.Epoch, Number: d.Number}
+	}
+	return nil
+}
+
+func (b *fakeBus) Committed(ctx context.Context, f func(*cluster.Committed)) error {
+	for {
+		select {
+		case c := <-b.committer:
+			f(c)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (b *fakeBus) Fetch(_ context.Context, blob *cluster.Blob, offset int64, w io.Writer) error {
+	b.mu.Lock()
+	data, ok := b.blobs[blob.Sha256]
+	spoil := b.spoil
+	b.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("the master has no blob %s", blob.Sha256)
+	}
+	data = data[offset:]
+	var err error
+	if spoil != nil {
+		data, err = spoil(offset, bytes.Clone(data))
+	}
+	n, werr := w.Write(data)
+	b.fetched.Add(int64(n))
+	return errors.Join(err, werr)
+}
+
+func (b *fakeBus) Serve(ctx context.Context, open func(string) (agent.Blob, error)) error {
+	b.mu.Lock()
+	b.open = open
+	b.mu.Unlock()
+	<-ctx.Done()
+	return nil
+}
+
+// put gives the master a blob.
+func (b *fakeBus) put(name string, data []byte) *cluster.Blob {
+	sum := sha256.Sum256(data)
+	blob := &cluster.Blob{Sha256: hex.EncodeToString(sum[:]), Size: int64(len(data)), Name: name}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.blobs[blob.Sha256] = data
+	return blob
+}
+
+// self is this test binary, which is the executor of all tests.
+var self = sync.OnceValue(func() []byte {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		panic(err)
+	}
+	return b
+})
+
+// command sends a command and gives the answer.
+func (b *fakeBus) command(c *cluster.Command) *cluster.Answer {
+	<-b.ready
+	b.mu.Lock()
+	b.commands++
+	if c.Id == "" {
+		c.Id = fmt.Sprint("command ", b.commands)
+	}
+	do := b.do
+	b.mu.Unlock()
+	return do(context.Background(), c)
+}
+
+// of gives the deliveries of a run, each once, in the order of their numbers.
+func (b *fakeBus) of(run string) (all []*cluster.Delivery) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, d := range b.deliveries {
+		if d.Run == run {
+			all = append(all, d)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y *cluster.Delivery) int {
+		if x.Epoch != y.Epoch {
+			return int(x.Epoch) - int(y.Epoch)
+		}
+		return int(x.Number) - int(y.Number)
+	})
+	return slices.CompactFunc(all, func(x, y *cluster.Delivery) bool { return x.Epoch == y.Epoch && x.Number == y.Number })
+}
+
+// host is an agent that runs, and the master's end of its bus.
+type host struct {
+	*fakeBus
+	t    *testing.T
+	dir  string
+	work string       // where its runs' folders are
+	stop func() error // ends it and gives Run's error
+}
+
+// start starts an agent with the options that it needs filled in.
+func start(t *testing.T, o agent.Options) *host {
+	t.Helper()
+	h := &host{t: t, dir: o.Dir}
+	if h.dir == "" {
+		h.dir = t.TempDir()
+	}
+	o.Dir = h.dir
+	if h.work = o.Work; h.work == "" {
+		h.work = work(t) // t.TempDir's path is too long for a socket
+	}
+	o.Work = h.work
+	if o.Bus == nil {
+		o.Bus = newBus()
+	}
+	h.fakeBus = o.Bus.(*fakeBus)
+	if o.ID == "" {
+		o.ID = "A1"
+	}
+	a := agent.NewAgent(o)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	h.stop = sync.OnceValue(func() error {
+		cancel()
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(30 * time.Second):
+			return errors.New("the agent did not end in 30 s")
+		}
+	})
+	t.Cleanup(func() {
+		if err := h.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-h.ready:
+	case err := <-ended:
+		ended <- err
+		t.Fatalf("the agent ended: %v", err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("the agent does not take commands")
+	}
+	return h
+}
+
+// must sends a command that is to be done.
+func (h *host) must(c *cluster.Command) *cluster.Answer {
+	h.t.Helper()
+	answer := h.command(c)
+	if answer.Error != "" {
+		h.t.Fatalf("%T: %s (%s)", c.What, answer.Error, answer.Code)
+	}
+	return answer
+}
+
+const aRun = "20261121-120000-000001"
+
+// prepare is the command to prepare processes of a scenario.
+func (h *host) prepare(scenario string, processes uint32) *cluster.Command {
+	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Prepare{Prepare: &cluster.Prepare{
+		Executor: h.put("", self()), Env: []string{scenarioEnv + "=" + scenario, "EXTRA=given"}, Processes: processes, LeaseNs: int64(time.Minute)}}}
+}
+
+func arm(hellos []*wire.Hello, first uint32) *cluster.Command {
+	a := &cluster.Arm{}
+	for i, h := range hellos {
+		start := &wire.Start{Run: aRun, Executor: first + uint32(i), IntervalNs: int64(interval), GracefulNs: int64(2 * time.Second)}
+		for _, c := range h.Classes {
+			start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations})
+		}
+		a.Starts = append(a.Starts, start)
+	}
+	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Arm{Arm: a}}
+}
+
+func begin(at time.Time, lease time.Duration) *cluster.Command {
+	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Begin{Begin: &cluster.Begin{AtUnixNs: at.UnixNano(), LeaseNs: int64(lease)}}}
+}
+
+func cancelRun() *cluster.Command {
+	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Cancel{Cancel: &wire.Cancel{}}}
+}
+
+func stopRun() *cluster.Command {
+	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Stop{Stop: &wire.Stop{}}}
+}
+
+func release() *cluster.Command {
+	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Release{Release: &cluster.Release{}}}
+}
+
+// load has processes of a scenario make load.
+func (h *host) load(scenario string, processes uint32) []*wire.Hello {
+	h.t.Helper()
+	hellos := h.must(h.prepare(scenario, processes)).Hellos
+	h.must(arm(hellos, 0))
+	h.must(begin(time.Now().Add(50*time.Millisecond), 0))
+	return hellos
+}
+
+// over waits until all of a run is delivered, and gives it.
+func (h *host) over(limit time.Duration) []*cluster.Delivery {
+	h.t.Helper()
+	h.until(limit, "the run is over", func() bool {
+		all := h.of(aRun)
+		return len(all) > 0 && all[len(all)-1].GetOver()
+	})
+	return h.of(aRun)
+}
+
+// until polls.
+func (h *host) until(limit time.Duration, what string, f func() bool) {
+	h.t.Helper()
+	for end := time.Now().Add(limit); !f(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			h.t.Fatalf("not in %v: %s; delivered: %s", limit, what, list(h.of(aRun)))
+		}
+	}
+}
+
+// list tells deliveries in short.
+func list(all []*cluster.Delivery) string {
+	var b strings.Builder
+	for _, d := range all {
+		if d.GetBatch() != nil && d.Number%10 != 0 {
+			continue // there are many
+		}
+		fmt.Fprintf(&b, "%d.%d:%d %.300s\n", d.Epoch, d.Number, d.Executor, strings.TrimPrefix(fmt.Sprintf("%T", d.What), "*cluster.Delivery_")+" "+d.GetNote()+fmt.Sprint(d.GetEnded()))
+	}
+	return b.String()
+}
+
+// ended gives how each executor ended.
+func ended(all []*cluster.Delivery) map[uint32]*cluster.Ended {
+	m := map[uint32]*cluster.Ended{}
+	for _, d := range all {
+		if e := d.GetEnded(); e != nil {
+			m[d.Executor] = e
+		}
+	}
+	return m
+}
+
+// notes gives all notes, of the agent and of executors.
+func notes(all []*cluster.Delivery) string {
+	var b strings.Builder
+	for _, d := range all {
+		if n := d.GetNote(); n != "" {
+			fmt.Fprintln(&b, n)
+		}
+		for _, n := range batch(d).GetNotes() {
+			fmt.Fprintln(&b, n)
+		}
+	}
+	return b.String()
+}
+
+// printed gives an executor's output, and how much of it was dropped.
+func printed(t *testing.T, all []*cluster.Delivery, executor uint32) (text string, dropped int64) {
+	var at int64
+	var b strings.Builder
+	for _, d := range all {
+		if l := d.GetLog(); l != nil && d.Executor == executor {
+			if l.Offset != at {
+				t.Errorf("output at %d follows %d", l.Offset, at)
+			}
+			b.Write(l.Text)
+			at = l.Offset + int64(len(l.Text)) + l.Dropped
+			dropped += l.Dropped
+		}
+	}
+	return b.String(), dropped
+}
+
+// batch gives a delivery's batch, or nil.
+func batch(d *cluster.Delivery) *wire.Batch {
+	if d.GetBatch() == nil {
+		return nil
+	}
+	b := new(wire.Batch)
+	if err := proto.Unmarshal(d.GetBatch(), b); err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,333 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// F8, F55: nothing gets through for a while, or until after the run's end. All is then
+// delivered, in order and without a gap; meanwhile it is told how much waits.
+func TestNothingGetsThrough(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"for a while", "until after the end"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := start(t, agent.Options{})
+			hellos := h.load("long", 1)
+			h.until(5*time.Second, "the load goes on", func() bool { return len(h.of(aRun)) > 2 })
+			h.down.Store(true)
+			before := len(h.of(aRun))
+			h.until(5*time.Second, "deliveries wait on the disk", func() bool { return spooled(t, h.dir) > 5000 })
+			if name == "for a while" {
+				h.down.Store(false)
+				h.until(5*time.Second, "they come", func() bool { return len(h.of(aRun)) > before+5 })
+			}
+			h.must(stopRun())
+			for _, hello := range hellos {
+				gone(t, int(hello.Pid))
+			}
+			h.down.Store(false)
+			all := h.over(15 * time.Second)
+			for i, d := range all {
+				if d.Number != uint64(i+1) {
+					t.Fatalf("delivery %d follows delivery %d", d.Number, i)
+				}
+			}
+			if _, missing := merged(t, all, 1, "ticks"); missing != 0 {
+				t.Errorf("%d pieces are missing", missing)
+			}
+			h.clean(hellos)
+		})
+	}
+}
+
+// spooled is how many bytes of deliveries are on the disk.
+func spooled(t *testing.T, dir string) (n int64) {
+	for _, path := range glob(t, filepath.Join(dir, "spool", "*", "*")) {
+		if info, err := os.Stat(path); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
+// F14: what is not committed is told in beats, sent again after 10 s, and sent by the
+// agent's next life; once it is committed nothing of it is left.
+func TestDeliveriesAreSentUntilTheyAreCommitted(t *testing.T) {
+	t.Parallel()
+	bus := newBus()
+	bus.commits.Store(false)
+	h := start(t, agent.Options{Bus: bus, Every: 50 * time.Millisecond})
+	hellos := h.load("short", 1)
+	all := h.over(10 * time.Second)
+	h.until(5*time.Second, "a beat tells what is not committed", func() bool {
+		b := h.lastBeat()
+		return b.Unsaved == uint64(len(all)) && b.OldestNs > 0
+	})
+	h.mu.Lock()
+	once := len(h.deliveries)
+	h.mu.Unlock()
+	h.until(15*time.Second, "all come again", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(h.deliveries) >= 2*once
+	})
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	next := newBus()
+	next.commits.Store(false)
+	h2 := start(t, agent.Options{Dir: h.dir, Bus: next, Work: h.work})
+	if again := h2.over(10 * time.Second); list(again) != list(all) {
+		t.Errorf("the first life delivered\n%s\nand the next\n%s", list(all), list(again))
+	}
+	for _, d := range all {
+		next.committer <- &cluster.Committed{Run: d.Run, Epoch: d.Epoch, Number: d.Number}
+	}
+	next.committer <- &cluster.Committed{Run: "another", Epoch: 1, Number: 1} // is nothing
+	h2.clean(hellos)
+}
+
+// F19: the agent's disk is full. What is counted stays in memory, and is delivered; the
+// report says so.
+func TestFullDiskInARun(t *testing.T) {
+	dir := small(t, "256m")
+	h := start(t, agent.Options{Dir: dir})
+	hellos := h.load("long", 1)
+	h.until(5*time.Second, "the load goes on", func() bool { return len(h.of(aRun)) > 2 })
+	ballast, err := os.Create(filepath.Join(dir, "blobs", "ballast"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ballast.Close()
+	for err == nil {
+		_, err = ballast.Write(make([]byte, 1<<12))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	h.until(10*time.Second, "that it is full is told", func() bool { return strings.Contains(notes(h.of(aRun)), "its disk takes nothing") })
+	h.must(stopRun())
+	all := h.over(10 * time.Second)
+	if _, missing := merged(t, all, 1, "ticks"); missing != 0 {
+		t.Errorf("%d pieces are missing", missing)
+	}
+	for i, d := range all {
+		if d.Number != uint64(i+1) {
+			t.Fatalf("delivery %d follows delivery %d", d.Number, i)
+		}
+	}
+	if err := os.Remove(ballast.Name()); err != nil {
+		t.Fatal(err)
+	}
+	h.clean(hellos)
+}
+
+// F47: who prints too much is cut off, what was dropped is counted, and the executor
+// is not held up.
+func TestTooMuchOutput(t *testing.T) {
+	t.Parallel()
+	h := start(t, agent.Options{})
+	c := h.prepare("talkative", 1)
+	c.GetPrepare().LogBytes = 1 << 20
+	hellos := h.must(c).Hellos
+	h.must(arm(hellos, 0))
+	began := time.Now()
+	h.must(begin(time.Now(), 0))
+	all := h.over(20 * time.Second)
+	if took := time.Since(began); took > 6*time.Second {
+		t.Errorf("it took %v to print for 2 s", took)
+	}
+	text, dropped := printed(t, all, 0)
+	if len(text) > 1<<20 || len(text) < 1<<19 || dropped < 1<<20 {
+		t.Errorf("%d bytes were kept and %d dropped", len(text), dropped)
+	}
+	for line := range strings.Lines(text) {
+		if len(line) > 16<<10+1 {
+			t.Errorf("a line has %d bytes", len(line))
+		}
+	}
+	if e := ended(all)[0]; e.Error != "" {
+		t.Errorf("ended %v", e)
+	}
+	t.Logf("%d bytes kept, %d dropped", len(text), dropped)
+	h.clean(hellos)
+}
+
+// F32: beats come each second, whatever executors do to the CPUs, and tell of the host
+// and of each process.
+func TestBeats(t *testing.T) {
+	t.Parallel()
+	h := start(t, agent.Options{Hello: &cluster.Hello{Name: "east", Address: "10.0.0.1"}})
+	hellos := h.load("busy", 2)
+	h.until(30*time.Second, "5 beats of a run that goes on", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		n := 0
+		for _, b := range h.beats {
+			if b.Phase == "running" {
+				n++
+			}
+		}
+		return n >= 5
+	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, b := range h.beats {
+		if i > 0 {
+			gap := h.beatTimes[i].Sub(h.beatTimes[i-1])
+			if gap > 2*time.Second || b.Count != h.beats[i-1].Count+1 || b.Boot != h.beats[0].Boot {
+				t.Errorf("beat %d comes %v after the one before", b.Count, gap)
+			}
+		}
+	}
+	b := h.beats[len(h.beats)-1]
+	if b.Agent != "A1" || b.Run != aRun || b.Epoch != 1 || b.Boot == 0 || b.Hello.Name != "east" || b.Hello.Address != "10.0.0.1" || b.Hello.Protocol != cluster.Protocol || b.Hello.OpenFiles == 0 {
+		t.Errorf("beat %v", b)
+	}
+	if b.Host.GetCpu() < 0.1 || b.Host.MemoryTotal == 0 || b.Host.DiskFree == 0 {
+		t.Errorf("host %v", b.Host)
+	}
+	if len(b.Processes) != 2 || b.Processes[0].Pid != hellos[0].Pid || b.Processes[0].Cpu < 0.05 || b.Processes[0].Memory < 1<<20 || b.Processes[0].Files == 0 || b.Processes[1].Executor != 1 {
+		t.Errorf("processes %v", b.Processes)
+	}
+	h.mu.Unlock()
+	h.must(release())
+	h.mu.Lock()
+}
+
+// A profile is taken while the load goes on, and fetched as a blob; the run's release
+// deletes it. Nothing else is given out.
+func TestProfile(t *testing.T) {
+	t.Parallel()
+	h := start(t, agent.Options{})
+	hellos := h.load("long", 2)
+	h.until(5*time.Second, "the load goes on", func() bool { return len(h.of(aRun)) > 3 })
+	take := func(kind string, executor uint32) *cluster.Answer {
+		return h.command(&cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Profile{Profile: &cluster.Profile{Kind: kind, Executor: executor, DurationNs: int64(300 * time.Millisecond)}}})
+	}
+	for _, kind := range []string{"cpu", "heap", "trace"} {
+		answer := take(kind, 1)
+		if answer.Error != "" || answer.Blob.GetSize() == 0 {
+			t.Fatalf("%s: %v", kind, answer)
+		}
+		b, err := h.open(answer.Blob.Sha256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(io.NewSectionReader(b, 0, b.Size()))
+		if err = errors.Join(err, b.Close()); err != nil || int64(len(data)) != answer.Blob.Size {
+			t.Errorf("%s: %d bytes, %v", kind, len(data), err)
+		}
+		if want := map[string]string{"cpu": "\x1f\x8b", "heap": "\x1f\x8b", "trace": "go 1."}[kind]; !bytes.HasPrefix(data, []byte(want)) {
+			t.Errorf("%s begins with %.20q", kind, data)
+		}
+	}
+	if answer := take("smoke", 0); !strings.Contains(answer.Error, "knows no such profile") {
+		t.Errorf("smoke: %v", answer)
+	}
+	if answer := take("cpu", 9); answer.Code != "unknown" {
+		t.Errorf("of no executor: %v", answer)
+	}
+	for _, sum := range []string{h.put("", self()).Sha256, "../lock", ""} {
+		if _, err := h.open(sum); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("blob %q: %v", sum, err)
+		}
+	}
+	h.must(release())
+	if left := glob(t, filepath.Join(h.dir, "blobs", "*")); len(left) != 1 {
+		t.Errorf("blobs %v are left, want the executor alone", left)
+	}
+	h.clean(hellos)
+}
+
+// A wish goes to the executor that it names, as it is.
+func TestControl(t *testing.T) {
+	t.Parallel()
+	h := start(t, agent.Options{})
+	hellos := h.load("long", 2)
+	h.until(5*time.Second, "the load goes on", func() bool { return len(h.of(aRun)) > 3 })
+	control := func(c *wire.Control) *cluster.Answer {
+		return h.command(&cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Control{Control: c}})
+	}
+	if answer := control(&wire.Control{Id: 1, What: "scale", Class: "nobody", Users: 7, Rate: -1}); !strings.Contains(answer.Error, "nobody") {
+		t.Errorf("a class that is not there: %v", answer)
+	}
+	if answer := control(&wire.Control{Id: 7, What: "pause"}); answer.Code != "dead" {
+		t.Errorf("an executor that is not there: %v", answer)
+	}
+	for _, c := range []*wire.Control{
+		{Id: 0, What: "scale", Users: 2, Rate: -1, AllUsers: 3, Executors: 2, Place: 0},
+		{Id: 1, What: "scale", Users: 1, Rate: -1, AllUsers: 3, Executors: 2, Place: 1},
+	} {
+		if answer := control(c); answer.Error != "" {
+			t.Errorf("scale: %v", answer)
+		}
+	}
+	h.until(10*time.Second, "each has its share of 3 users", func() bool {
+		users := map[uint32]int64{}
+		names := map[uint32][]*wire.Metric{}
+		for _, d := range h.of(aRun) {
+			b := batch(d)
+			names[d.Executor] = append(names[d.Executor], b.GetDeclared()...)
+			for _, g := range b.GetGauges() {
+				if names[d.Executor][g.Metric].Title == "vu.ticks.active" {
+					users[d.Executor] = g.Value
+				}
+			}
+		}
+		return users[0] == 2 && users[1] == 1
+	})
+	h.must(cancelRun())
+	h.over(10 * time.Second)
+	h.clean(hellos)
+}
+
+// An agent that is stopped while it runs something cancels it, delivers what was counted,
+// and leaves nothing.
+func TestTheAgentIsStoppedInARun(t *testing.T) {
+	t.Parallel()
+	h := start(t, agent.Options{})
+	hellos := h.load("long", 1)
+	h.until(5*time.Second, "the load goes on", func() bool { return len(h.of(aRun)) > 3 })
+	if err := h.stop(); err != nil {
+		t.Fatal(err)
+	}
+	all := h.over(time.Second)
+	if _, missing := merged(t, all, 1, "ticks"); missing != 0 {
+		t.Errorf("%d pieces are missing", missing)
+	}
+	for _, hello := range hellos {
+		gone(t, int(hello.Pid))
+	}
+	if left := glob(t, h.work+"/*"); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// A bus that fails for good is the agent's end, and what it ran ends with it.
+func TestTheBusFails(t *testing.T) {
+	t.Parallel()
+	err := agent.NewAgent(agent.Options{Dir: t.TempDir(), Work: work(t), Bus: &brokenBus{newBus()}, ID: "A1"}).Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "take commands: no permission") {
+		t.Errorf("error %v", err)
+	}
+}
+
+type brokenBus struct{ *fakeBus }
+
+func (brokenBus) Commands(context.Context, func(context.Context, *cluster.Command) *cluster.Answer) error {
+	return errors.New("no permission")
+}

@@ -1,0 +1,207 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// small mounts a disk of a size.
+func small(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Fatalf("mount a small disk (the test needs to be root): %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// F1, F3, F4, F45, F48: how executors end is told within 2 s, what they counted before is
+// there, and nothing of them is left.
+func TestHowExecutorsEnd(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, scenario string
+		do             func(*host, *wire.Hello) // once the load goes on
+		cause, how     string
+		output         string
+		limit          time.Duration
+	}{
+		{"exits", "exit 3", nil, agent.CauseExit, "exited with status 3", "", 3 * time.Second},
+		{"a goroutine of its own panics", "goroutine panics", nil, agent.CauseExit, "exited with status 2", "panic: own goroutine", 3 * time.Second},
+		{"killed", "long", kill(syscall.SIGKILL), agent.CauseSignal, "was killed by signal 9", "", 2 * time.Second},
+		{"crashes", "long", kill(syscall.SIGSEGV), agent.CauseExit, "exited with status 2", "SIGSEGV", 2 * time.Second},
+		{"stopped", "long", func(h *host, _ *wire.Hello) { h.must(stopRun()) }, agent.CauseExit, "", "", 3 * time.Second},
+		{"cancelled", "long", func(h *host, _ *wire.Hello) { h.must(cancelRun()) }, agent.CauseCancelled, "", "", 3 * time.Second},
+		{"cancelled, and its user never ends", "heedless", func(h *host, _ *wire.Hello) { h.must(cancelRun()) }, agent.CauseCancelled, "", "", 9 * time.Second},
+		{"released", "heedless", func(h *host, _ *wire.Hello) { h.must(release()) }, agent.CauseCancelled, "", "", 3 * time.Second},
+		{"closes its output", "closes its output", nil, agent.CauseExit, "", "", 3 * time.Second},
+		{"leaves a child with its output", "grandchild", nil, agent.CauseExit, "", "", 5 * time.Second},
+		{"leaves daemons", "daemons", func(h *host, _ *wire.Hello) {
+			h.until(5*time.Second, "two daemons are there", func() bool {
+				text, _ := printed(h.t, h.of(aRun), 0)
+				return strings.Count(text, "daemon ") == 2 && strings.HasSuffix(text, "\n")
+			})
+			h.must(cancelRun())
+		}, agent.CauseCancelled, "", "", 10 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h := start(t, agent.Options{})
+			hellos := h.load(tt.scenario, 1)
+			if tt.do != nil {
+				h.until(5*time.Second, "the load goes on", func() bool {
+					for _, d := range h.of(aRun) {
+						if d.GetBatch() != nil {
+							return true
+						}
+					}
+					return false
+				})
+				tt.do(h, hellos[0])
+			}
+			began := time.Now()
+			h.until(tt.limit, "its end is told", func() bool { return ended(h.of(aRun))[0] != nil })
+			told := time.Since(began)
+			all := h.over(15 * time.Second)
+			e := ended(all)[0]
+			if e.Cause != tt.cause || !strings.Contains(e.How, tt.how) || !strings.Contains(string(e.Output), tt.output) || (e.Error == "") != (tt.how == "" && tt.name != "released") {
+				t.Errorf("ended %v, want cause %s, how %s", e, tt.cause, tt.how)
+			}
+			t.Logf("told after %v", told)
+			text, _ := printed(t, all, 0)
+			for line := range strings.Lines(text) {
+				var pid int
+				if n, _ := fmt.Sscanf(line, "daemon %d", &pid); n == 1 {
+					gone(t, pid)
+				}
+				if n, _ := fmt.Sscanf(line, "grandchild %d", &pid); n == 1 {
+					gone(t, pid)
+				}
+			}
+			h.clean(hellos)
+		})
+	}
+}
+
+func kill(sig syscall.Signal) func(*host, *wire.Hello) {
+	return func(_ *host, hello *wire.Hello) { _ = syscall.Kill(int(hello.Pid), sig) }
+}
+
+// F50, the agent's half: in each phase a cancel ends a run in less than 15 s, all of it.
+func TestCancelInEachPhase(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		phase, scenario string
+		to              func(*host) // brings the run there; what it calls may be cut off
+	}{
+		{"preparing", "short", func(h *host) {
+			fetching := make(chan struct{})
+			h.spoil = func(_ int64, b []byte) ([]byte, error) {
+				close(fetching)
+				time.Sleep(200 * time.Millisecond)
+				return b, nil
+			}
+			go h.command(h.prepare("no hello", 2))
+			<-fetching
+		}},
+		{"preparing", "no hello", func(h *host) {
+			go h.command(h.prepare("no hello", 2))
+			h.until(5*time.Second, "its processes are there", func() bool {
+				b := h.lastBeat()
+				return b != nil && len(b.Processes) == 2
+			})
+		}},
+		{"prepared", "long", func(h *host) { h.must(h.prepare("long", 2)) }},
+		{"preparing or prepared", "setup hangs", func(h *host) {
+			hellos := h.must(h.prepare("setup hangs", 2)).Hellos
+			go h.command(arm(hellos, 0))
+		}},
+		{"armed", "long", func(h *host) { h.must(arm(h.must(h.prepare("long", 2)).Hellos, 0)) }},
+		{"waiting to begin", "long", func(h *host) {
+			h.must(arm(h.must(h.prepare("long", 2)).Hellos, 0))
+			h.must(begin(time.Now().Add(30*time.Second), 0))
+		}},
+		{"running", "long", func(h *host) { h.load("long", 2) }},
+		{"stopping", "heedless", func(h *host) { h.load("heedless", 2); h.must(stopRun()) }},
+		{"over", "short", func(h *host) { h.load("short", 2); h.over(10 * time.Second) }},
+	} {
+		t.Run(tt.phase+" "+tt.scenario, func(t *testing.T) {
+			t.Parallel()
+			h := start(t, agent.Options{Every: 50 * time.Millisecond})
+			tt.to(h)
+			h.must(cancelRun())
+			began := time.Now()
+			h.until(15*time.Second, "the run is over", func() bool {
+				b := h.lastBeat()
+				return b != nil && (b.Phase == "over" || b.Run == "") && b.Count > 1
+			})
+			t.Logf("over after %v", time.Since(began))
+			h.must(release())
+			h.clean(nil)
+			if len(h.of(aRun)) > 0 {
+				all := h.over(time.Second)
+				for n, e := range ended(all) {
+					if e.Cause != agent.CauseCancelled && tt.phase != "over" && tt.phase != "stopping" {
+						t.Errorf("executor %d: %v", n, e)
+					}
+				}
+			}
+			h.must(&cluster.Command{Run: aRun, Epoch: 2, What: h.prepare("short", 1).What}) // it is free
+			h.must(&cluster.Command{Run: aRun, Epoch: 2, What: release().What})
+		})
+	}
+}
+
+func (b *fakeBus) lastBeat() *cluster.Beat {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.beats) == 0 {
+		return nil
+	}
+	return b.beats[len(b.beats)-1]
+}
+
+// Setups that fail, and processes that die while they are set up, are Arm's error.
+func TestArmFails(t *testing.T) {
+	t.Parallel()
+	h := start(t, agent.Options{})
+	hellos := h.must(h.prepare("setup fails", 2)).Hellos
+	if answer := h.command(arm(hellos, 0)); answer.Code != "scenario" || !strings.Contains(answer.Error, "no database") {
+		t.Errorf("answer %v", answer)
+	}
+	for n, e := range ended(h.over(5 * time.Second)) {
+		if e.Cause != agent.CauseScenario {
+			t.Errorf("executor %d: %v", n, e)
+		}
+	}
+	h.clean(hellos)
+}
+
+// F30: an executor that the kernel kills for want of memory is told of as such.
+func TestOutOfMemory(t *testing.T) {
+	h := start(t, agent.Options{Memory: 128 << 20})
+	if level := h.level(); level != 2 {
+		t.Fatalf("isolation level %d: the test needs root and a control group for memory", level)
+	}
+	hellos := h.load("out of memory", 1)
+	all := h.over(30 * time.Second)
+	if e := ended(all)[0]; e.Cause != agent.CauseOOM {
+		t.Errorf("ended %v", e)
+	}
+	h.clean(hellos)
+}
+
+// level is the agent's isolation level.
+func (h *host) level() uint32 {
+	h.t.Helper()
+	h.until(5*time.Second, "a beat comes", func() bool { return h.lastBeat() != nil })
+	return h.lastBeat().Hello.Isolation
+}

@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// maxProfile is how large a profile may be.
+const maxProfile = 256 << 20
+
+// profile takes a profile of an executor while it goes on, and keeps it as a blob until
+// the run is released.
+func (a *Agent) profile(j *job, p *cluster.Profile) (*cluster.Blob, error) {
+	proc := j.find(p.Executor)
+	if proc == nil || proc.isOver() || !proc.isArmed() {
+		return nil, refuse(codeUnknown, "executor %d of run %s does not make load on agent %s", p.Executor, j.run, a.o.ID)
+	}
+	if !j.hold() {
+		return nil, ErrNoLoad
+	}
+	defer j.drop()
+	// The executor writes to the file by its name, we read what we have open: where the
+	// name leads by then does not matter.
+	name := filepath.Join(j.box.Home(), fmt.Sprintf("profile-%d-%d", p.Executor, time.Now().UnixNano()))
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	defer os.Remove(name)
+	if err := j.box.Give(name); err != nil {
+		return nil, err
+	}
+	if err := proc.executor.Profile(j.ctx, &wire.Profile{Kind: p.Kind, File: name, DurationNs: p.DurationNs}); err != nil {
+		return nil, fmt.Errorf("%s profile of executor %d: %w", p.Kind, p.Executor, err)
+	}
+	sum, size, err := a.blobs.Put(io.LimitReader(file, maxProfile))
+	if err != nil {
+		return nil, fmt.Errorf("keep the %s profile of executor %d: %w", p.Kind, p.Executor, err)
+	}
+	a.mu.Lock()
+	a.profiles = append(a.profiles, sum)
+	a.mu.Unlock()
+	return &cluster.Blob{Sha256: sum, Size: size, Name: p.Kind}, nil
+}
+
+// blobFile is a blob that the master fetches.
+type blobFile struct {
+	*os.File
+	size int64
+}
+
+func (b blobFile) Size() int64 { return b.size }
+
+// openBlob opens a profile: nothing else is given out.
+func (a *Agent) openBlob(sum string) (Blob, error) {
+	a.mu.Lock()
+	known := false
+	for _, p := range a.profiles {
+		known = known || p == sum
+	}
+	a.mu.Unlock()
+	if !known {
+		return nil, fmt.Errorf("agent %s has no profile %.80q: %w", a.o.ID, sum, os.ErrNotExist)
+	}
+	f, err := a.blobs.Open(sum)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return blobFile{f, info.Size()}, nil
+}

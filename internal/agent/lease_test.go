@@ -1,0 +1,265 @@
+package agent_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+func renew(lease time.Duration) *cluster.Command {
+	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Renew{Renew: &cluster.Renew{LeaseNs: int64(lease)}}}
+}
+
+// F9: a load goes on as long as it is renewed, and stops by itself when it is not. What it
+// counted is there, and how it ended is told.
+func TestLeaseRunsOut(t *testing.T) {
+	t.Parallel()
+	h := start(t, agent.Options{})
+	const lease = 700 * time.Millisecond
+	hellos := h.must(h.prepare("long", 2)).Hellos
+	h.must(arm(hellos, 0))
+	h.must(begin(time.Now(), lease))
+	for began := time.Now(); time.Since(began) < 3*lease; {
+		h.must(renew(lease))
+		if len(ended(h.of(aRun))) > 0 {
+			t.Fatal("the load stopped though it was renewed")
+		}
+		time.Sleep(50 * time.Millisecond) // as the master does, each second
+	}
+	last := time.Now()
+	h.until(5*time.Second, "the load stops", func() bool {
+		for _, d := range h.of(aRun) {
+			if d.GetStopping() {
+				return true
+			}
+		}
+		return false
+	})
+	if took := time.Since(last); took < lease-100*time.Millisecond || took > lease+time.Second {
+		t.Errorf("it stopped after %v, the lease is %v", took, lease)
+	}
+	all := h.over(10 * time.Second)
+	if _, missing := merged(t, all, 2, "ticks"); missing != 0 {
+		t.Errorf("%d pieces are missing", missing)
+	}
+	for n, e := range ended(all) {
+		if e.Cause != agent.CauseLease || e.Error != "" {
+			t.Errorf("executor %d: %v", n, e)
+		}
+	}
+	if text := notes(all); !strings.Contains(text, "did not renew the lease of 700ms") {
+		t.Errorf("notes:\n%s", text)
+	}
+	h.clean(hellos)
+}
+
+// A master that prepares a run and is not heard of again leaves nothing behind.
+func TestAForgottenRun(t *testing.T) {
+	t.Parallel()
+	h := start(t, agent.Options{Idle: 500 * time.Millisecond})
+	hellos := h.must(h.prepare("long", 2)).Hellos
+	h.must(arm(hellos, 0))
+	began := time.Now()
+	all := h.over(10 * time.Second)
+	if took := time.Since(began); took < 300*time.Millisecond {
+		t.Errorf("it was given up after %v", took)
+	}
+	for n, e := range ended(all) {
+		if e.Cause != agent.CauseLease {
+			t.Errorf("executor %d: %v", n, e)
+		}
+	}
+	if text := notes(all); !strings.Contains(text, "nothing to say of it for 500ms") {
+		t.Errorf("notes:\n%s", text)
+	}
+	h.clean(hellos)
+}
+
+// listener counts the bytes that a load says to it.
+type listener struct {
+	addr string
+	n    atomic.Int64
+}
+
+func listen(t *testing.T) *listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	out := &listener{addr: l.Addr().String()}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				b := make([]byte, 1<<10)
+				for {
+					n, err := c.Read(b)
+					out.n.Add(int64(n))
+					if err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return out
+}
+
+// F5: the agent is killed. Its executors are dead within 1 s; what it had not delivered
+// comes from its next life, then how its executors ended, then that all is over.
+func TestTheAgentIsKilled(t *testing.T) {
+	t.Parallel()
+	dir, folder := t.TempDir(), work(t)
+	target := listen(t)
+	env := []string{agentEnv + "=" + dir, workEnv + "=" + folder}
+	c := spawn(t, append(env, loadEnv+"=calling", listenEnv+"="+target.addr)...)
+	wait(t, 20*time.Second, "the load goes on", func() bool { return len(c.lines("delivery")) >= 10 && len(c.lines("executor")) == 2 })
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	for _, pid := range pids(c.lines("executor")) {
+		gone(t, pid)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("the executors ended after %v", took)
+	}
+	_ = c.cmd.Wait() // it was killed
+	before := c.lines("delivery")
+	if left, err := os.ReadDir(folder); err != nil || len(left) == 0 {
+		t.Fatalf("the test is about what a killed agent leaves, and it left %v %v", left, err)
+	}
+	again := spawn(t, env...)
+	wait(t, 20*time.Second, "the next life delivers all", func() bool {
+		all := again.lines("delivery")
+		return len(all) > 0 && strings.Contains(all[len(all)-1], "Over")
+	})
+	after := again.lines("delivery")
+	if len(after) < len(before)+4 || strings.Join(after[:len(before)], "\n") != strings.Join(before, "\n") {
+		t.Errorf("before:\n%s\nafter:\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+	if n := strings.Count(strings.Join(after, "\n"), "Ended ended with its agent"); n != 2 {
+		t.Errorf("the end of %d executors is told:\n%s", n, strings.Join(after, "\n"))
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 0 {
+		t.Errorf("private folders %v are left, %v", left, err)
+	}
+}
+
+// F5: what a killed agent leaves, and what no death signal ends, is ended before its next
+// life's first word.
+func TestLeftoversAreReaped(t *testing.T) {
+	t.Parallel()
+	dir, folder := t.TempDir(), work(t)
+	env := []string{agentEnv + "=" + dir, workEnv + "=" + folder}
+	c := spawn(t, append(env, loadEnv+"=reparented", commitEnv+"=1")...)
+	var daemons []int
+	wait(t, 20*time.Second, "daemons are there", func() bool {
+		daemons = nil
+		for _, text := range glob(t, folder+"/*/home/daemon-*") {
+			var pid int
+			if n, _ := fmt.Sscanf(text[strings.LastIndex(text, "daemon-"):], "daemon-%d", &pid); n == 1 {
+				daemons = append(daemons, pid)
+			}
+		}
+		return len(daemons) == 4 // two of each executor
+	})
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.cmd.Wait() // it was killed
+	for _, pid := range daemons {
+		if syscall.Kill(pid, 0) != nil {
+			t.Fatalf("daemon %d ended with the agent: it shows nothing", pid)
+		}
+	}
+	again := spawn(t, append(env, commitEnv+"=1")...)
+	wait(t, 20*time.Second, "the next life is ready", func() bool {
+		again.mu.Lock()
+		defer again.mu.Unlock()
+		return len(again.out) > 0
+	})
+	for _, pid := range daemons {
+		gone(t, pid)
+	}
+	if left := glob(t, folder+"/*"); len(left) != 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// F6: the agent stands still. Its executors notice that nobody renews their lease and
+// stop the load; when it goes on, all that they counted comes, once.
+func TestTheAgentStandsStill(t *testing.T) {
+	t.Parallel()
+	target := listen(t)
+	c := spawn(t, agentEnv+"="+t.TempDir(), workEnv+"="+work(t), loadEnv+"=calling", listenEnv+"="+target.addr, commitEnv+"=1")
+	wait(t, 20*time.Second, "the load goes on", func() bool { return len(c.lines("delivery")) >= 5 })
+	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	stopped := time.Now()
+	var quiet time.Time // since when nothing more comes
+	last := target.n.Load()
+	wait(t, 10*time.Second, "the load stops by itself", func() bool {
+		if n := target.n.Load(); n != last || quiet.IsZero() {
+			last, quiet = n, time.Now()
+		}
+		return time.Since(quiet) > time.Second
+	})
+	if took := quiet.Sub(stopped); took < time.Second || took > 3500*time.Millisecond {
+		t.Errorf("it stopped after %v, where the lease was 2 s", took)
+	}
+	if err := c.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, 15*time.Second, "all is delivered", func() bool {
+		all := c.lines("delivery")
+		return strings.Contains(all[len(all)-1], "Over")
+	})
+	for _, l := range c.lines("delivery") {
+		if strings.Contains(l, "Ended") && !strings.HasPrefix(strings.TrimSpace(strings.SplitN(l, "Ended", 2)[1]), "0") {
+			t.Errorf("an executor did not end well: %s", l)
+		}
+	}
+	if n := target.n.Load(); n != last {
+		t.Errorf("%d more were said after the lease had run out", n-last)
+	}
+}
+
+// F7: an executor stands still. That is told, and that it goes on; its load goes on, too.
+func TestAnExecutorStandsStill(t *testing.T) {
+	t.Parallel()
+	h := start(t, agent.Options{})
+	hellos := h.load("long", 1)
+	h.until(5*time.Second, "the load goes on", func() bool { return len(h.of(aRun)) > 3 })
+	pid := int(hellos[0].Pid)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	h.until(10*time.Second, "that it stands still is told", func() bool { return strings.Contains(notes(h.of(aRun)), "stands still") })
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	h.until(10*time.Second, "that it goes on is told", func() bool { return strings.Contains(notes(h.of(aRun)), "goes on after it stood still") })
+	h.must(&cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Stop{Stop: &wire.Stop{}}})
+	all := h.over(10 * time.Second)
+	if _, missing := merged(t, all, 1, "ticks"); missing != 0 {
+		t.Errorf("%d pieces are missing", missing)
+	}
+	h.clean(hellos)
+}

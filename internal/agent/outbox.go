@@ -1,0 +1,313 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/spool"
+)
+
+// How deliveries are sent.
+const (
+	sendWindow = 64               // of a stream, that are not committed
+	sendAgain  = 10 * time.Second // what is not committed by then is sent again
+	sendPause  = 100 * time.Millisecond
+	sendLimit  = 10 * time.Second // of one delivery
+)
+
+// outbox keeps deliveries in spools, one for each run and epoch, and sends them until
+// they are committed. Its methods may be called at once by any goroutine.
+type outbox struct {
+	dir   string
+	agent string
+	bus   Bus
+	log   *slog.Logger
+	wake  chan struct{} // holds one: there is something to send
+
+	mu      sync.Mutex // never held while the disk is at work: beats need it
+	streams []*stream  // the oldest first; guarded by mu
+}
+
+// stream is what is delivered of a run and an epoch.
+type stream struct {
+	run   string
+	epoch uint64
+	spool *spool.Spool
+
+	mu        sync.Mutex
+	sent      uint64    // last number that the bus has taken; guarded by mu, as all below
+	committed uint64    // last number that the master has
+	since     time.Time // when something was last committed, or first sent since
+	over      uint64    // number of the last delivery; 0: it is yet to come
+	troubled  bool      // the spool's trouble was told
+}
+
+// openOutbox opens the spools that an earlier life left.
+func openOutbox(dir, agent string, bus Bus, log *slog.Logger) (*outbox, error) {
+	o := &outbox{dir: dir, agent: agent, bus: bus, log: log, wake: make(chan struct{}, 1)}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir) // by name: run ids sort by time
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		end := strings.LastIndexByte(e.Name(), '-')
+		if end < 0 {
+			continue
+		}
+		epoch, err := strconv.ParseUint(e.Name()[end+1:], 10, 64)
+		if err != nil {
+			continue // nothing of ours
+		}
+		if _, err := o.open(e.Name()[:end], epoch); err != nil {
+			o.close()
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (o *outbox) path(run string, epoch uint64) string {
+	return filepath.Join(o.dir, fmt.Sprintf("%s-%d", run, epoch))
+}
+
+// open opens the stream of a run and an epoch, or gives it where it is open. One call
+// follows the other.
+func (o *outbox) open(run string, epoch uint64) (*stream, error) {
+	if s := o.find(run, epoch); s != nil {
+		return s, nil
+	}
+	sp, err := spool.Open(o.path(run, epoch), spool.Options{Safe: o.hurry})
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{run: run, epoch: epoch, spool: sp}
+	if last := sp.Last(); last > 0 {
+		if n, body, ok, err := sp.Next(last - 1); err == nil && ok {
+			var d cluster.Delivery
+			if proto.Unmarshal(body, &d) == nil && d.GetOver() {
+				s.over = n
+			}
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.streams = append(o.streams, s)
+	return s, nil
+}
+
+// hurry has the sender look.
+func (o *outbox) hurry() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// deliver keeps a delivery of a stream, to be sent. A last word, as how an executor ended,
+// is kept beyond the bound that holds for a disk that is full.
+func (o *outbox) deliver(s *stream, d *cluster.Delivery, lastWord bool) error {
+	body, err := proto.Marshal(d)
+	if err != nil {
+		return err
+	}
+	if d.GetOver() { // its commit, which can come at once, must find it known
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	n, err := s.spool.Append(body, lastWord)
+	if err != nil {
+		return fmt.Errorf("keep what is to be delivered: %w", err)
+	}
+	if d.GetOver() {
+		s.over = n
+	}
+	return nil
+}
+
+// trouble gives why a stream is kept in memory, the first time that it is.
+func (s *stream) trouble() error {
+	err := s.spool.Trouble()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil || s.troubled {
+		return nil
+	}
+	s.troubled = true
+	return err
+}
+
+// committed forgets what the master has.
+func (o *outbox) committed(c *cluster.Committed) {
+	s := o.find(c.Run, c.Epoch)
+	if s != nil && s.commit(c.Number) {
+		o.mu.Lock()
+		o.streams = slices.DeleteFunc(o.streams, func(other *stream) bool { return other == s })
+		o.mu.Unlock()
+		if err := s.spool.Remove(); err != nil {
+			o.log.Warn("delete what is delivered", "run", s.run, "error", err)
+		}
+	}
+	o.hurry()
+}
+
+// find gives the stream of a run and an epoch; nil: there is none.
+func (o *outbox) find(run string, epoch uint64) *stream {
+	for _, s := range o.all() {
+		if s.run == run && s.epoch == epoch {
+			return s
+		}
+	}
+	return nil
+}
+
+// commit forgets up to a number and tells whether that was all.
+func (s *stream) commit(n uint64) (all bool) {
+	n = min(n, s.spool.Last())
+	s.mu.Lock()
+	if n > s.committed {
+		s.committed, s.since = n, time.Now()
+		s.sent = max(s.sent, n)
+	}
+	all = s.over > 0 && s.committed >= s.over
+	s.mu.Unlock()
+	s.spool.Forget(n)
+	return all
+}
+
+// unsaved is how many deliveries are not committed, and the age of the oldest.
+func (o *outbox) unsaved() (n int64, age time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.streams {
+		of, oldest := s.spool.Unsaved()
+		n += of
+		if !oldest.IsZero() {
+			age = max(age, time.Since(oldest))
+		}
+	}
+	return n, age
+}
+
+// send sends what is to be sent until ctx ends.
+func (o *outbox) send(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	pause := sendPause
+	for ctx.Err() == nil {
+		if err := o.round(ctx); err != nil {
+			o.log.Debug("deliver", "error", err)
+			o.again()
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
+			pause = min(2*pause, 2*time.Second)
+			continue
+		}
+		pause = sendPause
+		select {
+		case <-o.wake:
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// again has all that is not committed sent once more: the connection was lost.
+func (o *outbox) again() {
+	for _, s := range o.all() {
+		s.mu.Lock()
+		s.sent = s.committed
+		s.mu.Unlock()
+	}
+}
+
+func (o *outbox) all() []*stream {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]*stream(nil), o.streams...)
+}
+
+// round sends what may be sent now, the oldest stream first.
+func (o *outbox) round(ctx context.Context) error {
+	for _, s := range o.all() {
+		for {
+			above, ok := s.window()
+			if !ok {
+				break
+			}
+			n, body, ok, err := s.spool.Next(above)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			d := new(cluster.Delivery)
+			if err := proto.Unmarshal(body, d); err != nil {
+				return fmt.Errorf("delivery %d of run %s: %w", n, s.run, err)
+			}
+			d.Number, d.First = n, s.spool.First()
+			limited, cancel := context.WithTimeout(ctx, sendLimit)
+			err = o.bus.Deliver(limited, d)
+			cancel()
+			if err != nil {
+				return err
+			}
+			s.mu.Lock()
+			if s.sent == s.committed {
+				s.since = time.Now()
+			}
+			s.sent = max(s.sent, n)
+			s.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// window gives the number above which is to be sent, while the window has room.
+func (s *stream) window() (above uint64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sent > s.committed && time.Since(s.since) > sendAgain {
+		s.sent = s.committed
+	}
+	return s.sent, s.sent-s.committed < sendWindow
+}
+
+// sent tells whether the bus has all.
+func (o *outbox) sent() bool {
+	for _, s := range o.all() {
+		s.mu.Lock()
+		sent := s.sent
+		s.mu.Unlock()
+		if sent < s.spool.Last() {
+			return false
+		}
+	}
+	return true
+}
+
+// close closes all spools. What is not committed is there at the next start.
+func (o *outbox) close() error {
+	var errs []error
+	for _, s := range o.all() {
+		errs = append(errs, s.spool.Close())
+	}
+	return errors.Join(errs...)
+}

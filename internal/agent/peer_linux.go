@@ -1,0 +1,26 @@
+package agent
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// samePeer tells whether the other end of c was opened by this process of this user, as
+// the kernel knows it.
+func samePeer(c net.Conn, pid, uid int) bool {
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return false
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return false
+	}
+	same := false
+	err = raw.Control(func(fd uintptr) {
+		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		same = err == nil && int(cred.Pid) == pid && int(cred.Uid) == uid
+	})
+	return err == nil && same
+}

@@ -1,0 +1,24 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// startOf is when a process started, in the kernel's ticks since its boot: with its id,
+// it is one process's alone. 0: there is no such process.
+func startOf(pid int) uint64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(b), ") ") // the name before may hold anything
+	fields := strings.Fields(rest)
+	if len(fields) < 20 {
+		return 0
+	}
+	n, _ := strconv.ParseUint(fields[19], 10, 64) // 0: as if it were not there
+	return n
+}

@@ -1,0 +1,143 @@
+package agent_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/cluster"
+)
+
+// agentProcess is an agent in a process of its own, with a master that it asks nothing:
+// it runs the scenario that it is told to, renews its lease, and says on standard output
+// what is delivered and which processes there are. Without a scenario it only delivers.
+func agentProcess(dir string) {
+	bus := newBus()
+	bus.commits.Store(os.Getenv(commitEnv) != "")
+	a := agent.NewAgent(agent.Options{Dir: dir, Work: os.Getenv(workEnv), Bus: bus, ID: "A1"})
+	go func() {
+		<-bus.ready
+		fmt.Println("ready")
+		seen := 0
+		go func() {
+			for ; ; time.Sleep(10 * time.Millisecond) {
+				all := bus.of(aRun)
+				for _, d := range all[seen:] {
+					what := fmt.Sprintf("%T", d.What)
+					fmt.Printf("delivery %d %s %s %v\n", d.Number, strings.TrimPrefix(what, "*cluster.Delivery_"), d.GetEnded().GetHow(), batch(d).GetSeq())
+				}
+				seen = len(all)
+			}
+		}()
+		name := os.Getenv(loadEnv)
+		if name == "" {
+			return
+		}
+		answer := bus.command(&cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Prepare{Prepare: &cluster.Prepare{
+			Executor: bus.put("", self()), Env: []string{scenarioEnv + "=" + name, listenEnv + "=" + os.Getenv(listenEnv)}, Processes: 2}}})
+		if answer.Error != "" {
+			panic(answer.Error)
+		}
+		for _, h := range answer.Hellos {
+			fmt.Println("executor", h.Pid)
+		}
+		bus.command(arm(answer.Hellos, 0))
+		lease := 2 * time.Second
+		bus.command(begin(time.Now(), lease))
+		for ; ; time.Sleep(200 * time.Millisecond) {
+			bus.command(renew(lease))
+		}
+	}()
+	if err := a.Run(context.Background()); err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// child is such a process, and what it has said.
+type child struct {
+	cmd *exec.Cmd
+	mu  sync.Mutex
+	out []string
+}
+
+func (c *child) lines(prefix string) (found []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.out {
+		if rest, ok := strings.CutPrefix(l, prefix+" "); ok {
+			found = append(found, rest)
+		}
+	}
+	return found
+}
+
+func spawn(t *testing.T, env ...string) *child {
+	t.Helper()
+	c := &child{cmd: exec.Command(os.Args[0])}
+	c.cmd.Env = append(os.Environ(), env...)
+	c.cmd.Stderr = os.Stderr
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			c.mu.Lock()
+			c.out = append(c.out, s.Text())
+			c.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Kill() // it may have ended
+		<-read
+		_ = c.cmd.Wait() // it was killed
+	})
+	return c
+}
+
+func wait(t *testing.T, limit time.Duration, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !f(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not in %v: %s", limit, what)
+		}
+	}
+}
+
+func pids(lines []string) (all []int) {
+	for _, l := range lines {
+		var pid int
+		if _, err := fmt.Sscan(l, &pid); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// work makes a folder for runs' private folders.
+func work(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

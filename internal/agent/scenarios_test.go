@@ -1,0 +1,172 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gobench-io/gobench/executor"
+	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+// scenarios are what this test binary runs as an executor, by name.
+var scenarios = map[string]func() scenario.Vus{
+	"short":  func() scenario.Vus { return ticks(scenario.Times(3)) },
+	"long":   func() scenario.Vus { return ticks(scenario.Loop(time.Hour)) },
+	"exit 3": func() scenario.Vus { return after(200*time.Millisecond, func() { os.Exit(3) }) },
+	"goroutine panics": func() scenario.Vus {
+		return after(100*time.Millisecond, func() { go func() { panic("own goroutine") }(); select {} })
+	},
+	"no classes": func() scenario.Vus { return nil },
+	"setup fails": func() scenario.Vus {
+		vus := ticks(scenario.Times(1))
+		vus[0].Setup = func(context.Context) (context.Context, error) { return nil, errors.New("no database") }
+		return vus
+	},
+	"setup hangs": func() scenario.Vus {
+		vus := ticks(scenario.Times(1))
+		vus[0].Setup = func(context.Context) (context.Context, error) { select {} }
+		return vus
+	},
+	"heedless": func() scenario.Vus { return after(0, func() { select {} }) },
+	"grandchild": func() scenario.Vus {
+		return after(0, func() {
+			cmd := exec.Command("sleep", "600")
+			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // holds the executor's output open
+			if err := cmd.Start(); err != nil {
+				panic(err)
+			}
+			fmt.Println("grandchild", cmd.Process.Pid)
+		})
+	},
+	"out of memory": func() scenario.Vus {
+		return after(0, func() {
+			var all [][]byte
+			for {
+				b := make([]byte, 1<<20)
+				for i := range b {
+					b[i] = 1
+				}
+				all = append(all, b)
+				runtime.KeepAlive(all)
+			}
+		})
+	},
+	"daemons": func() scenario.Vus {
+		return after(0, func() {
+			for _, script := range []string{"setsid sleep 600 & echo daemon $!", "(setsid sh -c 'sleep 600 & echo daemon $!' &)"} {
+				cmd := exec.Command("sh", "-c", script)
+				cmd.Stdout = os.Stdout
+				if err := cmd.Run(); err != nil {
+					panic(err)
+				}
+			}
+			select {}
+		})
+	},
+	"reparented": func() scenario.Vus { // its daemons have sessions of their own and no parent
+		return after(0, func() {
+			for range 2 {
+				if err := exec.Command("sh", "-c", `(setsid sh -c 'touch daemon-$$; exec sleep 600' >/dev/null 2>&1 &)`).Run(); err != nil {
+					panic(err)
+				}
+			}
+			select {}
+		})
+	},
+	"closes its output": func() scenario.Vus {
+		return after(0, func() { os.Stdout.Close(); os.Stderr.Close() })
+	},
+	"talkative": func() scenario.Vus {
+		return after(0, func() {
+			line := []byte(strings.Repeat("x", 100) + "\n")
+			long := []byte(strings.Repeat("y", 100<<10) + "\n")
+			noise := make([]byte, 64<<10) // no newline in it
+			for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+				for range 1000 {
+					os.Stdout.Write(line)
+				}
+				os.Stdout.Write(long)
+				os.Stderr.Write(noise)
+			}
+		})
+	},
+	"reads its files": func() scenario.Vus {
+		return after(0, func() {
+			b, err := os.ReadFile("data/names.csv")
+			in, _ := io.ReadAll(os.Stdin)
+			home, _ := os.Getwd()
+			fmt.Printf("file %q %v, input %q, home %t, extra %q\n", b, err, in, os.Getenv("HOME") == home, os.Getenv("EXTRA"))
+		})
+	},
+	"busy":    func() scenario.Vus { return after(0, func() { go spin(); spin() }) },
+	"calling": func() scenario.Vus { return calls() },
+	"slow setup": func() scenario.Vus {
+		vus := ticks(scenario.Loop(time.Hour))
+		vus[0].Setup = func(ctx context.Context) (context.Context, error) {
+			time.Sleep(300 * time.Millisecond)
+			return ctx, nil
+		}
+		return vus
+	},
+	"environment": func() scenario.Vus {
+		return after(0, func() { fmt.Printf("socket=%q extra=%q", os.Getenv(executor.SocketEnv), os.Getenv("EXTRA")) })
+	},
+}
+
+// ticks counts and times something 1,000 times a second a user.
+func ticks(load scenario.Load) scenario.Vus {
+	if err := executor.Setup([]metrics.Group{{Name: "Ticks", Graphs: []metrics.Graph{{Title: "Ticks", Unit: "N", Metrics: []metrics.Metric{{Title: "ticks", Type: metrics.Counter}}}}}}); err != nil {
+		panic(err)
+	}
+	m, err := executor.Find("ticks")
+	if err != nil {
+		panic(err)
+	}
+	return scenario.Vus{{Name: "ticks", Nu: 5, Load: load, Fu: func(ctx context.Context, _ int) {
+		m.Add(1)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Millisecond):
+		}
+	}}}
+}
+
+// spin uses a CPU.
+func spin() {
+	var n atomic.Int64
+	for {
+		n.Add(1)
+	}
+}
+
+// calls says a byte in each iteration to who listens at the address it was given.
+func calls() scenario.Vus {
+	dial := sync.OnceValue(func() net.Conn {
+		c, err := net.Dial("tcp", os.Getenv(listenEnv))
+		if err != nil {
+			panic(err)
+		}
+		return c
+	})
+	return scenario.Vus{{Name: "calls", Nu: 1, Load: scenario.Loop(time.Hour), Fu: func(ctx context.Context, _ int) {
+		if _, err := dial().Write([]byte{1}); err != nil {
+			panic(err)
+		}
+		time.Sleep(time.Millisecond)
+	}}}
+}
+
+func after(d time.Duration, f func()) scenario.Vus {
+	return scenario.Vus{{Name: "f", Nu: 1, Fu: func(context.Context, int) { time.Sleep(d); f() }}}
+}

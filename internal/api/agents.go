@@ -1,0 +1,49 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+func (s *Server) agents(ctx context.Context, _ *nothing) (*body[resource.List[resource.Agent]], error) {
+	all, err := s.master.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := resource.List[resource.Agent]{Items: []resource.Agent{}}
+	for _, a := range all {
+		out := resource.Agent{Agent: a.Agent, State: a.State, Why: a.Why, Offset: a.Offset.Seconds(), Error: a.Error.Seconds()}
+		out.Beat(a.Beat)
+		list.Items = append(list.Items, out)
+	}
+	return answer(list), nil
+}
+
+func (s *Server) revokeAgent(ctx context.Context, in *byID) (*nothing, error) {
+	return nil, s.master.RevokeAgent(ctx, in.ID, asked(ctx).who.user.Name)
+}
+
+// joinLife is how long a join token is good for if nothing else is asked.
+const joinLife = 10 * time.Minute
+
+func (s *Server) joinTokens(ctx context.Context, _ *nothing) (*body[resource.List[run.JoinToken]], error) {
+	all, err := s.master.JoinTokens(ctx)
+	return answer(resource.List[run.JoinToken]{Items: orEmpty(all)}), err
+}
+
+func (s *Server) newJoinToken(ctx context.Context, in *with[resource.NewJoinToken]) (*body[resource.MadeJoinToken], error) {
+	life := joinLife
+	if in.Body.Minutes > 0 {
+		life = time.Duration(in.Body.Minutes) * time.Minute
+	}
+	q := asked(ctx)
+	t, text, err := s.master.JoinToken(ctx, life, q.who.user.Name)
+	if err != nil {
+		return nil, err
+	}
+	q.object = t.ID
+	return answer(resource.MadeJoinToken{JoinToken: *t, Text: text}), nil
+}

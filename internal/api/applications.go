@@ -1,0 +1,126 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+
+	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// PageQuery asks for a page.
+type PageQuery struct {
+	After string `query:"after" maxLength:"256" pattern:"^[A-Za-z0-9._~=-]*$" doc:"next of the page before"`
+	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+}
+
+type applicationsQuery struct {
+	PageQuery
+	Tag   string `query:"tag" maxLength:"512"`
+	Owner string `query:"owner" maxLength:"64"`
+	Text  string `query:"text" maxLength:"512" doc:"in the name"`
+}
+
+func (s *Server) applications(ctx context.Context, in *applicationsQuery) (*body[resource.Page[run.Application]], error) {
+	page, next, err := s.master.Applications(ctx, run.Filter{Tag: in.Tag, Owner: in.Owner, Text: in.Text, After: in.After, Limit: in.Limit})
+	return answer(resource.Page[run.Application]{Items: orEmpty(page), Next: next}), err
+}
+
+func (s *Server) application(ctx context.Context, in *byID) (*versioned[run.Application], error) {
+	a, err := s.master.Application(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return answerVersion(shown(*a), a.Version), nil
+}
+
+func (s *Server) newApplication(ctx context.Context, in *with[resource.NewApplication]) (*versioned[run.Application], error) {
+	q := asked(ctx)
+	a := &run.Application{Owner: q.who.user.Name}
+	if err := fill(a, in.Body); err != nil {
+		return nil, err
+	}
+	if err := s.master.PutApplication(ctx, a); err != nil {
+		return nil, err
+	}
+	q.object, q.detail = a.ID, a.Name+", "+digest(a.Source)
+	return answerVersion(shown(*a), a.Version), nil
+}
+
+func (s *Server) changeApplication(ctx context.Context, in *change[resource.NewApplication]) (*versioned[run.Application], error) {
+	q := asked(ctx)
+	a, err := s.ownApplication(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := unchanged(in.IfMatch, a.Version); err != nil {
+		return nil, err
+	}
+	was := a.Version
+	if err := fill(a, in.Body); err != nil {
+		return nil, err
+	}
+	if err := s.master.PutApplication(ctx, a); err != nil {
+		if now, err2 := s.master.Application(ctx, in.ID); errors.Is(err, run.ErrConflict) && err2 == nil && now.Version != was {
+			return nil, errStale // another editor was first
+		}
+		return nil, err
+	}
+	q.detail = a.Name + ", " + digest(a.Source)
+	return answerVersion(shown(*a), a.Version), nil
+}
+
+func (s *Server) deleteApplication(ctx context.Context, in *byID) (*nothing, error) {
+	a, err := s.ownApplication(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	asked(ctx).detail = a.Name
+	return nil, s.master.DeleteApplication(ctx, in.ID)
+}
+
+// ownApplication gives one that whoever asks may change: one's own, or any for operators.
+func (s *Server) ownApplication(ctx context.Context, id string) (*run.Application, error) {
+	a, err := s.master.Application(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !asked(ctx).who.may(access.Operator, a.Owner) {
+		return nil, refuse(403, resource.Forbidden, "it is another user's: only operators may change it")
+	}
+	c := *a
+	return &c, nil
+}
+
+// fill gives an application what a user wrote, once that is checked.
+func fill(a *run.Application, in resource.NewApplication) (err error) {
+	if a.Name, err = checkLabel("/name", in.Name); err != nil {
+		return err
+	}
+	if a.Tags, err = checkTags("/tags", in.Tags); err != nil {
+		return err
+	}
+	a.Source = run.Source{Scenario: in.Scenario, File: in.File, GoMod: in.GoMod, GoSum: in.GoSum, Files: in.Files}
+	return checkSource("", a.Source)
+}
+
+// shown is an application without the data of private files.
+func shown(a run.Application) run.Application {
+	a.Source.Files = slices.Clone(a.Source.Files)
+	for i := range a.Source.Files {
+		if f := &a.Source.Files[i]; f.Private {
+			f.Data = []byte{}
+		}
+	}
+	return a
+}
+
+// digest is what the audit log says of a source.
+func digest(s run.Source) string {
+	h := sha256.Sum256([]byte(s.Scenario))
+	return "scenario sha256 " + hex.EncodeToString(h[:])
+}

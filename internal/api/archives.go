@@ -1,0 +1,32 @@
+package api
+
+import (
+	"context"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// archivesAtOnce is how many archives of runs are read at once.
+const archivesAtOnce = 2
+
+func (s *Server) export(ctx context.Context, in *byID) (*huma.StreamResponse, error) {
+	if _, err := s.master.Run(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	return streaming(func(ctx context.Context, w *recorder) error {
+		attach(w, archiveType, in.ID+".tar.zst")
+		return s.master.Export(ctx, in.ID, w)
+	}), nil
+}
+
+func (s *Server) importRun(ctx context.Context, _ *nothing) (*body[run.Order], error) {
+	q := asked(ctx)
+	o, err := s.master.Import(ctx, q.http.Body, q.who.user.Name)
+	if err != nil {
+		return nil, err
+	}
+	q.object = o.ID
+	return answer(*o), nil
+}

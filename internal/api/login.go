@@ -1,0 +1,222 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// How long a session lasts: after its last request, and in all.
+const (
+	sessionIdle = 12 * time.Hour
+	sessionLife = 7 * 24 * time.Hour
+)
+
+// touchEvery is how often it is written down that a session or token is in use.
+const touchEvery = time.Minute
+
+// who is somebody who asks.
+type who struct {
+	user    access.User
+	role    access.Role // in force
+	token   *access.Token
+	session []byte // hash; nil: a token
+	expires time.Time
+}
+
+// may tells whether somebody may do what a role may, or may because it is their own.
+func (w *who) may(least access.Role, owner string) bool {
+	return w.role.Covers(least) || strings.EqualFold(w.user.Name, owner)
+}
+
+// cookie is the name of the session's cookie: __Host- makes browsers hold it to TLS and
+// to this host, and can't be had without TLS.
+func cookie(r *http.Request) string {
+	if r.TLS != nil {
+		return "__Host-gobench"
+	}
+	return "gobench"
+}
+
+// authenticate tells who asks; nil: nobody that is known.
+func (s *Server) authenticate(r *http.Request) (*who, error) {
+	var w *who
+	var err error
+	if header := r.Header.Values("Authorization"); len(header) > 0 {
+		text, ok := strings.CutPrefix(header[0], "Bearer ")
+		if !ok || len(header) != 1 {
+			return nil, nil
+		}
+		id, secret, ok := access.ParseToken(text)
+		if !ok {
+			return nil, nil
+		}
+		w, err = s.byToken(r.Context(), id, access.Hash(secret))
+	} else {
+		cookies := r.CookiesNamed(cookie(r))
+		if len(cookies) != 1 || cookies[0].Value == "" {
+			return nil, nil
+		}
+		w, err = s.bySession(r.Context(), access.Hash(cookies[0].Value))
+	}
+	if errors.Is(err, run.ErrNotFound) {
+		return nil, nil
+	}
+	return w, err
+}
+
+func (s *Server) byToken(ctx context.Context, id string, hash []byte) (*who, error) {
+	t, err := s.store.Token(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	if !access.Same(t.Hash, hash) || !t.Revoked.IsZero() || !now.Before(t.Expires) {
+		return nil, nil
+	}
+	u, err := s.store.User(ctx, t.User)
+	if err != nil || u.Disabled {
+		return nil, err
+	}
+	w := &who{user: *u, role: t.Role, token: t, expires: t.Expires}
+	if !u.Role.Covers(t.Role) {
+		w.role = u.Role // the owner's was lowered since
+	}
+	if now.Sub(t.Used) < touchEvery {
+		return w, nil
+	}
+	s.logins.Lock()
+	defer s.logins.Unlock()
+	if t, err = s.store.Token(ctx, id); err != nil || !t.Revoked.IsZero() {
+		return nil, err // revoked meanwhile
+	}
+	t.Used = now
+	w.token = t
+	return w, s.store.PutToken(ctx, t)
+}
+
+func (s *Server) bySession(ctx context.Context, hash []byte) (*who, error) {
+	session, err := s.store.Session(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	if now.Sub(session.Seen) >= sessionIdle || now.Sub(session.Created) >= sessionLife {
+		return nil, nil
+	}
+	u, err := s.store.User(ctx, session.User)
+	if err != nil || u.Disabled {
+		return nil, err
+	}
+	if now.Sub(session.Seen) >= touchEvery {
+		s.logins.Lock()
+		defer s.logins.Unlock()
+		if session, err = s.store.Session(ctx, hash); err != nil {
+			return nil, err // logged out meanwhile
+		}
+		session.Seen = now
+		if err := s.store.PutSession(ctx, session); err != nil {
+			return nil, err
+		}
+	}
+	expires := session.Seen.Add(sessionIdle)
+	if end := session.Created.Add(sessionLife); end.Before(expires) {
+		expires = end
+	}
+	return &who{user: *u, role: u.Role, session: hash, expires: expires}, nil
+}
+
+var errLogin = refuse(http.StatusUnauthorized, resource.Unauthenticated, "name or password is wrong")
+
+// check tells whose name and password these are. What is said of a wrong name is what is
+// said of a wrong password, and takes as long.
+func (s *Server) check(ctx context.Context, name, password string) (*access.User, error) {
+	now, q := s.now(), asked(ctx)
+	forget, err := s.attempt(now, strings.ToLower(name)+" "+q.address, q.address)
+	if err != nil {
+		return nil, err
+	}
+	u, err := s.store.UserNamed(ctx, name)
+	if err != nil && !errors.Is(err, run.ErrNotFound) {
+		return nil, err
+	}
+	hash := ""
+	if u != nil && err == nil {
+		hash = u.Password
+	}
+	ok, err := s.hasher.verify(ctx, password, hash)
+	if err != nil {
+		forget()
+		return nil, err
+	}
+	if !ok || u.Disabled {
+		return nil, errLogin
+	}
+	forget()
+	return u, nil
+}
+
+// attempt counts an attempt to log in to an account from an address, or refuses it.
+// forget takes it back.
+func (s *Server) attempt(now time.Time, account, address string) (forget func(), err error) {
+	wait, forgetAddress := s.attempts.begin(now, "address "+address, perAddress)
+	var forgetAccount func()
+	if wait == 0 {
+		wait, forgetAccount = s.attempts.begin(now, "account "+account, perAccount)
+	}
+	if wait > 0 {
+		return nil, later(http.StatusTooManyRequests, resource.TooMany, "too many attempts to log in", wait)
+	}
+	return func() {
+		forgetAddress()
+		forgetAccount()
+	}, nil
+}
+
+// begin makes a session for a user and gives its cookie. The one that was asked with, if
+// any, ends.
+func (s *Server) begin(ctx context.Context, r *http.Request, u *access.User) (*http.Cookie, error) {
+	s.logins.Lock()
+	defer s.logins.Unlock()
+	if old := r.CookiesNamed(cookie(r)); len(old) == 1 && old[0].Value != "" {
+		if err := s.endSession(ctx, access.Hash(old[0].Value)); err != nil {
+			return nil, err
+		}
+	}
+	secret, now := access.NewSecret(), s.now()
+	if err := s.store.PutSession(ctx, &access.Session{Hash: access.Hash(secret), User: u.ID, Created: now, Seen: now}); err != nil {
+		return nil, err
+	}
+	return &http.Cookie{
+		Name: cookie(r), Value: secret, Path: "/", MaxAge: int(sessionLife / time.Second),
+		HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+	}, nil
+}
+
+// endSession ends a session and its streams. s.logins is held.
+func (s *Server) endSession(ctx context.Context, hash []byte) error {
+	if err := s.store.DeleteSession(ctx, hash); err != nil && !errors.Is(err, run.ErrNotFound) {
+		return err
+	}
+	s.streams.end(func(w *who) bool { return bytes.Equal(w.session, hash) && hash != nil })
+	return nil
+}
+
+// endSessions ends all sessions of a user and their streams; tokens' too where the user
+// may not come in any more.
+func (s *Server) endSessions(ctx context.Context, user string, tokens bool) error {
+	s.logins.Lock()
+	defer s.logins.Unlock()
+	if err := s.store.DeleteSessionsOf(ctx, user); err != nil {
+		return err
+	}
+	s.streams.end(func(w *who) bool { return w.user.ID == user && (tokens || w.token == nil) })
+	return nil
+}

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/gobench-io/gobench/internal/hdr"
+	"github.com/gobench-io/gobench/internal/version"
+)
+
+// healthz says that the process answers.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+// readyz says whether the master can take runs. Why not is said to those who may know.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	err := s.master.Ready(r.Context())
+	text := "ready\n"
+	if err != nil {
+		q := asked(r.Context())
+		if text = "not ready\n"; q.who != nil || local(r) {
+			text = "not ready: " + err.Error() + "\n"
+		}
+		w.Header().Set("Retry-After", "5")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_, _ = w.Write([]byte(text))
+}
+
+// local tells whether a request comes from this host, and not through a proxy on it.
+func local(r *http.Request) bool {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
+		if len(r.Header.Values(name)) > 0 {
+			return false
+		}
+	}
+	ip, err := netip.ParseAddr(peer(r))
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// metrics gives the figures of the master to Prometheus: to viewers, and to whoever asks
+// from the same host.
+func (s *Server) metrics() http.HandlerFunc {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), figures{s})
+	serve := promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
+	return func(w http.ResponseWriter, r *http.Request) {
+		q := asked(r.Context())
+		if q.who == nil && !local(r) {
+			errUnauthenticated.write(w, q)
+			return
+		}
+		serve.ServeHTTP(w, r)
+	}
+}
+
+// figures are a prometheus.Collector.
+type figures struct{ s *Server }
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("gobench_"+name, help, labels, nil)
+}
+
+var (
+	descInfo    = describe("info", "Which gobench this is.", "version")
+	descQueued  = describe("runs_queued", "Runs that wait.")
+	descActive  = describe("run_active", "Whether a run is at work.")
+	descAgents  = describe("agents", "Agents that have joined and are there.")
+	descBatches = describe("batches_total", "Batches of executors that were taken in.")
+	descRepeats = describe("batches_repeated_total", "Batches that came again and had been taken in.")
+	descBytes   = describe("batches_bytes_total", "Bytes of batches that were taken in.")
+	descIngest  = describe("batch_merge_seconds", "From the receipt of a batch until it was merged.")
+	descAck     = describe("batch_commit_seconds", "From the receipt of a batch until it was committed.")
+	descStreams = describe("api_streams", "Streams of events, logs and profiles that are open.")
+)
+
+var descriptions = []*prometheus.Desc{descInfo, descQueued, descActive, descAgents, descBatches, descRepeats, descBytes, descIngest, descAck, descStreams}
+
+// Describe and Collect are how prometheus asks.
+func (f figures) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range descriptions {
+		to <- d
+	}
+}
+
+func (f figures) Collect(to chan<- prometheus.Metric) {
+	n := f.s.master.Figures()
+	active := 0.0
+	if n.Active != "" {
+		active = 1
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	counter := func(d *prometheus.Desc, v uint64) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v))
+	}
+	gauge(descInfo, 1, strings.ToValidUTF8(version.Version, ""))
+	gauge(descQueued, float64(n.Queued))
+	gauge(descActive, active)
+	gauge(descAgents, float64(n.Agents))
+	gauge(descStreams, float64(f.s.streams.count()))
+	counter(descBatches, n.Batches)
+	counter(descRepeats, n.Repeats)
+	counter(descBytes, n.Bytes)
+	to <- histogram(descIngest, n.Ingest)
+	to <- histogram(descAck, n.Ack)
+}
+
+// buckets are the upper bounds of what is said of a histogram.
+var buckets = []time.Duration{
+	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second,
+}
+
+func histogram(d *prometheus.Desc, encoded []byte) prometheus.Metric {
+	var h hdr.Histogram
+	if len(encoded) > 0 {
+		if err := h.Decode(encoded); err != nil {
+			return prometheus.NewInvalidMetric(d, err)
+		}
+	}
+	counts := map[float64]uint64{}
+	for _, b := range buckets {
+		counts[b.Seconds()] = h.Count() - h.Above(int64(b))
+	}
+	return prometheus.MustNewConstHistogram(d, h.Count(), h.Mean()*float64(h.Count())/1e9, counts)
+}

@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/resource"
+)
+
+// replyLife is how long it is known what was answered to an idempotency key.
+const replyLife = 24 * time.Hour
+
+var keyForm = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
+
+// once does what a request with an idempotency key asks for, unless it has been done: it
+// is then answered as it was. What failed was not done, and may be asked for again.
+func (s *Server) once(w *recorder, r *http.Request, keys []string, body []byte, next http.HandlerFunc) {
+	q := asked(r.Context())
+	if len(keys) != 1 || !keyForm.MatchString(keys[0]) {
+		refuse(http.StatusBadRequest, resource.Malformed, "Idempotency-Key is to be 1 to 128 characters of ASCII, without spaces").write(w, q)
+		return
+	}
+	user, key := q.who.user.ID, keys[0]
+	unlock, err := s.replies.lock(r.Context(), user+" "+key)
+	if err != nil {
+		problemOf(err).write(w, q)
+		return
+	}
+	defer unlock()
+	what := sha256.Sum256(fmt.Appendf(nil, "%s %s\n%s", r.Method, r.URL.Path, body))
+	old, err := s.store.Reply(r.Context(), user, key)
+	switch {
+	case err != nil:
+		q.log.Error("request failed", slog.Any("error", err))
+		problemOf(err).write(w, q)
+		return
+	case old != nil:
+		if !access.Same(old.Request, what[:]) {
+			refuse(http.StatusConflict, resource.KeyReused, "this Idempotency-Key was sent with another request").write(w, q)
+			return
+		}
+		q.detail = "answered again, as idempotency key " + key
+		w.Header().Set("Content-Type", old.Type)
+		w.Header().Set("Idempotent-Replayed", "true")
+		w.WriteHeader(old.Status)
+		_, _ = w.Write(old.Body)
+		return
+	}
+	var answered []byte
+	w.copy = func(b []byte) { answered = append(answered, b...) }
+	next(w, r)
+	w.copy = nil
+	if w.status >= http.StatusBadRequest {
+		return
+	}
+	reply := &access.Reply{User: user, Key: key, Request: what[:], Status: w.status, Type: w.Header().Get("Content-Type"), Body: answered, Created: s.now().UTC()}
+	if err := s.store.PutReply(context.WithoutCancel(r.Context()), reply); err != nil {
+		q.log.Error("the answer to an idempotency key could not be kept", slog.Any("error", err))
+	}
+}
+
+// locks are locks by name. The zero value is ready.
+type locks struct {
+	mu   sync.Mutex
+	held map[string]*namedLock
+}
+
+type namedLock struct {
+	turn  chan struct{}
+	users int // that hold it or wait for it
+}
+
+// lock waits for a lock until ctx ends.
+func (l *locks) lock(ctx context.Context, name string) (unlock func(), err error) {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = map[string]*namedLock{}
+	}
+	at := l.held[name]
+	if at == nil {
+		at = &namedLock{turn: make(chan struct{}, 1)}
+		l.held[name] = at
+	}
+	at.users++
+	l.mu.Unlock()
+	leave := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if at.users--; at.users == 0 {
+			delete(l.held, name)
+		}
+	}
+	select {
+	case at.turn <- struct{}{}:
+		return func() {
+			<-at.turn
+			leave()
+		}, nil
+	case <-ctx.Done():
+		leave()
+		return nil, errors.Join(errors.New("wait for the same request"), ctx.Err())
+	}
+}

@@ -1,0 +1,139 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/gobench-io/gobench/internal/resource"
+)
+
+// Cost is what one argon2id hash costs.
+type Cost struct {
+	Memory uint32 // KiB
+	Passes uint32
+}
+
+// DefaultCost is above what OWASP asks for at least (19 MiB, 2 passes), and leaves a
+// master small.
+var DefaultCost = Cost{Memory: 32 << 10, Passes: 3}
+
+// maxCost bounds what a stored hash may ask for.
+var maxCost = Cost{Memory: 1 << 20, Passes: 64}
+
+// Lengths of a hash, in bytes.
+const (
+	saltLength = 16
+	keyLength  = 32
+)
+
+// maxWaiting is how many may wait for their turn to hash.
+const maxWaiting = 8
+
+// hasher hashes passwords with argon2id, one at a time: each takes much memory.
+type hasher struct {
+	cost    Cost
+	turn    chan struct{}
+	waiting chan struct{}
+	nobody  string // hash of what no one knows, for users that are not there
+}
+
+func newHasher(c Cost) *hasher {
+	h := &hasher{cost: c, turn: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting)}
+	h.nobody = encode(c, rand.Text(), newSalt())
+	return h
+}
+
+var errBusy = later(http.StatusTooManyRequests, resource.TooMany, "too many log in at once", 2*time.Second)
+
+// wait waits for the turn to hash; done gives it back.
+func (h *hasher) wait(ctx context.Context) (done func(), err error) {
+	select {
+	case h.waiting <- struct{}{}:
+		defer func() { <-h.waiting }()
+	default:
+		return nil, errBusy
+	}
+	select {
+	case h.turn <- struct{}{}:
+		return func() { <-h.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// hash gives what is kept of a password, in the PHC string format.
+func (h *hasher) hash(ctx context.Context, password string) (string, error) {
+	done, err := h.wait(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	return encode(h.cost, password, newSalt()), nil
+}
+
+// verify tells whether a password is the one that hash was made of. An empty hash is of
+// a user that is not there: it takes as long and is false.
+func (h *hasher) verify(ctx context.Context, password, hash string) (bool, error) {
+	known := hash != ""
+	if !known {
+		hash = h.nobody
+	}
+	cost, salt, key, err := decode(hash)
+	if err != nil {
+		return false, err
+	}
+	done, err := h.wait(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	got := derive(password, salt, cost, uint32(len(key)))
+	return subtle.ConstantTimeCompare(got, key) == 1 && known, nil
+}
+
+// derive is argon2id, whose work area goes back to the system at once: a master that is
+// idle else keeps it until its next collection, which may be hours away.
+func derive(password string, salt []byte, c Cost, length uint32) []byte {
+	defer debug.FreeOSMemory()
+	return argon2.IDKey([]byte(password), salt, c.Passes, c.Memory, 1, length)
+}
+
+func newSalt() []byte {
+	salt := make([]byte, saltLength)
+	_, _ = rand.Read(salt) // never fails
+	return salt
+}
+
+var base = base64.RawStdEncoding
+
+func encode(c Cost, password string, salt []byte) string {
+	key := derive(password, salt, c, keyLength)
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=1$%s$%s", argon2.Version, c.Memory, c.Passes, base.EncodeToString(salt), base.EncodeToString(key))
+}
+
+func decode(hash string) (c Cost, salt, key []byte, err error) {
+	parts := strings.Split(hash, "$")
+	bad := errors.New("the hash of a password is not one of argon2id that gobench writes")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+		return c, nil, nil, bad
+	}
+	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=1", &c.Memory, &c.Passes); n != 2 || err != nil {
+		return c, nil, nil, bad
+	}
+	salt, err1 := base.DecodeString(parts[4])
+	key, err2 := base.DecodeString(parts[5])
+	if err1 != nil || err2 != nil || len(key) != keyLength || c.Passes == 0 || c.Memory > maxCost.Memory || c.Passes > maxCost.Passes {
+		return c, nil, nil, bad
+	}
+	return c, salt, key, nil
+}

@@ -1,0 +1,203 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
+
+	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// problem is an error that tells the client what it says: all others are 500, and their
+// text stays in the log.
+type problem struct {
+	resource.Problem
+	retry time.Duration // when to ask again; 0: nothing is said of it
+}
+
+func (p *problem) Error() string { return p.Code + ": " + p.Detail }
+
+// GetStatus, GetHeaders and ContentType are how huma asks.
+func (p *problem) GetStatus() int { return p.Status }
+
+func (p *problem) GetHeaders() http.Header {
+	h := http.Header{}
+	if p.retry > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64((p.retry+time.Second-1)/time.Second), 10))
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="gobench"`)
+	}
+	return h
+}
+
+func (p *problem) ContentType(string) string { return "application/problem+json" }
+
+// refuse makes a problem.
+func refuse(status int, code, detail string, errs ...resource.Detail) *problem {
+	return &problem{Problem: resource.Problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Errors: errs,
+	}}
+}
+
+func later(status int, code, detail string, retry time.Duration) *problem {
+	p := refuse(status, code, detail)
+	p.retry = retry
+	return p
+}
+
+var (
+	errUnauthenticated = refuse(http.StatusUnauthorized, resource.Unauthenticated, "log in, or send an API token that is in force: Authorization: Bearer TOKEN")
+	errForbidden       = refuse(http.StatusForbidden, resource.Forbidden, "your role does not allow that")
+	errNotFound        = refuse(http.StatusNotFound, resource.NotFound, "there is no such thing")
+	errStale           = refuse(http.StatusPreconditionFailed, resource.Stale, "it has changed since you read it: read it again")
+)
+
+// known is what the errors of the domain are to a client.
+var known = []struct {
+	err    error
+	status int
+	code   string
+	say    bool // the error's own text; else there is nothing to add
+}{
+	{run.ErrNotFound, http.StatusNotFound, resource.NotFound, false},
+	{run.ErrConflict, http.StatusConflict, resource.Conflict, true},
+	{run.ErrArchive, http.StatusUnprocessableEntity, resource.BadArchive, true},
+	{run.ErrFull, http.StatusInsufficientStorage, resource.NoSpace, false},
+	{syscall.ENOSPC, http.StatusInsufficientStorage, resource.NoSpace, false},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, resource.Unavailable, false},
+	{context.Canceled, http.StatusServiceUnavailable, resource.Unavailable, false},
+}
+
+// problemOf is what err is to a client.
+func problemOf(err error) *problem {
+	var p *problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var input *run.InputError
+	if errors.As(err, &input) {
+		return invalid(pointer(input.Field), input.Text)
+	}
+	for _, k := range known {
+		if !errors.Is(err, k.err) {
+			continue
+		}
+		switch {
+		case k.say:
+			return refuse(k.status, k.code, err.Error())
+		case k.status == http.StatusNotFound:
+			return errNotFound
+		}
+		return refuse(k.status, k.code, http.StatusText(k.status))
+	}
+	return refuse(http.StatusInternalServerError, resource.Internal, "something went wrong here: the master's log says what, under this request_id")
+}
+
+func invalid(pointer, detail string) *problem {
+	return refuse(http.StatusUnprocessableEntity, resource.Invalid, "what was sent can't be", resource.Detail{Pointer: pointer, Detail: detail})
+}
+
+func init() {
+	// huma keeps these for the whole process; no other package of gobench uses it.
+	huma.ValidateStrictCasing = true
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError { return fromHuma(nil, status, msg, errs) }
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		return fromHuma(ctx, status, msg, errs)
+	}
+}
+
+// fromHuma makes a problem of what huma found wrong, or of a handler's error.
+func fromHuma(ctx huma.Context, status int, msg string, errs []error) *problem {
+	if status >= http.StatusInternalServerError || status == 0 {
+		err := errors.Join(errs...)
+		p := problemOf(err)
+		if ctx != nil && p.Status >= http.StatusInternalServerError {
+			asked(ctx.Context()).log.Error("request failed", slog.Any("error", err))
+		}
+		return p
+	}
+	p := refuse(status, resource.Invalid, "what was sent can't be")
+	for _, err := range errs {
+		d := huma.ErrorDetail{Location: "body", Message: err.Error()}
+		var detailer huma.ErrorDetailer
+		if errors.As(err, &detailer) {
+			d = *detailer.ErrorDetail()
+		}
+		name, query := strings.CutPrefix(d.Location, "query.")
+		switch {
+		case query:
+			p.Status, p.Code = http.StatusBadRequest, resource.BadParameter
+			p.Errors = append(p.Errors, resource.Detail{Pointer: "?" + name, Detail: d.Message})
+			continue
+		case d.Message == validation.MsgUnexpectedProperty:
+			p.Status, p.Code = http.StatusBadRequest, resource.UnknownField
+		case wrongType[d.Message] || unread(d.Message):
+			if p.Code == resource.Invalid {
+				p.Status, p.Code = http.StatusBadRequest, resource.Malformed
+			}
+			if unread(d.Message) {
+				d.Message = "has a value that is not of the type that is wanted there, or too big for it"
+			}
+		}
+		p.Errors = append(p.Errors, resource.Detail{Pointer: pointer(strings.TrimPrefix(strings.TrimPrefix(d.Location, "body"), ".")), Detail: d.Message})
+	}
+	if len(errs) == 0 {
+		p.Detail = msg
+	}
+	p.Title = http.StatusText(p.Status)
+	return p
+}
+
+// wrongType are the messages of a value that is not of its type.
+var wrongType = map[string]bool{
+	validation.MsgExpectedBoolean: true, validation.MsgExpectedNumber: true, validation.MsgExpectedInteger: true,
+	validation.MsgExpectedString: true, validation.MsgExpectedArray: true, validation.MsgExpectedObject: true,
+	validation.MsgExpectedBase64String: true,
+}
+
+// unread tells whether a message is encoding/json's, of a value that its schema allows.
+func unread(message string) bool {
+	return strings.HasPrefix(message, "json: ") || strings.HasPrefix(message, "illegal base64 ")
+}
+
+// pointer makes an RFC 6901 pointer of a path as "options.files[3].path".
+func pointer(path string) string {
+	if path == "" {
+		return ""
+	}
+	path = strings.NewReplacer("~", "~0", "/", "~1", "[", ".", "]", "").Replace(path)
+	return "/" + strings.ReplaceAll(path, ".", "/")
+}
+
+// complete gives a copy of p with what is known of the request.
+func (p *problem) complete(r *request) *problem {
+	c := *p
+	c.Request, c.Instance = r.id, r.path
+	return &c
+}
+
+// write answers a request with a problem.
+func (p *problem) write(w http.ResponseWriter, r *request) {
+	h := w.Header()
+	for name, values := range p.GetHeaders() {
+		h[name] = values
+	}
+	for _, name := range []string{"Content-Disposition", "Content-Length", "Etag"} {
+		h.Del(name)
+	}
+	h.Set("Content-Type", p.ContentType(""))
+	w.WriteHeader(p.Status)
+	b, _ := json.Marshal(p.complete(r).Problem) // plain data
+	_, _ = w.Write(append(b, '\n'))
+}

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"net/http"
+	"time"
+)
+
+// writeTime is how long a client may take to read what is written to it at once.
+const writeTime = 30 * time.Second
+
+// recorder knows what was answered, and gives up on a client that does not read.
+type recorder struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	status  int
+	bytes   int64
+	copy    func([]byte)  // is told of the body, if it is set
+	wait    time.Duration // instead of writeTime, if it is set
+}
+
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+		r.deadline()
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) deadline() {
+	wait := r.wait
+	if wait == 0 {
+		wait = writeTime
+	}
+	_ = r.control.SetWriteDeadline(time.Now().Add(wait))
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.WriteHeader(http.StatusOK)
+	}
+	r.deadline()
+	if r.copy != nil {
+		r.copy(b)
+	}
+	n, err := r.ResponseWriter.Write(b)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// statusOnly is told an answer that goes nowhere.
+type statusOnly struct {
+	header http.Header
+	status int
+}
+
+func (s *statusOnly) Header() http.Header {
+	if s.header == nil {
+		s.header = http.Header{}
+	}
+	return s.header
+}
+
+func (s *statusOnly) WriteHeader(status int) { s.status = status }
+
+func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }

@@ -1,0 +1,203 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"math"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// streaming is an answer that write writes as it comes. An error before the first byte is
+// answered as a problem; one after it cuts the connection, so that half an answer is not
+// taken for a whole one.
+func streaming(write func(context.Context, *recorder) error) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		r, w := humago.Unwrap(c)
+		out, q := w.(*recorder), asked(r.Context())
+		err := write(r.Context(), out)
+		if err == nil {
+			return
+		}
+		p := problemOf(err)
+		if p.Status == http.StatusInternalServerError || out.status != 0 && r.Context().Err() == nil {
+			q.log.Error("request failed", slog.Any("error", err))
+		}
+		if out.status != 0 {
+			panic(http.ErrAbortHandler)
+		}
+		p.write(out, q)
+	}}
+}
+
+// attach has browsers save what follows, and show nothing of it.
+func attach(w http.ResponseWriter, media, name string) {
+	w.Header().Set("Content-Type", media)
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+}
+
+func (s *Server) result(ctx context.Context, in *byID) (*body[*run.Result], error) {
+	r, err := s.master.Result(ctx, in.ID)
+	return answer(r), err
+}
+
+type seriesQuery struct {
+	ID     string  `path:"id" maxLength:"64"`
+	Agent  string  `query:"agent" maxLength:"64" doc:"id; none: of all"`
+	From   float64 `query:"from" minimum:"0" maximum:"1e8" doc:"seconds since the load began"`
+	To     float64 `query:"to" minimum:"0" maximum:"1e8" doc:"none: to the end"`
+	Points int     `query:"points" minimum:"0" maximum:"100000" doc:"about so many are wanted at most; none: as fine as there is"`
+}
+
+func (s *Server) series(ctx context.Context, in *seriesQuery) (*huma.StreamResponse, error) {
+	for name, v := range map[string]float64{"?from": in.From, "?to": in.To} {
+		if math.IsNaN(v) {
+			return nil, refuse(http.StatusBadRequest, resource.BadParameter, "what was sent can't be", resource.Detail{Pointer: name, Detail: "is no number"})
+		}
+	}
+	if _, err := s.master.Run(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	q := run.SeriesQuery{Run: in.ID, Agent: in.Agent, From: seconds(in.From), To: seconds(in.To), Points: in.Points}
+	return streaming(func(ctx context.Context, w *recorder) error {
+		begin := func() error {
+			w.Header().Set("Content-Type", "application/json")
+			head, err := json.Marshal(resource.Series{Run: in.ID, Agent: in.Agent, Intervals: []run.Interval{}})
+			if err == nil {
+				_, err = w.Write(head[:len(head)-len("]}")])
+			}
+			return err
+		}
+		err := s.master.Series(ctx, q, func(i run.Interval) error {
+			sep := ","
+			if w.status == 0 {
+				if err := begin(); err != nil {
+					return err
+				}
+				sep = ""
+			}
+			b, err := json.Marshal(i)
+			if err == nil {
+				_, err = w.Write(append([]byte(sep), b...))
+			}
+			return err
+		})
+		if err == nil && w.status == 0 {
+			err = begin()
+		}
+		if err == nil {
+			_, err = io.WriteString(w, "]}\n")
+		}
+		return err
+	}), nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// media are the types of the formats of reports.
+var media = map[string]string{
+	"json": "application/json", "csv": "text/csv; charset=utf-8", "xml": "application/xml",
+	"md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8",
+}
+
+type reportQuery struct {
+	ID     string `path:"id" maxLength:"64"`
+	Format string `query:"format" enum:"json,csv,xml,md,html" default:"html" doc:"xml is JUnit's"`
+}
+
+func (s *Server) report(ctx context.Context, in *reportQuery) (*huma.StreamResponse, error) {
+	r, err := s.master.Result(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	name := in.ID + "." + in.Format
+	format, _ := report.FormatOf(name)
+	return streaming(func(ctx context.Context, w *recorder) error {
+		attach(w, media[in.Format], name)
+		return format.Write(w, r, func(yield func(run.Interval) error) error {
+			return s.master.Series(ctx, run.SeriesQuery{Run: in.ID}, yield)
+		})
+	}), nil
+}
+
+type logQuery struct {
+	ID     string `path:"id" maxLength:"64"`
+	Agent  string `query:"agent" maxLength:"64" doc:"id; none: of all"`
+	Offset int64  `query:"offset" minimum:"0" maximum:"1000000000000" doc:"bytes to leave out"`
+	Follow bool   `query:"follow" doc:"go on as it comes, until the run is over"`
+}
+
+func (s *Server) logOf(ctx context.Context, in *logQuery) (*huma.StreamResponse, error) {
+	log, err := s.master.Log(ctx, in.ID, in.Agent, in.Offset, in.Follow)
+	if err != nil {
+		return nil, err
+	}
+	return streaming(func(_ context.Context, w *recorder) error {
+		defer log.Close()
+		attach(w, "text/plain; charset=utf-8", in.ID+".log")
+		w.WriteHeader(http.StatusOK)
+		return pass(w, log)
+	}), nil
+}
+
+// pass copies r to w as it comes.
+func pass(w *recorder, r io.Reader) error {
+	if err := w.control.Flush(); err != nil {
+		return err
+	}
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				return err
+			}
+			if err := w.control.Flush(); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// profileLength is how long a profile takes if nothing else is asked.
+const profileLength = 30.0
+
+func (s *Server) profile(ctx context.Context, in *forRun[resource.Profile]) (*huma.StreamResponse, error) {
+	if _, err := s.ownRun(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	b := in.Body
+	if !idForm.MatchString(b.Kind) {
+		return nil, invalid("/kind", "is no kind of profile")
+	}
+	if b.Seconds == 0 {
+		b.Seconds = profileLength
+	}
+	asked(ctx).detail = b.Kind + " of agent " + b.Agent
+	profile, err := s.master.Profile(ctx, in.ID, b.Agent, b.Kind, seconds(b.Seconds))
+	if err != nil {
+		return nil, err
+	}
+	return streaming(func(_ context.Context, w *recorder) error {
+		defer profile.Close()
+		attach(w, "application/octet-stream", in.ID+"-"+b.Kind+".pprof")
+		w.WriteHeader(http.StatusOK)
+		return pass(w, profile)
+	}), nil
+}

@@ -1,0 +1,173 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+type runsQuery struct {
+	PageQuery
+	State       run.State `query:"state" enum:"queued,compiling,starting,running,stopping,finished,failed,cancelled"`
+	Application string    `query:"application" maxLength:"64" doc:"id"`
+	Tag         string    `query:"tag" maxLength:"512" doc:"of the application"`
+	Owner       string    `query:"owner" maxLength:"64"`
+	Text        string    `query:"text" maxLength:"512" doc:"in the name"`
+}
+
+func (s *Server) runs(ctx context.Context, in *runsQuery) (*body[resource.Page[run.Order]], error) {
+	f := run.Filter{State: in.State, Application: in.Application, Tag: in.Tag, Owner: in.Owner, Text: in.Text, After: in.After, Limit: in.Limit}
+	page, next, err := s.master.Runs(ctx, f)
+	return answer(resource.Page[run.Order]{Items: orEmpty(page), Next: next}), err
+}
+
+func (s *Server) submit(ctx context.Context, in *with[resource.Submission]) (*body[run.Order], error) {
+	q := asked(ctx)
+	b := in.Body
+	sub := Submission{Application: b.Application, Options: b.Options, Owner: q.who.user.Name}
+	if b.Application == "" {
+		if b.Source == nil {
+			return nil, invalid("/source", "is missing: a run is of an application or of a source with a name")
+		}
+		var err error
+		if sub.Name, err = checkLabel("/name", b.Name); err != nil {
+			return nil, err
+		}
+		if sub.Tags, err = checkTags("/tags", b.Tags); err != nil {
+			return nil, err
+		}
+		if err := checkSource("/source", *b.Source); err != nil {
+			return nil, err
+		}
+		sub.Source = *b.Source
+		q.detail = digest(sub.Source) + ", "
+	} else {
+		if b.Source != nil || b.Name != "" || len(b.Tags) > 0 {
+			return nil, invalid("/application", "stands beside a source, name or tags: it is one or the other")
+		}
+		if !idForm.MatchString(b.Application) {
+			return nil, invalid("/application", "is no id of an application")
+		}
+		if _, err := s.master.Application(ctx, b.Application); err != nil {
+			if errors.Is(err, run.ErrNotFound) {
+				return nil, invalid("/application", "is no id of an application")
+			}
+			return nil, err
+		}
+		q.detail = "application " + b.Application + ", "
+	}
+	return s.queue(ctx, sub)
+}
+
+func (s *Server) queue(ctx context.Context, sub Submission) (*body[run.Order], error) {
+	q := asked(ctx)
+	targets := "any"
+	if t := sub.Options.Guards.Targets; len(t) > 0 {
+		targets = strings.Join(t, " ")
+	}
+	q.detail += "targets " + targets
+	o, err := s.master.Submit(ctx, sub)
+	if err != nil {
+		return nil, err
+	}
+	q.object = o.ID
+	return answer(*o), nil
+}
+
+func (s *Server) rerun(ctx context.Context, in *byID) (*body[run.Order], error) {
+	o, err := s.master.Run(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	q := asked(ctx)
+	q.detail = "of run " + o.ID + ", "
+	again, err := s.queue(ctx, Submission{Application: o.Application, Options: o.Options, Owner: q.who.user.Name})
+	if errors.Is(err, run.ErrNotFound) {
+		return nil, refuse(http.StatusConflict, resource.Conflict, "its application has been deleted")
+	}
+	return again, err
+}
+
+func (s *Server) run(ctx context.Context, in *byID) (*versioned[run.Order], error) {
+	o, err := s.master.Run(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return answerVersion(*o, o.Version), nil
+}
+
+func (s *Server) transitions(ctx context.Context, in *byID) (*body[resource.List[run.Transition]], error) {
+	all, err := s.master.Transitions(ctx, in.ID)
+	return answer(resource.List[run.Transition]{Items: orEmpty(all)}), err
+}
+
+// ownRun gives one that whoever asks may end: one's own, or any for operators.
+func (s *Server) ownRun(ctx context.Context, id string) (by string, err error) {
+	o, err := s.master.Run(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	w := asked(ctx).who
+	if !w.may(access.Operator, o.Owner) {
+		return "", refuse(http.StatusForbidden, resource.Forbidden, "it is another user's: only operators may do that")
+	}
+	return w.user.Name, nil
+}
+
+func (s *Server) stopRun(ctx context.Context, in *byID) (*nothing, error) {
+	by, err := s.ownRun(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.master.Stop(ctx, in.ID, by)
+}
+
+func (s *Server) cancelRun(ctx context.Context, in *byID) (*nothing, error) {
+	by, err := s.ownRun(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.master.Cancel(ctx, in.ID, by)
+}
+
+func (s *Server) deleteRun(ctx context.Context, in *byID) (*nothing, error) {
+	if _, err := s.ownRun(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	return nil, s.master.Delete(ctx, in.ID)
+}
+
+// forRun is a request with a body for one run.
+type forRun[T any] struct {
+	ID   string `path:"id" maxLength:"64"`
+	Body T
+}
+
+func (s *Server) control(ctx context.Context, in *forRun[resource.Control]) (*nothing, error) {
+	by, err := s.ownRun(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	b := in.Body
+	if b.What == "scale" && (b.Users == nil) == (b.Rate == nil) {
+		return nil, invalid("/users", "scale wants users or rate")
+	}
+	if b.What != "scale" && (b.Users != nil || b.Rate != nil || b.Class != "") {
+		return nil, invalid("/what", "only scale takes a class, users or a rate")
+	}
+	asked(ctx).detail = b.What
+	return nil, s.master.Control(ctx, in.ID, live.Change{What: b.What, Class: b.Class, Users: b.Users, Rate: b.Rate, By: by})
+}
+
+func (s *Server) stopAll(ctx context.Context, in *with[resource.StopAll]) (*body[resource.Stopped], error) {
+	q := asked(ctx)
+	ids, err := s.master.StopAll(ctx, in.Body.Queued, q.who.user.Name)
+	q.detail = strings.Join(ids, " ")
+	return answer(resource.Stopped{Runs: orEmpty(ids)}), err
+}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// setupLife is how long a setup token is good for.
+const setupLife = time.Hour
+
+// setup is the token that makes the first user.
+type setup struct {
+	mu      sync.Mutex // held while the first user is made
+	hash    []byte     // nil: there is none
+	expires time.Time
+}
+
+func (s *Server) setupFile() string { return filepath.Join(s.options.Dir, "setup-token") }
+
+// Setup makes the token with which the first user, an admin, can be made within an hour,
+// and keeps it in the file setup-token, which only the master's user may read. It is
+// empty where there is a user.
+func (s *Server) Setup(ctx context.Context) (token string, err error) {
+	s.setup.mu.Lock()
+	defer s.setup.mu.Unlock()
+	users, err := s.store.Users(ctx)
+	if err != nil {
+		return "", fmt.Errorf("read users: %w", err)
+	}
+	if err := s.forgetSetup(); err != nil || len(users) > 0 {
+		return "", err
+	}
+	token = access.NewSecret()
+	if err := os.WriteFile(s.setupFile(), []byte(token+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("keep the setup token: %w", err)
+	}
+	s.setup.hash, s.setup.expires = access.Hash(token), s.now().Add(setupLife)
+	return token, nil
+}
+
+// forgetSetup ends a setup token. s.setup.mu is held.
+func (s *Server) forgetSetup() error {
+	s.setup.hash = nil
+	if err := os.Remove(s.setupFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("delete a setup token: %w", err)
+	}
+	return nil
+}
+
+var errSetup = refuse(401, resource.Unauthenticated, "the setup token is wrong, spent or too old: start the master again for another, while it has no user")
+
+// first makes the first user with the setup token.
+func (s *Server) first(ctx context.Context, in resource.Setup) (*access.User, error) {
+	q := asked(ctx)
+	forget, err := s.attempt(s.now(), "setup "+q.address, q.address)
+	if err != nil {
+		return nil, err
+	}
+	s.setup.mu.Lock()
+	defer s.setup.mu.Unlock()
+	if s.setup.hash == nil || !access.Same(s.setup.hash, access.Hash(in.Token)) || !s.now().Before(s.setup.expires) {
+		return nil, errSetup
+	}
+	forget()
+	users, err := s.store.Users(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(users) > 0 {
+		return nil, errSetup
+	}
+	u, err := s.create(ctx, resource.NewUser{Name: in.Name, Role: access.Admin, Password: in.Password})
+	if err != nil {
+		return nil, err
+	}
+	return u, s.forgetSetup()
+}
+
+// adminName is the name of the user that EnsureAdmin makes.
+const adminName = "admin"
+
+// EnsureAdmin makes the user "admin" with this password, or gives it this password, and
+// its role back. It is for a password that stands in the master's configuration.
+func (s *Server) EnsureAdmin(ctx context.Context, password string) error {
+	if err := access.CheckPassword(password, adminName); err != nil {
+		return fmt.Errorf("the admin's password %w", err)
+	}
+	s.people.Lock()
+	defer s.people.Unlock()
+	u, err := s.store.UserNamed(ctx, adminName)
+	if errors.Is(err, run.ErrNotFound) {
+		u, err = &access.User{ID: access.NewID(), Name: adminName, Created: s.now().UTC()}, nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the admin: %w", err)
+	}
+	same := false
+	if u.Password != "" {
+		if same, err = s.hasher.verify(ctx, password, u.Password); err != nil {
+			return fmt.Errorf("check the admin's password: %w", err)
+		}
+	}
+	if same && u.Role == access.Admin && !u.Disabled {
+		return nil
+	}
+	u.Role, u.Disabled = access.Admin, false
+	if !same {
+		if u.Password, err = s.hasher.hash(ctx, password); err != nil {
+			return fmt.Errorf("hash the admin's password: %w", err)
+		}
+	}
+	if err := s.store.PutUser(ctx, u); err != nil {
+		return fmt.Errorf("keep the admin: %w", err)
+	}
+	s.setup.mu.Lock()
+	defer s.setup.mu.Unlock()
+	return errors.Join(s.forgetSetup(), s.endSessions(ctx, u.ID, false))
+}
+
+// create makes a user.
+func (s *Server) create(ctx context.Context, in resource.NewUser) (*access.User, error) {
+	if err := access.CheckName(in.Name); err != nil {
+		return nil, invalid("/name", err.Error())
+	}
+	if err := access.CheckPassword(in.Password, in.Name); err != nil {
+		return nil, invalid("/password", err.Error())
+	}
+	hash, err := s.hasher.hash(ctx, in.Password)
+	if err != nil {
+		return nil, err
+	}
+	u := &access.User{ID: access.NewID(), Name: in.Name, Role: in.Role, Password: hash, Created: s.now().UTC()}
+	if err := s.store.PutUser(ctx, u); err != nil {
+		if errors.Is(err, run.ErrConflict) {
+			return nil, refuse(409, resource.Conflict, "there is a user of that name: "+strings.ToLower(in.Name))
+		}
+		return nil, err
+	}
+	return u, nil
+}

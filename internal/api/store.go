@@ -1,0 +1,42 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/access"
+)
+
+// Store keeps who may do what. All its methods may be called at once by any goroutine.
+// An error wraps run.ErrNotFound where there is no such thing, and run.ErrConflict where
+// it has changed meanwhile, or is there already.
+type Store interface {
+	// PutUser keeps a new user (Version 0), or a changed one whose Version is the one that
+	// is kept. Names are unique without regard to case. It sets Version.
+	PutUser(ctx context.Context, u *access.User) error
+	User(ctx context.Context, id string) (*access.User, error)
+	UserNamed(ctx context.Context, name string) (*access.User, error)
+	Users(ctx context.Context) ([]access.User, error)
+
+	PutSession(ctx context.Context, s *access.Session) error
+	Session(ctx context.Context, hash []byte) (*access.Session, error)
+	DeleteSession(ctx context.Context, hash []byte) error
+	DeleteSessionsOf(ctx context.Context, user string) error
+	DeleteOldSessions(ctx context.Context, seenBefore, createdBefore time.Time) error
+
+	PutToken(ctx context.Context, t *access.Token) error
+	Token(ctx context.Context, id string) (*access.Token, error)
+	// Tokens gives those of a user, or of all with an empty id.
+	Tokens(ctx context.Context, user string) ([]access.Token, error)
+
+	// Audit appends an entry: it sets Number and Chain.
+	Audit(ctx context.Context, e *access.Entry) error
+	// Entries gives a page of the audit log, the newest first, before a number (0: the end).
+	Entries(ctx context.Context, before int64, limit int) ([]access.Entry, error)
+
+	// Reply gives what was answered to a key, or nil. PutReply keeps an answer:
+	// run.ErrConflict when there is one.
+	Reply(ctx context.Context, user, key string) (*access.Reply, error)
+	PutReply(ctx context.Context, r *access.Reply) error
+	DeleteOldReplies(ctx context.Context, before time.Time) error
+}

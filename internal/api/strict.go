@@ -1,0 +1,113 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gobench-io/gobench/internal/resource"
+)
+
+// maxDepth is how deep values of a body may lie in each other. The deepest that this API
+// knows lies at 5.
+const maxDepth = 32
+
+// checkJSON tells what is wrong with a body of JSON beyond what encoding/json minds:
+// keys that come twice (of which readers take this one or that), bytes that are no text,
+// depth, and numbers that no float64 holds. It is nil when nothing is.
+func checkJSON(body []byte) *problem {
+	malformed := func(pointer, format string, args ...any) *problem {
+		return refuse(http.StatusBadRequest, resource.Malformed, "the body is not what it should be", resource.Detail{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return malformed("", "is empty: a JSON object is wanted")
+	}
+	if !utf8.Valid(body) {
+		return malformed("", "is not text in UTF-8")
+	}
+	if !json.Valid(body) {
+		var syntax *json.SyntaxError
+		if err := json.Unmarshal(body, new(json.RawMessage)); errors.As(err, &syntax) {
+			return malformed("", "is not JSON: %s, after %d bytes", syntax, syntax.Offset)
+		}
+		return malformed("", "is not JSON")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var in []level
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return nil // the end
+		}
+		if len(in) > 0 && in[len(in)-1].wantsKey {
+			if key, ok := t.(string); ok {
+				at := &in[len(in)-1]
+				at.key, at.wantsKey = key, false
+				if at.keys[key] {
+					return malformed(pointerTo(in), "comes twice")
+				}
+				at.keys[key] = true
+				continue
+			}
+		}
+		switch t := t.(type) {
+		case json.Delim:
+			switch t {
+			case '{':
+				in = append(in, level{keys: map[string]bool{}, wantsKey: true})
+			case '[':
+				in = append(in, level{})
+			default:
+				in = in[:len(in)-1]
+				next(in)
+			}
+			if len(in) > maxDepth {
+				return malformed(pointerTo(in[:3])+"/...", "lies deeper than %d values", maxDepth)
+			}
+			continue
+		case json.Number:
+			if f, err := t.Float64(); err != nil || math.IsInf(f, 0) {
+				return malformed(pointerTo(in), "is too big a number")
+			}
+		}
+		next(in)
+	}
+}
+
+// level is an object or array that a value lies in.
+type level struct {
+	keys     map[string]bool // nil: an array
+	key      string          // of the value that is read
+	wantsKey bool
+	index    int
+}
+
+// next tells the innermost level that a value of it is over.
+func next(in []level) {
+	if len(in) == 0 {
+		return
+	}
+	at := &in[len(in)-1]
+	at.index++
+	at.wantsKey = at.keys != nil
+}
+
+func pointerTo(in []level) string {
+	var b strings.Builder
+	for _, l := range in {
+		b.WriteByte('/')
+		if l.keys != nil {
+			b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(l.key))
+		} else {
+			b.WriteString(strconv.Itoa(l.index))
+		}
+	}
+	return b.String()
+}

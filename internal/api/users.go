@@ -1,0 +1,143 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/resource"
+)
+
+// versioned is an answer that has a version, as ETag.
+type versioned[T any] struct {
+	ETag string `header:"ETag"`
+	Body T
+}
+
+func tag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+func answerVersion[T any](v T, version int64) *versioned[T] {
+	return &versioned[T]{ETag: tag(version), Body: v}
+}
+
+// change is a request that changes a thing as it was read.
+type change[T any] struct {
+	ID      string `path:"id" maxLength:"64"`
+	IfMatch string `header:"If-Match" maxLength:"256" doc:"the ETag with which it was read; *: whatever it is"`
+	Body    T
+}
+
+// unchanged tells whether a thing is at the version that the client has read.
+func unchanged(ifMatch string, version int64) error {
+	switch {
+	case ifMatch == "":
+		return refuse(http.StatusPreconditionRequired, resource.NoPrecondition, "send If-Match with the ETag that you read, or *")
+	case strings.TrimSpace(ifMatch) == "*":
+		return nil
+	}
+	for one := range strings.SplitSeq(ifMatch, ",") {
+		if strings.TrimSpace(one) == tag(version) {
+			return nil
+		}
+	}
+	return errStale
+}
+
+func (s *Server) users(ctx context.Context, _ *nothing) (*body[resource.List[access.User]], error) {
+	users, err := s.store.Users(ctx)
+	return answer(resource.List[access.User]{Items: orEmpty(users)}), err
+}
+
+func (s *Server) user(ctx context.Context, in *byID) (*versioned[access.User], error) {
+	u, err := s.store.User(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return answerVersion(*u, u.Version), nil
+}
+
+func (s *Server) newUser(ctx context.Context, in *with[resource.NewUser]) (*versioned[access.User], error) {
+	u, err := s.create(ctx, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	q := asked(ctx)
+	q.object, q.detail = u.ID, u.Name+", role "+string(u.Role)
+	return answerVersion(*u, u.Version), nil
+}
+
+func (s *Server) changeUser(ctx context.Context, in *change[resource.UserChange]) (*versioned[access.User], error) {
+	s.people.Lock()
+	defer s.people.Unlock()
+	u, err := s.store.User(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := unchanged(in.IfMatch, u.Version); err != nil {
+		return nil, err
+	}
+	was := *u
+	said := []string{u.Name}
+	if in.Body.Role != nil {
+		u.Role = *in.Body.Role
+		said = append(said, "role "+string(was.Role)+" to "+string(u.Role))
+	}
+	if in.Body.Disabled != nil {
+		u.Disabled = *in.Body.Disabled
+		said = append(said, "disabled "+strconv.FormatBool(u.Disabled))
+	}
+	if in.Body.Password != nil {
+		if err := s.setPassword(ctx, u, *in.Body.Password, "/password"); err != nil {
+			return nil, err
+		}
+		said = append(said, "password")
+	}
+	if was.Role == access.Admin && !was.Disabled && (u.Role != access.Admin || u.Disabled) {
+		if err := s.anotherAdmin(ctx, u.ID); err != nil {
+			return nil, err
+		}
+	}
+	asked(ctx).detail = strings.Join(said, ", ")
+	if err := s.store.PutUser(ctx, u); err != nil {
+		return nil, err
+	}
+	if u.Disabled || u.Password != was.Password {
+		if err := s.endSessions(ctx, u.ID, u.Disabled); err != nil {
+			return nil, err
+		}
+	}
+	return answerVersion(*u, u.Version), nil
+}
+
+// anotherAdmin tells whether there is one beside a user. s.people is held.
+func (s *Server) anotherAdmin(ctx context.Context, user string) error {
+	users, err := s.store.Users(ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range users {
+		if u.ID != user && u.Role == access.Admin && !u.Disabled {
+			return nil
+		}
+	}
+	return refuse(http.StatusConflict, resource.Conflict, "this is the last admin: make another one first")
+}
+
+type auditQuery struct {
+	Before int64 `query:"before" minimum:"0" doc:"number of the oldest entry that was read; none: from the newest on"`
+	Limit  int   `query:"limit" minimum:"1" maximum:"200" default:"50"`
+}
+
+func (s *Server) auditLog(ctx context.Context, in *auditQuery) (*body[resource.Page[access.Entry]], error) {
+	entries, err := s.store.Entries(ctx, in.Before, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	page := resource.Page[access.Entry]{Items: orEmpty(entries)}
+	if len(entries) == in.Limit {
+		page.Next = strconv.FormatInt(entries[len(entries)-1].Number, 10)
+	}
+	return answer(page), nil
+}

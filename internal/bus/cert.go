@@ -1,0 +1,160 @@
+package bus
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// years is how long certificates are good for: an agent knows the authority by its pin,
+// and nobody else is asked to trust it.
+const years = 20
+
+// authority signs the server's certificate. It is made once for a master's data.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// openAuthority reads the authority in dir, or makes one there: ca.pem, certificate and
+// key, for this user alone.
+func openAuthority(dir string) (*authority, error) {
+	path := filepath.Join(dir, "ca.pem")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if b, err = newAuthority(); err == nil {
+			err = writePrivate(path, b)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("certificate authority of the bus: %w", err)
+	}
+	var a authority
+	for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
+		switch block.Type {
+		case "CERTIFICATE":
+			a.cert, err = x509.ParseCertificate(block.Bytes)
+		case "EC PRIVATE KEY":
+			a.key, err = x509.ParseECPrivateKey(block.Bytes)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("certificate authority of the bus: %s: %w", path, err)
+		}
+	}
+	if a.cert == nil || a.key == nil || !a.key.PublicKey.Equal(a.cert.PublicKey) {
+		return nil, fmt.Errorf("certificate authority of the bus: %s is damaged: put it back from a backup; without it all agents must join again", path)
+	}
+	return &a, nil
+}
+
+// newAuthority makes an authority, as its file holds it.
+func newAuthority() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	c := certificate("gobench bus authority")
+	c.IsCA, c.BasicConstraintsValid, c.MaxPathLenZero = true, true, true
+	c.KeyUsage = x509.KeyUsageCertSign
+	cert, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})...), nil
+}
+
+// certificate is what all certificates here have in common.
+func certificate(name string) *x509.Certificate {
+	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // rand.Reader does not fail
+	return &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    time.Now().AddDate(-1, 0, 0), // agents' clocks may be wrong
+		NotAfter:     time.Now().AddDate(years, 0, 0),
+	}
+}
+
+// pin is what an agent knows the authority by.
+func (a *authority) pin() [32]byte { return sha256.Sum256(a.cert.Raw) }
+
+// server gives what the bus's port shows. The certificate is made at each start and has a
+// name of its own, which agents ask for by the pin: where the master can be reached may change.
+func (a *authority) server() (*tls.Config, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	c := certificate(serverName)
+	c.KeyUsage, c.ExtKeyUsage, c.DNSNames = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, []string{serverName}
+	der, err := x509.CreateCertificate(rand.Reader, c, a.cert, &key.PublicKey, a.key)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: key}},
+	}, nil
+}
+
+// serverName is the name in the server's certificate.
+const serverName = "bus.gobench"
+
+// ErrPin means that who answers at a master's address is not that master.
+var ErrPin = errors.New("the server at this address is not the master that the join token was made by: its certificate has another authority")
+
+// pinned accepts a server whose certificate is signed by the authority with this pin, and
+// nobody else.
+func pinned(pin [32]byte) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		ServerName:         serverName,
+		InsecureSkipVerify: true, // VerifyConnection does
+		VerifyConnection: func(s tls.ConnectionState) error {
+			for _, c := range s.PeerCertificates[1:] {
+				if sum := sha256.Sum256(c.Raw); !bytes.Equal(sum[:], pin[:]) {
+					continue
+				}
+				roots := x509.NewCertPool()
+				roots.AddCert(c)
+				_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{DNSName: serverName, Roots: roots})
+				return err
+			}
+			return ErrPin
+		},
+	}
+}
+
+// writePrivate writes a file whole or not at all, for this user alone.
+func writePrivate(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

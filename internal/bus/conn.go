@@ -1,0 +1,136 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// conn is a connection and whether it is up.
+type conn struct {
+	nc  *nats.Conn
+	log *slog.Logger
+
+	mu    sync.Mutex
+	up    bool
+	since time.Time       // it is up or down
+	life  context.Context // ends when it goes down; another one once it is up
+	end   context.CancelFunc
+	back  chan struct{} // closed when it comes up; another one once it is down
+}
+
+// connect makes a connection, which need not be up yet when it returns.
+func connect(address, name string, log *slog.Logger, more ...nats.Option) (*conn, error) {
+	c := &conn{log: log, since: time.Now(), back: make(chan struct{})}
+	c.life, c.end = context.WithCancel(context.Background())
+	c.end()
+	nc, err := nats.Connect(address, append(options(name, log, c.setUp, c.setDown), more...)...)
+	if err != nil {
+		return nil, err
+	}
+	c.nc = nc
+	if nc.IsConnected() {
+		c.setUp()
+	}
+	return c, nil
+}
+
+func (c *conn) setUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.up {
+		c.up, c.since = true, time.Now()
+		c.life, c.end = context.WithCancel(context.Background())
+		close(c.back)
+	}
+}
+
+func (c *conn) setDown() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.up {
+		c.up, c.since, c.back = false, time.Now(), make(chan struct{})
+		c.end()
+	}
+}
+
+// state tells whether the connection is up, and since when it is or is not.
+func (c *conn) state() (up bool, since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up, c.since
+}
+
+// wait returns when the connection is up, or with ctx's error.
+func (c *conn) wait(ctx context.Context) error {
+	c.mu.Lock()
+	back := c.back
+	c.mu.Unlock()
+	select {
+	case <-back:
+		return nil
+	case <-ctx.Done():
+		return because(ctx, "connect to the bus", c.nc.LastError())
+	}
+}
+
+// attempt gives a context for one question on this connection: it ends with ctx, after d,
+// and when the connection is lost, for no answer comes then.
+func (c *conn) attempt(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	c.mu.Lock()
+	life := c.life
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, d)
+	stop := context.AfterFunc(life, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// listen calls f with each message of a subject, one after the other, until ctx ends. Then
+// it returns when the last call has.
+func (c *conn) listen(ctx context.Context, subject string, f func(*nats.Msg)) error {
+	l, err := c.subscribe(subject)
+	if err != nil {
+		return err
+	}
+	l.each(ctx, f)
+	return nil
+}
+
+// listener is a subscription that has been made.
+type listener struct {
+	c   *conn
+	sub *nats.Subscription
+	in  chan *nats.Msg
+}
+
+func (c *conn) subscribe(subject string) (*listener, error) {
+	l := &listener{c: c, in: make(chan *nats.Msg, 4096)}
+	var err error
+	if l.sub, err = c.nc.ChanSubscribe(subject, l.in); err != nil {
+		return nil, fmt.Errorf("bus: listen to %s: %w", subject, err)
+	}
+	return l, nil
+}
+
+// each calls f with each message until ctx ends; then it ends the subscription.
+func (l *listener) each(ctx context.Context, f func(*nats.Msg)) {
+	for {
+		select {
+		case m := <-l.in:
+			f(m)
+		case <-ctx.Done():
+			l.end()
+			return
+		}
+	}
+}
+
+// end ends the subscription.
+func (l *listener) end() { _ = l.sub.Unsubscribe() } // on a closed connection there is none

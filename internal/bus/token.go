@@ -1,0 +1,122 @@
+package bus
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// tokenPrefix is how the text of a join token begins, for people and for scanners that
+// look for secrets.
+const tokenPrefix = "gobench-join_"
+
+// Token is what a new agent needs: where the master is, how it is known, and a secret that
+// lets one agent join.
+type Token struct {
+	Addresses []string // host:port of the embedded server, or URLs of a NATS cluster
+	Pin       [32]byte // SHA-256 of the certificate authority; zero: CA
+	CA        []byte   // of a NATS cluster: ReadAuthorities'; none: the system's authorities
+	ID        string
+	Secret    string // text of 130 random bits
+}
+
+// tokenText is how a token is written.
+type tokenText struct {
+	Addresses []string `json:"a"`
+	Pin       []byte   `json:"p,omitempty"`
+	CA        []byte   `json:"c,omitempty"`
+	ID        string   `json:"i"`
+	Secret    string   `json:"s"`
+}
+
+// NewToken makes a token with an id and a secret of its own.
+func NewToken(addresses []string, pin [32]byte) Token {
+	return Token{Addresses: addresses, Pin: pin, ID: strings.ToLower(rand.Text()[:10]), Secret: rand.Text()}
+}
+
+// Hash gives what the master keeps of the secret.
+func (t Token) Hash() []byte { return HashSecret(t.Secret) }
+
+// HashSecret gives the SHA-256 of a token's secret. A secret of 130 random bits needs no
+// slower one.
+func HashSecret(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
+// String gives the token as it is shown to people, with its secret.
+func (t Token) String() string {
+	text := tokenText{Addresses: t.Addresses, CA: t.CA, ID: t.ID, Secret: t.Secret}
+	if t.Pin != [32]byte{} {
+		text.Pin = t.Pin[:]
+	}
+	b, _ := json.Marshal(text) // strings and bytes can always be
+	sum := sha256.Sum256(b)
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(sum[:4:4], b...))
+}
+
+// errToken says of a text that it is no token without repeating it: it may be a secret.
+var errToken = errors.New("this is not a whole join token: copy all of what the master printed, gobench-join_ and what follows")
+
+// ParseToken reads what String wrote.
+func ParseToken(s string) (Token, error) {
+	s, ok := strings.CutPrefix(strings.TrimSpace(s), tokenPrefix)
+	if !ok {
+		return Token{}, errToken
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) < 4 {
+		return Token{}, errToken
+	}
+	sum := sha256.Sum256(b[4:])
+	if !bytes.Equal(sum[:4], b[:4]) {
+		return Token{}, errToken
+	}
+	var text tokenText
+	if err := json.Unmarshal(b[4:], &text); err != nil {
+		return Token{}, errToken
+	}
+	t := Token{Addresses: text.Addresses, CA: text.CA, ID: text.ID, Secret: text.Secret}
+	switch len(text.Pin) {
+	case 0:
+	case len(t.Pin):
+		copy(t.Pin[:], text.Pin)
+	default:
+		return Token{}, errToken
+	}
+	if _, err := x509.ParseCertificates(t.CA); err != nil {
+		return Token{}, errToken
+	}
+	if len(t.Addresses) == 0 || !validID(t.ID) || t.Secret == "" {
+		return Token{}, errToken
+	}
+	for _, a := range t.Addresses {
+		if err := checkAddress(a); err != nil {
+			return Token{}, err
+		}
+	}
+	return t, nil
+}
+
+// checkAddress tells what is wrong with an address of a bus.
+func checkAddress(a string) error {
+	if u, err := url.Parse(a); err == nil && u.Host != "" {
+		switch u.Scheme {
+		case "nats", "tls", "ws", "wss":
+			return nil
+		}
+		return fmt.Errorf("address of the bus %q: want nats://, tls://, ws:// or wss://, or HOST:PORT", a)
+	}
+	if _, _, err := net.SplitHostPort(a); err != nil {
+		return fmt.Errorf("address of the bus %q: want HOST:PORT", a)
+	}
+	return nil
+}

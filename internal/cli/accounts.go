@@ -1,0 +1,233 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/api"
+	"github.com/gobench-io/gobench/internal/client"
+	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/store"
+)
+
+func (a *app) tokensCommand() *cobra.Command {
+	cmd := a.onMaster(&cobra.Command{
+		Use:     "tokens",
+		Short:   "List your API tokens at a master",
+		Example: "  gobench tokens\n  gobench tokens new ci --role tester --days 30\n  gobench tokens revoke ID",
+		Args:    cobra.NoArgs,
+	}, func(ctx context.Context, c *client.Client, _ []string) error {
+		all, err := c.Tokens(ctx, "")
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "ID\tNAME\tROLE\tCREATED\tEXPIRES\tLAST USED\tNOTE")
+		for _, t := range all {
+			note := ""
+			if !t.Revoked.IsZero() {
+				note = "revoked"
+			} else if time.Now().After(t.Expires) {
+				note = "expired"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, report.Safe(t.Name), t.Role, day(t.Created), day(t.Expires), day(t.Used), note)
+		}
+		return w.Flush()
+	})
+	cmd.AddCommand(a.newTokenCommand(), a.revokeTokenCommand())
+	return cmd
+}
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format(time.DateOnly)
+}
+
+func (a *app) newTokenCommand() *cobra.Command {
+	var role string
+	var days int
+	var f loginFlags
+	cmd := a.onMaster(&cobra.Command{
+		Use:   "new NAME",
+		Short: "Make an API token for a program; it asks for your password",
+		Long: `Make an API token for a program, and print it: it is shown this once. A token makes no
+further tokens, so name and password are asked for.`,
+		Example: "  gobench tokens new ci --role tester --days 30",
+		Args:    exactArgs(1, "what it is for"),
+	}, func(ctx context.Context, c *client.Client, args []string) error {
+		own, err := c.Stranger()
+		if err != nil {
+			return err
+		}
+		defer own.Close()
+		if login, err := a.saved(); err == nil && login != nil && f.name == "" && login.URL == c.URL() {
+			f.name = login.User
+		}
+		if _, err := a.session(ctx, own, &f, ""); err != nil {
+			return err
+		}
+		t, err := own.NewToken(ctx, resource.NewToken{Name: args[0], Role: access.Role(role), Days: days})
+		if err != nil {
+			return err
+		}
+		_ = own.Logout(ctx) // the session ends by itself
+		fmt.Fprintln(a.stdout, t.Text)
+		return nil
+	})
+	fs := cmd.Flags()
+	fs.StringVar(&role, "role", "", "viewer, tester, operator or admin, at most your own (default your own)")
+	fs.IntVar(&days, "days", 90, "days until it expires")
+	fs.StringVar(&f.name, "name", "", "your name there (default that of the login)")
+	fs.StringVar(&f.file, "password-file", "", "`FILE` with your password (default asked for, or GOBENCH_PASSWORD)")
+	_ = cmd.MarkFlagFilename("password-file")
+	return cmd
+}
+
+func (a *app) revokeTokenCommand() *cobra.Command {
+	return a.onMaster(&cobra.Command{
+		Use:     "revoke ID",
+		Short:   "Refuse an API token from now on",
+		Example: "  gobench tokens revoke t4k2m",
+		Args:    exactArgs(1, "the token's id"),
+	}, func(ctx context.Context, c *client.Client, args []string) error { return c.RevokeToken(ctx, args[0]) })
+}
+
+func (a *app) usersCommand() *cobra.Command {
+	cmd := a.onMaster(&cobra.Command{
+		Use:     "users",
+		Short:   "List the users of a master",
+		Example: "  gobench users\n  gobench users new ada --role tester\n  gobench users change ada --disable",
+		Args:    cobra.NoArgs,
+	}, func(ctx context.Context, c *client.Client, _ []string) error {
+		all, err := c.Users(ctx)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "NAME\tROLE\tSINCE\tNOTE")
+		for _, u := range all {
+			note := ""
+			if u.Disabled {
+				note = "disabled"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", report.Safe(u.Name), u.Role, day(u.Created), note)
+		}
+		return w.Flush()
+	})
+	cmd.AddCommand(a.newUserCommand(), a.changeUserCommand())
+	return cmd
+}
+
+func (a *app) newUserCommand() *cobra.Command {
+	var role, file string
+	cmd := a.onMaster(&cobra.Command{
+		Use:     "new NAME",
+		Short:   "Make a user",
+		Example: "  gobench users new ada --role tester",
+		Args:    exactArgs(1, "the user's name"),
+	}, func(ctx context.Context, c *client.Client, args []string) error {
+		password, err := a.password(file, "password of "+args[0]+": ")
+		if err != nil {
+			return err
+		}
+		_, err = c.NewUser(ctx, resource.NewUser{Name: args[0], Role: access.Role(role), Password: password})
+		return err
+	})
+	cmd.Flags().StringVar(&role, "role", string(access.Tester), "viewer (reads), tester (runs), operator (ends any run, has agents) or admin (has users)")
+	cmd.Flags().StringVar(&file, "password-file", "", "`FILE` with the password (default asked for, or GOBENCH_PASSWORD)")
+	_ = cmd.MarkFlagFilename("password-file")
+	return cmd
+}
+
+func (a *app) changeUserCommand() *cobra.Command {
+	var role, file string
+	var disable, enable, password bool
+	cmd := a.onMaster(&cobra.Command{
+		Use:     "change NAME",
+		Short:   "Change a user's role or password, or keep the user out",
+		Example: "  gobench users change ada --role operator\n  gobench users change ada --disable\n  gobench users change ada --password",
+		Args:    exactArgs(1, "the user's name"),
+	}, func(ctx context.Context, c *client.Client, args []string) error {
+		all, err := c.Users(ctx)
+		if err != nil {
+			return err
+		}
+		var change resource.UserChange
+		if role != "" {
+			r := access.Role(role)
+			change.Role = &r
+		}
+		if disable || enable {
+			change.Disabled = &disable
+		}
+		if password || file != "" {
+			p, err := a.password(file, "new password of "+args[0]+": ")
+			if err != nil {
+				return err
+			}
+			change.Password = &p
+		}
+		for _, u := range all {
+			if u.Name == args[0] {
+				_, err := c.ChangeUser(ctx, u.ID, change)
+				return err
+			}
+		}
+		return usageError("gobench users lists them", "no user is called %q", args[0])
+	})
+	cmd.Flags().StringVar(&role, "role", "", "viewer, tester, operator or admin")
+	cmd.Flags().BoolVar(&disable, "disable", false, "keep the user out, at once")
+	cmd.Flags().BoolVar(&enable, "enable", false, "let the user in again")
+	cmd.Flags().BoolVar(&password, "password", false, "ask for a new password")
+	cmd.Flags().StringVar(&file, "password-file", "", "`FILE` with a new password")
+	cmd.MarkFlagsMutuallyExclusive("disable", "enable")
+	_ = cmd.MarkFlagFilename("password-file")
+	return cmd
+}
+
+func (a *app) openAPICommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "openapi",
+		Short:   "Print the description of the master's API (OpenAPI 3.1)",
+		Example: "  gobench openapi > openapi.json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if _, err := a.stdout.Write(api.Document()); err != nil {
+				return &exitError{exitFailed, err, ""}
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) backupCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write a copy of this machine's master's data base, while it works",
+		Long: `Write a copy of the data base of the master whose data is in --dir, as it is at one
+moment; the master may be at work meanwhile. To go back to the copy, put it in the
+place of master/gobench.db there while no master runs, and delete gobench.db-wal and
+gobench.db-shm, which a master that was killed leaves.`,
+		Example: "  gobench backup /backups/gobench-$(date +%F).db",
+		Args:    exactArgs(1, "the file to write"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, err := filepath.Abs(args[0])
+			if err == nil {
+				err = store.BackupFile(cmd.Context(), a.database(), to)
+			}
+			if err != nil {
+				return &exitError{exitFailed, err, ""}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/client"
+	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/resource"
+)
+
+func (a *app) agentsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := a.onMaster(&cobra.Command{
+		Use:     "agents",
+		Short:   "List a master's agents, and how they are",
+		Example: "  gobench agents\n  gobench agents join\n  gobench agents revoke web-2",
+		Args:    cobra.NoArgs,
+	}, func(ctx context.Context, c *client.Client, _ []string) error {
+		all, err := c.Agents(ctx)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			for _, w := range all {
+				if err := a.encode(w); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if len(all) == 0 {
+			fmt.Fprintln(a.stdout, "no agent has joined; make a token with: gobench agents join")
+			return nil
+		}
+		return a.listAgents(all)
+	})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	cmd.AddCommand(a.joinCommand(), a.revokeAgentCommand())
+	return cmd
+}
+
+func (a *app) listAgents(all []resource.Agent) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tNAME\tSTATE\tVERSION\tPLATFORM\tCPUS\tCPU\tMEMORY FREE\tNOTE")
+	for _, x := range all {
+		version, platform, cpus, cpu, memory := "-", "-", "-", "-", "-"
+		if m := x.Machine; m != nil {
+			version, platform, cpus = m.Version, m.OS+"/"+m.Arch, fmt.Sprint(m.CPUs)
+		}
+		if l := x.Load; l != nil {
+			cpu, memory = fmt.Sprintf("%.0f %%", 100*l.CPU), report.Bytes(float64(l.Available))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.ID, report.Safe(x.Name), x.State, report.Safe(version), platform, cpus, cpu, memory, report.Safe(x.Why))
+	}
+	return w.Flush()
+}
+
+func (a *app) joinCommand() *cobra.Command {
+	life := 10 * time.Minute
+	var quiet bool
+	cmd := a.onMaster(&cobra.Command{
+		Use:   "join",
+		Short: "Make a token with which one agent joins",
+		Long: `Make a token with which one agent joins. It is shown once, is good for one agent, and
+has where the master is reached and how it is known.`,
+		Example: "  gobench agents join\n  ssh web-2 gobench agent --join - < <(gobench agents join --quiet)",
+		Args:    cobra.NoArgs,
+	}, func(ctx context.Context, c *client.Client, _ []string) error {
+		if life < time.Minute {
+			return usageError("", "--for is %v: want a minute or more", life)
+		}
+		t, err := c.NewJoinToken(ctx, resource.NewJoinToken{Minutes: int(life.Minutes())})
+		if err != nil {
+			return err
+		}
+		if quiet {
+			fmt.Fprintln(a.stdout, t.Text)
+			return nil
+		}
+		fmt.Fprintf(a.stdout, "Run this on the new host, by %s:\n  gobench agent --join %s\n", t.Expires.Local().Format(time.TimeOnly), t.Text)
+		return nil
+	})
+	timeVar(cmd.Flags(), &life, "for", "", life, "how long it is good for")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the token alone")
+	return cmd
+}
+
+func (a *app) revokeAgentCommand() *cobra.Command {
+	return a.onMaster(&cobra.Command{
+		Use:     "revoke AGENT",
+		Short:   "Refuse an agent from now on, and cut its connection",
+		Example: "  gobench agents revoke web-2",
+		Args:    exactArgs(1, "the agent"),
+	}, func(ctx context.Context, c *client.Client, args []string) error {
+		all, err := c.Agents(ctx)
+		if err != nil {
+			return err
+		}
+		id := ""
+		for _, w := range all {
+			switch {
+			case w.ID == args[0]:
+				id = w.ID
+			case w.Name == args[0] && w.State != "revoked":
+				if id != "" {
+					return usageError("name it by its id", "several agents are called %q", args[0])
+				}
+				id = w.ID
+			}
+		}
+		if id == "" {
+			return usageError("gobench agents lists them", "no agent is called %q", args[0])
+		}
+		return c.RevokeAgent(ctx, id)
+	})
+}
+
+// onMaster makes a command that asks a master something.
+func (a *app) onMaster(cmd *cobra.Command, do func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {
+	var at masterFlags
+	at.add(cmd, ofMaster)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.client(at)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return refusal(do(cmd.Context(), c, args))
+	}
+	return cmd
+}

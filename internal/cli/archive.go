@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/history"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+func (a *app) exportCommand() *cobra.Command {
+	var out string
+	var at masterFlags
+	cmd := &cobra.Command{
+		Use:   "export RUN",
+		Short: "Write a run with its series to a file that import reads",
+		Long: `Write a run that is over, kept here or by a master, to a file that gobench import reads
+here, on another host, or into another master. It is a tar compressed by zstd with the
+folder of the run (docs/formats/run.md).
+
+` + runArgument,
+		Example:           "  gobench export last\n  gobench export x7k2 --master http://127.0.0.1:8080 -o before.tar.zst",
+		Args:              exactArgs(1, "the run's id, or last"),
+		ValidArgsFunction: a.completeRuns(1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), at, args[0], out) },
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE` that it is written to, - for standard output (default RUN.tar.zst)")
+	_ = cmd.MarkFlagFilename("output")
+	at.add(cmd, "`URL` of a master whose run it is")
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, at masterFlags, name, out string) error {
+	var id string
+	var write func(io.Writer) error
+	if at.url == "" {
+		h := a.history()
+		var err error
+		if id, err = h.Find(name); err != nil {
+			return &exitError{exitUsage, err, "gobench runs lists them"}
+		}
+		write = func(w io.Writer) error { return h.Export(id, w) }
+	} else {
+		c, err := a.client(at)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if id, err = remoteID(ctx, c, name); err != nil {
+			return err
+		}
+		in, err := c.Export(ctx, id)
+		if err != nil {
+			return refusal(err)
+		}
+		defer in.Close()
+		write = func(w io.Writer) error { _, err := io.Copy(w, in); return err }
+	}
+	if out == "-" {
+		if err := write(a.stdout); err != nil {
+			return &exitError{exitFailed, err, ""}
+		}
+		return nil
+	}
+	if out == "" {
+		out = id + ".tar.zst"
+	}
+	if err := writeWhole(out, write); err != nil {
+		return &exitError{exitFailed, err, ""}
+	}
+	fmt.Fprintln(a.stdout, out)
+	return nil
+}
+
+// writeWhole writes a file, whole or not at all.
+func writeWhole(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	err = write(w)
+	if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // half of it is none
+	}
+	return err
+}
+
+func (a *app) importCommand() *cobra.Command {
+	var at masterFlags
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Keep the run of a file that export wrote, here or with a master",
+		Long: `Keep the run of a file that gobench export wrote, here or with a master. A run that is
+there already is refused, and a file whose result is not what its batches add up to.`,
+		Example: "  gobench import before.tar.zst\n  gobench import before.tar.zst --master http://127.0.0.1:8080",
+		Args:    exactArgs(1, "the file"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.importRun(cmd.Context(), at, args[0]) },
+	}
+	at.add(cmd, "`URL` of a master that is to keep it")
+	return cmd
+}
+
+func (a *app) importRun(ctx context.Context, at masterFlags, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return usageError("", "%w", err)
+	}
+	defer f.Close()
+	if at.url != "" {
+		c, err := a.client(at)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		o, err := c.Import(ctx, f)
+		if err != nil {
+			return refusal(err)
+		}
+		fmt.Fprintln(a.stdout, o.ID)
+		return nil
+	}
+	r, err := a.history().Import(f, func(staged history.History, id string) error {
+		r, err := staged.Load(id)
+		if err != nil {
+			return err
+		}
+		merger, err := retallyIn(staged, r, new(run.Result), func(run.Interval) error { return nil })
+		if err != nil {
+			return fmt.Errorf("%w: %w", run.ErrArchive, err)
+		}
+		return merger.Agrees(r)
+	})
+	switch {
+	case errors.Is(err, run.ErrArchive):
+		return &exitError{exitUsage, fmt.Errorf("%s: %w", path, err), ""}
+	case err != nil:
+		return &exitError{exitFailed, err, ""}
+	}
+	fmt.Fprintln(a.stdout, r.ID)
+	return nil
+}

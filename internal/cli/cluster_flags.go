@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// clusterFlags say how a master runs a scenario or a built-in load.
+type clusterFlags struct {
+	master  masterFlags
+	agents  []string
+	weights []string
+	lost    string
+	limit   time.Duration
+
+	errorRate float64
+	p99       time.Duration
+	maxRate   float64
+}
+
+// clusterNames are the flags that mean something with a master only.
+var clusterNames = []string{"agent", "weight", "on-lost", "limit", "guard-errors", "guard-p99", "guard-rate"}
+
+func (f *clusterFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringSliceVar(&f.agents, "agent", nil, "run on this agent, by id or name; may be repeated (default all that are ready)")
+	fs.StringSliceVar(&f.weights, "weight", nil, "share of an agent beside the others', as `NAME=2`; may be repeated (default even)")
+	fs.StringVar(&f.lost, "on-lost", "continue", "when an agent is lost: continue, stop, or rebalance (the others take over)")
+	timeVar(fs, &f.limit, "limit", "", 0, "end the run, whatever it does, after so long (default the master's --run-limit)")
+	fs.Lookup("limit").DefValue = ""
+	fs.Float64Var(&f.errorRate, "guard-errors", 0, "end the run when more than this share of operations fails, as 0.5")
+	timeVar(fs, &f.p99, "guard-p99", "", 0, "end the run when the p99 of a client is above this")
+	fs.Lookup("guard-p99").DefValue = ""
+	fs.Float64Var(&f.maxRate, "guard-rate", 0, "end the run when more operations a second are done")
+	_ = cmd.RegisterFlagCompletionFunc("on-lost", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"continue", "stop", "rebalance"}, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// refuseLocal refuses flags of a master where there is none.
+func (f *clusterFlags) refuseLocal(cmd *cobra.Command) error {
+	for _, name := range append(clusterNames, f.master.caFlag) {
+		if cmd.Flags().Changed(name) {
+			return usageError("add --master URL", "--%s is of a run on a master's agents", name)
+		}
+	}
+	return nil
+}
+
+// options are those of the run. The master says what is wrong with them.
+func (f *clusterFlags) options() run.Options {
+	o := run.Options{Agents: f.agents, Lost: run.LostPolicy(f.lost), Limit: f.limit.Seconds(),
+		Guards: run.Guards{ErrorRate: f.errorRate, P99: f.p99.Seconds(), Rate: f.maxRate}}
+	for _, w := range f.weights {
+		name, n, _ := strings.Cut(w, "=")
+		weight, err := strconv.Atoi(n)
+		if err != nil {
+			weight = -1 // which the master refuses by name
+		}
+		if o.Weights == nil {
+			o.Weights = map[string]int{}
+		}
+		o.Weights[name] = weight
+	}
+	return o
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/client"
+	"github.com/gobench-io/gobench/internal/resource"
+)
+
+// defaultMaster is where a master is when nothing else is said.
+const defaultMaster = "http://127.0.0.1:8080"
+
+// masterEnv names the environment variables that take the place of gobench login: where
+// the master is, and an API token for it.
+const (
+	masterEnv = "GOBENCH_MASTER"
+	tokenEnv  = "GOBENCH_TOKEN"
+)
+
+// savedLogin is what gobench login keeps.
+type savedLogin struct {
+	URL   string `json:"url"`
+	Token string `json:"token"`
+	ID    string `json:"id"` // of the token
+	User  string `json:"user"`
+	CA    string `json:"ca,omitempty"` // certificates of --cacert, PEM
+}
+
+func (a *app) loginFile() string { return filepath.Join(a.dataDir(), "login.json") }
+
+// saved is the login that is kept; nil: none.
+func (a *app) saved() (*savedLogin, error) {
+	b, err := os.ReadFile(a.loginFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var l savedLogin
+	if err == nil {
+		err = json.Unmarshal(b, &l)
+	}
+	if err != nil {
+		return nil, &exitError{exitFailed, fmt.Errorf("read the login: %w", err), "gobench login makes another one"}
+	}
+	return &l, nil
+}
+
+func (a *app) save(l *savedLogin) error {
+	b, err := json.MarshalIndent(l, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(a.dataDir(), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(a.loginFile()+".new", append(b, '\n'), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(a.loginFile()+".new", a.loginFile())
+	}
+	if err != nil {
+		return &exitError{exitFailed, fmt.Errorf("keep the login: %w", err), dataStorage.hint(err)}
+	}
+	return nil
+}
+
+// masterFlags say which master is asked, and how it is known.
+type masterFlags struct {
+	url    string
+	caFile string
+	caFlag string // that names caFile
+}
+
+// add adds them to a command.
+func (f *masterFlags) add(cmd *cobra.Command, usage string) { f.addAs(cmd, usage, "cacert") }
+
+// addAs adds them to a command whose flag for the master's certificates has this name.
+func (f *masterFlags) addAs(cmd *cobra.Command, usage, caFlag string) {
+	cmd.Flags().StringVar(&f.url, "master", "", usage)
+	f.addCA(cmd, caFlag)
+}
+
+func (f *masterFlags) addCA(cmd *cobra.Command, caFlag string) {
+	f.caFlag = caFlag
+	cmd.Flags().StringVar(&f.caFile, caFlag, "", "`FILE` with the certificates (PEM) of who may sign the master's; gobench login keeps them")
+	_ = cmd.MarkFlagFilename(caFlag)
+}
+
+// authorities reads the file of certificates; empty: what the system trusts.
+func (f *masterFlags) authorities() (string, error) {
+	if f.caFile == "" {
+		return "", nil
+	}
+	b, err := os.ReadFile(f.caFile)
+	if err != nil {
+		return "", usageError("", "--%s: %w", f.caFlag, err)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(b) {
+		return "", usageError("a file with -----BEGIN CERTIFICATE----- is wanted", "--%s %s: no certificate is in there", f.caFlag, f.caFile)
+	}
+	return string(b), nil
+}
+
+// ofMaster is what --master means on commands that always ask one.
+const ofMaster = "`URL` of the master (default that of gobench login or GOBENCH_MASTER, else " + defaultMaster + ")"
+
+// client connects to a master: that of --master, or else of the environment, of the login
+// that is kept, or the usual one. The login is for its own master alone.
+func (a *app) client(at masterFlags) (*client.Client, error) {
+	ca, err := at.authorities()
+	if err != nil {
+		return nil, err
+	}
+	login, err := a.saved()
+	if err != nil {
+		return nil, err
+	}
+	url, said := at.url, "--master"
+	if url == "" {
+		url, said = os.Getenv(masterEnv), masterEnv
+	}
+	if url == "" {
+		url, said = orElse(urlOf(login), defaultMaster), "the login"
+	}
+	if url, err = client.Address(url); err != nil {
+		return nil, usageError("", "%s: %w", said, err)
+	}
+	token := os.Getenv(tokenEnv)
+	if login != nil && login.URL == url {
+		token, ca = orElse(token, login.Token), orElse(ca, login.CA)
+	}
+	return connectTo(url, token, ca)
+}
+
+// connectTo makes a client that trusts these authorities too.
+func connectTo(url, token, ca string) (*client.Client, error) {
+	o := client.Options{Token: token}
+	if ca != "" {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		pool.AppendCertsFromPEM([]byte(ca))
+		o.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	c, err := client.New(url, o)
+	if err != nil {
+		return nil, usageError("", "%w", err)
+	}
+	return c, nil
+}
+
+func urlOf(l *savedLogin) string {
+	if l == nil {
+		return ""
+	}
+	return l.URL
+}
+
+// refusal gives what a master answered its exit status and a hint.
+func refusal(err error) error {
+	var e *client.Error
+	var exit *exitError
+	switch {
+	case err == nil || errors.As(err, &exit):
+		return err
+	case !errors.As(err, &e):
+		return &exitError{exitFailed, err, ""}
+	case e.Code == resource.Unauthenticated:
+		return &exitError{exitFailed, err, "log in first: gobench login [URL]"}
+	case e.Status == 422 || e.Status == 400 || e.Status == 404:
+		return &exitError{exitUsage, err, ""}
+	}
+	return &exitError{exitFailed, err, ""}
+}

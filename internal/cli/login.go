@@ -1,0 +1,233 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/gobench-io/gobench/internal/client"
+	"github.com/gobench-io/gobench/internal/resource"
+)
+
+// loginFlags say who logs in.
+type loginFlags struct {
+	name  string
+	file  string // of the password
+	token string
+	at    masterFlags // URL of the command's argument
+}
+
+func (a *app) loginCommand() *cobra.Command {
+	var f loginFlags
+	cmd := &cobra.Command{
+		Use:   "login [URL]",
+		Short: "Log in at a master",
+		Long: `Log in at a master, ` + defaultMaster + ` if nothing else is said.
+
+It asks for name and password, makes an API token for this machine and keeps that in
+--dir, readable for you alone. The link that a new master prints makes its first user.
+Without a login, GOBENCH_MASTER and GOBENCH_TOKEN say the same.`,
+		Example: `  gobench login
+  gobench login https://gobench.example.com:8443 --name ada
+  gobench login 'http://127.0.0.1:8080/#setup=TOKEN' --name ada
+  gobench login http://10.0.0.1:8080 --token gbt_...`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				f.at.url = args[0]
+			}
+			return a.login(cmd.Context(), &f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.name, "name", "", "your name there (default asked for)")
+	fs.StringVar(&f.file, "password-file", "", "`FILE` with the password (default asked for, or GOBENCH_PASSWORD)")
+	fs.StringVar(&f.token, "token", "", "use this API token instead of a name and a password; - reads it from standard input")
+	_ = cmd.MarkFlagFilename("password-file")
+	f.at.addCA(cmd, "cacert")
+	return cmd
+}
+
+// login logs in and keeps what lets this machine in from then on.
+func (a *app) login(ctx context.Context, f *loginFlags) error {
+	at, setup, err := setupOf(f.at.url)
+	if err != nil {
+		return err
+	}
+	ca, err := f.at.authorities()
+	if err != nil {
+		return err
+	}
+	login, err := a.saved()
+	if err != nil && at == "" { // else a login that can't be read is written anew
+		return err
+	}
+	if at == "" {
+		at = orElse(os.Getenv(masterEnv), orElse(urlOf(login), defaultMaster))
+	}
+	if at, err = client.Address(at); err != nil {
+		return usageError("", "%w", err)
+	}
+	if login != nil && login.URL == at {
+		ca = orElse(ca, login.CA)
+	}
+	if f.token != "" {
+		return a.loginByToken(ctx, at, f.token, ca)
+	}
+	c, err := connectTo(at, "", ca)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	me, err := a.session(ctx, c, f, setup)
+	if err != nil {
+		return err
+	}
+	made, err := c.NewToken(ctx, resource.NewToken{Name: client.TokenName()})
+	if err != nil {
+		return refusal(err)
+	}
+	if err := a.save(&savedLogin{URL: c.URL(), Token: made.Text, ID: made.ID, User: me.User.Name, CA: ca}); err != nil {
+		return err
+	}
+	_ = c.Logout(ctx) // the token is enough
+	fmt.Fprintf(a.stdout, "logged in at %s as %s (%s), until %s\n", c.URL(), me.User.Name, me.User.Role, made.Expires.Local().Format("2006-01-02"))
+	return nil
+}
+
+// setupOf takes a setup token off the link that a new master prints.
+func setupOf(at string) (master, token string, err error) {
+	link, fragment, ok := strings.Cut(at, "#")
+	if !ok {
+		return strings.TrimSuffix(at, "/"), "", nil
+	}
+	values, err := url.ParseQuery(fragment)
+	if err != nil || values.Get("setup") == "" {
+		return "", "", usageError("quote it for the shell", "%q is not the link that a new master prints", at)
+	}
+	return strings.TrimSuffix(link, "/"), values.Get("setup"), nil
+}
+
+// session logs in with name and password; with a setup token it makes the first user.
+func (a *app) session(ctx context.Context, c *client.Client, f *loginFlags, setup string) (resource.Me, error) {
+	who := "name: "
+	if setup != "" {
+		who = "name of the first user, an admin: "
+	}
+	name, err := a.prompt(f.name, who)
+	if err != nil {
+		return resource.Me{}, err
+	}
+	password, err := a.password(f.file, "password: ")
+	if err != nil {
+		return resource.Me{}, err
+	}
+	if setup != "" {
+		me, err := c.Setup(ctx, resource.Setup{Token: setup, Name: name, Password: password})
+		return me, refusal(err)
+	}
+	me, err := c.Login(ctx, name, password)
+	if client.IsCode(err, resource.Unauthenticated) {
+		return me, &exitError{exitFailed, err, ""} // that it is to log in is no news
+	}
+	return me, refusal(err)
+}
+
+func (a *app) loginByToken(ctx context.Context, at, token, ca string) error {
+	token, err := readToken(token)
+	if err != nil {
+		return err
+	}
+	c, err := connectTo(at, token, ca)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	me, err := c.Me(ctx)
+	if err != nil {
+		return refusal(err)
+	}
+	if err := a.save(&savedLogin{URL: c.URL(), Token: token, User: me.User.Name, CA: ca}); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "logged in at %s as %s (%s)\n", c.URL(), me.User.Name, me.Role)
+	return nil
+}
+
+// prompt gives value, or asks for it on the terminal.
+func (a *app) prompt(value, what string) (string, error) {
+	if value != "" {
+		return value, nil
+	}
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return "", usageError("", "--name is missing, and there is no terminal to ask on")
+	}
+	fmt.Fprint(a.stderr, what)
+	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil {
+		return "", &exitError{exitFailed, fmt.Errorf("read a name: %w", err), ""}
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// password reads a password: of a file, of the environment, or from the terminal,
+// without showing it.
+func (a *app) password(file, what string) (string, error) {
+	if file != "" {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return "", usageError("", "--password-file: %w", err)
+		}
+		return strings.TrimRight(string(b), "\r\n"), nil
+	}
+	if p := os.Getenv("GOBENCH_PASSWORD"); p != "" {
+		return p, nil
+	}
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return "", usageError("--password-file FILE or GOBENCH_PASSWORD says it", "there is no terminal to ask for the password on")
+	}
+	fmt.Fprint(a.stderr, what)
+	b, err := term.ReadPassword(int(os.Stdin.Fd()))
+	fmt.Fprintln(a.stderr)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", &exitError{exitFailed, fmt.Errorf("read the password: %w", err), ""}
+	}
+	return string(b), nil
+}
+
+func (a *app) logoutCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "logout",
+		Short:   "Forget the login, and have its token refused",
+		Example: "  gobench logout",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			login, err := a.saved()
+			if err != nil || login == nil {
+				return err
+			}
+			if login.ID != "" {
+				c, err := connectTo(login.URL, login.Token, login.CA)
+				if err == nil {
+					defer c.Close()
+					err = c.RevokeToken(cmd.Context(), login.ID)
+				}
+				if err != nil {
+					fmt.Fprintf(a.stderr, "gobench: the token could not be revoked, it expires by itself: %v\n", err)
+				}
+			}
+			if err := os.Remove(a.loginFile()); err != nil {
+				return &exitError{exitFailed, err, ""}
+			}
+			return nil
+		},
+	}
+}

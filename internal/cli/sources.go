@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// maxSource is how much a scenario with its files may be for a master.
+const maxSource = 8 << 20
+
+// readSource reads the scenario at path, a file or a folder, with its go.mod and go.sum,
+// and the files that it names in texts or embeds: those it may read when it runs.
+func readSource(path string) (name string, s run.Source, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", s, usageError("name the scenario's file, as in: gobench submit scenario.go", "%w", err)
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return "", s, err
+	}
+	r := &sourceReader{dir: full, files: map[string][]byte{}}
+	if !info.IsDir() {
+		r.dir = filepath.Dir(full)
+		err = r.goFile(filepath.Base(full))
+	} else {
+		err = r.folder()
+	}
+	if err == nil {
+		s, err = r.source()
+	}
+	if err != nil {
+		return "", s, &exitError{exitUsage, err, ""}
+	}
+	return filepath.Base(full), s, nil
+}
+
+// sourceReader collects a scenario's files by their paths below dir.
+type sourceReader struct {
+	dir   string
+	files map[string][]byte
+	main  string // the file with export()
+	size  int
+}
+
+// folder reads all Go files of the folder and below it.
+func (r *sourceReader) folder() error {
+	return filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && path != r.dir && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata") {
+			return filepath.SkipDir
+		}
+		if !d.Type().IsRegular() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		below, err := filepath.Rel(r.dir, path)
+		if err != nil {
+			return err
+		}
+		return r.goFile(below)
+	})
+}
+
+// goFile reads a Go file and what it names.
+func (r *sourceReader) goFile(name string) error {
+	text, err := r.read(name)
+	if err != nil {
+		return err
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments)
+	if f == nil {
+		return err
+	}
+	for _, d := range f.Decls { // what does not parse is the compiler's to say
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "export" && filepath.Dir(name) == "." {
+			r.main = name
+		}
+	}
+	if r.main == "" && filepath.Dir(name) == "." && len(r.files) == 1 {
+		r.main = name
+	}
+	var named []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+			if s, err := strconv.Unquote(l.Value); err == nil {
+				named = append(named, s)
+			}
+		}
+		return true
+	})
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			if patterns, ok := strings.CutPrefix(c.Text, "//go:embed "); ok {
+				for _, p := range strings.Fields(patterns) {
+					found, _ := filepath.Glob(filepath.Join(r.dir, filepath.Dir(name), p))
+					for _, at := range found {
+						if below, err := filepath.Rel(r.dir, at); err == nil {
+							named = append(named, below)
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, at := range named {
+		if err := r.data(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// data reads a file that a text of the scenario names, if it names one below the folder.
+func (r *sourceReader) data(name string) error {
+	if name == "" || len(name) > 255 || strings.ContainsAny(name, "\n\x00") || !filepath.IsLocal(name) || r.files[filepath.Clean(name)] != nil {
+		return nil
+	}
+	info, err := os.Stat(filepath.Join(r.dir, name))
+	if err != nil || !info.Mode().IsRegular() || filepath.Ext(name) == ".go" {
+		return nil // some other text
+	}
+	_, err = r.read(filepath.Clean(name))
+	return err
+}
+
+func (r *sourceReader) read(name string) ([]byte, error) {
+	info, err := os.Stat(filepath.Join(r.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	if r.size += int(info.Size()); info.Size() > maxSource || r.size > maxSource {
+		return nil, fmt.Errorf("%s: the scenario and its files are more than the %d MB that a master takes", name, maxSource>>20)
+	}
+	b, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		b = []byte{}
+	}
+	r.files[name] = b
+	return b, nil
+}
+
+// source puts together what was read.
+func (r *sourceReader) source() (s run.Source, err error) {
+	if r.main == "" {
+		return s, fmt.Errorf("%s: no file there has a function export()", r.dir)
+	}
+	for name, into := range map[string]*string{"go.mod": &s.GoMod, "go.sum": &s.GoSum} {
+		b, err := os.ReadFile(filepath.Join(r.dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return s, err
+		}
+		*into = string(b)
+	}
+	s.Scenario, s.File = string(r.files[r.main]), r.main
+	delete(r.files, r.main)
+	for name, data := range r.files {
+		s.Files = append(s.Files, run.File{Path: filepath.ToSlash(name), Data: data})
+	}
+	slices.SortFunc(s.Files, func(a, b run.File) int { return strings.Compare(a.Path, b.Path) })
+	return s, nil
+}

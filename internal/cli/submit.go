@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gobench-io/gobench/internal/client"
+	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+func (a *app) submitCommand() *cobra.Command {
+	var load loadFlags
+	var at clusterFlags
+	var set []string
+	var follow bool
+	cmd := &cobra.Command{
+		Use:   "submit FILE",
+		Short: "Queue a scenario at a master",
+		Long: `Queue a scenario at a master, and print the run's id.
+
+FILE is a Go file with a function export() scenario.Vus, or a folder of such a
+package. go.mod and go.sum beside it go along, and files that its texts name. With
+--follow it is as gobench run --master: the live view, the report, the exit status.`,
+		Example: `  gobench submit scenario.go
+  gobench submit scenario.go --follow --duration 1m -o result.json
+  id=$(gobench submit scenario.go --quiet)`,
+		Args: exactArgs(1, "the scenario's file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := load.check(cmd); err != nil {
+				return err
+			}
+			values, err := parseSet(set)
+			if err != nil {
+				return err
+			}
+			if follow {
+				return a.runAt(cmd.Context(), at.master, args[0], values, load, at.options())
+			}
+			return a.submit(cmd, args[0], values, &load, &at)
+		},
+	}
+	timeVar(cmd.Flags(), &load.duration, "duration", "d", 0, "end the run after this time, or hold it open so long (default: the scenario decides)")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set a parameter of the scenario, as NAME=VALUE; may be repeated")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show the run until it is over, and report")
+	at.master.add(cmd, ofMaster)
+	load.add(cmd)
+	at.add(cmd)
+	return cmd
+}
+
+// submit queues a run and leaves it to the master.
+func (a *app) submit(cmd *cobra.Command, path string, set map[string]string, load *loadFlags, at *clusterFlags) error {
+	if err := load.checkFollow(false); err != nil {
+		return err
+	}
+	if err := load.inside.refuseRemote(); err != nil {
+		return err
+	}
+	s, err := scenarioAt(path, set, load, at.options())
+	if err != nil {
+		return err
+	}
+	c, err := a.client(at.master)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	o, err := c.Submit(cmd.Context(), s)
+	if err != nil {
+		return refusal(err)
+	}
+	return a.queued(c, o, load)
+}
+
+// queued tells of a run that is left to the master.
+func (a *app) queued(c *client.Client, o run.Order, load *loadFlags) error {
+	switch {
+	case load.json:
+		return a.encode(o)
+	case load.quiet:
+		fmt.Fprintln(a.stdout, o.ID)
+	default:
+		fmt.Fprintf(a.stdout, "run %s is queued at %s\n", o.ID, c.URL())
+	}
+	return nil
+}
+
+func (a *app) encode(what any) error {
+	if err := json.NewEncoder(a.stdout).Encode(what); err != nil {
+		return &exitError{exitFailed, err, ""}
+	}
+	return nil
+}
+
+// remoteID finds the run of a master that begins or ends with part, "last" the newest.
+func remoteID(ctx context.Context, c *client.Client, part string) (string, error) {
+	if run.ValidID(part) {
+		return part, nil
+	}
+	page, err := c.Runs(ctx, run.Filter{Limit: 200})
+	if err != nil {
+		return "", refusal(err)
+	}
+	var found []string
+	for _, o := range page.Items {
+		if part == "last" {
+			return o.ID, nil
+		}
+		if len(part) >= 3 && (strings.HasPrefix(o.ID, part) || strings.HasPrefix(o.ID[strings.LastIndexByte(o.ID, '-')+1:], part)) {
+			found = append(found, o.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", usageError("gobench runs --master "+c.URL()+" lists them", "the master has no run %q", part)
+	case 1:
+		return found[0], nil
+	}
+	return "", usageError("", "%q fits %d runs: %v", part, len(found), found)
+}
+
+// onRun makes a command that asks a master something about a run.
+func (a *app) onRun(cmd *cobra.Command, do func(ctx context.Context, c *client.Client, id string) error) *cobra.Command {
+	var at masterFlags
+	at.add(cmd, ofMaster)
+	if cmd.Args == nil {
+		cmd.Args = exactArgs(1, "the run")
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.client(at)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		id := ""
+		if len(args) > 0 {
+			if id, err = remoteID(cmd.Context(), c, args[0]); err != nil {
+				return err
+			}
+		}
+		return refusal(do(cmd.Context(), c, id))
+	}
+	return cmd
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	return a.onRun(&cobra.Command{
+		Use:     "cancel RUN",
+		Short:   "End a run of a master at once, or take it out of the queue",
+		Example: "  gobench cancel last\n  gobench cancel 20261121-101502-ab12cd",
+	}, func(ctx context.Context, c *client.Client, id string) error {
+		if err := c.Cancel(ctx, id); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "run %s is being cancelled\n", id)
+		return nil
+	})
+}
+
+func (a *app) stopCommand() *cobra.Command {
+	var all, queued bool
+	cmd := a.onRun(&cobra.Command{
+		Use:   "stop [RUN]",
+		Short: "End the load of a master's run and drain it; --all cancels whatever runs",
+		Long: `End the load of a master's run: nothing new begins, what is in flight ends, the report
+comes. --all is the switch for an emergency: it cancels the run that is active at once.`,
+		Example: "  gobench stop last\n  gobench stop --all\n  gobench stop --all --queued",
+		Args:    rangeArgs(0, 1, "the run"),
+	}, func(ctx context.Context, c *client.Client, id string) error {
+		switch {
+		case all == (id != ""):
+			return usageError("gobench stop RUN, or gobench stop --all", "name a run, or say --all")
+		case all:
+			ids, err := c.StopAll(ctx, queued)
+			if err == nil && len(ids) == 0 {
+				fmt.Fprintln(a.stdout, "nothing runs")
+			}
+			for _, id := range ids {
+				fmt.Fprintf(a.stdout, "run %s is being cancelled\n", id)
+			}
+			return err
+		}
+		if err := c.Stop(ctx, id); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "run %s is being stopped\n", id)
+		return nil
+	})
+	cmd.Flags().BoolVar(&all, "all", false, "cancel the run that is active")
+	cmd.Flags().BoolVar(&queued, "queued", false, "with --all: cancel also the runs that wait")
+	return cmd
+}
+
+func (a *app) logsCommand() *cobra.Command {
+	var agent string
+	var follow bool
+	cmd := a.onRun(&cobra.Command{
+		Use:     "logs RUN",
+		Short:   "Print what the executors of a master's run print",
+		Example: "  gobench logs last -f\n  gobench logs last --agent web-2",
+	}, func(ctx context.Context, c *client.Client, id string) error {
+		if agent != "" {
+			all, err := c.Agents(ctx)
+			if err != nil {
+				return err
+			}
+			for _, w := range all {
+				if w.Name == agent {
+					agent = w.ID
+				}
+			}
+		}
+		p := &printed{show: func(b []byte) { _, _ = a.stdout.Write(b) }} // a closed terminal ends it below
+		defer p.flush()
+		return c.Log(ctx, p, id, agent, 0, follow)
+	})
+	cmd.Flags().StringVar(&agent, "agent", "", "only of this agent, by id or name")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as it comes, until the run is over")
+	return cmd
+}
+
+func (a *app) profileCommand() *cobra.Command {
+	var agent, out string
+	var kind string
+	length := 30 * time.Second
+	var at masterFlags
+	cmd := &cobra.Command{
+		Use:   "profile RUN KIND [TIME]",
+		Short: "Take a profile of an executor of a master's run while it goes on",
+		Long: `Take a profile of an executor of a master's run while it goes on, for go tool pprof (a
+trace: for go tool trace). KIND is cpu, heap, mutex, block or trace.`,
+		Example: "  gobench profile last cpu 30s --agent web-2\n  gobench profile last heap -o heap.pprof",
+		Args:    rangeArgs(2, 3, "the run and a kind of profile"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if kind = args[1]; !slices.ContainsFunc(profileKinds[:], func(k struct{ kind, flag, what string }) bool { return k.kind == kind }) {
+				return usageError("cpu, heap, mutex, block or trace", "there is no profile %q", kind)
+			}
+			if len(args) > 2 {
+				d, err := time.ParseDuration(args[2])
+				if err != nil || d <= 0 {
+					return usageError("write it as 30s", "%q is no time", args[2])
+				}
+				length = d
+			}
+			return a.profile(cmd.Context(), at, args[0], out, resource.Profile{Agent: agent, Kind: kind, Seconds: length.Seconds()})
+		},
+	}
+	at.add(cmd, ofMaster)
+	cmd.Flags().StringVar(&agent, "agent", "", "the agent, by id or name (default the first)")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE` that it is written to (default RUN-KIND.pprof)")
+	_ = cmd.MarkFlagFilename("output")
+	return cmd
+}
+
+func (a *app) profile(ctx context.Context, at masterFlags, part, out string, p resource.Profile) error {
+	c, err := a.client(at)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	id, err := remoteID(ctx, c, part)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		out = id + "-" + p.Kind + ".pprof"
+		if p.Kind == "trace" {
+			out = id + ".trace"
+		}
+	}
+	in, err := c.Profile(ctx, id, p)
+	if err != nil {
+		return refusal(err)
+	}
+	defer in.Close()
+	f, err := os.Create(out + ".part")
+	if err != nil {
+		return usageError("", "-o: %w", err)
+	}
+	_, err = io.Copy(f, in)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), out)
+	}
+	if err != nil {
+		return &exitError{exitFailed, errors.Join(err, os.Remove(f.Name())), ""}
+	}
+	fmt.Fprintf(a.stdout, "%s\n", out)
+	return nil
+}

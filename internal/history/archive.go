@@ -1,0 +1,261 @@
+package history
+
+import (
+	"archive/tar"
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// What an archive may hold at most, in bytes, and how many times its own size: figures
+// and texts do not become smaller than that.
+const (
+	maxResult  = 64 << 20
+	maxBatches = 4 << 30
+	maxRatio   = 100
+	ratioFrom  = 1 << 20 // what is smaller may have any
+)
+
+// archived are the files of an archive, in the order in which they stand there, with the
+// most bytes that each may have.
+var archived = []struct {
+	name string
+	most int64
+}{{resultFile, maxResult}, {batchesFile, maxBatches}, {logFile, maxLog + 1<<10}}
+
+// Export writes the folder of run id, which must be over, as an archive: a tar compressed
+// by zstd, with ID/result.json, ID/batches and ID/executor.log.
+func (h History) Export(id string, w io.Writer) error {
+	r, err := h.Load(id)
+	if err != nil {
+		return err
+	}
+	if !r.State.Final() {
+		return fmt.Errorf("run %s is %s: wait for its end", id, r.State)
+	}
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+	if err != nil {
+		return err
+	}
+	t := tar.NewWriter(z)
+	for _, f := range archived {
+		if err := pack(t, id, filepath.Join(h.Dir(id), f.name), r.Created); err != nil {
+			return fmt.Errorf("export run %s: %w", id, err)
+		}
+	}
+	return errors.Join(t.Close(), z.Close())
+}
+
+// pack adds a file, if it is there.
+func pack(t *tar.Writer, id, path string, when time.Time) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	head := &tar.Header{Typeflag: tar.TypeReg, Name: id + "/" + filepath.Base(path), Size: info.Size(), Mode: 0o600, ModTime: when.Truncate(time.Second)}
+	if err := t.WriteHeader(head); err != nil {
+		return err
+	}
+	_, err = io.Copy(t, io.LimitReader(f, info.Size()))
+	return err
+}
+
+// Import reads an archive that Export wrote and makes the folder of its run, once check
+// has found the staged one good. What is no such archive is refused (an error that wraps
+// run.ErrArchive), and a run that is there already (run.ErrConflict).
+func (h History) Import(in io.Reader, check func(staged History, id string) error) (*run.Result, error) {
+	if err := os.MkdirAll(h.dir, 0o700); err != nil {
+		return nil, err
+	}
+	stage, err := os.MkdirTemp(h.dir, ".import-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(stage)
+	id, err := unpack(in, stage)
+	if err != nil {
+		return nil, err
+	}
+	staged := Open(stage)
+	r, err := staged.examine(id)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", run.ErrArchive, err)
+	}
+	if err := check(staged, id); err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(h.Dir(id)); err == nil {
+		return nil, fmt.Errorf("%w: run %s is there already", run.ErrConflict, id)
+	}
+	return r, os.Rename(staged.Dir(id), h.Dir(id))
+}
+
+// OpenLog opens what the executors of run id printed.
+func (h History) OpenLog(id string) (*os.File, error) {
+	return os.Open(filepath.Join(h.Dir(id), logFile))
+}
+
+// examine reads the result and all batches.
+func (h History) examine(id string) (*run.Result, error) {
+	r, err := h.Load(id)
+	if err != nil {
+		return nil, err
+	}
+	if r.ID != id || !r.State.Final() {
+		return nil, fmt.Errorf("the folder of %s has the result of run %q, which is %s", id, r.ID, r.State)
+	}
+	f, err := os.Open(filepath.Join(h.Dir(id), batchesFile))
+	if err != nil {
+		return nil, errors.New("it has no batches")
+	}
+	defer f.Close()
+	records := bufio.NewReaderSize(f, 64<<10)
+	if err := wire.ReadRecordsHead(records); err != nil {
+		return nil, err
+	}
+	for {
+		if _, _, err := wire.ReadRecord(records); errors.Is(err, io.EOF) {
+			return r, nil
+		} else if err != nil { // here the end within a record is one, too
+			return nil, fmt.Errorf("batches: %w", err)
+		}
+	}
+}
+
+// unpack writes an archive's files below dir and gives the run's id.
+func unpack(in io.Reader, dir string) (id string, err error) {
+	packed := &counter{in: in}
+	z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return "", err
+	}
+	defer z.Close()
+	t := tar.NewReader(&ratioReader{in: z, packed: packed})
+	var seen []string
+	for {
+		head, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "", refused(packed, err)
+		}
+		folder, name, _ := strings.Cut(head.Name, "/")
+		at := slices.IndexFunc(archived, func(f struct {
+			name string
+			most int64
+		}) bool {
+			return f.name == name
+		})
+		switch {
+		case !run.ValidID(folder) || id != "" && folder != id || at < 0:
+			return "", fmt.Errorf("%w: it has a file %q", run.ErrArchive, head.Name)
+		case head.Typeflag != tar.TypeReg || slices.ContainsFunc(slices.Collect(maps.Keys(head.PAXRecords)), sparse):
+			return "", fmt.Errorf("%w: %s is no file", run.ErrArchive, head.Name)
+		case slices.Contains(seen, name):
+			return "", fmt.Errorf("%w: %s is there twice", run.ErrArchive, head.Name)
+		case head.Size > archived[at].most:
+			return "", fmt.Errorf("%w: %s has %d bytes, and may have %d", run.ErrArchive, head.Name, head.Size, archived[at].most)
+		}
+		if id == "" {
+			if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+				return "", err
+			}
+		}
+		id, seen = folder, append(seen, name)
+		f, err := os.OpenFile(filepath.Join(dir, folder, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return "", err
+		}
+		to := &target{f: f}
+		_, err = io.Copy(to, t)
+		err = errors.Join(err, f.Sync(), f.Close())
+		if to.err != nil {
+			return "", to.err // ours, not the archive's
+		}
+		if err != nil {
+			return "", refused(packed, err)
+		}
+	}
+	if id == "" {
+		return "", fmt.Errorf("%w: it is empty", run.ErrArchive)
+	}
+	return id, nil
+}
+
+// sparse tells whether a record of a header is of a file with holes, which takes up more
+// than the archive holds.
+func sparse(key string) bool { return strings.HasPrefix(key, "GNU.sparse") }
+
+// refused is an error of an archive, or that of who sends it.
+func refused(packed *counter, err error) error {
+	if packed.err != nil && !errors.Is(packed.err, io.EOF) {
+		return fmt.Errorf("read the archive: %w", packed.err)
+	}
+	return fmt.Errorf("%w: %w", run.ErrArchive, err)
+}
+
+// counter counts what is read of an archive as it came.
+type counter struct {
+	in  io.Reader
+	n   int64
+	err error
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.in.Read(b)
+	c.n += int64(n)
+	c.err = err
+	return n, err
+}
+
+// ratioReader reads what an archive holds, as long as that is not many times as much as
+// came.
+type ratioReader struct {
+	in     io.Reader
+	packed *counter
+	n      int64
+}
+
+func (r *ratioReader) Read(b []byte) (int, error) {
+	n, err := r.in.Read(b)
+	if r.n += int64(n); r.n > ratioFrom && r.n > maxRatio*r.packed.n {
+		return 0, fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
+	}
+	return n, err
+}
+
+// target is a file whose own errors are told apart from those of what is copied to it.
+type target struct {
+	f   *os.File
+	err error
+}
+
+func (t *target) Write(b []byte) (int, error) {
+	n, err := t.f.Write(b)
+	if err != nil {
+		t.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,336 @@
+package master
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/allow"
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/share"
+	"github.com/gobench-io/gobench/internal/tally"
+	"github.com/gobench-io/gobench/internal/threshold"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// prepare does all that comes before the load: it compiles, has the agents fetch and
+// start the executors, shares the run out and has everything set up.
+func (a *active) prepare(ctx context.Context) error {
+	chosen, err := a.m.fleet.choose(a.order.Options.Agents)
+	if err == nil && len(chosen) == 0 {
+		err = errors.New("the agents that were there have gone")
+	}
+	if err != nil {
+		return err
+	}
+	if len(chosen) == 0 { // a moment ago there was one
+		a.result.Failure = run.FailedLost
+		return errors.New("no agent is there any more")
+	}
+	source, err := a.m.Store.RunSource(ctx, a.id)
+	if err != nil {
+		return err
+	}
+	if a.blobs, err = a.compile(ctx, source, chosen); err != nil {
+		return err
+	}
+	if err := a.to(ctx, run.Starting, "", "master"); err != nil {
+		return err
+	}
+	if a.files, err = a.m.blobs.files(source.Files); err != nil {
+		return fmt.Errorf("lay the scenario's files out: %w", err)
+	}
+	a.epoch = 1
+	for _, w := range chosen {
+		a.hosts = append(a.hosts, &place{member: w, epoch: a.epoch, started: a.epoch})
+	}
+	a.say(live.Step, "starting the executor on %s", agents(len(chosen)))
+	first := map[*place]int{}
+	for i, h := range a.hosts {
+		first[h] = i
+	}
+	if err := a.each(a.hosts, func(h *place) error { return a.start(ctx, h, 1, first[h]) }); err != nil {
+		return err
+	}
+	if err := a.multiply(ctx, first); err != nil {
+		return err
+	}
+	return a.arm(ctx)
+}
+
+func agents(n int) string {
+	if n == 1 {
+		return "1 agent"
+	}
+	return fmt.Sprintf("%d agents", n)
+}
+
+// compile builds the executor for the platform of each agent.
+func (a *active) compile(ctx context.Context, source run.Source, chosen []member) (map[platform]*cluster.Blob, error) {
+	built := map[platform]*cluster.Blob{}
+	for _, w := range chosen {
+		p := platformOf(w.beat.Hello)
+		if built[p] != nil {
+			continue
+		}
+		began := time.Now()
+		b, err := a.m.Compiler.Compile(ctx, source, p.os, p.arch, func(text string) { a.say(live.Step, "%s", text) })
+		var refused *CompileError
+		if errors.As(err, &refused) {
+			a.result.Failure = run.FailedCompile
+			if refused.Input {
+				a.result.Failure = run.FailedInput
+			}
+			return nil, err
+		}
+		if err != nil {
+			return nil, fmt.Errorf("compile for %s/%s: %w", p.os, p.arch, err)
+		}
+		if a.result.Config.Executor == "" {
+			a.result.Config.Executor = b.SHA256
+			for _, note := range b.Notes {
+				a.note("%s", note)
+			}
+		}
+		if took := time.Since(began); took > time.Second {
+			a.say(live.Note, "compiled for %s/%s in %.1f s", p.os, p.arch, took.Seconds())
+		}
+		blob, err := a.m.blobs.add(b)
+		if err != nil {
+			return nil, err
+		}
+		built[p] = blob
+	}
+	return built, nil
+}
+
+// each does something for several agents at once. The first error ends the others.
+func (a *active) each(hosts []*place, f func(*place) error) error {
+	errs := make([]error, len(hosts))
+	var wg sync.WaitGroup
+	for i, h := range hosts {
+		wg.Go(func() { errs[i] = f(h) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start has an agent start executor processes, of which the first has this number.
+func (a *active) start(ctx context.Context, h *place, processes, first int) error {
+	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Prepare)
+	defer cancel()
+	o := &a.order.Options
+	env, err := a.m.environment(o)
+	if err != nil {
+		return err
+	}
+	answer, err := a.m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &cluster.Command_Prepare{Prepare: &cluster.Prepare{
+		Executor: a.blobs[platformOf(h.beat.Hello)], Files: a.files, Os: h.beat.Hello.GetOs(), Arch: h.beat.Hello.GetArch(), Env: env,
+		Processes: uint32(processes), First: uint32(first), LeaseNs: int64(a.m.Times.Lease)}}})
+	if err != nil {
+		return a.begun(err)
+	}
+	if len(answer.Hellos) != processes {
+		return fmt.Errorf("agent %s started %d executors, and was told to start %d", h.Name, len(answer.Hellos), processes)
+	}
+	for _, hello := range answer.Hellos {
+		if err := checkHello(hello); err != nil {
+			return fmt.Errorf("agent %s: %w", h.Name, err)
+		}
+	}
+	h.hellos = append(h.hellos, answer.Hellos...)
+	return nil
+}
+
+// begun looks whether an error of what comes before the load is the scenario's fault.
+func (a *active) begun(err error) error {
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Code == "scenario" {
+		a.result.Failure = run.FailedScenario
+	}
+	return err
+}
+
+// environment is what executors find in theirs.
+func (m *Master) environment(o *run.Options) ([]string, error) {
+	params := o.Parameters
+	if params == nil {
+		params = map[string]string{}
+	}
+	b, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := m.targets(o)
+	if err != nil {
+		return nil, err
+	}
+	return []string{scenario.ParamsEnv + "=" + string(b), allow.Env + "=" + targets.String()}, nil
+}
+
+// arm shares the run out by what the executors have declared, and has them set up.
+func (a *active) arm(ctx context.Context) error {
+	hello := a.hosts[0].hellos[0]
+	for _, h := range a.hosts {
+		if err := same(hello, h.hellos[0]); err != nil {
+			return fmt.Errorf("agent %s: %w", h.Name, err)
+		}
+	}
+	if hello.Error != "" {
+		a.result.Failure = run.FailedScenario
+		return errors.New("scenario: " + hello.Error)
+	}
+	o := &a.order.Options
+	if err := tally.CheckParams(hello, o.Parameters); err != nil {
+		a.result.Failure = run.FailedInput
+		return err
+	}
+	a.result.Config.Parameters = tally.Params(hello)
+	thresholds, err := a.thresholds(hello)
+	if err != nil {
+		a.result.Failure = run.FailedInput
+		return err
+	}
+	starts, err := a.share(hello)
+	if err != nil {
+		return err
+	}
+	if err := a.announce(ctx, hello, thresholds); err != nil {
+		return err
+	}
+	return a.each(a.hosts, func(h *place) error { return a.setUp(ctx, h, starts[h]) })
+}
+
+// same makes sure that two executors declare the same.
+func same(a, b *wire.Hello) error {
+	if len(a.Classes) != len(b.Classes) {
+		return fmt.Errorf("its executor has %d classes, others have %d: export() must give the same on every host", len(b.Classes), len(a.Classes))
+	}
+	for i, c := range a.Classes {
+		if d := b.Classes[i]; c.Name != d.Name || c.Nu != d.Nu || c.Rate != d.Rate || c.Load != d.Load {
+			return fmt.Errorf("class %s of its executor is another one than that of others: export() must give the same on every host", d.Name)
+		}
+	}
+	return nil
+}
+
+// thresholds are the run's own and the scenario's.
+func (a *active) thresholds(hello *wire.Hello) (all []threshold.Threshold, err error) {
+	texts := append(append([]string(nil), a.order.Options.Thresholds...), hello.Thresholds...)
+	for _, text := range texts {
+		t, err := threshold.ParseFor(text, intervalOf(&a.order.Options))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// share gives each agent its executors' starts, and makes the executors known.
+func (a *active) share(hello *wire.Hello) (map[*place][]*wire.Start, error) {
+	o := &a.order.Options
+	if a.result.Config.Seed = o.Seed; o.Seed == 0 {
+		a.result.Config.Seed = rand.Uint64() >> 11 // exact in JSON
+	}
+	base := &wire.Start{Run: a.id, Seed: a.result.Config.Seed, IntervalNs: int64(intervalOf(o)), DurationNs: int64(seconds(o.Duration)), Hold: o.Builtin == nil,
+		WarmupNs: int64(seconds(o.Warmup)), GracefulNs: int64(gracefulOf(o))}
+	var places []share.Place
+	for _, h := range a.hosts {
+		places = append(places, share.Place{Agent: h.ID, Weight: a.weight(h), Processes: len(h.hellos)})
+	}
+	plan, err := share.New(hello, places, base)
+	if err != nil {
+		a.result.Failure = run.FailedInput
+		return nil, err
+	}
+	starts, all := map[*place][]*wire.Start{}, plan.Executors()
+	a.change(func() {
+		a.plan = plan
+		for _, h := range a.hosts {
+			for range h.hellos {
+				n := len(a.executors)
+				starts[h] = append(starts[h], all[n].Start)
+				a.executors = append(a.executors, &part{place: h, number: n})
+			}
+		}
+	})
+	if o.Lost == run.LostRebalance {
+		if err := plan.Movable(); err != nil {
+			a.result.Failure = run.FailedInput
+			return nil, err
+		}
+	}
+	for _, c := range hello.Classes {
+		a.result.Config.Classes = append(a.result.Config.Classes, run.Class{Name: c.Name, Users: c.Nu, Rate: c.Rate, Load: c.Load, Closed: c.Closed})
+	}
+	a.result.Environment.Go = hello.Go
+	return starts, nil
+}
+
+// weight is an agent's share beside the others'.
+func (a *active) weight(h *place) int {
+	w := a.order.Options.Weights
+	if n, ok := w[h.ID]; ok {
+		return n
+	}
+	if n, ok := w[h.Name]; ok {
+		return n
+	}
+	return 1
+}
+
+// announce tells the intake of the run and its executors, and everybody of its plan.
+func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []threshold.Threshold) error {
+	o := &a.order.Options
+	weights := map[string]float64{}
+	for _, h := range a.hosts {
+		weights[h.Name] = float64(a.weight(h))
+	}
+	a.guard = newGuard(o.Guards)
+	err := a.m.intake.with(ctx, func() {
+		r := newRecord(a.m, a.id, intervalOf(o), a)
+		for _, e := range a.executors {
+			r.tally.Executor(e.place.Name, 0)
+			r.placed = append(r.placed, &cluster.Placed{Agent: e.place.ID, Epoch: e.place.epoch, Name: e.place.Name})
+		}
+		r.tally.Thresholds(thresholds)
+		r.tally.Weights(weights)
+		if early := a.m.intake.runs[a.id]; early != nil { // executors have said something already
+			r.taken = early.taken
+			for _, text := range early.tally.Merger.Notes() {
+				r.tally.Merger.Note(text)
+			}
+		}
+		a.kept = r.whenKept() // an agent's batches find it after a restart, too
+		a.record = r
+		a.m.intake.runs[a.id] = r
+	})
+	if err != nil {
+		return err
+	}
+	plan := tally.Plan(hello.Classes, seconds(o.Duration), o.Builtin == nil, seconds(o.Warmup))
+	a.m.events.tell(a.id, live.Event{Kind: live.Step, Text: fmt.Sprintf("setting up %d users on %s", plan.Users, agents(len(a.hosts))), Plan: plan})
+	return nil
+}
+
+// setUp gives an agent's executors their starts.
+func (a *active) setUp(ctx context.Context, h *place, starts []*wire.Start) error {
+	_, err := a.m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &cluster.Command_Arm{Arm: &cluster.Arm{Starts: starts}}})
+	if err != nil {
+		return a.begun(err)
+	}
+	return nil
+}

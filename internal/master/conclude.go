@@ -1,0 +1,217 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// conclude brings the run to its final state, whatever it came to: it waits for what
+// agents still have, ends what they still do, and gives the result.
+func (a *active) conclude(ctx context.Context, failed error) error {
+	a.mu.Lock()
+	cancelled, stop := a.cancelled, a.stop
+	a.mu.Unlock()
+	early := errors.Is(failed, errGivenUp) // before the load
+	if cancelled != "" || failed != nil {
+		a.endNow(ctx)
+	} else {
+		a.await(ctx, a.m.Times.Flush)
+	}
+	state, cause, by := run.Finished, "", "master"
+	switch {
+	case cancelled != "" || early:
+		by = orElse(cancelled, stop)
+		state, cause, a.result.Failure = run.Cancelled, "cancelled by "+by, ""
+	case failed != nil:
+		state, cause = run.Failed, failed.Error()
+	case stop != "" && stop != byThreshold:
+		cause = "stopped by " + stop
+	}
+	cause += a.unconfirmed()
+	if err := a.finish(ctx, state, cause); err != nil {
+		return err
+	}
+	err := a.to(ctx, state, a.result.Cause, by)
+	if err != nil {
+		return err
+	}
+	a.m.events.tell(a.id, a.m.endOf(a.result))
+	release := newErrands(ctx)
+	release.do(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		a.tellAll(ctx, &cluster.Command_Release{Release: &cluster.Release{}})
+	})
+	release.wait()
+	return a.m.intake.with(ctx, func() {
+		if a.record != nil {
+			a.record.active, a.record.last = nil, time.Now()
+		}
+	})
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}
+
+// endNow cancels the load and waits until all agents have said that it is over, for as
+// long as a cancel may take.
+func (a *active) endNow(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Cancel)
+	defer cancel()
+	told := newErrands(ctx)
+	told.do(func(ctx context.Context) { a.tellAll(ctx, &cluster.Command_Cancel{Cancel: &wire.Cancel{}}) })
+	a.await(ctx, a.m.Times.Cancel)
+	told.wait()
+}
+
+// await waits until the last delivery of every agent has come, as long as it may take.
+// Agents that are lost, and not found again, are not waited for beyond their lease.
+func (a *active) await(ctx context.Context, limit time.Duration) {
+	if a.record == nil { // no agent has anything
+		return
+	}
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		waiting := false
+		a.mu.Lock()
+		for _, h := range a.hosts {
+			w, _ := a.m.fleet.get(h.ID)
+			gone := h.lost && (w.state == agentLost || w.state == agentRevoked || w.state == agentRefused || w.beat == nil || !h.forgot.IsZero() || h.beat != nil && w.beat.Boot != h.beat.Boot) &&
+				time.Since(h.lostAt) > a.m.Times.Lease-a.m.Times.Lost
+			if !h.over && !gone {
+				waiting = true
+			}
+		}
+		a.mu.Unlock()
+		if !waiting {
+			return
+		}
+		select {
+		case <-a.news:
+		case <-tick.C:
+		case <-end.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// unconfirmed names the agents that have not said that their load is over.
+func (a *active) unconfirmed() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var names []string
+	for _, h := range a.hosts {
+		if !h.over && a.record != nil {
+			names = append(names, fmt.Sprintf("agent %s unconfirmed, its lease ends %s", h.Name, h.renewed.Add(a.m.Times.Lease).Format(time.TimeOnly)))
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "; " + strings.Join(names, "; ")
+}
+
+// finish gives the run its result and keeps it.
+func (a *active) finish(ctx context.Context, state run.State, cause string) error {
+	r := a.result
+	r.State, r.Cause = state, strings.TrimPrefix(cause, "; ")
+	if a.record == nil {
+		return a.m.Store.PutResult(ctx, r)
+	}
+	var kept error
+	err := a.m.intake.with(ctx, func() {
+		a.hostsOf(r)
+		if t := a.record.tally.Aborted(); t != "" && state == run.Finished {
+			r.Cause = "threshold " + t + " crossed"
+		}
+		a.record.tally.Finish(r)
+		// What comes from now on changes the result with the transaction that keeps it: none of
+		// those is to be overwritten by this one.
+		kept = a.m.Store.PutResult(ctx, r)
+		a.record.dirty = true
+		later := *r
+		a.record.result = &later
+	})
+	if err := errors.Join(err, kept); err != nil {
+		return err
+	}
+	return a.m.intake.flush(ctx) // a final run's series is there
+}
+
+// hostsOf tells on which hosts the run was, and when the load began on each.
+func (a *active) hostsOf(r *run.Result) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, h := range a.hosts {
+		host := run.Host{Agent: h.ID, Name: h.Name, Clock: h.offset.Seconds(), ClockError: h.within.Seconds()}
+		if hello := h.beat.Hello; hello != nil {
+			host.Environment = run.Environment{Host: hello.Name, OS: hello.Os, Arch: hello.Arch, Kernel: hello.Kernel, CPU: hello.Cpu, CPUs: int(hello.Cpus), Memory: hello.Memory, OpenFiles: hello.OpenFiles}
+		}
+		for _, e := range a.executors {
+			if e.place == h {
+				host.Executors++
+				if !e.zero.IsZero() {
+					host.Began = e.zero
+				}
+			}
+		}
+		if h.lost {
+			host.Lost = h.lostAt.Sub(a.began).Seconds()
+		}
+		r.Hosts = append(r.Hosts, host)
+	}
+	if len(r.Hosts) == 1 {
+		goVersion := r.Environment.Go
+		r.Environment = r.Hosts[0].Environment
+		r.Environment.Go = goVersion
+	}
+}
+
+// exitStatus is what a command line that followed the run ends with: docs/exit-codes.md.
+func exitStatus(r *run.Result) int {
+	switch r.State {
+	case run.Cancelled:
+		return 130
+	case run.Finished:
+		for _, t := range r.Thresholds {
+			if !t.OK {
+				return 4
+			}
+		}
+		return 0
+	}
+	switch r.Failure {
+	case run.FailedCompile:
+		return 3
+	case run.FailedInput:
+		return 2
+	}
+	return 1
+}
+
+// endOf is the event of a run's end.
+func (m *Master) endOf(r *run.Result) live.Event {
+	exit := exitStatus(r)
+	e := live.Event{Kind: live.Ended, Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: &exit}
+	if r.State == run.Failed {
+		e.Error = r.Cause
+	}
+	return e
+}

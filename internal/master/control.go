@@ -1,0 +1,76 @@
+package master
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// control changes the load as a person wishes: the whole of it, shared out as the run is.
+func (a *active) control(ctx context.Context, c live.Change) error {
+	wish := &wire.Control{What: c.What, Class: c.Class, Users: -1, Rate: -1}
+	if c.Users != nil {
+		wish.Users = *c.Users
+	}
+	if c.Rate != nil {
+		wish.Rate = *c.Rate
+	}
+	a.controls.Lock()
+	defer a.controls.Unlock()
+	a.mu.Lock()
+	plan, began := a.plan, a.began
+	a.mu.Unlock()
+	if plan == nil || began.IsZero() {
+		return fmt.Errorf("%w: the load has not begun", run.ErrConflict)
+	}
+	all, err := plan.Control(wish)
+	if err != nil {
+		return &run.InputError{Field: "what", Text: err.Error()}
+	}
+	if err := a.send(ctx, all); err != nil {
+		return err
+	}
+	// Executors do not note what they share.
+	text := a.noteOf(c, max(time.Since(began), 0))
+	if err := a.m.intake.with(ctx, func() { a.record.tally.Merger.Note(text); a.record.dirty = true }); err != nil {
+		return err
+	}
+	change := c
+	a.m.events.tell(a.id, live.Event{Kind: live.Control, Control: &change, Text: strings.TrimSpace(fmt.Sprintf("%s by %s %s", c.What, c.By, numbers(c)))})
+	return nil
+}
+
+// noteOf is what the report tells of a change, as that of a run of one executor does.
+func (a *active) noteOf(c live.Change, at time.Duration) string {
+	what := map[string]string{"pause": "paused", "resume": "resumed"}[c.What]
+	if what == "" {
+		class := c.Class
+		if class == "" {
+			class = a.result.Config.Classes[0].Name // the only one
+		}
+		what = "class " + class + " set to"
+		if c.Users != nil {
+			what += fmt.Sprintf(" %d users", *c.Users)
+		}
+		if c.Rate != nil {
+			what += fmt.Sprintf(" %v starts/s", *c.Rate)
+		}
+	}
+	return fmt.Sprintf("at %.1f s: %s", at.Seconds(), what)
+}
+
+// numbers tells what a scale sets.
+func numbers(c live.Change) (s string) {
+	if c.Rate != nil {
+		s += fmt.Sprintf("rate %v/s ", *c.Rate)
+	}
+	if c.Users != nil {
+		s += fmt.Sprintf("users %d ", *c.Users)
+	}
+	return s + c.Class
+}

@@ -1,0 +1,250 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// F58: a reader that comes back again and again is given each number once, in order.
+func TestEventsResume(t *testing.T) {
+	t.Parallel()
+	e := newEvents()
+	m := &Master{events: e}
+	const n = 3000
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range n {
+			e.tell([]string{"a", "b"}[i%2], live.Event{Kind: live.Note, Text: fmt.Sprint(i)})
+		}
+	}()
+	last, got, back := uint64(0), 0, 0
+	for deadline := time.Now().Add(20 * time.Second); last < n-1; back++ {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d events have come, up to %d", got, last)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ch, err := m.Events(ctx, "a", last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 1 + back%97 {
+			x, ok := <-ch
+			if !ok {
+				break // too slow
+			}
+			if x.Run != "a" || x.Number <= last || x.Text != fmt.Sprint(x.Number-1) || x.Number != last+2 && last > 0 {
+				t.Fatalf("after %d comes %d %q of run %s", last, x.Number, x.Text, x.Run)
+			}
+			last = x.Number
+			if got++; last >= n-1 {
+				break
+			}
+		}
+		cancel()
+		for range ch { // it is closed, whatever it still holds
+		}
+	}
+	<-done
+	if got != n/2 {
+		t.Errorf("%d events of %d have come, over %d connections", got, n/2, back)
+	}
+	if back < 30 {
+		t.Errorf("there were only %d connections", back)
+	}
+	if len(e.readers) != 0 {
+		t.Errorf("%d readers are left", len(e.readers))
+	}
+}
+
+func TestSlowReaderIsLetGo(t *testing.T) {
+	t.Parallel()
+	e := newEvents()
+	m := &Master{events: e}
+	ch, err := m.Events(t.Context(), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range queuedEvents + 10 {
+		e.tell("a", live.Event{Text: fmt.Sprint(i)})
+	}
+	n := uint64(0)
+	for x := range ch {
+		n = x.Number
+	}
+	if n != queuedEvents {
+		t.Errorf("it was given up to %d, want %d", n, queuedEvents)
+	}
+	ch, err = m.Events(t.Context(), "", n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := <-ch; x.Number != n+1 {
+		t.Errorf("it goes on with %d, want %d", x.Number, n+1)
+	}
+}
+
+func TestEventsThatAreTooOld(t *testing.T) {
+	t.Parallel()
+	e := newEvents()
+	m := &Master{events: e}
+	for range keptEvents + keptEvents/2 {
+		e.tell("a", live.Event{})
+	}
+	if _, err := m.Events(t.Context(), "", 5); !errors.Is(err, ErrTooOld) {
+		t.Errorf("an old number: %v", err)
+	}
+	ch, err := m.Events(t.Context(), "", keptEvents*100) // of another master
+	if err != nil || len(ch) == 0 {
+		t.Errorf("a number that was never given: %d kept events, %v", len(ch), err)
+	}
+}
+
+// F34: of a thousand that read all that is kept, and are slow, each fifth: they share the
+// events.
+func TestManySlowReaders(t *testing.T) {
+	e := newEvents()
+	m := &Master{events: e}
+	for range keptEvents {
+		e.tell("a", live.Event{Kind: live.Interval})
+	}
+	inUse := func() int64 {
+		runtime.GC()
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapInuse)
+	}
+	before := inUse()
+	const readers, most = 200, 20 << 20 // half of what as many dashboards may take
+	all := make([]<-chan *live.Numbered, readers)
+	for i := range all {
+		var err error
+		if all[i], err = m.Events(t.Context(), "", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range queuedEvents {
+		e.tell("a", live.Event{Kind: live.Interval})
+	}
+	if grown := inUse() - before; grown > most {
+		t.Errorf("%d readers take %d MiB, want %d at most", readers, grown>>20, most>>20)
+	}
+	for i, ch := range all {
+		if len(ch) != keptEvents+queuedEvents {
+			t.Fatalf("reader %d has %d events, want %d", i, len(ch), keptEvents+queuedEvents)
+		}
+		if i%20 > 0 {
+			continue // to read all of all takes long
+		}
+		for n := uint64(1); n <= keptEvents+queuedEvents; n++ {
+			if x := <-ch; x == nil || x.Number != n {
+				t.Fatalf("reader %d: %v came, want event %d", i, x, n)
+			}
+		}
+	}
+}
+
+// Of a run that goes on for days, only the last events have its totals: they are long.
+func TestOldEventsHaveNoTotals(t *testing.T) {
+	t.Parallel()
+	e := newEvents()
+	for range keptEvents * 2 {
+		e.tell("a", live.Event{Kind: live.Interval, Totals: func() live.Totals { return live.Totals{} }})
+		e.tell("a", live.Event{Kind: live.Step})
+	}
+	have := 0
+	for i, n := range e.ring {
+		if n.Totals == nil {
+			continue
+		}
+		if have++; i < len(e.ring)-2*keptTotals {
+			t.Errorf("event %d of %d has totals", i, len(e.ring))
+		}
+	}
+	if have != keptTotals || len(e.totals) > keptTotals {
+		t.Errorf("%d events have totals, want %d", have, keptTotals)
+	}
+}
+
+// What executors print is read whole, from an offset, of one agent, and as it comes; what
+// comes twice is there once.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "one", "two")
+	id := r.running(run.Options{}, "one", "two")
+	print := func(agent string, executor uint32, offset int64, text string, dropped int64) *cluster.Delivery {
+		return r.of(agent).deliver(&cluster.Delivery{Executor: executor, What: &cluster.Delivery_Log{Log: &cluster.Log{Offset: offset, Text: []byte(text), Dropped: dropped}}})
+	}
+	read := func(agent string, offset int64) string {
+		l, err := r.Log(t.Context(), id, agent, offset, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		b, err := io.ReadAll(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	first := print("one", 0, 0, "hello\n", 0)
+	r.until("the line is there", func() bool { return read("", 0) == "hello\n" })
+	r.of("one").send(first)
+	print("one", 0, 6, "again\n", 0)
+	r.until("both are there, once", func() bool { return read("", 0) == "hello\nagain\n" })
+	if got := read("aone", 6); got != "again\n" {
+		t.Errorf("from an offset: %q", got)
+	}
+	print("two", 1, 0, "other\n", 7)
+	want := "==> aone-000 <==\nhello\nagain\n==> atwo-001 <==\nother\n\n[gobench: 7 more bytes were not kept]\n"
+	r.until("all are there", func() bool { return read("", 0) == want })
+	if got := read("atwo", 0); got != strings.TrimPrefix(want, "==> aone-000 <==\nhello\nagain\n==> atwo-001 <==\n") {
+		t.Errorf("of one agent: %q", got)
+	}
+	// What was dropped leaves no hole, and the same piece again, also by a master that was
+	// begun anew, comes to its place.
+	for _, piece := range []*cluster.Log{{Offset: 13, Text: []byte("more\n"), Dropped: 1 << 40}, {Offset: 18 + 1<<40, Text: []byte("last\n")}} {
+		for range 2 {
+			r.logs.write(id, "atwo", 1, piece)
+		}
+	}
+	last := "other\n\n[gobench: 7 more bytes were not kept]\nmore\n\n[gobench: 1099511627776 more bytes were not kept]\nlast\n"
+	if got := read("atwo", 0); got != last {
+		t.Errorf("after a drop: %q, want %q", got, last)
+	}
+	for _, piece := range []*cluster.Log{{Offset: 1 << 60, Text: []byte("far\n")}, {Offset: -7, Text: []byte("no\n")}} { // of an agent that lies
+		r.logs.write(id, "atwo", 1, piece)
+	}
+	if got := read("atwo", 0); len(got) > len(last)+10 {
+		t.Errorf("after lies it has %d bytes: %.200q", len(got), got)
+	}
+	l, err := r.Log(t.Context(), id, "aone", 0, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	followed := make(chan string)
+	go func() {
+		b, err := io.ReadAll(l)
+		followed <- fmt.Sprint(string(b), err)
+	}()
+	print("one", 0, 12, "the end\n", 0)
+	r.of("one").finish()
+	r.of("two").finish()
+	r.result(id)
+	if got := <-followed; got != "hello\nagain\nthe end\n<nil>" {
+		t.Errorf("followed: %q", got)
+	}
+	if _, err := r.Log(t.Context(), "20261121-191932-85hmfb", "", 0, false); !errors.Is(err, run.ErrNotFound) {
+		t.Errorf("of no run: %v", err)
+	}
+}

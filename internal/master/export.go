@@ -1,0 +1,99 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/history"
+	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// Export writes a run that is over as an archive of a run's folder (docs/formats/run.md):
+// its result, its series as the batches of one executor that counted all, and what its
+// executors printed.
+func (m *Master) Export(ctx context.Context, id string, w io.Writer) error {
+	o, err := m.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !o.State.Final() || m.atWork(id) {
+		return fmt.Errorf("%w: run %s is %s: wait for its end", run.ErrConflict, id, o.State)
+	}
+	if err := m.intake.flush(ctx); err != nil { // the run's last interval
+		return err
+	}
+	r, err := m.Result(ctx, id)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(m.Dir, "export-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	h := history.Open(dir)
+	folder, err := h.Create(id)
+	if err != nil {
+		return err
+	}
+	err = m.layOut(ctx, id, r, folder)
+	if err = errors.Join(err, folder.Close()); err != nil {
+		return fmt.Errorf("export run %s: %w", id, err)
+	}
+	return h.Export(id, w)
+}
+
+// layOut writes the folder of a run.
+func (m *Master) layOut(ctx context.Context, id string, r *run.Result, folder *history.Folder) error {
+	if err := m.asBatches(ctx, id, func(b *wire.Batch) error { return folder.Append(0, b) }); err != nil {
+		return err
+	}
+	log, err := m.Log(ctx, id, "", 0, false)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if _, err := io.Copy(folder.Log, log); err != nil {
+		return err
+	}
+	return folder.Put(r)
+}
+
+// asBatches gives the series of a run as batches of one executor.
+func (m *Master) asBatches(ctx context.Context, id string, each func(*wire.Batch) error) error {
+	sources, whole, err := m.Store.Taken(ctx, id)
+	if err != nil || whole == nil {
+		return err
+	}
+	var kept cluster.Kept
+	if err := proto.Unmarshal(whole, &kept); err != nil {
+		return fmt.Errorf("read what is kept of run %s: %w", id, err)
+	}
+	states := make([][]byte, len(kept.Executors))
+	for _, s := range sources {
+		if s.Executor < len(states) {
+			states[s.Executor] = s.State
+		}
+	}
+	merger, err := merge.Restore(time.Duration(kept.IntervalNs), kept.Merged, states)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", id, err)
+	}
+	one := merger.Recount(each)
+	err = m.Store.Series(ctx, run.SeriesQuery{Run: id}, func(p run.SeriesPart) error {
+		return one.Add(merge.Part{From: p.From, To: p.To, Warmup: p.Warmup, Data: p.Data})
+	})
+	if err != nil {
+		return err
+	}
+	return one.Close()
+}

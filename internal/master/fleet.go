@@ -1,0 +1,367 @@
+package master
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// standing is how an agent stands with its master.
+type standing string
+
+const (
+	agentReady   standing = "ready"
+	agentBusy    standing = "busy"
+	agentSuspect standing = "suspect" // its beats are late
+	agentLost    standing = "lost"    // none has come for long
+	agentRefused standing = "refused" // it speaks another protocol
+	agentRevoked standing = "revoked"
+)
+
+// member is an agent that has joined.
+type member struct {
+	run.Agent
+	beat    *cluster.Beat // the last; nil: none yet
+	heard   time.Time     // when it came, monotonic
+	state   standing
+	why     string
+	offset  time.Duration // its wall clock less ours
+	within  time.Duration // half of the round trip that told
+	probed  time.Time
+	cleared time.Time     // when it was last told to end what is no run any more
+	refused string        // why it may not run anything
+	before  *cluster.Beat // the last of the process that it was before this one
+	twin    string        // that two processes say they are it
+	twinAt  time.Time     // when that was seen last
+	flag    string        // what it tried that it may not; empty: nothing
+	freed   string        // run that it was told to end last, and did
+}
+
+// fleet is all agents. Its judgement stands still while the bus has no leader.
+type fleet struct {
+	m *Master
+
+	mu      sync.Mutex
+	members map[string]*member // by id, guarded by mu
+	changed chan struct{}      // closed at a change of a standing and replaced, guarded by mu
+	paused  time.Time          // since when the bus has no leader; zero: it has one
+}
+
+func newFleet(m *Master) *fleet {
+	return &fleet{m: m, members: map[string]*member{}, changed: make(chan struct{})}
+}
+
+// load takes up the agents that have joined before.
+func (f *fleet) load(ctx context.Context) error {
+	all, err := f.m.Store.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range all {
+		f.put(a)
+	}
+	return nil
+}
+
+// put adds an agent, with f.mu held.
+func (f *fleet) put(a run.Agent) *member {
+	w := f.members[a.ID]
+	if w == nil {
+		w = &member{state: agentLost, why: "no beat has come since the master began"}
+		f.members[a.ID] = w
+	}
+	w.Agent = a
+	if !a.Revoked.IsZero() {
+		w.state, w.why = agentRevoked, ""
+	}
+	return w
+}
+
+// beat takes a beat.
+func (f *fleet) beat(b *cluster.Beat) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := f.members[b.Agent]
+	if w == nil || w.state == agentRevoked {
+		f.m.Logger.Warn("a beat of an agent that has not joined, or was revoked", "agent", b.Agent)
+		return
+	}
+	if old := w.beat; old != nil && old.Boot == b.Boot && b.Count <= old.Count {
+		return // an old one, told again
+	}
+	w.twins(b)
+	w.beat, w.heard = b, time.Now()
+	if w.Name != b.Hello.GetName() && b.Hello.GetName() != "" {
+		w.Name = b.Hello.Name
+	}
+	w.refused = ""
+	if p := b.Hello.GetProtocol(); p != cluster.Protocol {
+		w.refused = fmt.Sprintf("gobench %s there speaks protocol %d, gobench here speaks %d: install the same version on both", b.Hello.GetVersion(), p, cluster.Protocol)
+	}
+	f.judge(w, time.Now())
+}
+
+// gone notes that an agent's entry has expired; the next look finds it lost.
+func (f *fleet) gone(agent string) { f.look() }
+
+// judge gives a member its standing, with f.mu held.
+func (f *fleet) judge(w *member, now time.Time) {
+	state, why := agentReady, ""
+	silent := now.Sub(w.heard)
+	switch {
+	case w.state == agentRevoked:
+		return
+	case w.refused != "":
+		state, why = agentRefused, w.refused
+	case w.twin != "" && now.Sub(w.twinAt) < f.m.Times.Lost:
+		state, why = agentRefused, w.twin
+	case w.beat == nil:
+		state, why = agentLost, w.why
+	case silent > f.m.Times.Lost:
+		state, why = agentLost, fmt.Sprintf("no beat for %v", silent.Round(time.Second))
+	case silent > f.m.Times.Suspect:
+		state, why = agentSuspect, fmt.Sprintf("no beat for %v", silent.Round(time.Second))
+	case w.beat.Run != "" && w.beat.Run != w.freed:
+		state = agentBusy
+	}
+	if state != w.state {
+		f.m.Logger.Info("agent", "agent", w.ID, "name", w.Name, "state", state, "was", w.state, "why", why)
+		w.state = state
+		close(f.changed)
+		f.changed = make(chan struct{})
+		f.m.kick()
+	}
+	w.why = why
+}
+
+// look judges all.
+func (f *fleet) look() {
+	now := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.m.Bus.Available() {
+		if f.paused.IsZero() {
+			f.paused = now
+		}
+		return
+	}
+	if !f.paused.IsZero() { // beats could not come meanwhile
+		for _, w := range f.members {
+			w.heard = w.heard.Add(now.Sub(f.paused))
+		}
+		f.paused = time.Time{}
+	}
+	for _, w := range f.members {
+		f.judge(w, now)
+	}
+}
+
+// run looks at the agents and asks their clocks until ctx ends.
+func (f *fleet) run(ctx context.Context) error {
+	if err := f.load(ctx); err != nil {
+		return err
+	}
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	var probes sync.WaitGroup
+	defer probes.Wait()
+	for {
+		f.look()
+		for _, w := range f.snapshot() {
+			if (w.state == agentReady || w.state == agentBusy) && time.Since(w.probed) > 10*time.Second {
+				f.mark(w.ID)
+				probes.Go(func() { f.probe(ctx, w.ID, 3) })
+			}
+			if w.state == agentBusy && !f.m.performs(w.beat.Run) && time.Since(w.cleared) > f.m.Times.Cancel {
+				f.clearing(w.ID)
+				probes.Go(func() { f.m.leftover(ctx, w.ID, w.beat.Run, w.beat.Epoch) })
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (f *fleet) mark(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.members[id].probed = time.Now()
+}
+
+// free notes that an agent has nothing left of a run: it need not say so itself.
+func (f *fleet) free(id, run string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w := f.members[id]; w != nil {
+		w.freed = run
+		f.judge(w, time.Now())
+	}
+}
+
+func (f *fleet) clearing(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.members[id].cleared = time.Now()
+}
+
+// awaitOver waits until an agent's beats say that nothing goes on there of a run any more,
+// as long as that may take.
+func (f *fleet) awaitOver(ctx context.Context, agent, id string, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if w, _ := f.get(agent); w.beat == nil || w.beat.Run != id || w.beat.Phase == "over" {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// probe asks an agent's clock some times and keeps what the fastest answer said (RFC
+// 5905, section 8: offset and delay of four time stamps).
+func (f *fleet) probe(ctx context.Context, id string, times int) {
+	var offset, within time.Duration
+	found := false
+	for range times {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		sent := time.Now()
+		a, err := f.m.command(ctx, &cluster.Command{Agent: id, What: &cluster.Command_Ping{Ping: &cluster.Ping{}}})
+		got := time.Now()
+		cancel()
+		if err != nil {
+			return
+		}
+		o, w := clockOffset(sent, got, a)
+		if !found || w < within {
+			offset, within, found = o, w, true
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := f.members[id]
+	w.offset, w.within = offset, within
+}
+
+// clockOffset is by how much an agent's wall clock is ahead of ours, and the error.
+func clockOffset(sent, got time.Time, a *cluster.Answer) (offset, within time.Duration) {
+	there := max(time.Duration(a.SentNs-a.ReceivedNs), 0) // less where the clock was set meanwhile
+	trip := max(got.Sub(sent)-there, 0)                   // got.Sub is monotonic
+	begin := sent.UnixNano()
+	offset = (time.Duration(a.ReceivedNs-begin) + time.Duration(a.SentNs-(begin+int64(got.Sub(sent))))) / 2
+	return offset, trip / 2
+}
+
+// snapshot copies all members, in the order of their names.
+func (f *fleet) snapshot() []member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]member, 0, len(f.members))
+	for _, w := range f.members {
+		all = append(all, *w)
+	}
+	slices.SortFunc(all, func(a, b member) int {
+		if a.Name != b.Name {
+			return strings.Compare(a.Name, b.Name)
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return all
+}
+
+// get gives one, and what is closed when a standing changes.
+func (f *fleet) get(id string) (member, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w := f.members[id]; w != nil {
+		return *w, f.changed
+	}
+	return member{state: agentLost, why: "unknown"}, f.changed
+}
+
+// ofKey gives the agent with a key, if it is known here and not revoked.
+func (f *fleet) ofKey(key string) (id string, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, w := range f.members {
+		if w.Key == key && w.Revoked.IsZero() {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// known refuses options that name agents which have never joined, or are revoked: a run
+// would wait for them for ever. Those that are only away are waited for.
+func (f *fleet) known(o *run.Options) error {
+	all := f.snapshot()
+	check := func(field, name string) error {
+		if slices.ContainsFunc(all, func(w member) bool { return (w.ID == name || w.Name == name) && w.state != agentRevoked }) {
+			return nil
+		}
+		return &run.InputError{Field: "options." + field, Text: fmt.Sprintf("no agent is called %q", name)}
+	}
+	for i, name := range o.Agents {
+		if err := check(fmt.Sprintf("agents.%d", i), name); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Weights)) {
+		if err := check("weights", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Flag notes that an agent tried what it may not: whoever lists the agents sees it.
+func (m *Master) Flag(agent, what string) {
+	m.fleet.mu.Lock()
+	defer m.fleet.mu.Unlock()
+	if w := m.fleet.members[agent]; w != nil {
+		w.flag = what
+	}
+}
+
+// choose gives the agents that are to run something: those named, by id or name, or all
+// that are ready. An error says which of those named can't.
+func (f *fleet) choose(named []string) (chosen []member, err error) {
+	all := f.snapshot()
+	if len(named) == 0 {
+		for _, w := range all {
+			if w.state == agentReady {
+				chosen = append(chosen, w)
+			}
+		}
+		return chosen, nil
+	}
+	for _, name := range named {
+		i := slices.IndexFunc(all, func(w member) bool { return w.ID == name || w.Name == name && w.state != agentRevoked })
+		switch {
+		case i < 0:
+			return nil, fmt.Errorf("agent %q is not known", name)
+		case all[i].state != agentReady:
+			return nil, fmt.Errorf("agent %s is %s: %s", name, all[i].state, all[i].why)
+		case !slices.ContainsFunc(chosen, func(w member) bool { return w.ID == all[i].ID }):
+			chosen = append(chosen, all[i])
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,148 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/history"
+	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// Import keeps the run of an archive that Export or a local history wrote, as a run of
+// owner's that is over. run.ErrArchive: it is none; run.ErrConflict: the run is there.
+func (m *Master) Import(ctx context.Context, in io.Reader, owner string) (*run.Order, error) {
+	dir, err := os.MkdirTemp(m.Dir, "import-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	var whole *merge.Merger
+	var step time.Duration
+	h := history.Open(dir)
+	r, err := h.Import(in, func(staged history.History, id string) error {
+		r, err := staged.Load(id)
+		if err == nil {
+			n := time.Duration(0)
+			step = importInterval(r)
+			whole, err = replay(ctx, staged, r, func(merge.Part) { n++ })
+			if n > 0 && whole.End()/n > 2*step { // of a long run, only coarser parts were kept
+				step = (whole.End() / n).Round(time.Second)
+			}
+		}
+		if err == nil {
+			err = whole.Agrees(r)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	o := &run.Order{ID: r.ID, Name: r.Name, Owner: owner, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Created: r.Created, Started: r.Start,
+		Options: run.Options{Duration: r.Config.Duration, Interval: r.Config.Interval, GracefulStop: r.Config.GracefulStop, Seed: r.Config.Seed,
+			Parameters: r.Config.Parameters, Command: r.Config.Command}}
+	if r.Config.Target != "" {
+		o.Options.Builtin = &run.Builtin{Target: r.Config.Target, Options: r.Config.Options}
+	}
+	if o.Ended = r.Created; !r.Start.IsZero() {
+		o.Ended = r.Start.Add(time.Duration(r.Seconds * float64(time.Second)))
+	}
+	err = m.Store.ImportRun(ctx, o, r, owner, func(take func(*run.Intake) error) error { return intakes(ctx, h, r, whole, step, take) })
+	if err != nil {
+		return nil, err
+	}
+	if log, err := h.OpenLog(o.ID); err == nil { // an archive may have none
+		err = errors.Join(m.logs.copy(o.ID, log), log.Close())
+		if err != nil {
+			m.Logger.Error("keep the log of a run that is imported", "run", o.ID, "error", err)
+		}
+	}
+	m.Logger.Info("a run is imported", "run", o.ID, "by", owner)
+	m.events.state(o)
+	return o, nil
+}
+
+// What an archive's batches may have at most.
+const (
+	maxImported = 1024    // executors
+	maxDeclared = 100_000 // metrics
+)
+
+// replay merges the batches of a run's folder. part is told of what was recorded in each
+// interval.
+func replay(ctx context.Context, h history.History, r *run.Result, part func(merge.Part)) (*merge.Merger, error) {
+	m := merge.New(0, importInterval(r))
+	m.OnPart(part)
+	err := h.Batches(r.ID, func(executor int, b *wire.Batch) error {
+		if executor >= maxImported {
+			return fmt.Errorf("executor %d is one too many", executor)
+		}
+		for m.Executors() <= executor {
+			m.Join("", time.Duration(b.FromNs))
+		}
+		if err := m.Add(executor, b); err != nil {
+			return err
+		}
+		if len(m.Declared()) > maxDeclared {
+			return fmt.Errorf("more than %d metrics are declared", maxDeclared)
+		}
+		m.Intervals(false)
+		return context.Cause(ctx)
+	})
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: its batches: %w", run.ErrArchive, err)
+	}
+	m.Intervals(true)
+	return m, err
+}
+
+func importInterval(r *run.Result) time.Duration {
+	return intervalOf(&run.Options{Interval: max(0, min(r.Config.Interval, 3600))})
+}
+
+// partsOfImport is how many parts of a series are handed to the store at once.
+const partsOfImport = 500
+
+// intakes hands to take what a master that had seen the run would have kept of it. whole
+// is what its batches were merged to.
+func intakes(ctx context.Context, h history.History, r *run.Result, whole *merge.Merger, step time.Duration, take func(*run.Intake) error) error {
+	kept := &cluster.Kept{Merged: whole.State(), IntervalNs: int64(importInterval(r))}
+	first := &run.Intake{}
+	for e := range whole.Executors() {
+		kept.Executors = append(kept.Executors, &cluster.Placed{Agent: imported, Name: r.Environment.Host})
+		seq, _ := whole.Seq(e)
+		first.Sources = append(first.Sources, run.SourceState{Run: r.ID, Executor: e, Agent: imported, Seq: seq, State: whole.SourceState(e)})
+	}
+	first.Totals = []run.TotalsState{{Run: r.ID, State: marshal(kept)}}
+	if err := take(first); err != nil {
+		return err
+	}
+	var parts []run.SeriesPart
+	var failed error
+	flush := func() {
+		if failed == nil && len(parts) > 0 {
+			failed = take(&run.Intake{Series: parts})
+		}
+		parts = nil
+	}
+	_, err := replay(ctx, h, r, func(p merge.Part) {
+		parts = append(parts, run.SeriesPart{Run: r.ID, Step: step, From: p.From, To: p.To, Warmup: p.Warmup, Data: p.Data})
+		if len(parts) == partsOfImport {
+			flush()
+		}
+	})
+	flush()
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// imported stands for the agents of a run that other masters had.
+const imported = "imported"

@@ -1,0 +1,139 @@
+package master
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// joinLife is how long a join token is good for when nothing else is said.
+const joinLife = 10 * time.Minute
+
+// JoinToken makes a token by which one agent joins; text is shown once and not kept.
+func (m *Master) JoinToken(ctx context.Context, life time.Duration, by string) (t *run.JoinToken, text string, err error) {
+	if life <= 0 {
+		life = joinLife
+	}
+	if life > 7*24*time.Hour {
+		return nil, "", &run.InputError{Field: "life_seconds", Text: "a join token is good for a week at most"}
+	}
+	secret := rand.Text()
+	now := time.Now().UTC()
+	t = &run.JoinToken{ID: newID("j"), Hash: hashOf(secret), Created: now, Expires: now.Add(life), By: by}
+	if text, err = m.Token(t.ID, secret); err != nil {
+		return nil, "", err
+	}
+	return t, text, m.Store.PutJoinToken(ctx, t)
+}
+
+// JoinTokens gives the tokens that were made.
+func (m *Master) JoinTokens(ctx context.Context) ([]run.JoinToken, error) {
+	return m.Store.JoinTokens(ctx)
+}
+
+func hashOf(secret string) []byte {
+	h := sha256.Sum256([]byte(secret))
+	return h[:]
+}
+
+// newID makes an id: a letter for what it is of, and 16 random characters.
+func newID(kind string) string { return kind + strings.ToLower(rand.Text()[:16]) }
+
+// join answers a request to join.
+func (m *Master) join(j *cluster.Join) *cluster.Joined {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	refuse := func(code, format string, args ...any) *cluster.Joined {
+		m.Logger.Warn("a join is refused", "token", j.Token, "host", j.Hello.GetName(), "code", code)
+		return &cluster.Joined{Code: code, Error: fmt.Sprintf(format, args...)}
+	}
+	if p := j.Hello.GetProtocol(); p != cluster.Protocol {
+		return refuse("version", "gobench %s there speaks protocol %d, the master speaks %d: install the same version on both", j.Hello.GetVersion(), p, cluster.Protocol)
+	}
+	if len(j.Key) != 56 || j.Key[0] != 'U' {
+		return refuse("unknown", "the agent's key is no public key of a user")
+	}
+	now := time.Now().UTC()
+	a := run.Agent{ID: newID("a"), Name: j.Hello.GetName(), Key: j.Key, Joined: now, Hello: marshal(j.Hello)}
+	switch err := m.Store.SpendJoinToken(ctx, j.Token, hashOf(j.Secret), a.ID, now); {
+	case errors.Is(err, run.ErrNotFound):
+		return refuse("unknown", "the join token is not one of this master's")
+	case errors.Is(err, run.ErrConflict):
+		return refuse("spent", "the join token was used before, or is too old: make a new one with: gobench agents join")
+	case err != nil:
+		m.Logger.Error("spend a join token", "error", err)
+		return refuse("unknown", "the master can't keep it now: try again")
+	}
+	if err := m.Store.PutAgent(ctx, &a); err != nil {
+		m.Logger.Error("keep an agent", "error", err)
+		return refuse("unknown", "the master can't keep it now: make a new token and try again")
+	}
+	m.enroll(a)
+	m.Logger.Info("an agent has joined", "agent", a.ID, "name", a.Name)
+	return &cluster.Joined{Agent: a.ID, MasterKey: m.Key, Cluster: m.Cluster}
+}
+
+func (m *Master) enroll(a run.Agent) {
+	m.fleet.mu.Lock()
+	defer m.fleet.mu.Unlock()
+	m.fleet.put(a)
+}
+
+// AgentOf tells which agent has a key: the bus asks when one connects.
+func (m *Master) AgentOf(key string) (id string, ok bool) {
+	// When a master was away, all its agents come back at once: none of them waits for
+	// the store to read all of them.
+	if id, ok := m.fleet.ofKey(key); ok {
+		return id, true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	all, err := m.Store.Agents(ctx)
+	if err != nil {
+		m.Logger.Error("look an agent up", "error", err)
+		return "", false
+	}
+	for _, a := range all {
+		if a.Key == key && a.Revoked.IsZero() {
+			return a.ID, true
+		}
+	}
+	return "", false
+}
+
+// Agents gives those that have joined, and how they are.
+func (m *Master) Agents(context.Context) ([]cluster.Member, error) {
+	all := []cluster.Member{}
+	for _, w := range m.fleet.snapshot() {
+		if w.flag != "" {
+			w.why = strings.TrimPrefix(w.why+"; it tried "+w.flag, "; ")
+		}
+		all = append(all, cluster.Member{Agent: w.Agent, State: string(w.state), Why: w.why, Offset: w.offset, Error: w.within, Beat: w.beat})
+	}
+	return all, nil
+}
+
+// RevokeAgent has an agent's key refused from now on, and its connection cut.
+func (m *Master) RevokeAgent(ctx context.Context, id, by string) error {
+	a, err := m.Store.Agent(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.Revoked.IsZero() {
+		a.Revoked = time.Now().UTC()
+		if err := m.Store.PutAgent(ctx, a); err != nil {
+			return err
+		}
+	}
+	m.enroll(*a)
+	m.Bus.Kick(id)
+	m.Logger.Info("an agent is revoked", "agent", id, "by", by)
+	return nil
+}

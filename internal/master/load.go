@@ -1,0 +1,384 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// load begins the load on all agents at one moment and follows it to its end.
+func (a *active) load(ctx context.Context) error {
+	if err := a.begin(ctx); err != nil {
+		return err
+	}
+	if err := a.to(ctx, run.Running, "", "master"); err != nil {
+		return err
+	}
+	if err := a.m.Store.PutResult(ctx, a.result); err != nil { // the next master goes on from it
+		return err
+	}
+	tick := time.NewTicker(a.m.Times.Renew)
+	defer tick.Stop()
+	renewals := newErrands(ctx)
+	defer renewals.wait()
+	drained := false // agents have been told to stop
+	for {
+		a.mu.Lock()
+		stop, cancelled, harm := a.stop, a.cancelled, a.harm
+		a.mu.Unlock()
+		switch {
+		case cancelled != "":
+			return nil
+		case harm != "":
+			a.result.Failure = run.FailedGuard
+			return errors.New(harm)
+		case stop != "" && !drained:
+			drained = true
+			renewals.do(func(ctx context.Context) { a.tellAll(ctx, &cluster.Command_Stop{Stop: &wire.Stop{}}) })
+		}
+		over, err := a.look(ctx)
+		if over || err != nil {
+			return err
+		}
+		if a.drains() && a.order.State == run.Running {
+			if err := a.to(ctx, run.Stopping, "", "master"); err != nil {
+				return err
+			}
+			if err := a.m.intake.with(ctx, func() { a.record.tally.LoadOver() }); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-a.news:
+		case <-tick.C:
+			places := a.places()
+			for _, h := range places {
+				if a.due(h, len(places)) {
+					renewals.do(func(ctx context.Context) { a.renew(ctx, h) })
+				}
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// begin names the moment at which the load begins on all agents, by the clock of each.
+func (a *active) begin(ctx context.Context) error {
+	if err := a.each(a.hosts, func(h *place) error { a.m.fleet.probe(ctx, h.ID, 5); return nil }); err != nil {
+		return err
+	}
+	farthest := time.Duration(0)
+	for _, h := range a.hosts {
+		w, _ := a.m.fleet.get(h.ID)
+		h.offset, h.within = w.offset, w.within
+		farthest = max(farthest, h.within)
+	}
+	if err := a.awaitKept(ctx); err != nil {
+		return err
+	}
+	at := time.Now().Add(a.m.Times.Lead + 4*farthest)
+	a.change(func() { a.began = at })
+	a.result.Start = at
+	return a.each(a.hosts, func(h *place) error { return a.beginAt(ctx, h, at) })
+}
+
+// awaitKept waits until the store knows the executors: what they count would be nobody's
+// after a restart of the master.
+func (a *active) awaitKept(ctx context.Context) error {
+	select {
+	case <-a.kept:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// beginAt orders an agent to begin at a moment.
+func (a *active) beginAt(ctx context.Context, h *place, at time.Time) error {
+	begin := &cluster.Begin{AtUnixNs: at.Add(h.offset).UnixNano(), LeaseNs: int64(a.m.Times.Lease)}
+	_, err := a.m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &cluster.Command_Begin{Begin: begin}})
+	if err != nil {
+		return a.begun(err)
+	}
+	a.change(func() { h.renewed = time.Now() })
+	return nil
+}
+
+// due tells whether an agent's lease is to be renewed now: with many agents, not each of
+// them each time, but often enough that a lease outlives three renewals that are lost.
+func (a *active) due(h *place, agents int) bool {
+	every := min(time.Duration(agents/renewAtOnce)*a.m.Times.Renew, a.m.Times.Lease/4)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !h.over && time.Since(h.renewed) > every-a.m.Times.Renew/2
+}
+
+// renewAtOnce is about how many leases are renewed at once.
+const renewAtOnce = 250
+
+// renew lets an agent's load go on for another lease.
+func (a *active) renew(ctx context.Context, h *place) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	renew := &cluster.Renew{LeaseNs: int64(a.m.Times.Lease)}
+	_, err := a.m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &cluster.Command_Renew{Renew: renew}})
+	var refused *RefusedError
+	switch {
+	case err == nil: // nobody waits for that
+		a.mu.Lock()
+		h.renewed = time.Now()
+		a.mu.Unlock()
+	case errors.As(err, &refused):
+		a.m.Logger.Warn("a lease is refused", "run", a.id, "agent", h.ID, "error", err)
+		a.change(func() { h.refusedAt(time.Now()) })
+	}
+}
+
+// refusedAt notes that the agent knows nothing of the run any more: it was begun anew.
+func (h *place) refusedAt(t time.Time) {
+	if h.forgot.IsZero() {
+		h.forgot = t
+	}
+}
+
+func (a *active) epochOf(h *place) uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return h.epoch
+}
+
+// places gives the agents that take part and have not been given up.
+func (a *active) places() (all []*place) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, h := range a.hosts {
+		if !h.lost {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// look tells whether the load is over: nothing more is to come of any executor, or of
+// none that is not lost. It finds agents that are lost and does what the run wants then.
+func (a *active) look(ctx context.Context) (over bool, err error) {
+	works := a.works()
+	for _, h := range a.places() {
+		if !works[h] {
+			continue
+		}
+		w, _ := a.m.fleet.get(h.ID)
+		why := ""
+		a.mu.Lock()
+		switch {
+		case w.state == agentLost || w.state == agentRevoked || w.state == agentRefused:
+			why = fmt.Sprintf("it is %s: %s", w.state, w.why)
+		case w.beat != nil && h.beat != nil && w.beat.Boot != h.beat.Boot:
+			why = "it was begun anew"
+		case !h.forgot.IsZero() && time.Since(h.forgot) > a.m.Times.Suspect:
+			why = "it knows nothing of the run"
+		}
+		a.mu.Unlock()
+		if why == "" {
+			continue
+		}
+		if err := a.lose(ctx, h, why); err != nil {
+			return false, err
+		}
+	}
+	if err := a.deaths(ctx); err != nil {
+		return false, err
+	}
+	if len(a.orphan) > 0 && time.Now().After(a.taking) {
+		if err := a.takeOver(ctx); err != nil {
+			return false, err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.executors {
+		if !e.done() && !e.place.lost || e.dead() && !e.told { // it died since deaths has looked
+			return false, nil
+		}
+	}
+	return len(a.orphan) == 0, nil
+}
+
+// works gives the agents of whose executors something is still to come.
+func (a *active) works() map[*place]bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	works := map[*place]bool{}
+	for _, e := range a.executors {
+		if !e.done() {
+			works[e.place] = true
+		}
+	}
+	return works
+}
+
+// deaths ends the run when executors died and the run does not go on without.
+func (a *active) deaths(ctx context.Context) error {
+	a.mu.Lock()
+	var dead []*part
+	why := map[*part]string{}
+	lives := map[*part]bool{} // it makes load all the same
+	anew := map[*part]bool{}  // its agent is back, and nothing of the run is left there
+	alive := 0
+	for _, e := range a.executors {
+		switch {
+		case e.dead():
+			if !e.told {
+				dead = append(dead, e)
+				why[e], lives[e], anew[e] = "what it sent is refused", e.refused != nil, e.ended.GetHow() == cluster.WithAgent
+				if e.ended != nil && e.ended.Error != "" {
+					why[e] = e.ended.Error
+				}
+			}
+		case !e.place.lost:
+			alive++
+		}
+	}
+	a.mu.Unlock()
+	for _, e := range dead {
+		e.told = true
+		if anew[e] {
+			a.change(func() { e.place.lost, e.place.lostAt = true, time.Now() })
+		}
+		text := fmt.Sprintf("executor %d on %s: %s", e.number, e.place.Name, why[e])
+		if err := a.without(ctx, []*part{e}, text); err != nil {
+			return err
+		}
+		if alive == 0 || a.order.Options.Lost == run.LostStop {
+			a.result.Failure = run.FailedExecutor
+			return errors.New(text)
+		}
+		if a.order.Options.Lost == run.LostRebalance && !lives[e] {
+			a.orphan = append(a.orphan, e)
+		}
+	}
+	return nil
+}
+
+// lose gives an agent up: the run goes on without it, stops, or shares out anew.
+func (a *active) lose(ctx context.Context, h *place, why string) error {
+	var its []*part
+	left := 0
+	a.change(func() {
+		h.lost, h.lostAt = true, time.Now()
+		for _, e := range a.executors {
+			if e.place == h && !e.done() {
+				its = append(its, e)
+				e.told = true // how it ends is no news: its part is given up here
+			}
+		}
+		for _, o := range a.hosts {
+			if !o.lost {
+				left++
+			}
+		}
+	})
+	text := fmt.Sprintf("agent %s was lost %s: %s", h.Name, a.since(), why)
+	if err := a.without(ctx, its, text); err != nil {
+		return err
+	}
+	if left == 0 {
+		a.result.Failure = run.FailedLost
+		return fmt.Errorf("all agents were lost; the last was %s: %s", h.Name, why)
+	}
+	switch a.order.Options.Lost {
+	case run.LostStop:
+		a.result.Failure = run.FailedLost
+		return errors.New(text)
+	case run.LostRebalance:
+		a.orphan = append(a.orphan, its...)
+		if end := h.renewed.Add(a.m.Times.Lease + fence); end.After(a.taking) {
+			a.taking = end
+		}
+	}
+	return nil
+}
+
+// since is how long the load has gone on, for people.
+func (a *active) since() string {
+	if a.began.IsZero() || time.Now().Before(a.began) {
+		return "before the load began"
+	}
+	return fmt.Sprintf("at %.1f s", time.Since(a.began).Seconds())
+}
+
+// without has the run go on without some executors: it says so, and its verdict is not
+// better than SUSPECT.
+func (a *active) without(ctx context.Context, its []*part, text string) error {
+	a.note("%s", text)
+	at := 0.0
+	if !a.began.IsZero() {
+		at = time.Since(a.began).Seconds()
+	}
+	return a.m.intake.with(ctx, func() {
+		for _, e := range its {
+			a.record.tally.Lose(e.number)
+		}
+		a.record.tally.Reason(run.Reason{Signal: "agents", Level: "amber", Text: text, Windows: 1, Worst: at,
+			Advice: "the load was not the one that was asked for from then on: look at that host, and run it again"})
+		a.record.tally.Intervals(false)
+	})
+}
+
+// drains tells whether the load is over on all executors that are there.
+func (a *active) drains() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !slices.ContainsFunc(a.executors, func(e *part) bool { return !e.drains && !e.done() && !e.place.lost })
+}
+
+// tellAll sends a command to all agents that take part.
+func (a *active) tellAll(ctx context.Context, what any) {
+	all := newErrands(ctx)
+	for _, h := range a.places() {
+		all.do(func(ctx context.Context) {
+			c := &cluster.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h)}
+			switch w := what.(type) {
+			case *cluster.Command_Stop:
+				c.What = w
+			case *cluster.Command_Cancel:
+				c.What = w
+			case *cluster.Command_Release:
+				c.What = w
+			}
+			a.insist(ctx, c)
+		})
+	}
+	all.wait()
+}
+
+// insist sends a command again until it is answered, for as long as ctx lasts.
+func (a *active) insist(ctx context.Context, c *cluster.Command) {
+	for ctx.Err() == nil {
+		once, cancel := context.WithTimeout(ctx, 3*time.Second)
+		_, err := a.m.command(once, c)
+		cancel()
+		var refused *RefusedError
+		if err == nil || errors.As(err, &refused) {
+			if c.GetRelease() != nil && err == nil {
+				a.m.fleet.free(c.Agent, c.Run)
+			}
+			if err != nil && !strings.Contains(refused.Code, "unknown") {
+				a.m.Logger.Warn("a command is refused", "run", a.id, "agent", c.Agent, "error", err)
+			}
+			return
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}

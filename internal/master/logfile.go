@@ -1,0 +1,93 @@
+package master
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+)
+
+// maxLog is how much of an executor's output is kept at most, in bytes: agents deliver less.
+const maxLog = 128 << 20
+
+// shift says where output is in its file: what was dropped before it is not there, and a
+// line that says so is.
+type shift struct {
+	from int64 // offset in the output, from which it holds
+	by   int64 // offset in the output less that in the file
+}
+
+// writePiece writes a piece of an executor's output to its file. The same piece again
+// comes to the same place: the shifts are kept in a file beside it.
+func writePiece(path string, piece *cluster.Log) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	shifts, err := readShifts(path + ".at")
+	if err != nil {
+		return err
+	}
+	by := int64(0)
+	for _, s := range shifts {
+		if s.from <= piece.Offset {
+			by = s.by
+		}
+	}
+	at := piece.Offset - by
+	if at > info.Size() || at < 0 { // a piece before it is missing: no hole is left
+		at = info.Size()
+		if err := addShift(path+".at", shift{piece.Offset, piece.Offset - at}); err != nil {
+			return err
+		}
+	}
+	if at+int64(len(piece.Text)) > maxLog {
+		return fmt.Errorf("it has more than %d bytes", maxLog)
+	}
+	if _, err := f.WriteAt(piece.Text, at); err != nil || piece.Dropped <= 0 {
+		return err
+	}
+	note := fmt.Appendf(nil, "\n[gobench: %d more bytes were not kept]\n", piece.Dropped)
+	end := at + int64(len(piece.Text))
+	if _, err := f.WriteAt(note, end); err != nil {
+		return err
+	}
+	from := piece.Offset + int64(len(piece.Text)) + piece.Dropped
+	if n := len(shifts); n > 0 && shifts[n-1].from >= from {
+		return nil // it is known
+	}
+	return addShift(path+".at", shift{from, from - end - int64(len(note))})
+}
+
+func readShifts(path string) (all []shift, err error) {
+	b, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(b) {
+		var s shift
+		if _, err := fmt.Sscanf(string(line), "%d %d\n", &s.from, &s.by); err == nil { // else the end of a torn write
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+func addShift(path string, s shift) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = fmt.Fprintf(f, "%d %d\n", s.from, s.by)
+	return err
+}

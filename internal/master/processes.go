@@ -1,0 +1,58 @@
+package master
+
+import (
+	"context"
+	"math"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/live"
+)
+
+// maxProcesses is how many executor processes an agent starts at most.
+const maxProcesses = 64
+
+// processes is how many executors it takes for some users, where one may have so many open
+// files (0: not known): each user may have one, a tenth comes on top, and a hundred are the
+// executor's own.
+func processes(users float64, files uint64) int {
+	if files == 0 {
+		return 1
+	}
+	return int(min(max(math.Ceil((users*1.1+100)/float64(files)), 1), maxProcesses))
+}
+
+// multiply has agents start several executors each where the limit of open files asks for
+// it. How many users there are is known only when the first have said hello; those whose
+// number changes begin anew, under another epoch. First has the numbers of those that were
+// started.
+func (a *active) multiply(ctx context.Context, first map[*place]int) error {
+	users, weights := 0.0, 0
+	for _, c := range a.hosts[0].hellos[0].Classes {
+		users += float64(c.Nu)
+	}
+	for _, h := range a.hosts {
+		weights += max(a.weight(h), 1)
+	}
+	wanted, numbers, next := map[*place]int{}, map[*place]int{}, 0
+	var again []*place
+	for _, h := range a.hosts {
+		n := processes(users*float64(max(a.weight(h), 1))/float64(weights), h.beat.Hello.GetOpenFiles())
+		wanted[h], numbers[h] = n, next
+		if n > 1 || next != first[h] {
+			again = append(again, h)
+		}
+		next += n
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	a.say(live.Note, "%.0f users need more open files than an executor may have: %d executors on %s", users, next, agents(len(a.hosts)))
+	a.epoch++
+	return a.each(again, func(h *place) error {
+		if _, err := a.m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &cluster.Command_Release{Release: &cluster.Release{}}}); err != nil {
+			return a.begun(err)
+		}
+		a.change(func() { h.epoch, h.started, h.hellos = a.epoch, a.epoch, nil })
+		return a.start(ctx, h, wanted[h], numbers[h])
+	})
+}

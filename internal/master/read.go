@@ -1,0 +1,131 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// Result gives the result of a run as it stands: of one that goes on, as far as it is
+// known.
+func (m *Master) Result(ctx context.Context, id string) (*run.Result, error) {
+	o, err := m.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := m.Store.Result(ctx, id)
+	switch {
+	case errors.Is(err, run.ErrNotFound):
+		r = newResult(o)
+	case err != nil:
+		return nil, err
+	}
+	if r.State.Final() {
+		return r, nil
+	}
+	r.State, r.Cause = o.State, o.Cause
+	err = m.intake.with(ctx, func() {
+		if rec := m.intake.runs[id]; rec != nil {
+			rec.tally.Summarize(r)
+		}
+	})
+	r.Complete, r.Missing = true, nil // what is missing is not yet known
+	return r, err
+}
+
+// Series gives a run's intervals, of all agents or of one.
+func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.Interval) error) error {
+	if _, err := m.Run(ctx, q.Run); err != nil {
+		return err
+	}
+	_, whole, err := m.Store.Taken(ctx, q.Run)
+	if err != nil {
+		return err
+	}
+	var kept cluster.Kept
+	if err := proto.Unmarshal(whole, &kept); err != nil {
+		return fmt.Errorf("read what is kept of run %s: %w", q.Run, err)
+	}
+	merger, err := merge.Restore(time.Duration(kept.IntervalNs), kept.Merged, nil)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", q.Run, err)
+	}
+	var parts [][]byte // of one time
+	var from time.Duration
+	flush := func() error {
+		if parts == nil {
+			return nil
+		}
+		i, err := merger.IntervalOf(parts)
+		parts = nil
+		if err != nil {
+			return fmt.Errorf("run %s at %v: %w", q.Run, from, err)
+		}
+		return each(i)
+	}
+	err = m.Store.Series(ctx, q, func(p run.SeriesPart) error {
+		if p.From != from {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		from, parts = p.From, append(parts, p.Data)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// Profile takes a profile of an executor of the run that goes on: of an agent by its id
+// or name, the first one if it is empty.
+func (m *Master) Profile(ctx context.Context, id, agent, kind string, length time.Duration) (io.ReadCloser, error) {
+	if _, err := m.Run(ctx, id); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	a := m.active
+	m.mu.Unlock()
+	if a == nil || a.id != id {
+		return nil, fmt.Errorf("%w: run %s makes no load", run.ErrConflict, id)
+	}
+	for _, h := range a.places() {
+		if agent != "" && h.ID != agent && h.Name != agent {
+			continue
+		}
+		number := 0
+		a.mu.Lock()
+		for _, e := range a.executors {
+			if e.place == h {
+				number = e.number
+				break
+			}
+		}
+		a.mu.Unlock()
+		return m.profile(ctx, a, h, number, kind, length)
+	}
+	return nil, fmt.Errorf("%w: agent %q does not take part in run %s", run.ErrNotFound, agent, id)
+}
+
+func (m *Master) profile(ctx context.Context, a *active, h *place, executor int, kind string, length time.Duration) (io.ReadCloser, error) {
+	p := &cluster.Profile{Kind: kind, DurationNs: int64(length), Executor: uint32(executor)}
+	answer, err := m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &cluster.Command_Profile{Profile: p}})
+	if err != nil {
+		return nil, err
+	}
+	if answer.Blob == nil {
+		return nil, fmt.Errorf("agent %s: it took no profile", h.Name)
+	}
+	in, out := io.Pipe()
+	go func() { out.CloseWithError(m.Bus.Fetch(ctx, h.ID, answer.Blob, out)) }()
+	return in, nil
+}

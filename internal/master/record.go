@@ -1,0 +1,363 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/tally"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// record is a run as the goroutine that merges knows it. It belongs to that goroutine.
+type record struct {
+	m        *Master
+	id       string
+	interval time.Duration
+	tally    *tally.Tally
+	taken    map[taker]uint64 // number of the last delivery that was taken in
+	placed   []*cluster.Placed
+	active   *active     // who performs the run; nil: it is over
+	result   *run.Result // of a run that is over, whose figures change with what comes late
+
+	dirty   bool
+	waiting []func() // to be called when what there is now is kept
+	keys    []run.BatchKey
+	parts   []run.SeriesPart
+	changed map[int]bool // executors
+	last    time.Time    // when something came
+	since   time.Time    // the load began no earlier
+}
+
+// taker is an agent's part of a run under one epoch.
+type taker struct {
+	agent string
+	epoch uint64
+}
+
+// taking is a taker in one of many runs.
+type taking struct {
+	run string
+	taker
+}
+
+// newRecord makes the record of a run that begins.
+func newRecord(m *Master, id string, interval time.Duration, a *active) *record {
+	r := &record{m: m, id: id, interval: interval, taken: map[taker]uint64{}, active: a, changed: map[int]bool{}, last: time.Now(), since: time.Now()}
+	r.tally = tally.New(r.options())
+	r.tally.Merger.OnPart(r.part)
+	return r
+}
+
+func (r *record) options() tally.Options {
+	return tally.Options{Interval: r.interval, Tell: r.tell, Abort: func() {
+		if r.active != nil {
+			r.active.abort()
+		}
+	}}
+}
+
+// restore makes the record of a run that an earlier master began, or that is over.
+func restore(ctx context.Context, m *Master, id string) (*record, error) {
+	o, err := m.Store.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	sources, whole, err := m.Store.Taken(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r := newRecord(m, id, intervalOf(&o.Options), nil)
+	r.since = o.Created
+	var kept cluster.Kept
+	if err := proto.Unmarshal(whole, &kept); err != nil {
+		return nil, fmt.Errorf("read what is kept of run %s: %w", id, err)
+	}
+	r.placed = kept.Executors
+	for _, t := range kept.Taken {
+		r.taken[taker{t.Agent, t.Epoch}] = t.Number
+	}
+	states := make([][]byte, len(r.placed))
+	for i, p := range r.placed { // of which nothing may have come yet
+		states[i] = marshal(&merge.SourceState{ToNs: p.BeginNs, Name: p.Name})
+	}
+	for _, s := range sources {
+		if s.Executor < len(states) {
+			states[s.Executor] = s.State
+		}
+	}
+	merger, err := merge.Restore(r.interval, kept.Merged, states)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	var hosts []string
+	for _, p := range r.placed {
+		hosts = append(hosts, p.Name)
+	}
+	r.tally = tally.Restore(r.options(), merger, hosts)
+	merger.OnPart(r.part)
+	if r.result, err = m.Store.Result(ctx, id); err != nil && !errors.Is(err, run.ErrNotFound) {
+		return nil, err
+	}
+	return r, r.reopen(ctx)
+}
+
+// reopen adds what had come of intervals that were not whole.
+func (r *record) reopen(ctx context.Context) error {
+	given := r.tally.Merger.Given()
+	agents := map[string]bool{}
+	for _, p := range r.placed {
+		if agents[p.Agent] {
+			continue
+		}
+		agents[p.Agent] = true
+		q := run.SeriesQuery{Run: r.id, Agent: p.Agent, From: given}
+		err := r.m.Store.Series(ctx, q, func(p run.SeriesPart) error {
+			if p.From < given {
+				return nil
+			}
+			return r.tally.Merger.Reopen(p.Data)
+		})
+		if err != nil {
+			return fmt.Errorf("reopen the intervals of run %s: %w", r.id, err)
+		}
+	}
+	return nil
+}
+
+// tell passes on what the tally found of a run that goes on.
+func (r *record) tell(e live.Event) {
+	if r.active == nil {
+		return
+	}
+	if e.Totals != nil { // of now: the tally goes on
+		totals := e.Totals()
+		e.Totals = func() live.Totals { return totals }
+	}
+	r.m.events.tell(r.id, e)
+}
+
+// part notes what all executors recorded in an interval.
+func (r *record) part(p merge.Part) {
+	r.parts = append(r.parts, run.SeriesPart{Run: r.id, Step: r.interval, From: p.From, To: p.To, Warmup: p.Warmup, Data: p.Data})
+}
+
+// maxTakers bounds the agents and epochs of a run, and maxEarly the numbers of executors
+// that print before the run is shared out: who sends more lies.
+const (
+	maxTakers = 20_000
+	maxEarly  = 9_999
+)
+
+var table = crc64.MakeTable(crc64.ECMA)
+
+// errLost means that deliveries before one were committed, and neither the store has them
+// any more nor the agent: the store is a backup's, put back.
+var errLost = errors.New("what was delivered before it is lost")
+
+// take takes in one delivery. It tells whether that repeats one; an error means that it
+// is not taken: it comes again, or is not the agent's to send.
+func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
+	t := taker{d.Agent, d.Epoch}
+	switch last := r.taken[t]; {
+	case d.Number <= last && last > 0:
+		r.upTo(c, t)
+		return true, nil
+	case last == 0 && len(r.taken) >= maxTakers:
+		return false, errors.New("there are too many epochs of this run")
+	case d.First > last+1 && r.active == nil:
+		return false, errLost
+	case d.Number != last+1:
+		return false, fmt.Errorf("it follows delivery %d", last)
+	}
+	switch what := d.What.(type) {
+	case *cluster.Delivery_Batch:
+		err = r.batch(d, what.Batch)
+	case *cluster.Delivery_Log:
+		if _, wrong := r.of(d); wrong != nil && (len(r.placed) > 0 || d.Executor > maxEarly) {
+			return false, wrong
+		}
+		r.m.logs.write(r.id, d.Agent, int(d.Executor), what.Log)
+	case *cluster.Delivery_Ended:
+		if p, wrong := r.of(d); wrong == nil {
+			p.Ended = what.Ended
+			if r.active != nil {
+				r.active.ended(int(d.Executor), what.Ended)
+			}
+		}
+	case *cluster.Delivery_Stopping:
+		if r.active != nil {
+			r.active.stopping(int(d.Executor))
+		}
+	case *cluster.Delivery_Note:
+		r.tally.Merger.Note("on " + r.m.fleet.name(d.Agent) + ": " + what.Note)
+	case *cluster.Delivery_Over:
+		if r.active != nil {
+			r.active.over(t)
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	r.taken[t] = d.Number
+	r.upTo(c, t)
+	r.dirty, r.last = true, time.Now()
+	return false, nil
+}
+
+func (r *record) upTo(c *commit, t taker) {
+	c.upTo[taking{r.id, t}] = &cluster.Committed{Run: r.id, Epoch: t.epoch, Number: r.taken[t]}
+}
+
+// of gives the executor of a delivery, which must be its agent's.
+func (r *record) of(d delivered) (*cluster.Placed, error) {
+	if int(d.Executor) >= len(r.placed) {
+		return nil, fmt.Errorf("executor %d is not of this run", d.Executor)
+	}
+	p := r.placed[d.Executor]
+	if p.Agent != d.Agent || p.Epoch != d.Epoch {
+		return nil, fmt.Errorf("executor %d is of agent %s (epoch %d)", d.Executor, p.Agent, p.Epoch)
+	}
+	return p, nil
+}
+
+// batch merges a batch. One that no executor can have meant is left out, with all that
+// follows it of that executor, and the run says so.
+func (r *record) batch(d delivered, data []byte) error {
+	if _, err := r.of(d); err != nil {
+		return err
+	}
+	e := int(d.Executor)
+	b := new(wire.Batch)
+	err := proto.Unmarshal(data, b)
+	if seq, over := r.tally.Merger.Seq(e); err == nil && (over || b.Seq != 0 && b.Seq <= seq) {
+		r.m.Logger.Warn("a batch that was taken in comes as another delivery", "run", r.id, "agent", d.Agent, "executor", e, "batch", b.Seq)
+		return nil
+	}
+	if most := time.Since(r.since) + ahead; err == nil && time.Duration(b.ToNs) > most+time.Minute {
+		err = fmt.Errorf("it is of %v after the load began, and that is %v ago at most", time.Duration(b.ToNs).Round(time.Second), most.Round(time.Second))
+	}
+	if err == nil {
+		err = r.tally.Add(e, b)
+	}
+	if err != nil {
+		r.tally.Merger.Note(fmt.Sprintf("what executor %d on %s sent is refused from batch %d on: %v", e, r.m.fleet.name(d.Agent), b.GetSeq(), err))
+		r.tally.Lose(e)
+		if r.active != nil {
+			r.active.refuse(e, err)
+		}
+		return nil
+	}
+	key := run.BatchKey{Run: r.id, Executor: e, Epoch: d.Epoch, Seq: b.Seq, Agent: d.Agent, Sum: crc64.Checksum(data, table)}
+	r.keys = append(r.keys, key)
+	p := r.tally.Merger.PartOf(e, b)
+	r.parts = append(r.parts, run.SeriesPart{Run: r.id, Agent: d.Agent, Step: r.interval, From: p.From, To: p.To, Warmup: p.Warmup, Data: p.Data})
+	r.changed[e] = true
+	if r.active != nil {
+		r.active.batch(e, b)
+	}
+	return nil
+}
+
+// fill gives a commit what has changed.
+func (r *record) fill(c *commit) {
+	if !r.dirty {
+		return
+	}
+	r.dirty = false
+	if r.result != nil { // nobody is waited for any more: what is late makes further parts
+		r.tally.Intervals(true)
+	}
+	m := r.tally.Merger
+	c.in.Batches = append(c.in.Batches, r.keys...)
+	c.in.Series = append(c.in.Series, r.parts...)
+	for e := range r.changed {
+		p := r.placed[e]
+		seq, _ := m.Seq(e)
+		c.in.Sources = append(c.in.Sources, run.SourceState{Run: r.id, Executor: e, Epoch: p.Epoch, Agent: p.Agent, Seq: seq, State: m.SourceState(e)})
+	}
+	c.in.Totals = append(c.in.Totals, run.TotalsState{Run: r.id, State: r.kept()})
+	c.done = append(c.done, r.waiting...)
+	r.keys, r.parts, r.waiting = nil, nil, nil
+	clear(r.changed)
+	if r.result != nil { // late: the run has its result, whose figures grow
+		r.late()
+		result := *r.result
+		c.in.Results = append(c.in.Results, &result)
+	}
+}
+
+// whenKept gives a channel that is closed once the store has what the record knows now.
+func (r *record) whenKept() <-chan struct{} {
+	kept := make(chan struct{})
+	r.dirty = true
+	r.waiting = append(r.waiting, func() { close(kept) })
+	return kept
+}
+
+// kept is the whole run for the store.
+func (r *record) kept() []byte {
+	k := &cluster.Kept{Merged: r.tally.Merger.State(), IntervalNs: int64(r.interval), Executors: r.placed}
+	for t, n := range r.taken {
+		k.Taken = append(k.Taken, &cluster.Taken{Agent: t.agent, Epoch: t.epoch, Number: n})
+	}
+	return marshal(k)
+}
+
+// interrupt gives a run that an earlier master left its result: what had come of it by
+// then. What agents still have of it is taken in later.
+func (n *intake) interrupt(ctx context.Context, o *run.Order) error {
+	r, err := restore(ctx, n.m, o.ID)
+	if err != nil {
+		return err
+	}
+	if r.result == nil {
+		r.result = newResult(o)
+	}
+	r.result.State, r.result.Cause = o.State, o.Cause
+	if len(r.placed) > 0 {
+		r.tally.Reason(run.Reason{Signal: "agents", Level: "amber", Text: "the master ended while the load went on: the load ended with the agents' leases", Windows: 1,
+			Advice: "run it again"})
+		r.tally.Finish(r.result)
+		r.dirty = true // its last intervals are given out now
+	}
+	if err := n.m.Store.PutResult(ctx, r.result); err != nil {
+		return err
+	}
+	n.runs[o.ID] = r
+	return nil
+}
+
+// late gives the result of a run that is over the figures of now.
+func (r *record) late() {
+	now := run.Result{Start: r.result.Start}
+	r.tally.Summarize(&now)
+	to := r.result
+	if !now.Start.IsZero() {
+		to.Start = now.Start
+	}
+	to.Seconds, to.Warmup, to.Metrics, to.Errors, to.Samples = now.Seconds, now.Warmup, now.Metrics, now.Errors, now.Samples
+	to.Missing, to.Complete = now.Missing, now.Complete
+}
+
+// idle tells whether the record may be forgotten: what comes then is restored.
+func (r *record) idle() bool {
+	return r.active == nil && !r.dirty && time.Since(r.last) > time.Minute
+}
+
+func intervalOf(o *run.Options) time.Duration {
+	if o.Interval == 0 {
+		return time.Second
+	}
+	return seconds(o.Interval)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,231 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/store"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// short are Times for tests.
+var short = Times{Suspect: 400 * time.Millisecond, Lost: 1200 * time.Millisecond, Lease: 2 * time.Second, Renew: 100 * time.Millisecond,
+	Commit: 10 * time.Millisecond, Prepare: 10 * time.Second, Cancel: 2 * time.Second, Flush: 3 * time.Second, Lead: 20 * time.Millisecond}
+
+// rig is a master on a store of its own, with agents that do what a test says.
+type rig struct {
+	*Master
+	t        *testing.T
+	dir      string
+	store    *store.Store
+	bus      *fakeBus
+	compiler *fakeCompiler
+	times    Times
+	end      func() // ends the master
+}
+
+func newRig(t *testing.T, agents ...string) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), bus: newFakeBus(t), times: short}
+	r.compiler = &fakeCompiler{dir: t.TempDir(), compiled: map[string]bool{}}
+	var err error
+	r.store, err = store.Open(t.Context(), store.Options{Path: filepath.Join(r.dir, "gobench.db"), Fold: merge.Fold, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.store.Close() })
+	for _, name := range agents {
+		r.agent(name)
+	}
+	r.begin()
+	t.Cleanup(func() { r.end() })
+	t.Cleanup(r.bus.end)
+	for _, name := range agents {
+		r.standing(name, agentReady)
+	}
+	return r
+}
+
+// begin starts a master, again after its end.
+func (r *rig) begin() {
+	r.t.Helper()
+	m, err := New(Options{Store: r.store, Bus: r.bus, Compiler: r.compiler, Dir: r.dir, Times: r.times, Key: "master's key", Cluster: "c",
+		Logger: slog.New(slog.NewTextHandler(writer{r.t}, nil)), Protected: []string{"192.0.2.1:8080"},
+		Token: func(id, secret string) (string, error) { return id + " " + secret, nil }})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.Master = m
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := m.Serve(ctx); err != nil {
+			r.t.Errorf("the master ended: %v", err)
+		}
+	}()
+	r.end = sync.OnceFunc(func() { cancel(); <-done })
+	r.until("the master is ready", func() bool { return m.Ready(context.Background()) == nil && r.bus.joined() })
+}
+
+// writer writes a log to the test's, while it lasts.
+type writer struct{ t *testing.T }
+
+func (w writer) Write(b []byte) (int, error) {
+	if w.t.Context().Err() == nil {
+		w.t.Log(strings.TrimSuffix(string(b), "\n"))
+	}
+	return len(b), nil
+}
+
+// until waits until f holds.
+func (r *rig) until(what string, f func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("it never holds that %s", what)
+		}
+	}
+}
+
+// agent adds an agent that has joined, and beats.
+func (r *rig) agent(name string) *fakeAgent {
+	r.t.Helper()
+	a := run.Agent{ID: "a" + name, Name: name, Key: ("U" + strings.ToUpper(name) + strings.Repeat("A", 55))[:56], Joined: time.Now()}
+	if err := r.store.PutAgent(context.Background(), &a); err != nil {
+		r.t.Fatal(err)
+	}
+	if r.Master != nil {
+		r.enroll(a)
+	}
+	return r.bus.add(a.ID, name)
+}
+
+func (r *rig) of(name string) *fakeAgent { return r.bus.agent("a" + name) }
+
+func (r *rig) standing(name string, want standing) {
+	r.t.Helper()
+	r.until("agent "+name+" is "+string(want), func() bool {
+		w, _ := r.fleet.get("a" + name)
+		return w.state == want
+	})
+}
+
+func (r *rig) submit(o run.Options) string {
+	r.t.Helper()
+	order, err := r.Submit(context.Background(), run.Submission{Name: "test", Source: run.Source{Scenario: "package main"}, Options: o, Owner: "tester"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return order.ID
+}
+
+// await waits until a run is in a state.
+func (r *rig) await(id string, state run.State) *run.Order {
+	r.t.Helper()
+	var o *run.Order
+	r.until("run "+id+" is "+string(state), func() bool {
+		var err error
+		if o, err = r.Run(context.Background(), id); err != nil {
+			r.t.Fatal(err)
+		}
+		if o.State.Final() && o.State != state {
+			r.t.Fatalf("run %s is %s (%s), want %s", id, o.State, o.Cause, state)
+		}
+		return o.State == state
+	})
+	return o
+}
+
+// running submits a run and waits until its load is on, on these agents.
+func (r *rig) running(o run.Options, agents ...string) string {
+	r.t.Helper()
+	id := r.submit(o)
+	r.await(id, run.Running)
+	for _, name := range agents {
+		r.until(name+" has begun", func() bool { return r.of(name).has("begin") })
+	}
+	return id
+}
+
+// result is the run's result once it is over.
+func (r *rig) result(id string) *run.Result {
+	r.t.Helper()
+	r.until("run "+id+" is over", func() bool {
+		o, err := r.Run(context.Background(), id)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return o.State.Final() && !r.atWork(id)
+	})
+	x, err := r.Result(context.Background(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return x
+}
+
+// count is a metric's count; -1: there is no such metric.
+func count(x *run.Result, title string) int64 {
+	for _, m := range x.Metrics {
+		if m.Title == title && m.Count != nil {
+			return *m.Count
+		}
+	}
+	return -1
+}
+
+// fakeCompiler compiles nothing.
+type fakeCompiler struct {
+	dir string
+
+	mu       sync.Mutex
+	err      error
+	hold     chan struct{} // a compile waits until it is closed
+	compiled map[string]bool
+}
+
+func (c *fakeCompiler) Compile(ctx context.Context, _ run.Source, goos, goarch string, _ func(string)) (Built, error) {
+	c.mu.Lock()
+	hold, err := c.hold, c.err
+	c.compiled[goos+"/"+goarch] = true
+	c.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return Built{}, context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		return Built{}, err
+	}
+	path := filepath.Join(c.dir, goos+goarch)
+	return Built{Path: path, SHA256: "sum of " + goos + goarch}, os.WriteFile(path, []byte("x"), 0o600)
+}
+
+func (c *fakeCompiler) set(err error, hold chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err, c.hold = err, hold
+}
+
+// refused is an answer that refuses.
+func refused(code, text string) *cluster.Answer { return &cluster.Answer{Code: code, Error: text} }
+
+// oneClass is what the fakes' scenario has.
+func oneClass() []*wire.Class {
+	return []*wire.Class{{Name: "ask", Nu: 12, Load: "loop 1h", LoopNs: int64(time.Hour), Closed: true}}
+}
+
+var errTest = errors.New("as the test says")

@@ -1,0 +1,285 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/allow"
+	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/threshold"
+)
+
+// Submit queues a run of an application, or of a source of its own, which then becomes
+// an application.
+func (m *Master) Submit(ctx context.Context, s run.Submission) (*run.Order, error) {
+	if err := check(&s.Options, m.RunLimit); err != nil {
+		return nil, err
+	}
+	if err := m.fleet.known(&s.Options); err != nil {
+		return nil, err
+	}
+	app, err := m.application(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
+	o := &run.Order{ID: run.NewID(time.Now()), Application: app.ID, Name: app.Name, Owner: s.Owner, State: run.Queued, Created: time.Now().UTC(), Options: s.Options}
+	if err := m.Store.CreateRun(ctx, o, app.Source); err != nil {
+		return nil, err
+	}
+	m.Logger.Info("a run is submitted", "run", o.ID, "name", o.Name, "by", o.Owner)
+	m.events.state(o)
+	m.kick()
+	return o, nil
+}
+
+func (m *Master) application(ctx context.Context, s *run.Submission) (*run.Application, error) {
+	if s.Application != "" {
+		return m.Store.Application(ctx, s.Application)
+	}
+	if s.Source.Scenario == "" {
+		return nil, &run.InputError{Field: "source.scenario", Text: "it is empty: want the text of a scenario, or name an application"}
+	}
+	now := time.Now().UTC()
+	a := &run.Application{ID: newID("p"), Name: s.Name, Tags: s.Tags, Owner: s.Owner, Created: now, Changed: now, Source: s.Source}
+	if a.Tags == nil {
+		a.Tags = []string{}
+	}
+	return a, m.PutApplication(ctx, a)
+}
+
+// check refuses options that no run can have.
+func check(o *run.Options, limit time.Duration) error {
+	wrong := func(field, format string, args ...any) error {
+		return &run.InputError{Field: "options." + field, Text: fmt.Sprintf(format, args...)}
+	}
+	times := []struct {
+		field     string
+		value     float64
+		low, high float64
+	}{
+		{"duration_seconds", o.Duration, 0.001, limit.Seconds()},
+		{"warmup_seconds", o.Warmup, 0.001, limit.Seconds()},
+		{"interval_seconds", o.Interval, 0.1, 60},
+		{"graceful_stop_seconds", o.GracefulStop, 0.001, 3600},
+		{"limit_seconds", o.Limit, 0.1, limit.Seconds()},
+		{"guards.p99_seconds", o.Guards.P99, 0.000001, 3600},
+		{"guards.window_seconds", o.Guards.Window, 1, 60},
+		{"guards.error_rate", o.Guards.ErrorRate, 0.000001, 1},
+		{"guards.max_rate", o.Guards.Rate, 0.001, 1e9},
+	}
+	for _, t := range times {
+		if math.IsNaN(t.value) || t.value != 0 && (t.value < t.low || t.value > t.high) {
+			return wrong(t.field, "it is %v: want %v to %v, or 0 for the usual", t.value, t.low, t.high)
+		}
+	}
+	if o.Lost != "" && !slices.Contains([]run.LostPolicy{run.LostContinue, run.LostStop, run.LostRebalance}, o.Lost) {
+		return wrong("on_lost", "it is %q: want continue, stop or rebalance", o.Lost)
+	}
+	for name, w := range o.Weights {
+		if w < 0 || w > 1_000_000 {
+			return wrong("weights."+name, "it is %d: want 0 to 1,000,000", w)
+		}
+	}
+	if o.Seed > 1<<53 {
+		return wrong("seed", "it is %d: want a number below 2^53", o.Seed)
+	}
+	if g := o.Guards; (g.ErrorRate > 0 || g.P99 > 0 || g.Rate > 0) && o.Interval > 1 {
+		return wrong("interval_seconds", "it is %v: guards look at each interval, and 1 is the most with them", o.Interval)
+	}
+	if len(o.Guards.Targets) > maxTargets {
+		return wrong("guards.targets", "there are %d: at most %d", len(o.Guards.Targets), maxTargets)
+	}
+	for i, text := range o.Guards.Targets {
+		if _, err := allow.New([]string{text}, nil); err != nil {
+			return wrong(fmt.Sprintf("guards.targets.%d", i), "%v", err)
+		}
+	}
+	for i, text := range o.Thresholds {
+		if _, err := threshold.ParseFor(text, intervalOf(o)); err != nil {
+			return wrong(fmt.Sprintf("thresholds.%d", i), "%v", err)
+		}
+	}
+	return nil
+}
+
+// maxTargets is how many targets may be listed: they go into the executors' environment.
+const maxTargets = 1000
+
+// refusedTargets are what no run may connect to unless its targets list it: link-local
+// addresses, where clouds have what a host may know of itself, and sockets of the agents'
+// hosts.
+var refusedTargets = []string{"169.254.0.0/16", "fe80::/10", "unix:"}
+
+// targets says where a run may connect to.
+func (m *Master) targets(o *run.Options) (*allow.List, error) {
+	return allow.New(o.Guards.Targets, append(slices.Clone(refusedTargets), m.Protected...))
+}
+
+// Run gives a run as the master keeps it.
+func (m *Master) Run(ctx context.Context, id string) (*run.Order, error) {
+	if !run.ValidID(id) {
+		return nil, fmt.Errorf("%w: %q", run.ErrNotFound, id)
+	}
+	return m.Store.Run(ctx, id)
+}
+
+// Runs gives a page of runs, the newest first.
+func (m *Master) Runs(ctx context.Context, f run.Filter) ([]run.Order, string, error) {
+	return m.Store.Runs(ctx, f)
+}
+
+// Transitions gives the changes of a run's state.
+func (m *Master) Transitions(ctx context.Context, id string) ([]run.Transition, error) {
+	if _, err := m.Run(ctx, id); err != nil {
+		return nil, err
+	}
+	return m.Store.Transitions(ctx, id)
+}
+
+// Stop ends a run's load and drains it; one that has no load yet is cancelled.
+func (m *Master) Stop(ctx context.Context, id, by string) error { return m.end(ctx, id, by, false) }
+
+// Cancel ends a run at once, in any state.
+func (m *Master) Cancel(ctx context.Context, id, by string) error { return m.end(ctx, id, by, true) }
+
+func (m *Master) end(ctx context.Context, id, by string, cancel bool) error {
+	for {
+		o, err := m.Run(ctx, id)
+		if err != nil {
+			return err
+		}
+		if o.State.Final() {
+			return fmt.Errorf("%w: run %s is %s already", run.ErrConflict, id, o.State)
+		}
+		if o.State == run.Queued {
+			now, err := m.move(ctx, o, run.Cancelled, "cancelled by "+by, by)
+			if errors.Is(err, run.ErrConflict) {
+				continue // it has just begun
+			}
+			if err != nil {
+				return err
+			}
+			r := newResult(now)
+			m.kick()
+			err = m.Store.PutResult(ctx, r) // before anybody who hears of the end asks for it
+			m.events.tell(id, m.endOf(r))
+			return err
+		}
+		m.mu.Lock()
+		a := m.active
+		m.mu.Unlock()
+		if a != nil && a.id == id {
+			a.end(cancel, by)
+		}
+		return nil
+	}
+}
+
+// StopAll cancels the run that is active, and with queued true all that wait.
+func (m *Master) StopAll(ctx context.Context, queued bool, by string) (ids []string, err error) {
+	all, err := m.Store.Unfinished(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(all) // what waits must not begin meanwhile
+	for _, o := range all {
+		if o.State == run.Queued && !queued {
+			continue
+		}
+		if err := m.Cancel(ctx, o.ID, by); err != nil && !errors.Is(err, run.ErrConflict) {
+			return ids, err
+		}
+		ids = append(ids, o.ID)
+	}
+	return ids, nil
+}
+
+// Rest has no run begin any more, cancels the one that is at work, and waits until that is
+// final, or until ctx ends. What waits is the next master's.
+func (m *Master) Rest(ctx context.Context, by string) error {
+	m.mu.Lock()
+	m.rests = true
+	a := m.active
+	m.mu.Unlock()
+	if a == nil {
+		return nil
+	}
+	if err := m.Cancel(ctx, a.id, by); err != nil && !errors.Is(err, run.ErrConflict) {
+		return err
+	}
+	select {
+	case <-a.gone:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Delete deletes a run that is over, with all that belongs to it. One that waits is
+// cancelled before.
+func (m *Master) Delete(ctx context.Context, id string) error {
+	o, err := m.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	if o.State == run.Queued {
+		if err := m.Cancel(ctx, id, "its deletion"); err != nil {
+			return err
+		}
+	} else if !o.State.Final() || m.atWork(id) {
+		return fmt.Errorf("%w: run %s is %s: cancel it first", run.ErrConflict, id, o.State)
+	}
+	if err := m.intake.with(ctx, func() { delete(m.intake.runs, id) }); err != nil {
+		return err
+	}
+	if err := m.Store.DeleteRun(ctx, id); err != nil {
+		return err
+	}
+	return m.logs.remove(id)
+}
+
+// Application, Applications, PutApplication and DeleteApplication keep applications.
+func (m *Master) Application(ctx context.Context, id string) (*run.Application, error) {
+	return m.Store.Application(ctx, id)
+}
+
+// Applications gives a page of applications without their sources.
+func (m *Master) Applications(ctx context.Context, f run.Filter) ([]run.Application, string, error) {
+	return m.Store.Applications(ctx, f)
+}
+
+// PutApplication keeps a new application, or a changed one.
+func (m *Master) PutApplication(ctx context.Context, a *run.Application) error {
+	if a.Name == "" {
+		a.Name = "scenario.go"
+	}
+	if a.ID == "" {
+		a.ID, a.Created = newID("p"), time.Now().UTC()
+	}
+	a.Changed = time.Now().UTC()
+	return m.Store.PutApplication(ctx, a)
+}
+
+// DeleteApplication deletes one that has no runs.
+func (m *Master) DeleteApplication(ctx context.Context, id string) error {
+	return m.Store.DeleteApplication(ctx, id)
+}
+
+// Control changes the load of the run that goes on, on all its agents.
+func (m *Master) Control(ctx context.Context, id string, c live.Change) error {
+	if _, err := m.Run(ctx, id); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	a := m.active
+	m.mu.Unlock()
+	if a == nil || a.id != id {
+		return fmt.Errorf("%w: run %s makes no load", run.ErrConflict, id)
+	}
+	return a.control(ctx, c)
+}

@@ -1,0 +1,185 @@
+package master
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/share"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// fence is how long after the end of a lost agent's lease others take over what it did:
+// by then it makes no load any more, whatever has become of it.
+const fence = 5 * time.Second
+
+// ahead is how far in the run's time those who take over begin: they are started by then.
+const ahead = 3 * time.Second
+
+// takeOver has the agents that are there do what lost ones did. They do it under a new
+// epoch, and a lost agent that comes back is refused under its old one.
+func (a *active) takeOver(ctx context.Context) error {
+	orphans := a.orphan
+	a.orphan = nil
+	var survivors []share.Place
+	for _, h := range a.places() {
+		w, _ := a.m.fleet.get(h.ID)
+		if (w.state == agentReady || w.state == agentBusy) && w.beat.GetBoot() == h.beat.GetBoot() { // one that was begun anew is lost to the run
+			survivors = append(survivors, share.Place{Agent: h.ID, Weight: a.weight(h), Processes: 1})
+		}
+	}
+	done, err := a.done(ctx, orphans)
+	if err != nil {
+		return err
+	}
+	a.controls.Lock()
+	defer a.controls.Unlock()
+	elapsed := time.Since(a.began) + ahead
+	for _, e := range orphans {
+		a.plan.Gone(uint32(e.number))
+	}
+	further, err := a.plan.TakeOver(survivors, elapsed, done)
+	if err != nil {
+		a.note("what lost agents did is not done by others: %v", err)
+		return nil
+	}
+	if len(further) == 0 {
+		return nil
+	}
+	a.epoch++
+	if err := a.bring(ctx, further, elapsed); err != nil {
+		a.note("what lost agents did could not be given to others: %v", err)
+		return nil
+	}
+	again, err := a.plan.Again()
+	if err == nil {
+		err = a.send(ctx, again)
+	}
+	if err != nil {
+		a.note("who took over does not know how the load was changed before: %v", err)
+	}
+	a.note("from %.1f s on %s do what was lost", elapsed.Seconds(), agents(len(further)))
+	return nil
+}
+
+// done is what executors had done of each class when they were last heard of.
+func (a *active) done(ctx context.Context, orphans []*part) (map[uint32][]share.Done, error) {
+	all := map[uint32][]share.Done{}
+	err := a.m.intake.with(ctx, func() {
+		for _, e := range orphans {
+			for _, c := range a.result.Config.Classes {
+				of := func(name string) int64 { return a.record.tally.Merger.CountOf(e.number, "vu."+c.Name+"."+name) }
+				all[uint32(e.number)] = append(all[uint32(e.number)], share.Done{Finished: of("finished"), Iterations: of("iterations")})
+			}
+		}
+	})
+	return all, err
+}
+
+// bring starts further executors, which begin when the load has gone on for some time.
+func (a *active) bring(ctx context.Context, further []share.Executor, elapsed time.Duration) error {
+	starts := map[*place][]*wire.Start{}
+	var hosts []*place
+	for _, e := range further {
+		i := slices.IndexFunc(a.hosts, func(h *place) bool { return h.ID == e.Agent })
+		h := a.hosts[i]
+		if starts[h] == nil {
+			hosts = append(hosts, h)
+		}
+		starts[h] = append(starts[h], e.Start)
+	}
+	first := map[*place]int{}
+	a.change(func() {
+		for _, h := range hosts {
+			h.epoch, first[h] = a.epoch, len(a.executors)
+			for _, s := range starts[h] {
+				s.Executor = uint32(len(a.executors))
+				a.executors = append(a.executors, &part{place: h, number: len(a.executors), epoch: a.epoch})
+			}
+		}
+	})
+	err := a.m.intake.with(ctx, func() {
+		for _, h := range hosts {
+			for range starts[h] {
+				a.record.tally.Executor(h.Name, elapsed)
+				a.record.placed = append(a.record.placed, &cluster.Placed{Agent: h.ID, Epoch: a.epoch, Name: h.Name, BeginNs: int64(elapsed)})
+			}
+		}
+		a.kept = a.record.whenKept()
+	})
+	if err != nil {
+		return err
+	}
+	a.say(live.Note, "%s take over what was lost", agents(len(hosts)))
+	failed := make([]error, len(a.executors))
+	err = a.each(hosts, func(h *place) error {
+		err := a.start(ctx, h, len(starts[h]), first[h])
+		if err == nil {
+			a.change(func() { h.started = a.epoch })
+			err = a.setUp(ctx, h, starts[h])
+		}
+		if err == nil {
+			err = a.awaitKept(ctx)
+		}
+		if err == nil {
+			err = a.beginAt(ctx, h, a.began.Add(elapsed))
+		}
+		for i := range starts[h] {
+			failed[first[h]+i] = err
+		}
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	a.change(func() { // who has not begun is not waited for
+		for number, err := range failed {
+			if err != nil {
+				e := a.executors[number]
+				e.ended, e.told = &cluster.Ended{Error: err.Error()}, true
+			}
+		}
+	})
+	if lost := a.m.intake.with(ctx, func() {
+		for number, err := range failed {
+			if err != nil {
+				a.record.tally.Lose(number)
+			}
+		}
+	}); lost != nil {
+		return lost
+	}
+	return err
+}
+
+// send sends messages to the executors that they are for.
+func (a *active) send(ctx context.Context, all []share.Message) error {
+	errs := make([]error, len(all))
+	sent := newErrands(ctx)
+	for i, m := range all {
+		a.mu.Lock()
+		e := a.executors[m.Executor.Start.Executor]
+		skip := e.place.lost || e.done()
+		a.mu.Unlock()
+		if skip {
+			continue
+		}
+		sent.do(func(ctx context.Context) {
+			m.Control.Id = uint64(e.number)
+			_, err := a.m.command(ctx, &cluster.Command{Agent: e.place.ID, Run: a.id, Epoch: a.epochOf(e.place), What: &cluster.Command_Control{Control: m.Control}})
+			if err != nil {
+				errs[i] = fmt.Errorf("executor %d: %w", e.number, err)
+			}
+		})
+	}
+	sent.wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+// flow gives an Arrival's starts as a person steers them: pauses shift what is left
+// of the schedule, and a rate of its own takes the stages' place until their end.
+type flow struct {
+	class    *class
+	schedule *arrivals
+	shift    time.Duration // by how much pauses have moved the schedule
+	begins   time.Duration // where schedule begins, on its own clock
+	end      time.Duration // of the stages, on the schedule's clock
+	rate     float64       // in force; below 0: the stages
+	deals    int           // how often the starts were dealt anew
+	missed   int64         // starts that were due when the load ended, and that next had not given
+}
+
+// next waits until the next start is due and gives its planned time; ok is false
+// when there is none, over when the load ended first.
+func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
+	at, ok := f.schedule.next()
+	for {
+		w := f.class.control.state()
+		switch {
+		case w.over:
+			return 0, false, true
+		case w.paused:
+			f.class.coming.over()
+			began := f.class.now()
+			for w.paused && !w.over {
+				select {
+				case <-w.changed:
+				case <-f.class.stop:
+					return 0, false, true
+				}
+				w = f.class.control.state()
+			}
+			f.shift += f.class.now() - began
+			f.follow()
+			continue
+		case w.deals != f.deals:
+			f.deals = w.deals
+			f.schedule.deal(w.round, f.class.now()-f.shift-f.begins)
+			f.follow()
+			at, ok = f.schedule.next()
+			continue
+		case w.rate >= 0 && w.rate != f.rate:
+			f.rate = w.rate
+			f.restart(max(f.class.now()-f.shift, 0))
+			f.follow()
+			at, ok = f.schedule.next()
+			continue
+		}
+		if own, _ := f.schedule.round.Users(); own == 0 && f.class.now() < f.end+f.shift {
+			f.class.coming.over()
+			if sleeper.until(f.class.now, f.end+f.shift, f.class.stop, w.changed) == stopped {
+				return 0, false, true
+			}
+			continue // a person may want users here
+		}
+		if !ok {
+			return 0, false, false
+		}
+		planned = f.begins + at + f.shift
+		f.class.coming.next(planned)
+		switch sleeper.until(f.class.now, planned, f.class.stop, w.changed) {
+		case due:
+			return planned, true, false
+		case stopped:
+			f.miss(at)
+			return 0, false, true
+		}
+	}
+}
+
+// tooLate is how long before the end of the load a start must be due to be missed.
+const tooLate = time.Millisecond
+
+// miss counts the starts from at on that should have been given before the load
+// ended.
+func (f *flow) miss(at time.Duration) {
+	end := time.Duration(f.class.stopped.Load() - f.class.zero.Load())
+	until := end - tooLate - f.begins - f.shift
+	for ok := true; ok && at <= until; at, ok = f.schedule.next() {
+		f.missed++
+	}
+}
+
+// follow has the class know the schedule in force.
+func (f *flow) follow() {
+	left := time.Duration(f.schedule.before * float64(time.Second)) // behind
+	f.class.coming.follow(f.schedule.lines, f.begins+f.shift+left, f.schedule.round.Share())
+}
+
+// restart begins a schedule at the rate in force, from now to the end of the stages.
+func (f *flow) restart(now time.Duration) {
+	f.begins = now
+	stages := []scenario.Rate{{To: f.rate, Over: max(f.end-now, 0)}}
+	load := f.class.vu.Load.(scenario.Arrival)
+	f.schedule = newArrivals(scenario.Arrival{Stages: stages, Poisson: load.Poisson}, f.class.scale(), f.class.seed, f.class.number, f.schedule.round)
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package runner
+
+const canAdvise = false
+
+func hugePages([]byte) error { return nil }

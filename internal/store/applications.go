@@ -1,0 +1,254 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// PutApplication is as internal/master wants it.
+func (s *Store) PutApplication(ctx context.Context, a *run.Application) error {
+	version := a.Version
+	err := s.write(ctx, func(t *tx) error {
+		hash, err := t.putSource(a.Source)
+		if err != nil {
+			return err
+		}
+		if version == 0 {
+			err = t.addApplication(a, hash)
+		} else {
+			err = t.changeApplication(a, hash)
+		}
+		if err != nil {
+			return err
+		}
+		var rows [][]any
+		for i, tag := range a.Tags {
+			rows = append(rows, []any{a.ID, i, clean(tag)})
+		}
+		_, err = t.insert("application_tags (application, place, tag)", "", rows)
+		return err
+	})
+	if err == nil {
+		a.Version = version + 1
+	}
+	return err
+}
+
+func (t *tx) addApplication(a *run.Application, source string) error {
+	if a.ID == "" || a.ID != clean(a.ID) {
+		return &run.InputError{Field: "id", Text: "must be UTF-8 without NUL, and not empty"}
+	}
+	var number int64
+	if ok, err := t.one(`SELECT number FROM applications WHERE id = $1`, []any{a.ID}, &number); err != nil {
+		return err
+	} else if ok {
+		return conflict(fmt.Sprintf("application %s is there already", a.ID))
+	}
+	number, err := t.count("applications")
+	if err != nil {
+		return err
+	}
+	return t.run(`INSERT INTO applications (number, id, name, name_lower, owner, version, created, changed, source)
+		VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8)`,
+		number, a.ID, clean(a.Name), lower(a.Name), clean(a.Owner), ns(a.Created), ns(a.Changed), source)
+}
+
+func (t *tx) changeApplication(a *run.Application, source string) error {
+	var version int64
+	var before string
+	ok, err := t.one(`SELECT version, source FROM applications WHERE id = $1`, []any{clean(a.ID)}, &version, &before)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return missing("application " + strconv.Quote(a.ID))
+	case version != a.Version:
+		return conflict(fmt.Sprintf("application %s has been changed meanwhile: its version is %d, not %d", a.ID, version, a.Version))
+	}
+	if err := t.run(`UPDATE applications SET name = $1, name_lower = $2, owner = $3, version = version + 1, changed = $4, source = $5 WHERE id = $6`,
+		clean(a.Name), lower(a.Name), clean(a.Owner), ns(a.Changed), source, a.ID); err != nil {
+		return err
+	}
+	if err := t.run(`DELETE FROM application_tags WHERE application = $1`, a.ID); err != nil {
+		return err
+	}
+	return t.dropSources(before)
+}
+
+// Application is as internal/master wants it.
+func (s *Store) Application(ctx context.Context, id string) (*run.Application, error) {
+	what := "application " + strconv.Quote(id)
+	a, err := get(ctx, s, what, `SELECT id, name, owner, version, created, changed FROM applications WHERE id = $1`, []any{clean(id)}, readApplication)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.tags(ctx, []*run.Application{a}); err != nil {
+		return nil, err
+	}
+	a.Source, err = s.source(ctx, what, `SELECT source FROM applications WHERE id = $1`, clean(id))
+	return a, err
+}
+
+func readApplication(scan func(...any) error) (a run.Application, err error) {
+	var created, changed int64
+	err = scan(&a.ID, &a.Name, &a.Owner, &a.Version, &created, &changed)
+	a.Created, a.Changed = at(created), at(changed)
+	return a, err
+}
+
+// tags reads those of applications.
+func (s *Store) tags(ctx context.Context, all []*run.Application) error {
+	if len(all) == 0 {
+		return nil
+	}
+	by := map[string]*run.Application{}
+	var args []any
+	for _, a := range all {
+		a.Tags = []string{}
+		by[a.ID] = a
+		args = append(args, a.ID)
+	}
+	return s.each(ctx, s.r, `SELECT application, tag FROM application_tags WHERE application IN `+places(len(args))+` ORDER BY application, place`,
+		args, func(scan func(...any) error) error {
+			var id, tag string
+			err := scan(&id, &tag)
+			if a := by[id]; a != nil {
+				a.Tags = append(a.Tags, tag)
+			}
+			return err
+		})
+}
+
+// Applications is as internal/master wants it.
+func (s *Store) Applications(ctx context.Context, f run.Filter) (page []run.Application, next string, err error) {
+	q, err := newQuestion(f)
+	if err != nil {
+		return nil, "", err
+	}
+	if f.Tag != "" {
+		q.and(`id IN (SELECT application FROM application_tags WHERE tag = ?)`, clean(f.Tag))
+	}
+	if f.Application != "" {
+		q.and(`id = ?`, clean(f.Application))
+	}
+	var numbers []int64
+	page, err = list(ctx, s, `SELECT id, name, owner, version, created, changed, number FROM applications WHERE `+q.text()+` ORDER BY number DESC LIMIT `+strconv.Itoa(q.limit+1), q.args,
+		func(scan func(...any) error) (run.Application, error) {
+			var number int64
+			a, err := readApplication(func(dest ...any) error { return scan(append(dest, &number)...) })
+			numbers = append(numbers, number)
+			return a, err
+		})
+	if err != nil {
+		return nil, "", err
+	}
+	if len(page) > q.limit {
+		page, next = page[:q.limit], strconv.FormatInt(numbers[q.limit-1], 10)
+	}
+	var all []*run.Application
+	for i := range page {
+		all = append(all, &page[i])
+	}
+	return page, next, s.tags(ctx, all)
+}
+
+// DeleteApplication is as internal/master wants it: with its runs, which must be final.
+func (s *Store) DeleteApplication(ctx context.Context, id string) error {
+	var runs []int64
+	err := s.write(ctx, func(t *tx) error {
+		var source, going string
+		ok, err := t.one(`SELECT source FROM applications WHERE id = $1`, []any{clean(id)}, &source)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return missing("application " + strconv.Quote(id))
+		}
+		ok, err = t.one(`SELECT id FROM runs WHERE application = $1 AND final = 0 ORDER BY number LIMIT 1`, []any{id}, &going)
+		if err != nil {
+			return err
+		}
+		if ok {
+			return conflict(fmt.Sprintf("run %s of application %s has not ended: cancel it first", going, id))
+		}
+		// From now on its runs belong to none and are hidden; they are deleted below.
+		if err := t.s.each(ctx, t, `SELECT number FROM runs WHERE application = $1`, []any{id}, func(scan func(...any) error) error {
+			var n int64
+			err := scan(&n)
+			runs = append(runs, n)
+			return err
+		}); err != nil {
+			return err
+		}
+		for _, query := range []string{
+			`UPDATE runs SET application = NULL, deleted = 1 WHERE application = $1`,
+			`DELETE FROM application_tags WHERE application = $1`,
+			`DELETE FROM applications WHERE id = $1`,
+		} {
+			if err := t.run(query, id); err != nil {
+				return err
+			}
+		}
+		return t.dropSources(source)
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(runs)
+	for _, n := range runs {
+		if err := s.erase(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// question collects the conditions of a page. A ? in a condition is its argument.
+type question struct {
+	conditions []string
+	args       []any
+	limit      int
+}
+
+func (q *question) and(condition string, arg any) {
+	q.args = append(q.args, arg)
+	q.conditions = append(q.conditions, strings.Replace(condition, "?", "$"+strconv.Itoa(len(q.args)), 1))
+}
+
+func (q *question) text() string { return strings.Join(append(q.conditions, "1 = 1"), " AND ") }
+
+// longestText is how long a text may be that is looked for in names, in bytes.
+const longestText = 1000
+
+// newQuestion begins with what runs and applications have in common.
+func newQuestion(f run.Filter) (*question, error) {
+	q := &question{limit: f.Limit}
+	if q.limit == 0 {
+		q.limit = 50
+	}
+	if q.limit < 1 || q.limit > 200 {
+		return nil, &run.InputError{Field: "limit", Text: "must be from 1 to 200"}
+	}
+	if f.After != "" {
+		n, err := strconv.ParseInt(f.After, 10, 64)
+		if err != nil || n < 1 {
+			return nil, &run.InputError{Field: "after", Text: "is not the cursor of a page"}
+		}
+		q.and(`number < ?`, n)
+	}
+	if f.Owner != "" {
+		q.and(`owner = ?`, clean(f.Owner))
+	}
+	if len(f.Text) > longestText {
+		return nil, &run.InputError{Field: "text", Text: fmt.Sprintf("must have at most %d bytes", longestText)}
+	}
+	if f.Text != "" {
+		q.and(`name_lower LIKE ? ESCAPE '\'`, "%"+strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(lower(f.Text))+"%")
+	}
+	return q, nil
+}

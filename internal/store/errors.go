@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// Error is one of the data base as a whole, at its opening or later.
+type Error struct {
+	Kind Kind
+	Name string // the file's path, or the DSN without its password
+	Text string // what is wrong, and what to do
+	Err  error  // may be nil
+}
+
+// Kind says what is wrong with a data base.
+type Kind string
+
+// The kinds.
+const (
+	Damaged  Kind = "damaged"   // it is not a whole data base
+	ReadOnly Kind = "read-only" // it can't be written to
+	Newer    Kind = "newer"     // another gobench, newer than this, has made it
+	Locked   Kind = "locked"    // another master, or a program that holds its lock for long, has it
+	Remote   Kind = "remote"    // it lies on a network's file system
+	Full     Kind = "full"      // no space is left; writes work again when there is
+	Disk     Kind = "disk"      // reading or writing failed
+)
+
+func (e *Error) Error() string {
+	s := "store " + e.Name + ": " + e.Text
+	if e.Err != nil {
+		s += " (" + e.Err.Error() + ")"
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is makes an error of space run.ErrFull.
+func (e *Error) Is(target error) bool { return target == run.ErrFull && e.Kind == Full }
+
+// restore says how a data base that can't be used is replaced.
+const restore = "stop all that uses it, move it and its -wal and -shm files away, and put a backup in its place (gobench backup makes one), or start without it"
+
+// missing says that there is no such thing, and is run.ErrNotFound.
+type missing string
+
+func (m missing) Error() string        { return "there is no " + string(m) }
+func (m missing) Is(target error) bool { return target == run.ErrNotFound }
+
+// conflict says why something can't be done as things are, and is run.ErrConflict.
+type conflict string
+
+func (c conflict) Error() string        { return string(c) }
+func (c conflict) Is(target error) bool { return target == run.ErrConflict }
+
+// failed says what an error of the engine means. After one of the disk the store takes no
+// more writes. Others are given back as they are.
+func (s *Store) failed(err error) error {
+	var known *Error
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	kind, text := kindOf(err)
+	if kind == "" {
+		return err
+	}
+	e := &Error{kind, s.name, text, err}
+	if kind == Disk || kind == Damaged {
+		var broken error = e
+		if s.broken.CompareAndSwap(nil, &broken) {
+			s.options.Log.Error("the store takes no more writes", "error", e)
+		}
+	}
+	return e
+}
+
+func kindOf(err error) (Kind, string) {
+	var lite *sqlite.Error
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &lite):
+		return kindOfSQLite(lite.Code())
+	case errors.As(err, &pg):
+		switch {
+		case pg.Code == "53100":
+			return Full, "no space is left on the server's disk; it goes on when there is some"
+		case pg.Code == "XX001", pg.Code == "XX002":
+			return Damaged, "the server's files are damaged: see its log, and restore them by pg_restore"
+		case strings.HasPrefix(pg.Code, "58"):
+			return Disk, "the server can't read or write its files: see its log"
+		case pg.Code == "55P03":
+			return Locked, fmt.Sprintf("another session has held a lock for more than %v: pg_stat_activity names it", busyTimeout)
+		case pg.Code == "25006":
+			return ReadOnly, "the server takes no writes: it is read-only, or a standby"
+		}
+	case errors.Is(err, syscall.ENOSPC):
+		return Full, "no space is left on the disk; it goes on when there is some"
+	case errors.Is(err, syscall.EIO):
+		return Disk, "the disk fails: see the system's log, then restart gobench"
+	case errors.Is(err, driver.ErrBadConn):
+		return "", ""
+	}
+	return "", ""
+}
+
+func kindOfSQLite(code int) (Kind, string) {
+	switch code & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return Full, "no space is left on the disk; it goes on when there is some"
+	case sqlite3.SQLITE_IOERR:
+		if code == sqlite3.SQLITE_IOERR_SHMSIZE {
+			return Full, "no space is left on the disk for the -shm file; it goes on when there is some"
+		}
+		return Disk, "reading or writing the file failed, and what is on the disk can't be known any more: see the system's log, then restart gobench"
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return Damaged, "the file is damaged: " + restore
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+		return ReadOnly, "the file and its folder must be writable for the user that gobench runs as: change their owner or mode, or give another place by --dir"
+	case sqlite3.SQLITE_BUSY:
+		return Locked, fmt.Sprintf("another program has held the file's lock for more than %v: end it (lsof names it)", busyTimeout)
+	}
+	return "", ""
+}

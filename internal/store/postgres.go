@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// lockKey is that of the advisory lock which the one master of a data base holds: the
+// bytes of "gobench".
+const lockKey = 0x676f62656e6368
+
+// lockWait is how long a connection waits for the lock: the server needs a moment to see
+// that the connection before it is gone, of this master or of the one before.
+const lockWait = 3 * time.Second
+
+// openPostgres opens the data base of Options.DSN. The connection that writes holds the
+// lock: when it is lost and another master has taken the lock meanwhile, there is no new
+// one.
+func (s *Store) openPostgres(ctx context.Context) error {
+	u, err := url.Parse(s.options.DSN)
+	if err != nil {
+		return errors.New("store: the DSN of PostgreSQL is not a valid URL: postgres://USER:PASSWORD@HOST/NAME") // err holds the password
+	}
+	s.name = (&url.URL{Scheme: u.Scheme, User: url.User(u.User.Username()), Host: u.Host, Path: u.Path}).String()
+	config, err := pgx.ParseConfig(s.options.DSN)
+	if err != nil {
+		return fmt.Errorf("store %s: the DSN is not valid: postgres://USER:PASSWORD@HOST/NAME", s.name)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	config.RuntimeParams["application_name"] = fmt.Sprintf("gobench pid %d on %.20s", os.Getpid(), host)
+	config.RuntimeParams["lock_timeout"] = fmt.Sprint(busyTimeout.Milliseconds())
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 10 * time.Second
+	}
+	// One that was lost meanwhile is found before it is used.
+	ask := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return true })
+	s.w = stdlib.OpenDB(*config, ask, stdlib.OptionAfterConnect(s.holdLock))
+	s.w.SetMaxOpenConns(1)
+	s.w.SetMaxIdleConns(1)
+	s.w.SetConnMaxLifetime(0)
+	s.r = stdlib.OpenDB(*config, ask)
+	s.r.SetMaxOpenConns(8)
+	s.r.SetMaxIdleConns(2)
+	var locked *Error
+	if err := s.w.PingContext(ctx); errors.As(err, &locked) {
+		return locked
+	} else if err != nil {
+		return fmt.Errorf("store %s: %w", s.name, briefly(err))
+	}
+	var encoding string
+	if err := s.w.QueryRowContext(ctx, `SHOW server_encoding`).Scan(&encoding); err != nil {
+		return s.failed(err)
+	}
+	if encoding != "UTF8" {
+		return fmt.Errorf("store %s: its encoding is %s: make a data base with ENCODING 'UTF8'", s.name, encoding)
+	}
+	return s.migrate(ctx, func(_ context.Context, version int64) error {
+		s.options.Log.Warn("the store has an older schema, which is changed now; pg_dump makes a copy, before an upgrade", "store", s.name, "version", version)
+		return nil
+	})
+}
+
+// briefly gives why there is no connection in one line: the driver's text has several, one
+// for each address that was tried.
+func briefly(err error) error {
+	var said *pgconn.PgError
+	var down *net.OpError
+	switch {
+	case errors.As(err, &said):
+		return said
+	case errors.As(err, &down):
+		return down
+	}
+	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
+}
+
+// holdLock takes the lock with a new connection, or says who has it.
+func (s *Store) holdLock(ctx context.Context, c *pgx.Conn) error {
+	for deadline := time.Now().Add(lockWait); time.Now().Before(deadline); {
+		var ok bool
+		if err := c.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(lockKey)).Scan(&ok); err != nil || ok {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	who := "another session has its lock"
+	var name string
+	var pid int
+	var from *net.IPNet
+	err := c.QueryRow(ctx, `SELECT a.application_name, a.pid, a.client_addr FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+		WHERE l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND l.classid::bigint = $1 AND l.objid::bigint = $2`, int64(lockKey)>>32, int64(lockKey)&0xffffffff).Scan(&name, &pid, &from)
+	if err == nil {
+		who = fmt.Sprintf("another master has it: %s (the server's process %d", name, pid)
+		if from != nil {
+			who += ", from " + from.IP.String()
+		}
+		who += ")"
+	}
+	return &Error{Kind: Locked, Name: s.name, Text: who + ": end that first, or give another data base by --db"}
+}

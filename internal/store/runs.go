@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// CreateRun is as internal/master wants it.
+func (s *Store) CreateRun(ctx context.Context, o *run.Order, source run.Source) error {
+	if !run.ValidID(o.ID) {
+		return &run.InputError{Field: "id", Text: "is not the id of a run"}
+	}
+	if o.State != run.Queued && o.State != "" {
+		return &run.InputError{Field: "state", Text: "a new run is queued"}
+	}
+	options, err := json.Marshal(o.Options)
+	if err != nil {
+		return &run.InputError{Field: "options", Text: err.Error()}
+	}
+	var number int64
+	err = s.write(ctx, func(t *tx) error {
+		if ok, err := t.one(`SELECT number FROM runs WHERE id = $1`, []any{o.ID}, &number); err != nil {
+			return err
+		} else if ok {
+			return conflict(fmt.Sprintf("run %s is there already", o.ID))
+		}
+		var application any // NULL for none
+		if o.Application != "" {
+			application = o.Application
+			if ok, err := t.one(`SELECT number FROM applications WHERE id = $1`, []any{o.Application}, &number); err != nil {
+				return err
+			} else if !ok {
+				return missing("application " + strconv.Quote(o.Application))
+			}
+		}
+		hash, err := t.putSource(source)
+		if err != nil {
+			return err
+		}
+		if number, err = t.count("runs"); err != nil {
+			return err
+		}
+		if err := t.run(`INSERT INTO runs (number, id, application, name, name_lower, owner, state, version, cause, verdict,
+			created, started, ended, options, source, active, final, deleted, bytes, step, newest, fine_from, ten_from)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, '', $9, 0, 0, $10, $11, 0, 0, 0, 0, 0, 0, 0, 0)`,
+			number, o.ID, application, clean(o.Name), lower(o.Name), clean(o.Owner), string(run.Queued), clean(o.Cause),
+			ns(o.Created), string(options), hash); err != nil {
+			return err
+		}
+		return t.run(`INSERT INTO transitions (run, version, from_state, to_state, cause, by_whom, at) VALUES ($1, 1, '', $2, $3, $4, $5)`,
+			number, string(run.Queued), clean(o.Cause), clean(o.Owner), ns(o.Created))
+	})
+	if err == nil {
+		o.Number, o.Version, o.State = number, 1, run.Queued
+	}
+	return err
+}
+
+// orderColumns are what readOrder reads.
+const orderColumns = `number, id, COALESCE(application, ''), name, owner, state, version, cause, verdict, created, started, ended, options`
+
+func readOrder(scan func(...any) error) (o run.Order, err error) {
+	var created, started, ended int64
+	var options string
+	if err := scan(&o.Number, &o.ID, &o.Application, &o.Name, &o.Owner, &o.State, &o.Version, &o.Cause, &o.Verdict, &created, &started, &ended, &options); err != nil {
+		return o, err
+	}
+	o.Created, o.Started, o.Ended = at(created), at(started), at(ended)
+	if err := json.Unmarshal([]byte(options), &o.Options); err != nil {
+		return o, fmt.Errorf("options of run %s: %w", o.ID, err)
+	}
+	return o, nil
+}
+
+func runNamed(id string) string { return "run " + strconv.Quote(id) }
+
+// Run is as internal/master wants it.
+func (s *Store) Run(ctx context.Context, id string) (*run.Order, error) {
+	return get(ctx, s, runNamed(id), `SELECT `+orderColumns+` FROM runs WHERE id = $1 AND deleted = 0`, []any{clean(id)}, readOrder)
+}
+
+// RunSource is as internal/master wants it.
+func (s *Store) RunSource(ctx context.Context, id string) (run.Source, error) {
+	return s.source(ctx, runNamed(id), `SELECT source FROM runs WHERE id = $1 AND deleted = 0`, clean(id))
+}
+
+// Runs is as internal/master wants it. A tag is that of a run's application.
+func (s *Store) Runs(ctx context.Context, f run.Filter) (page []run.Order, next string, err error) {
+	q, err := newQuestion(f)
+	if err != nil {
+		return nil, "", err
+	}
+	if f.State != "" {
+		q.and(`state = ?`, clean(string(f.State)))
+	}
+	if f.Application != "" {
+		q.and(`application = ?`, clean(f.Application))
+	}
+	if f.Tag != "" {
+		q.and(`application IN (SELECT application FROM application_tags WHERE tag = ?)`, clean(f.Tag))
+	}
+	page, err = list(ctx, s, `SELECT `+orderColumns+` FROM runs WHERE deleted = 0 AND `+q.text()+` ORDER BY number DESC LIMIT `+strconv.Itoa(q.limit+1), q.args, readOrder)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(page) > q.limit {
+		page = page[:q.limit]
+		next = strconv.FormatInt(page[q.limit-1].Number, 10)
+	}
+	return page, next, nil
+}
+
+// Unfinished is as internal/master wants it.
+func (s *Store) Unfinished(ctx context.Context) ([]run.Order, error) {
+	return list(ctx, s, `SELECT `+orderColumns+` FROM runs WHERE final = 0 ORDER BY number`, nil, readOrder)
+}
+
+// number gives that of a run, by which its rows name it.
+func (s *Store) number(ctx context.Context, id string) (n int64, err error) {
+	ok, err := found(s.r.QueryRowContext(ctx, `SELECT number FROM runs WHERE id = $1 AND deleted = 0`, clean(id)).Scan(&n))
+	if err == nil && !ok {
+		err = missing(runNamed(id))
+	}
+	return n, s.failed(err)
+}
+
+// PutResult is as internal/master wants it. The run takes over its verdict.
+func (s *Store) PutResult(ctx context.Context, r *run.Result) error {
+	number, err := s.number(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("result of run %s: %w", r.ID, err)
+	}
+	packed := s.zip.Pack(text)
+	return s.write(ctx, func(t *tx) error { return t.putResult(number, r, packed) })
+}
+
+// putResult keeps a run's result, which is packed already.
+func (t *tx) putResult(number int64, r *run.Result, packed []byte) error {
+	var before int64
+	if _, err := t.one(`SELECT LENGTH(data) FROM results WHERE run = $1`, []any{number}, &before); err != nil {
+		return err
+	}
+	n, err := t.exec(`UPDATE runs SET verdict = $1, bytes = bytes + $2 WHERE number = $3 AND deleted = 0`, string(r.Verdict), int64(len(packed))-before, number)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return missing(runNamed(r.ID))
+	}
+	return t.run(`INSERT INTO results (run, data) VALUES ($1, $2) ON CONFLICT (run) DO UPDATE SET data = excluded.data`, number, packed)
+}
+
+// Result is as internal/master wants it.
+func (s *Store) Result(ctx context.Context, id string) (*run.Result, error) {
+	packed, err := get(ctx, s, "result of "+runNamed(id), `SELECT data FROM results WHERE run = (SELECT number FROM runs WHERE id = $1 AND deleted = 0)`, []any{clean(id)},
+		func(scan func(...any) error) (b []byte, err error) { err = scan(&b); return b, err })
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.zip.Unpack(*packed)
+	if err != nil {
+		return nil, err
+	}
+	r := new(run.Result)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("result of run %s: %w", id, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,228 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// A run's series is kept at several levels. Parts come in at level 0, at the run's own
+// interval, and are folded into parts of higher levels as soon as their time is over: see
+// fold.go. A part that is folded stays for a while; so each level has the whole of its
+// time in its own parts and in those of lower levels that are not folded yet. None is in
+// two of them, and so a level's counts add up to what was taken in.
+var levels = [...]struct {
+	step time.Duration // of its parts, and what they are aligned to
+	keep time.Duration // before the newest part of the run; 0: for ever
+}{
+	{0, 2 * time.Hour}, // the run's own interval
+	{10 * time.Second, 48 * time.Hour},
+	{time.Minute, 0},
+	{3 * time.Minute, 0}, // so that a long chart needs to read little
+	{15 * time.Minute, 0},
+}
+
+const top = len(levels) - 1
+
+const seriesColumns = "series (id, run, agent, level, start, stop, step, warmup, folded, data)"
+
+// above gives the level that parts of a level and step are folded into.
+func above(level int, step time.Duration) int {
+	for level++; level < top && levels[level].step <= step; level++ {
+	}
+	return level
+}
+
+// usable tells whether a level is one of a run with such an interval: at level 0, or
+// coarser than that.
+func usable(level int, interval time.Duration) bool {
+	return level == 0 || levels[level].step > interval
+}
+
+// What a query with Points gives at most, in parts, if coarser ones are there. A step of
+// the levels is at most six times the one below it, and folding as one reads is slow.
+const (
+	partsPerPoint = 2
+	partsAtMost   = 1500
+)
+
+// extent is what is known of a run's series before it is read.
+type extent struct {
+	run      int64
+	interval time.Duration // of level 0; 0: the series is empty
+	newest   time.Duration // end of its newest part
+	kept     [len(levels)]time.Duration
+}
+
+func (s *Store) extent(ctx context.Context, id string) (x extent, err error) {
+	ok, err := found(s.r.QueryRowContext(ctx, `SELECT number, step, newest, fine_from, ten_from FROM runs WHERE id = $1 AND deleted = 0`, clean(id)).
+		Scan(&x.run, &x.interval, &x.newest, &x.kept[0], &x.kept[1]))
+	if err == nil && !ok {
+		err = missing(runNamed(id))
+	}
+	return x, s.failed(err)
+}
+
+// plan is how a query is answered.
+type plan struct {
+	level    int
+	step     time.Duration // of the level's parts
+	group    time.Duration // parts that begin in the same one are folded; 0: none are
+	from, to time.Duration // that parts are wanted of
+	first    time.Duration // where reading begins
+}
+
+// choose makes a plan: the finest level that is there from q.From on, and that has not
+// many more parts than points are wanted; or the coarsest, folded further.
+func (x *extent) choose(q run.SeriesQuery) plan {
+	p := plan{from: q.From, to: q.To}
+	if p.to == 0 {
+		p.to = math.MaxInt64
+	}
+	length := max(0, min(p.to, x.newest)-p.from)
+	var parts int
+	for ; ; p.level++ {
+		p.step = max(levels[p.level].step, x.interval)
+		parts = int((length + p.step - 1) / p.step)
+		fits := q.Points <= 0 || parts <= min(partsPerPoint*q.Points, partsAtMost)
+		there := usable(p.level, x.interval) && x.kept[p.level] <= p.from
+		if there && fits || p.level == top || x.interval >= levels[top].step {
+			break
+		}
+	}
+	if p.level > 0 {
+		p.group = p.step
+	}
+	if q.Points > 0 && parts > partsPerPoint*q.Points {
+		p.group = p.step * time.Duration((parts+q.Points-1)/q.Points)
+	}
+	p.first = max(0, p.from-p.step)
+	p.first -= p.first % max(p.group, p.step)
+	return p
+}
+
+// Series is as internal/master wants it. Parts that are put together carry the step of
+// what they became. It may be slow to call each: no transaction waits for it.
+func (s *Store) Series(ctx context.Context, q run.SeriesQuery, each func(run.SeriesPart) error) error {
+	if q.From < 0 || q.To < 0 || q.To > 0 && q.To < q.From {
+		return &run.InputError{Field: "from", Text: "must be 0 or more, and at most what to is"}
+	}
+	x, err := s.extent(ctx, q.Run)
+	if err != nil || x.interval == 0 {
+		return err
+	}
+	p := x.choose(q)
+	whole := max(p.group, time.Minute) // no chunk ends within a group, or within what is folded meanwhile
+	chunk := (600*p.step + whole - 1) / whole * whole
+	for at := p.first; at < min(p.to, x.newest); at += chunk {
+		parts, err := s.parts(ctx, &x, q, p, at, min(at+chunk, p.to))
+		if err != nil {
+			return err
+		}
+		for _, part := range parts {
+			if part.To <= p.from || part.From >= p.to {
+				continue
+			}
+			if err := each(part); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parts gives those that begin in a time, in the order of it, put together as planned.
+func (s *Store) parts(ctx context.Context, x *extent, q run.SeriesQuery, p plan, from, to time.Duration) ([]run.SeriesPart, error) {
+	for {
+		all, kept, err := s.readParts(ctx, x.run, q, p.level, from, to)
+		if err != nil {
+			return nil, err
+		}
+		if p.level < top && kept[p.level] > from && x.kept[p.level] < kept[p.level] {
+			// What the plan counted on has been deleted meanwhile.
+			p.level = above(p.level, x.interval)
+			p.group = max(p.group, levels[p.level].step)
+			continue
+		}
+		return s.together(all, p), nil
+	}
+}
+
+// readParts reads, in one statement and so at one moment, the parts of a level and those
+// below it that are not folded, and from when on each level is kept.
+func (s *Store) readParts(ctx context.Context, number int64, q run.SeriesQuery, level int, from, to time.Duration) (all []run.SeriesPart, kept [len(levels)]time.Duration, err error) {
+	err = s.each(ctx, s.r, `SELECT start, stop, step, warmup, data FROM series
+			WHERE run = $1 AND agent = $2 AND level = $3 AND start >= $4 AND start < $5
+		UNION ALL SELECT start, stop, step, warmup, data FROM series
+			WHERE run = $1 AND agent = $2 AND level < $3 AND start >= $4 AND start < $5 AND folded = 0
+		UNION ALL SELECT fine_from, ten_from, 0, 0, '' FROM runs WHERE number = $1`,
+		[]any{number, clean(q.Agent), level, int64(from), int64(to)}, func(scan func(...any) error) error {
+			part := run.SeriesPart{Run: q.Run, Agent: q.Agent}
+			var warmup int
+			var packed []byte
+			err := scan(&part.From, &part.To, &part.Step, &warmup, &packed)
+			if err != nil {
+				return err
+			}
+			if part.Step == 0 {
+				kept[0], kept[1] = part.From, part.To
+				return nil
+			}
+			part.Warmup = warmup != 0
+			part.Data, err = s.zip.Unpack(packed)
+			all = append(all, part)
+			return err
+		})
+	slices.SortStableFunc(all, func(a, b run.SeriesPart) int { return cmp.Compare(a.From, b.From) })
+	return all, kept, err
+}
+
+// together folds the parts of each group, those of warm-up by themselves. What Fold
+// refuses stays as it is.
+func (s *Store) together(all []run.SeriesPart, p plan) []run.SeriesPart {
+	if p.group == 0 {
+		return all
+	}
+	var out []run.SeriesPart
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].From/p.group == all[0].From/p.group {
+			n++
+		}
+		for _, warmup := range []bool{true, false} {
+			var same []run.SeriesPart
+			for _, part := range all[:n] {
+				if part.Warmup == warmup {
+					same = append(same, part)
+				}
+			}
+			if one, err := s.foldParts(same, p.group); err == nil {
+				same = one
+			}
+			out = append(out, same...)
+		}
+		all = all[n:]
+	}
+	return out
+}
+
+// foldParts makes one of parts, which are all of warm-up or none.
+func (s *Store) foldParts(parts []run.SeriesPart, step time.Duration) ([]run.SeriesPart, error) {
+	if len(parts) < 2 {
+		return parts, nil
+	}
+	one := parts[0]
+	data := make([][]byte, len(parts))
+	for i, part := range parts {
+		one.From, one.To = min(one.From, part.From), max(one.To, part.To)
+		data[i] = part.Data
+	}
+	one.Step = step
+	var err error
+	one.Data, err = s.options.Fold(data)
+	return []run.SeriesPart{one}, err
+}

@@ -1,0 +1,21 @@
+package threshold
+
+import (
+	"fmt"
+	"time"
+)
+
+// ParseFor reads a threshold of a run whose series has this interval: its window must be
+// made of whole intervals.
+func ParseFor(text string, interval time.Duration) (Threshold, error) {
+	t, err := Parse(text)
+	switch {
+	case err != nil:
+		return t, err
+	case t.Over%interval != 0:
+		return t, fmt.Errorf("threshold %q: a window of %v is not made of whole intervals of %v (--interval)", text, t.Over, interval)
+	case t.Over/interval > MaxWindow:
+		return t, fmt.Errorf("threshold %q: a window holds at most %d intervals, and %v are %d (a longer --interval helps)", text, MaxWindow, t.Over, t.Over/interval)
+	}
+	return t, nil
+}
