@@ -14,6 +14,9 @@ const (
 	ramp      = 4000 // users that connect in a second
 )
 
+// connsFrom are the addresses that users connect from.
+const connsFrom = "127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4"
+
 // connsTable is what many connections cost: memory while they are idle, and CPU a
 // request when each of many users pauses for a second after each.
 func connsTable(ctx context.Context, b *bench) (*section, error) {
@@ -25,7 +28,7 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 			fmt.Sprintf("A compiled scenario: every user has a client and a connection of its own to nginx. Idle: each asks once and keeps its connection; "+
 				"a connection's memory is the difference over the difference in connections. "+
 				"Busy: each pauses for a second after each request; beside it, 30 users that ask without a pause. The executor's resident memory and CPU are those of the second half of %d s. "+
-				"Not pinned, medians of %d runs.", seconds, min(3, b.pairs)),
+				"Not pinned, medians of %d runs. They connect from several addresses: of one, half of its 28,000 ports lead to a target at once, and for each one more the kernel searches for a millisecond.", seconds, min(3, b.pairs)),
 			fmt.Sprintf("A process may have %d files open here, so there are at most %d users.", openFiles(), users),
 		},
 	}
@@ -34,12 +37,12 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
 		// many is gobench with so many users, and the median of what its runs took.
 		many := func(n, every int) (settled, peak, cpu, perSecond float64, err error) {
-			command := "gobench run {load}/each/scenario.go --set url={url} --set users={users} --set every={every} --set ramp={ramp} -d {s}s --quiet -o {out}"
+			command := "gobench run {load}/each/scenario.go --set url={url} --set users={users} --set every={every} --set ramp={ramp} --set from={from} -d {s}s --quiet -o {out}"
 			if every < 0 { // the closed loop
 				command = "gobench run {load}/closed/scenario.go --set url={url} --set seconds={s} --quiet -o {out}"
 			}
 			tools, err := b.contenders(ctx, s, []line{{gobench, "", command}},
-				map[string]string{"url": srv.url(), "users": strconv.Itoa(n), "every": strconv.Itoa(every), "ramp": strconv.Itoa(ramp)})
+				map[string]string{"url": srv.url(), "users": strconv.Itoa(n), "every": strconv.Itoa(every), "ramp": strconv.Itoa(ramp), "from": connsFrom})
 			if err != nil {
 				return 0, 0, 0, 0, err
 			}
@@ -94,6 +97,6 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 		return nil
 	})
 	s.grids = []grid{idle, busy}
-	s.reword("{users}", "USERS", "{every}", "MS", "{ramp}", strconv.Itoa(ramp))
+	s.reword("{from}", connsFrom, "{users}", "USERS", "{every}", "MS", "{ramp}", strconv.Itoa(ramp))
 	return s, err
 }

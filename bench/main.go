@@ -4,7 +4,7 @@
 //	go run ./bench                              all tables, about 65 minutes
 //	go run ./bench -tables stall                one table: http takes 14 minutes, users 13,
 //	                                            post and tls 10, stall 6, schedule 5,
-//	                                            the others up to 4
+//	                                            cluster 8, the others up to 4
 //	go run ./bench -tables http -seconds 2      one table, shorter
 //	go run ./bench -tables http -tools wrk,hey  without gobench
 //	go run ./bench -write                       what make bench does
@@ -65,6 +65,7 @@ var tables = []table{
 	{"stall", stallTable},
 	{"start", startTable},
 	{"live", liveTable},
+	{"cluster", clusterTable},
 	{"micro", microTable},
 }
 
@@ -115,6 +116,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.IntVar(&b.seconds, "seconds", 5, "length of one run; the table users takes 120 when this is not given, schedule and stall always 10, conns at least 12")
 	write := fs.Bool("write", false, "put the tables into docs/benchmarks.md")
 	sleeper := fs.Float64("sleeper", 0, "only wake up so often a second and tell what that takes, as the table schedule lets a process of its own do")
+	isSwarm := fs.Bool("swarm", false, "only be the simulated agents whose join tokens come on standard input, as the table cluster lets a process of its own be")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -131,6 +133,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if *sleeper > 0 {
 		return json.NewEncoder(stdout).Encode(sleep(*sleeper, time.Duration(b.seconds)*time.Second))
+	}
+	if *isSwarm {
+		return beSwarm(ctx, os.Stdin, stdout)
 	}
 	for _, name := range wanted {
 		if name != "all" && !slices.ContainsFunc(tables, func(t table) bool { return t.name == name }) {

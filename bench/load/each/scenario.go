@@ -6,6 +6,7 @@ import (
 	"context"
 	"log"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/clients/http"
@@ -17,6 +18,7 @@ var (
 	users = scenario.Param("users", "250", "how many connections")
 	every = scenario.Param("every", "1000", "milliseconds that a user pauses after a request; 0: one request, then idle")
 	ramp  = scenario.Param("ramp", "2000", "users that connect in a second")
+	from  = scenario.Param("from", "127.0.0.1", "addresses that they connect from, with commas between them")
 )
 
 func export() scenario.Vus {
@@ -24,7 +26,7 @@ func export() scenario.Vus {
 }
 
 func user(ctx context.Context, vui int) {
-	client, err := http.NewHttpClient(ctx, "http", http.Options{MaxConns: 1})
+	client, err := http.NewHttpClient(ctx, "http", http.Options{MaxConns: 1, Sources: strings.Split(*from, ",")})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/bus"
+	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/hdr"
+	"github.com/gobench-io/gobench/internal/health"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// A swarm is many agents in one process that run nothing: each has joined, beats each
+// second, does as the master commands and delivers a batch at the end of each second of
+// a run, as an executor would.
+type swarm struct {
+	data   [][]*wire.Histogram // of 2,000 recordings, what batches have in turn
+	hello  *cluster.Hello
+	beats  time.Duration
+	series []*wire.Metric
+
+	mu    sync.Mutex
+	acked hdr.Histogram // from the end of a batch's second until it was committed, ns; guarded by mu
+}
+
+// swarmSeen is what a swarm has seen since it was told to look, in seconds.
+type swarmSeen struct{ P50, P99 float64 }
+
+// What a simulated executor's batch has, and beside it what each executor tells of itself.
+const (
+	swarmHistograms = 10
+	swarmCounters   = 40
+)
+
+func newSwarm() *swarm {
+	s := &swarm{beats: time.Second, hello: &cluster.Hello{Version: "bench", Protocol: 1, Os: "linux", Arch: "amd64", Cpus: 2, Memory: 8 << 30, OpenFiles: 1 << 20}}
+	add := func(title, kind, unit string) {
+		s.series = append(s.series, &wire.Metric{Title: title, Type: kind, Group: "HTTP (home)", Graph: title, Unit: unit})
+	}
+	for i := range swarmHistograms {
+		add(fmt.Sprintf("home%d.latency", i), "histogram", "ns")
+	}
+	for i := range swarmCounters {
+		add(fmt.Sprintf("home%d.http_ok", i), "counter", "N")
+	}
+	for _, m := range health.Metrics {
+		add(health.Prefix+m.Name, "histogram", m.Unit)
+	}
+	add("vu.simulated.active", "gauge", "N")
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 8 {
+		var all []*wire.Histogram
+		for i := range swarmHistograms {
+			var h hdr.Histogram
+			for range 2000 {
+				h.Record(int64(2e6 * math.Exp(random.NormFloat64()*0.6)))
+			}
+			all = append(all, &wire.Histogram{Metric: uint32(i), Counts: h.Append(nil)})
+		}
+		for i := range health.Metrics {
+			var h hdr.Histogram
+			h.Record(random.Int64N(50))
+			all = append(all, &wire.Histogram{Metric: uint32(swarmHistograms + swarmCounters + i), Counts: h.Append(nil)})
+		}
+		s.data = append(s.data, all)
+	}
+	return s
+}
+
+// beSwarm joins with each of the tokens that come as a line of JSON and goes on until its
+// input ends. A line "look" begins a look, and "seen" asks for a line of what was seen.
+func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
+	var tokens []string
+	lines := bufio.NewReader(in)
+	line, err := lines.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &tokens)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := newSwarm()
+	go func() {
+		defer cancel()
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			switch line {
+			case "look\n":
+				s.acked.Reset()
+			case "seen\n":
+				_ = json.NewEncoder(out).Encode(swarmSeen{float64(s.acked.Quantile(0.5)) / 1e9, float64(s.acked.Quantile(0.99)) / 1e9})
+			}
+			s.mu.Unlock()
+		}
+	}()
+	dir, err := os.MkdirTemp("", "gobench-bench-swarm-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	errs := make([]error, len(tokens))
+	joins := make(chan struct{}, 8) // at once
+	var wg sync.WaitGroup
+	for i, token := range tokens {
+		wg.Go(func() { errs[i] = s.agent(ctx, i, token, filepath.Join(dir, fmt.Sprint(i)), joins) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// agent is the life of one.
+func (s *swarm) agent(ctx context.Context, n int, token, dir string, joins chan struct{}) error {
+	joins <- struct{}{}
+	hello := proto.Clone(s.hello).(*cluster.Hello)
+	hello.Name = fmt.Sprintf("simulated-%d", n)
+	who, err := bus.Join(ctx, token, bus.JoinOptions{Dir: dir, Hello: hello})
+	<-joins
+	if err != nil {
+		return err
+	}
+	c, err := bus.Dial(who, bus.AgentOptions{})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.Wait(ctx); err != nil {
+		return err
+	}
+	a := &simulated{swarm: s, n: n, id: who.Agent, c: c, hello: hello, boot: rand.Uint64(), due: map[uint64]time.Time{}}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { a.beat(ctx) })
+	wg.Go(func() { _ = c.Committed(ctx, a.committed) }) // ends with ctx
+	err = c.Commands(ctx, func(ctx context.Context, q *cluster.Command) *cluster.Answer { return a.do(ctx, &wg, q) })
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// simulated is one of a swarm's agents.
+type simulated struct {
+	*swarm
+	n     int
+	id    string
+	c     *bus.AgentConn
+	hello *cluster.Hello
+	boot  uint64
+
+	mu    sync.Mutex
+	run   string
+	epoch uint64
+	phase string
+	first uint32
+	stop  context.CancelFunc
+	due   map[uint64]time.Time // of deliveries that are not committed: the end of their second
+}
+
+// committed notes how long deliveries took.
+func (a *simulated) committed(c *cluster.Committed) {
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.swarm.mu.Lock()
+	defer a.swarm.mu.Unlock()
+	for number, due := range a.due {
+		if number <= c.Number {
+			a.acked.Record(int64(now.Sub(due)))
+			delete(a.due, number)
+		}
+	}
+}
+
+// beat beats each second, at a moment of its own.
+func (a *simulated) beat(ctx context.Context) {
+	wait := time.Duration(rand.Int64N(int64(a.beats)))
+	for count := uint64(1); ; count++ {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+		wait = a.beats
+		a.mu.Lock()
+		b := &cluster.Beat{Agent: a.id, Boot: a.boot, Count: count, Hello: a.hello, UnixNs: time.Now().UnixNano(), Run: a.run, Epoch: a.epoch, Phase: a.phase,
+			Host: &cluster.Host{Load1: 1, Cpu: 0.5, MemoryTotal: 8 << 30, MemoryAvailable: 4 << 30, NetIn: 1e6, NetOut: 1e6, Sockets: 100, Files: 1000}}
+		a.mu.Unlock()
+		_ = a.c.Beat(ctx, b) // the next one comes soon
+	}
+}
+
+// do does what the master commands, as far as one does who runs nothing.
+func (a *simulated) do(ctx context.Context, wg *sync.WaitGroup, q *cluster.Command) *cluster.Answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch what := q.What.(type) {
+	case *cluster.Command_Prepare:
+		a.run, a.epoch, a.phase, a.first = q.Run, q.Epoch, "prepared", what.Prepare.First
+		class := &wire.Class{Name: "simulated", Nu: 100_000, Load: "loop 1h", LoopNs: int64(time.Hour)}
+		return &cluster.Answer{Hellos: []*wire.Hello{{Protocol: 1, Version: "bench", Go: "go", Pid: 1, Classes: []*wire.Class{class}}}}
+	case *cluster.Command_Arm:
+		a.phase = "armed"
+	case *cluster.Command_Begin:
+		a.phase = "running"
+		ctx, stop := context.WithCancel(ctx)
+		a.stop = stop
+		run, epoch, first := a.run, a.epoch, a.first
+		wg.Go(func() {
+			a.load(ctx, time.Unix(0, what.Begin.AtUnixNs), &cluster.Delivery{Run: run, Agent: a.id, Epoch: epoch, Executor: first})
+		})
+	case *cluster.Command_Stop, *cluster.Command_Cancel:
+		if a.stop != nil {
+			a.stop()
+		}
+	case *cluster.Command_Release:
+		a.run, a.phase = "", ""
+	}
+	return &cluster.Answer{}
+}
+
+// load delivers batches until ctx ends, and then the last one.
+func (a *simulated) load(ctx context.Context, begin time.Time, d *cluster.Delivery) {
+	send := context.WithoutCancel(ctx)
+	deliver := func() {
+		d.Number++
+		ctx, cancel := context.WithTimeout(send, 20*time.Second)
+		defer cancel()
+		_ = a.c.Deliver(ctx, d) // what is missing, the master says
+	}
+	var sums wire.Final
+	for i := range swarmCounters {
+		sums.Counters = append(sums.Counters, &wire.Counter{Metric: uint32(swarmHistograms + i)})
+	}
+	counts := map[uint32]uint64{}
+	var h hdr.Histogram
+	each := make([][]uint64, len(a.data)) // recordings, by data and place
+	for i, all := range a.data {
+		for _, x := range all {
+			_ = h.Decode(x.Counts) // our own
+			each[i] = append(each[i], h.Count())
+		}
+	}
+	for k, over := 1, false; !over; k++ {
+		select {
+		case <-time.After(time.Until(begin.Add(time.Duration(k) * time.Second))):
+		case <-ctx.Done():
+			over = true
+		}
+		from := time.Duration(k-1) * time.Second
+		b := &wire.Batch{Seq: uint64(k), FromNs: int64(from), ToNs: int64(from + time.Second), Gauges: []*wire.Gauge{{Metric: uint32(len(a.series) - 1), Value: 100}}}
+		if k == 1 {
+			b.Declared, b.GoUnixNs = a.series, begin.UnixNano()
+		}
+		turn := (a.n + k) % len(a.data)
+		b.Histograms = a.data[turn]
+		for i, x := range b.Histograms {
+			counts[x.Metric] += each[turn][i]
+		}
+		for _, c := range sums.Counters {
+			n := int64(100 + c.Metric)
+			c.Add += n
+			b.Counters = append(b.Counters, &wire.Counter{Metric: c.Metric, Add: n})
+		}
+		if over {
+			for metric, n := range counts {
+				sums.Histograms = append(sums.Histograms, &wire.Counted{Metric: metric, Count: n})
+			}
+			sums.LoadNs = b.ToNs
+			b.Final = &sums
+		}
+		data, err := proto.Marshal(b)
+		if err != nil {
+			panic(err) // our own
+		}
+		d.What = &cluster.Delivery_Batch{Batch: data}
+		if !over {
+			a.mu.Lock()
+			a.due[d.Number+1] = begin.Add(time.Duration(k) * time.Second)
+			a.mu.Unlock()
+		}
+		deliver()
+	}
+	d.What = &cluster.Delivery_Ended{Ended: &cluster.Ended{}}
+	deliver()
+	d.What = &cluster.Delivery_Over{Over: true}
+	deliver()
+	a.mu.Lock()
+	a.phase = "over"
+	a.mu.Unlock()
+}
