@@ -18,7 +18,9 @@ import (
 	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/confine"
 	"github.com/gobench-io/gobench/internal/hoststat"
+	"github.com/gobench-io/gobench/internal/pack"
 	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/wire"
 )
 
 // Options of an agent. Dir, Bus and ID are needed.
@@ -50,6 +52,7 @@ type Agent struct {
 	hello *cluster.Hello
 	blobs *blobs.Cache
 	out   *outbox
+	codec *pack.Codec // of batches that are packed
 	watch *hoststat.Watch
 
 	ctx  context.Context // of Run: what a run here does ends with it
@@ -105,6 +108,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	defer unlock()
 	if a.blobs, err = blobs.Open(filepath.Join(a.o.Dir, "blobs"), a.o.Blobs); err != nil {
+		return err
+	}
+	if a.codec, err = pack.New(wire.MaxMessage); err != nil {
 		return err
 	}
 	if a.out, err = openOutbox(filepath.Join(a.o.Dir, "spool"), a.o.ID, a.o.Bus, a.log); err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/pack"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -311,7 +312,7 @@ func (h *host) until(limit time.Duration, what string, f func() bool) {
 func list(all []*cluster.Delivery) string {
 	var b strings.Builder
 	for _, d := range all {
-		if d.GetBatch() != nil && d.Number%10 != 0 {
+		if batch(d) != nil && d.Number%10 != 0 {
 			continue // there are many
 		}
 		fmt.Fprintf(&b, "%d.%d:%d %.300s\n", d.Epoch, d.Number, d.Executor, strings.TrimPrefix(fmt.Sprintf("%T", d.What), "*cluster.Delivery_")+" "+d.GetNote()+fmt.Sprint(d.GetEnded()))
@@ -363,11 +364,21 @@ func printed(t *testing.T, all []*cluster.Delivery, executor uint32) (text strin
 
 // batch gives a delivery's batch, or nil.
 func batch(d *cluster.Delivery) *wire.Batch {
-	if d.GetBatch() == nil {
+	body := d.GetBatch()
+	if packed := d.GetPacked(); packed != nil {
+		codec, err := pack.New(wire.MaxMessage)
+		if err == nil {
+			body, err = codec.Unpack(packed)
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	if body == nil {
 		return nil
 	}
 	b := new(wire.Batch)
-	if err := proto.Unmarshal(d.GetBatch(), b); err != nil {
+	if err := proto.Unmarshal(body, b); err != nil {
 		panic(err)
 	}
 	return b

@@ -59,7 +59,7 @@ func TestHowExecutorsEnd(t *testing.T) {
 			if tt.do != nil {
 				h.until(5*time.Second, "the load goes on", func() bool {
 					for _, d := range h.of(aRun) {
-						if d.GetBatch() != nil {
+						if batch(d) != nil {
 							return true
 						}
 					}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/confine"
+	"github.com/gobench-io/gobench/internal/thin"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -189,7 +190,7 @@ func processes(p *cluster.Prepare, files uint64) int {
 // launch starts a process of an executable that stays open until it has said hello, or
 // has ended.
 func (j *job) launch(s *stream, number uint32, executable *os.File, prepare *cluster.Prepare, ledgers []string) *proc {
-	p := &proc{job: j, number: number, stream: s, over: make(chan struct{})}
+	p := &proc{job: j, number: number, stream: s, thinner: thin.New(j.agent.codec), over: make(chan struct{})}
 	p.output = newOutput(j.quota, p.printed)
 	p.executor = New(Spec{
 		Make:   func(env []string) (*exec.Cmd, error) { return j.box.Command(executable, j.box.Environ(env)) },

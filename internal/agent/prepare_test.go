@@ -163,8 +163,8 @@ func TestBusyAndFenced(t *testing.T) {
 	h.until(5*time.Second, "all send batches", func() bool {
 		sent := map[uint32]bool{}
 		for _, d := range h.of(aRun) {
-			sent[d.Executor] = sent[d.Executor] || d.GetBatch() != nil
-			if d.GetBatch() != nil && (d.Executor == 0) != (d.Epoch == 1) {
+			sent[d.Executor] = sent[d.Executor] || batch(d) != nil
+			if batch(d) != nil && (d.Executor == 0) != (d.Epoch == 1) {
 				t.Fatalf("a batch of executor %d has epoch %d", d.Executor, d.Epoch)
 			}
 		}

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/spool"
+	"github.com/gobench-io/gobench/internal/thin"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -20,6 +19,7 @@ type proc struct {
 	number   uint32 // in the run
 	stream   *stream
 	executor *Executor
+	thinner  *thin.Thinner // of its session, and then of live
 	output   *output
 	over     chan struct{} // closed when it has ended and that is delivered
 
@@ -75,6 +75,7 @@ func (p *proc) live(ctx context.Context) {
 	defer p.job.drop()
 	err := p.executor.Run(ctx)
 	p.output.close()
+	p.exact()
 	p.deliver(&cluster.Delivery{What: &cluster.Delivery_Ended{Ended: p.ended(err)}}, true)
 	p.job.agent.log.Info("an executor has ended", "run", p.job.run, "executor", p.number, "error", err)
 	close(p.over)
@@ -100,16 +101,29 @@ func (p *proc) stopping() {
 
 func (p *proc) sent(b *wire.Batch) error {
 	p.hear(b.Final != nil)
-	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(b)
+	if b.Final != nil {
+		p.exact()
+	}
+	sent, err := p.thinner.Batch(b)
 	if err != nil {
 		return err
 	}
-	if err := p.deliver(&cluster.Delivery{What: &cluster.Delivery_Batch{Batch: body}}, false); err != nil {
+	if err := p.deliver(sent.Delivery(), false); err != nil {
 		p.job.note(fmt.Sprintf("executor %d on agent %s was ended: from its batch %d on, what it counted can't be kept: %v",
 			p.number, p.job.agent.o.ID, b.Seq, err))
 		return err
 	}
 	return nil
+}
+
+// exactSize is how much of the exact histograms goes into one delivery, in bytes.
+const exactSize = 256 << 10
+
+// exact delivers the exact histograms of what was sent with less than all its counts.
+func (p *proc) exact() {
+	for _, x := range p.thinner.Exact(exactSize) {
+		_ = p.deliver(&cluster.Delivery{What: &cluster.Delivery_Exact{Exact: x}}, true) // it is in the log
+	}
 }
 
 func (p *proc) saw(s *wire.Seen) {

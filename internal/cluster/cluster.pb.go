@@ -1507,11 +1507,13 @@ type Delivery struct {
 	Agent    string                 `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	Epoch    uint64                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Number   uint64                 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`     // of the agent's deliveries of this run and epoch, from 1 without gaps
-	Executor uint32                 `protobuf:"varint,5,opt,name=executor,proto3" json:"executor,omitempty"` // of batch, log, ended
+	Executor uint32                 `protobuf:"varint,5,opt,name=executor,proto3" json:"executor,omitempty"` // of batch, packed, exact, log, ended
 	First    uint64                 `protobuf:"varint,6,opt,name=first,proto3" json:"first,omitempty"`       // number of the first that the agent still has: all before it was committed once
 	// Types that are valid to be assigned to What:
 	//
 	//	*Delivery_Batch
+	//	*Delivery_Packed
+	//	*Delivery_Exact
 	//	*Delivery_Log
 	//	*Delivery_Ended
 	//	*Delivery_Stopping
@@ -1611,6 +1613,24 @@ func (x *Delivery) GetBatch() []byte {
 	return nil
 }
 
+func (x *Delivery) GetPacked() []byte {
+	if x != nil {
+		if x, ok := x.What.(*Delivery_Packed); ok {
+			return x.Packed
+		}
+	}
+	return nil
+}
+
+func (x *Delivery) GetExact() *Exact {
+	if x != nil {
+		if x, ok := x.What.(*Delivery_Exact); ok {
+			return x.Exact
+		}
+	}
+	return nil
+}
+
 func (x *Delivery) GetLog() *Log {
 	if x != nil {
 		if x, ok := x.What.(*Delivery_Log); ok {
@@ -1670,7 +1690,15 @@ type isDelivery_What interface {
 }
 
 type Delivery_Batch struct {
-	Batch []byte `protobuf:"bytes,10,opt,name=batch,proto3,oneof"` // a wire.v1.Batch, as the executor sent it
+	Batch []byte `protobuf:"bytes,10,opt,name=batch,proto3,oneof"` // a wire.v1.Batch
+}
+
+type Delivery_Packed struct {
+	Packed []byte `protobuf:"bytes,17,opt,name=packed,proto3,oneof"` // such a batch, as a zstd frame
+}
+
+type Delivery_Exact struct {
+	Exact *Exact `protobuf:"bytes,18,opt,name=exact,proto3,oneof"` // of batches whose histograms were gathered
 }
 
 type Delivery_Log struct {
@@ -1699,6 +1727,10 @@ type Delivery_Over struct {
 
 func (*Delivery_Batch) isDelivery_What() {}
 
+func (*Delivery_Packed) isDelivery_What() {}
+
+func (*Delivery_Exact) isDelivery_What() {}
+
 func (*Delivery_Log) isDelivery_What() {}
 
 func (*Delivery_Ended) isDelivery_What() {}
@@ -1710,6 +1742,68 @@ func (*Delivery_Seen) isDelivery_What() {}
 func (*Delivery_Note) isDelivery_What() {}
 
 func (*Delivery_Over) isDelivery_What() {}
+
+// Exact gives an executor's histograms as it counted them, for those that batches gathered
+// to keep to their budget. It comes before its last batch, or before its end.
+type Exact struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Through       uint64                 `protobuf:"varint,1,opt,name=through,proto3" json:"through,omitempty"` // of all batches up to this one
+	Histograms    []*wire.Recounted      `protobuf:"bytes,2,rep,name=histograms,proto3" json:"histograms,omitempty"`
+	More          bool                   `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"` // other histograms follow
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exact) Reset() {
+	*x = Exact{}
+	mi := &file_internal_cluster_cluster_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exact) ProtoMessage() {}
+
+func (x *Exact) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_cluster_cluster_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exact.ProtoReflect.Descriptor instead.
+func (*Exact) Descriptor() ([]byte, []int) {
+	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Exact) GetThrough() uint64 {
+	if x != nil {
+		return x.Through
+	}
+	return 0
+}
+
+func (x *Exact) GetHistograms() []*wire.Recounted {
+	if x != nil {
+		return x.Histograms
+	}
+	return nil
+}
+
+func (x *Exact) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
 
 // Log is output of an executor process.
 type Log struct {
@@ -1723,7 +1817,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_internal_cluster_cluster_proto_msgTypes[17]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1829,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_cluster_cluster_proto_msgTypes[17]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1842,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{17}
+	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Log) GetOffset() int64 {
@@ -1785,7 +1879,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_internal_cluster_cluster_proto_msgTypes[18]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1797,7 +1891,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_cluster_cluster_proto_msgTypes[18]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1810,7 +1904,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{18}
+	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Ended) GetError() string {
@@ -1853,7 +1947,7 @@ type Committed struct {
 
 func (x *Committed) Reset() {
 	*x = Committed{}
-	mi := &file_internal_cluster_cluster_proto_msgTypes[19]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1865,7 +1959,7 @@ func (x *Committed) String() string {
 func (*Committed) ProtoMessage() {}
 
 func (x *Committed) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_cluster_cluster_proto_msgTypes[19]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1878,7 +1972,7 @@ func (x *Committed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Committed.ProtoReflect.Descriptor instead.
 func (*Committed) Descriptor() ([]byte, []int) {
-	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{19}
+	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Committed) GetRun() string {
@@ -1913,7 +2007,7 @@ type Fetch struct {
 
 func (x *Fetch) Reset() {
 	*x = Fetch{}
-	mi := &file_internal_cluster_cluster_proto_msgTypes[20]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1925,7 +2019,7 @@ func (x *Fetch) String() string {
 func (*Fetch) ProtoMessage() {}
 
 func (x *Fetch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_cluster_cluster_proto_msgTypes[20]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1938,7 +2032,7 @@ func (x *Fetch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fetch.ProtoReflect.Descriptor instead.
 func (*Fetch) Descriptor() ([]byte, []int) {
-	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{20}
+	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Fetch) GetSha256() string {
@@ -1967,7 +2061,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_internal_cluster_cluster_proto_msgTypes[21]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2073,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_cluster_cluster_proto_msgTypes[21]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2086,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{21}
+	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Part) GetError() string {
@@ -2029,7 +2123,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_internal_cluster_cluster_proto_msgTypes[22]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2135,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_cluster_cluster_proto_msgTypes[22]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2148,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{22}
+	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Kept) GetMerged() []byte {
@@ -2097,7 +2191,7 @@ type Taken struct {
 
 func (x *Taken) Reset() {
 	*x = Taken{}
-	mi := &file_internal_cluster_cluster_proto_msgTypes[23]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2109,7 +2203,7 @@ func (x *Taken) String() string {
 func (*Taken) ProtoMessage() {}
 
 func (x *Taken) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_cluster_cluster_proto_msgTypes[23]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2122,7 +2216,7 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taken.ProtoReflect.Descriptor instead.
 func (*Taken) Descriptor() ([]byte, []int) {
-	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{23}
+	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Taken) GetAgent() string {
@@ -2160,7 +2254,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_internal_cluster_cluster_proto_msgTypes[24]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2172,7 +2266,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_cluster_cluster_proto_msgTypes[24]
+	mi := &file_internal_cluster_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2185,7 +2279,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{24}
+	return file_internal_cluster_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Placed) GetAgent() string {
@@ -2355,7 +2449,7 @@ const file_internal_cluster_cluster_proto_rawDesc = "" +
 	"\vduration_ns\x18\x02 \x01(\x03R\n" +
 	"durationNs\x12\x1a\n" +
 	"\bexecutor\x18\x03 \x01(\rR\bexecutor\"\t\n" +
-	"\aRelease\"\x89\x03\n" +
+	"\aRelease\"\xd6\x03\n" +
 	"\bDelivery\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x14\n" +
@@ -2364,14 +2458,22 @@ const file_internal_cluster_cluster_proto_rawDesc = "" +
 	"\bexecutor\x18\x05 \x01(\rR\bexecutor\x12\x14\n" +
 	"\x05first\x18\x06 \x01(\x04R\x05first\x12\x16\n" +
 	"\x05batch\x18\n" +
-	" \x01(\fH\x00R\x05batch\x12+\n" +
+	" \x01(\fH\x00R\x05batch\x12\x18\n" +
+	"\x06packed\x18\x11 \x01(\fH\x00R\x06packed\x121\n" +
+	"\x05exact\x18\x12 \x01(\v2\x19.gobench.cluster.v1.ExactH\x00R\x05exact\x12+\n" +
 	"\x03log\x18\v \x01(\v2\x17.gobench.cluster.v1.LogH\x00R\x03log\x121\n" +
 	"\x05ended\x18\f \x01(\v2\x19.gobench.cluster.v1.EndedH\x00R\x05ended\x12\x1c\n" +
 	"\bstopping\x18\r \x01(\bH\x00R\bstopping\x12+\n" +
 	"\x04seen\x18\x0e \x01(\v2\x15.gobench.wire.v1.SeenH\x00R\x04seen\x12\x14\n" +
 	"\x04note\x18\x0f \x01(\tH\x00R\x04note\x12\x14\n" +
 	"\x04over\x18\x10 \x01(\bH\x00R\x04overB\x06\n" +
-	"\x04what\"K\n" +
+	"\x04what\"q\n" +
+	"\x05Exact\x12\x18\n" +
+	"\athrough\x18\x01 \x01(\x04R\athrough\x12:\n" +
+	"\n" +
+	"histograms\x18\x02 \x03(\v2\x1a.gobench.wire.v1.RecountedR\n" +
+	"histograms\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\"K\n" +
 	"\x03Log\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\fR\x04text\x12\x18\n" +
@@ -2421,39 +2523,41 @@ func file_internal_cluster_cluster_proto_rawDescGZIP() []byte {
 	return file_internal_cluster_cluster_proto_rawDescData
 }
 
-var file_internal_cluster_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_internal_cluster_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_internal_cluster_cluster_proto_goTypes = []any{
-	(*Hello)(nil),        // 0: gobench.cluster.v1.Hello
-	(*Join)(nil),         // 1: gobench.cluster.v1.Join
-	(*Joined)(nil),       // 2: gobench.cluster.v1.Joined
-	(*Beat)(nil),         // 3: gobench.cluster.v1.Beat
-	(*Host)(nil),         // 4: gobench.cluster.v1.Host
-	(*Process)(nil),      // 5: gobench.cluster.v1.Process
-	(*Command)(nil),      // 6: gobench.cluster.v1.Command
-	(*Answer)(nil),       // 7: gobench.cluster.v1.Answer
-	(*Ping)(nil),         // 8: gobench.cluster.v1.Ping
-	(*Blob)(nil),         // 9: gobench.cluster.v1.Blob
-	(*Prepare)(nil),      // 10: gobench.cluster.v1.Prepare
-	(*Arm)(nil),          // 11: gobench.cluster.v1.Arm
-	(*Begin)(nil),        // 12: gobench.cluster.v1.Begin
-	(*Renew)(nil),        // 13: gobench.cluster.v1.Renew
-	(*Profile)(nil),      // 14: gobench.cluster.v1.Profile
-	(*Release)(nil),      // 15: gobench.cluster.v1.Release
-	(*Delivery)(nil),     // 16: gobench.cluster.v1.Delivery
-	(*Log)(nil),          // 17: gobench.cluster.v1.Log
-	(*Ended)(nil),        // 18: gobench.cluster.v1.Ended
-	(*Committed)(nil),    // 19: gobench.cluster.v1.Committed
-	(*Fetch)(nil),        // 20: gobench.cluster.v1.Fetch
-	(*Part)(nil),         // 21: gobench.cluster.v1.Part
-	(*Kept)(nil),         // 22: gobench.cluster.v1.Kept
-	(*Taken)(nil),        // 23: gobench.cluster.v1.Taken
-	(*Placed)(nil),       // 24: gobench.cluster.v1.Placed
-	(*wire.Stop)(nil),    // 25: gobench.wire.v1.Stop
-	(*wire.Cancel)(nil),  // 26: gobench.wire.v1.Cancel
-	(*wire.Control)(nil), // 27: gobench.wire.v1.Control
-	(*wire.Hello)(nil),   // 28: gobench.wire.v1.Hello
-	(*wire.Start)(nil),   // 29: gobench.wire.v1.Start
-	(*wire.Seen)(nil),    // 30: gobench.wire.v1.Seen
+	(*Hello)(nil),          // 0: gobench.cluster.v1.Hello
+	(*Join)(nil),           // 1: gobench.cluster.v1.Join
+	(*Joined)(nil),         // 2: gobench.cluster.v1.Joined
+	(*Beat)(nil),           // 3: gobench.cluster.v1.Beat
+	(*Host)(nil),           // 4: gobench.cluster.v1.Host
+	(*Process)(nil),        // 5: gobench.cluster.v1.Process
+	(*Command)(nil),        // 6: gobench.cluster.v1.Command
+	(*Answer)(nil),         // 7: gobench.cluster.v1.Answer
+	(*Ping)(nil),           // 8: gobench.cluster.v1.Ping
+	(*Blob)(nil),           // 9: gobench.cluster.v1.Blob
+	(*Prepare)(nil),        // 10: gobench.cluster.v1.Prepare
+	(*Arm)(nil),            // 11: gobench.cluster.v1.Arm
+	(*Begin)(nil),          // 12: gobench.cluster.v1.Begin
+	(*Renew)(nil),          // 13: gobench.cluster.v1.Renew
+	(*Profile)(nil),        // 14: gobench.cluster.v1.Profile
+	(*Release)(nil),        // 15: gobench.cluster.v1.Release
+	(*Delivery)(nil),       // 16: gobench.cluster.v1.Delivery
+	(*Exact)(nil),          // 17: gobench.cluster.v1.Exact
+	(*Log)(nil),            // 18: gobench.cluster.v1.Log
+	(*Ended)(nil),          // 19: gobench.cluster.v1.Ended
+	(*Committed)(nil),      // 20: gobench.cluster.v1.Committed
+	(*Fetch)(nil),          // 21: gobench.cluster.v1.Fetch
+	(*Part)(nil),           // 22: gobench.cluster.v1.Part
+	(*Kept)(nil),           // 23: gobench.cluster.v1.Kept
+	(*Taken)(nil),          // 24: gobench.cluster.v1.Taken
+	(*Placed)(nil),         // 25: gobench.cluster.v1.Placed
+	(*wire.Stop)(nil),      // 26: gobench.wire.v1.Stop
+	(*wire.Cancel)(nil),    // 27: gobench.wire.v1.Cancel
+	(*wire.Control)(nil),   // 28: gobench.wire.v1.Control
+	(*wire.Hello)(nil),     // 29: gobench.wire.v1.Hello
+	(*wire.Start)(nil),     // 30: gobench.wire.v1.Start
+	(*wire.Seen)(nil),      // 31: gobench.wire.v1.Seen
+	(*wire.Recounted)(nil), // 32: gobench.wire.v1.Recounted
 }
 var file_internal_cluster_cluster_proto_depIdxs = []int32{
 	0,  // 0: gobench.cluster.v1.Join.hello:type_name -> gobench.cluster.v1.Hello
@@ -2465,27 +2569,29 @@ var file_internal_cluster_cluster_proto_depIdxs = []int32{
 	11, // 6: gobench.cluster.v1.Command.arm:type_name -> gobench.cluster.v1.Arm
 	12, // 7: gobench.cluster.v1.Command.begin:type_name -> gobench.cluster.v1.Begin
 	13, // 8: gobench.cluster.v1.Command.renew:type_name -> gobench.cluster.v1.Renew
-	25, // 9: gobench.cluster.v1.Command.stop:type_name -> gobench.wire.v1.Stop
-	26, // 10: gobench.cluster.v1.Command.cancel:type_name -> gobench.wire.v1.Cancel
-	27, // 11: gobench.cluster.v1.Command.control:type_name -> gobench.wire.v1.Control
+	26, // 9: gobench.cluster.v1.Command.stop:type_name -> gobench.wire.v1.Stop
+	27, // 10: gobench.cluster.v1.Command.cancel:type_name -> gobench.wire.v1.Cancel
+	28, // 11: gobench.cluster.v1.Command.control:type_name -> gobench.wire.v1.Control
 	14, // 12: gobench.cluster.v1.Command.profile:type_name -> gobench.cluster.v1.Profile
 	15, // 13: gobench.cluster.v1.Command.release:type_name -> gobench.cluster.v1.Release
-	28, // 14: gobench.cluster.v1.Answer.hellos:type_name -> gobench.wire.v1.Hello
+	29, // 14: gobench.cluster.v1.Answer.hellos:type_name -> gobench.wire.v1.Hello
 	9,  // 15: gobench.cluster.v1.Answer.blob:type_name -> gobench.cluster.v1.Blob
 	9,  // 16: gobench.cluster.v1.Prepare.executor:type_name -> gobench.cluster.v1.Blob
 	9,  // 17: gobench.cluster.v1.Prepare.files:type_name -> gobench.cluster.v1.Blob
-	29, // 18: gobench.cluster.v1.Arm.starts:type_name -> gobench.wire.v1.Start
-	17, // 19: gobench.cluster.v1.Delivery.log:type_name -> gobench.cluster.v1.Log
-	18, // 20: gobench.cluster.v1.Delivery.ended:type_name -> gobench.cluster.v1.Ended
-	30, // 21: gobench.cluster.v1.Delivery.seen:type_name -> gobench.wire.v1.Seen
-	23, // 22: gobench.cluster.v1.Kept.taken:type_name -> gobench.cluster.v1.Taken
-	24, // 23: gobench.cluster.v1.Kept.executors:type_name -> gobench.cluster.v1.Placed
-	18, // 24: gobench.cluster.v1.Placed.ended:type_name -> gobench.cluster.v1.Ended
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	30, // 18: gobench.cluster.v1.Arm.starts:type_name -> gobench.wire.v1.Start
+	17, // 19: gobench.cluster.v1.Delivery.exact:type_name -> gobench.cluster.v1.Exact
+	18, // 20: gobench.cluster.v1.Delivery.log:type_name -> gobench.cluster.v1.Log
+	19, // 21: gobench.cluster.v1.Delivery.ended:type_name -> gobench.cluster.v1.Ended
+	31, // 22: gobench.cluster.v1.Delivery.seen:type_name -> gobench.wire.v1.Seen
+	32, // 23: gobench.cluster.v1.Exact.histograms:type_name -> gobench.wire.v1.Recounted
+	24, // 24: gobench.cluster.v1.Kept.taken:type_name -> gobench.cluster.v1.Taken
+	25, // 25: gobench.cluster.v1.Kept.executors:type_name -> gobench.cluster.v1.Placed
+	19, // 26: gobench.cluster.v1.Placed.ended:type_name -> gobench.cluster.v1.Ended
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_internal_cluster_cluster_proto_init() }
@@ -2507,6 +2613,8 @@ func file_internal_cluster_cluster_proto_init() {
 	}
 	file_internal_cluster_cluster_proto_msgTypes[16].OneofWrappers = []any{
 		(*Delivery_Batch)(nil),
+		(*Delivery_Packed)(nil),
+		(*Delivery_Exact)(nil),
 		(*Delivery_Log)(nil),
 		(*Delivery_Ended)(nil),
 		(*Delivery_Stopping)(nil),
@@ -2520,7 +2628,7 @@ func file_internal_cluster_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_cluster_cluster_proto_rawDesc), len(file_internal_cluster_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -22,10 +22,7 @@ func (h *Histogram) Append(b []byte) []byte {
 	if h.count == 0 {
 		return b
 	}
-	b = binary.AppendUvarint(b, uint64(h.Min()))
-	b = binary.AppendUvarint(b, uint64(h.max))
-	b = binary.AppendUvarint(b, h.sumHi)
-	b = binary.AppendUvarint(b, h.sumLo)
+	b = appendHead(b, h.Min(), h.max, h.sumHi, h.sumLo)
 	next := 0
 	for n, p := range h.pages {
 		if p == nil {
@@ -41,6 +38,13 @@ func (h *Histogram) Append(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+func appendHead(b []byte, least, greatest int64, sumHi, sumLo uint64) []byte {
+	b = binary.AppendUvarint(b, uint64(least))
+	b = binary.AppendUvarint(b, uint64(greatest))
+	b = binary.AppendUvarint(b, sumHi)
+	return binary.AppendUvarint(b, sumLo)
 }
 
 // Decode replaces h by the histogram that b encodes. It refuses bytes that Append

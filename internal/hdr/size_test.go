@@ -8,7 +8,7 @@ import (
 
 // What a batch carries of a histogram grows with the ranges that count something, not
 // with the recordings: a thousand times as many take a few times as much, and never more
-// than what its ranges can take (docs/decisions/0015).
+// than what its ranges can take (docs/decisions/0017 bounds it further).
 func TestSizeOfAnEncodedHistogram(t *testing.T) {
 	t.Parallel()
 	size := map[int]int{}

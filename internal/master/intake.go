@@ -11,7 +11,9 @@ import (
 
 	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/hdr"
+	"github.com/gobench-io/gobench/internal/pack"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
 )
 
 // intake takes in what agents deliver: it merges at once, so that what is live is live,
@@ -23,6 +25,7 @@ type intake struct {
 	do      chan func() // for the goroutine that merges
 	commits chan *commit
 	free    chan struct{} // a commit is kept
+	codec   *pack.Codec   // of batches that come packed
 	over    chan struct{} // closed when nothing is merged any more
 
 	runs    map[string]*record // of the goroutine that merges
@@ -49,8 +52,12 @@ type commit struct {
 	done     []func() // to be called when it is kept
 }
 
-func newIntake(m *Master) *intake {
-	return &intake{m: m, in: make(chan delivered), do: make(chan func()), commits: make(chan *commit, 1), free: make(chan struct{}, 1), over: make(chan struct{}), runs: map[string]*record{}}
+func newIntake(m *Master) (*intake, error) {
+	codec, err := pack.New(wire.MaxMessage)
+	if err != nil {
+		return nil, err
+	}
+	return &intake{m: m, codec: codec, in: make(chan delivered), do: make(chan func()), commits: make(chan *commit, 1), free: make(chan struct{}, 1), over: make(chan struct{}), runs: map[string]*record{}}, nil
 }
 
 // errOver means that the master ends.

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/hdr"
+	"github.com/gobench-io/gobench/internal/pack"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -177,6 +179,58 @@ func TestBatchesThatLie(t *testing.T) {
 				t.Errorf("notes are %q", notes)
 			}
 			r.until("nothing is left to send", func() bool { return len(one.unsaved()) == 0 })
+		})
+	}
+}
+
+// What can't be unpacked, or is many times as long unpacked, is a batch that lies; exact
+// histograms of what was not counted change nothing.
+func TestPackedThatLies(t *testing.T) {
+	t.Parallel()
+	codec, err := pack.New(pack.Largest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, packed := range map[string][]byte{
+		"nothing":      nil,
+		"no frame":     []byte("hello"),
+		"cut":          codec.Pack([]byte("some text that is long enough"))[:12],
+		"no batch":     codec.Pack([]byte("\xff\xffno")),
+		"64 MiB of 0":  codec.Pack(make([]byte, 64<<20)),
+		"an empty one": codec.Pack(nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, "one", "two")
+			id := r.running(run.Options{}, "one", "two")
+			one, two := r.of("one"), r.of("two")
+			one.batch(10, 0, time.Millisecond)
+			two.batch(10, 0, time.Millisecond)
+			one.parts[0].next(1000, 0, time.Millisecond)
+			one.deliver(&cluster.Delivery{What: &cluster.Delivery_Packed{Packed: packed}})
+			one.finish()
+			var h hdr.Histogram
+			h.Record(5)
+			other := h.Append(nil)
+			for _, x := range []*cluster.Exact{
+				{},
+				{Through: 1, Histograms: []*wire.Recounted{{Metric: 77}}},
+				{Through: 1, Histograms: []*wire.Recounted{{Metric: 0, Sent: other, Counted: other}}},
+				{Through: 1, Histograms: []*wire.Recounted{{Metric: 2, Sent: other, Counted: other}}},
+				{Through: 1, Histograms: []*wire.Recounted{{Metric: 2, Sent: []byte("no"), Counted: other}}},
+			} {
+				two.deliver(&cluster.Delivery{Executor: 1, What: &cluster.Delivery_Exact{Exact: x}})
+			}
+			two.finish()
+			x := r.result(id)
+			if x.State != run.Finished || x.Complete || count(x, "home.http_ok") != 20 {
+				t.Errorf("the run is %s (%s), complete %v, counts %d, want 20", x.State, x.Cause, x.Complete, count(x, "home.http_ok"))
+			}
+			notes := fmt.Sprint(x.Notes)
+			if !strings.Contains(notes, "what executor 0 on one sent is refused from batch") || !strings.Contains(notes, "the exact histograms of executor 1 on two are refused") {
+				t.Errorf("notes are %q", notes)
+			}
+			r.until("nothing is left to send", func() bool { return len(one.unsaved())+len(two.unsaved()) == 0 })
 		})
 	}
 }

@@ -131,7 +131,9 @@ func New(o Options) (*Master, error) {
 	}
 	m := &Master{Options: o, events: newEvents(), logs: logs, blobs: blobs, wake: make(chan struct{}, 1), waiting: map[string]string{}}
 	m.fleet = newFleet(m)
-	m.intake = newIntake(m)
+	if m.intake, err = newIntake(m); err != nil {
+		return nil, fmt.Errorf("make the intake: %w", err)
+	}
 	return m, nil
 }
 

@@ -180,7 +180,12 @@ func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
 	}
 	switch what := d.What.(type) {
 	case *cluster.Delivery_Batch:
-		err = r.batch(d, what.Batch)
+		err = r.batch(d, what.Batch, nil)
+	case *cluster.Delivery_Packed:
+		body, wrong := r.m.intake.codec.Unpack(what.Packed)
+		err = r.batch(d, body, wrong)
+	case *cluster.Delivery_Exact:
+		err = r.exact(d, what.Exact)
 	case *cluster.Delivery_Log:
 		if _, wrong := r.of(d); wrong != nil && (len(r.placed) > 0 || d.Executor > maxEarly) {
 			return false, wrong
@@ -229,15 +234,30 @@ func (r *record) of(d delivered) (*cluster.Placed, error) {
 	return p, nil
 }
 
-// batch merges a batch. One that no executor can have meant is left out, with all that
-// follows it of that executor, and the run says so.
-func (r *record) batch(d delivered, data []byte) error {
+// exact puts exact histograms in the place of gathered ones.
+func (r *record) exact(d delivered, x *cluster.Exact) error {
 	if _, err := r.of(d); err != nil {
 		return err
 	}
 	e := int(d.Executor)
+	if err := r.tally.Merger.Exact(e, x.Through, x.Histograms, x.More); err != nil {
+		r.tally.Merger.Note(fmt.Sprintf("the exact histograms of executor %d on %s are refused: %v", e, r.m.fleet.name(d.Agent), err))
+	}
+	r.changed[e] = true
+	return nil
+}
+
+// batch merges a batch that was unpacked, unless that failed. One that no executor can have
+// meant is left out, with all that follows it of that executor, and the run says so.
+func (r *record) batch(d delivered, data []byte, err error) error {
+	if _, wrong := r.of(d); wrong != nil {
+		return wrong
+	}
+	e := int(d.Executor)
 	b := new(wire.Batch)
-	err := proto.Unmarshal(data, b)
+	if err == nil {
+		err = proto.Unmarshal(data, b)
+	}
 	if seq, over := r.tally.Merger.Seq(e); err == nil && (over || b.Seq != 0 && b.Seq <= seq) {
 		r.m.Logger.Warn("a batch that was taken in comes as another delivery", "run", r.id, "agent", d.Agent, "executor", e, "batch", b.Seq)
 		return nil

@@ -174,7 +174,12 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 	if err := m.check(known, b); err != nil {
 		return err
 	}
+	changes, err := m.exact(known, b.Exact, b)
+	if err != nil {
+		return err
+	}
 	m.declare(s, known)
+	s.gathered = s.gathered || b.Gathered > 1 && !b.Warmup
 	r := m.row(b)
 	for _, c := range b.Counters {
 		t := s.metrics[c.Metric]
@@ -191,6 +196,10 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 		}
 		s.counts[h.Metric] += of.Count()
 		r.histogramOf(t).Add(of)
+	}
+	if len(changes) > 0 {
+		replace(changes)
+		s.gathered = false
 	}
 	for _, g := range b.Gauges {
 		s.metrics[g.Metric].gauges[executor] = g.Value

@@ -27,13 +27,14 @@ type Recount struct {
 	to       time.Duration
 	counters map[uint32]int64
 	counts   map[uint32]uint64
-	kinds    []*wire.Failure // that are left to be said of totals
+	sums     map[uint32]*hdr.Histogram // of the parts, without warm-ups
+	kinds    []*wire.Failure           // that are left to be said of totals
 }
 
 // Recount begins a recount of what m, which merges nothing any more, had merged. give is
 // called with each batch, in order.
 func (m *Merger) Recount(give func(*wire.Batch) error) *Recount {
-	r := &Recount{of: m, give: give, counters: map[uint32]int64{}, counts: map[uint32]uint64{}}
+	r := &Recount{of: m, give: give, counters: map[uint32]int64{}, counts: map[uint32]uint64{}, sums: map[uint32]*hdr.Histogram{}}
 	for _, f := range m.Failures() {
 		r.kinds = append(r.kinds, &wire.Failure{Source: f.Source, Class: f.Class, Text: f.Text, Count: f.Count})
 	}
@@ -121,6 +122,12 @@ func (r *Recount) batch(b *wire.Batch) error {
 			return fmt.Errorf("a series at %v: %w", time.Duration(b.FromNs), err)
 		}
 		r.counts[x.Metric] += h.Count()
+		if !b.Warmup {
+			if r.sums[x.Metric] == nil {
+				r.sums[x.Metric] = new(hdr.Histogram)
+			}
+			r.sums[x.Metric].Add(&h)
+		}
 	}
 	r.name(b)
 	r.last = b
@@ -173,8 +180,21 @@ func (r *Recount) Close() error {
 	for class, users := range r.of.Interrupted() {
 		f.Interrupted = append(f.Interrupted, &wire.Interrupted{Class: class, Users: users})
 	}
-	r.last.Final = f
+	r.last.Final, r.last.Exact = f, r.exact()
 	return r.give(r.last)
+}
+
+// exact gives the totals that are finer than the series.
+func (r *Recount) exact() (all []*wire.Recounted) {
+	for _, n := range slices.Sorted(maps.Keys(r.sums)) {
+		if int(n) >= len(r.of.metrics) || r.of.metrics[n].hist == nil {
+			continue // which whoever reads it refuses
+		}
+		if total := r.of.metrics[n].hist; !total.Equal(r.sums[n]) {
+			all = append(all, &wire.Recounted{Metric: n, Sent: r.sums[n].Append(nil), Counted: total.Append(nil)})
+		}
+	}
+	return all
 }
 
 // Agrees makes sure that a result that says that it is complete has the figures of what

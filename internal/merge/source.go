@@ -18,6 +18,7 @@ type source struct {
 	metrics  []*metric // by the executor's own numbers
 	counters []int64   // by the same: sums
 	counts   []uint64  // by the same: recordings of histograms
+	gathered bool      // histograms of it are gathered, and the exact ones have not come
 }
 
 // awaited tells whether more is to come of it.
@@ -79,6 +80,11 @@ func (m *Merger) missing(of func(*source) bool) (missing []string) {
 		}
 		if s.final == nil {
 			add("it ended without its last batch; what it counted after %.1f s is missing", float64(s.to)/1e9)
+		}
+		if s.gathered {
+			add("its exact histograms did not come; percentiles are those of what it sent each second")
+		}
+		if s.final == nil {
 			continue
 		}
 		for _, c := range s.final.Counters {

@@ -42,7 +42,7 @@ func (m *Merger) State() []byte {
 // SourceState gives what is known of an executor, for Restore.
 func (m *Merger) SourceState(executor int) []byte {
 	of := m.executors[executor]
-	s := &SourceState{Seq: of.seq, ToNs: of.to, WarmupNs: of.warmup, Final: of.final, Counters: of.counters, Counts: of.counts, Lost: of.lost, Name: of.name, Gauges: map[uint32]int64{}}
+	s := &SourceState{Seq: of.seq, ToNs: of.to, WarmupNs: of.warmup, Final: of.final, Counters: of.counters, Counts: of.counts, Lost: of.lost, Gathered: of.gathered, Name: of.name, Gauges: map[uint32]int64{}}
 	for _, t := range of.metrics {
 		s.Metrics = append(s.Metrics, uint32(t.number))
 		if v, ok := t.gauges[executor]; ok {
@@ -114,7 +114,7 @@ func (m *Merger) restore(i int, b []byte) error {
 	if len(s.Counters) != len(s.Metrics) || len(s.Counts) != len(s.Metrics) {
 		return fmt.Errorf("%d counters and %d histograms of %d metrics", len(s.Counters), len(s.Counts), len(s.Metrics))
 	}
-	of := &source{name: s.Name, lost: s.Lost, seq: s.Seq, to: s.ToNs, warmup: s.WarmupNs, final: s.Final, counters: s.Counters, counts: s.Counts}
+	of := &source{name: s.Name, lost: s.Lost, gathered: s.Gathered, seq: s.Seq, to: s.ToNs, warmup: s.WarmupNs, final: s.Final, counters: s.Counters, counts: s.Counts}
 	for _, n := range s.Metrics {
 		if int(n) >= len(m.metrics) {
 			return fmt.Errorf("metric number %d of %d", n, len(m.metrics))

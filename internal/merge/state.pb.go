@@ -36,7 +36,8 @@ type SourceState struct {
 	Counts        []uint64               `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`                                                                       // recordings of histograms, by the same
 	Gauges        map[uint32]int64       `protobuf:"bytes,8,rep,name=gauges,proto3" json:"gauges,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"zigzag64,2,opt,name=value"` // last values, by the run's numbers
 	Lost          bool                   `protobuf:"varint,9,opt,name=lost,proto3" json:"lost,omitempty"`
-	Name          string                 `protobuf:"bytes,10,opt,name=name,proto3" json:"name,omitempty"` // for people
+	Name          string                 `protobuf:"bytes,10,opt,name=name,proto3" json:"name,omitempty"`          // for people
+	Gathered      bool                   `protobuf:"varint,11,opt,name=gathered,proto3" json:"gathered,omitempty"` // histograms of it are gathered, and the exact ones have not come
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -139,6 +140,13 @@ func (x *SourceState) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *SourceState) GetGathered() bool {
+	if x != nil {
+		return x.Gathered
+	}
+	return false
 }
 
 // RunState is the whole run.
@@ -307,7 +315,7 @@ var File_internal_merge_state_proto protoreflect.FileDescriptor
 
 const file_internal_merge_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1ainternal/merge/state.proto\x12\x10gobench.merge.v1\x1a\x18internal/wire/wire.proto\"\xf3\x02\n" +
+	"\x1ainternal/merge/state.proto\x12\x10gobench.merge.v1\x1a\x18internal/wire/wire.proto\"\x8f\x03\n" +
 	"\vSourceState\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x13\n" +
 	"\x05to_ns\x18\x02 \x01(\x03R\x04toNs\x12\x1b\n" +
@@ -319,7 +327,8 @@ const file_internal_merge_state_proto_rawDesc = "" +
 	"\x06gauges\x18\b \x03(\v2).gobench.merge.v1.SourceState.GaugesEntryR\x06gauges\x12\x12\n" +
 	"\x04lost\x18\t \x01(\bR\x04lost\x12\x12\n" +
 	"\x04name\x18\n" +
-	" \x01(\tR\x04name\x1a9\n" +
+	" \x01(\tR\x04name\x12\x1a\n" +
+	"\bgathered\x18\v \x01(\bR\bgathered\x1a9\n" +
 	"\vGaugesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x12R\x05value:\x028\x01\"\xc5\x02\n" +

@@ -18,9 +18,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// largest is the most that a compressed value may be long, in bytes: what is longer was
-// not written by this package.
-const largest = 256 << 20
+// Largest is the most that a value of a store may be long, in bytes: what is longer was not
+// written by one.
+const Largest = 256 << 20
 
 // Codec compresses values. Any goroutine may use one at once.
 type Codec struct {
@@ -36,8 +36,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// New makes a codec.
-func New() (*Codec, error) {
+// New makes a codec that unpacks no value of more than largest bytes.
+func New(largest uint64) (*Codec, error) {
 	in, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10), zstd.WithEncoderCRC(true))
 	if err != nil {

@@ -21,7 +21,7 @@ func second(n int) []byte {
 // What is packed comes back, whatever it is; and a byte that the disk has changed is found.
 func TestCodec(t *testing.T) {
 	t.Parallel()
-	c, err := New()
+	c, err := New(Largest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestCodec(t *testing.T) {
 }
 
 func FuzzUnpack(f *testing.F) {
-	c, err := New()
+	c, err := New(Largest)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.tests.network == nil {
 		o.tests.network = networkFS
 	}
-	zip, err := pack.New()
+	zip, err := pack.New(pack.Largest)
 	if err != nil {
 		return nil, err
 	}

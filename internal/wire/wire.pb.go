@@ -1594,6 +1594,8 @@ type Batch struct {
 	Warmup        bool                   `protobuf:"varint,13,opt,name=warmup,proto3" json:"warmup,omitempty"`                       // of a warm-up: in the series, not in the totals
 	GoUnixNs      int64                  `protobuf:"varint,12,opt,name=go_unix_ns,json=goUnixNs,proto3" json:"go_unix_ns,omitempty"` // in the first batch only: the executor's wall clock at go
 	Samples       []*Sample              `protobuf:"bytes,14,rep,name=samples,proto3" json:"samples,omitempty"`                      // failed exchanges, the first of each source and class
+	Gathered      uint32                 `protobuf:"varint,15,opt,name=gathered,proto3" json:"gathered,omitempty"`                   // histograms have their counts gathered from up to so many ranges side by side; 0: as they were counted
+	Exact         []*Recounted           `protobuf:"bytes,16,rep,name=exact,proto3" json:"exact,omitempty"`                          // in an archive's last batch: of all batches
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1722,6 +1724,20 @@ func (x *Batch) GetGoUnixNs() int64 {
 func (x *Batch) GetSamples() []*Sample {
 	if x != nil {
 		return x.Samples
+	}
+	return nil
+}
+
+func (x *Batch) GetGathered() uint32 {
+	if x != nil {
+		return x.Gathered
+	}
+	return 0
+}
+
+func (x *Batch) GetExact() []*Recounted {
+	if x != nil {
+		return x.Exact
 	}
 	return nil
 }
@@ -1958,6 +1974,68 @@ func (x *Histogram) GetCounts() []byte {
 	return nil
 }
 
+// Recounted is the sum of some batches' histograms of a metric, without warm-ups: as they
+// were sent, and as they were counted.
+type Recounted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Metric        uint32                 `protobuf:"varint,1,opt,name=metric,proto3" json:"metric,omitempty"`
+	Sent          []byte                 `protobuf:"bytes,2,opt,name=sent,proto3" json:"sent,omitempty"` // docs/formats/hdr.md, as all below
+	Counted       []byte                 `protobuf:"bytes,3,opt,name=counted,proto3" json:"counted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Recounted) Reset() {
+	*x = Recounted{}
+	mi := &file_internal_wire_wire_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Recounted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Recounted) ProtoMessage() {}
+
+func (x *Recounted) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_wire_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Recounted.ProtoReflect.Descriptor instead.
+func (*Recounted) Descriptor() ([]byte, []int) {
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Recounted) GetMetric() uint32 {
+	if x != nil {
+		return x.Metric
+	}
+	return 0
+}
+
+func (x *Recounted) GetSent() []byte {
+	if x != nil {
+		return x.Sent
+	}
+	return nil
+}
+
+func (x *Recounted) GetCounted() []byte {
+	if x != nil {
+		return x.Counted
+	}
+	return nil
+}
+
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Source        string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
@@ -1970,7 +2048,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_wire_proto_msgTypes[24]
+	mi := &file_internal_wire_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2060,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[24]
+	mi := &file_internal_wire_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2073,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{24}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Failure) GetSource() string {
@@ -2039,7 +2117,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_internal_wire_wire_proto_msgTypes[25]
+	mi := &file_internal_wire_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2129,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[25]
+	mi := &file_internal_wire_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2142,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{25}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Sample) GetSource() string {
@@ -2109,7 +2187,7 @@ type Final struct {
 
 func (x *Final) Reset() {
 	*x = Final{}
-	mi := &file_internal_wire_wire_proto_msgTypes[26]
+	mi := &file_internal_wire_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2199,7 @@ func (x *Final) String() string {
 func (*Final) ProtoMessage() {}
 
 func (x *Final) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[26]
+	mi := &file_internal_wire_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2212,7 @@ func (x *Final) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Final.ProtoReflect.Descriptor instead.
 func (*Final) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{26}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Final) GetCounters() []*Counter {
@@ -2182,7 +2260,7 @@ type Counted struct {
 
 func (x *Counted) Reset() {
 	*x = Counted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[27]
+	mi := &file_internal_wire_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2194,7 +2272,7 @@ func (x *Counted) String() string {
 func (*Counted) ProtoMessage() {}
 
 func (x *Counted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[27]
+	mi := &file_internal_wire_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2207,7 +2285,7 @@ func (x *Counted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counted.ProtoReflect.Descriptor instead.
 func (*Counted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{27}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Counted) GetMetric() uint32 {
@@ -2235,7 +2313,7 @@ type Interrupted struct {
 
 func (x *Interrupted) Reset() {
 	*x = Interrupted{}
-	mi := &file_internal_wire_wire_proto_msgTypes[28]
+	mi := &file_internal_wire_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2325,7 @@ func (x *Interrupted) String() string {
 func (*Interrupted) ProtoMessage() {}
 
 func (x *Interrupted) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_wire_proto_msgTypes[28]
+	mi := &file_internal_wire_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2338,7 @@ func (x *Interrupted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interrupted.ProtoReflect.Descriptor instead.
 func (*Interrupted) Descriptor() ([]byte, []int) {
-	return file_internal_wire_wire_proto_rawDescGZIP(), []int{28}
+	return file_internal_wire_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Interrupted) GetClass() string {
@@ -2409,7 +2487,7 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x10\n" +
 	"\x03log\x18\x02 \x01(\bR\x03log\"\n" +
 	"\n" +
-	"\bStopping\"\x97\x04\n" +
+	"\bStopping\"\xe5\x04\n" +
 	"\x05Batch\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x17\n" +
 	"\afrom_ns\x18\x02 \x01(\x03R\x06fromNs\x12\x13\n" +
@@ -2428,7 +2506,9 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x06warmup\x18\r \x01(\bR\x06warmup\x12\x1c\n" +
 	"\n" +
 	"go_unix_ns\x18\f \x01(\x03R\bgoUnixNs\x121\n" +
-	"\asamples\x18\x0e \x03(\v2\x17.gobench.wire.v1.SampleR\asamples\"r\n" +
+	"\asamples\x18\x0e \x03(\v2\x17.gobench.wire.v1.SampleR\asamples\x12\x1a\n" +
+	"\bgathered\x18\x0f \x01(\rR\bgathered\x120\n" +
+	"\x05exact\x18\x10 \x03(\v2\x1a.gobench.wire.v1.RecountedR\x05exact\"r\n" +
 	"\x06Metric\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
@@ -2443,7 +2523,11 @@ const file_internal_wire_wire_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x12R\x05value\";\n" +
 	"\tHistogram\x12\x16\n" +
 	"\x06metric\x18\x01 \x01(\rR\x06metric\x12\x16\n" +
-	"\x06counts\x18\x02 \x01(\fR\x06counts\"a\n" +
+	"\x06counts\x18\x02 \x01(\fR\x06counts\"Q\n" +
+	"\tRecounted\x12\x16\n" +
+	"\x06metric\x18\x01 \x01(\rR\x06metric\x12\x12\n" +
+	"\x04sent\x18\x02 \x01(\fR\x04sent\x12\x18\n" +
+	"\acounted\x18\x03 \x01(\fR\acounted\"a\n" +
 	"\aFailure\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12\x12\n" +
@@ -2483,7 +2567,7 @@ func file_internal_wire_wire_proto_rawDescGZIP() []byte {
 	return file_internal_wire_wire_proto_rawDescData
 }
 
-var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_internal_wire_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_internal_wire_wire_proto_goTypes = []any{
 	(*FromExecutor)(nil), // 0: gobench.wire.v1.FromExecutor
 	(*ToExecutor)(nil),   // 1: gobench.wire.v1.ToExecutor
@@ -2509,11 +2593,12 @@ var file_internal_wire_wire_proto_goTypes = []any{
 	(*Counter)(nil),      // 21: gobench.wire.v1.Counter
 	(*Gauge)(nil),        // 22: gobench.wire.v1.Gauge
 	(*Histogram)(nil),    // 23: gobench.wire.v1.Histogram
-	(*Failure)(nil),      // 24: gobench.wire.v1.Failure
-	(*Sample)(nil),       // 25: gobench.wire.v1.Sample
-	(*Final)(nil),        // 26: gobench.wire.v1.Final
-	(*Counted)(nil),      // 27: gobench.wire.v1.Counted
-	(*Interrupted)(nil),  // 28: gobench.wire.v1.Interrupted
+	(*Recounted)(nil),    // 24: gobench.wire.v1.Recounted
+	(*Failure)(nil),      // 25: gobench.wire.v1.Failure
+	(*Sample)(nil),       // 26: gobench.wire.v1.Sample
+	(*Final)(nil),        // 27: gobench.wire.v1.Final
+	(*Counted)(nil),      // 28: gobench.wire.v1.Counted
+	(*Interrupted)(nil),  // 29: gobench.wire.v1.Interrupted
 }
 var file_internal_wire_wire_proto_depIdxs = []int32{
 	4,  // 0: gobench.wire.v1.FromExecutor.hello:type_name -> gobench.wire.v1.Hello
@@ -2539,19 +2624,20 @@ var file_internal_wire_wire_proto_depIdxs = []int32{
 	21, // 20: gobench.wire.v1.Batch.counters:type_name -> gobench.wire.v1.Counter
 	22, // 21: gobench.wire.v1.Batch.gauges:type_name -> gobench.wire.v1.Gauge
 	23, // 22: gobench.wire.v1.Batch.histograms:type_name -> gobench.wire.v1.Histogram
-	24, // 23: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
-	26, // 24: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
-	25, // 25: gobench.wire.v1.Batch.samples:type_name -> gobench.wire.v1.Sample
-	21, // 26: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
-	27, // 27: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
-	28, // 28: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
-	0,  // 29: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
-	1,  // 30: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
-	30, // [30:31] is the sub-list for method output_type
-	29, // [29:30] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	25, // 23: gobench.wire.v1.Batch.failures:type_name -> gobench.wire.v1.Failure
+	27, // 24: gobench.wire.v1.Batch.final:type_name -> gobench.wire.v1.Final
+	26, // 25: gobench.wire.v1.Batch.samples:type_name -> gobench.wire.v1.Sample
+	24, // 26: gobench.wire.v1.Batch.exact:type_name -> gobench.wire.v1.Recounted
+	21, // 27: gobench.wire.v1.Final.counters:type_name -> gobench.wire.v1.Counter
+	28, // 28: gobench.wire.v1.Final.histograms:type_name -> gobench.wire.v1.Counted
+	29, // 29: gobench.wire.v1.Final.interrupted:type_name -> gobench.wire.v1.Interrupted
+	0,  // 30: gobench.wire.v1.Parent.Attach:input_type -> gobench.wire.v1.FromExecutor
+	1,  // 31: gobench.wire.v1.Parent.Attach:output_type -> gobench.wire.v1.ToExecutor
+	31, // [31:32] is the sub-list for method output_type
+	30, // [30:31] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_wire_proto_init() }
@@ -2583,7 +2669,7 @@ func file_internal_wire_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_wire_proto_rawDesc), len(file_internal_wire_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gobench-io/gobench/internal/pack"
+	"github.com/gobench-io/gobench/internal/thin"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -19,6 +21,7 @@ type account struct {
 	executor int
 	file     string
 	batches  []*wire.Batch
+	sent     []*wire.Batch  // as its agent sends them: the same, or gathered
 	titles   []*wire.Metric // by the executor's own numbers
 }
 
@@ -26,6 +29,10 @@ type account struct {
 // last record is cut is that of an executor which was killed as it wrote.
 func (c *checker) readLedgers(folder string) (map[string][]*account, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.batches"))
+	if err != nil {
+		return nil, err
+	}
+	codec, err := pack.New(wire.MaxMessage)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +47,7 @@ func (c *checker) readLedgers(folder string) (map[string][]*account, error) {
 			return nil, fmt.Errorf("ledger %s: %w", file, err)
 		}
 		a := &account{agent: words[0], executor: number, file: filepath.Base(file)}
-		if err := a.read(file); err != nil {
+		if err := a.read(file, codec); err != nil {
 			return nil, fmt.Errorf("ledger %s: %w", file, err)
 		}
 		if c.o.Run == "" || words[1] == c.o.Run {
@@ -50,13 +57,13 @@ func (c *checker) readLedgers(folder string) (map[string][]*account, error) {
 	return all, nil
 }
 
-func (a *account) read(file string) error {
+func (a *account) read(file string, codec *pack.Codec) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	in := bufio.NewReader(f)
+	in, thinner := bufio.NewReader(f), thin.New(codec)
 	if err := wire.ReadRecordsHead(in); err != nil {
 		return err
 	}
@@ -81,16 +88,29 @@ func (a *account) read(file string) error {
 		to = b.ToNs
 		a.titles = append(a.titles, b.Declared...)
 		a.batches = append(a.batches, b)
+		sent, err := thinner.Batch(b)
+		if err != nil {
+			return err
+		}
+		a.sent = append(a.sent, sent.Batch)
 	}
 }
 
-// upTo adds up the batches up to a number.
-func (a *account) upTo(seq uint64, to *sums) error {
-	for _, b := range a.batches {
+// upTo adds up the batches up to a number, as they were sent; what is measured exactly, as
+// it was counted, if that has come.
+func (a *account) upTo(seq uint64, exact bool, to *sums) error {
+	for i, b := range a.sent {
 		if b.Seq > seq {
 			return nil
 		}
-		if err := to.add(b, a.titles); err != nil {
+		err := to.whole.add(b, a.titles)
+		if exact {
+			b = a.batches[i]
+		}
+		if !b.Warmup {
+			err = errors.Join(err, to.measured.add(b, a.titles))
+		}
+		if err != nil {
 			return fmt.Errorf("batch %d of ledger %s: %w", b.Seq, a.file, err)
 		}
 	}

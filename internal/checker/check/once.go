@@ -53,6 +53,9 @@ func (r *stored1) whole(executor int) (why []string) {
 	if s.Final == nil {
 		return []string{"its last batch did not come"}
 	}
+	if s.Gathered {
+		why = append(why, "its exact histograms did not come")
+	}
 	for _, want := range s.Final.Counters {
 		if int(want.Metric) >= len(s.Counters) || s.Counters[want.Metric] != want.Add {
 			why = append(why, fmt.Sprintf("counter %d does not add up to %d", want.Metric, want.Add))

@@ -125,7 +125,7 @@ func readAll(ctx context.Context, name, id string) (*stored, error) {
 		return nil, err
 	}
 	defer conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-	zip, err := pack.New()
+	zip, err := pack.New(pack.Largest)
 	if err != nil {
 		return nil, err
 	}

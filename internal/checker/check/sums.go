@@ -30,13 +30,6 @@ type sums struct{ whole, measured *tallied }
 func newSums() *sums { return &sums{newTallied(), newTallied()} }
 
 // add adds a batch whose metrics have these titles.
-func (s *sums) add(b *wire.Batch, titles []*wire.Metric) error {
-	if err := s.whole.add(b, titles); err != nil || b.Warmup {
-		return err
-	}
-	return s.measured.add(b, titles)
-}
-
 func (t *tallied) add(b *wire.Batch, titles []*wire.Metric) error {
 	title := func(n uint32, kind string) (string, error) {
 		if int(n) >= len(titles) || titles[n].Type != kind {

@@ -267,7 +267,7 @@ func packed(t *testing.T, b []byte) []byte {
 
 func codec(t *testing.T) *pack.Codec {
 	t.Helper()
-	c, err := pack.New()
+	c, err := pack.New(pack.Largest)
 	must(t, err)
 	return c
 }
