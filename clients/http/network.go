@@ -324,5 +324,9 @@ func (c *client) arm(q *call, l *link) {
 			return
 		}
 	}
+	if l.reused() && q.asks() {
+		l.ArmAsk(q.start, s.Timeout)
+		return
+	}
 	l.Arm(q.start, s.Timeout)
 }

@@ -21,8 +21,7 @@ const glanceAfter = 100 * time.Millisecond
 // the time by Now.
 func (c *Conn) Ask(p []byte, now time.Duration) error {
 	if !c.park || c.buf != nil || len(p) == 0 || c.deadline < now+glanceAfter {
-		_, err := c.Write(p)
-		return err
+		return c.write(p)
 	}
 	if c.glance < now+glanceAfter/2 {
 		c.glance = now + glanceAfter
@@ -41,8 +40,7 @@ var errIdle = &Error{Class: EOF, Err: errors.New("the server closed the connecti
 // false it is Write.
 func (c *Conn) AskIdle(p []byte) error {
 	if !c.CanAsk() || c.buf != nil || len(p) == 0 {
-		_, err := c.Write(p)
-		return err
+		return c.write(p)
 	}
 	c.looking = true
 	return c.ask(p)
@@ -63,26 +61,39 @@ func (c *Conn) ask(p []byte) error {
 		if err == nil {
 			return errIdle
 		}
-		if !c.glanced(err) {
+		if !c.early(err) {
 			return c.clean("write", closedOrLate(err))
 		}
 	case rest == nil: // written; what the wait met, Fill meets again
 		return nil
-	case err != nil && !c.glanced(err):
+	case err != nil && !c.early(err):
 		return c.clean("write", closedOrLate(err))
 	case c.err != nil:
 		err, c.err = c.err, nil
 		return c.clean("write", os.NewSyscallError("write", err))
 	}
 	// There was no room for all of it, or this goroutine came too late to glance.
-	_, err = c.Write(rest)
+	return c.write(rest)
+}
+
+// write is Write, with all the operation's time.
+func (c *Conn) write(p []byte) error {
+	if c.set < c.deadline {
+		c.setDeadline()
+		c.stayCut()
+	}
+	_, err := c.Write(p)
 	return err
 }
 
-// glanced reports that reading has ended with err only since Ask wanted to look
-// again soon. Reading then has the whole time again.
-func (c *Conn) glanced(err error) bool {
-	if c.glance == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+// early reports that reading has ended with err before the operation's time: Ask wanted to
+// look again soon, or the socket's deadline was an earlier one. Reading then has the whole
+// time again.
+func (c *Conn) early(err error) bool {
+	if c.glance == 0 {
+		return c.moved(err)
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
 	c.glance = 0

@@ -40,7 +40,8 @@ type Conn struct {
 	buf *buffer // bytes that came and were not taken; nil when there are none
 
 	in, out  int64
-	deadline time.Duration // as set on tcp, on the clock of Now; 0: none
+	deadline time.Duration // of the operation, on the clock of Now; 0: none
+	set      time.Duration // that which tcp has: that, or an earlier one of ArmAsk
 	glance   time.Duration // an earlier one that Ask has set for reading; 0: none
 	guard    guard
 }
@@ -93,7 +94,7 @@ func (c *Conn) Fill() error {
 	}
 	if c.err == nil { // else Ask has met it
 		if err := c.raw.Read(c.readStep); err != nil {
-			if c.glanced(err) {
+			if c.early(err) {
 				return c.Fill()
 			}
 			return c.clean("read", closedOrLate(err))
@@ -142,7 +143,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if n > 0 || err == nil {
 		return n, nil
 	}
-	if c.glanced(err) {
+	if c.early(err) {
 		return c.Read(p)
 	}
 	return 0, c.clean("read", err)
@@ -179,7 +180,7 @@ func (c *Conn) WriteParts(parts net.Buffers) error {
 // StopWriting makes a WriteParts that another goroutine waits in give up, unless it
 // has handed everything over. The next Arm lets write again.
 func (c *Conn) StopWriting() {
-	c.deadline = 0
+	c.deadline, c.set = 0, 0
 	_ = c.tcp.SetWriteDeadline(past)
 }
 

@@ -2,6 +2,8 @@ package conn
 
 import (
 	"context"
+	"errors"
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -23,24 +25,58 @@ var past = time.Unix(1, 0)
 // Begin.
 func (c *Conn) Arm(start, timeout time.Duration) {
 	at, slack := start+timeout, timeout/100
-	if c.deadline >= at && c.deadline <= at+slack {
+	if c.set >= at && c.set <= at+slack {
+		c.deadline = c.set
 		return
 	}
-	c.deadline, c.glance = at+slack, 0
+	c.deadline = at + slack
+	c.setDeadline()
+}
+
+// ArmAsk is Arm for an operation that begins with Ask or AskIdle, and only reads then. The
+// socket's deadline stays though it is earlier, down to half of timeout: reading moves it
+// on when it gets there, which few answers let it.
+func (c *Conn) ArmAsk(start, timeout time.Duration) {
+	if at := start + timeout; c.park && c.set < at && c.set >= start+timeout/2 {
+		c.deadline = at
+		return
+	}
+	c.Arm(start, timeout)
+}
+
+// setDeadline gives the socket the deadline.
+func (c *Conn) setDeadline() {
+	c.set, c.glance = c.deadline, 0
 	_ = c.tcp.SetDeadline(epoch.Add(c.deadline)) // it only fails on a closed connection, as reading then will
 }
 
-// Rearm is Arm within an operation.
-func (c *Conn) Rearm(start, timeout time.Duration) {
-	c.Arm(start, timeout)
+// moved tells whether waiting has ended with err only because the socket's deadline was
+// earlier than the operation's: the socket has that now.
+func (c *Conn) moved(err error) bool {
+	if c.set >= c.deadline || !errors.Is(err, os.ErrDeadlineExceeded) || Now() >= c.deadline || c.guard.state.Load()&cut != 0 {
+		return false
+	}
+	c.setDeadline()
+	c.stayCut()
+	return true
+}
+
+// stayCut leaves an operation cut that was while its deadline was moved.
+func (c *Conn) stayCut() {
 	if c.guard.state.Load()&cut != 0 {
 		_ = c.tcp.SetDeadline(past)
 	}
 }
 
+// Rearm is Arm within an operation.
+func (c *Conn) Rearm(start, timeout time.Duration) {
+	c.Arm(start, timeout)
+	c.stayCut()
+}
+
 // Disarm lets waiting last for ever, as a connection needs that many share.
 func (c *Conn) Disarm() {
-	c.deadline, c.glance = 0, 0
+	c.deadline, c.set, c.glance = 0, 0, 0
 	_ = c.tcp.SetDeadline(time.Time{})
 }
 

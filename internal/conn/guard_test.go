@@ -126,7 +126,7 @@ func TestGuardRace(t *testing.T) {
 func TestArm(t *testing.T) {
 	t.Parallel()
 	c := dial(t, testenv.Faults(t, (*testenv.Peer).Hold))
-	c.deadline = 0
+	c.deadline, c.set = 0, 0
 	start := Now()
 	for _, tt := range []struct {
 		name           string
@@ -141,6 +141,92 @@ func TestArm(t *testing.T) {
 		c.Arm(start+tt.after, tt.timeout)
 		if got := c.deadline - start; got != tt.want {
 			t.Errorf("%s: deadline %v after start, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// An operation that ArmAsk begins has its whole time, though the socket's deadline is that
+// of the one before; and it can be cut.
+func TestArmAsk(t *testing.T) {
+	t.Parallel()
+	const limit, before = 3 * time.Second, 1200 * time.Millisecond
+	ask := func(ctx context.Context, t *testing.T, answer time.Duration, what []byte) (took time.Duration, ended bool, err error) {
+		t.Helper()
+		c := dial(t, testenv.Faults(t, func(p *testenv.Peer) {
+			pong := make([]byte, 1)
+			p.Read(pong)
+			p.Send("1")
+			if answer > 0 {
+				p.Read(pong)
+				time.Sleep(answer) // the target is that slow
+				p.Send("2")
+			}
+			p.Hold()
+		}))
+		began := Now()
+		c.Arm(began, limit)
+		if _, err := c.Write([]byte("a")); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Fill(); err != nil {
+			t.Fatal(err)
+		}
+		c.Take(1)
+		time.Sleep(max(0, before-(Now()-began))) // the operation begins so much after the other one
+		set, start := c.set, Now()
+		if c.ArmAsk(start, limit); c.set != set || c.deadline != start+limit {
+			t.Errorf("the deadline is %v after the begin and the socket's %v, want %v and %v", c.deadline-start, c.set-start, limit, set-start)
+		}
+		if err := c.Begin(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err = c.AskIdle(what); err == nil {
+			err = c.Fill()
+		}
+		return Now() - start, c.End(), err
+	}
+	t.Run("no answer", func(t *testing.T) {
+		t.Parallel()
+		if took, ended, err := ask(t.Context(), t, 0, []byte("b")); Classify(err) != Timeout || !ended || took < limit {
+			t.Errorf("after %v: %v, ended: %v", took, err, ended)
+		}
+	})
+	t.Run("a late answer", func(t *testing.T) { // beyond the deadline of the one before
+		t.Parallel()
+		if took, ended, err := ask(t.Context(), t, limit-before/2, []byte("b")); err != nil || !ended {
+			t.Errorf("after %v: %v, ended: %v", took, err, ended)
+		}
+	})
+	t.Run("no room", func(t *testing.T) {
+		t.Parallel()
+		if took, ended, err := ask(t.Context(), t, 0, make([]byte, 32<<20)); Classify(err) != Timeout || !ended || took < limit {
+			t.Errorf("after %v: %v, ended: %v", took, err, ended)
+		}
+	})
+	t.Run("cut", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithTimeout(t.Context(), before+limit-before/2) // the socket's deadline has moved by then
+		defer cancel()
+		if took, ended, err := ask(ctx, t, 0, []byte("b")); Classify(err) != Timeout || ended || took >= limit {
+			t.Errorf("after %v: %v, ended: %v", took, err, ended)
+		}
+	})
+	c := dial(t, testenv.Faults(t, (*testenv.Peer).Hold))
+	for _, tt := range []struct {
+		name          string
+		last, timeout time.Duration // of the operation before, a second earlier
+		stays         bool
+	}{
+		{"the same", 10 * time.Second, 10 * time.Second, true},
+		{"half is left", 6 * time.Second, 10 * time.Second, true},
+		{"less is left", 5 * time.Second, 10 * time.Second, false},
+		{"shorter", 10 * time.Second, 5 * time.Second, false},
+	} {
+		now := Now()
+		c.Arm(now-time.Second, tt.last)
+		set := c.set
+		if c.ArmAsk(now, tt.timeout); (c.set == set) != tt.stays || c.deadline < now+tt.timeout {
+			t.Errorf("%s: the socket's deadline is %v after now, the operation's %v", tt.name, c.set-now, c.deadline-now)
 		}
 	}
 }

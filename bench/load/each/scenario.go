@@ -36,16 +36,9 @@ func user(ctx context.Context, vui int) {
 		return
 	}
 	pause := time.Duration(number(*every)) * time.Millisecond
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	for {
+	for ctx.Err() == nil {
 		client.GetIgnoreRes(ctx, *url, nil)
-		timer.Reset(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return
-		}
+		time.Sleep(pause)
 	}
 }
 
