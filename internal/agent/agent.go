@@ -17,6 +17,7 @@ import (
 	"github.com/gobench-io/gobench/internal/blobs"
 	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/confine"
+	"github.com/gobench-io/gobench/internal/filelock"
 	"github.com/gobench-io/gobench/internal/hoststat"
 	"github.com/gobench-io/gobench/internal/pack"
 	"github.com/gobench-io/gobench/internal/version"
@@ -211,7 +212,7 @@ func lock(path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(f); err != nil {
+	if ok, err := filelock.Try(f); !ok || err != nil {
 		who, _ := os.ReadFile(path) // to say more
 		f.Close()
 		return nil, fmt.Errorf("another agent (process %s) uses %s: stop it, or give this one a folder of its own with --dir",

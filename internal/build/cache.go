@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/filelock"
 )
 
 // The cache directory, private to its user:
@@ -84,7 +86,7 @@ func (b *Builder) lock(ctx context.Context, name string) (unlock func(), err err
 		return nil, err
 	}
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		switch ok, err := tryLock(f); {
+		switch ok, err := filelock.Try(f); {
 		case err != nil:
 			_ = f.Close()
 			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)

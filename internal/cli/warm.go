@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 
 	"github.com/gobench-io/gobench/internal/build"
+	"github.com/gobench-io/gobench/internal/filelock"
 )
 
 // The first scenario that a machine compiles takes half a minute, since all that
@@ -67,7 +67,7 @@ func runWarm(sdk fs.FS) int {
 		return exitFailed
 	}
 	defer lock.Close()
-	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+	if ok, err := filelock.Try(lock); !ok || err != nil {
 		return exitOK // another one is at it
 	}
 	if err := lock.Truncate(0); err != nil {
@@ -99,7 +99,7 @@ func stopWarming() {
 		return
 	}
 	defer lock.Close()
-	held := func() bool { return unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil }
+	held := func() bool { ok, err := filelock.Try(lock); return !ok || err != nil }
 	if !held() {
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gobench-io/gobench/internal/filelock"
 )
 
 // Users of boxes: ids that no system gives to people or services.
@@ -39,7 +41,7 @@ func takeUser(wanted int) (uid int, release func(), err error) {
 		if err != nil {
 			return 0, none, nil
 		}
-		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		if ok, err := filelock.Try(lock); ok && err == nil {
 			if _, err := user.LookupId(strconv.Itoa(uid)); err != nil && len(processesOf(uid)) == 0 {
 				return uid, func() { lock.Close() }, nil
 			}
@@ -56,7 +58,7 @@ func keepUser(uid int) (release func(), ok bool) {
 	if err != nil {
 		return func() {}, true // nobody can have it then
 	}
-	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+	if ok, err := filelock.Try(lock); !ok || err != nil {
 		lock.Close()
 		return nil, false
 	}

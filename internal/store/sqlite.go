@@ -15,6 +15,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
+
+	"github.com/gobench-io/gobench/internal/filelock"
 )
 
 // busyTimeout is how long a write waits for another program's lock on the file.
@@ -159,7 +161,7 @@ func (s *Store) lock(path string) (release func() error, err error) {
 	if err != nil {
 		return nil, s.unusable(err)
 	}
-	ok, err := tryLock(f)
+	ok, err := filelock.Try(f)
 	if err != nil || !ok {
 		text := make([]byte, 32)
 		n, _ := f.ReadAt(text, 0) // without it the error names no pid
