@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-
 	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/filelock"
 )
