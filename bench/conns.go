@@ -14,8 +14,9 @@ const (
 	ramp      = 4000 // users that connect in a second
 )
 
-// connsFrom are the addresses that users connect from.
-const connsFrom = "127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4"
+// connsFrom are the addresses that users connect from: so many that a run and the closed
+// connections of those before it (TIME_WAIT) leave most ports of each free.
+const connsFrom = "127.0.1.0/28"
 
 // connsTable is what many connections cost: memory while they are idle, and CPU a
 // request when each of many users pauses for a second after each.
@@ -27,7 +28,7 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 		text: []string{
 			fmt.Sprintf("A compiled scenario: every user has a client and a connection of its own to nginx. Idle: each asks once and keeps its connection; "+
 				"a connection's memory is the difference over the difference in connections. "+
-				"Busy: each pauses for a second after each request; beside it, 30 users that ask without a pause. The executor's resident memory and CPU are those of the second half of %d s. "+
+				"Busy: each pauses for a second after each request; beside it, 30 users that ask without a pause. The executor's resident memory and CPU are those of a run of %d s from its half on until connections are closed. "+
 				"Not pinned, medians of %d runs. They connect from several addresses: of one, half of its 28,000 ports lead to a target at once, and for each one more the kernel searches for a millisecond.", seconds, min(3, b.pairs)),
 			fmt.Sprintf("A process may have %d files open here, so there are at most %d users.", openFiles(), users),
 		},

@@ -59,7 +59,7 @@ func TestSettled(t *testing.T) {
 	at := func(s, cpu int) cpuSample {
 		return cpuSample{time.Unix(int64(s), 0), time.Duration(cpu) * time.Second}
 	}
-	if got := (child{used: []cpuSample{at(0, 0), at(1, 9), at(2, 10), at(6, 12)}}).steady(); got != 0.5 {
+	if got := (child{used: []cpuSample{at(0, 0), at(1, 5), at(1, 9), at(2, 10), at(6, 12), at(7, 20)}}).steady(); got != 0.5 {
 		t.Errorf("steady = %v CPUs, want 2 s in 4", got)
 	}
 	if got := (child{}).steady(); got != 0 {

@@ -44,7 +44,8 @@ func readResult(file string) (*domain.Result, error) {
 	return r, readJSON(file, r)
 }
 
-// steadyRate is the requests a second in the second half of a run, by its series.
+// steadyRate is the requests a second in the middle of a run, as of child.steady, by its
+// series.
 func steadyRate(file string) (float64, error) {
 	var r struct {
 		Intervals []domain.Interval `json:"intervals"`
@@ -53,14 +54,14 @@ func steadyRate(file string) (float64, error) {
 		return 0, err
 	}
 	var requests, seconds float64
-	for _, i := range r.Intervals[len(r.Intervals)/2:] {
+	for _, i := range r.Intervals[len(r.Intervals)/2 : len(r.Intervals)*4/5] {
 		seconds += i.Seconds
 		if ok := i.Metrics["http.http_ok"]; ok.Count != nil {
 			requests += float64(*ok.Count)
 		}
 	}
 	if requests == 0 {
-		return 0, errors.New("gobench: no requests in the second half of its series")
+		return 0, errors.New("gobench: no requests in the middle of its series")
 	}
 	return requests / seconds, nil
 }

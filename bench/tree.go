@@ -49,13 +49,13 @@ type cpuSample struct {
 	cpu time.Duration
 }
 
-// steady is how many CPUs the child kept busy in the second half of its life, its
-// start left out; 0 without samples.
+// steady is how many CPUs the child kept busy in the middle of its life, its start and its
+// end left out, as when it closes all connections; 0 without samples.
 func (c child) steady() float64 {
-	if len(c.used) < 4 {
+	if len(c.used) < 5 {
 		return 0
 	}
-	from, to := c.used[len(c.used)/2], c.used[len(c.used)-1]
+	from, to := c.used[len(c.used)/2], c.used[len(c.used)*4/5]
 	return (to.cpu - from.cpu).Seconds() / to.at.Sub(from.at).Seconds()
 }
 

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -132,6 +133,14 @@ func (c *class) runSetup(setup func(context.Context) (context.Context, error)) (
 // finish tells that nothing is left to begin.
 func (c *class) finish() { c.loadOver.Do(func() { close(c.ended) }) }
 
+// What many users leave behind as they begin, in connecting above all, is half of what they
+// go on to need, and their stacks have grown. It is given back once, when they have
+// settled, since users that then do little would keep it for ever.
+const (
+	manyUsers = 1000
+	settled   = time.Second // after the last has begun
+)
+
 // run starts the class's users, and the iterations of an Arrival, and waits until
 // all work is over. It finishes the class when nothing is left to begin, which may
 // be earlier.
@@ -158,6 +167,10 @@ func (c *class) run(alarm func() alarm) {
 		starting.Wait()
 	} else {
 		c.start(sleeper)
+		if c.share.Nu >= manyUsers {
+			t := time.AfterFunc(settled, debug.FreeOSMemory)
+			defer t.Stop()
+		}
 		if length > 0 && c.share.Nu == 0 { // a person may still want users here
 			select {
 			case <-c.ended:

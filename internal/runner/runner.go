@@ -100,7 +100,6 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 // Prepare runs the Setup of each class. What it opens under ctx lasts to the end
 // of Run; an error names the class.
 func (r *Runner) Prepare(ctx context.Context) error {
-	r.makeRoom()
 	for _, c := range r.classes {
 		began := clock()
 		if err := c.prepare(ctx); err != nil {
