@@ -193,17 +193,25 @@ func (a *Agent) introduce() error {
 	}
 	hoststat.Hello(h)
 	h.Protocol, h.Minor, h.Version, h.OpenFiles = cluster.Protocol, cluster.Minor, version.Version, confine.OpenFiles()
-	level, err := confine.Level(a.confinement())
+	box := a.confinement("") // noted, if it can be: on a full disk an agent still begins
+	note := box.Note
+	box.Note = func(s confine.State) error { _ = note(s); return nil }
+	level, err := confine.Level(box)
 	if err != nil {
 		return fmt.Errorf("try how executors are run here: %w", err)
 	}
+	a.dropRecord()
 	h.Isolation = uint32(level)
 	a.hello = h
 	return nil
 }
 
-func (a *Agent) confinement() confine.Options {
-	return confine.Options{Work: a.o.Work, Memory: a.o.Memory, Same: a.o.Same}
+// confinement is how the executors of a run are confined; their box is in the record from
+// before it is made.
+func (a *Agent) confinement(run string) confine.Options {
+	return confine.Options{Work: a.o.Work, Memory: a.o.Memory, Same: a.o.Same, Note: func(box confine.State) error {
+		return a.writeRecord(record{Run: run, Box: box, Processes: []recordProcess{}})
+	}}
 }
 
 // lock makes sure that one agent uses a folder.

@@ -130,7 +130,7 @@ func (a *Agent) prepareFor(j *job, c *cluster.Command, p *cluster.Prepare) ([]*w
 	}
 	defer executable.Close()
 	if j.box == nil {
-		if j.box, err = confine.New(a.confinement()); err != nil {
+		if j.box, err = confine.New(a.confinement(c.Run)); err != nil {
 			return nil, err
 		}
 	}

@@ -36,12 +36,16 @@ func (a *Agent) saveRecord(j *job) error {
 			r.Processes = append(r.Processes, recordProcess{p.number, p.stream.epoch, pid, startOf(pid)})
 		}
 	}
+	return a.writeRecord(r)
+}
+
+func (a *Agent) writeRecord(r record) error {
 	a.recording.Lock()
 	defer a.recording.Unlock()
 	err := writeFile(a.recordPath(), r)
 	if err != nil {
 		err = fmt.Errorf("note what runs here: %w", err)
-		a.log.Error(err.Error(), "run", j.run)
+		a.log.Error(err.Error(), "run", r.Run)
 	}
 	return err
 }

@@ -43,6 +43,14 @@ func makeCgroups(name string, memory int64) (dirs []string) {
 	return dirs
 }
 
+// plannedCgroups gives the folders that makeCgroups may make.
+func plannedCgroups(name string) (dirs []string) {
+	for _, parent := range ownCgroups() {
+		dirs = append(dirs, filepath.Join(parent.dir, name))
+	}
+	return dirs
+}
+
 // hierarchy is one that this process is in.
 type hierarchy struct {
 	dir     string // of its own group

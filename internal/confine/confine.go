@@ -31,6 +31,10 @@ type Options struct {
 	Memory int64  // bytes that all its processes may use, where that can be limited; 0: any
 	Same   bool   // level 0, also where more can be had
 	User   int    // the user to be, where that can be had: one box at a time has it; 0: any that is free
+
+	// Note is told of a box before anything of it is made, so that who is killed meanwhile
+	// can Open and Close it in another life. Its error ends New.
+	Note func(State) error
 }
 
 // Box is where the processes of one run live. It is made by New or Open.
@@ -68,13 +72,21 @@ func New(o Options) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.Folder, err = os.MkdirTemp(base, "gobench-"); err != nil {
+	b.Folder = filepath.Join(base, "gobench-"+b.Mark[:10])
+	if o.Note != nil {
+		planned := b.State
+		planned.Cgroups = plannedCgroups("gobench-" + b.Mark)
+		if err := o.Note(planned); err != nil {
+			b.release()
+			return nil, err
+		}
+	}
+	if err := os.Mkdir(b.Folder, 0o700); err != nil {
 		b.release()
 		return nil, fmt.Errorf("make a run's private folder: %w", err)
 	}
 	if err := b.furnish(); err != nil {
-		b.release()
-		return nil, fmt.Errorf("make a run's private folder: %w", err)
+		return nil, errors.Join(fmt.Errorf("make a run's private folder: %w", err), b.remove())
 	}
 	if b.UID != 0 {
 		b.Level = 1
@@ -160,5 +172,5 @@ func Level(o Options) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return b.Level, b.remove() // at once: who is killed meanwhile leaves it
+	return b.Level, b.remove()
 }

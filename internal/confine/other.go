@@ -28,6 +28,7 @@ func (b *Box) sweep()                    {}
 func takeUser(int) (int, func(), error)  { return 0, func() {}, nil }
 func keepUser(int) (func(), bool)        { return func() {}, true }
 func makeCgroups(string, int64) []string { return nil }
+func plannedCgroups(string) []string     { return nil }
 func removeCgroups([]string)             {}
 
 // CompilerUser is the one that compiles, where that can be another than this one.
