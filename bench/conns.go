@@ -14,6 +14,12 @@ const (
 	ramp      = 4000 // users that connect in a second
 )
 
+// What idle connections and many users are held to.
+const (
+	limitConn = 8 << 10 // bytes a connection
+	limitMany = 1.5     // of the closed loop's CPU a request
+)
+
 // connsFrom are the addresses that users connect from: so many that a run and the closed
 // connections of those before it (TIME_WAIT) leave most ports of each free.
 const connsFrom = "127.0.1.0/28"
@@ -29,15 +35,15 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 			fmt.Sprintf("A compiled scenario: every user has a client and a connection of its own to nginx. Idle: each asks once and keeps its connection; "+
 				"a connection's memory is the difference over the difference in connections. "+
 				"Busy: each pauses for a second after each request; beside it, 30 users that ask without a pause. The executor's resident memory and CPU are those of a run of %d s from its half on until connections are closed. "+
-				"Not pinned, medians of %d runs. They connect from several addresses: of one, half of its 28,000 ports lead to a target at once, and for each one more the kernel searches for a millisecond.", seconds, min(3, b.pairs)),
-			fmt.Sprintf("A process may have %d files open here, so there are at most %d users.", openFiles(), users),
+				"Medians of %d runs; idle ones are free. Pinned: nginx alone on one CPU, gobench alone on another, as if it had a machine of its own. Free: no affinity. They connect from several addresses: of one, half of its 28,000 ports lead to a target at once, and for each one more the kernel searches for a millisecond.", seconds, min(3, b.pairs)),
+			fmt.Sprintf("A process may have %d files open here, so there are at most %d users. Held to: %d bytes a connection, %.1f of the closed loop's CPU a request.", openFiles(), users, limitConn, limitMany),
 		},
 	}
-	idle := grid{head: []string{"idle connections", "executor RSS MB", "bytes a connection", "peak RSS MB"}}
-	busy := grid{head: []string{"users", "requests/s", "executor CPU us/request", "of the closed loop's", "executor RSS MB"}}
+	idle := grid{head: []string{"idle connections", "executor RSS MB", "bytes a connection", "peak RSS MB", "held to"}}
+	busy := grid{head: []string{"users", "CPUs", "requests/s", "executor CPU us/request", "of the closed loop's", "executor RSS MB", "held to"}}
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
 		// many is gobench with so many users, and the median of what its runs took.
-		many := func(n, every int) (settled, peak, cpu, perSecond float64, err error) {
+		many := func(at place, n, every int) (settled, peak, cpu, perSecond float64, err error) {
 			command := "gobench run {load}/each/scenario.go --set url={url} --set users={users} --set every={every} --set ramp={ramp} --set from={from} -d {s}s --quiet -o {out}"
 			if every < 0 { // the closed loop
 				command = "gobench run {load}/closed/scenario.go --set url={url} --set seconds={s} --quiet -o {out}"
@@ -49,7 +55,7 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 			}
 			var memory, most, per, rate []float64
 			for range min(3, b.pairs) {
-				x, err := shoot(ctx, tools[0], srv, place{}, seconds)
+				x, err := shoot(ctx, tools[0], srv, at, seconds)
 				if err != nil {
 					return 0, 0, 0, 0, err
 				}
@@ -66,34 +72,40 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 					return 0, 0, 0, 0, err
 				}
 				per, rate = append(per, x.last.steady()*1e6/steady), append(rate, steady)
-				b.logf("%d users: %.1f MB, %.0f/s, %.2f us/request", n, float64(x.last.settled())/1e6, steady, per[len(per)-1])
+				b.logf("%s, %d users: %.1f MB, %.0f/s, %.2f us/request", at.name, n, float64(x.last.settled())/1e6, steady, per[len(per)-1])
 			}
 			s.tools(tools, seconds)
 			return median(memory), median(most), median(per), median(rate), nil
 		}
-		few, peak, _, _, err := many(fewConns, 0)
+		few, peak, _, _, err := many(place{}, fewConns, 0)
 		if err != nil {
 			return err
 		}
-		idle.rows = append(idle.rows, []string{strconv.Itoa(fewConns), fmt.Sprintf("%.1f", few/1e6), "", fmt.Sprintf("%.1f", peak/1e6)})
+		idle.rows = append(idle.rows, []string{strconv.Itoa(fewConns), fmt.Sprintf("%.1f", few/1e6), "", fmt.Sprintf("%.1f", peak/1e6), ""})
 		lots := min(manyConns, users)
-		held, peak, _, _, err := many(lots, 0)
+		held, peak, _, _, err := many(place{}, lots, 0)
 		if err != nil {
 			return err
 		}
-		idle.rows = append(idle.rows, []string{strconv.Itoa(lots), fmt.Sprintf("%.1f", held/1e6), fmt.Sprintf("%.0f", (held-few)/float64(lots-fewConns)), fmt.Sprintf("%.1f", peak/1e6)})
+		each := (held - few) / float64(lots-fewConns)
+		var small limits
+		small.at("bytes", each, limitConn)
+		idle.rows = append(idle.rows, []string{strconv.Itoa(lots), fmt.Sprintf("%.1f", held/1e6), fmt.Sprintf("%.0f", each), fmt.Sprintf("%.1f", peak/1e6), small.String()})
 
-		_, _, closed, rate, err := many(30, -1)
-		if err != nil {
-			return err
-		}
-		size, _, each, rateOfMany, err := many(users, 1000)
-		if err != nil {
-			return err
-		}
-		busy.rows = [][]string{
-			{"30, closed loop", fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.2f", closed), "", ""},
-			{fmt.Sprintf("%d, a second apart", users), fmt.Sprintf("%.0f", rateOfMany), fmt.Sprintf("%.2f", each), fmt.Sprintf("%.2f", each/closed), fmt.Sprintf("%.1f", size/1e6)},
+		for _, at := range places() {
+			_, _, closed, rate, err := many(at, 30, -1)
+			if err != nil {
+				return err
+			}
+			size, _, each, rateOfMany, err := many(at, users, 1000)
+			if err != nil {
+				return err
+			}
+			var cheap limits
+			cheap.at("ratio", each/closed, limitMany)
+			busy.rows = append(busy.rows,
+				[]string{"30, closed loop", at.name, fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.2f", closed), "", "", ""},
+				[]string{fmt.Sprintf("%d, a second apart", users), at.name, fmt.Sprintf("%.0f", rateOfMany), fmt.Sprintf("%.2f", each), fmt.Sprintf("%.2f", each/closed), fmt.Sprintf("%.1f", size/1e6), cheap.String()})
 		}
 		return nil
 	})
