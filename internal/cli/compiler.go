@@ -26,7 +26,8 @@ import (
 type compiler struct {
 	dir   string // the cache, and below it what is compiled
 	limit time.Duration
-	user  int // 0: this process's
+	user  int    // 0: this process's
+	notes string // the file that says which box is in use
 	log   *slog.Logger
 
 	turn sync.Mutex // held while something is compiled
@@ -59,14 +60,17 @@ type (
 	}
 )
 
-// newCompiler makes the compiler of a master, whose cache is in dir (empty: where it
-// usually is). Where it runs as this user, it shares the cache of local runs.
-func newCompiler(dir string, limit time.Duration, log *slog.Logger) (*compiler, error) {
-	c := &compiler{dir: dir, limit: limit, log: log}
-	level, err := confine.Level(confine.Options{})
+// newCompiler makes the compiler of a master that has its data in own, and whose cache is
+// in dir (empty: where it usually is). Where it runs as this user, it shares the cache of
+// local runs. What an earlier life of that master was compiling is cleared up.
+func newCompiler(dir, own string, limit time.Duration, log *slog.Logger) (*compiler, error) {
+	c := &compiler{dir: dir, limit: limit, notes: filepath.Join(own, "compiling.json"), log: log}
+	c.reap()
+	level, err := confine.Level(confine.Options{Note: c.note})
 	if err != nil {
 		return nil, &exitError{exitFailed, fmt.Errorf("try how scenarios are compiled here: %w", err), tempStorage.hint(err)}
 	}
+	c.forget()
 	if level > 0 {
 		c.user = confine.CompilerUser
 	}
@@ -109,11 +113,7 @@ func (c *compiler) Compile(ctx context.Context, source run.Source, goos, goarch 
 	if err != nil {
 		return master.Built{}, fmt.Errorf("make room to compile in: %w", err)
 	}
-	defer func() {
-		if err := box.Close(); err != nil {
-			c.log.Error("clear up after the compiler", "error", err)
-		}
-	}()
+	defer c.leave(box)
 	folder := filepath.Join(box.Home(), "scenario")
 	if err := lay(box, folder, source); err != nil {
 		return master.Built{}, fmt.Errorf("lay the scenario out: %w", err)
@@ -141,7 +141,7 @@ func (c *compiler) Compile(ctx context.Context, source run.Source, goos, goarch 
 // waited for.
 func (c *compiler) box(ctx context.Context) (*confine.Box, error) {
 	for {
-		box, err := confine.New(confine.Options{User: c.user, Same: c.user == 0})
+		box, err := confine.New(confine.Options{User: c.user, Same: c.user == 0, Note: c.note})
 		if !errors.Is(err, confine.ErrTaken) {
 			return box, err
 		}
@@ -151,6 +151,45 @@ func (c *compiler) box(ctx context.Context) (*confine.Box, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// note keeps what the next life of this master needs to know of a box. Where the disk takes
+// nothing it compiles all the same.
+func (c *compiler) note(box confine.State) error {
+	b, err := json.Marshal(box)
+	if err == nil {
+		err = os.WriteFile(c.notes, b, 0o600)
+	}
+	if err != nil {
+		c.log.Warn("note where scenarios are compiled", "error", err)
+	}
+	return nil
+}
+
+func (c *compiler) forget() {
+	if err := os.Remove(c.notes); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.log.Warn("forget where scenarios were compiled", "error", err)
+	}
+}
+
+// leave clears a box up.
+func (c *compiler) leave(box *confine.Box) {
+	if err := box.Close(); err != nil {
+		c.log.Error("clear up after the compiler", "error", err)
+		return
+	}
+	c.forget()
+}
+
+// reap clears up the box that an earlier life of this master was killed in.
+func (c *compiler) reap() {
+	var left confine.State
+	b, err := os.ReadFile(c.notes)
+	if err != nil || json.Unmarshal(b, &left) != nil || left.Folder == "" {
+		return // nothing is left, or half a note, of nothing
+	}
+	c.log.Warn("an earlier life of this master was compiling", "folder", left.Folder)
+	c.leave(confine.Open(left))
 }
 
 // warm compiles what all scenarios share, so that the first one need not wait for it.
@@ -169,7 +208,7 @@ func (c *compiler) warm(ctx context.Context) {
 	if err != nil {
 		return // the first run says so
 	}
-	defer box.Close()
+	defer c.leave(box)
 	order, err := json.Marshal(compileOrder{Warm: true, Dir: c.dir})
 	if err != nil {
 		return

@@ -118,7 +118,7 @@ func (a *app) parts(ctx context.Context, f *serveFlags, own net.Addr, log *slog.
 	if p.conn, err = bus.Master(ctx, with); err != nil {
 		return nil, f.natsError(err)
 	}
-	if p.compiler, err = newCompiler(f.cache, f.compile, log); err != nil {
+	if p.compiler, err = newCompiler(f.cache, p.dir, f.compile, log); err != nil {
 		return nil, err
 	}
 	p.master, err = master.New(master.Options{Store: p.store, Bus: p.conn, Compiler: p.compiler, Dir: p.dir, Logger: log, Key: p.conn.PublicKey(), Cluster: string(id),
