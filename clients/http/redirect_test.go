@@ -246,7 +246,7 @@ func TestRedirectTimes(t *testing.T) {
 	})
 	ctx, c, rec := newClient(t, Options{MaxRedirects: 1})
 	r, err := c.Do(ctx, Request{URL: s.URL + "/start"})
-	if err != nil || r.Latency < 3*pause || r.FirstByte < 2*pause || r.Latency < r.FirstByte+pause/4 {
+	if err != nil || r.Latency < 3*pause || r.FirstByte < 2*pause || r.Latency < r.FirstByte+pause/2 {
 		t.Errorf("latency %v, first byte %v, %v", r.Latency, r.FirstByte, err)
 	}
 	wantCounts(t, rec, counts{"http_ok": 1, "latency": 1, "redirects": 1})

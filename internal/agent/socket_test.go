@@ -17,22 +17,28 @@ func TestTheSocketIsForThisUserAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("TMPDIR", tmp)
-		dir, err := privateDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		s, err := serve(filepath.Join(dir, "s"), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.close()
+		dir, s := serveHere(t)
 		for path, want := range map[string]os.FileMode{dir: 0o700, s.path: 0o600} {
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 				t.Errorf("%s: %v %v, want mode %o", path, info.Mode(), err, want)
 			}
 		}
 	}
+}
+
+// serveHere serves on a socket in a private folder until the test's end.
+func serveHere(t *testing.T) (dir string, s *server) {
+	t.Helper()
+	dir, err := privateDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if s, err = serve(filepath.Join(dir, "s"), 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	return dir, s
 }
 
 func TestSocketEnvIsTheExecutors(t *testing.T) {
@@ -49,16 +55,7 @@ func TestAnotherProcessMayNotAttach(t *testing.T) {
 		"another user":    {os.Getpid(), os.Getuid() + 1},
 		"the right one":   {os.Getpid(), os.Getuid()},
 	} {
-		dir, err := privateDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		s, err := serve(filepath.Join(dir, "s"), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.close()
+		_, s := serveHere(t)
 		c, err := net.Dial("unix", s.path)
 		if err != nil {
 			t.Fatal(err)

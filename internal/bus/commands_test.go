@@ -19,10 +19,7 @@ import (
 func TestCommandsInOrderAndAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	i := w.identity(t, "a1")
-	p := newLine(t, w.server.Addresses()[0])
-	i.Addresses = []string{p.addr}
-	a := dial(t, i)
+	p, a := w.overLine(t)
 	if _, err := w.master.Command(t.Context(), &cluster.Command{Agent: "a1"}); !errors.Is(err, cluster.ErrAway) {
 		t.Errorf("nobody listens: %v", err)
 	}

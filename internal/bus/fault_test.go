@@ -91,14 +91,20 @@ func (p *line) pass(to, from net.Conn, toClient bool) {
 	from.Close()
 }
 
+// overLine is an agent that reaches the master over a line that can fail.
+func (w *world) overLine(t *testing.T) (*line, *AgentConn) {
+	t.Helper()
+	i := w.identity(t, "a1")
+	p := newLine(t, w.server.Addresses()[0])
+	i.Addresses = []string{p.addr}
+	return p, dial(t, i)
+}
+
 // TestAPeerThatWentIsMissed: F11. Both ends see within 6 s that nothing comes any more.
 func TestAPeerThatWentIsMissed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	i := w.identity(t, "a1")
-	p := newLine(t, w.server.Addresses()[0])
-	i.Addresses = []string{p.addr}
-	a := dial(t, i)
+	p, a := w.overLine(t)
 	connected := func() int { return w.server.ns.NumClients() - 1 } // but the master
 	if n := connected(); n != 1 {
 		t.Fatalf("%d agents are connected", n)
@@ -123,10 +129,7 @@ func TestAPeerThatWentIsMissed(t *testing.T) {
 func TestAgentsComeBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	i := w.identity(t, "a1")
-	p := newLine(t, w.server.Addresses()[0])
-	i.Addresses = []string{p.addr}
-	a := dial(t, i)
+	p, a := w.overLine(t)
 	w.stop()
 	p.cut()
 	eventually(t, 10*time.Second, "away", func() bool { up, _ := a.Connected(); return !up })
