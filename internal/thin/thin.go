@@ -34,9 +34,6 @@ const (
 // nothing, as they become two.
 var widths = []int{4, 8, 16, 32, 64, 128}
 
-// Widest is the most ranges that are gathered.
-const Widest = 128
-
 // Thinner thins the batches of one executor. It is for one goroutine at a time.
 type Thinner struct {
 	codec   *pack.Codec
