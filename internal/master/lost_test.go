@@ -67,6 +67,22 @@ func TestLostAgent(t *testing.T) {
 	}
 }
 
+// An agent that is lost between the order to begin and the load says so.
+func TestLostBeforeTheLoad(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "one", "two")
+	r.end()
+	r.times.Lead = 30 * time.Second // much longer than it takes to see that the agent is lost
+	r.begin()
+	r.standing("two", agentReady)
+	id := r.submit(run.Options{Lost: run.LostStop})
+	r.await(id, run.Running)
+	r.of("two").change(func(a *fakeAgent) { a.boot, a.beats, a.run, a.parts = 2, 0, "", nil })
+	if x := r.result(id); x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "agent two was lost before the load began: it was begun anew") {
+		t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
+	}
+}
+
 func TestAllLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "one")

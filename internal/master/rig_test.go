@@ -155,6 +155,10 @@ func (r *rig) running(o run.Options, agents ...string) string {
 	for _, name := range agents {
 		r.until(name+" has begun", func() bool { return r.of(name).has("begin") })
 	}
+	r.until("the load has begun", func() bool { // that is a moment after the order to begin
+		x, err := r.Result(context.Background(), id)
+		return err == nil && !x.Start.IsZero() && time.Now().After(x.Start)
+	})
 	return id
 }
 
