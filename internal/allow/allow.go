@@ -83,14 +83,17 @@ func (l *List) Address(to netip.AddrPort, name string) error {
 		return nil
 	}
 	ip, name := plain(to.Addr()), host(name)
-	what := netip.AddrPortFrom(ip, to.Port()).String()
-	if name != "" && name != ip.String() {
-		what += " (" + name + ")"
+	refuse := func(why string) error { // made of what is refused only: each connection asks
+		what := netip.AddrPortFrom(ip, to.Port()).String()
+		if name != "" && name != ip.String() {
+			what += " (" + name + ")"
+		}
+		return &Refusal{what + why}
 	}
 	named := name != "" && slices.ContainsFunc(l.allow, func(e entry) bool { return e.named(name, to.Port()) })
 	for _, d := range l.deny {
 		if (d.covers(ip, to.Port()) || d.named(name, to.Port())) && !l.lifts(d, ip, to.Port()) {
-			return &Refusal{what + " may not be connected to from a run: " + d.text + " is refused"}
+			return refuse(" may not be connected to from a run: " + d.text + " is refused")
 		}
 	}
 	switch {
@@ -99,9 +102,9 @@ func (l *List) Address(to netip.AddrPort, name string) error {
 	case named && (local(name) || !own(ip)):
 		return nil
 	case named:
-		return &Refusal{what + " is the host's own address: a name may lead there only where the run's targets list the address, too"}
+		return refuse(" is the host's own address: a name may lead there only where the run's targets list the address, too")
 	}
-	return &Refusal{what + " is not among the run's targets"}
+	return refuse(" is not among the run's targets")
 }
 
 // Name says why a proxy may not be asked to connect to a host and port; nil: it may.

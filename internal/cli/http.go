@@ -194,6 +194,9 @@ func (f *httpFlags) takeData(cmd *cobra.Command) error {
 	if f.remote() {
 		checked.Client.Sources = nil // addresses of the agents' hosts
 	}
+	if err := checked.Client.Check(); err != nil {
+		return usageError("", "%w", err)
+	}
 	if err := checked.Check(); err != nil {
 		return usageError("docs/templates.md tells what may stand between braces; --literal sends them as they are; --data FILE has the rows of {{data.COLUMN}}", "%w", err)
 	}

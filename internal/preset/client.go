@@ -97,8 +97,8 @@ func (c Client) options() (o http.Options, err error) {
 	return o, nil
 }
 
-// check refuses options that no client can have.
-func (c Client) check() error {
+// Check refuses options that no client can have.
+func (c Client) Check() error {
 	o, err := c.options()
 	if err != nil {
 		return err

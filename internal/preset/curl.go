@@ -146,7 +146,13 @@ var curlOptions = map[string]curlOption{
 		return err
 	}},
 	"--http2": {flag: func(p *curlParser) { p.client.HTTP2 = true }}, "--http2-prior-knowledge": {flag: func(p *curlParser) { p.client.HTTP2 = true }},
-	"--proxy":       {value: func(p *curlParser, v string) error { p.client.Proxy = v; return nil }},
+	"--proxy": {value: func(p *curlParser, v string) error {
+		if !strings.Contains(v, "://") {
+			v = "http://" + v
+		}
+		p.client.Proxy = v
+		return nil
+	}},
 	"--unix-socket": {value: func(p *curlParser, v string) error { p.client.Unix = v; return nil }},
 	"--interface":   {value: func(p *curlParser, v string) error { p.client.Sources = []string{v}; return nil }},
 	"--resolve":     {value: func(p *curlParser, v string) error { p.client.Resolve = append(p.client.Resolve, v); return nil }},

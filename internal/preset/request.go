@@ -46,7 +46,7 @@ type request struct {
 // that can't be read, and those that want what Data does not have. The error names the
 // option.
 func (o HTTP) Check() error {
-	if err := o.Client.check(); err != nil {
+	if err := o.Client.Check(); err != nil {
 		return err
 	}
 	r, err := o.requests()

@@ -75,6 +75,8 @@ func TestCurl(t *testing.T) {
 		{"h:8080/x", Target{"GET", "http://h:8080/x", accept(), nil}, Client{}},
 		{`curl 'http://h/?a=1&b=2' \` + "\n  -H 'Accept: text/html' \\\n  -H \"X-A: it's \\\"1\\\"\" --compressed", Target{"GET", "http://h/?a=1&b=2",
 			map[string]string{"Accept": "text/html", "X-A": `it's "1"`, "Accept-Encoding": "gzip, deflate, br, zstd"}, nil}, Client{}},
+		{`curl -x me:pw@p.test:3128 http://h/`, Target{"GET", "http://h/", accept(), nil}, Client{Proxy: "http://me:pw@p.test:3128"}},
+		{`curl --proxy socks5://p.test:1080 http://h/`, Target{"GET", "http://h/", accept(), nil}, Client{Proxy: "socks5://p.test:1080"}},
 		{`curl -d a=1 -d b=2 http://h/`, Target{"POST", "http://h/", accept("Content-Type", form), []byte("a=1&b=2")}, Client{}},
 		{`curl --json '{"a":1}' http://h/`, Target{"POST", "http://h/", map[string]string{"Accept": "application/json", "Content-Type": "application/json"}, []byte(`{"a":1}`)}, Client{}},
 		{`curl -H content-type:text/plain --data-raw @x -XPUT http://h/`, Target{"PUT", "http://h/", accept("content-type", "text/plain"), []byte("@x")}, Client{}},

@@ -5,47 +5,54 @@ import (
 	"strings"
 )
 
-// Args gives a command line's arguments without secrets: passwords of -u and --user,
-// headers, parameters (NAME=VALUE), fields of bodies, and URLs. A command within an
-// argument, as --curl takes one, loses its own in the same way.
+// Args gives a command line's arguments without secrets: passwords of -u and --user, who
+// asks the proxy of -x and --proxy, headers, parameters (NAME=VALUE), fields of bodies, and
+// URLs. A command within an argument, as --curl takes one, loses its own in the same way.
 func Args(args []string) []string {
 	args = slices.Clone(args)
-	user := false // the argument before wants a user and a password
+	var clean func(string) string // of the argument at hand, by the one before; nil: it is any
 	for i, arg := range args {
-		args[i], user = argument(arg, user), arg == "-u" || arg == "--user"
+		args[i], clean = argument(arg, clean), after(arg)
 	}
 	return args
 }
 
-// argument is one argument without secrets.
-func argument(arg string, user bool) string {
-	if user {
-		return password(arg)
+// after tells how the value is cleaned that comes after an argument; nil: as any other.
+func after(arg string) func(string) string {
+	switch arg {
+	case "-u", "--user":
+		return password
+	case "-x", "--proxy":
+		return proxy
 	}
+	return nil
+}
+
+// argument is one argument without secrets.
+func argument(arg string, clean func(string) string) string {
 	begin := ""
 	if name, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(name, "--") {
-		begin, arg = name+"=", value
-		user = name == "--user"
-	} else if len(arg) > 2 && arg[0] == '-' && strings.IndexByte("uHb", arg[1]) >= 0 {
-		begin, arg = arg[:2], arg[2:]
-		user = begin == "-u"
+		begin, arg, clean = name+"=", value, after(name)
+	} else if len(arg) > 2 && arg[0] == '-' && strings.IndexByte("uHbx", arg[1]) >= 0 {
+		begin, arg, clean = arg[:2], arg[2:], after(arg[:2])
 	}
-	if user {
-		return begin + password(arg)
+	if clean != nil {
+		return begin + clean(arg)
 	}
 	var b strings.Builder
 	b.WriteString(begin)
 	for len(arg) > 0 { // what stands between quotes is an argument of its own
 		end := ends(arg, "'")
 		piece := arg[:end]
-		if user {
-			piece = password(piece)
+		if clean == nil {
+			b.WriteString(values(Body(Form(Head(piece)))))
 		} else {
-			piece = Body(Form(Head(piece)))
+			b.WriteString(clean(piece))
 		}
-		words := strings.Fields(arg[:end])
-		user = len(words) > 0 && (words[len(words)-1] == "-u" || words[len(words)-1] == "--user")
-		b.WriteString(piece)
+		clean = nil
+		if all := strings.Fields(piece); len(all) > 0 {
+			clean = after(all[len(all)-1])
+		}
 		if end < len(arg) {
 			b.WriteByte(arg[end])
 			end++
@@ -55,10 +62,40 @@ func argument(arg string, user bool) string {
 	return b.String()
 }
 
+// values cleans the values of a command that stand in it without quotes.
+func values(s string) string {
+	var b strings.Builder
+	var clean func(string) string
+	for _, word := range strings.SplitAfter(s, " ") {
+		word, space := strings.TrimSuffix(word, " "), word[len(strings.TrimSuffix(word, " ")):]
+		if clean != nil {
+			b.WriteString(clean(word) + space)
+		} else {
+			b.WriteString(word + space)
+		}
+		if word != "" {
+			clean = after(word)
+		}
+	}
+	return b.String()
+}
+
 // password gives USER:PASSWORD without the password.
 func password(s string) string {
 	if user, _, ok := strings.Cut(s, ":"); ok {
 		return user + ":" + Mark
+	}
+	return s
+}
+
+// proxy gives the place of a proxy without who asks it, with a scheme or, as curl takes it,
+// without.
+func proxy(s string) string {
+	if strings.Contains(s, "://") {
+		return Line(s)
+	}
+	if at := strings.LastIndexByte(s, '@'); at >= 0 {
+		return Mark + s[at:]
 	}
 	return s
 }
