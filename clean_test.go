@@ -43,6 +43,12 @@ func TestWitness(t *testing.T) {
 		return w
 	}
 	quiet, crowd := machine(0.1, 0.1, 0, 0.05), machine(0.1, 0.8, 0, 0.3)
+	// stalled stood still once, for so long, in the second that is looked at or later.
+	stalled := func(at, long time.Duration) *witness {
+		w := machine(0.1, 0.1, 0, 0.05)
+		w.lookout = &lookouts{pauses: []pause{{time.Unix(1000, 0).Add(at + long), long}}}
+		return w
+	}
 	for _, tt := range []struct {
 		name    string
 		host    *witness
@@ -64,6 +70,11 @@ func TestWitness(t *testing.T) {
 		{"CPU not in use", quiet, run.Suspect, "cpu", "amber", false},
 		{"steal", machine(0.1, 0.1, 0.05, 0), run.Suspect, "steal", "amber", true},
 		{"late for steal", machine(0.1, 0.1, 0.05, 0), run.Suspect, "canary", "amber", true},
+		{"late as the machine stood still", stalled(700*time.Millisecond, 8*time.Millisecond), run.Suspect, "canary", "amber", true},
+		{"late before it stood still", stalled(1700*time.Millisecond, 8*time.Millisecond), run.Suspect, "canary", "amber", false},
+		{"late as it stood still for a moment", stalled(700*time.Millisecond, 2*time.Millisecond), run.Suspect, "canary", "amber", false},
+		{"very late as it stood still", stalled(700*time.Millisecond, 8*time.Millisecond), run.Suspect, "canary", "red", false},
+		{"garbage as it stood still", stalled(700*time.Millisecond, 8*time.Millisecond), run.Suspect, "gc_cpu", "amber", false},
 		{"no steal", crowd, run.Suspect, "steal", "amber", false},
 		{"pressure", crowd, run.Suspect, "cpu_pressure", "amber", true},
 		{"no pressure", quiet, run.Suspect, "cpu_pressure", "amber", false},

@@ -22,7 +22,8 @@ type witness struct {
 	done    sync.WaitGroup
 
 	samples []sample
-	peak    int64 // the executor's greatest resident set, bytes
+	peak    int64     // the executor's greatest resident set, bytes
+	lookout *lookouts // nil: there is none
 	err     error
 }
 
@@ -42,7 +43,10 @@ const watchEvery = 50 * time.Millisecond
 func newWitness(t *testing.T, gobench int) *witness {
 	t.Helper()
 	w := &witness{gobench: gobench, stop: make(chan struct{})}
-	w.look()
+	w.lookout, w.err = theLookout()
+	if w.err == nil {
+		w.look()
+	}
 	if w.err != nil {
 		t.Fatal(w.err)
 	}
@@ -141,6 +145,7 @@ func named(b []byte, name string) float64 {
 type seen struct {
 	cpu, steal, tree, others, pressed, memory float64
 	swapped, drops                            float64
+	stall                                     time.Duration // the longest in which the machine stood still
 }
 
 // between gives what it saw from one moment to another.
@@ -160,24 +165,27 @@ func (w *witness) between(from, to time.Time) (s seen, ok bool) {
 	}
 	all, wall := b.total-a.total, b.at.Sub(a.at).Seconds()
 	s = seen{cpu: (b.busy - a.busy) / all, steal: (b.steal - a.steal) / all, tree: max(0, b.tree-a.tree) / all,
-		pressed: (b.pressed - a.pressed) / wall, memory: max(a.memory, b.memory), swapped: b.swapped - a.swapped, drops: b.drops - a.drops}
+		pressed: (b.pressed - a.pressed) / wall, memory: max(a.memory, b.memory), swapped: b.swapped - a.swapped, drops: b.drops - a.drops, stall: w.lookout.longest(from, to)}
 	s.others = s.cpu - max(0, b.executor-a.executor)/all // as gobench counts them: the target is one of them
 	return s, true
 }
 
 func (s seen) String() string {
-	return fmt.Sprintf("CPU %.0f %%, gobench %.0f %%, others than its executor %.0f %%, steal %.1f %%, pressure %.0f %%, memory %.0f %%, swapped in %.0f, drops %.0f",
-		100*s.cpu, 100*s.tree, 100*s.others, 100*s.steal, 100*s.pressed, 100*s.memory, s.swapped, s.drops)
+	return fmt.Sprintf("CPU %.0f %%, gobench %.0f %%, others than its executor %.0f %%, steal %.1f %%, pressure %.0f %%, memory %.0f %%, swapped in %.0f, drops %.0f, longest stall of the machine %v",
+		100*s.cpu, 100*s.tree, 100*s.others, 100*s.steal, 100*s.pressed, 100*s.memory, s.swapped, s.drops, s.stall)
 }
 
 // symptoms are signals that others can cause, and host's what they are caused by. A
 // symptom is excused at amber only: gobench itself lowers it to that among others.
 var symptoms = map[string]bool{"start_lag": true, "rate": true, "scheduler": true, "canary": true, "gc_pause": true}
 
+// leastStall is how long the machine stands still at least where that is a disturbance.
+const leastStall = 3 * time.Millisecond
+
 // The witness believes in a little less than the verdict's limits: its seconds and
 // gobench's do not begin at the same moment.
 func (s seen) confirms(signal, level string) bool {
-	disturbed := s.others > 0.4 || s.steal > 0.01 || s.pressed > 0.2 && s.others > s.tree
+	disturbed := s.others > 0.4 || s.steal > 0.01 || s.pressed > 0.2 && s.others > s.tree || s.stall > leastStall
 	switch signal {
 	case "cpu":
 		return s.cpu > 0.65

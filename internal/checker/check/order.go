@@ -35,7 +35,7 @@ func (c *checker) order(s *stored) {
 		if r.active {
 			actives++
 		}
-		from, to := r.activity()
+		from, _ := r.activity()
 		if from == 0 {
 			continue
 		}
@@ -46,7 +46,6 @@ func (c *checker) order(s *stored) {
 			}
 		}
 		before = r
-		_ = to
 	}
 	if actives > 1 {
 		c.fault("I6", "", "%d runs are active", actives)
