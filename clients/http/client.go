@@ -17,25 +17,26 @@ var errClosed = errors.New("http client is closed")
 // client is what an HttpClient points to. There may be a million of them: what
 // they have in common is kept in family and settings.
 type client struct {
+	// What each call needs comes first, in two cache lines: see conn.Conn.
 	ctx      context.Context // how long the client lasts
 	done     <-chan struct{} // ctx's
 	recorder *executor.Recorder
 	family   *family
 	settings *settings
-
-	last atomic.Pointer[template] // the request sent last, if it was sent before
-	seen atomic.Uint64            // id of the request rendered last
+	last     atomic.Pointer[template] // the request sent last, if it was sent before
+	seen     atomic.Uint64            // id of the request rendered last
 
 	mu      sync.Mutex
-	open    int         // places taken of MaxConns: connections open or being opened
-	all     *link       // open connections
-	idle    *link       // those that serve no call; the one used last comes first
-	waiters []*waiter   // calls that wait for a place, the first come first
-	stop    func() bool // ends the watch of ctx, which begins with the first connection
+	open    int                    // places taken of MaxConns: connections open or being opened
+	idle    *link                  // those that serve no call; the one used last comes first
+	waiters []*waiter              // calls that wait for a place, the first come first
+	outage  atomic.Pointer[outage] // since when calls fail; nil: they don't
 	closed  bool
 
-	extra  *extra                 // what only some clients need; nil: none of it yet
-	outage atomic.Pointer[outage] // since when calls fail; nil: they don't
+	all   *link       // open connections
+	stop  func() bool // ends the watch of ctx, which begins with the first connection
+	extra *extra      // what only some clients need; nil: none of it yet
+	_     [40]byte    // makes it a number of lines, so that each begins one
 }
 
 // extra is made when something of it is needed first. client.mu guards it.

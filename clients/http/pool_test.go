@@ -102,7 +102,7 @@ func TestClientIsSmall(t *testing.T) {
 	}); n > 3*float64(len(clients)) {
 		t.Errorf("%v allocations for %d clients", n, len(clients))
 	}
-	if size := unsafe.Sizeof(client{}); size > 192 {
-		t.Errorf("a client takes %d bytes, want at most 192", size)
+	if size, each := unsafe.Sizeof(client{}), unsafe.Offsetof(client{}.all); size != 192 || each > 128 {
+		t.Errorf("a client takes %d bytes, %d of them for each call, want three cache lines (of 64) and at most two", size, each)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/gobench-io/gobench/internal/testenv"
 )
@@ -212,5 +213,18 @@ func TestAskIdle(t *testing.T) {
 				t.Errorf("Out = %d, want %d and %d", c.Out(), out, len(tt.ask))
 			}
 		})
+	}
+}
+
+// What asking needs of a Conn lies in its first two cache lines, and a Conn begins one.
+func TestConnsLines(t *testing.T) {
+	t.Parallel()
+	var c Conn
+	const line = 64
+	if end := unsafe.Offsetof(c.err) + unsafe.Sizeof(c.err); end > 2*line {
+		t.Errorf("what asking needs takes %d bytes, want at most %d", end, 2*line)
+	}
+	if size := unsafe.Sizeof(c); size%line != 0 {
+		t.Errorf("a Conn takes %d bytes, want a multiple of %d", size, line)
 	}
 }

@@ -15,9 +15,9 @@ func (p *plain) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	p.into = b
+	p.into, p.direct = b, true
 	err := p.raw.Read(p.readStep)
-	p.into = nil
+	p.into, p.direct = nil, false
 	if err != nil {
 		return 0, closedOrLate(err)
 	}

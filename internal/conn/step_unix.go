@@ -19,7 +19,7 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	switch {
 	case c.asking != nil:
 		return c.askRaw(fd)
-	case c.into != nil:
+	case c.direct:
 		n, err := sysRead(fd, c.into)
 		if err == syscall.EAGAIN {
 			return false

@@ -15,13 +15,18 @@ import (
 // can't be given to others within the call, which takes some microseconds, and that
 // the monitor, which interrupts goroutines that compute for more than 10 ms, sleeps
 // until a timer or another system call wakes it.
-func sysRead(fd uintptr, p []byte) (int, error)  { return transfer(syscall.SYS_READ, fd, p) }
-func sysWrite(fd uintptr, p []byte) (int, error) { return transfer(syscall.SYS_WRITE, fd, p) }
+//
+// They are recvfrom(2) and sendto(2): unlike read(2) and write(2) those go to the socket
+// past the file that it is, whose part of the kernel's memory is cold where there are many.
+func sysRead(fd uintptr, p []byte) (int, error) { return transfer(syscall.SYS_RECVFROM, fd, p, 0) }
+func sysWrite(fd uintptr, p []byte) (int, error) {
+	return transfer(syscall.SYS_SENDTO, fd, p, syscall.MSG_NOSIGNAL)
+}
 
-func transfer(trap, fd uintptr, p []byte) (int, error) {
+func transfer(trap, fd uintptr, p []byte, flags uintptr) (int, error) {
 	p = p[:min(len(p), maxTransfer)]
 	for {
-		n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+		n, _, errno := syscall.RawSyscall6(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), flags, 0, 0)
 		switch errno {
 		case 0:
 			return int(n), nil
