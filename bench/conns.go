@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 const (
@@ -35,12 +36,13 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 			fmt.Sprintf("A compiled scenario: every user has a client and a connection of its own to nginx. Idle: each asks once and keeps its connection; "+
 				"a connection's memory is the difference over the difference in connections. "+
 				"Busy: each pauses for a second after each request; beside it, 30 users that ask without a pause. The executor's resident memory and CPU are those of a run of %d s from its half on until connections are closed. "+
-				"Medians of %d runs; idle ones are free. Pinned: nginx alone on one CPU, gobench alone on another, as if it had a machine of its own. Free: no affinity. They connect from several addresses: of one, half of its 28,000 ports lead to a target at once, and for each one more the kernel searches for a millisecond.", seconds, min(3, b.pairs)),
+				"Medians of %d runs; idle ones are free. Pinned: nginx alone on one CPU, gobench alone on another, as if it had a machine of its own. Free: no affinity. They connect from several addresses: of one, half of its 28,000 ports lead to a target at once, and for each one more the kernel searches for a millisecond. "+
+				"The bare loop is no load tool but what this machine takes: one thread that waits by epoll, sends and receives, and does nothing else (bench/bare_linux.go).", seconds, min(3, b.pairs)),
 			fmt.Sprintf("A process may have %d files open here, so there are at most %d users. Held to: %d bytes a connection, %.1f of the closed loop's CPU a request.", openFiles(), users, limitConn, limitMany),
 		},
 	}
 	idle := grid{head: []string{"idle connections", "executor RSS MB", "bytes a connection", "peak RSS MB", "held to"}}
-	busy := grid{head: []string{"users", "CPUs", "requests/s", "executor CPU us/request", "of the closed loop's", "executor RSS MB", "held to"}}
+	busy := grid{head: []string{"users", "CPUs", "of", "requests/s", "CPU us/request", "of the closed loop's", "executor RSS MB", "held to"}}
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
 		// many is gobench with so many users, and the median of what its runs took.
 		many := func(at place, n, every int) (settled, peak, cpu, perSecond float64, err error) {
@@ -103,9 +105,20 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 			}
 			var cheap limits
 			cheap.at("ratio", each/closed, limitMany)
+			bareClosed, bareRate, err := b.bare(ctx, srv, at, bareUsers{users: 30, during: time.Duration(seconds) * time.Second})
+			if err != nil {
+				return err
+			}
+			bareEach, bareOfMany, err := b.bare(ctx, srv, at, bareUsers{users: users, every: time.Second, during: time.Duration(seconds) * time.Second})
+			if err != nil {
+				return err
+			}
+			apart := fmt.Sprintf("%d, a second apart", users)
 			busy.rows = append(busy.rows,
-				[]string{"30, closed loop", at.name, fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.2f", closed), "", "", ""},
-				[]string{fmt.Sprintf("%d, a second apart", users), at.name, fmt.Sprintf("%.0f", rateOfMany), fmt.Sprintf("%.2f", each), fmt.Sprintf("%.2f", each/closed), fmt.Sprintf("%.1f", size/1e6), cheap.String()})
+				[]string{"30, closed loop", at.name, "gobench", fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.2f", closed), "", "", ""},
+				[]string{apart, at.name, "gobench", fmt.Sprintf("%.0f", rateOfMany), fmt.Sprintf("%.2f", each), fmt.Sprintf("%.2f", each/closed), fmt.Sprintf("%.1f", size/1e6), cheap.String()},
+				[]string{"30, closed loop", at.name, "bare loop", fmt.Sprintf("%.0f", bareRate), fmt.Sprintf("%.2f", bareClosed), "", "", ""},
+				[]string{apart, at.name, "bare loop", fmt.Sprintf("%.0f", bareOfMany), fmt.Sprintf("%.2f", bareEach), fmt.Sprintf("%.2f", bareEach/bareClosed), "", ""})
 		}
 		return nil
 	})

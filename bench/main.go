@@ -116,6 +116,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.IntVar(&b.seconds, "seconds", 5, "length of one run; the table users takes 120 when this is not given, schedule and stall always 10, conns at least 12")
 	write := fs.Bool("write", false, "put the tables into docs/benchmarks.md")
 	sleeper := fs.Float64("sleeper", 0, "only wake up so often a second and tell what that takes, as the table schedule lets a process of its own do")
+	var bare bareUsers
+	fs.StringVar(&bare.target, "bare", "", "only ask the server at HOST:PORT by a bare loop, and tell what a request takes, as the table conns lets a process of its own do")
+	fs.IntVar(&bare.users, "users", 30, "users of -bare")
+	fs.DurationVar(&bare.every, "every", 0, "pause of each user of -bare after an answer")
 	isSwarm := fs.Bool("swarm", false, "only be the simulated agents whose join tokens come on standard input, as the table cluster lets a process of its own be")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -133,6 +137,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if *sleeper > 0 {
 		return json.NewEncoder(stdout).Encode(sleep(*sleeper, time.Duration(b.seconds)*time.Second))
+	}
+	if bare.target != "" {
+		bare.during = time.Duration(b.seconds) * time.Second
+		took, err := bare.loop()
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(stdout).Encode(took)
 	}
 	if *isSwarm {
 		return beSwarm(ctx, os.Stdin, stdout)

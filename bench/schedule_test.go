@@ -2,7 +2,12 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -54,5 +59,40 @@ func TestSleeper(t *testing.T) {
 	}
 	if _, err := readWakes([]byte(`{}`)); err == nil {
 		t.Error("a sleeper that took nothing is believed")
+	}
+}
+
+// TestBareLoop runs as the table's process does, against a server that counts.
+func TestBareLoop(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		fmt.Fprint(w, "hello")
+	}))
+	defer srv.Close()
+	target := strings.TrimPrefix(srv.URL, "http://")
+	for _, every := range []string{"0s", "100ms"} {
+		asked.Store(0)
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{"-bare", target, "-users", "20", "-every", every, "-seconds", "1"}, &out, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		l, err := readBare(out.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.CPU > 1e6 || l.Rate*0.4 > float64(asked.Load()) || every != "0s" && l.Rate > 210 {
+			t.Errorf("every %s: %+v, and the server was asked %d times", every, l, asked.Load())
+		}
+	}
+	srv.Config.Handler = http.NotFoundHandler()
+	for _, args := range [][]string{{"-bare", target, "-users", "0"}, {"-bare", "nothing"}, {"-bare", target, "-seconds", "1"}} {
+		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil {
+			t.Errorf("%q: no error", args)
+		}
+	}
+	if _, err := readBare([]byte(`{}`)); err == nil {
+		t.Error("a loop that asked nothing is believed")
 	}
 }

@@ -17,3 +17,5 @@ func openFiles() int                   { return 1024 }
 func kernel() string                   { return "unknown" }
 
 func sleep(float64, time.Duration) wakes { return wakes{} }
+
+func (u bareUsers) loop() (bareLoop, error) { return bareLoop{}, errLinux }

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+// bareUsers are those of a bare loop.
+type bareUsers struct {
+	target string        // HOST:PORT, of IPv4
+	users  int           // each with a connection of its own
+	every  time.Duration // the pause after an answer; 0: none
+	during time.Duration // from when all are connected
+}
+
+// bareLoop is what the second half of a bare loop came to.
+type bareLoop struct {
+	Rate float64 `json:"requests_per_second"`
+	CPU  float64 `json:"cpu_us"` // a request
+}
+
+// readBare reads what bench -bare prints.
+func readBare(out []byte) (l bareLoop, err error) {
+	if err = json.Unmarshal(out, &l); err == nil && (l.Rate <= 0 || l.CPU <= 0) {
+		err = errors.New("a bare loop asked nothing")
+	}
+	return l, err
+}
+
+// bare runs this program as a bare loop, in a process of its own, and gives the median of
+// what its runs took.
+func (b *bench) bare(ctx context.Context, srv *nginx, at place, u bareUsers) (cpu, rate float64, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, 0, err
+	}
+	seconds := int(u.during.Seconds())
+	args := []string{self, "-bare", srv.addr, "-users", strconv.Itoa(u.users), "-every", u.every.String(), "-seconds", strconv.Itoa(seconds)}
+	var per, rates []float64
+	for range min(3, b.pairs) {
+		took, err := measure(ctx, job{args: args, cpus: at.client, limit: limitOf(seconds)})
+		if err != nil {
+			return 0, 0, err
+		}
+		l, err := readBare(took.stdout)
+		if err != nil {
+			return 0, 0, &failure{args, err, took.stdout, took.stderr}
+		}
+		per, rates = append(per, l.CPU), append(rates, l.Rate)
+		b.logf("%s, bare, %d users: %.0f/s, %.2f us/request", at.name, u.users, l.Rate, l.CPU)
+	}
+	return median(per), median(rates), nil
+}
+
+// check refuses what a bare loop can't be.
+func (u bareUsers) check() error {
+	if u.users < 1 || u.every < 0 || u.during < time.Second {
+		return fmt.Errorf("-users %d, -every %v, -seconds %.0f: want 1 or more, 0 or more, and 1 or more", u.users, u.every, u.during.Seconds())
+	}
+	return nil
+}

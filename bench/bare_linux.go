@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"runtime/debug"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// loop asks a server as little as can be asked, on one thread: each connection has one
+// request at a time, an answer is read in one piece, not parsed and not counted but by its
+// number, and nothing is allocated. What it takes is what the machine takes for so many
+// connections, whoever asks.
+func (u bareUsers) loop() (l bareLoop, err error) {
+	if err := u.check(); err != nil {
+		return l, err
+	}
+	to, err := netip.ParseAddrPort(u.target)
+	if err != nil {
+		return l, err
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	debug.SetGCPercent(-1)
+	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return l, err
+	}
+	sockets := make([]int, u.users)
+	for i := range sockets {
+		if sockets[i], err = bareSocket(i, to); err != nil {
+			return l, err
+		}
+		event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET&0xffffffff, Fd: int32(i)}
+		if err := unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, sockets[i], &event); err != nil {
+			return l, err
+		}
+	}
+	request := fmt.Appendf(nil, "GET / HTTP/1.1\r\nHost: %s\r\nUser-Agent: bare\r\n\r\n", u.target)
+	now := func() time.Duration {
+		var t unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it has no way to fail
+		return time.Duration(t.Nano())
+	}
+	began := now()
+	half, end := began+u.during/2, began+u.during
+	// Users wait for their turns in the order in which these come: all pause equally long.
+	due, queue := make([]time.Duration, u.users), make([]int32, u.users)
+	first, waiting := 0, u.users
+	for i := range queue {
+		queue[i], due[i] = int32(i), began+u.every*time.Duration(i)/time.Duration(u.users)
+	}
+	events, answer := make([]unix.EpollEvent, 128), make([]byte, 16<<10)
+	var asked, askedHalf int
+	var cpuHalf time.Duration
+	var size int
+	for {
+		t := now()
+		if t >= end {
+			break
+		}
+		if cpuHalf == 0 && t >= half {
+			cpuHalf, askedHalf, half = threadTime(), asked, t
+		}
+		for waiting > 0 && due[queue[first]] <= t {
+			i := queue[first]
+			first, waiting = (first+1)%u.users, waiting-1
+			if n, err := bareCall(unix.SYS_SENDTO, sockets[i], request, unix.MSG_NOSIGNAL); err != nil || n != len(request) {
+				return l, fmt.Errorf("send: %d bytes, %w", n, err)
+			}
+		}
+		wait := end - t
+		if waiting > 0 {
+			wait = max(due[queue[first]]-now(), 0)
+		}
+		n, err := bareWait(poll, events, wait)
+		if err != nil {
+			return l, fmt.Errorf("epoll_pwait2: %w", err)
+		}
+		for _, e := range events[:n] {
+			n, err := bareCall(unix.SYS_RECVFROM, sockets[e.Fd], answer, 0)
+			switch {
+			case err != nil:
+				return l, fmt.Errorf("receive: %w", err)
+			case size == 0:
+				size = n
+			case n != size || !bytes.HasPrefix(answer, []byte("HTTP/1.1 200 ")):
+				return l, fmt.Errorf("an answer of %d bytes, others have %d: %.40q", n, size, answer[:n])
+			}
+			asked++
+			due[e.Fd] = 0
+			if u.every > 0 {
+				due[e.Fd] = now() + u.every
+			}
+			queue[(first+waiting)%u.users] = e.Fd
+			waiting++
+		}
+	}
+	took, n := now()-half, float64(asked-askedHalf)
+	if n == 0 {
+		return l, errors.New("no answer came")
+	}
+	return bareLoop{Rate: n / took.Seconds(), CPU: float64((threadTime() - cpuHalf).Nanoseconds()) / 1e3 / n}, nil
+}
+
+// bareSocket connects from one of the addresses of connsFrom.
+func bareSocket(i int, to netip.AddrPort) (int, error) {
+	from := netip.MustParsePrefix(connsFrom).Addr().As4()
+	from[3] += byte(1 + i%14) // neither the network's nor the last
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(
+		unix.SetsockoptInt(s, unix.SOL_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1),
+		unix.Bind(s, &unix.SockaddrInet4{Addr: from}),
+		unix.Connect(s, &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}),
+		unix.SetsockoptInt(s, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
+		unix.SetNonblock(s, true)); err != nil {
+		return 0, err
+	}
+	return s, nil
+}
+
+// bareCall is recvfrom(2) or sendto(2), of which Go's scheduler knows nothing.
+func bareCall(trap uintptr, fd int, p []byte, flags uintptr) (int, error) {
+	for {
+		n, _, errno := unix.RawSyscall6(trap, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), flags, 0, 0)
+		switch errno {
+		case 0:
+			return int(n), nil
+		case unix.EINTR:
+		default:
+			return 0, errno
+		}
+	}
+}
+
+// bareWait is epoll_pwait2(2): it waits to the nanosecond.
+func bareWait(poll int, events []unix.EpollEvent, d time.Duration) (int, error) {
+	t := unix.NsecToTimespec(int64(d))
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(poll), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), uintptr(unsafe.Pointer(&t)), 0, 0)
+	switch errno {
+	case 0:
+		return int(n), nil
+	case unix.EINTR:
+		return 0, nil
+	}
+	return 0, errno
+}
