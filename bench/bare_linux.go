@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"net/netip"
 	"runtime"
 	"runtime/debug"
@@ -14,8 +18,8 @@ import (
 )
 
 // loop asks a server as little as can be asked, on one thread: each connection has one
-// request at a time, an answer is read in one piece, not parsed and not counted but by its
-// number, and nothing is allocated. What it takes is what the machine takes for so many
+// request at a time, an answer is as long as the first was and is not parsed, and nothing
+// is allocated. What it takes is what the machine takes for so many
 // connections, whoever asks.
 func (u bareUsers) loop() (l bareLoop, err error) {
 	if err := u.check(); err != nil {
@@ -43,6 +47,10 @@ func (u bareUsers) loop() (l bareLoop, err error) {
 		}
 	}
 	request := fmt.Appendf(nil, "GET / HTTP/1.1\r\nHost: %s\r\nUser-Agent: bare\r\n\r\n", u.target)
+	size, err := bareSize(u.target, request)
+	if err != nil {
+		return l, err
+	}
 	now := func() time.Duration {
 		var t unix.Timespec
 		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it has no way to fail
@@ -57,9 +65,9 @@ func (u bareUsers) loop() (l bareLoop, err error) {
 		queue[i], due[i] = int32(i), began+u.every*time.Duration(i)/time.Duration(u.users)
 	}
 	events, answer := make([]unix.EpollEvent, 128), make([]byte, 16<<10)
+	got := make([]int, u.users) // of the answer that each waits for
 	var asked, askedHalf int
 	var cpuHalf time.Duration
-	var size int
 	for {
 		t := now()
 		if t >= end {
@@ -85,15 +93,19 @@ func (u bareUsers) loop() (l bareLoop, err error) {
 		}
 		for _, e := range events[:n] {
 			n, err := bareCall(unix.SYS_RECVFROM, sockets[e.Fd], answer, 0)
+			begins := got[e.Fd] == 0
+			got[e.Fd] += n
 			switch {
+			case err == unix.EAGAIN: // what this was news of is read
+				continue
 			case err != nil:
 				return l, fmt.Errorf("receive: %w", err)
-			case size == 0:
-				size = n
-			case n != size || !bytes.HasPrefix(answer, []byte("HTTP/1.1 200 ")):
-				return l, fmt.Errorf("an answer of %d bytes, others have %d: %.40q", n, size, answer[:n])
+			case n == 0 || got[e.Fd] > size || begins && !bytes.HasPrefix(answer[:n], []byte("HTTP/1.1 200 ")):
+				return l, fmt.Errorf("an answer of %d bytes, the first had %d: %.40q", got[e.Fd], size, answer[:n])
+			case got[e.Fd] < size:
+				continue
 			}
-			asked++
+			asked, got[e.Fd] = asked+1, 0
 			due[e.Fd] = 0
 			if u.every > 0 {
 				due[e.Fd] = now() + u.every
@@ -107,6 +119,31 @@ func (u bareUsers) loop() (l bareLoop, err error) {
 		return l, errors.New("no answer came")
 	}
 	return bareLoop{Rate: n / took.Seconds(), CPU: float64((threadTime() - cpuHalf).Nanoseconds()) / 1e3 / n}, nil
+}
+
+// bareSize asks once and gives the length of the whole answer.
+func bareSize(target string, request []byte) (int, error) {
+	c, err := net.Dial("tcp", target)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	if _, err := c.Write(request); err != nil {
+		return 0, err
+	}
+	var raw bytes.Buffer
+	in := bufio.NewReader(io.TeeReader(c, &raw))
+	answer, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return 0, err
+	}
+	if answer.StatusCode != http.StatusOK || answer.ContentLength < 0 {
+		return 0, fmt.Errorf("status %d, length %d: want 200 and a known length", answer.StatusCode, answer.ContentLength)
+	}
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		return 0, err
+	}
+	return raw.Len(), nil
 }
 
 // bareSocket connects from one of the addresses of connsFrom.
