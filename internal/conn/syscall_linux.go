@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// sysRead and sysWrite are read(2) and write(2) on a socket that does not block,
-// made without telling Go's scheduler. Being told, it wakes its monitor thread each
+// sysRead and sysWrite receive from and send to a socket that does not block, without
+// telling Go's scheduler. Being told, it wakes its monitor thread each
 // time a request follows an idle moment: with 30 connections to an nginx on another
 // core that costs a third more processor time a request (11.4 us instead of 8.7, at
 // 70 000 requests a second). The price is that this thread
@@ -16,8 +16,9 @@ import (
 // the monitor, which interrupts goroutines that compute for more than 10 ms, sleeps
 // until a timer or another system call wakes it.
 //
-// They are recvfrom(2) and sendto(2): unlike read(2) and write(2) those go to the socket
-// past the file that it is, whose part of the kernel's memory is cold where there are many.
+// They are recvfrom(2) and sendto(2), which pass by what read(2) and write(2) look at of
+// any file: with 19,000 users a second apart a request takes 4 % less, as that memory of
+// the kernel's is cold there; with 30 connections in a closed loop it takes the same.
 func sysRead(fd uintptr, p []byte) (int, error) { return transfer(syscall.SYS_RECVFROM, fd, p, 0) }
 func sysWrite(fd uintptr, p []byte) (int, error) {
 	return transfer(syscall.SYS_SENDTO, fd, p, syscall.MSG_NOSIGNAL)
