@@ -30,6 +30,9 @@ func after(arg string) func(string) string {
 
 // argument is one argument without secrets.
 func argument(arg string, clean func(string) string) string {
+	if clean != nil {
+		return clean(arg)
+	}
 	begin := ""
 	if name, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(name, "--") {
 		begin, arg, clean = name+"=", value, after(name)
@@ -66,16 +69,22 @@ func argument(arg string, clean func(string) string) string {
 func values(s string) string {
 	var b strings.Builder
 	var clean func(string) string
-	for _, word := range strings.SplitAfter(s, " ") {
-		word, space := strings.TrimSuffix(word, " "), word[len(strings.TrimSuffix(word, " ")):]
-		if clean != nil {
-			b.WriteString(clean(word) + space)
+	for len(s) > 0 {
+		end := ends(s, " \t\r\n")
+		word := s[:end]
+		if clean != nil && word != "" {
+			b.WriteString(clean(word))
 		} else {
-			b.WriteString(word + space)
+			b.WriteString(word)
 		}
-		if word != "" {
+		if word != "" && word != `\` { // which goes on in the next line
 			clean = after(word)
 		}
+		if end < len(s) {
+			b.WriteByte(s[end])
+			end++
+		}
+		s = s[end:]
 	}
 	return b.String()
 }

@@ -76,12 +76,14 @@ func TestArgs(t *testing.T) {
 	got := Args([]string{"http", "-c", "3", "-H", "Authorization: Bearer hunter2", "-HX-Api-Key: hunter2", "--header=Cookie: a=hunter2", "-H", "Accept: */*",
 		"-u", "me:hunter2", "--user=me:hunter2", "-ume:hunter2", "--proxy", "http://me:hunter2@p.test:1", "-x", "me:hunter2@p.test:1", "-xme:hunter2@p.test:1", "--set", "token=hunter2", "--set=users=5",
 		"-b", "password=hunter2&x=1", `-b{"secret":"hunter2"}`, "--curl", "curl 'http://a.test/?key=hunter2' -H 'Authorization: hunter2' -u 'me:hunter2' --data 'pin=hunter2'",
-		"--curl", "curl -u me:hunter2  -x me:hunter2@p.test:1 http://a.test/ --proxy 'me:hunter2@p.test:1'", "-u", "me:hun'hunter2",
+		"--curl", "curl -u me:hunter2  -x me:hunter2@p.test:1 http://a.test/ --proxy 'me:hunter2@p.test:1'", "-u", "me:hun'hunter2", "--user", "-Hme:hunter2",
+		"--curl", "curl http://a.test/ \\\n-u me:hunter2 \\\n\t--proxy \\\n me:hunter2@p.test:1",
 		"--threshold", "http.latency p99 < 200ms", "-o", "r.json", "http://a.test/?token=hunter2&b=1"})
 	want := []string{"http", "-c", "3", "-H", "Authorization: Bearer [redacted]", "-HX-Api-Key: [redacted]", "--header=Cookie: a=[redacted]", "-H", "Accept: */*",
 		"-u", "me:[redacted]", "--user=me:[redacted]", "-ume:[redacted]", "--proxy", "http://[redacted]@p.test:1", "-x", "[redacted]@p.test:1", "-x[redacted]@p.test:1", "--set", "token=[redacted]", "--set=users=5",
 		"-b", "password=[redacted]&x=1", `-b{"secret":"[redacted]"}`, "--curl", "curl 'http://a.test/?key=[redacted]' -H 'Authorization: [redacted]' -u 'me:[redacted]' --data 'pin=[redacted]'",
-		"--curl", "curl -u me:[redacted]  -x [redacted]@p.test:1 http://a.test/ --proxy '[redacted]@p.test:1'", "-u", "me:[redacted]",
+		"--curl", "curl -u me:[redacted]  -x [redacted]@p.test:1 http://a.test/ --proxy '[redacted]@p.test:1'", "-u", "me:[redacted]", "--user", "-Hme:[redacted]",
+		"--curl", "curl http://a.test/ \\\n-u me:[redacted] \\\n\t--proxy \\\n [redacted]@p.test:1",
 		"--threshold", "http.latency p99 < 200ms", "-o", "r.json", "http://a.test/?token=[redacted]&b=1"}
 	for i := range want {
 		if got[i] != want[i] {
