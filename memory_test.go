@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,4 +135,54 @@ func highWater(pid int) float64 {
 	}
 	kb, _ := strconv.ParseFloat(fields[0], 64)
 	return kb / 1000
+}
+
+// TestTenGigabytes discards an answer of 10 GB: all of it is counted, and the executor takes
+// no more than for small ones.
+func TestTenGigabytes(t *testing.T) {
+	const size = 10_000_000_000
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- sendBody(listener, size) }()
+	m := measure(t, "", nil, "http", "-n", "1", "-c", "1", "-d", "5m", "--timeout", "5m", "http://"+listener.Addr().String()+"/")
+	listener.Close()
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int64{}
+	for _, x := range m.Metrics {
+		if x.Count != nil {
+			counts[x.Title] = *x.Count
+		}
+	}
+	t.Logf("peak of the executor: %.1f MB", float64(m.peak)/1e6)
+	if counts["http.http_ok"] != 1 || counts["http.bytes_in"] < size || m.peak == 0 || m.peak > 30e6 {
+		t.Errorf("%d answers of %d bytes, and %d of memory: want 1 of %d at least, and 30 MB at most", counts["http.http_ok"], counts["http.bytes_in"], m.peak, int64(size))
+	}
+}
+
+// sendBody answers one request with a body of so many bytes.
+func sendBody(listener net.Listener, size int64) error {
+	c, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size); err != nil {
+		return err
+	}
+	for part := make([]byte, 1<<20); size > 0; {
+		n, err := c.Write(part[:min(size, int64(len(part)))])
+		if err != nil {
+			return err
+		}
+		size -= int64(n)
+	}
+	return nil
 }

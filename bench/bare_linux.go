@@ -51,11 +51,6 @@ func (u bareUsers) loop() (l bareLoop, err error) {
 	if err != nil {
 		return l, err
 	}
-	now := func() time.Duration {
-		var t unix.Timespec
-		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it has no way to fail
-		return time.Duration(t.Nano())
-	}
 	began := now()
 	half, end := began+u.during/2, began+u.during
 	// Users wait for their turns in the order in which these come: all pause equally long.

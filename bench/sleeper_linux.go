@@ -16,11 +16,6 @@ func sleep(rate float64, d time.Duration) wakes {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	lags := make([]float64, 0, int(rate*d.Seconds())+1)
-	now := func() time.Duration {
-		var t unix.Timespec
-		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it has no way to fail
-		return time.Duration(t.Nano())
-	}
 	before, began := threadTime(), now()
 	for n := 0; ; n++ {
 		at := time.Duration(float64(n) / rate * float64(time.Second))
@@ -37,6 +32,13 @@ func sleep(rate float64, d time.Duration) wakes {
 	took := threadTime() - before
 	slices.Sort(lags)
 	return wakes{CPU: took.Seconds() / (now() - began).Seconds() * 100, P50: lags[len(lags)/2], P99: lags[len(lags)*99/100]}
+}
+
+// now is the clock by which threads are woken.
+func now() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it has no way to fail
+	return time.Duration(t.Nano())
 }
 
 // threadTime is the user and system time of this thread so far.
