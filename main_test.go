@@ -45,6 +45,10 @@ func TestScripts(t *testing.T) {
 	real := goEnv(t, "GOCACHE", "GOMODCACHE", "GOROOT")
 	mastersCache := masterCache(t)
 	ca := testenv.NewCA(t)
+	fixtures, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -56,7 +60,7 @@ func TestScripts(t *testing.T) {
 			for _, v := range []string{
 				"TARGET=" + srv.URL, "CLOSED=http://127.0.0.1:1", "HOME=" + home, "XDG_CACHE_HOME=" + cache, "XDG_DATA_HOME=",
 				"GOCACHE=" + real["GOCACHE"], "GOMODCACHE=" + real["GOMODCACHE"], "GOBENCH_NO_WARM=1",
-				"CACHE=" + cache, "MASTERS_CACHE=" + mastersCache, "GOCACHE_WARM=" + real["GOCACHE"],
+				"CACHE=" + cache, "FIXTURES=" + fixtures, "MASTERS_CACHE=" + mastersCache, "GOCACHE_WARM=" + real["GOCACHE"],
 			} {
 				name, value, _ := strings.Cut(v, "=")
 				env.Setenv(name, value)
@@ -67,6 +71,7 @@ func TestScripts(t *testing.T) {
 			"exits": exits, "served": served, "schema": schema, "events": events, "field": field, "eventually": eventually, "asked": asked,
 			"counted": counted, "unique": unique, "same": same, "fill": fill, "sums": sums, "lines": lines, "listens": listens, "ready": ready, "certificate": certificate(ca, t), "mutual": mutual(ca, t), "documented": documented,
 			"nats": natsServer(ca), "postgres": postgres, "sql": sql,
+			"unpack": unpack, "restore": restore, "agree": agree,
 		},
 	})
 }

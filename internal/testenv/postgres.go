@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -208,6 +209,16 @@ func (s *PostgresServer) Database(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return s.URL(name)
+}
+
+// Restore writes what a dump of pg_dump has into the empty database at a URL of the server's.
+func (s *PostgresServer) Restore(url string, dump io.Reader) error {
+	cmd := s.command("psql", "--dbname="+url, "--quiet", "--no-psqlrc", "--output=/dev/null", "--set=ON_ERROR_STOP=1")
+	cmd.Stdin = dump
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("psql: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // Pid is that of the server's first process.
