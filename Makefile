@@ -29,12 +29,12 @@ build: ## build ./gobench
 test: ## install what the tests need (Debian packages), then run them all with -race
 	scripts/test-setup.sh
 	scripts/ui.sh deps
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep /gobench/ | grep -v /internal/trial)
-	$(GO) test -timeout 20m ./internal/trial # by itself: leases and guards have their times
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep /gobench/ | grep -v /internal/testing/cluster)
+	$(GO) test -timeout 20m ./internal/testing/cluster # by itself: leases and guards have their times
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m . # by itself: some of it measures
 
 soak: ## kill masters and agents SOAK times (200) at random moments, by SEED, and check after each run; all faults
-	$(GO) test -timeout 4h -v ./internal/trial -run 'TestSoak|TestMasterBegunAgain' -soak $(SOAK) -soak-seed $(SEED)
+	$(GO) test -timeout 4h -v ./internal/testing/cluster -run 'TestSoak|TestMasterBegunAgain' -soak $(SOAK) -soak-seed $(SEED)
 
 demo: build ## run examples/http against gobench's own target server
 	scripts/demo.sh

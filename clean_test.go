@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // The liars' other side: twenty runs of a generator that is well, against a target
 // that is. None may be INVALID, and SUSPECT only for what the host did and the test
 // saw as well.
 func TestTwentyCleanRuns(t *testing.T) {
-	nginx := testenv.Nginx(t)
+	nginx := servers.Nginx(t)
 	valid := 0
 	for i := range 20 {
 		r := clean(t, func() *measured {

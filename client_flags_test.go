@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // visits are the requests that a server saw.
@@ -85,7 +85,7 @@ func (s *visits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Each flag of how connections are made does what it says, against a real server.
 func TestClientFlags(t *testing.T) {
-	ca := testenv.NewCA(t)
+	ca := servers.NewCA(t)
 	dir := t.TempDir()
 	pem := func(name string, b []byte) string {
 		path := filepath.Join(dir, name)
@@ -94,7 +94,7 @@ func TestClientFlags(t *testing.T) {
 		}
 		return path
 	}
-	cert, key := ca.PEM(t, testenv.Leaf{Names: []string{"visitor"}})
+	cert, key := ca.PEM(t, servers.Leaf{Names: []string{"visitor"}})
 	certFile, keyFile, bothFile := pem("cert.pem", cert), pem("key.pem", key), pem("both.pem", append(cert, key...))
 	for _, tt := range []struct {
 		name   string
@@ -148,7 +148,7 @@ func TestClientFlags(t *testing.T) {
 			}
 			if tt.tls {
 				srv.EnableHTTP2 = true
-				srv.TLS = &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, testenv.Leaf{Names: []string{"inside.test"}})}, ClientAuth: tls.RequestClientCert}
+				srv.TLS = &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, servers.Leaf{Names: []string{"inside.test"}})}, ClientAuth: tls.RequestClientCert}
 				srv.StartTLS()
 			} else {
 				srv.Start()
@@ -163,7 +163,7 @@ func TestClientFlags(t *testing.T) {
 				case "CA":
 					flags[i] = pem("ca.pem", ca.Root())
 				case "PROXY":
-					proxy := testenv.HTTPProxy(t, "me:secret", nil)
+					proxy := servers.HTTPProxy(t, "me:secret", nil)
 					flags[i] = "http://me:secret@" + proxy.Addr
 					defer func() {
 						if asked := proxy.Asked(); len(asked) != 12 || !strings.HasPrefix(asked[0], "GET http://") {

@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // A run of 100 requests a second is set to 500 while it goes on: from two seconds
 // later on there are 500, to one in a hundred, over the connections that were open
 // before, and the result tells of the change and its time.
 func TestScaleWhileRunning(t *testing.T) {
-	nginx := testenv.Nginx(t)
+	nginx := servers.Nginx(t)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "r.json")
 	cmd := exec.Command("gobench", "--dir", dir, "http", "-q", "-c", "10", "--rate", "100", "-d", "9s", "-o", out, nginx.URL+"/")

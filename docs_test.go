@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // The samples of README.md and docs are held by tests; docs/README.md tells how they

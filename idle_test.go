@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // gobench alone is a master with an agent, at the ports that its help names, and says on
 // a terminal in plain text where its first user is made.
 func TestAlone(t *testing.T) {
-	testenv.OwnNetwork(t, func(t *testing.T) {
+	servers.OwnNetwork(t, func(t *testing.T) {
 		s := onScreen(t, 240, 40, nil, "gobench", "--dir", t.TempDir())
 		s.sees("level=INFO", `msg="gobench is ready"`, "api=http://127.0.0.1:8080/", "agents=127.0.0.1:8081", "http://127.0.0.1:8080/#setup=", "state=ready")
 		s.types("\x03")

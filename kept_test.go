@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // openZstd opens a compressed file of testdata.
@@ -59,7 +59,7 @@ func restore(ts *testscript.TestScript, _ bool, args []string) {
 	t := ts.Value(testKey{}).(testing.TB)
 	in, closeAll := openZstd(ts, ts.MkAbs(args[1]))
 	defer closeAll()
-	s := testenv.Postgres(t)
+	s := servers.Postgres(t)
 	url := s.Database(t)
 	ts.Check(s.Restore(url, in))
 	ts.Setenv(args[0], url)

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/health"
+	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // The liar tests make the generator bad on purpose, against a target that is well:
 // each run must say that its numbers are not to be believed, and why. They run one
-// after the other, since they measure. A step of the clock is internal/health's.
+// after the other, since they measure. A step of the clock is internal/measure/health's.
 
 // disbelieved checks that a run is not VALID and that one of its reasons is the cause.
 func disbelieved(t *testing.T, r *measured, cause string) {
@@ -39,7 +39,7 @@ func reason(r *measured, signal string) bool {
 }
 
 func TestLiarStoppedExecutor(t *testing.T) {
-	nginx := testenv.Nginx(t)
+	nginx := servers.Nginx(t)
 	r := measure(t, "", func(gobench int) {
 		executor, err := childOf(gobench)
 		if err != nil {
@@ -65,7 +65,7 @@ func TestLiarStoppedExecutor(t *testing.T) {
 
 // Others use all CPUs, again and again more of them than gobench gets.
 func TestLiarNeighbours(t *testing.T) {
-	nginx := testenv.Nginx(t)
+	nginx := servers.Nginx(t)
 	for range 8 * runtime.NumCPU() {
 		loop := exec.Command("sh", "-c", "while :; do :; done")
 		loop.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -121,7 +121,7 @@ func TestLiarGarbage(t *testing.T) {
 }
 
 func TestLiarOpenFiles(t *testing.T) {
-	nginx := testenv.Nginx(t)
+	nginx := servers.Nginx(t)
 	r := measure(t, "ulimit -n 64;", nil, "http", "-c", "200", "-d", "2s", nginx.URL+"/")
 	disbelieved(t, r, health.LocalFiles)
 	if r.Verdict != run.Invalid {
@@ -134,7 +134,7 @@ func TestLiarLocalPorts(t *testing.T) {
 		inNamespace(t, "TestLiarLocalPorts")
 		return
 	}
-	nginx := testenv.Nginx(t)
+	nginx := servers.Nginx(t)
 	r := measure(t, "echo 40000 40049 >/proc/sys/net/ipv4/ip_local_port_range;", nil, "http", "-c", "200", "-d", "2s", nginx.URL+"/")
 	disbelieved(t, r, health.LocalPorts)
 	if r.Verdict != run.Invalid {
@@ -161,7 +161,7 @@ func TestLiarQuota(t *testing.T) {
 		group(t, usage+"/"+name)
 		enter += "echo $$ >" + usage + "/" + name + "/cgroup.procs;"
 	}
-	nginx := testenv.Nginx(t)
+	nginx := servers.Nginx(t)
 	r := measure(t, enter, nil, "http", "-c", "50", "--rate", "3000", "-d", "4s", nginx.URL+"/")
 	disbelieved(t, r, "throttled")
 	for _, m := range r.Metrics {

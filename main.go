@@ -4,11 +4,11 @@ package main
 import (
 	"os"
 
+	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/cli"
-	"github.com/gobench-io/gobench/internal/confine"
 )
 
 func main() {
-	confine.Main()
+	sandbox.Main()
 	os.Exit(cli.Main(sdk))
 }

@@ -20,13 +20,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/cli"
-	"github.com/gobench-io/gobench/internal/confine"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 func TestMain(m *testing.M) {
-	confine.Main() // an agent's helper is this program, too
+	sandbox.Main() // an agent's helper is this program, too
 	if os.Getenv(lookoutEnv) != "" {
 		lookOut()
 		return
@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 	t.Cleanup(func() { makeWritable(cache) })
 	real := goEnv(t, "GOCACHE", "GOMODCACHE", "GOROOT")
 	mastersCache := masterCache(t)
-	ca := testenv.NewCA(t)
+	ca := servers.NewCA(t)
 	fixtures, err := filepath.Abs("testdata")
 	if err != nil {
 		t.Fatal(err)

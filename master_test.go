@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // masterCache is the compiler's folder of all masters of the scripts: where the tests are
@@ -54,8 +54,8 @@ func ready(ts *testscript.TestScript, _ bool, args []string) {
 
 // certificate writes a server's certificate for 127.0.0.1, its key, and the certificate of
 // who signed it: certificate CERT KEY CA.
-func certificate(ca *testenv.CA, t *testing.T) func(*testscript.TestScript, bool, []string) {
-	cert, key := ca.PEM(t, testenv.Leaf{})
+func certificate(ca *servers.CA, t *testing.T) func(*testscript.TestScript, bool, []string) {
+	cert, key := ca.PEM(t, servers.Leaf{})
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		for i, data := range [][]byte{cert, key, ca.Root()} {
 			ts.Check(os.WriteFile(ts.MkAbs(args[i]), data, 0o600))
@@ -65,8 +65,8 @@ func certificate(ca *testenv.CA, t *testing.T) func(*testscript.TestScript, bool
 
 // mutual has the target listen with TLS, too, where clients show a certificate of the same
 // authority, and puts that into a variable: mutual VARIABLE.
-func mutual(ca *testenv.CA, t *testing.T) func(*testscript.TestScript, bool, []string) {
-	own := ca.Certificate(t, testenv.Leaf{})
+func mutual(ca *servers.CA, t *testing.T) func(*testscript.TestScript, bool, []string) {
+	own := ca.Certificate(t, servers.Leaf{})
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		srv := httptest.NewUnstartedServer(ts.Value(targetKey{}).(*target).Config.Handler)
 		srv.TLS = &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool()}

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // testKey is where a script's own test is.
@@ -21,7 +21,7 @@ type testKey struct{}
 // the page, keys made for its users, and the same authority as certificate. It writes
 // the users' seeds, one of a user that the server does not know, and the certificate of another
 // authority, and puts the server's URL into a variable: nats VARIABLE MASTER AGENTS STRANGER STRAY.
-func natsServer(ca *testenv.CA) func(*testscript.TestScript, bool, []string) {
+func natsServer(ca *servers.CA) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		t := ts.Value(testKey{}).(testing.TB)
 		conf := ""
@@ -40,7 +40,7 @@ func natsServer(ca *testenv.CA) func(*testscript.TestScript, bool, []string) {
 			ts.Check(os.WriteFile(ts.MkAbs(args[1+i]), append(seed, '\n'), 0o600))
 			conf = strings.Replace(conf, "nkey: "+name+",", "nkey: "+key+",", 1)
 		}
-		ts.Check(os.WriteFile(ts.MkAbs(args[4]), testenv.NewCA(t).Root(), 0o600))
+		ts.Check(os.WriteFile(ts.MkAbs(args[4]), servers.NewCA(t).Root(), 0o600))
 		// Where it keeps its files is the test's, and so is its certificate.
 		var kept []string
 		for line := range strings.Lines(conf) {
@@ -48,7 +48,7 @@ func natsServer(ca *testenv.CA) func(*testscript.TestScript, bool, []string) {
 				kept = append(kept, line)
 			}
 		}
-		s := testenv.NATSCluster(t, 1, testenv.NATSTLS(t, ca)+strings.Join(kept, ""))[0]
+		s := servers.NATSCluster(t, 1, servers.NATSTLS(t, ca)+strings.Join(kept, ""))[0]
 		ts.Setenv(args[0], strings.Replace(s.URL, "nats://", "tls://", 1))
 	}
 }
@@ -57,7 +57,7 @@ func natsServer(ca *testenv.CA) func(*testscript.TestScript, bool, []string) {
 // postgres VARIABLE.
 func postgres(ts *testscript.TestScript, _ bool, args []string) {
 	t := ts.Value(testKey{}).(testing.TB)
-	ts.Setenv(args[0], testenv.Postgres(t).Database(t))
+	ts.Setenv(args[0], servers.Postgres(t).Database(t))
 }
 
 // sql does a statement in a data base of PostgreSQL: sql URL STATEMENT.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // namespaceEnv tells a copy of this test binary that it runs in a network namespace
@@ -43,7 +43,7 @@ func TestPublishedScenarios(t *testing.T) {
 	// 100 s of it: 5,000 requests, of which 5 % is 3.5 standard deviations.
 	t.Run("readme", func(t *testing.T) {
 		t.Parallel()
-		nginx := testenv.Nginx(t, "listen 127.0.0.1:8080;")
+		nginx := servers.Nginx(t, "listen 127.0.0.1:8080;")
 		var mu sync.Mutex
 		var seconds float64
 		var answered int64

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // TestStall holds gobench against the truth: a real nginx under 2,000 requests a
@@ -19,14 +19,14 @@ import (
 // VALID; where others disturb the machine as the test itself can see, it may be
 // SUSPECT for that, and a run that is so for a reason that can't be seen is made anew.
 func TestStall(t *testing.T) {
-	nginx := testenv.Nginx(t)
+	nginx := servers.Nginx(t)
 	clean(t, func() *measured { return stall(t, nginx) })
 }
 
 // maxExecutor is how much memory an executor of 50 users may have.
 const maxExecutor = 30 << 20
 
-func stall(t *testing.T, nginx *testenv.Server) *measured {
+func stall(t *testing.T, nginx *servers.Server) *measured {
 	t.Helper()
 	const rate, seconds = 2000, 10
 	var stall time.Duration

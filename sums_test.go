@@ -10,8 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // sums checks that the totals of a run are the same in all its reports:
@@ -20,10 +20,10 @@ func sums(ts *testscript.TestScript, _ bool, args []string) {
 	var r run.Result
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &r))
 	want := map[string]int64{}
-	units := map[string]string{}
+	named := map[string]string{}
 	for _, m := range r.Metrics {
 		if m.Count != nil {
-			want[m.Title], units[m.Title] = *m.Count, m.Unit
+			want[m.Title], named[m.Title] = *m.Count, m.Unit
 		}
 	}
 	for _, f := range r.Errors {
@@ -49,16 +49,16 @@ func sums(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	for form, totals := range pages {
 		for _, title := range []string{"http.http_ok", "http.http_fail", "http.http_other_fail", "http.latency", "http.bytes_in", "http.bytes_out"} {
-			shown := report.Count(want[title])
-			if units[title] == "B" {
-				shown = report.Bytes(float64(want[title]))
+			shown := units.Count(want[title])
+			if named[title] == "B" {
+				shown = units.Bytes(float64(want[title]))
 			}
 			if totals[title] != shown {
 				ts.Fatalf("%s is %s in JSON, %q in %s", title, shown, totals[title], form)
 			}
 		}
 		for _, f := range r.Errors {
-			if got := totals[f.Source+" "+f.Class+": "+f.Text]; got != report.Count(f.Count) {
+			if got := totals[f.Source+" "+f.Class+": "+f.Text]; got != units.Count(f.Count) {
 				ts.Fatalf("%d failures %q in JSON, %q in %s", f.Count, f.Text, got, form)
 			}
 		}

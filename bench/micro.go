@@ -13,7 +13,7 @@ import (
 )
 
 // microPackages are those whose Go benchmarks stand on the page.
-var microPackages = []string{"internal/hdr", "internal/meter", "clients/http"}
+var microPackages = []string{"internal/measure/hdr", "internal/measure/meter", "clients/http"}
 
 // microLimits are the figures that the design holds its hot paths to.
 var microLimits = []struct {
@@ -21,9 +21,9 @@ var microLimits = []struct {
 	name  *regexp.Regexp
 	limit float64 // ns
 }{
-	{"internal/hdr", regexp.MustCompile(`^Record$`), 5},
-	{"internal/hdr", regexp.MustCompile(`^Merge$`), 2000},
-	{"internal/meter", regexp.MustCompile(`^Record`), 12},
+	{"internal/measure/hdr", regexp.MustCompile(`^Record$`), 5},
+	{"internal/measure/hdr", regexp.MustCompile(`^Merge$`), 2000},
+	{"internal/measure/meter", regexp.MustCompile(`^Record`), 12},
 }
 
 // microTable runs the Go benchmarks of the hot packages.

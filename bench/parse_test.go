@@ -134,20 +134,20 @@ func TestSteadyRate(t *testing.T) {
 func TestParseGoBench(t *testing.T) {
 	t.Parallel()
 	got := parseGoBench([]byte(`goos: linux
-pkg: github.com/gobench-io/gobench/internal/hdr
+pkg: github.com/gobench-io/gobench/internal/measure/hdr
 cpu: AMD EPYC
 BenchmarkRecord-2    	302437893	         3.955 ns/op	       0 B/op	       0 allocs/op
 BenchmarkRecord-2    	302437893	         4.105 ns/op	       0 B/op	       0 allocs/op
 BenchmarkAppend-2    	   70318	     17000 ns/op	      1404 B	       8 B/op	       1 allocs/op
 PASS
-ok  	github.com/gobench-io/gobench/internal/hdr	6.1s
-pkg: github.com/gobench-io/gobench/internal/meter
+ok  	github.com/gobench-io/gobench/internal/measure/hdr	6.1s
+pkg: github.com/gobench-io/gobench/internal/measure/meter
 BenchmarkRecord/many-2 	302437893	         9.5 ns/op	       0 B/op	       0 allocs/op
 `))
 	want := []microResult{
-		{"internal/hdr", "Record", []float64{3.955, 4.105}, 0, 0},
-		{"internal/hdr", "Append", []float64{17000}, 8, 1},
-		{"internal/meter", "Record/many", []float64{9.5}, 0, 0},
+		{"internal/measure/hdr", "Record", []float64{3.955, 4.105}, 0, 0},
+		{"internal/measure/hdr", "Append", []float64{17000}, 8, 1},
+		{"internal/measure/meter", "Record/many", []float64{9.5}, 0, 0},
 	}
 	same := func(a *microResult, b microResult) bool {
 		return a.pkg == b.pkg && a.name == b.name && slices.Equal(a.ns, b.ns) && a.bytes == b.bytes && a.allocs == b.allocs

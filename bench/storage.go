@@ -15,7 +15,7 @@ const (
 
 // storageGrid lets the store's own test keep a day's run and read charts of it.
 func (b *bench) storageGrid(ctx context.Context) (grid, error) {
-	out, err := output(ctx, b.root, nil, "go", "test", "./internal/store", "-run", "^TestADayIsSmallAndQuick$", "-count", "1", "-v")
+	out, err := output(ctx, b.root, nil, "go", "test", "./internal/master/store", "-run", "^TestADayIsSmallAndQuick$", "-count", "1", "-v")
 	if err != nil {
 		return grid{}, err
 	}

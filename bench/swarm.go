@@ -16,11 +16,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/bus"
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/hdr"
-	"github.com/gobench-io/gobench/internal/health"
+	"github.com/gobench-io/gobench/internal/master/bus"
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // A swarm is many agents in one process that run nothing: each has joined, beats each
@@ -28,7 +28,7 @@ import (
 // a run, as an executor would.
 type swarm struct {
 	data   [][]*wire.Histogram // of 2,000 recordings, what batches have in turn
-	hello  *cluster.Hello
+	hello  *agentpb.Hello
 	beats  time.Duration
 	series []*wire.Metric
 
@@ -46,7 +46,7 @@ const (
 )
 
 func newSwarm() *swarm {
-	s := &swarm{beats: time.Second, hello: &cluster.Hello{Version: "bench", Protocol: 1, Os: "linux", Arch: "amd64", Cpus: 2, Memory: 8 << 30, OpenFiles: 1 << 20}}
+	s := &swarm{beats: time.Second, hello: &agentpb.Hello{Version: "bench", Protocol: 1, Os: "linux", Arch: "amd64", Cpus: 2, Memory: 8 << 30, OpenFiles: 1 << 20}}
 	add := func(title, kind, unit string) {
 		s.series = append(s.series, &wire.Metric{Title: title, Type: kind, Group: "HTTP (home)", Graph: title, Unit: unit})
 	}
@@ -130,7 +130,7 @@ func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
 // agent is the life of one.
 func (s *swarm) agent(ctx context.Context, n int, token, dir string, joins chan struct{}) error {
 	joins <- struct{}{}
-	hello := proto.Clone(s.hello).(*cluster.Hello)
+	hello := proto.Clone(s.hello).(*agentpb.Hello)
 	hello.Name = fmt.Sprintf("simulated-%d", n)
 	who, err := bus.Join(ctx, token, bus.JoinOptions{Dir: dir, Hello: hello})
 	<-joins
@@ -150,7 +150,7 @@ func (s *swarm) agent(ctx context.Context, n int, token, dir string, joins chan 
 	defer wg.Wait()
 	wg.Go(func() { a.beat(ctx) })
 	wg.Go(func() { _ = c.Committed(ctx, a.committed) }) // ends with ctx
-	err = c.Commands(ctx, func(ctx context.Context, q *cluster.Command) *cluster.Answer { return a.do(ctx, &wg, q) })
+	err = c.Commands(ctx, func(ctx context.Context, q *agentpb.Command) *agentpb.Answer { return a.do(ctx, &wg, q) })
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -163,7 +163,7 @@ type simulated struct {
 	n     int
 	id    string
 	c     *bus.AgentConn
-	hello *cluster.Hello
+	hello *agentpb.Hello
 	boot  uint64
 
 	mu    sync.Mutex
@@ -176,7 +176,7 @@ type simulated struct {
 }
 
 // committed notes how long deliveries took.
-func (a *simulated) committed(c *cluster.Committed) {
+func (a *simulated) committed(c *agentpb.Committed) {
 	now := time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -201,44 +201,44 @@ func (a *simulated) beat(ctx context.Context) {
 		}
 		wait = a.beats
 		a.mu.Lock()
-		b := &cluster.Beat{Agent: a.id, Boot: a.boot, Count: count, Hello: a.hello, UnixNs: time.Now().UnixNano(), Run: a.run, Epoch: a.epoch, Phase: a.phase,
-			Host: &cluster.Host{Load1: 1, Cpu: 0.5, MemoryTotal: 8 << 30, MemoryAvailable: 4 << 30, NetIn: 1e6, NetOut: 1e6, Sockets: 100, Files: 1000}}
+		b := &agentpb.Beat{Agent: a.id, Boot: a.boot, Count: count, Hello: a.hello, UnixNs: time.Now().UnixNano(), Run: a.run, Epoch: a.epoch, Phase: a.phase,
+			Host: &agentpb.Host{Load1: 1, Cpu: 0.5, MemoryTotal: 8 << 30, MemoryAvailable: 4 << 30, NetIn: 1e6, NetOut: 1e6, Sockets: 100, Files: 1000}}
 		a.mu.Unlock()
 		_ = a.c.Beat(ctx, b) // the next one comes soon
 	}
 }
 
 // do does what the master commands, as far as one does who runs nothing.
-func (a *simulated) do(ctx context.Context, wg *sync.WaitGroup, q *cluster.Command) *cluster.Answer {
+func (a *simulated) do(ctx context.Context, wg *sync.WaitGroup, q *agentpb.Command) *agentpb.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch what := q.What.(type) {
-	case *cluster.Command_Prepare:
+	case *agentpb.Command_Prepare:
 		a.run, a.epoch, a.phase, a.first = q.Run, q.Epoch, "prepared", what.Prepare.First
 		class := &wire.Class{Name: "simulated", Nu: 100_000, Load: "loop 1h", LoopNs: int64(time.Hour)}
-		return &cluster.Answer{Hellos: []*wire.Hello{{Protocol: 1, Version: "bench", Go: "go", Pid: 1, Classes: []*wire.Class{class}}}}
-	case *cluster.Command_Arm:
+		return &agentpb.Answer{Hellos: []*wire.Hello{{Protocol: 1, Version: "bench", Go: "go", Pid: 1, Classes: []*wire.Class{class}}}}
+	case *agentpb.Command_Arm:
 		a.phase = "armed"
-	case *cluster.Command_Begin:
+	case *agentpb.Command_Begin:
 		a.phase = "running"
 		ctx, stop := context.WithCancel(ctx)
 		a.stop = stop
 		run, epoch, first := a.run, a.epoch, a.first
 		wg.Go(func() {
-			a.load(ctx, time.Unix(0, what.Begin.AtUnixNs), &cluster.Delivery{Run: run, Agent: a.id, Epoch: epoch, Executor: first})
+			a.load(ctx, time.Unix(0, what.Begin.AtUnixNs), &agentpb.Delivery{Run: run, Agent: a.id, Epoch: epoch, Executor: first})
 		})
-	case *cluster.Command_Stop, *cluster.Command_Cancel:
+	case *agentpb.Command_Stop, *agentpb.Command_Cancel:
 		if a.stop != nil {
 			a.stop()
 		}
-	case *cluster.Command_Release:
+	case *agentpb.Command_Release:
 		a.run, a.phase = "", ""
 	}
-	return &cluster.Answer{}
+	return &agentpb.Answer{}
 }
 
 // load delivers batches until ctx ends, and then the last one.
-func (a *simulated) load(ctx context.Context, begin time.Time, d *cluster.Delivery) {
+func (a *simulated) load(ctx context.Context, begin time.Time, d *agentpb.Delivery) {
 	send := context.WithoutCancel(ctx)
 	deliver := func() {
 		d.Number++
@@ -291,7 +291,7 @@ func (a *simulated) load(ctx context.Context, begin time.Time, d *cluster.Delive
 		if err != nil {
 			panic(err) // our own
 		}
-		d.What = &cluster.Delivery_Batch{Batch: data}
+		d.What = &agentpb.Delivery_Batch{Batch: data}
 		if !over {
 			a.mu.Lock()
 			a.due[d.Number+1] = begin.Add(time.Duration(k) * time.Second)
@@ -299,9 +299,9 @@ func (a *simulated) load(ctx context.Context, begin time.Time, d *cluster.Delive
 		}
 		deliver()
 	}
-	d.What = &cluster.Delivery_Ended{Ended: &cluster.Ended{}}
+	d.What = &agentpb.Delivery_Ended{Ended: &agentpb.Ended{}}
 	deliver()
-	d.What = &cluster.Delivery_Over{Over: true}
+	d.What = &agentpb.Delivery_Over{Over: true}
 	deliver()
 	a.mu.Lock()
 	a.phase = "over"

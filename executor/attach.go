@@ -19,10 +19,10 @@ import (
 
 	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
-	"github.com/gobench-io/gobench/internal/meter"
-	"github.com/gobench-io/gobench/internal/profile"
-	"github.com/gobench-io/gobench/internal/runner"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/load/profile"
+	"github.com/gobench-io/gobench/internal/load/runner"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run/version"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/metrics"
-	"github.com/gobench-io/gobench/internal/exchange"
-	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/measure/transcript"
 )
 
 // checkMeters count the outcomes of a check.
@@ -100,9 +100,9 @@ func Time(ctx context.Context, step string, f func() error) error {
 	}
 	r.remark(func() string {
 		if err != nil {
-			return fmt.Sprintf("step %q failed after %s", step, exchange.Duration(took))
+			return fmt.Sprintf("step %q failed after %s", step, transcript.Duration(took))
 		}
-		return fmt.Sprintf("step %q took %s", step, exchange.Duration(took))
+		return fmt.Sprintf("step %q took %s", step, transcript.Duration(took))
 	})
 	return err
 }

@@ -1,25 +1,25 @@
 package executor
 
 import (
-	"github.com/gobench-io/gobench/internal/exchange"
-	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/measure/transcript"
 )
 
 // Exchange is what a client asked of a server and what came of it, for people who look
 // inside: gobench run --once shows every one, a result keeps the first failed ones as
 // samples. Secrets are taken out of its texts when it is shown (docs/inside.md), and
 // what does not print is written out, so a client gives them as they went.
-type Exchange = exchange.Exchange
+type Exchange = transcript.Exchange
 
 // Part is one step of an exchange and how long it took.
-type Part = exchange.Part
+type Part = transcript.Part
 
 // Message is what one side of an exchange said.
-type Message = exchange.Message
+type Message = transcript.Message
 
 // Shown is how much of a head, or of a body, a client has to give, in bytes: no more is
 // shown.
-const Shown = exchange.Shown
+const Shown = transcript.Shown
 
 // Watched reports whether somebody watches exchanges: a client then gives each to Show.
 // It is seldom so; asking costs an atomic load.

@@ -11,9 +11,9 @@ import (
 	"os"
 
 	"github.com/gobench-io/gobench/executor/scenario"
-	"github.com/gobench-io/gobench/internal/allow"
-	"github.com/gobench-io/gobench/internal/meter"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/load/allowlist"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run/version"
 )
 
 // Version of gobench that this package belongs to.
@@ -33,7 +33,7 @@ func Main(vus scenario.Vus, thresholds ...string) {
 	}
 	os.Unsetenv(SocketEnv) // not for the scenario's own children
 	os.Unsetenv(scenario.ParamsEnv)
-	os.Unsetenv(allow.Env) // which internal/conn has read
+	os.Unsetenv(allowlist.Env) // which internal/load/conn has read
 	if err := attach(socket, vus, thresholds, (*meter.Scope)(process).Registry); err != nil {
 		fmt.Fprintln(os.Stderr, "gobench executor:", err)
 		os.Exit(1)

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gobench-io/gobench/executor/metrics"
-	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
 // named gives the meters of names that are declared when they are first used: a

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/gobench-io/gobench/executor/metrics"
-	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
 // Recorder is where a user's recordings go. Each user of a run has its own, which

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/metrics"
-	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
 // resultMeters count what RecordSuccess and RecordFailure are told.

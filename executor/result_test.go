@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
 // Results are kept to the nanosecond and errors by text.

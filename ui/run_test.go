@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/hdr"
-	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )

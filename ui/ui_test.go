@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/report"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/show/report"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 

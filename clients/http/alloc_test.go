@@ -5,14 +5,14 @@ import (
 	"net"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // page is an answer as nginx gives it.
 var page = []byte("HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 Nov 2026 06:00:00 GMT\r\n" +
 	"Content-Type: text/html\r\nContent-Length: 615\r\nLast-Modified: Sat, 21 Nov 2026 05:00:00 GMT\r\n" +
-	"Connection: keep-alive\r\nETag: \"65571f40-267\"\r\nAccept-Ranges: bytes\r\n\r\n" + testenv.Index)
+	"Connection: keep-alive\r\nETag: \"65571f40-267\"\r\nAccept-Ranges: bytes\r\n\r\n" + servers.Index)
 
 // rawServer answers each read with page, and allocates nothing while it does so.
 func rawServer(t testing.TB) string { return newRawServer(t, page) }

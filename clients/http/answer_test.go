@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // replay is a connection on which parts come, each in a read of its own, and then

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // nginx takes the right user and no other.
@@ -25,7 +25,7 @@ func TestBasicOfNginx(t *testing.T) {
 	if err := os.WriteFile(file, []byte("me:{PLAIN}sécret x\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ng := testenv.Nginx(t, `location /private/ { auth_basic "here"; auth_basic_user_file `+file+`; alias html/; }`)
+	ng := servers.Nginx(t, `location /private/ { auth_basic "here"; auth_basic_user_file `+file+`; alias html/; }`)
 	for _, tt := range []struct {
 		auth    Auth
 		headers map[string]string

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // Bodies of any size arrive whole, both ways, over plain HTTP and TLS.
@@ -68,7 +68,7 @@ func TestBodySizes(t *testing.T) {
 // A server may answer while it reads, and read on only as its answer is read.
 func TestEchoWhileReading(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		const size = 32 << 20
 		p.Head()
 		p.Send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size))
@@ -88,13 +88,13 @@ func TestEarlyAnswer(t *testing.T) {
 	t.Parallel()
 	const refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig"
 	for _, size := range []int{1000, oneWrite, inTurn, 32 << 20} {
-		for name, after := range map[string]func(p *testenv.Peer){
-			"ends":  func(*testenv.Peer) {},
-			"holds": func(p *testenv.Peer) { p.Wait() },
+		for name, after := range map[string]func(p *servers.Peer){
+			"ends":  func(*servers.Peer) {},
+			"holds": func(p *servers.Peer) { p.Wait() },
 		} {
 			t.Run(fmt.Sprintf("%d, then %s", size, name), func(t *testing.T) {
 				t.Parallel()
-				s := testenv.Faults(t, func(p *testenv.Peer) { p.Head(); p.Send(refusal); after(p) })
+				s := servers.Faults(t, func(p *servers.Peer) { p.Head(); p.Send(refusal); after(p) })
 				ctx, c, rec := newClient(t)
 				body, err := c.Post(ctx, s.URL, make([]byte, size), nil)
 				if err != nil || string(body) != "big" {
@@ -108,17 +108,17 @@ func TestEarlyAnswer(t *testing.T) {
 
 // A large request that fails counts once, with nothing left running.
 func TestLargeRequestFails(t *testing.T) {
-	testenv.NoLeaks(t)
+	servers.NoLeaks(t)
 	for _, tt := range []struct {
 		name   string
-		script func(p *testenv.Peer)
+		script func(p *servers.Peer)
 		class  string
 	}{
-		{"reset", func(p *testenv.Peer) { p.Head(); p.Reset() }, "reset"},
-		{"nobody reads", func(p *testenv.Peer) { p.Head(); p.Wait() }, "timeout"},
-		{"garbage", func(p *testenv.Peer) { p.Head(); p.Send("garbage"); p.Wait() }, "protocol"},
+		{"reset", func(p *servers.Peer) { p.Head(); p.Reset() }, "reset"},
+		{"nobody reads", func(p *servers.Peer) { p.Head(); p.Wait() }, "timeout"},
+		{"garbage", func(p *servers.Peer) { p.Head(); p.Send("garbage"); p.Wait() }, "protocol"},
 	} {
-		s := testenv.Faults(t, tt.script)
+		s := servers.Faults(t, tt.script)
 		ctx, c, rec := newClient(t, Options{Timeout: 100 * time.Millisecond})
 		if _, err := c.Post(ctx, s.URL, make([]byte, 32<<20), nil); err == nil {
 			t.Errorf("%s: no error", tt.name)
@@ -134,11 +134,11 @@ func TestLatency(t *testing.T) {
 	const pause = 30 * time.Millisecond
 	for _, tt := range []struct {
 		name   string
-		script func(p *testenv.Peer)
+		script func(p *servers.Peer)
 	}{
-		{"slow to answer", func(p *testenv.Peer) { p.Request(); time.Sleep(pause); p.Send(ok) }},
-		{"slow within the head", func(p *testenv.Peer) { p.Request(); p.Send(ok[:10]); time.Sleep(pause); p.Send(ok[10:]) }},
-		{"slow within the body", func(p *testenv.Peer) {
+		{"slow to answer", func(p *servers.Peer) { p.Request(); time.Sleep(pause); p.Send(ok) }},
+		{"slow within the head", func(p *servers.Peer) { p.Request(); p.Send(ok[:10]); time.Sleep(pause); p.Send(ok[10:]) }},
+		{"slow within the body", func(p *servers.Peer) {
 			p.Request()
 			p.Send(strings.TrimSuffix(ok, "k"))
 			time.Sleep(pause)
@@ -147,7 +147,7 @@ func TestLatency(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := testenv.Faults(t, tt.script)
+			s := servers.Faults(t, tt.script)
 			ctx, c, rec := newClient(t)
 			began := time.Now()
 			if err := c.GetIgnoreRes(ctx, s.URL, nil); err != nil {
@@ -168,7 +168,7 @@ func TestBytes(t *testing.T) {
 	t.Parallel()
 	half := strings.TrimSuffix(ok, "k")
 	var got string
-	s := testenv.Faults(t, func(p *testenv.Peer) { got = p.Request(); p.Send(half) })
+	s := servers.Faults(t, func(p *servers.Peer) { got = p.Request(); p.Send(half) })
 	ctx, c, rec := newClient(t)
 	_, _ = c.Post(ctx, s.URL, []byte("hello"), nil)
 	want := counts{"bytes_in": int64(len(half)), "bytes_out": int64(len(got))}

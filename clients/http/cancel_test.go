@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/executortest"
-	"github.com/gobench-io/gobench/internal/meter"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // The end of a context ends a call at once, wherever it is, and leaves nothing.
@@ -16,18 +16,18 @@ func TestCancel(t *testing.T) {
 	half := "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
 	for _, tt := range []struct {
 		name   string
-		script func(p *testenv.Peer, arrived chan<- bool)
+		script func(p *servers.Peer, arrived chan<- bool)
 		opts   Options
 		scheme string
 	}{
-		{"before the answer", func(p *testenv.Peer, arrived chan<- bool) { p.Request(); arrived <- true; p.Hold() }, Options{}, "http"},
-		{"in the body", func(p *testenv.Peer, arrived chan<- bool) {
+		{"before the answer", func(p *servers.Peer, arrived chan<- bool) { p.Request(); arrived <- true; p.Hold() }, Options{}, "http"},
+		{"in the body", func(p *servers.Peer, arrived chan<- bool) {
 			p.Request()
 			p.Send(half)
 			arrived <- true
 			p.Hold()
 		}, Options{}, "http"},
-		{"in the handshake", func(p *testenv.Peer, arrived chan<- bool) {
+		{"in the handshake", func(p *servers.Peer, arrived chan<- bool) {
 			_, _ = p.Read(make([]byte, 1))
 			arrived <- true
 			p.Hold()
@@ -35,9 +35,9 @@ func TestCancel(t *testing.T) {
 	} {
 		for _, how := range []string{"the client's ctx", "the call's ctx", "the call's deadline"} {
 			t.Run(tt.name+" by "+how, func(t *testing.T) {
-				testenv.NoLeaks(t)
+				servers.NoLeaks(t)
 				arrived := make(chan bool, 1)
-				s := testenv.Faults(t, func(p *testenv.Peer) { tt.script(p, arrived) })
+				s := servers.Faults(t, func(p *servers.Peer) { tt.script(p, arrived) })
 				root, rec := executortest.Context(t)
 				ctx, cancel := context.WithCancel(root)
 				defer cancel()
@@ -89,9 +89,9 @@ func TestCancel(t *testing.T) {
 
 // Idle connections are closed when the client's ctx ends, with no call to notice.
 func TestEndClosesIdleConnections(t *testing.T) {
-	testenv.NoLeaks(t)
+	servers.NoLeaks(t)
 	gone := make(chan bool)
-	s := testenv.Faults(t, func(p *testenv.Peer) { serve(p); gone <- true })
+	s := servers.Faults(t, func(p *servers.Peer) { serve(p); gone <- true })
 	root, rec := executortest.Context(t)
 	ctx, cancel := context.WithCancel(root)
 	c, err := NewHttpClient(ctx, "home")
@@ -116,7 +116,7 @@ func TestEndClosesIdleConnections(t *testing.T) {
 // stopping, count nowhere and send nothing.
 func TestNothingHappens(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, serve)
+	s := servers.Faults(t, serve)
 	ctx, c, rec := newClient(t)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
@@ -159,7 +159,7 @@ func TestInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	var during int
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for p.Request() != "" {
 			during = scope.InFlight()
 			p.Send(ok)
@@ -181,7 +181,7 @@ func TestInFlight(t *testing.T) {
 // Many callers make a ctx for each call and cancel it afterwards: connections live on.
 func TestContextPerCall(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, serve)
+	s := servers.Faults(t, serve)
 	ctx, c, rec := newClient(t)
 	for range 200 {
 		call, cancel := context.WithTimeout(ctx, time.Minute)

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gobench-io/gobench/executor"
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 var errClosed = errors.New("http client is closed")

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // files is a handler that serves what testenv's nginx does, with net/http.
@@ -18,16 +18,16 @@ func files() nethttp.Handler {
 	var mu sync.Mutex
 	stored := map[string][]byte{}
 	page := func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		nethttp.ServeContent(w, r, "index.html", time.Unix(1e9, 0), strings.NewReader(testenv.Index))
+		nethttp.ServeContent(w, r, "index.html", time.Unix(1e9, 0), strings.NewReader(servers.Index))
 	}
 	mux := nethttp.NewServeMux()
 	mux.HandleFunc("/{$}", page)
 	mux.HandleFunc("/big", func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		nethttp.ServeContent(w, r, "big", time.Unix(1e9, 0), bytes.NewReader(bytes.Repeat([]byte("0123456789abcdef"), testenv.BigSize/16)))
+		nethttp.ServeContent(w, r, "big", time.Unix(1e9, 0), bytes.NewReader(bytes.Repeat([]byte("0123456789abcdef"), servers.BigSize/16)))
 	})
 	mux.HandleFunc("/chunked/index.html", func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		for i := 0; i < len(testenv.Index); i += 100 {
-			io.WriteString(w, testenv.Index[i:min(i+100, len(testenv.Index))])
+		for i := 0; i < len(servers.Index); i += 100 {
+			io.WriteString(w, servers.Index[i:min(i+100, len(servers.Index))])
 			w.(nethttp.Flusher).Flush()
 		}
 	})
@@ -73,7 +73,7 @@ func files() nethttp.Handler {
 // each is counted once, and connections are used again wherever both sides allow it.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t)
+	ng := servers.Nginx(t)
 	plain, secure := httptest.NewServer(files()), httptest.NewTLSServer(files())
 	t.Cleanup(plain.Close)
 	t.Cleanup(secure.Close)
@@ -85,7 +85,7 @@ func TestConformance(t *testing.T) {
 		}
 		return m
 	}
-	index, big := testenv.Index, int64(testenv.BigSize)
+	index, big := servers.Index, int64(servers.BigSize)
 	body := bytes.Repeat([]byte("hello, "), 20000)
 	for name, base := range map[string]string{"nginx": ng.URL, "nginx, TLS": ng.TLS, "net/http": plain.URL, "net/http, TLS": secure.URL} {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // encode gives data in a content coding.
@@ -157,7 +157,7 @@ func TestDecodeFaults(t *testing.T) {
 func TestDecodeCounts(t *testing.T) {
 	t.Parallel()
 	good := encode(t, "gzip", make([]byte, 1<<20))
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for {
 			r := p.Request()
 			body := string(good)
@@ -191,15 +191,15 @@ func TestDecodeCounts(t *testing.T) {
 // nginx compresses when it is asked to.
 func TestDecodeOfNginx(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t, "gzip on; gzip_min_length 1;")
+	ng := servers.Nginx(t, "gzip on; gzip_min_length 1;")
 	ctx, c, rec := newClient(t, Options{Decode: true, RootCAs: ng.Roots})
 	for _, url := range []string{ng.URL, ng.TLS} {
 		r, err := c.Do(ctx, Request{URL: url + "/"})
-		if err != nil || string(r.Body) != testenv.Index || r.Header.Get("Content-Encoding") != "gzip" {
+		if err != nil || string(r.Body) != servers.Index || r.Header.Get("Content-Encoding") != "gzip" {
 			t.Errorf("%d bytes, Content-Encoding %q, %v", len(r.Body), r.Header.Get("Content-Encoding"), err)
 		}
 	}
-	if in := rec.Counts("home.")["bytes_in"]; in > int64(len(testenv.Index)) {
+	if in := rec.Counts("home.")["bytes_in"]; in > int64(len(servers.Index)) {
 		t.Errorf("%d bytes in: it was not compressed", in)
 	}
 }

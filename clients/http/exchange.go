@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // exchange sends q's request and reads the answer, and shows both to whoever watches.

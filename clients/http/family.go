@@ -8,7 +8,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/executor/metrics"
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // family is what all clients of a prefix have in common.

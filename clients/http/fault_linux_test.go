@@ -8,26 +8,26 @@ import (
 	"testing"
 
 	"github.com/gobench-io/gobench/executor/executortest"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // F29: no local port is left, in a network of the test's own that has 50. Each source
 // address has that many anew, for each server.
 func TestLocalPort(t *testing.T) {
 	t.Parallel()
-	testenv.OwnNetwork(t, fiftyPorts)
+	servers.OwnNetwork(t, fiftyPorts)
 }
 
 func fiftyPorts(t *testing.T) {
 	release := make(chan struct{})
-	hold := func(p *testenv.Peer) {
+	hold := func(p *servers.Peer) {
 		p.Request()
 		<-release
 		p.Send(ok)
 		p.Request()
 		p.Reset() // the port is free at once
 	}
-	one, two := testenv.Faults(t, hold), testenv.Faults(t, hold)
+	one, two := servers.Faults(t, hold), servers.Faults(t, hold)
 	let := sync.OnceFunc(func() { close(release) })
 	t.Cleanup(let)
 	const ports, calls = 50, 80

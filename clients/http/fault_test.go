@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // A fault counts in its class, once each, and nowhere else (F24 to F27). Afterwards
@@ -18,93 +18,93 @@ func TestFaultClasses(t *testing.T) {
 	t.Parallel()
 	const times = 3
 	half := "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
-	ca := testenv.NewCA(t)
-	badTLS := func(l testenv.Leaf) func(p *testenv.Peer) {
+	ca := servers.NewCA(t)
+	badTLS := func(l servers.Leaf) func(p *servers.Peer) {
 		config := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, l)}}
-		return func(p *testenv.Peer) { tls.Server(p, config).Handshake() }
+		return func(p *servers.Peer) { tls.Server(p, config).Handshake() }
 	}
 	short := Options{Timeout: 50 * time.Millisecond}
 	for _, tt := range []struct {
 		name   string
-		script func(p *testenv.Peer) // nil: nobody listens
+		script func(p *servers.Peer) // nil: nobody listens
 		opts   Options
 		scheme string
 		class  string
 		text   string // ADDR is the server's
 	}{
 		{"nobody listens", nil, Options{}, "http", "refused", "dial tcp ADDR: connect: connection refused"},
-		{"reset before the answer", func(p *testenv.Peer) { p.Request(); p.Reset() }, Options{}, "http", "reset",
+		{"reset before the answer", func(p *servers.Peer) { p.Request(); p.Reset() }, Options{}, "http", "reset",
 			"read tcp ADDR: read: connection reset by peer"},
-		{"reset in the body", func(p *testenv.Peer) { p.Request(); p.Send(half); p.Reset() }, Options{}, "http", "reset",
+		{"reset in the body", func(p *servers.Peer) { p.Request(); p.Send(half); p.Reset() }, Options{}, "http", "reset",
 			"read tcp ADDR: read: connection reset by peer"},
-		{"end before the answer", func(p *testenv.Peer) { p.Request() }, Options{}, "http", "eof",
+		{"end before the answer", func(p *servers.Peer) { p.Request() }, Options{}, "http", "eof",
 			"connection closed without an answer"},
-		{"end in the head", func(p *testenv.Peer) { p.Request(); p.Send("HTTP/1.1 200 OK\r\nCont") }, Options{}, "http", "eof",
+		{"end in the head", func(p *servers.Peer) { p.Request(); p.Send("HTTP/1.1 200 OK\r\nCont") }, Options{}, "http", "eof",
 			"connection closed within the answer"},
-		{"end in the body", func(p *testenv.Peer) { p.Request(); p.Send(half) }, Options{}, "http", "eof",
+		{"end in the body", func(p *servers.Peer) { p.Request(); p.Send(half) }, Options{}, "http", "eof",
 			"connection closed within the answer"},
-		{"half closed", func(p *testenv.Peer) { p.Request(); p.HalfClose(); p.Hold() }, Options{}, "http", "eof",
+		{"half closed", func(p *servers.Peer) { p.Request(); p.HalfClose(); p.Hold() }, Options{}, "http", "eof",
 			"connection closed without an answer"},
-		{"silence", (*testenv.Peer).Hold, short, "http", "timeout", "read tcp ADDR: i/o timeout"},
-		{"silence in the body", func(p *testenv.Peer) { p.Request(); p.Send(half); p.Hold() }, short, "http", "timeout",
+		{"silence", (*servers.Peer).Hold, short, "http", "timeout", "read tcp ADDR: i/o timeout"},
+		{"silence in the body", func(p *servers.Peer) { p.Request(); p.Send(half); p.Hold() }, short, "http", "timeout",
 			"read tcp ADDR: i/o timeout"},
-		{"endless drip", func(p *testenv.Peer) {
+		{"endless drip", func(p *servers.Peer) {
 			p.Request()
 			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
 			for p.WriteString("x") == nil {
 				time.Sleep(time.Millisecond)
 			}
 		}, short, "http", "timeout", "read tcp ADDR: i/o timeout"},
-		{"endless interim answers", func(p *testenv.Peer) {
+		{"endless interim answers", func(p *servers.Peer) {
 			p.Request()
 			for p.WriteString("HTTP/1.1 102 Processing\r\n\r\n") == nil {
 				time.Sleep(time.Millisecond)
 			}
 		}, short, "http", "timeout", "read tcp ADDR: i/o timeout"},
-		{"garbage", func(p *testenv.Peer) { p.Request(); p.Send("garbage"); p.Hold() }, Options{}, "http", "protocol",
+		{"garbage", func(p *servers.Peer) { p.Request(); p.Send("garbage"); p.Hold() }, Options{}, "http", "protocol",
 			"malformed answer: not HTTP/1"},
-		{"garbage before the request", func(p *testenv.Peer) { p.Send("SSH-2.0-x\r\n"); p.Hold() }, Options{}, "http", "protocol",
+		{"garbage before the request", func(p *servers.Peer) { p.Send("SSH-2.0-x\r\n"); p.Hold() }, Options{}, "http", "protocol",
 			"malformed answer: not HTTP/1"},
-		{"two lengths", func(p *testenv.Peer) {
+		{"two lengths", func(p *servers.Peer) {
 			p.Request()
 			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok")
 			p.Hold()
 		}, Options{}, "http", "protocol", "malformed answer: two different Content-Length"},
-		{"endless head", func(p *testenv.Peer) {
+		{"endless head", func(p *servers.Peer) {
 			p.Request()
 			p.Send("HTTP/1.1 200 OK\r\nX: ")
 			for p.WriteString(strings.Repeat("x", 1<<15)) == nil {
 			}
 		}, Options{}, "http", "protocol", "malformed answer: head larger than 64 KiB"},
-		{"body too large", func(p *testenv.Peer) {
+		{"body too large", func(p *servers.Peer) {
 			p.Request()
 			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n")
 			p.Hold()
 		}, Options{}, "http", "too_large", "body larger than Options.MaxBody"},
-		{"endless body", func(p *testenv.Peer) {
+		{"endless body", func(p *servers.Peer) {
 			p.Request()
 			p.Send("HTTP/1.1 200 OK\r\n\r\n")
 			for p.WriteString(strings.Repeat("x", 1<<15)) == nil {
 			}
 		}, Options{MaxBody: 1 << 20}, "http", "too_large", "body larger than Options.MaxBody"},
 		{"no such name", nil, Options{}, "dns", "dns", "no such host"},
-		{"plain HTTP where TLS is asked for", func(p *testenv.Peer) { p.Send(ok); p.Hold() }, Options{}, "https", "tls",
+		{"plain HTTP where TLS is asked for", func(p *servers.Peer) { p.Send(ok); p.Hold() }, Options{}, "https", "tls",
 			"handshake tcp ADDR: tls: first record does not look like a TLS handshake"},
-		{"certificate of an unknown authority", badTLS(testenv.Leaf{}), Options{RootCAs: testenv.NewCA(t).Pool()}, "https", "tls",
+		{"certificate of an unknown authority", badTLS(servers.Leaf{}), Options{RootCAs: servers.NewCA(t).Pool()}, "https", "tls",
 			"unknown authority"},
-		{"certificate of another name", badTLS(testenv.Leaf{Names: []string{"example.com"}}), Options{RootCAs: ca.Pool()}, "https", "tls",
+		{"certificate of another name", badTLS(servers.Leaf{Names: []string{"example.com"}}), Options{RootCAs: ca.Pool()}, "https", "tls",
 			"127.0.0.1"},
-		{"certificate expired", badTLS(testenv.Leaf{Expired: true}), Options{RootCAs: ca.Pool()}, "https", "tls",
+		{"certificate expired", badTLS(servers.Leaf{Expired: true}), Options{RootCAs: ca.Pool()}, "https", "tls",
 			"x509: certificate has expired or is not yet valid"},
-		{"handshake without an answer", (*testenv.Peer).Hold, Options{ConnectTimeout: 50 * time.Millisecond}, "https", "timeout",
+		{"handshake without an answer", (*servers.Peer).Hold, Options{ConnectTimeout: 50 * time.Millisecond}, "https", "timeout",
 			"handshake tcp ADDR: i/o timeout"},
-		{"handshake within the whole time only", (*testenv.Peer).Hold, short, "https", "timeout",
+		{"handshake within the whole time only", (*servers.Peer).Hold, short, "https", "timeout",
 			"handshake tcp ADDR: i/o timeout"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			ctx, c, rec := newClient(t, tt.opts)
-			well := testenv.Faults(t, func(p *testenv.Peer) {
+			well := servers.Faults(t, func(p *servers.Peer) {
 				for p.Request() != "" {
 					p.Send(ok)
 				}
@@ -112,7 +112,7 @@ func TestFaultClasses(t *testing.T) {
 			var url string
 			switch {
 			case tt.scheme == "dns":
-				unknown, err := conn.ResolverOf([]string{testenv.Names(t, nil).Addr})
+				unknown, err := conn.ResolverOf([]string{servers.Names(t, nil).Addr})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -121,7 +121,7 @@ func TestFaultClasses(t *testing.T) {
 			case tt.script == nil:
 				url = nobody(t)
 			default:
-				url = tt.scheme + "://" + testenv.Faults(t, tt.script).Addr
+				url = tt.scheme + "://" + servers.Faults(t, tt.script).Addr
 			}
 			addr := url[strings.Index(url, "//")+2:]
 			for range times {
@@ -213,7 +213,7 @@ func TestRefusedIsNotBusy(t *testing.T) {
 // A body that is thrown away takes no memory, however large (F26).
 func TestDiscardIsFlat(t *testing.T) {
 	const size = 256 << 20
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		part := make([]byte, 1<<20)
 		for p.Request() != "" {
 			p.Send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size))

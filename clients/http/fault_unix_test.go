@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/executortest"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // F28: no file descriptor is left, in a process of its own.
@@ -56,12 +56,12 @@ func TestLocalFD(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := after.GetIgnoreRes(ctx, testenv.Faults(t, serve).URL, nil); err != nil {
+		if err := after.GetIgnoreRes(ctx, servers.Faults(t, serve).URL, nil); err != nil {
 			t.Errorf("with files again: %v", err)
 		}
 		return
 	}
-	s := testenv.Faults(t, (*testenv.Peer).Hold)
+	s := servers.Faults(t, (*servers.Peer).Hold)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestLocalFD$", "-test.v")
 	cmd.Env = append(os.Environ(), "GOBENCH_TEST_LOCAL_FD="+s.URL)
 	out, err := cmd.CombinedOutput()

@@ -5,7 +5,7 @@ import (
 	"context"
 	"net/url"
 
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // follow is what an operation keeps whose answers may ask for more than being

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // What redirects, cookies, credentials and codings mean is the same over HTTP/2.

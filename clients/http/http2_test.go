@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/executortest"
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // h2c starts a server of HTTP/2 without TLS, in this process.
@@ -45,7 +45,7 @@ func mirror(w nethttp.ResponseWriter, r *nethttp.Request) {
 // in sequence.
 func TestHTTP2Nginx(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t, `location /proto { return 200 "$server_protocol $request_method $http_own"; }`)
+	ng := servers.Nginx(t, `location /proto { return 200 "$server_protocol $request_method $http_own"; }`)
 	for _, url := range []string{ng.H2C, ng.H2} {
 		ctx, c, rec := newClient(t, Options{HTTP2: true, RootCAs: ng.Roots})
 		for range 3 {
@@ -53,7 +53,7 @@ func TestHTTP2Nginx(t *testing.T) {
 				t.Errorf("%s: %q, %v", url, body, err)
 			}
 		}
-		if body, err := c.Get(ctx, url+"/big", nil); err != nil || len(body) != testenv.BigSize {
+		if body, err := c.Get(ctx, url+"/big", nil); err != nil || len(body) != servers.BigSize {
 			t.Errorf("%s: %d bytes, %v", url, len(body), err)
 		}
 		if err := c.GetIgnoreRes(ctx, url+"/big", nil); err != nil {
@@ -74,7 +74,7 @@ func TestHTTP2Nginx(t *testing.T) {
 			t.Errorf("%s: %d opened, %d open; want 1, 1", url, opened, open)
 		}
 		got := rec.Counts("home.")
-		if in, out := got["bytes_in"], got["bytes_out"]; in < 2*testenv.BigSize+1<<20 || in > 2*testenv.BigSize+2<<20 || out < 1<<20 || out > 2<<20 {
+		if in, out := got["bytes_in"], got["bytes_out"]; in < 2*servers.BigSize+1<<20 || in > 2*servers.BigSize+2<<20 || out < 1<<20 || out > 2<<20 {
 			t.Errorf("%s: %d bytes in, %d out", url, in, out)
 		}
 		c.Close()
@@ -120,11 +120,11 @@ func TestHTTP2Requests(t *testing.T) {
 // whether it refuses or ignores what is offered.
 func TestHTTP2Unspoken(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t)
-	ca := testenv.NewCA(t)
+	ng := servers.Nginx(t)
+	ca := servers.NewCA(t)
 	served := func(protocols []string) string {
-		return "https://" + testenv.Faults(t, func(p *testenv.Peer) {
-			p.Conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, testenv.Leaf{})}, NextProtos: protocols})
+		return "https://" + servers.Faults(t, func(p *servers.Peer) {
+			p.Conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, servers.Leaf{})}, NextProtos: protocols})
 			serve(p)
 		}).Addr
 	}
@@ -132,8 +132,8 @@ func TestHTTP2Unspoken(t *testing.T) {
 		"nginx, no TLS":         ng.URL,
 		"no ALPN":               served(nil),
 		"ALPN without h2":       served([]string{"http/1.1"}),
-		"another without TLS":   testenv.Faults(t, func(p *testenv.Peer) { p.Request(); p.Send(ok); p.Hold() }).URL,
-		"garbage from a server": testenv.Faults(t, func(p *testenv.Peer) { p.Send("SSH-2.0-OpenSSH_9.2p1 Debian\r\n"); p.Hold() }).URL,
+		"another without TLS":   servers.Faults(t, func(p *servers.Peer) { p.Request(); p.Send(ok); p.Hold() }).URL,
+		"garbage from a server": servers.Faults(t, func(p *servers.Peer) { p.Send("SSH-2.0-OpenSSH_9.2p1 Debian\r\n"); p.Hold() }).URL,
 	} {
 		rec, err := ask(t, Options{HTTP2: true, RootCAs: ca.Pool(), Timeout: 5 * time.Second}, url, 1, false)
 		if err == nil {
@@ -246,7 +246,7 @@ func TestHTTP2ServerLimit(t *testing.T) {
 // A server that ends its connections in order costs no failure (GOAWAY).
 func TestHTTP2ConnectionsEnd(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t, "keepalive_requests 5;")
+	ng := servers.Nginx(t, "keepalive_requests 5;")
 	ctx, c, rec := newClient(t, Options{HTTP2: true})
 	for range 50 {
 		if err := c.GetIgnoreRes(ctx, ng.H2C+"/", nil); err != nil {
@@ -271,8 +271,8 @@ func TestHTTP2Faults(t *testing.T) {
 	abort := func(w nethttp.ResponseWriter, r *nethttp.Request) { panic(nethttp.ErrAbortHandler) } // RST_STREAM
 	hang := func(w nethttp.ResponseWriter, r *nethttp.Request) { <-r.Context().Done() }
 	short := Options{Timeout: 100 * time.Millisecond}
-	preface := func(then func(p *testenv.Peer)) func(p *testenv.Peer) {
-		return func(p *testenv.Peer) {
+	preface := func(then func(p *servers.Peer)) func(p *servers.Peer) {
+		return func(p *servers.Peer) {
 			p.Send("\x00\x00\x00\x04\x00\x00\x00\x00\x00") // SETTINGS
 			awaitHeaders(p)
 			then(p)
@@ -297,27 +297,27 @@ func TestHTTP2Faults(t *testing.T) {
 		{"too large", func(t *testing.T) string {
 			return h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) { w.Write(make([]byte, 1<<20)) })
 		}, Options{MaxBody: 1 << 10}, "too_large"},
-		{"connection reset", func(t *testing.T) string { return testenv.Faults(t, preface((*testenv.Peer).Reset)).URL }, Options{}, "reset"},
+		{"connection reset", func(t *testing.T) string { return servers.Faults(t, preface((*servers.Peer).Reset)).URL }, Options{}, "reset"},
 		{"connection ends", func(t *testing.T) string {
-			return testenv.Faults(t, preface(func(p *testenv.Peer) { p.HalfClose(); p.Hold() })).URL
+			return servers.Faults(t, preface(func(p *servers.Peer) { p.HalfClose(); p.Hold() })).URL
 		}, Options{}, "eof"},
 		{"nonsense in frames", func(t *testing.T) string {
-			return testenv.Faults(t, preface(func(p *testenv.Peer) { p.Send("\x00\x00\x01\x04\x00\x00\x00\x00\x00x"); p.Hold() })).URL
+			return servers.Faults(t, preface(func(p *servers.Peer) { p.Send("\x00\x00\x01\x04\x00\x00\x00\x00\x00x"); p.Hold() })).URL
 		}, Options{}, "protocol"},
 		{"wrong settings", func(t *testing.T) string {
-			return testenv.Faults(t, func(p *testenv.Peer) { p.Send("\x00\x00\x01\x04\x00\x00\x00\x00\x00x"); p.Hold() }).URL
+			return servers.Faults(t, func(p *servers.Peer) { p.Send("\x00\x00\x01\x04\x00\x00\x00\x00\x00x"); p.Hold() }).URL
 		}, Options{}, "protocol"},
 		{"settings and no more", func(t *testing.T) string {
-			return testenv.Faults(t, func(p *testenv.Peer) { p.Send("\x00\x00\x06\x04\x00\x00\x00\x00\x00", "\x00\x03\x00"); p.Hold() }).URL
+			return servers.Faults(t, func(p *servers.Peer) { p.Send("\x00\x00\x06\x04\x00\x00\x00\x00\x00", "\x00\x03\x00"); p.Hold() }).URL
 		}, short, "timeout"},
 		{"GOAWAY for an error", func(t *testing.T) string {
-			return testenv.Faults(t, preface(func(p *testenv.Peer) {
+			return servers.Faults(t, preface(func(p *servers.Peer) {
 				p.Send("\x00\x00\x08\x07\x00\x00\x00\x00\x00" + "\x00\x00\x00\x01" + "\x00\x00\x00\x02")
 				p.HalfClose()
 				p.Hold()
 			})).URL
 		}, Options{}, "reset"},
-		{"silence of a server of TCP", func(t *testing.T) string { return testenv.Faults(t, (*testenv.Peer).Hold).URL }, short, "timeout"},
+		{"silence of a server of TCP", func(t *testing.T) string { return servers.Faults(t, (*servers.Peer).Hold).URL }, short, "timeout"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -341,7 +341,7 @@ func TestHTTP2Faults(t *testing.T) {
 
 // The ends of the caller's and of the client's context end calls, and leave nothing.
 func TestHTTP2Cancel(t *testing.T) {
-	testenv.NoLeaks(t)
+	servers.NoLeaks(t)
 	h := &held{release: make(chan struct{})}
 	s := httptest.NewUnstartedServer(h)
 	s.Config.Protocols = new(nethttp.Protocols)
@@ -378,7 +378,7 @@ func TestHTTP2Cancel(t *testing.T) {
 // all the while: every call has its answer, and the books are right.
 func TestHTTP2ManyCalls(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t, "keepalive_requests 20;")
+	ng := servers.Nginx(t, "keepalive_requests 20;")
 	urls := []string{ng.H2C + "/", h2c(t, nil, mirror)}
 	ctx, c, rec := newClient(t, Options{HTTP2: true, MaxStreams: 3, MaxConns: 2})
 	var wg sync.WaitGroup
@@ -406,9 +406,9 @@ func TestHTTP2ManyCalls(t *testing.T) {
 // Through proxies HTTP/2 goes in a tunnel, without TLS too.
 func TestHTTP2Proxy(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t)
+	ng := servers.Nginx(t)
 	for _, url := range []string{ng.H2C, ng.H2} {
-		p := testenv.HTTPProxy(t, "", nil)
+		p := servers.HTTPProxy(t, "", nil)
 		rec, err := ask(t, Options{HTTP2: true, RootCAs: ng.Roots, Proxy: "http://" + p.Addr}, url+"/", 2, false)
 		if err != nil {
 			t.Fatal(err)
@@ -467,7 +467,7 @@ func TestHTTP2GivenInTheLastMoment(t *testing.T) {
 // not the end of that call's context.
 func TestHTTP2Opening(t *testing.T) {
 	t.Parallel()
-	silent := testenv.Faults(t, (*testenv.Peer).Hold)
+	silent := servers.Faults(t, (*servers.Peer).Hold)
 	ctx, c, rec := newClient(t, Options{HTTP2: true, InsecureSkipVerify: true, ConnectTimeout: 200 * time.Millisecond})
 	own, stop := context.WithCancel(ctx)
 	opener, others := make(chan error), make(chan error)

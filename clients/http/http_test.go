@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/gobench-io/gobench/executor/executortest"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // echo answers with what was asked: method, URI, headers of interest and body.
@@ -95,15 +95,15 @@ func TestMethods(t *testing.T) {
 // just what was counted.
 func TestAgainstNginx(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t)
+	ng := servers.Nginx(t)
 	want := []struct {
 		path   string
 		status int
 		body   string
 	}{
-		{"/", 200, testenv.Index},
-		{"/chunked/index.html", 200, testenv.Index},
-		{"/close/index.html", 200, testenv.Index},
+		{"/", 200, servers.Index},
+		{"/chunked/index.html", 200, servers.Index},
+		{"/close/index.html", 200, servers.Index},
 		{"/status/204", 204, ""},
 		{"/status/301", 301, "<html>"},
 		{"/status/404", 404, "<html>"},
@@ -126,7 +126,7 @@ func TestAgainstNginx(t *testing.T) {
 			}
 		}
 		big, err := c.Get(ctx, base+"/big", nil)
-		if err != nil || len(big) != testenv.BigSize || !bytes.HasSuffix(big, []byte("0123456789abcdef")) {
+		if err != nil || len(big) != servers.BigSize || !bytes.HasSuffix(big, []byte("0123456789abcdef")) {
 			t.Errorf("/big: %d bytes, %v", len(big), err)
 		}
 		if err := c.GetIgnoreRes(ctx, base+"/big", nil); err != nil {
@@ -150,10 +150,10 @@ func TestAgainstNginx(t *testing.T) {
 		if opened, open := connections(rec); opened != 9 || open != 1 {
 			t.Errorf("connections: %d opened, %d open; want 9, 1", opened, open)
 		}
-		if in := rec.Counts("home.")["bytes_in"]; in < 3*testenv.BigSize || in > 3*testenv.BigSize+100_000 {
+		if in := rec.Counts("home.")["bytes_in"]; in < 3*servers.BigSize || in > 3*servers.BigSize+100_000 {
 			t.Errorf("bytes_in = %d", in)
 		}
-		if out := rec.Counts("home.")["bytes_out"]; out < testenv.BigSize || out > testenv.BigSize+10_000 {
+		if out := rec.Counts("home.")["bytes_out"]; out < servers.BigSize || out > servers.BigSize+10_000 {
 			t.Errorf("bytes_out = %d", out)
 		}
 	}
@@ -238,7 +238,7 @@ func TestNewHttpClientErrors(t *testing.T) {
 		{"prefix too long", strings.Repeat("x", 200), nil, "http client"},
 	} {
 		if tt.name == "no prefix" {
-			continue // decided by what titles may be: see internal/meter
+			continue // decided by what titles may be: see internal/measure/meter
 		}
 		if _, err := NewHttpClient(ctx, tt.prefix, tt.opts...); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)

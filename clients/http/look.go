@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor"
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/exchange"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/measure/transcript"
 )
 
 // look is what is seen of a request at hand and its answer: of each while somebody
@@ -159,7 +159,7 @@ func (c *client) where(q *call, err error, after time.Duration) string {
 	case q.got > 0:
 		where = fmt.Sprintf("within the head of the answer: %d bytes had come", q.got)
 	}
-	return fmt.Sprintf("%s after %s, %s", class, exchange.Duration(after), where)
+	return fmt.Sprintf("%s after %s, %s", class, transcript.Duration(after), where)
 }
 
 // sent is the request at hand as it was sent, its body as far as that is in memory.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // masked is a text without what differs from run to run: addresses, times.
@@ -34,7 +34,7 @@ func wantSeen(t *testing.T, got []string, want ...string) {
 // took, and no secrets.
 func TestWatchedExchanges(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for {
 			switch request := p.Request(); {
 			case request == "":
@@ -217,7 +217,7 @@ func TestFailingAllocs(t *testing.T) {
 // What nginx answers over TLS is seen decoded, and its error page is the sample of a 404.
 func TestWatchedNginx(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t, "gzip on; gzip_min_length 1;")
+	ng := servers.Nginx(t, "gzip on; gzip_min_length 1;")
 	ctx, c, rec := newClient(t, Options{Decode: true, RootCAs: ng.Roots})
 	seen := rec.Watch()
 	for _, path := range []string{"/", "/nowhere?token=secret"} {
@@ -225,7 +225,7 @@ func TestWatchedNginx(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first, _, _ := strings.Cut(testenv.Index, "\n")
+	first, _, _ := strings.Cut(servers.Index, "\n")
 	for i, wants := range [][]string{
 		{", a new connection, TLS 1.2, decoded from gzip, connect ", ", TLS ", "\n< HTTP/1.1 200 OK\n< Server: nginx", "\n< Content-Encoding: gzip\n", "\n<\n< " + first},
 		{"/nowhere?token=[redacted]\n", ", a connection used before, TLS 1.2", "\n< HTTP/1.1 404 Not Found\n", "<center><h1>404 Not Found</h1></center>"},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/executortest"
 	"github.com/gobench-io/gobench/executor/metrics"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // statuses gives what was counted by status.
@@ -23,7 +23,7 @@ func statuses(rec *executortest.Recorder) string {
 // Answers count by class and by code; codes that are too many, by class alone.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for {
 			var status int
 			if n, _ := fmt.Sscanf(p.Request(), "GET /%d", &status); n == 0 {
@@ -153,8 +153,8 @@ func TestNames(t *testing.T) {
 func TestTimeToFirstByte(t *testing.T) {
 	t.Parallel()
 	const pause = 30 * time.Millisecond
-	slow := func(parts ...string) func(p *testenv.Peer) {
-		return func(p *testenv.Peer) {
+	slow := func(parts ...string) func(p *servers.Peer) {
+		return func(p *servers.Peer) {
 			p.Request()
 			for _, part := range parts {
 				time.Sleep(pause)
@@ -165,7 +165,7 @@ func TestTimeToFirstByte(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		script func(p *testenv.Peer)
+		script func(p *servers.Peer)
 		first  time.Duration // at least; the rest comes one or more pauses later
 		rest   time.Duration
 	}{
@@ -176,7 +176,7 @@ func TestTimeToFirstByte(t *testing.T) {
 		{"chunks", slow("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\no", "k\r\n", "0\r\n\r\n"), pause, 2 * pause},
 		{"interim answer before", slow("HTTP/1.1 103 Early Hints\r\n\r\n", ok), 2 * pause, 0},
 		{"interim answer along", slow("HTTP/1.1 103 Early Hints\r\n\r\n"+ok[:9], ok[9:]), pause, pause},
-		{"until close", func(p *testenv.Peer) {
+		{"until close", func(p *servers.Peer) {
 			p.Request()
 			time.Sleep(pause)
 			p.Send("HTTP/1.1 200 OK\r\n\r\no")
@@ -187,7 +187,7 @@ func TestTimeToFirstByte(t *testing.T) {
 		for _, discard := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, discarded %v", tt.name, discard), func(t *testing.T) {
 				t.Parallel()
-				s := testenv.Faults(t, tt.script)
+				s := servers.Faults(t, tt.script)
 				ctx, c, rec := newClient(t)
 				r, err := c.Do(ctx, Request{URL: s.URL, Discard: discard})
 				if err != nil {
@@ -207,7 +207,7 @@ func TestTimeToFirstByte(t *testing.T) {
 // connections_reused counts the answers that came over a connection that had served.
 func TestReused(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t)
+	ng := servers.Nginx(t)
 	ctx, c, rec := newClient(t)
 	for range 5 {
 		if err := c.GetIgnoreRes(ctx, ng.URL, nil); err != nil {

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // bothHTTP2 starts handler as a server of HTTP/2 without and with TLS; clients take
@@ -299,7 +299,7 @@ func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 // What goes wrong with a body is the operation's failure, says why, leaves nothing
 // open, and the connection serves on.
 func TestHTTP2UploadFaults(t *testing.T) {
-	testenv.NoLeaks(t)
+	servers.NoLeaks(t)
 	hang := func(w nethttp.ResponseWriter, r *nethttp.Request) { <-r.Context().Done() }
 	read := func(w nethttp.ResponseWriter, r *nethttp.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 	pipe := func() (io.Reader, func()) { r, _ := io.Pipe(); return r, func() { r.Close() } }
@@ -423,7 +423,7 @@ func TestHTTP2Expect(t *testing.T) {
 		}
 	}
 	// nginx asks for no body, and refuses to be asked where it is told so.
-	ng := testenv.Nginx(t, `location /417 { if ($http_expect) { return 417; } return 200 "taken"; }`)
+	ng := servers.Nginx(t, `location /417 { if ($http_expect) { return 417; } return 200 "taken"; }`)
 	const wait = 200 * time.Millisecond
 	ctx, c, _ := newClient(t, Options{HTTP2: true, ContinueTimeout: wait})
 	r, err := c.Do(ctx, Request{Method: "PUT", URL: ng.H2C + "/put/x", Body: []byte("hello"), Headers: map[string]string{"Expect": "100-continue"}})
@@ -638,7 +638,7 @@ func TestHTTP2Bodiless(t *testing.T) {
 // More than was announced is refused; net/http's server can't send it.
 func TestHTTP2Longer(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		p.Send("\x00\x00\x00\x04\x00\x00\x00\x00\x00") // SETTINGS
 		awaitHeaders(p)
 		p.Send("\x00\x00\x05\x01\x04\x00\x00\x00\x01\x88\x0f\x0d\x011", // HEADERS: :status 200, content-length 1

@@ -17,7 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/gobench-io/gobench/executor"
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // ProxyEnvironment is the [Options.Proxy] that the environment of the executor names:

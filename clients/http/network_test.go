@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/executortest"
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // ask makes a client of opts and sends times requests, each on a new connection if
@@ -114,14 +114,14 @@ func TestOptionsAreShared(t *testing.T) {
 // A server that wants to know who is there.
 func TestClientCertificate(t *testing.T) {
 	t.Parallel()
-	ca := testenv.NewCA(t)
-	config := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, testenv.Leaf{})}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool()}
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	ca := servers.NewCA(t)
+	config := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, servers.Leaf{})}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool()}
+	s := servers.Faults(t, func(p *servers.Peer) {
 		p.Conn = tls.Server(p.Conn, config)
 		serve(p)
 	})
 	url := "https://" + s.Addr
-	own := Options{RootCAs: ca.Pool(), Certificates: []tls.Certificate{ca.Certificate(t, testenv.Leaf{})}}
+	own := Options{RootCAs: ca.Pool(), Certificates: []tls.Certificate{ca.Certificate(t, servers.Leaf{})}}
 	if rec, err := ask(t, own, url, 1, false); err != nil {
 		t.Error(err)
 	} else {
@@ -136,10 +136,10 @@ func TestClientCertificate(t *testing.T) {
 
 func TestTLSVersions(t *testing.T) {
 	t.Parallel()
-	ca := testenv.NewCA(t)
+	ca := servers.NewCA(t)
 	serveAt := func(version uint16) string {
-		config := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, testenv.Leaf{})}, MinVersion: version, MaxVersion: version}
-		return "https://" + testenv.Faults(t, func(p *testenv.Peer) {
+		config := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, servers.Leaf{})}, MinVersion: version, MaxVersion: version}
+		return "https://" + servers.Faults(t, func(p *servers.Peer) {
 			p.Conn = tls.Server(p.Conn, config)
 			serve(p)
 		}).Addr
@@ -179,7 +179,7 @@ func TestTLSHandshakesAreCounted(t *testing.T) {
 		resumed int64
 		log     string
 	}{{"resumed", false, 4, ".rrrr"}, {"full", true, 0, "....."}} {
-		ng := testenv.Nginx(t)
+		ng := servers.Nginx(t)
 		rec, err := ask(t, Options{RootCAs: ng.Roots, NoResumption: tt.never}, ng.TLS+"/close/index.html", 5, false)
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +203,7 @@ func TestTLSHandshakesAreCounted(t *testing.T) {
 
 func TestKeyLog(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t)
+	ng := servers.Nginx(t)
 	path := filepath.Join(t.TempDir(), "keys")
 	for range 2 { // the second client appends
 		if _, err := ask(t, Options{RootCAs: ng.Roots, KeyLogFile: path, NoResumption: true, MaxTLS: tls.VersionTLS12}, ng.TLS+"/", 1, false); err != nil {
@@ -224,14 +224,14 @@ func TestKeyLog(t *testing.T) {
 
 func TestALPN(t *testing.T) {
 	t.Parallel()
-	ca := testenv.NewCA(t)
+	ca := servers.NewCA(t)
 	offered := make(chan []string, 1)
-	config := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, testenv.Leaf{})}, NextProtos: []string{"h2", "http/1.1", "x"}}
+	config := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, servers.Leaf{})}, NextProtos: []string{"h2", "http/1.1", "x"}}
 	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		offered <- hello.SupportedProtos
 		return nil, nil
 	}
-	url := "https://" + testenv.Faults(t, func(p *testenv.Peer) {
+	url := "https://" + servers.Faults(t, func(p *servers.Peer) {
 		p.Conn = tls.Server(p.Conn, config)
 		serve(p)
 	}).Addr
@@ -256,7 +256,7 @@ func TestALPN(t *testing.T) {
 
 func TestTLSTimeout(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, (*testenv.Peer).Hold)
+	s := servers.Faults(t, (*servers.Peer).Hold)
 	began := time.Now()
 	rec, err := ask(t, Options{TLSTimeout: 30 * time.Millisecond}, "https://"+s.Addr, 1, false)
 	if d := time.Since(began); conn.Classify(err) != conn.Timeout || d < 30*time.Millisecond || d > 5*time.Second {
@@ -271,12 +271,12 @@ func TestHeaderTimeout(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	for _, tt := range []struct {
 		name   string
-		script func(p *testenv.Peer)
+		script func(p *servers.Peer)
 		class  string
 	}{
-		{"no head", func(p *testenv.Peer) { p.Request(); p.Hold() }, "timeout"},
-		{"half a head", func(p *testenv.Peer) { p.Request(); p.Send("HTTP/1.1 200 OK\r\n"); p.Hold() }, "timeout"},
-		{"a slow body", func(p *testenv.Peer) {
+		{"no head", func(p *servers.Peer) { p.Request(); p.Hold() }, "timeout"},
+		{"half a head", func(p *servers.Peer) { p.Request(); p.Send("HTTP/1.1 200 OK\r\n"); p.Hold() }, "timeout"},
+		{"a slow body", func(p *servers.Peer) {
 			for p.Request() != "" {
 				p.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
 				time.Sleep(2 * limit)
@@ -286,7 +286,7 @@ func TestHeaderTimeout(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := testenv.Faults(t, tt.script)
+			s := servers.Faults(t, tt.script)
 			rec, err := ask(t, Options{HeaderTimeout: limit}, s.URL, 2, false)
 			if tt.class == "" {
 				if err != nil {
@@ -334,7 +334,7 @@ func TestSources(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	from := counts{}
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		host, _, _ := net.SplitHostPort(p.RemoteAddr().String())
 		mu.Lock()
 		from[host]++
@@ -380,7 +380,7 @@ func TestDNSPolicies(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			a := testenv.Faults(t, serve)
+			a := servers.Faults(t, serve)
 			_, port, _ := net.SplitHostPort(a.Addr)
 			var mu sync.Mutex
 			var served []string
@@ -397,7 +397,7 @@ func TestDNSPolicies(t *testing.T) {
 				go srv.Serve(l)
 				defer srv.Close()
 			}
-			ns := testenv.Names(t, map[string][]string{"web.test": {"127.0.0.1", "127.0.0.2"}})
+			ns := servers.Names(t, map[string][]string{"web.test": {"127.0.0.1", "127.0.0.2"}})
 			ctx, c, rec := newClient(t, Options{DNSCache: tt.cache, DNSServers: []string{ns.Addr}})
 			fetch := func() string {
 				mu.Lock()
@@ -448,7 +448,7 @@ func TestDNSPolicies(t *testing.T) {
 // peer tell.
 func TestDeadAddress(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, serve)
+	s := servers.Faults(t, serve)
 	_, port, _ := net.SplitHostPort(s.Addr)
 	rec, err := ask(t, Options{Hosts: map[string]string{"web.test": "127.0.0.9,127.0.0.1"}}, "http://web.test:"+port, 4, true)
 	if err != nil {
@@ -463,7 +463,7 @@ func TestDeadAddress(t *testing.T) {
 
 func TestHosts(t *testing.T) {
 	t.Parallel()
-	a, b := testenv.Faults(t, serve), testenv.Faults(t, serve)
+	a, b := servers.Faults(t, serve), servers.Faults(t, serve)
 	hosts := map[string]string{"Web.test": a.Addr + ", " + b.Addr, "web.test:81": b.Addr}
 	for url, want := range map[string][2]int{"http://web.TEST/": {2, 2}, "http://web.test:81/": {0, 4}} {
 		beforeA, beforeB := a.Accepted(), b.Accepted()
@@ -501,35 +501,35 @@ func TestPeersAreBounded(t *testing.T) {
 
 func TestProxies(t *testing.T) {
 	t.Parallel()
-	ca := testenv.NewCA(t)
-	plain := testenv.Faults(t, serve)
-	secured := testenv.Faults(t, func(p *testenv.Peer) {
-		p.Conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, testenv.Leaf{Names: []string{"web.test"}})}})
+	ca := servers.NewCA(t)
+	plain := servers.Faults(t, serve)
+	secured := servers.Faults(t, func(p *servers.Peer) {
+		p.Conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, servers.Leaf{Names: []string{"web.test"}})}})
 		serve(p)
 	})
 	_, port, _ := net.SplitHostPort(plain.Addr)
 	_, tlsPort, _ := net.SplitHostPort(secured.Addr)
 	hosts := map[string]string{"web.test": "127.0.0.1"}
 	here := func(o Options) Options { o.Hosts = hosts; return o }
-	proxyTLS := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, testenv.Leaf{})}}
+	proxyTLS := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, servers.Leaf{})}}
 	for _, tt := range []struct {
 		name  string
-		proxy *testenv.ForwardProxy
+		proxy *servers.ForwardProxy
 		url   string // of the proxy; ADDR is its address
 		opts  Options
 		to    string
 		asked string // by the proxy, each time or once
 		each  bool
 	}{
-		{"http, whole URL", testenv.HTTPProxy(t, "", nil), "http://ADDR", Options{}, "http://127.0.0.1:" + port + "/a?b=1", "GET http://127.0.0.1:" + port + "/a?b=1", true},
-		{"http with a user", testenv.HTTPProxy(t, "me:pass word", nil), "http://me:pass%20word@ADDR", Options{}, "http://127.0.0.1:" + port + "/", "GET http://127.0.0.1:" + port + "/", true},
-		{"http, tunnel", testenv.HTTPProxy(t, "", nil), "http://ADDR", Options{ServerName: "web.test"}, "https://127.0.0.1:" + tlsPort + "/", "CONNECT 127.0.0.1:" + tlsPort, false},
-		{"http, tunnel with a user", testenv.HTTPProxy(t, "me:pw", nil), "http://me:pw@ADDR", Options{ServerName: "web.test"}, "https://127.0.0.1:" + tlsPort + "/", "CONNECT 127.0.0.1:" + tlsPort, false},
-		{"https, whole URL", testenv.HTTPProxy(t, "", proxyTLS), "https://ADDR", Options{}, "http://127.0.0.1:" + port + "/", "GET http://127.0.0.1:" + port + "/", true},
-		{"https, tunnel", testenv.HTTPProxy(t, "", proxyTLS), "https://ADDR", Options{ServerName: "web.test"}, "https://127.0.0.1:" + tlsPort + "/", "CONNECT 127.0.0.1:" + tlsPort, false},
-		{"socks5: the name is looked up here", testenv.SOCKSProxy(t, "", nil), "socks5://ADDR", here(Options{}), "http://web.test:" + port + "/", "CONNECT 127.0.0.1:" + port, false},
-		{"socks5h: the name is looked up there", testenv.SOCKSProxy(t, "", hosts), "socks5h://ADDR", Options{}, "http://web.test:" + port + "/", "CONNECT web.test:" + port, false},
-		{"socks5h with a user, TLS", testenv.SOCKSProxy(t, "me:pw", hosts), "socks5h://me:pw@ADDR", Options{}, "https://web.test:" + tlsPort + "/", "CONNECT web.test:" + tlsPort, false},
+		{"http, whole URL", servers.HTTPProxy(t, "", nil), "http://ADDR", Options{}, "http://127.0.0.1:" + port + "/a?b=1", "GET http://127.0.0.1:" + port + "/a?b=1", true},
+		{"http with a user", servers.HTTPProxy(t, "me:pass word", nil), "http://me:pass%20word@ADDR", Options{}, "http://127.0.0.1:" + port + "/", "GET http://127.0.0.1:" + port + "/", true},
+		{"http, tunnel", servers.HTTPProxy(t, "", nil), "http://ADDR", Options{ServerName: "web.test"}, "https://127.0.0.1:" + tlsPort + "/", "CONNECT 127.0.0.1:" + tlsPort, false},
+		{"http, tunnel with a user", servers.HTTPProxy(t, "me:pw", nil), "http://me:pw@ADDR", Options{ServerName: "web.test"}, "https://127.0.0.1:" + tlsPort + "/", "CONNECT 127.0.0.1:" + tlsPort, false},
+		{"https, whole URL", servers.HTTPProxy(t, "", proxyTLS), "https://ADDR", Options{}, "http://127.0.0.1:" + port + "/", "GET http://127.0.0.1:" + port + "/", true},
+		{"https, tunnel", servers.HTTPProxy(t, "", proxyTLS), "https://ADDR", Options{ServerName: "web.test"}, "https://127.0.0.1:" + tlsPort + "/", "CONNECT 127.0.0.1:" + tlsPort, false},
+		{"socks5: the name is looked up here", servers.SOCKSProxy(t, "", nil), "socks5://ADDR", here(Options{}), "http://web.test:" + port + "/", "CONNECT 127.0.0.1:" + port, false},
+		{"socks5h: the name is looked up there", servers.SOCKSProxy(t, "", hosts), "socks5h://ADDR", Options{}, "http://web.test:" + port + "/", "CONNECT web.test:" + port, false},
+		{"socks5h with a user, TLS", servers.SOCKSProxy(t, "me:pw", hosts), "socks5h://me:pw@ADDR", Options{}, "https://web.test:" + tlsPort + "/", "CONNECT web.test:" + tlsPort, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -560,13 +560,13 @@ func TestProxies(t *testing.T) {
 // What goes wrong at a proxy is told from what goes wrong at the target.
 func TestProxyFaults(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, serve)
+	s := servers.Faults(t, serve)
 	const dead = "127.0.0.9:1" // a free port could be given to a server of another test
-	secret := testenv.HTTPProxy(t, "me:pw", nil)
-	open := testenv.HTTPProxy(t, "", nil)
-	socks := testenv.SOCKSProxy(t, "", nil)
-	lockedSocks := testenv.SOCKSProxy(t, "me:pw", nil)
-	silent := testenv.Faults(t, (*testenv.Peer).Hold)
+	secret := servers.HTTPProxy(t, "me:pw", nil)
+	open := servers.HTTPProxy(t, "", nil)
+	socks := servers.SOCKSProxy(t, "", nil)
+	lockedSocks := servers.SOCKSProxy(t, "me:pw", nil)
+	silent := servers.Faults(t, (*servers.Peer).Hold)
 	for _, tt := range []struct {
 		name, proxy, to string
 		class, text     string
@@ -575,12 +575,12 @@ func TestProxyFaults(t *testing.T) {
 		{"no such proxy", "http://proxy.invalid:1", s.URL, "proxy", "no such host"},
 		{"wrong user, tunnel", "http://me:no@" + secret.Addr, "https://" + s.Addr, "proxy", `proxy: CONNECT: the proxy answers "407 Proxy Authentication Required"`},
 		{"target dead, tunnel", "http://" + open.Addr, "https://" + dead, "proxy", `proxy: CONNECT: the proxy answers "502 Bad Gateway"`},
-		{"not TLS", "https://" + testenv.Faults(t, func(p *testenv.Peer) { p.Send(ok); p.Hold() }).Addr, s.URL, "proxy", "tls: first record does not look like a TLS handshake"},
+		{"not TLS", "https://" + servers.Faults(t, func(p *servers.Peer) { p.Send(ok); p.Hold() }).Addr, s.URL, "proxy", "tls: first record does not look like a TLS handshake"},
 		{"target dead, socks", "socks5://" + socks.Addr, "http://" + dead, "proxy", "proxy: socks: the proxy answers: connection refused"},
 		{"user wanted, socks", "socks5://" + lockedSocks.Addr, s.URL, "proxy", "the proxy wants a user: socks5://USER:PASSWORD@HOST:PORT"},
 		{"wrong user, socks", "socks5://me:no@" + lockedSocks.Addr, s.URL, "proxy", "the proxy refuses user and password"},
-		{"not socks", "socks5://" + testenv.Faults(t, func(p *testenv.Peer) { p.Send("HTTP/1.1 400 Bad Request\r\n\r\n"); p.Hold() }).Addr, s.URL, "proxy", "not a SOCKS 5 proxy"},
-		{"end within the way, tunnel", "http://" + testenv.Faults(t, func(p *testenv.Peer) { p.Request() }).Addr, "https://" + s.Addr, "proxy", "proxy: EOF"},
+		{"not socks", "socks5://" + servers.Faults(t, func(p *servers.Peer) { p.Send("HTTP/1.1 400 Bad Request\r\n\r\n"); p.Hold() }).Addr, s.URL, "proxy", "not a SOCKS 5 proxy"},
+		{"end within the way, tunnel", "http://" + servers.Faults(t, func(p *servers.Peer) { p.Request() }).Addr, "https://" + s.Addr, "proxy", "proxy: EOF"},
 		{"silence, tunnel", "http://" + silent.Addr, "https://" + s.Addr, "timeout", "i/o timeout"},
 		{"silence, socks", "socks5h://" + silent.Addr, s.URL, "timeout", "i/o timeout"},
 		{"name unknown here, socks5", "socks5://" + socks.Addr, "http://nobody.invalid/", "dns", "no such host"},
@@ -619,8 +619,8 @@ func TestProxyEnvironment(t *testing.T) {
 		}
 		return
 	}
-	s := testenv.Faults(t, serve)
-	p := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, serve)
+	p := servers.Faults(t, func(p *servers.Peer) {
 		if strings.HasPrefix(p.Request(), "GET http://web.test/environment HTTP/1.1\r\n") {
 			p.Send(ok)
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/executortest"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // fleet is users who send one request after the other, each over a client of its own.
@@ -94,60 +94,60 @@ func (f *fleet) stop(rests bool) {
 // F27).
 func TestOutages(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t, `location /page { return 200 "0123456789012345678901234567890123456789"; }`)
+	ng := servers.Nginx(t, `location /page { return 200 "0123456789012345678901234567890123456789"; }`)
 	upstream := strings.TrimPrefix(ng.URL, "http://")
 	fresh := map[string]string{"Connection": "close"} // a connect for each call
 	short := Options{Timeout: time.Second}
 	for _, tt := range []struct {
 		name  string
-		fault testenv.Fault
+		fault servers.Fault
 		opts  Options
 		class string // "": no failure
 	}{
-		{"F25 slow", testenv.Delay, Options{}, ""},
-		{"F25 never answers", testenv.Hold, short, "timeout"},
-		{"F26 reset before the answer", testenv.Reset, Options{}, "reset"},
-		{"F26 reset in the body", testenv.ResetBody, Options{}, "reset"},
-		{"F26 cut in the head", testenv.CutHead, Options{}, "eof"},
-		{"F26 cut in the body", testenv.CutBody, Options{}, "eof"},
-		{"F26 half-open", testenv.HalfOpen, short, "timeout"},
-		{"F26 drip", testenv.Drip, short, "timeout"},
-		{"F26 garbage", testenv.Garbage, Options{}, "protocol"},
-		{"F26 10 GB", testenv.Huge, Options{}, "too_large"},
+		{"F25 slow", servers.Delay, Options{}, ""},
+		{"F25 never answers", servers.Hold, short, "timeout"},
+		{"F26 reset before the answer", servers.Reset, Options{}, "reset"},
+		{"F26 reset in the body", servers.ResetBody, Options{}, "reset"},
+		{"F26 cut in the head", servers.CutHead, Options{}, "eof"},
+		{"F26 cut in the body", servers.CutBody, Options{}, "eof"},
+		{"F26 half-open", servers.HalfOpen, short, "timeout"},
+		{"F26 drip", servers.Drip, short, "timeout"},
+		{"F26 garbage", servers.Garbage, Options{}, "protocol"},
+		{"F26 10 GB", servers.Huge, Options{}, "too_large"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := testenv.Breaking(t, upstream)
+			p := servers.Breaking(t, upstream)
 			f := newFleet(t, p.URL+"/page", tt.opts, nil)
-			suffer(t, upstream, f, tt.class, func() { p.Set(tt.fault) }, func() { p.Set(testenv.NoFault) }, p.Injected)
+			suffer(t, upstream, f, tt.class, func() { p.Set(tt.fault) }, func() { p.Set(servers.NoFault) }, p.Injected)
 			if p.Passed() != f.rec.Counts("home.")["http_ok"]-delayed(tt.fault, p) {
 				t.Errorf("the proxy passed %d answers, the users had %v", p.Passed(), outcomes(f.rec))
 			}
-			if d := time.Duration(f.rec.Quantile("home.latency", 1)); tt.fault == testenv.Delay && d < testenv.FaultDelay {
-				t.Errorf("the longest latency is %v, want %v and more", d, testenv.FaultDelay)
+			if d := time.Duration(f.rec.Quantile("home.latency", 1)); tt.fault == servers.Delay && d < servers.FaultDelay {
+				t.Errorf("the longest latency is %v, want %v and more", d, servers.FaultDelay)
 			}
 		})
 	}
 	t.Run("F24 down", func(t *testing.T) {
-		p := testenv.Breaking(t, upstream)
+		p := servers.Breaking(t, upstream)
 		f := newFleet(t, p.URL+"/page", Options{}, fresh)
 		suffer(t, upstream, f, "refused", p.Down, func() { p.Up(t) }, f.failed.Load)
 	})
 	for _, tt := range []struct {
 		name string
-		how  testenv.NameFault
-	}{{"F27 names fail", testenv.NamesFail}, {"F27 names are silent", testenv.NamesSilent}} {
+		how  servers.NameFault
+	}{{"F27 names fail", servers.NamesFail}, {"F27 names are silent", servers.NamesSilent}} {
 		t.Run(tt.name, func(t *testing.T) {
-			ns := testenv.Names(t, map[string][]string{"web.test": {"127.0.0.1"}})
+			ns := servers.Names(t, map[string][]string{"web.test": {"127.0.0.1"}})
 			_, port, _ := net.SplitHostPort(upstream)
 			f := newFleet(t, "http://web.test:"+port+"/page", Options{DNSServers: []string{ns.Addr}, ConnectTimeout: time.Second}, fresh)
-			suffer(t, upstream, f, "dns", func() { ns.Break(tt.how) }, func() { ns.Break(testenv.NamesWork) }, f.failed.Load)
+			suffer(t, upstream, f, "dns", func() { ns.Break(tt.how) }, func() { ns.Break(servers.NamesWork) }, f.failed.Load)
 		})
 	}
 }
 
 // delayed gives how many of the good answers had met the fault.
-func delayed(f testenv.Fault, p *testenv.FaultProxy) int64 {
-	if f == testenv.Delay {
+func delayed(f servers.Fault, p *servers.FaultProxy) int64 {
+	if f == servers.Delay {
 		return p.Injected()
 	}
 	return 0
@@ -157,7 +157,7 @@ func delayed(f testenv.Fault, p *testenv.FaultProxy) int64 {
 func suffer(t *testing.T, upstream string, f *fleet, class string, begin, end func(), injected func() int64) {
 	t.Helper()
 	const span = 400 * time.Millisecond
-	beside := newFleet(t, testenv.Breaking(t, upstream).URL+"/page", Options{}, f.headers) // no fault meets them
+	beside := newFleet(t, servers.Breaking(t, upstream).URL+"/page", Options{}, f.headers) // no fault meets them
 	beside.pace.Unlock()
 	f.phase(func() {}, span/4) // connect
 	began := beside.calls.Load()
@@ -213,7 +213,7 @@ func TestRecovery(t *testing.T) {
 	const down = 100 * time.Millisecond
 	var status atomic.Value
 	status.Store("200 OK")
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for p.Request() != "" {
 			what := status.Load().(string)
 			if what == "" {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // link is one of a client's connections.

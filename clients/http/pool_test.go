@@ -5,11 +5,11 @@ import (
 	"unsafe"
 
 	"github.com/gobench-io/gobench/executor/executortest"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // serve answers every request of a connection.
-func serve(p *testenv.Peer) {
+func serve(p *servers.Peer) {
 	for p.Request() != "" {
 		p.Send(ok)
 	}
@@ -17,8 +17,8 @@ func serve(p *testenv.Peer) {
 
 func TestOneConnectionInSequence(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, serve)
-	other := testenv.Faults(t, serve)
+	s := servers.Faults(t, serve)
+	other := servers.Faults(t, serve)
 	ctx, c, rec := newClient(t)
 	for range 10 {
 		for _, url := range []string{s.URL + "/a", s.URL + "/b", other.URL} {
@@ -34,7 +34,7 @@ func TestOneConnectionInSequence(t *testing.T) {
 
 func TestConnectionClose(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, serve) // it does not heed Connection: close
+	s := servers.Faults(t, serve) // it does not heed Connection: close
 	ctx, c, rec := newClient(t)
 	for range 3 {
 		if _, err := c.Get(ctx, s.URL, map[string]string{"connection": "Close"}); err != nil {
@@ -47,9 +47,9 @@ func TestConnectionClose(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	testenv.NoLeaks(t)
+	servers.NoLeaks(t)
 	arrived, release := make(chan struct{}), make(chan struct{})
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for p.Request() != "" {
 			if p.N == 1 {
 				close(arrived)

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/gobench-io/gobench/executor"
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // maxInterim bounds the interim answers before one final answer, in bytes.

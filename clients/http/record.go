@@ -6,7 +6,7 @@ import (
 	"net"
 
 	"github.com/gobench-io/gobench/executor"
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // answered counts an operation with a complete answer, all under one lock.

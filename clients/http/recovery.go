@@ -3,7 +3,7 @@ package http
 import (
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // outage is a time in which a client gets no answers, on the clock of conn.Now.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // pointed answers /STATUS with a redirect of that status to /to, and echoes else.
@@ -222,7 +222,7 @@ func TestRedirectAway(t *testing.T) {
 func TestRedirectTimes(t *testing.T) {
 	t.Parallel()
 	const pause = 30 * time.Millisecond
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for {
 			r := p.Request()
 			if r == "" {
@@ -269,7 +269,7 @@ func TestRedirectFaults(t *testing.T) {
 	t.Parallel()
 	gone := nobody(t)
 	big := strings.Repeat("x", 1<<20)
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for {
 			r := p.Request()
 			switch {
@@ -340,11 +340,11 @@ func TestRedirectReopens(t *testing.T) {
 // nginx redirects with an absolute URL, to itself and over TLS.
 func TestRedirectsOfNginx(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t)
+	ng := servers.Nginx(t)
 	for _, url := range []string{ng.URL, ng.TLS} {
 		ctx, c, rec := newClient(t, Options{MaxRedirects: 5, RootCAs: ng.Roots})
 		body, err := c.Get(ctx, url+"/status/301", nil)
-		if err != nil || string(body) != testenv.Index {
+		if err != nil || string(body) != servers.Index {
 			t.Errorf("%d bytes, %v", len(body), err)
 		}
 		wantCounts(t, rec, counts{"http_ok": 1, "latency": 1, "redirects": 1})

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // Operations of several requests on each way to servers: proxies, Unix sockets, both
@@ -64,10 +64,10 @@ func TestProxyRedirects(t *testing.T) {
 	defer secure.Close()
 	host := func(url string) string { return url[strings.Index(url, "//")+2:] }
 	for _, scheme := range []string{"http", "socks5"} {
-		proxy := testenv.HTTPProxy(t, "me:secret", nil)
+		proxy := servers.HTTPProxy(t, "me:secret", nil)
 		want := []string{"POST " + plain.URL + "/start", "CONNECT " + host(secure.URL), "POST " + plain.URL + "/end?c=d"}
 		if scheme == "socks5" {
-			proxy = testenv.SOCKSProxy(t, "me:secret", nil)
+			proxy = servers.SOCKSProxy(t, "me:secret", nil)
 			want = []string{host(plain.URL), host(secure.URL)}
 		}
 		ctx, c, rec := newClient(t, Options{Proxy: scheme + "://me:secret@" + proxy.Addr, InsecureSkipVerify: true, MaxRedirects: 2, Cookies: true, Auth: Bearer("tok")})
@@ -102,9 +102,9 @@ func TestProxyDigest(t *testing.T) {
 		d := &digestServer{algorithm: "MD5", qop: "auth", lasts: 2}
 		srv := httptest.NewServer(d)
 		t.Cleanup(srv.Close)
-		proxy := testenv.HTTPProxy(t, "", nil)
+		proxy := servers.HTTPProxy(t, "", nil)
 		if scheme == "socks5" {
-			proxy = testenv.SOCKSProxy(t, "", nil)
+			proxy = servers.SOCKSProxy(t, "", nil)
 		}
 		ctx, c, rec := newClient(t, Options{Proxy: scheme + "://" + proxy.Addr, Auth: Digest("me", "secret")})
 		for range 4 {
@@ -124,7 +124,7 @@ func TestProxyDigest(t *testing.T) {
 func TestProxyExpect(t *testing.T) {
 	t.Parallel()
 	heads := make(chan string, 10)
-	proxy := testenv.Faults(t, func(p *testenv.Peer) {
+	proxy := servers.Faults(t, func(p *servers.Peer) {
 		for {
 			head := p.Head()
 			if head == "" {
@@ -307,7 +307,7 @@ func TestHTTP2ProxyDigest(t *testing.T) {
 	srv.TLS = &tls.Config{NextProtos: []string{"h2"}}
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
-	proxy := testenv.HTTPProxy(t, "me:secret", nil)
+	proxy := servers.HTTPProxy(t, "me:secret", nil)
 	ctx, c, rec := newClient(t, Options{Proxy: "http://me:secret@" + proxy.Addr, HTTP2: true, InsecureSkipVerify: true, Auth: Digest("me", "secret")})
 	for range 3 {
 		if body, err := c.Put(ctx, srv.URL+"/a", []byte("hello"), nil); err != nil || !strings.HasSuffix(string(body), "body=hello") {

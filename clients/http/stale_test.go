@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // A connection that the server closed while it was idle is no failure for requests
@@ -21,7 +21,7 @@ func TestStaleConnections(t *testing.T) {
 				name := fmt.Sprintf("%s after %s, idle for long %v", method, end, old)
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					s := testenv.Faults(t, func(p *testenv.Peer) {
+					s := servers.Faults(t, func(p *servers.Peer) {
 						for p.Request() != "" {
 							answer := ok
 							if method == "HEAD" {
@@ -87,7 +87,7 @@ func TestStaleConnectionsGiveUp(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := testenv.Faults(t, func(p *testenv.Peer) {
+			s := servers.Faults(t, func(p *servers.Peer) {
 				p.Request()
 				if p.N == 0 {
 					p.Send(ok)
@@ -115,7 +115,7 @@ func TestStaleConnectionsGiveUp(t *testing.T) {
 // What the server says unasked is not the next answer.
 func TestUnaskedAnswer(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for p.Request() != "" {
 			p.Send(ok)
 			if p.N == 0 {

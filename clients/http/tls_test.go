@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/gobench-io/gobench/executor/executortest"
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 func TestTLSOptions(t *testing.T) {
 	t.Parallel()
-	ca := testenv.NewCA(t)
+	ca := servers.NewCA(t)
 	var asked string
-	serveAs := func(l testenv.Leaf) string {
+	serveAs := func(l servers.Leaf) string {
 		config := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, l)}, NextProtos: []string{"h2", "http/1.1"}}
 		config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			if !slices.Equal(hello.SupportedProtos, []string{"http/1.1"}) {
@@ -24,15 +24,15 @@ func TestTLSOptions(t *testing.T) {
 			asked = hello.ServerName
 			return nil, nil
 		}
-		return testenv.Faults(t, func(p *testenv.Peer) {
+		return servers.Faults(t, func(p *servers.Peer) {
 			p.Conn = tls.Server(p.Conn, config)
 			serve(p)
 			p.Conn.Close()
 		}).Addr
 	}
-	own := serveAs(testenv.Leaf{})
+	own := serveAs(servers.Leaf{})
 	_, port, _ := net.SplitHostPort(own)
-	example := serveAs(testenv.Leaf{Names: []string{"example.com"}})
+	example := serveAs(servers.Leaf{Names: []string{"example.com"}})
 	for _, tt := range []struct {
 		name string
 		addr string
@@ -70,7 +70,7 @@ func TestTLSOptions(t *testing.T) {
 // A client resumes its own sessions; other clients are other users and do not.
 func TestTLSResumption(t *testing.T) {
 	t.Parallel()
-	ng := testenv.Nginx(t)
+	ng := servers.Nginx(t)
 	ctx, rec := executortest.Context(t)
 	for range 2 {
 		c, err := NewHttpClient(ctx, "home", Options{RootCAs: ng.Roots})

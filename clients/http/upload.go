@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
+	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // upload is a body that is written by a goroutine of its own while the answer is

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // summing is a handler that tells what body it got, how, and with which trailers.
@@ -126,7 +126,7 @@ func TestUploadIsFlat(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got atomic.Int64
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for p.Head() != "" {
 			n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, io.LimitReader(struct{ io.Reader }{p}, size), make([]byte, 1<<16))
 			if got.Add(n); err != nil || n < size {
@@ -168,12 +168,12 @@ func (c counted) Close() error { c.closed.Add(1); return nil }
 // What goes wrong with a body is the operation's failure, says why, and leaves
 // nothing open.
 func TestUploadFaults(t *testing.T) {
-	testenv.NoLeaks(t)
+	servers.NoLeaks(t)
 	broken := errors.New("disk on fire")
-	hold := func(p *testenv.Peer) { p.Head(); p.Hold() }
+	hold := func(p *servers.Peer) { p.Head(); p.Hold() }
 	for _, tt := range []struct {
 		name   string
-		script func(p *testenv.Peer)
+		script func(p *servers.Peer)
 		source func(closed *atomic.Int64) Source
 		class  string
 		text   string
@@ -193,7 +193,7 @@ func TestUploadFaults(t *testing.T) {
 				return counted{silent{}, closed}, -1, nil
 			})
 		}, "other", "send the body: multiple Read calls return no data or error"},
-		{"nobody reads", func(p *testenv.Peer) { p.Head(); p.Wait() }, func(closed *atomic.Int64) Source {
+		{"nobody reads", func(p *servers.Peer) { p.Head(); p.Wait() }, func(closed *atomic.Int64) Source {
 			return sourceFunc(func() (io.ReadCloser, int64, error) {
 				return counted{endless{}, closed}, -1, nil
 			})
@@ -208,19 +208,19 @@ func TestUploadFaults(t *testing.T) {
 				}{pr, closer(func() { closed.Add(1); pr.Close() })}, -1, nil
 			})
 		}, "timeout", "i/o timeout"},
-		{"reset", func(p *testenv.Peer) { p.Head(); p.Reset() }, func(closed *atomic.Int64) Source {
+		{"reset", func(p *servers.Peer) { p.Head(); p.Reset() }, func(closed *atomic.Int64) Source {
 			return sourceFunc(func() (io.ReadCloser, int64, error) {
 				return counted{endless{}, closed}, 1 << 40, nil
 			})
 		}, "reset", "connection reset by peer"},
-		{"garbage in answer", func(p *testenv.Peer) { p.Head(); p.Send("garbage"); p.Wait() }, func(closed *atomic.Int64) Source {
+		{"garbage in answer", func(p *servers.Peer) { p.Head(); p.Send("garbage"); p.Wait() }, func(closed *atomic.Int64) Source {
 			return sourceFunc(func() (io.ReadCloser, int64, error) {
 				return counted{endless{}, closed}, 1 << 40, nil
 			})
 		}, "protocol", "malformed answer: not HTTP/1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := testenv.Faults(t, tt.script)
+			s := servers.Faults(t, tt.script)
 			ctx, c, rec := newClient(t, Options{Timeout: 300 * time.Millisecond})
 			var closed atomic.Int64
 			_, err := c.Do(ctx, Request{Method: "PUT", URL: s.URL, Source: tt.source(&closed)})
@@ -258,7 +258,7 @@ func (c closer) Close() error { c(); return nil }
 // The caller's ctx ends an upload, also one that waits for its own body.
 func TestUploadCanceled(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, (*testenv.Peer).Hold)
+	s := servers.Faults(t, (*servers.Peer).Hold)
 	root, c, rec := newClient(t)
 	ctx, cancel := context.WithCancel(root)
 	pr, _ := io.Pipe()
@@ -307,7 +307,7 @@ func TestWrongUploads(t *testing.T) {
 		})
 	}
 	// What reading the body brings as a trailer's value is seen too late for that.
-	s := testenv.Faults(t, (*testenv.Peer).Hold)
+	s := servers.Faults(t, (*servers.Peer).Hold)
 	ctx, c, rec := newClient(t)
 	trailers := map[string]string{"X": ""}
 	source := Stream(func() (io.ReadCloser, error) {
@@ -324,7 +324,7 @@ func TestWrongUploads(t *testing.T) {
 // A body that the connection lost is opened anew on the next one.
 func TestUploadAgain(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		if p.Request() == "" {
 			return
 		}
@@ -358,14 +358,14 @@ func TestExpect(t *testing.T) {
 	t.Parallel()
 	const go100 = "HTTP/1.1 100 Continue\r\n\r\n"
 	const wait = 100 * time.Millisecond
-	body := func(p *testenv.Peer) string {
+	body := func(p *servers.Peer) string {
 		b := make([]byte, 5)
 		_, _ = io.ReadFull(p, b)
 		return string(b)
 	}
 	for _, tt := range []struct {
 		name   string
-		script func(p *testenv.Peer, head string) (got string)
+		script func(p *servers.Peer, head string) (got string)
 		want   string // what got is
 		status int
 		err    string // within the class and text of the error
@@ -373,26 +373,26 @@ func TestExpect(t *testing.T) {
 		again  bool
 		slow   bool // it takes ContinueTimeout
 	}{
-		{"100", func(p *testenv.Peer, _ string) string { p.Send(go100); b := body(p); p.Send(ok); return b }, "hello", 200, "", 1, true, false},
-		{"100 twice, and early hints", func(p *testenv.Peer, _ string) string {
+		{"100", func(p *servers.Peer, _ string) string { p.Send(go100); b := body(p); p.Send(ok); return b }, "hello", 200, "", 1, true, false},
+		{"100 twice, and early hints", func(p *servers.Peer, _ string) string {
 			p.Send("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", go100, go100)
 			b := body(p)
 			p.Send(ok)
 			return b
 		}, "hello", 200, "", 1, true, false},
-		{"nothing", func(p *testenv.Peer, _ string) string { b := body(p); p.Send(ok); return b }, "hello", 200, "", 1, true, true},
-		{"early hints alone", func(p *testenv.Peer, _ string) string {
+		{"nothing", func(p *servers.Peer, _ string) string { b := body(p); p.Send(ok); return b }, "hello", 200, "", 1, true, true},
+		{"early hints alone", func(p *servers.Peer, _ string) string {
 			p.Send("HTTP/1.1 103 Early Hints\r\n\r\n")
 			b := body(p)
 			p.Send(ok)
 			return b
 		}, "hello", 200, "", 1, true, true},
-		{"a final answer", func(p *testenv.Peer, _ string) string {
+		{"a final answer", func(p *servers.Peer, _ string) string {
 			p.Send("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
 			b, _ := io.ReadAll(p)
 			return string(b)
 		}, "", 403, "", 1, false, false},
-		{"417, then once more without", func(p *testenv.Peer, head string) string {
+		{"417, then once more without", func(p *servers.Peer, head string) string {
 			if strings.Contains(head, "Expect:") {
 				p.Send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 				return ""
@@ -401,14 +401,14 @@ func TestExpect(t *testing.T) {
 			p.Send(ok)
 			return b
 		}, "hello", 200, "", 2, true, false},
-		{"the end", func(p *testenv.Peer, _ string) string { return "" }, "", 0, "connection closed without an answer", 1, false, false},
-		{"a reset after 100", func(p *testenv.Peer, _ string) string { p.Send(go100); p.Reset(); return "" }, "", 0, "reset", 1, false, false},
-		{"garbage", func(p *testenv.Peer, _ string) string { p.Send("garbage"); return "" }, "", 0, "not HTTP/1", 1, false, false},
+		{"the end", func(p *servers.Peer, _ string) string { return "" }, "", 0, "connection closed without an answer", 1, false, false},
+		{"a reset after 100", func(p *servers.Peer, _ string) string { p.Send(go100); p.Reset(); return "" }, "", 0, "reset", 1, false, false},
+		{"garbage", func(p *servers.Peer, _ string) string { p.Send("garbage"); return "" }, "", 0, "not HTTP/1", 1, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			heads, got := make(chan string, 4), make(chan string, 4)
-			s := testenv.Faults(t, func(p *testenv.Peer) {
+			s := servers.Faults(t, func(p *servers.Peer) {
 				head := p.Head()
 				if head == "" {
 					return

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/executortest"
-	"github.com/gobench-io/gobench/internal/conn"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/load/conn"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // Beyond MaxConns calls wait for one another, and all get their answers.
@@ -22,7 +22,7 @@ func TestMaxConns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var now, most atomic.Int64
-			script := func(p *testenv.Peer) {
+			script := func(p *servers.Peer) {
 				for p.Request() != "" {
 					n := now.Add(1)
 					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
@@ -31,15 +31,15 @@ func TestMaxConns(t *testing.T) {
 					p.Send(ok)
 				}
 			}
-			servers := make([]*testenv.FaultServer, tt.servers)
-			for i := range servers {
-				servers[i] = testenv.Faults(t, script)
+			faulty := make([]*servers.FaultServer, tt.servers)
+			for i := range faulty {
+				faulty[i] = servers.Faults(t, script)
 			}
 			ctx, c, rec := newClient(t, Options{MaxConns: 3})
 			const calls = 300
 			done := make(chan error)
 			for i := range calls {
-				go func() { done <- c.GetIgnoreRes(ctx, servers[i%len(servers)].URL, nil) }()
+				go func() { done <- c.GetIgnoreRes(ctx, faulty[i%len(faulty)].URL, nil) }()
 			}
 			for range calls {
 				if err := <-done; err != nil {
@@ -65,7 +65,7 @@ func TestMaxConns(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for p.Request() != "" {
 			<-release
 			p.Send(ok)
@@ -113,15 +113,15 @@ func TestWaitingTimesOut(t *testing.T) {
 // A place that an idle connection to another server takes is given up for this one.
 func TestMaxConnsOfManyServers(t *testing.T) {
 	t.Parallel()
-	servers := []*testenv.FaultServer{testenv.Faults(t, serve), testenv.Faults(t, serve), testenv.Faults(t, serve)}
+	faulty := []*servers.FaultServer{servers.Faults(t, serve), servers.Faults(t, serve), servers.Faults(t, serve)}
 	ctx, c, rec := newClient(t, Options{MaxConns: 2})
 	for _, i := range []int{0, 1, 0, 2, 0, 1} { // the one idle longest goes: 1, then 2
-		if err := c.GetIgnoreRes(ctx, servers[i].URL, nil); err != nil {
+		if err := c.GetIgnoreRes(ctx, faulty[i].URL, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, want := range []int{1, 2, 1} {
-		if got := servers[i].Accepted(); got != want {
+		if got := faulty[i].Accepted(); got != want {
 			t.Errorf("server %d accepted %d connections, want %d", i, got, want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestMaxConnsOfManyServers(t *testing.T) {
 func TestBrokenConnectionLeavesItsPlace(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	s := testenv.Faults(t, func(p *testenv.Peer) {
+	s := servers.Faults(t, func(p *servers.Peer) {
 		for p.Request() != "" {
 			if p.N == 0 {
 				<-release
@@ -168,7 +168,7 @@ func TestEndOfWaiting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := testenv.Faults(t, serve)
+		s := servers.Faults(t, serve)
 		if err := c.GetIgnoreRes(root, s.URL, nil); err != nil { // begins the watch of ctx
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestEndOfWaiting(t *testing.T) {
 // What is given to a waiter who has just given up goes on to the next.
 func TestGivenInTheLastMoment(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, serve)
+	s := servers.Faults(t, serve)
 	ctx, c, _ := newClient(t)
 	if err := c.GetIgnoreRes(ctx, s.URL, nil); err != nil {
 		t.Fatal(err)
@@ -227,7 +227,7 @@ func TestGivenInTheLastMoment(t *testing.T) {
 // A connection that is made after the client has ended is closed at once.
 func TestConnectedTooLate(t *testing.T) {
 	t.Parallel()
-	s := testenv.Faults(t, serve)
+	s := servers.Faults(t, serve)
 	ctx, c, rec := newClient(t)
 	q := call{request: Request{Method: "GET", URL: s.URL}, start: conn.Now()}
 	if err := c.c.prepare(&q); err != nil {

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/gobench-io/gobench/executor/scenario"
-	"github.com/gobench-io/gobench/internal/preset"
+	"github.com/gobench-io/gobench/internal/builtin"
 )
 
 // Load gives the built-in load called name with the options that a file has, which
@@ -16,7 +16,7 @@ func Load(name, file string) scenario.Vus {
 	options, err := os.ReadFile(file)
 	var vus scenario.Vus
 	if err == nil {
-		vus, err = preset.Vus(name, options)
+		vus, err = builtin.Vus(name, options)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gobench:", err)

@@ -27,8 +27,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/deal"
-	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run/segment"
 )
 
 // DirEnv names the environment variable by which gobench tells an executor the
@@ -78,7 +78,7 @@ type Feeder struct {
 	rows   int64
 	index
 
-	numbers deal.Numbers // of rows in order: this executor's; set once the file is open
+	numbers segment.Numbers // of rows in order: this executor's; set once the file is open
 
 	mu    sync.Mutex
 	next  *reader // in the file, for rows in order, guarded by mu

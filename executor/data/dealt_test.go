@@ -7,19 +7,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/deal"
-	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run/segment"
 )
 
 // dealt opens a feeder as an executor does that has these numbers.
 func dealt(t *testing.T, f *Feeder, weights []int64, places, place int, turn int64) error {
 	t.Helper()
-	hand, err := deal.New(weights, places, place)
+	hand, err := segment.New(weights, places, place)
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry := meter.New()
-	registry.SetNumbers(deal.Numbers{Hand: hand, Turn: turn})
+	registry.SetNumbers(segment.Numbers{Hand: hand, Turn: turn})
 	ctx, _ := meter.With(t.Context(), registry, nil, [2]uint64{})
 	return f.open(ctx)
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 
-	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
 // inOrder gives the row after the one given last: of those that are this executor's.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/gobench-io/gobench/executor/metrics"
-	"github.com/gobench-io/gobench/internal/meter"
+	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
 // Recorder is a test's own recorder.

@@ -14,14 +14,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/blobs"
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/confine"
-	"github.com/gobench-io/gobench/internal/filelock"
-	"github.com/gobench-io/gobench/internal/hoststat"
-	"github.com/gobench-io/gobench/internal/pack"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/agent/blobs"
+	"github.com/gobench-io/gobench/internal/agent/hoststat"
+	"github.com/gobench-io/gobench/internal/agent/sandbox"
+	"github.com/gobench-io/gobench/internal/run/filelock"
+	"github.com/gobench-io/gobench/internal/run/version"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+	"github.com/gobench-io/gobench/internal/wire/compress"
 )
 
 // Options of an agent. Dir, Bus and ID are needed.
@@ -30,7 +30,7 @@ type Options struct {
 	Work  string         // where runs have their private folders; default the temporary folder
 	Bus   Bus            // to its master
 	ID    string         // that it joined as
-	Hello *cluster.Hello // what is known of it beside its host: name, address
+	Hello *agentpb.Hello // what is known of it beside its host: name, address
 	Log   *slog.Logger   // default none
 
 	Same   bool          // executors run as this process's user, also where they need not
@@ -50,10 +50,10 @@ type Agent struct {
 	o     Options
 	log   *slog.Logger
 	boot  uint64
-	hello *cluster.Hello
+	hello *agentpb.Hello
 	blobs *blobs.Cache
 	out   *outbox
-	codec *pack.Codec // of batches that are packed
+	codec *compress.Codec // of batches that are packed
 	watch *hoststat.Watch
 
 	ctx  context.Context // of Run: what a run here does ends with it
@@ -66,14 +66,14 @@ type Agent struct {
 	epochs   map[string]uint64 // the newest that is known of runs that are over here
 	used     map[string]uint64 // the newest in which executors of them were started
 	answers  []answered        // of the last commands
-	host     *cluster.Host
+	host     *agentpb.Host
 	profiles []string // digests of profiles of the run
 }
 
 // answered is a command and its answer.
 type answered struct {
 	id     string
-	answer *cluster.Answer
+	answer *agentpb.Answer
 }
 
 // NewAgent makes an agent, not yet started.
@@ -111,7 +111,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.blobs, err = blobs.Open(filepath.Join(a.o.Dir, "blobs"), a.o.Blobs); err != nil {
 		return err
 	}
-	if a.codec, err = pack.New(wire.MaxMessage); err != nil {
+	if a.codec, err = compress.New(wire.MaxMessage); err != nil {
 		return err
 	}
 	if a.out, err = openOutbox(filepath.Join(a.o.Dir, "spool"), a.o.ID, a.o.Bus, a.log); err != nil {
@@ -187,16 +187,16 @@ func (a *Agent) current() *job {
 
 // introduce makes the agent's hello.
 func (a *Agent) introduce() error {
-	h := &cluster.Hello{}
+	h := &agentpb.Hello{}
 	if a.o.Hello != nil {
 		h = proto.CloneOf(a.o.Hello)
 	}
 	hoststat.Hello(h)
-	h.Protocol, h.Minor, h.Version, h.OpenFiles = cluster.Protocol, cluster.Minor, version.Version, confine.OpenFiles()
+	h.Protocol, h.Minor, h.Version, h.OpenFiles = agentpb.Protocol, agentpb.Minor, version.Version, sandbox.OpenFiles()
 	box := a.confinement("") // noted, if it can be: on a full disk an agent still begins
 	note := box.Note
-	box.Note = func(s confine.State) error { _ = note(s); return nil }
-	level, err := confine.Level(box)
+	box.Note = func(s sandbox.State) error { _ = note(s); return nil }
+	level, err := sandbox.Level(box)
 	if err != nil {
 		return fmt.Errorf("try how executors are run here: %w", err)
 	}
@@ -208,8 +208,8 @@ func (a *Agent) introduce() error {
 
 // confinement is how the executors of a run are confined; their box is in the record from
 // before it is made.
-func (a *Agent) confinement(run string) confine.Options {
-	return confine.Options{Work: a.o.Work, Memory: a.o.Memory, Same: a.o.Same, Note: func(box confine.State) error {
+func (a *Agent) confinement(run string) sandbox.Options {
+	return sandbox.Options{Work: a.o.Work, Memory: a.o.Memory, Same: a.o.Same, Note: func(box sandbox.State) error {
 		return a.writeRecord(record{Run: run, Box: box, Processes: []recordProcess{}})
 	}}
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/confine"
-	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/agent/sandbox"
+	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -29,7 +29,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	confine.Main()
+	sandbox.Main()
 	if dir := os.Getenv(agentEnv); dir != "" {
 		agentProcess(dir)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // beats puts the agent's entry in the registry until ctx ends. It waits for nothing
@@ -26,12 +26,12 @@ func (a *Agent) beats(ctx context.Context) {
 	}
 }
 
-func (a *Agent) beat(count uint64) *cluster.Beat {
+func (a *Agent) beat(count uint64) *agentpb.Beat {
 	unsaved, age := a.out.unsaved()
 	a.mu.Lock()
 	j, host := a.job, a.host
 	a.mu.Unlock()
-	b := &cluster.Beat{Agent: a.o.ID, Boot: a.boot, Count: count, Hello: a.hello, UnixNs: time.Now().UnixNano(),
+	b := &agentpb.Beat{Agent: a.o.ID, Boot: a.boot, Count: count, Hello: a.hello, UnixNs: time.Now().UnixNano(),
 		Unsaved: uint64(unsaved), OldestNs: int64(age), Host: host}
 	if j != nil {
 		j.mu.Lock()
@@ -63,8 +63,8 @@ func (a *Agent) looks(ctx context.Context) {
 }
 
 // look looks at the executors.
-func (j *job) look(at func(pid int) *cluster.Process) {
-	var seen []*cluster.Process
+func (j *job) look(at func(pid int) *agentpb.Process) {
+	var seen []*agentpb.Process
 	for _, p := range j.processes() {
 		pid := p.executor.Pid()
 		if pid == 0 || p.isOver() {

@@ -19,9 +19,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/pack"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+	"github.com/gobench-io/gobench/internal/wire/compress"
 )
 
 // fakeBus is a bus without a network, and a master's end of it for tests.
@@ -31,28 +31,28 @@ type fakeBus struct {
 	ready     chan struct{}
 	once      sync.Once
 	fetched   atomic.Int64 // bytes
-	committer chan *cluster.Committed
+	committer chan *agentpb.Committed
 
 	mu         sync.Mutex
-	do         func(context.Context, *cluster.Command) *cluster.Answer
+	do         func(context.Context, *agentpb.Command) *agentpb.Answer
 	open       func(string) (agent.Blob, error)
 	blobs      map[string][]byte
 	spoil      func(offset int64, b []byte) ([]byte, error) // what is fetched
-	beats      []*cluster.Beat
+	beats      []*agentpb.Beat
 	beatTimes  []time.Time
-	deliveries []*cluster.Delivery
+	deliveries []*agentpb.Delivery
 	commands   int
 }
 
 func newBus() *fakeBus {
-	b := &fakeBus{ready: make(chan struct{}), blobs: map[string][]byte{}, committer: make(chan *cluster.Committed, 10000)}
+	b := &fakeBus{ready: make(chan struct{}), blobs: map[string][]byte{}, committer: make(chan *agentpb.Committed, 10000)}
 	b.commits.Store(true)
 	return b
 }
 
 var errDown = errors.New("the bus is down")
 
-func (b *fakeBus) Beat(_ context.Context, beat *cluster.Beat) error {
+func (b *fakeBus) Beat(_ context.Context, beat *agentpb.Beat) error {
 	if b.down.Load() {
 		return errDown
 	}
@@ -63,7 +63,7 @@ func (b *fakeBus) Beat(_ context.Context, beat *cluster.Beat) error {
 	return nil
 }
 
-func (b *fakeBus) Commands(ctx context.Context, do func(context.Context, *cluster.Command) *cluster.Answer) error {
+func (b *fakeBus) Commands(ctx context.Context, do func(context.Context, *agentpb.Command) *agentpb.Answer) error {
 	b.mu.Lock()
 	b.do = do
 	b.mu.Unlock()
@@ -72,7 +72,7 @@ func (b *fakeBus) Commands(ctx context.Context, do func(context.Context, *cluste
 	return nil
 }
 
-func (b *fakeBus) Deliver(_ context.Context, d *cluster.Delivery) error {
+func (b *fakeBus) Deliver(_ context.Context, d *agentpb.Delivery) error {
 	if b.down.Load() {
 		return errDown
 	}
@@ -80,12 +80,12 @@ func (b *fakeBus) Deliver(_ context.Context, d *cluster.Delivery) error {
 	defer b.mu.Unlock()
 	b.deliveries = append(b.deliveries, proto.CloneOf(d))
 	if b.commits.Load() {
-		b.committer <- &cluster.Committed{Run: d.Run, Epoch: d.Epoch, Number: d.Number}
+		b.committer <- &agentpb.Committed{Run: d.Run, Epoch: d.Epoch, Number: d.Number}
 	}
 	return nil
 }
 
-func (b *fakeBus) Committed(ctx context.Context, f func(*cluster.Committed)) error {
+func (b *fakeBus) Committed(ctx context.Context, f func(*agentpb.Committed)) error {
 	for {
 		select {
 		case c := <-b.committer:
@@ -96,7 +96,7 @@ func (b *fakeBus) Committed(ctx context.Context, f func(*cluster.Committed)) err
 	}
 }
 
-func (b *fakeBus) Fetch(_ context.Context, blob *cluster.Blob, offset int64, w io.Writer) error {
+func (b *fakeBus) Fetch(_ context.Context, blob *agentpb.Blob, offset int64, w io.Writer) error {
 	b.mu.Lock()
 	data, ok := b.blobs[blob.Sha256]
 	spoil := b.spoil
@@ -123,9 +123,9 @@ func (b *fakeBus) Serve(ctx context.Context, open func(string) (agent.Blob, erro
 }
 
 // put gives the master a blob.
-func (b *fakeBus) put(name string, data []byte) *cluster.Blob {
+func (b *fakeBus) put(name string, data []byte) *agentpb.Blob {
 	sum := sha256.Sum256(data)
-	blob := &cluster.Blob{Sha256: hex.EncodeToString(sum[:]), Size: int64(len(data)), Name: name}
+	blob := &agentpb.Blob{Sha256: hex.EncodeToString(sum[:]), Size: int64(len(data)), Name: name}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.blobs[blob.Sha256] = data
@@ -146,7 +146,7 @@ var self = sync.OnceValue(func() []byte {
 })
 
 // command sends a command and gives the answer.
-func (b *fakeBus) command(c *cluster.Command) *cluster.Answer {
+func (b *fakeBus) command(c *agentpb.Command) *agentpb.Answer {
 	<-b.ready
 	b.mu.Lock()
 	b.commands++
@@ -159,7 +159,7 @@ func (b *fakeBus) command(c *cluster.Command) *cluster.Answer {
 }
 
 // of gives the deliveries of a run, each once, in the order of their numbers.
-func (b *fakeBus) of(run string) (all []*cluster.Delivery) {
+func (b *fakeBus) of(run string) (all []*agentpb.Delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, d := range b.deliveries {
@@ -167,13 +167,13 @@ func (b *fakeBus) of(run string) (all []*cluster.Delivery) {
 			all = append(all, d)
 		}
 	}
-	slices.SortStableFunc(all, func(x, y *cluster.Delivery) int {
+	slices.SortStableFunc(all, func(x, y *agentpb.Delivery) int {
 		if x.Epoch != y.Epoch {
 			return int(x.Epoch) - int(y.Epoch)
 		}
 		return int(x.Number) - int(y.Number)
 	})
-	return slices.CompactFunc(all, func(x, y *cluster.Delivery) bool { return x.Epoch == y.Epoch && x.Number == y.Number })
+	return slices.CompactFunc(all, func(x, y *agentpb.Delivery) bool { return x.Epoch == y.Epoch && x.Number == y.Number })
 }
 
 // host is an agent that runs, and the master's end of its bus.
@@ -234,7 +234,7 @@ func start(t *testing.T, o agent.Options) *host {
 }
 
 // must sends a command that is to be done.
-func (h *host) must(c *cluster.Command) *cluster.Answer {
+func (h *host) must(c *agentpb.Command) *agentpb.Answer {
 	h.t.Helper()
 	answer := h.command(c)
 	if answer.Error != "" {
@@ -246,13 +246,13 @@ func (h *host) must(c *cluster.Command) *cluster.Answer {
 const aRun = "20261121-120000-000001"
 
 // prepare is the command to prepare processes of a scenario.
-func (h *host) prepare(scenario string, processes uint32) *cluster.Command {
-	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Prepare{Prepare: &cluster.Prepare{
+func (h *host) prepare(scenario string, processes uint32) *agentpb.Command {
+	return &agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Prepare{Prepare: &agentpb.Prepare{
 		Executor: h.put("", self()), Env: []string{scenarioEnv + "=" + scenario, "EXTRA=given"}, Processes: processes, LeaseNs: int64(time.Minute)}}}
 }
 
-func arm(hellos []*wire.Hello, first uint32) *cluster.Command {
-	a := &cluster.Arm{}
+func arm(hellos []*wire.Hello, first uint32) *agentpb.Command {
+	a := &agentpb.Arm{}
 	for i, h := range hellos {
 		start := &wire.Start{Run: aRun, Executor: first + uint32(i), IntervalNs: int64(interval), GracefulNs: int64(2 * time.Second)}
 		for _, c := range h.Classes {
@@ -260,23 +260,23 @@ func arm(hellos []*wire.Hello, first uint32) *cluster.Command {
 		}
 		a.Starts = append(a.Starts, start)
 	}
-	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Arm{Arm: a}}
+	return &agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Arm{Arm: a}}
 }
 
-func begin(at time.Time, lease time.Duration) *cluster.Command {
-	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Begin{Begin: &cluster.Begin{AtUnixNs: at.UnixNano(), LeaseNs: int64(lease)}}}
+func begin(at time.Time, lease time.Duration) *agentpb.Command {
+	return &agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Begin{Begin: &agentpb.Begin{AtUnixNs: at.UnixNano(), LeaseNs: int64(lease)}}}
 }
 
-func cancelRun() *cluster.Command {
-	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Cancel{Cancel: &wire.Cancel{}}}
+func cancelRun() *agentpb.Command {
+	return &agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Cancel{Cancel: &wire.Cancel{}}}
 }
 
-func stopRun() *cluster.Command {
-	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Stop{Stop: &wire.Stop{}}}
+func stopRun() *agentpb.Command {
+	return &agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Stop{Stop: &wire.Stop{}}}
 }
 
-func release() *cluster.Command {
-	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Release{Release: &cluster.Release{}}}
+func release() *agentpb.Command {
+	return &agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Release{Release: &agentpb.Release{}}}
 }
 
 // load has processes of a scenario make load.
@@ -289,7 +289,7 @@ func (h *host) load(scenario string, processes uint32) []*wire.Hello {
 }
 
 // over waits until all of a run is delivered, and gives it.
-func (h *host) over(limit time.Duration) []*cluster.Delivery {
+func (h *host) over(limit time.Duration) []*agentpb.Delivery {
 	h.t.Helper()
 	h.until(limit, "the run is over", func() bool {
 		all := h.of(aRun)
@@ -309,7 +309,7 @@ func (h *host) until(limit time.Duration, what string, f func() bool) {
 }
 
 // list tells deliveries in short.
-func list(all []*cluster.Delivery) string {
+func list(all []*agentpb.Delivery) string {
 	var b strings.Builder
 	for _, d := range all {
 		if batch(d) != nil && d.Number%10 != 0 {
@@ -321,8 +321,8 @@ func list(all []*cluster.Delivery) string {
 }
 
 // ended gives how each executor ended.
-func ended(all []*cluster.Delivery) map[uint32]*cluster.Ended {
-	m := map[uint32]*cluster.Ended{}
+func ended(all []*agentpb.Delivery) map[uint32]*agentpb.Ended {
+	m := map[uint32]*agentpb.Ended{}
 	for _, d := range all {
 		if e := d.GetEnded(); e != nil {
 			m[d.Executor] = e
@@ -332,7 +332,7 @@ func ended(all []*cluster.Delivery) map[uint32]*cluster.Ended {
 }
 
 // notes gives all notes, of the agent and of executors.
-func notes(all []*cluster.Delivery) string {
+func notes(all []*agentpb.Delivery) string {
 	var b strings.Builder
 	for _, d := range all {
 		if n := d.GetNote(); n != "" {
@@ -346,7 +346,7 @@ func notes(all []*cluster.Delivery) string {
 }
 
 // printed gives an executor's output, and how much of it was dropped.
-func printed(t *testing.T, all []*cluster.Delivery, executor uint32) (text string, dropped int64) {
+func printed(t *testing.T, all []*agentpb.Delivery, executor uint32) (text string, dropped int64) {
 	var at int64
 	var b strings.Builder
 	for _, d := range all {
@@ -363,10 +363,10 @@ func printed(t *testing.T, all []*cluster.Delivery, executor uint32) (text strin
 }
 
 // batch gives a delivery's batch, or nil.
-func batch(d *cluster.Delivery) *wire.Batch {
+func batch(d *agentpb.Delivery) *wire.Batch {
 	body := d.GetBatch()
 	if packed := d.GetPacked(); packed != nil {
-		codec, err := pack.New(wire.MaxMessage)
+		codec, err := compress.New(wire.MaxMessage)
 		if err == nil {
 			body, err = codec.Unpack(packed)
 		}

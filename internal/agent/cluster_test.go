@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 )
 
 // merged merges the batches of some executors, and gives a metric's total.
-func merged(t *testing.T, all []*cluster.Delivery, executors int, title string) (total int64, missing int) {
+func merged(t *testing.T, all []*agentpb.Delivery, executors int, title string) (total int64, missing int) {
 	t.Helper()
 	m := merge.New(executors, interval)
 	for _, d := range all {

@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/blobs"
-	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/agent/blobs"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // Codes of an answer's error.
@@ -42,7 +42,7 @@ func refuse(code, format string, args ...any) error {
 const keptAnswers = 64
 
 // do does what a command asks for.
-func (a *Agent) do(_ context.Context, c *cluster.Command) *cluster.Answer {
+func (a *Agent) do(_ context.Context, c *agentpb.Command) *agentpb.Answer {
 	received := time.Now().UnixNano()
 	answer := proto.CloneOf(a.once(c))
 	answer.ReceivedNs, answer.SentNs = received, time.Now().UnixNano()
@@ -50,14 +50,14 @@ func (a *Agent) do(_ context.Context, c *cluster.Command) *cluster.Answer {
 }
 
 // once does a command that has not been done, and gives the answer of one that has.
-func (a *Agent) once(c *cluster.Command) *cluster.Answer {
+func (a *Agent) once(c *agentpb.Command) *agentpb.Answer {
 	if c.Agent != "" && c.Agent != a.o.ID {
 		return failed(refuse(codeUnknown, "the command is for agent %s, this is %s", c.Agent, a.o.ID))
 	}
 	switch c.What.(type) {
-	case *cluster.Command_Ping, *cluster.Command_Renew: // again is as good as once
+	case *agentpb.Command_Ping, *agentpb.Command_Renew: // again is as good as once
 		return a.perform(c)
-	case *cluster.Command_Prepare, *cluster.Command_Arm, *cluster.Command_Begin:
+	case *agentpb.Command_Prepare, *agentpb.Command_Arm, *agentpb.Command_Begin:
 		a.turn.Lock()
 		defer a.turn.Unlock()
 	}
@@ -74,7 +74,7 @@ func (a *Agent) once(c *cluster.Command) *cluster.Answer {
 	return answer
 }
 
-func (a *Agent) answered(id string) *cluster.Answer {
+func (a *Agent) answered(id string) *agentpb.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, old := range a.answers {
@@ -86,14 +86,14 @@ func (a *Agent) answered(id string) *cluster.Answer {
 }
 
 // perform does a command.
-func (a *Agent) perform(c *cluster.Command) *cluster.Answer {
-	answer := new(cluster.Answer)
+func (a *Agent) perform(c *agentpb.Command) *agentpb.Answer {
+	answer := new(agentpb.Answer)
 	var err error
 	switch what := c.What.(type) {
-	case *cluster.Command_Ping:
-	case *cluster.Command_Prepare:
+	case *agentpb.Command_Ping:
+	case *agentpb.Command_Prepare:
 		answer.Hellos, err = a.prepare(c, what.Prepare)
-	case *cluster.Command_Release:
+	case *agentpb.Command_Release:
 		err = a.release(c)
 	default:
 		var j *job
@@ -109,21 +109,21 @@ func (a *Agent) perform(c *cluster.Command) *cluster.Answer {
 }
 
 // steer does a command to a run that is here.
-func (a *Agent) steer(j *job, c *cluster.Command) (*cluster.Blob, error) {
+func (a *Agent) steer(j *job, c *agentpb.Command) (*agentpb.Blob, error) {
 	switch what := c.What.(type) {
-	case *cluster.Command_Arm:
+	case *agentpb.Command_Arm:
 		return nil, j.arm(c.Epoch, what.Arm)
-	case *cluster.Command_Begin:
+	case *agentpb.Command_Begin:
 		return nil, j.begin(what.Begin)
-	case *cluster.Command_Renew:
+	case *agentpb.Command_Renew:
 		j.renew(time.Duration(what.Renew.LeaseNs))
-	case *cluster.Command_Stop:
+	case *agentpb.Command_Stop:
 		j.stop("")
-	case *cluster.Command_Cancel:
+	case *agentpb.Command_Cancel:
 		j.cancel(CauseCancelled)
-	case *cluster.Command_Control:
+	case *agentpb.Command_Control:
 		return nil, j.control(what.Control)
-	case *cluster.Command_Profile:
+	case *agentpb.Command_Profile:
 		return a.profile(j, what.Profile)
 	default:
 		return nil, refuse(codeUnknown, "this agent does not know the command %T", c.What)
@@ -133,7 +133,7 @@ func (a *Agent) steer(j *job, c *cluster.Command) (*cluster.Blob, error) {
 
 // of gives the run that a command is of. A newer epoch than the one that is known is
 // from then on the newest.
-func (a *Agent) of(c *cluster.Command) (*job, error) {
+func (a *Agent) of(c *agentpb.Command) (*job, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.fence(c); err != nil {
@@ -147,7 +147,7 @@ func (a *Agent) of(c *cluster.Command) (*job, error) {
 }
 
 // fence refuses a command whose epoch is past. The caller holds mu.
-func (a *Agent) fence(c *cluster.Command) error {
+func (a *Agent) fence(c *agentpb.Command) error {
 	newest := a.epochs[c.Run]
 	if a.job != nil && a.job.run == c.Run {
 		newest = max(newest, a.job.newest())
@@ -159,7 +159,7 @@ func (a *Agent) fence(c *cluster.Command) error {
 }
 
 // release ends what is left of a run, and returns when it is gone.
-func (a *Agent) release(c *cluster.Command) error {
+func (a *Agent) release(c *agentpb.Command) error {
 	a.mu.Lock()
 	if err := a.fence(c); err != nil {
 		a.mu.Unlock()
@@ -205,8 +205,8 @@ func (a *Agent) forget(j *job, epoch uint64) {
 const answerOutput = 4 << 10
 
 // failed is the answer that tells of an error.
-func failed(err error) *cluster.Answer {
-	answer := &cluster.Answer{Error: err.Error(), Code: codeUnknown}
+func failed(err error) *agentpb.Answer {
+	answer := &agentpb.Answer{Error: err.Error(), Code: codeUnknown}
 	var r *refusal
 	var dead *DeadError
 	switch {

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // F8, F55: nothing gets through for a while, or until after the run's end. All is then
@@ -94,9 +94,9 @@ func TestDeliveriesAreSentUntilTheyAreCommitted(t *testing.T) {
 		t.Errorf("the first life delivered\n%s\nand the next\n%s", list(all), list(again))
 	}
 	for _, d := range all {
-		next.committer <- &cluster.Committed{Run: d.Run, Epoch: d.Epoch, Number: d.Number}
+		next.committer <- &agentpb.Committed{Run: d.Run, Epoch: d.Epoch, Number: d.Number}
 	}
-	next.committer <- &cluster.Committed{Run: "another", Epoch: 1, Number: 1} // is nothing
+	next.committer <- &agentpb.Committed{Run: "another", Epoch: 1, Number: 1} // is nothing
 	h2.clean(hellos)
 }
 
@@ -170,7 +170,7 @@ func TestTooMuchOutput(t *testing.T) {
 // and of each process.
 func TestBeats(t *testing.T) {
 	t.Parallel()
-	h := start(t, agent.Options{Hello: &cluster.Hello{Name: "east", Address: "10.0.0.1"}})
+	h := start(t, agent.Options{Hello: &agentpb.Hello{Name: "east", Address: "10.0.0.1"}})
 	hellos := h.load("busy", 2)
 	h.until(30*time.Second, "5 beats of a run that goes on", func() bool {
 		h.mu.Lock()
@@ -194,7 +194,7 @@ func TestBeats(t *testing.T) {
 		}
 	}
 	b := h.beats[len(h.beats)-1]
-	if b.Agent != "A1" || b.Run != aRun || b.Epoch != 1 || b.Boot == 0 || b.Hello.Name != "east" || b.Hello.Address != "10.0.0.1" || b.Hello.Protocol != cluster.Protocol || b.Hello.OpenFiles == 0 {
+	if b.Agent != "A1" || b.Run != aRun || b.Epoch != 1 || b.Boot == 0 || b.Hello.Name != "east" || b.Hello.Address != "10.0.0.1" || b.Hello.Protocol != agentpb.Protocol || b.Hello.OpenFiles == 0 {
 		t.Errorf("beat %v", b)
 	}
 	if b.Host.GetCpu() < 0.1 || b.Host.MemoryTotal == 0 || b.Host.DiskFree == 0 {
@@ -215,8 +215,8 @@ func TestProfile(t *testing.T) {
 	h := start(t, agent.Options{})
 	hellos := h.load("long", 2)
 	h.until(5*time.Second, "the load goes on", func() bool { return len(h.of(aRun)) > 3 })
-	take := func(kind string, executor uint32) *cluster.Answer {
-		return h.command(&cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Profile{Profile: &cluster.Profile{Kind: kind, Executor: executor, DurationNs: int64(300 * time.Millisecond)}}})
+	take := func(kind string, executor uint32) *agentpb.Answer {
+		return h.command(&agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Profile{Profile: &agentpb.Profile{Kind: kind, Executor: executor, DurationNs: int64(300 * time.Millisecond)}}})
 	}
 	for _, kind := range []string{"cpu", "heap", "trace"} {
 		answer := take(kind, 1)
@@ -259,8 +259,8 @@ func TestControl(t *testing.T) {
 	h := start(t, agent.Options{})
 	hellos := h.load("long", 2)
 	h.until(5*time.Second, "the load goes on", func() bool { return len(h.of(aRun)) > 3 })
-	control := func(c *wire.Control) *cluster.Answer {
-		return h.command(&cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Control{Control: c}})
+	control := func(c *wire.Control) *agentpb.Answer {
+		return h.command(&agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Control{Control: c}})
 	}
 	if answer := control(&wire.Control{Id: 1, What: "scale", Class: "nobody", Users: 7, Rate: -1}); !strings.Contains(answer.Error, "nobody") {
 		t.Errorf("a class that is not there: %v", answer)
@@ -328,6 +328,6 @@ func TestTheBusFails(t *testing.T) {
 
 type brokenBus struct{ *fakeBus }
 
-func (brokenBus) Commands(context.Context, func(context.Context, *cluster.Command) *cluster.Answer) error {
+func (brokenBus) Commands(context.Context, func(context.Context, *agentpb.Command) *agentpb.Answer) error {
 	return errors.New("no permission")
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // small mounts a disk of a size.
@@ -154,13 +154,13 @@ func TestCancelInEachPhase(t *testing.T) {
 					}
 				}
 			}
-			h.must(&cluster.Command{Run: aRun, Epoch: 2, What: h.prepare("short", 1).What}) // it is free
-			h.must(&cluster.Command{Run: aRun, Epoch: 2, What: release().What})
+			h.must(&agentpb.Command{Run: aRun, Epoch: 2, What: h.prepare("short", 1).What}) // it is free
+			h.must(&agentpb.Command{Run: aRun, Epoch: 2, What: release().What})
 		})
 	}
 }
 
-func (b *fakeBus) lastBeat() *cluster.Beat {
+func (b *fakeBus) lastBeat() *agentpb.Beat {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.beats) == 0 {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // maxProfile is how large a profile may be.
@@ -16,7 +16,7 @@ const maxProfile = 256 << 20
 
 // profile takes a profile of an executor while it goes on, and keeps it as a blob until
 // the run is released.
-func (a *Agent) profile(j *job, p *cluster.Profile) (*cluster.Blob, error) {
+func (a *Agent) profile(j *job, p *agentpb.Profile) (*agentpb.Blob, error) {
 	proc := j.find(p.Executor)
 	if proc == nil || proc.isOver() || !proc.isArmed() {
 		return nil, refuse(codeUnknown, "executor %d of run %s does not make load on agent %s", p.Executor, j.run, a.o.ID)
@@ -47,7 +47,7 @@ func (a *Agent) profile(j *job, p *cluster.Profile) (*cluster.Blob, error) {
 	a.mu.Lock()
 	a.profiles = append(a.profiles, sum)
 	a.mu.Unlock()
-	return &cluster.Blob{Sha256: sum, Size: size, Name: p.Kind}, nil
+	return &agentpb.Blob{Sha256: sum, Size: size, Name: p.Kind}, nil
 }
 
 // blobFile is a blob that the master fetches.

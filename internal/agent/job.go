@@ -10,9 +10,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/confine"
+	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // Phases of a run on an agent.
@@ -30,7 +30,7 @@ type job struct {
 	agent *Agent
 	run   string
 	quota *quota
-	box   *confine.Box // set by the first Prepare, before any process
+	box   *sandbox.Box // set by the first Prepare, before any process
 
 	ctx      context.Context // of the executors: its end kills them
 	abort    func()
@@ -45,7 +45,7 @@ type job struct {
 	procs    []*proc
 	streams  []*stream // of its epochs
 	holders  int       // processes and commands at work
-	seen     []*cluster.Process
+	seen     []*agentpb.Process
 	ooms     int    // of the box that have been told
 	why      string // it was ended: a cause
 	lease    time.Duration
@@ -55,7 +55,7 @@ type job struct {
 }
 
 // newJob makes a job that is held once.
-func newJob(a *Agent, run string, epoch uint64, p *cluster.Prepare) *job {
+func newJob(a *Agent, run string, epoch uint64, p *agentpb.Prepare) *job {
 	j := &job{agent: a, run: run, epoch: epoch, quota: newQuota(p.LogBytes), phase: phasePreparing, holders: 1,
 		lease: time.Duration(p.LeaseNs), contact: time.Now(), empty: make(chan struct{}), over: make(chan struct{})}
 	if j.lease <= 0 {
@@ -100,7 +100,7 @@ func (j *job) live() {
 	j.phase, j.seen = phaseOver, nil
 	j.mu.Unlock()
 	for _, s := range streams {
-		j.deliver(s, &cluster.Delivery{What: &cluster.Delivery_Over{Over: true}}, true)
+		j.deliver(s, &agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}}, true)
 	}
 	j.agent.dropRecord()
 	j.abort()
@@ -145,7 +145,7 @@ func (j *job) processes() []*proc {
 
 // deliver keeps a delivery to be sent. An error is told in the log; who must know it has
 // it, too.
-func (j *job) deliver(s *stream, d *cluster.Delivery, lastWord bool) error {
+func (j *job) deliver(s *stream, d *agentpb.Delivery, lastWord bool) error {
 	d.Run, d.Agent, d.Epoch = j.run, j.agent.o.ID, s.epoch
 	err := j.agent.out.deliver(s, d, lastWord)
 	if err != nil {
@@ -171,14 +171,14 @@ func (j *job) note(text string) {
 }
 
 func (j *job) noteTo(s *stream, text string) {
-	_ = j.deliver(s, &cluster.Delivery{What: &cluster.Delivery_Note{Note: text}}, true) // it is in the log
+	_ = j.deliver(s, &agentpb.Delivery{What: &agentpb.Delivery_Note{Note: text}}, true) // it is in the log
 }
 
 // armLimit is how far ahead a load may begin.
 const armLimit = time.Minute
 
 // arm gives each process its start, and returns when all are ready.
-func (j *job) arm(epoch uint64, arm *cluster.Arm) error {
+func (j *job) arm(epoch uint64, arm *agentpb.Arm) error {
 	if !j.hold() {
 		return refuse(codeDead, "all executors of run %s have ended", j.run)
 	}
@@ -206,7 +206,7 @@ func (j *job) arm(epoch uint64, arm *cluster.Arm) error {
 }
 
 // begin has the load of all that are armed begin at one moment.
-func (j *job) begin(b *cluster.Begin) error {
+func (j *job) begin(b *agentpb.Begin) error {
 	at := time.Unix(0, b.AtUnixNs)
 	if ahead := time.Until(at); ahead > armLimit {
 		return refuse(codeUnknown, "the load is to begin in %v: clocks are apart, or the command is wrong", ahead.Round(time.Millisecond))

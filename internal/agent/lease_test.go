@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-func renew(lease time.Duration) *cluster.Command {
-	return &cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Renew{Renew: &cluster.Renew{LeaseNs: int64(lease)}}}
+func renew(lease time.Duration) *agentpb.Command {
+	return &agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Renew{Renew: &agentpb.Renew{LeaseNs: int64(lease)}}}
 }
 
 // F9: a load goes on as long as it is renewed, and stops by itself when it is not. What it
@@ -256,7 +256,7 @@ func TestAnExecutorStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.until(10*time.Second, "that it goes on is told", func() bool { return strings.Contains(notes(h.of(aRun)), "goes on after it stood still") })
-	h.must(&cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Stop{Stop: &wire.Stop{}}})
+	h.must(&agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Stop{Stop: &wire.Stop{}}})
 	all := h.over(10 * time.Second)
 	if _, missing := merged(t, all, 1, "ticks"); missing != 0 {
 		t.Errorf("%d pieces are missing", missing)

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gobench-io/gobench/internal/confine"
+	"github.com/gobench-io/gobench/internal/agent/sandbox"
 )
 
 // ledgerEnv tells the executor where it keeps an account of its own; it is
@@ -20,7 +20,7 @@ const ledgerFolder = ".gobench-ledgers"
 
 // openLedgers makes the folder for the ledgers of a box's executors, if they are wanted,
 // and gives the environment that names it.
-func (a *Agent) openLedgers(box *confine.Box) ([]string, error) {
+func (a *Agent) openLedgers(box *sandbox.Box) ([]string, error) {
 	if a.o.Ledgers == "" {
 		return nil, nil
 	}
@@ -37,7 +37,7 @@ func (a *Agent) openLedgers(box *confine.Box) ([]string, error) {
 // keepLedgers copies the ledgers out of the box of a run whose processes are dead, under
 // the agent's name, and notes the box's mark, by which what it leaves is known. What was
 // copied before is copied again.
-func (a *Agent) keepLedgers(run string, box *confine.Box) error {
+func (a *Agent) keepLedgers(run string, box *sandbox.Box) error {
 	if a.o.Ledgers == "" {
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/spool"
+	"github.com/gobench-io/gobench/internal/agent/spool"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // How deliveries are sent.
@@ -98,7 +98,7 @@ func (o *outbox) open(run string, epoch uint64) (*stream, error) {
 	s := &stream{run: run, epoch: epoch, spool: sp}
 	if last := sp.Last(); last > 0 {
 		if n, body, ok, err := sp.Next(last - 1); err == nil && ok {
-			var d cluster.Delivery
+			var d agentpb.Delivery
 			if proto.Unmarshal(body, &d) == nil && d.GetOver() {
 				s.over = n
 			}
@@ -120,7 +120,7 @@ func (o *outbox) hurry() {
 
 // deliver keeps a delivery of a stream, to be sent. A last word, as how an executor ended,
 // is kept beyond the bound that holds for a disk that is full.
-func (o *outbox) deliver(s *stream, d *cluster.Delivery, lastWord bool) error {
+func (o *outbox) deliver(s *stream, d *agentpb.Delivery, lastWord bool) error {
 	body, err := proto.Marshal(d)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (s *stream) trouble() error {
 }
 
 // committed forgets what the master has.
-func (o *outbox) committed(c *cluster.Committed) {
+func (o *outbox) committed(c *agentpb.Committed) {
 	s := o.find(c.Run, c.Epoch)
 	if s != nil && s.commit(c.Number) {
 		o.mu.Lock()
@@ -258,7 +258,7 @@ func (o *outbox) round(ctx context.Context) error {
 			if !ok {
 				break
 			}
-			d := new(cluster.Delivery)
+			d := new(agentpb.Delivery)
 			if err := proto.Unmarshal(body, d); err != nil {
 				return fmt.Errorf("delivery %d of run %s: %w", n, s.run, err)
 			}

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // How much of the executors' output is delivered.
@@ -50,7 +50,7 @@ func (q *quota) take(n int) int {
 // and counted.
 type output struct {
 	quota   *quota
-	deliver func(*cluster.Log)
+	deliver func(*agentpb.Log)
 	stop    chan struct{}
 	wg      sync.WaitGroup
 
@@ -59,11 +59,11 @@ type output struct {
 	line    int            // of them in the line that goes on
 	cut     bool           // some of that line was dropped
 	begun   bool           // some of it was kept
-	pending []*cluster.Log // the last one grows
+	pending []*agentpb.Log // the last one grows
 	bytes   int            // of pending
 }
 
-func newOutput(q *quota, deliver func(*cluster.Log)) *output {
+func newOutput(q *quota, deliver func(*agentpb.Log)) *output {
 	o := &output{quota: q, deliver: deliver, stop: make(chan struct{})}
 	o.wg.Go(func() {
 		tick := time.NewTicker(logEvery)
@@ -130,12 +130,12 @@ func (o *output) room(n int) int {
 
 func (o *output) keep(b []byte) {
 	for len(b) > 0 {
-		var last *cluster.Log
+		var last *agentpb.Log
 		if n := len(o.pending); n > 0 {
 			last = o.pending[n-1]
 		}
 		if last == nil || last.Dropped > 0 || len(last.Text) >= logChunk {
-			last = &cluster.Log{Offset: o.at}
+			last = &agentpb.Log{Offset: o.at}
 			o.pending = append(o.pending, last)
 		}
 		n := min(len(b), logChunk-len(last.Text))
@@ -151,7 +151,7 @@ func (o *output) drop(n int) {
 		return
 	}
 	if len(o.pending) == 0 {
-		o.pending = append(o.pending, &cluster.Log{Offset: o.at})
+		o.pending = append(o.pending, &agentpb.Log{Offset: o.at})
 	}
 	o.pending[len(o.pending)-1].Dropped += int64(n)
 	o.at += int64(n)

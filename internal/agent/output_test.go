@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // What is kept and what is dropped adds up to what was printed, at its place.
@@ -28,8 +28,8 @@ func TestOutput(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var logs []*cluster.Log
-			o := newOutput(newQuota(tt.limit), func(l *cluster.Log) { logs = append(logs, l) })
+			var logs []*agentpb.Log
+			o := newOutput(newQuota(tt.limit), func(l *agentpb.Log) { logs = append(logs, l) })
 			var all int64
 			for _, s := range tt.in {
 				if n, err := o.Write([]byte(s)); n != len(s) || err != nil {
@@ -59,17 +59,17 @@ func TestOutput(t *testing.T) {
 
 func TestProcesses(t *testing.T) {
 	for _, tt := range []struct {
-		prepare *cluster.Prepare
+		prepare *agentpb.Prepare
 		files   uint64
 		want    int
 	}{
-		{&cluster.Prepare{Processes: 3, Users: 1e6}, 1024, 3},
-		{&cluster.Prepare{}, 1024, 1},
-		{&cluster.Prepare{Users: 800}, 1024, 1}, // 980 files
-		{&cluster.Prepare{Users: 900}, 1024, 2}, // 1090
-		{&cluster.Prepare{Users: 20000}, 20000, 2},
-		{&cluster.Prepare{Users: 1e9}, 1024, maxProcesses},
-		{&cluster.Prepare{Users: 1e6}, 0, 1}, // the limit is not known
+		{&agentpb.Prepare{Processes: 3, Users: 1e6}, 1024, 3},
+		{&agentpb.Prepare{}, 1024, 1},
+		{&agentpb.Prepare{Users: 800}, 1024, 1}, // 980 files
+		{&agentpb.Prepare{Users: 900}, 1024, 2}, // 1090
+		{&agentpb.Prepare{Users: 20000}, 20000, 2},
+		{&agentpb.Prepare{Users: 1e9}, 1024, maxProcesses},
+		{&agentpb.Prepare{Users: 1e6}, 0, 1}, // the limit is not known
 	} {
 		if got := processes(tt.prepare, tt.files); got != tt.want {
 			t.Errorf("%d users with %d files: %d processes, want %d", tt.prepare.Users, tt.files, got, tt.want)

@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/confine"
-	"github.com/gobench-io/gobench/internal/thin"
+	"github.com/gobench-io/gobench/internal/agent/budget"
+	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // maxProcesses is how many executor processes an agent starts at most at once.
@@ -24,7 +24,7 @@ const maxProcesses = 64
 
 // prepare fetches an executor and its files, starts processes of it, and gives their
 // hellos. When one of them fails, none of them is left.
-func (a *Agent) prepare(c *cluster.Command, p *cluster.Prepare) ([]*wire.Hello, error) {
+func (a *Agent) prepare(c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, error) {
 	switch {
 	case c.Run == "" || strings.ContainsAny(c.Run, "/\\\x00") || !filepath.IsLocal(c.Run):
 		return nil, refuse(codeUnknown, "%.80q is no run's id", c.Run)
@@ -63,7 +63,7 @@ func (a *Agent) prepare(c *cluster.Command, p *cluster.Prepare) ([]*wire.Hello, 
 }
 
 // claim gives the job that a Prepare is for, held: a fresh one, or that of the same run.
-func (a *Agent) claim(c *cluster.Command, p *cluster.Prepare) (j *job, fresh bool, err error) {
+func (a *Agent) claim(c *agentpb.Command, p *agentpb.Prepare) (j *job, fresh bool, err error) {
 	for {
 		a.mu.Lock()
 		if err := a.fence(c); err != nil {
@@ -123,14 +123,14 @@ func (j *job) has(epoch uint64) bool {
 }
 
 // prepareFor does prepare's work for a job that is held.
-func (a *Agent) prepareFor(j *job, c *cluster.Command, p *cluster.Prepare) ([]*wire.Hello, error) {
+func (a *Agent) prepareFor(j *job, c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, error) {
 	executable, err := a.fetch(j.fetching, p.Executor)
 	if err != nil {
 		return nil, err
 	}
 	defer executable.Close()
 	if j.box == nil {
-		if j.box, err = confine.New(a.confinement(c.Run)); err != nil {
+		if j.box, err = sandbox.New(a.confinement(c.Run)); err != nil {
 			return nil, err
 		}
 	}
@@ -154,7 +154,7 @@ func (a *Agent) prepareFor(j *job, c *cluster.Command, p *cluster.Prepare) ([]*w
 		return nil, err
 	}
 	var procs []*proc
-	for n := range processes(p, confine.OpenFiles()) {
+	for n := range processes(p, sandbox.OpenFiles()) {
 		procs = append(procs, j.launch(s, p.First+uint32(n), executable, p, ledgers))
 	}
 	hellos := make([]*wire.Hello, len(procs))
@@ -177,7 +177,7 @@ func (a *Agent) prepareFor(j *job, c *cluster.Command, p *cluster.Prepare) ([]*w
 
 // processes is how many executors a Prepare asks for, where one may have so many open
 // files: a tenth more than it has users, and a hundred.
-func processes(p *cluster.Prepare, files uint64) int {
+func processes(p *agentpb.Prepare, files uint64) int {
 	if p.Processes > 0 {
 		return int(p.Processes)
 	}
@@ -189,8 +189,8 @@ func processes(p *cluster.Prepare, files uint64) int {
 
 // launch starts a process of an executable that stays open until it has said hello, or
 // has ended.
-func (j *job) launch(s *stream, number uint32, executable *os.File, prepare *cluster.Prepare, ledgers []string) *proc {
-	p := &proc{job: j, number: number, stream: s, thinner: thin.New(j.agent.codec), over: make(chan struct{})}
+func (j *job) launch(s *stream, number uint32, executable *os.File, prepare *agentpb.Prepare, ledgers []string) *proc {
+	p := &proc{job: j, number: number, stream: s, thinner: budget.New(j.agent.codec), over: make(chan struct{})}
 	p.output = newOutput(j.quota, p.printed)
 	p.executor = New(Spec{
 		Make:   func(env []string) (*exec.Cmd, error) { return j.box.Command(executable, j.box.Environ(env)) },
@@ -216,14 +216,14 @@ func (j *job) launch(s *stream, number uint32, executable *os.File, prepare *clu
 }
 
 // fetch gives a blob, open, that has been checked.
-func (a *Agent) fetch(ctx context.Context, b *cluster.Blob) (*os.File, error) {
+func (a *Agent) fetch(ctx context.Context, b *agentpb.Blob) (*os.File, error) {
 	return a.blobs.Get(ctx, b.Sha256, b.Size, func(ctx context.Context, offset int64, w io.Writer) error {
 		return a.o.Bus.Fetch(ctx, b, offset, w)
 	})
 }
 
 // place puts a file of the scenario into its working folder.
-func (a *Agent) place(j *job, b *cluster.Blob) error {
+func (a *Agent) place(j *job, b *agentpb.Blob) error {
 	name := filepath.FromSlash(b.Name)
 	if !filepath.IsLocal(name) || name == "." {
 		return refuse(codeUnknown, "%.80q is no name for a file of a scenario", b.Name)

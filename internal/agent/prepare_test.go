@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // What can't be prepared is refused with its reason, and nothing is left of it: F37 to
@@ -25,30 +25,30 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, scenario string
-		change         func(*host, *cluster.Command)
+		change         func(*host, *agentpb.Command)
 		code, want     string
 	}{
-		{"another architecture", "short", func(_ *host, c *cluster.Command) { c.GetPrepare().Arch = other }, "platform", "built for /" + other},
-		{"another system", "short", func(_ *host, c *cluster.Command) { c.GetPrepare().Os = "plan9" }, "platform", "built for plan9/"},
-		{"a damaged executor", "short", func(h *host, _ *cluster.Command) {
+		{"another architecture", "short", func(_ *host, c *agentpb.Command) { c.GetPrepare().Arch = other }, "platform", "built for /" + other},
+		{"another system", "short", func(_ *host, c *agentpb.Command) { c.GetPrepare().Os = "plan9" }, "platform", "built for plan9/"},
+		{"a damaged executor", "short", func(h *host, _ *agentpb.Command) {
 			h.spoil = func(offset int64, b []byte) ([]byte, error) { b[len(b)/2] ^= 1; return b, nil }
 		}, "digest", "digest is wrong"},
-		{"a text for an executor", "short", func(h *host, c *cluster.Command) { c.GetPrepare().Executor = h.put("", []byte("#!/bin/sh\n")) }, "dead", "exited with status 126"},
-		{"an executor that nobody has", "short", func(h *host, c *cluster.Command) {
-			c.GetPrepare().Executor = &cluster.Blob{Sha256: strings.Repeat("0", 64), Size: 5}
+		{"a text for an executor", "short", func(h *host, c *agentpb.Command) { c.GetPrepare().Executor = h.put("", []byte("#!/bin/sh\n")) }, "dead", "exited with status 126"},
+		{"an executor that nobody has", "short", func(h *host, c *agentpb.Command) {
+			c.GetPrepare().Executor = &agentpb.Blob{Sha256: strings.Repeat("0", 64), Size: 5}
 		}, "unknown", "has no blob"},
-		{"no executor", "short", func(_ *host, c *cluster.Command) { c.GetPrepare().Executor = nil }, "unknown", "names no executor"},
-		{"a run that is a path", "short", func(_ *host, c *cluster.Command) { c.Run = "../../x" }, "unknown", "is no run's id"},
-		{"a file outside", "short", func(h *host, c *cluster.Command) {
-			c.GetPrepare().Files = []*cluster.Blob{h.put("../../etc/passwd", []byte("x"))}
+		{"no executor", "short", func(_ *host, c *agentpb.Command) { c.GetPrepare().Executor = nil }, "unknown", "names no executor"},
+		{"a run that is a path", "short", func(_ *host, c *agentpb.Command) { c.Run = "../../x" }, "unknown", "is no run's id"},
+		{"a file outside", "short", func(h *host, c *agentpb.Command) {
+			c.GetPrepare().Files = []*agentpb.Blob{h.put("../../etc/passwd", []byte("x"))}
 		}, "unknown", "is no name for a file"},
-		{"too many processes", "short", func(_ *host, c *cluster.Command) { c.GetPrepare().Processes = 1e6 }, "unknown", "are the most"},
-		{"another agent", "short", func(_ *host, c *cluster.Command) { c.Agent = "A2" }, "unknown", "is for agent A2"},
-		{"no hello", "no hello", func(_ *host, _ *cluster.Command) {}, "dead", "did not say hello in 1s"},
-		{"no classes", "no classes", func(_ *host, _ *cluster.Command) {}, "scenario", "export() returned no classes"},
-		{"another protocol", "another protocol", func(_ *host, _ *cluster.Command) {}, "unknown", "compile the scenario again"},
-		{"dies before it says hello", "no such scenario", func(_ *host, _ *cluster.Command) {}, "dead", "exited with status 2"},
-		{"more than fits", "short", func(h *host, c *cluster.Command) { c.GetPrepare().Executor.Size = 1 << 50 }, "space", "no space"},
+		{"too many processes", "short", func(_ *host, c *agentpb.Command) { c.GetPrepare().Processes = 1e6 }, "unknown", "are the most"},
+		{"another agent", "short", func(_ *host, c *agentpb.Command) { c.Agent = "A2" }, "unknown", "is for agent A2"},
+		{"no hello", "no hello", func(_ *host, _ *agentpb.Command) {}, "dead", "did not say hello in 1s"},
+		{"no classes", "no classes", func(_ *host, _ *agentpb.Command) {}, "scenario", "export() returned no classes"},
+		{"another protocol", "another protocol", func(_ *host, _ *agentpb.Command) {}, "unknown", "compile the scenario again"},
+		{"dies before it says hello", "no such scenario", func(_ *host, _ *agentpb.Command) {}, "dead", "exited with status 2"},
+		{"more than fits", "short", func(h *host, c *agentpb.Command) { c.GetPrepare().Executor.Size = 1 << 50 }, "space", "no space"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +72,7 @@ func TestPrepareRefuses(t *testing.T) {
 			next := h.prepare("short", 1)
 			next.Epoch = 2
 			hellos := h.must(next).Hellos
-			for _, c := range []*cluster.Command{arm(hellos, 0), begin(time.Now(), 0)} {
+			for _, c := range []*agentpb.Command{arm(hellos, 0), begin(time.Now(), 0)} {
 				c.Epoch = 2
 				h.must(c)
 			}
@@ -106,11 +106,11 @@ func TestPrepareGoesOnFetching(t *testing.T) {
 		t.Errorf("%d bytes were fetched of an executor that has %d", got, len(self()))
 	}
 	h.must(release())
-	h.must(&cluster.Command{Run: aRun, Epoch: 2, What: h.prepare("short", 1).What})
+	h.must(&agentpb.Command{Run: aRun, Epoch: 2, What: h.prepare("short", 1).What})
 	if got := h.fetched.Load(); got != int64(len(self())) {
 		t.Errorf("an executor that is there was fetched again")
 	}
-	h.must(&cluster.Command{Run: aRun, Epoch: 2, What: release().What})
+	h.must(&agentpb.Command{Run: aRun, Epoch: 2, What: release().What})
 	h.clean(nil)
 }
 
@@ -120,7 +120,7 @@ func TestWhatAScenarioIsGiven(t *testing.T) {
 	t.Parallel()
 	h := start(t, agent.Options{})
 	c := h.prepare("reads its files", 1)
-	c.GetPrepare().Files = []*cluster.Blob{h.put("data/names.csv", []byte("a,b\n"))}
+	c.GetPrepare().Files = []*agentpb.Blob{h.put("data/names.csv", []byte("a,b\n"))}
 	c.GetPrepare().In = []byte("input")
 	hellos := h.must(c).Hellos
 	h.must(arm(hellos, 0))
@@ -149,7 +149,7 @@ func TestBusyAndFenced(t *testing.T) {
 	c = h.prepare("long", 2)
 	c.Epoch, c.GetPrepare().First = 2, 7
 	second := h.must(c).Hellos
-	for name, old := range map[string]*cluster.Command{"stop": stopRun(), "release": release(), "cancel": cancelRun(), "begin": begin(time.Now(), 0), "prepare": h.prepare("long", 1)} {
+	for name, old := range map[string]*agentpb.Command{"stop": stopRun(), "release": release(), "cancel": cancelRun(), "begin": begin(time.Now(), 0), "prepare": h.prepare("long", 1)} {
 		if answer := h.command(old); answer.Code != "fenced" {
 			t.Errorf("%s of the older epoch: %v", name, answer)
 		}
@@ -194,11 +194,11 @@ func TestBusyAndFenced(t *testing.T) {
 func TestNoRun(t *testing.T) {
 	t.Parallel()
 	h := start(t, agent.Options{})
-	for name, c := range map[string]*cluster.Command{
+	for name, c := range map[string]*agentpb.Command{
 		"stop": stopRun(), "cancel": cancelRun(), "begin": begin(time.Now(), 0), "arm": arm(nil, 0),
-		"renew":   {Run: aRun, Epoch: 1, What: &cluster.Command_Renew{Renew: &cluster.Renew{}}},
-		"control": {Run: aRun, Epoch: 1, What: &cluster.Command_Control{Control: &wire.Control{What: "pause"}}},
-		"profile": {Run: aRun, Epoch: 1, What: &cluster.Command_Profile{Profile: &cluster.Profile{Kind: "cpu"}}},
+		"renew":   {Run: aRun, Epoch: 1, What: &agentpb.Command_Renew{Renew: &agentpb.Renew{}}},
+		"control": {Run: aRun, Epoch: 1, What: &agentpb.Command_Control{Control: &wire.Control{What: "pause"}}},
+		"profile": {Run: aRun, Epoch: 1, What: &agentpb.Command_Profile{Profile: &agentpb.Profile{Kind: "cpu"}}},
 	} {
 		if answer := h.command(c); answer.Code != "unknown" || !strings.Contains(answer.Error, aRun) {
 			t.Errorf("%s: %v", name, answer)
@@ -206,7 +206,7 @@ func TestNoRun(t *testing.T) {
 	}
 	h.must(release())
 	before := time.Now().UnixNano()
-	if answer := h.must(&cluster.Command{What: &cluster.Command_Ping{Ping: &cluster.Ping{}}}); answer.ReceivedNs < before || answer.SentNs < answer.ReceivedNs {
+	if answer := h.must(&agentpb.Command{What: &agentpb.Command_Ping{Ping: &agentpb.Ping{}}}); answer.ReceivedNs < before || answer.SentNs < answer.ReceivedNs {
 		t.Errorf("ping: %v", answer)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/spool"
-	"github.com/gobench-io/gobench/internal/thin"
+	"github.com/gobench-io/gobench/internal/agent/budget"
+	"github.com/gobench-io/gobench/internal/agent/spool"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // proc is an executor process of a job.
@@ -19,7 +19,7 @@ type proc struct {
 	number   uint32 // in the run
 	stream   *stream
 	executor *Executor
-	thinner  *thin.Thinner // of its session, and then of live
+	thinner  *budget.Thinner // of its session, and then of live
 	output   *output
 	over     chan struct{} // closed when it has ended and that is delivered
 
@@ -76,13 +76,13 @@ func (p *proc) live(ctx context.Context) {
 	err := p.executor.Run(ctx)
 	p.output.close()
 	p.exact()
-	p.deliver(&cluster.Delivery{What: &cluster.Delivery_Ended{Ended: p.ended(err)}}, true)
+	p.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Ended{Ended: p.ended(err)}}, true)
 	p.job.agent.log.Info("an executor has ended", "run", p.job.run, "executor", p.number, "error", err)
 	close(p.over)
 	_ = p.job.agent.saveRecord(p.job) // it is in the log
 }
 
-func (p *proc) deliver(d *cluster.Delivery, lastWord bool) error {
+func (p *proc) deliver(d *agentpb.Delivery, lastWord bool) error {
 	d.Executor = p.number
 	return p.job.deliver(p.stream, d, lastWord)
 }
@@ -96,7 +96,7 @@ func (p *proc) started() {
 
 func (p *proc) stopping() {
 	p.job.setPhase(phaseStopping)
-	_ = p.deliver(&cluster.Delivery{What: &cluster.Delivery_Stopping{Stopping: true}}, true) // it is in the log
+	_ = p.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: true}}, true) // it is in the log
 }
 
 func (p *proc) sent(b *wire.Batch) error {
@@ -122,21 +122,21 @@ const exactSize = 256 << 10
 // exact delivers the exact histograms of what was sent with less than all its counts.
 func (p *proc) exact() {
 	for _, x := range p.thinner.Exact(exactSize) {
-		_ = p.deliver(&cluster.Delivery{What: &cluster.Delivery_Exact{Exact: x}}, true) // it is in the log
+		_ = p.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Exact{Exact: x}}, true) // it is in the log
 	}
 }
 
 func (p *proc) saw(s *wire.Seen) {
-	_ = p.deliver(&cluster.Delivery{What: &cluster.Delivery_Seen{Seen: s}}, false) // it is in the log
+	_ = p.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Seen{Seen: s}}, false) // it is in the log
 }
 
-func (p *proc) printed(l *cluster.Log) {
-	_ = p.deliver(&cluster.Delivery{What: &cluster.Delivery_Log{Log: l}}, false) // it is in the log
+func (p *proc) printed(l *agentpb.Log) {
+	_ = p.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Log{Log: l}}, false) // it is in the log
 }
 
 // ended says how the process ended, when Run gave err.
-func (p *proc) ended(err error) *cluster.Ended {
-	e := &cluster.Ended{Cause: CauseExit}
+func (p *proc) ended(err error) *agentpb.Ended {
+	e := &agentpb.Ended{Cause: CauseExit}
 	j := p.job
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // agentProcess is an agent in a process of its own, with a master that it asks nothing:
@@ -40,7 +40,7 @@ func agentProcess(dir string) {
 		if name == "" {
 			return
 		}
-		answer := bus.command(&cluster.Command{Run: aRun, Epoch: 1, What: &cluster.Command_Prepare{Prepare: &cluster.Prepare{
+		answer := bus.command(&agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Prepare{Prepare: &agentpb.Prepare{
 			Executor: bus.put("", self()), Env: []string{scenarioEnv + "=" + name, listenEnv + "=" + os.Getenv(listenEnv)}, Processes: 2}}})
 		if answer.Error != "" {
 			panic(answer.Error)

@@ -7,14 +7,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/confine"
+	"github.com/gobench-io/gobench/internal/agent/sandbox"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // record is what the next life of an agent needs to know of what runs in this one.
 type record struct {
 	Run       string          `json:"run"`
-	Box       confine.State   `json:"box"`
+	Box       sandbox.State   `json:"box"`
 	Processes []recordProcess `json:"processes"` // that have not ended
 }
 
@@ -94,7 +94,7 @@ func (a *Agent) reap() error {
 				killGroup(p.Pid)
 			}
 		}
-		box := confine.Open(r.Box)
+		box := sandbox.Open(r.Box)
 		if err := errors.Join(box.Kill(), a.keepLedgers(r.Run, box), box.Close()); err != nil {
 			return fmt.Errorf("end what run %s has left: %w", r.Run, err)
 		}
@@ -119,7 +119,7 @@ func (a *Agent) conclude(s *stream, r record) {
 	if over {
 		return
 	}
-	say := func(d *cluster.Delivery) {
+	say := func(d *agentpb.Delivery) {
 		d.Run, d.Agent, d.Epoch = s.run, a.o.ID, s.epoch
 		if err := a.out.deliver(s, d, true); err != nil {
 			a.log.Error("deliver", "run", s.run, "error", err)
@@ -127,10 +127,10 @@ func (a *Agent) conclude(s *stream, r record) {
 	}
 	for _, p := range r.Processes {
 		if r.Run == s.run && p.Epoch == s.epoch {
-			say(&cluster.Delivery{Executor: p.Executor, What: &cluster.Delivery_Ended{Ended: &cluster.Ended{
-				Error: "the executor ended with its agent, which was started again", How: cluster.WithAgent, Cause: CauseSignal}}})
+			say(&agentpb.Delivery{Executor: p.Executor, What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{
+				Error: "the executor ended with its agent, which was started again", How: agentpb.WithAgent, Cause: CauseSignal}}})
 		}
 	}
-	say(&cluster.Delivery{What: &cluster.Delivery_Note{Note: fmt.Sprintf("agent %s was started again during the run: what its executors counted after their last batch is missing", a.o.ID)}})
-	say(&cluster.Delivery{What: &cluster.Delivery_Over{Over: true}})
+	say(&agentpb.Delivery{What: &agentpb.Delivery_Note{Note: fmt.Sprintf("agent %s was started again during the run: what its executors counted after their last batch is missing", a.o.ID)}})
+	say(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/run/version"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/run/version"
 )
 
 // body is an answer of JSON.
@@ -29,16 +29,16 @@ type byID struct {
 // loggedIn is the answer to a login.
 type loggedIn struct {
 	SetCookie string `header:"Set-Cookie"`
-	Body      resource.Me
+	Body      types.Me
 }
 
-func (s *Server) information(ctx context.Context, _ *nothing) (*body[resource.Information], error) {
+func (s *Server) information(ctx context.Context, _ *nothing) (*body[types.Information], error) {
 	s.setup.mu.Lock()
 	defer s.setup.mu.Unlock()
-	return answer(resource.Information{Product: "gobench", Setup: s.setup.hash != nil}), nil
+	return answer(types.Information{Product: "gobench", Setup: s.setup.hash != nil}), nil
 }
 
-func (s *Server) doSetup(ctx context.Context, in *with[resource.Setup]) (*loggedIn, error) {
+func (s *Server) doSetup(ctx context.Context, in *with[types.Setup]) (*loggedIn, error) {
 	asked(ctx).object = in.Body.Name
 	u, err := s.first(ctx, in.Body)
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *Server) doSetup(ctx context.Context, in *with[resource.Setup]) (*logged
 	return s.let(ctx, u)
 }
 
-func (s *Server) login(ctx context.Context, in *with[resource.Login]) (*loggedIn, error) {
-	if access.CheckName(in.Body.Name) == nil { // what else was typed there may be a password
+func (s *Server) login(ctx context.Context, in *with[types.Login]) (*loggedIn, error) {
+	if auth.CheckName(in.Body.Name) == nil { // what else was typed there may be a password
 		asked(ctx).object = in.Body.Name
 	}
 	u, err := s.check(ctx, in.Body.Name, in.Body.Password)
@@ -59,7 +59,7 @@ func (s *Server) login(ctx context.Context, in *with[resource.Login]) (*loggedIn
 }
 
 // let lets a user in.
-func (s *Server) let(ctx context.Context, u *access.User) (*loggedIn, error) {
+func (s *Server) let(ctx context.Context, u *auth.User) (*loggedIn, error) {
 	q := asked(ctx)
 	c, err := s.begin(ctx, q.http, u)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Server) let(ctx context.Context, u *access.User) (*loggedIn, error) {
 	q.who = &who{user: *u, role: u.Role}
 	return &loggedIn{
 		SetCookie: c.String(),
-		Body:      resource.Me{User: *u, Role: u.Role, Expires: s.now().Add(sessionIdle).UTC(), Version: version.Version},
+		Body:      types.Me{User: *u, Role: u.Role, Expires: s.now().Add(sessionIdle).UTC(), Version: version.Version},
 	}, nil
 }
 
@@ -80,7 +80,7 @@ type loggedOut struct {
 func (s *Server) logout(ctx context.Context, _ *nothing) (*loggedOut, error) {
 	q := asked(ctx)
 	if q.who.session == nil {
-		return nil, refuse(http.StatusForbidden, resource.SessionRequired, "an API token does not log out: revoke it")
+		return nil, refuse(http.StatusForbidden, types.SessionRequired, "an API token does not log out: revoke it")
 	}
 	s.logins.Lock()
 	defer s.logins.Unlock()
@@ -91,21 +91,21 @@ func (s *Server) logout(ctx context.Context, _ *nothing) (*loggedOut, error) {
 	return &loggedOut{SetCookie: c.String()}, nil
 }
 
-func (s *Server) me(ctx context.Context, _ *nothing) (*body[resource.Me], error) {
+func (s *Server) me(ctx context.Context, _ *nothing) (*body[types.Me], error) {
 	w := asked(ctx).who
-	return answer(resource.Me{User: w.user, Role: w.role, Token: w.token, Expires: w.expires.UTC(), Version: version.Version}), nil
+	return answer(types.Me{User: w.user, Role: w.role, Token: w.token, Expires: w.expires.UTC(), Version: version.Version}), nil
 }
 
 // session tells whether somebody asks with a session: what a stolen API token must not
 // be able to do.
 func session(w *who) error {
 	if w.session == nil {
-		return refuse(http.StatusForbidden, resource.SessionRequired, "an API token can't do that: log in")
+		return refuse(http.StatusForbidden, types.SessionRequired, "an API token can't do that: log in")
 	}
 	return nil
 }
 
-func (s *Server) changePassword(ctx context.Context, in *with[resource.Password]) (*loggedIn, error) {
+func (s *Server) changePassword(ctx context.Context, in *with[types.Password]) (*loggedIn, error) {
 	q := asked(ctx)
 	if err := session(q.who); err != nil {
 		return nil, err
@@ -130,8 +130,8 @@ func (s *Server) changePassword(ctx context.Context, in *with[resource.Password]
 }
 
 // setPassword gives a user a password; it is not kept yet.
-func (s *Server) setPassword(ctx context.Context, u *access.User, password, pointer string) (err error) {
-	if err := access.CheckPassword(password, u.Name); err != nil {
+func (s *Server) setPassword(ctx context.Context, u *auth.User, password, pointer string) (err error) {
+	if err := auth.CheckPassword(password, u.Name); err != nil {
 		return invalid(pointer, err.Error())
 	}
 	u.Password, err = s.hasher.hash(ctx, password)
@@ -145,11 +145,11 @@ type tokensOf struct {
 	User string `query:"user" maxLength:"64" doc:"id, or all: of admins only; none: one's own"`
 }
 
-func (s *Server) tokens(ctx context.Context, in *tokensOf) (*body[resource.List[access.Token]], error) {
+func (s *Server) tokens(ctx context.Context, in *tokensOf) (*body[types.List[auth.Token]], error) {
 	w := asked(ctx).who
 	of := w.user.ID
 	if in.User != "" && in.User != of {
-		if !w.role.Covers(access.Admin) {
+		if !w.role.Covers(auth.Admin) {
 			return nil, errForbidden
 		}
 		if of = in.User; of == "all" {
@@ -157,10 +157,10 @@ func (s *Server) tokens(ctx context.Context, in *tokensOf) (*body[resource.List[
 		}
 	}
 	tokens, err := s.store.Tokens(ctx, of)
-	return answer(resource.List[access.Token]{Items: orEmpty(tokens)}), err
+	return answer(types.List[auth.Token]{Items: orEmpty(tokens)}), err
 }
 
-func (s *Server) newToken(ctx context.Context, in *with[resource.NewToken]) (*body[resource.MadeToken], error) {
+func (s *Server) newToken(ctx context.Context, in *with[types.NewToken]) (*body[types.MadeToken], error) {
 	q, now := asked(ctx), s.now().UTC()
 	if err := session(q.who); err != nil {
 		return nil, err
@@ -180,13 +180,13 @@ func (s *Server) newToken(ctx context.Context, in *with[resource.NewToken]) (*bo
 	if in.Body.Days > 0 {
 		life = time.Duration(in.Body.Days) * 24 * time.Hour
 	}
-	secret := access.NewSecret()
-	t := access.Token{ID: access.NewID(), Name: name, User: q.who.user.ID, Role: role, Hash: access.Hash(secret), Created: now, Expires: now.Add(life)}
+	secret := auth.NewSecret()
+	t := auth.Token{ID: auth.NewID(), Name: name, User: q.who.user.ID, Role: role, Hash: auth.Hash(secret), Created: now, Expires: now.Add(life)}
 	if err := s.store.PutToken(ctx, &t); err != nil {
 		return nil, err
 	}
 	q.object, q.detail = t.ID, "role "+string(role)
-	return answer(resource.MadeToken{Token: t, Text: access.TokenText(t.ID, secret)}), nil
+	return answer(types.MadeToken{Token: t, Text: auth.TokenText(t.ID, secret)}), nil
 }
 
 func (s *Server) revokeToken(ctx context.Context, in *byID) (*nothing, error) {
@@ -197,7 +197,7 @@ func (s *Server) revokeToken(ctx context.Context, in *byID) (*nothing, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.User != w.user.ID && !w.role.Covers(access.Admin) {
+	if t.User != w.user.ID && !w.role.Covers(auth.Admin) {
 		return nil, errNotFound // as if there were none
 	}
 	if t.Revoked.IsZero() {

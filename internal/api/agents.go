@@ -4,18 +4,18 @@ import (
 	"context"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-func (s *Server) agents(ctx context.Context, _ *nothing) (*body[resource.List[resource.Agent]], error) {
+func (s *Server) agents(ctx context.Context, _ *nothing) (*body[types.List[types.Agent]], error) {
 	all, err := s.master.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list := resource.List[resource.Agent]{Items: []resource.Agent{}}
+	list := types.List[types.Agent]{Items: []types.Agent{}}
 	for _, a := range all {
-		out := resource.Agent{Agent: a.Agent, State: a.State, Why: a.Why, Offset: a.Offset.Seconds(), Error: a.Error.Seconds()}
+		out := types.Agent{Agent: a.Agent, State: a.State, Why: a.Why, Offset: a.Offset.Seconds(), Error: a.Error.Seconds()}
 		out.Beat(a.Beat)
 		list.Items = append(list.Items, out)
 	}
@@ -29,12 +29,12 @@ func (s *Server) revokeAgent(ctx context.Context, in *byID) (*nothing, error) {
 // joinLife is how long a join token is good for if nothing else is asked.
 const joinLife = 10 * time.Minute
 
-func (s *Server) joinTokens(ctx context.Context, _ *nothing) (*body[resource.List[run.JoinToken]], error) {
+func (s *Server) joinTokens(ctx context.Context, _ *nothing) (*body[types.List[run.JoinToken]], error) {
 	all, err := s.master.JoinTokens(ctx)
-	return answer(resource.List[run.JoinToken]{Items: orEmpty(all)}), err
+	return answer(types.List[run.JoinToken]{Items: orEmpty(all)}), err
 }
 
-func (s *Server) newJoinToken(ctx context.Context, in *with[resource.NewJoinToken]) (*body[resource.MadeJoinToken], error) {
+func (s *Server) newJoinToken(ctx context.Context, in *with[types.NewJoinToken]) (*body[types.MadeJoinToken], error) {
 	life := joinLife
 	if in.Body.Minutes > 0 {
 		life = time.Duration(in.Body.Minutes) * time.Minute
@@ -45,5 +45,5 @@ func (s *Server) newJoinToken(ctx context.Context, in *with[resource.NewJoinToke
 		return nil, err
 	}
 	q.object = t.ID
-	return answer(resource.MadeJoinToken{JoinToken: *t, Text: text}), nil
+	return answer(types.MadeJoinToken{JoinToken: *t, Text: text}), nil
 }

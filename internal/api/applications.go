@@ -7,8 +7,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -25,9 +25,9 @@ type applicationsQuery struct {
 	Text  string `query:"text" maxLength:"512" doc:"in the name"`
 }
 
-func (s *Server) applications(ctx context.Context, in *applicationsQuery) (*body[resource.Page[run.Application]], error) {
+func (s *Server) applications(ctx context.Context, in *applicationsQuery) (*body[types.Page[run.Application]], error) {
 	page, next, err := s.master.Applications(ctx, run.Filter{Tag: in.Tag, Owner: in.Owner, Text: in.Text, After: in.After, Limit: in.Limit})
-	return answer(resource.Page[run.Application]{Items: orEmpty(page), Next: next}), err
+	return answer(types.Page[run.Application]{Items: orEmpty(page), Next: next}), err
 }
 
 func (s *Server) application(ctx context.Context, in *byID) (*versioned[run.Application], error) {
@@ -38,7 +38,7 @@ func (s *Server) application(ctx context.Context, in *byID) (*versioned[run.Appl
 	return answerVersion(shown(*a), a.Version), nil
 }
 
-func (s *Server) newApplication(ctx context.Context, in *with[resource.NewApplication]) (*versioned[run.Application], error) {
+func (s *Server) newApplication(ctx context.Context, in *with[types.NewApplication]) (*versioned[run.Application], error) {
 	q := asked(ctx)
 	a := &run.Application{Owner: q.who.user.Name}
 	if err := fill(a, in.Body); err != nil {
@@ -51,7 +51,7 @@ func (s *Server) newApplication(ctx context.Context, in *with[resource.NewApplic
 	return answerVersion(shown(*a), a.Version), nil
 }
 
-func (s *Server) changeApplication(ctx context.Context, in *change[resource.NewApplication]) (*versioned[run.Application], error) {
+func (s *Server) changeApplication(ctx context.Context, in *change[types.NewApplication]) (*versioned[run.Application], error) {
 	q := asked(ctx)
 	a, err := s.ownApplication(ctx, in.ID)
 	if err != nil {
@@ -89,15 +89,15 @@ func (s *Server) ownApplication(ctx context.Context, id string) (*run.Applicatio
 	if err != nil {
 		return nil, err
 	}
-	if !asked(ctx).who.may(access.Operator, a.Owner) {
-		return nil, refuse(403, resource.Forbidden, "it is another user's: only operators may change it")
+	if !asked(ctx).who.may(auth.Operator, a.Owner) {
+		return nil, refuse(403, types.Forbidden, "it is another user's: only operators may change it")
 	}
 	c := *a
 	return &c, nil
 }
 
 // fill gives an application what a user wrote, once that is checked.
-func fill(a *run.Application, in resource.NewApplication) (err error) {
+func fill(a *run.Application, in types.NewApplication) (err error) {
 	if a.Name, err = checkLabel("/name", in.Name); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/api/auth"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -15,12 +15,12 @@ import (
 func TestArchives(t *testing.T) {
 	r := serve(t, Options{}).people()
 	id := r.queued()
-	got := r.ask(r.tokens[access.Viewer], "GET", "/api/v1/runs/"+id+"/export", "")
+	got := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/runs/"+id+"/export", "")
 	if got.StatusCode != http.StatusOK || got.body != "archive of "+id || got.Header.Get("Content-Type") != archiveType ||
 		got.Header.Get("Content-Disposition") != "attachment; filename="+id+".tar.zst" {
 		t.Errorf("export: %d %v %q", got.StatusCode, got.Header, got.body)
 	}
-	if got := r.ask(r.tokens[access.Viewer], "GET", "/api/v1/runs/20260102-150405-aaaaaa/export", ""); got.StatusCode != http.StatusNotFound {
+	if got := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/runs/20260102-150405-aaaaaa/export", ""); got.StatusCode != http.StatusNotFound {
 		t.Errorf("export of no run: %d %s", got.StatusCode, got.body)
 	}
 	const other = "20260102-150405-bbbbbb"
@@ -29,7 +29,7 @@ func TestArchives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("Authorization", "Bearer "+r.tokens[access.Tester])
+		req.Header.Set("Authorization", "Bearer "+r.tokens[auth.Tester])
 		if media != "" {
 			req.Header.Set("Content-Type", media)
 		}
@@ -58,7 +58,7 @@ func TestArchives(t *testing.T) {
 	if e := r.store.audited("run.import"); len(e) == 0 || e[0].Object != other {
 		t.Errorf("written down is %+v", e)
 	}
-	head := "POST /api/v1/runs/import HTTP/1.1\r\nHost: localhost\r\nContent-Type: " + archiveType + "\r\nAuthorization: Bearer " + r.tokens[access.Tester] + "\r\n"
+	head := "POST /api/v1/runs/import HTTP/1.1\r\nHost: localhost\r\nContent-Type: " + archiveType + "\r\nAuthorization: Bearer " + r.tokens[auth.Tester] + "\r\n"
 	if got := r.raw(head + "Content-Length: 999999999999\r\n\r\n"); !strings.Contains(got, " 413 ") {
 		t.Errorf("too large: %q", got)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/api/auth"
 )
 
 // maxDenials is how many requests of nobody who is known are written down in a minute:
@@ -66,7 +66,7 @@ func (s *Server) audited(r *http.Request, what rule, out *recorder) {
 // enter puts an entry into the audit log, and into the log.
 func (s *Server) enter(ctx context.Context, action, result, object, detail string) {
 	q, now := asked(ctx), s.now().UTC()
-	e := &access.Entry{Time: now, Address: q.address, Action: action, Object: object, Detail: detail, Result: result}
+	e := &auth.Entry{Time: now, Address: q.address, Action: action, Object: object, Detail: detail, Result: result}
 	if q.who != nil {
 		e.User = q.who.user.Name
 		if q.who.token != nil {

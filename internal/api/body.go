@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/types"
 )
 
 // Limits of bodies, in bytes.
@@ -38,7 +38,7 @@ const (
 // believed beyond that it is JSON.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *problem) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return nil, refuse(http.StatusUnsupportedMediaType, resource.UnsupportedMedia, "compressed bodies are not taken: send it without Content-Encoding")
+		return nil, refuse(http.StatusUnsupportedMediaType, types.UnsupportedMedia, "compressed bodies are not taken: send it without Content-Encoding")
 	}
 	if r.ContentLength == 0 && limit == 0 {
 		return nil, nil
@@ -49,7 +49,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *pro
 		}
 	}
 	most := max(limit, emptyBody)
-	tooLarge := refuse(http.StatusRequestEntityTooLarge, resource.TooLarge, fmt.Sprintf("the body may have %d bytes here", limit))
+	tooLarge := refuse(http.StatusRequestEntityTooLarge, types.TooLarge, fmt.Sprintf("the body may have %d bytes here", limit))
 	if r.ContentLength > most {
 		w.Header().Set("Connection", "close") // what is on its way is not read
 		return nil, tooLarge
@@ -62,22 +62,22 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *pro
 		return nil, tooLarge
 	case errors.As(err, &slow) && slow.Timeout():
 		w.Header().Set("Connection", "close")
-		return nil, refuse(http.StatusRequestTimeout, resource.Timeout, "the body did not come in time")
+		return nil, refuse(http.StatusRequestTimeout, types.Timeout, "the body did not come in time")
 	case err != nil: // a message that is not what it says must not be followed by another
 		w.Header().Set("Connection", "close")
-		return nil, refuse(http.StatusBadRequest, resource.Malformed, "the body did not come whole")
+		return nil, refuse(http.StatusBadRequest, types.Malformed, "the body did not come whole")
 	}
 	if limit > 0 {
 		return body, checkJSON(body)
 	}
 	if b := bytes.TrimSpace(body); len(b) > 0 && string(b) != "{}" {
-		return nil, refuse(http.StatusBadRequest, resource.Malformed, "no body is wanted here")
+		return nil, refuse(http.StatusBadRequest, types.Malformed, "no body is wanted here")
 	}
 	return nil, nil
 }
 
 func checkType(values []string) *problem {
-	wrong := refuse(http.StatusUnsupportedMediaType, resource.UnsupportedMedia, "send Content-Type: application/json, in UTF-8")
+	wrong := refuse(http.StatusUnsupportedMediaType, types.UnsupportedMedia, "send Content-Type: application/json, in UTF-8")
 	if len(values) != 1 {
 		return wrong
 	}
@@ -101,10 +101,10 @@ const archiveType = "application/zstd"
 func archiveBodyOf(out *recorder, r *http.Request, limit int64, wait time.Duration) (io.ReadCloser, *problem) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if e := r.Header.Get("Content-Encoding"); err != nil || media != archiveType || e != "" && !strings.EqualFold(e, "identity") {
-		return nil, refuse(http.StatusUnsupportedMediaType, resource.UnsupportedMedia, "send Content-Type: "+archiveType+": the archive that an export gave, as it is")
+		return nil, refuse(http.StatusUnsupportedMediaType, types.UnsupportedMedia, "send Content-Type: "+archiveType+": the archive that an export gave, as it is")
 	}
 	if r.ContentLength > limit {
-		return nil, refuse(http.StatusRequestEntityTooLarge, resource.TooLarge, fmt.Sprintf("the body may have %d bytes here", limit))
+		return nil, refuse(http.StatusRequestEntityTooLarge, types.TooLarge, fmt.Sprintf("the body may have %d bytes here", limit))
 	}
 	return &pieces{http.MaxBytesReader(out, r.Body, limit), out, wait}, nil
 }
@@ -122,9 +122,9 @@ func (p *pieces) Read(b []byte) (int, error) {
 	_ = p.out.control.SetReadDeadline(time.Time{})
 	var over *http.MaxBytesError
 	if errors.As(err, &over) {
-		err = refuse(http.StatusRequestEntityTooLarge, resource.TooLarge, fmt.Sprintf("the body may have %d bytes here", over.Limit))
+		err = refuse(http.StatusRequestEntityTooLarge, types.TooLarge, fmt.Sprintf("the body may have %d bytes here", over.Limit))
 	} else if slow := net.Error(nil); errors.As(err, &slow) && slow.Timeout() {
-		err = refuse(http.StatusRequestTimeout, resource.Timeout, "the body did not come in time")
+		err = refuse(http.StatusRequestTimeout, types.Timeout, "the body did not come in time")
 	}
 	return n, err
 }

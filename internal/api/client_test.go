@@ -12,15 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/report"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // client makes a client with a role's token, or without one.
-func (r *rig) client(role access.Role) *client.Client {
+func (r *rig) client(role auth.Role) *client.Client {
 	r.t.Helper()
 	c, err := client.New(r.addr, client.Options{Token: r.tokens[role], Wait: time.Millisecond})
 	if err != nil {
@@ -50,41 +50,41 @@ func TestClientDoesAll(t *testing.T) {
 	if i := must(c.Information(ctx))(t); !i.Setup {
 		t.Errorf("information %+v", i)
 	}
-	me := must(c.Setup(ctx, resource.Setup{Token: token, Name: "root", Password: password}))(t)
-	if me.Role != access.Admin || must(c.Me(ctx))(t).User.Name != "root" {
+	me := must(c.Setup(ctx, types.Setup{Token: token, Name: "root", Password: password}))(t)
+	if me.Role != auth.Admin || must(c.Me(ctx))(t).User.Name != "root" {
 		t.Errorf("me %+v", me)
 	}
-	ann := must(c.NewUser(ctx, resource.NewUser{Name: "ann", Role: access.Tester, Password: password}))(t)
-	operator := access.Operator
-	if u := must(c.ChangeUser(ctx, ann.ID, resource.UserChange{Role: &operator}))(t); u.Role != operator || len(must(c.Users(ctx))(t)) != 2 {
+	ann := must(c.NewUser(ctx, types.NewUser{Name: "ann", Role: auth.Tester, Password: password}))(t)
+	operator := auth.Operator
+	if u := must(c.ChangeUser(ctx, ann.ID, types.UserChange{Role: &operator}))(t); u.Role != operator || len(must(c.Users(ctx))(t)) != 2 {
 		t.Errorf("changed %+v", u)
 	}
 	if err := c.Logout(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Me(ctx); !client.IsCode(err, resource.Unauthenticated) {
+	if _, err := c.Me(ctx); !client.IsCode(err, types.Unauthenticated) {
 		t.Errorf("after logout: %v", err)
 	}
-	if _, err := c.Login(ctx, "ann", "wrong"); !client.IsCode(err, resource.Unauthenticated) {
+	if _, err := c.Login(ctx, "ann", "wrong"); !client.IsCode(err, types.Unauthenticated) {
 		t.Errorf("wrong password: %v", err)
 	}
 	must(c.Login(ctx, "ann", password))(t)
-	if err := c.ChangePassword(ctx, resource.Password{Old: password, New: "another long one"}); err != nil {
+	if err := c.ChangePassword(ctx, types.Password{Old: password, New: "another long one"}); err != nil {
 		t.Error(err)
 	}
-	made := must(c.NewToken(ctx, resource.NewToken{Name: client.TokenName()}))(t)
+	made := must(c.NewToken(ctx, types.NewToken{Name: client.TokenName()}))(t)
 	if got := must(c.Tokens(ctx, ""))(t); len(got) != 1 || got[0].ID != made.ID {
 		t.Errorf("tokens %+v", got)
 	}
 	r.tokens["ann"] = made.Text
 	c = r.client("ann")
 
-	app := must(c.NewApplication(ctx, resource.NewApplication{Name: "home", Tags: []string{"a", "a"}, Scenario: scenario, Files: []run.File{{Path: "data/empty.csv"}, {Path: "b.csv", Data: []byte{0, 255}}}}))(t)
+	app := must(c.NewApplication(ctx, types.NewApplication{Name: "home", Tags: []string{"a", "a"}, Scenario: scenario, Files: []run.File{{Path: "data/empty.csv"}, {Path: "b.csv", Data: []byte{0, 255}}}}))(t)
 	got, tag, err := c.Application(ctx, app.ID)
 	if err != nil || got.Source.Scenario != scenario || !bytes.Equal(got.Source.Files[1].Data, []byte{0, 255}) || !slices.Equal(got.Tags, []string{"a"}) || got.Owner != "ann" {
 		t.Errorf("application %+v, %v", got, err)
 	}
-	private := must(c.NewApplication(ctx, resource.NewApplication{Name: "private", Scenario: scenario, Files: []run.File{{Path: "options.json", Data: []byte("s3cret"), Private: true}, {Path: "b.csv", Data: []byte("shown")}}}))(t)
+	private := must(c.NewApplication(ctx, types.NewApplication{Name: "private", Scenario: scenario, Files: []run.File{{Path: "options.json", Data: []byte("s3cret"), Private: true}, {Path: "b.csv", Data: []byte("shown")}}}))(t)
 	read, _, err := c.Application(ctx, private.ID)
 	for _, told := range []run.Application{private, read} {
 		if f := told.Source.Files; err != nil || len(f) != 2 || len(f[0].Data) > 0 || !f[0].Private || string(f[1].Data) != "shown" {
@@ -94,8 +94,8 @@ func TestClientDoesAll(t *testing.T) {
 	if kept, err := r.master.Application(ctx, private.ID); err != nil || string(kept.Source.Files[0].Data) != "s3cret" {
 		t.Errorf("the master has %+v, %v", kept, err)
 	}
-	must(c.ChangeApplication(ctx, app.ID, tag, resource.NewApplication{Name: "away", Scenario: scenario}))(t)
-	if _, err := c.ChangeApplication(ctx, app.ID, tag, resource.NewApplication{Name: "away", Scenario: scenario}); !client.IsCode(err, resource.Stale) {
+	must(c.ChangeApplication(ctx, app.ID, tag, types.NewApplication{Name: "away", Scenario: scenario}))(t)
+	if _, err := c.ChangeApplication(ctx, app.ID, tag, types.NewApplication{Name: "away", Scenario: scenario}); !client.IsCode(err, types.Stale) {
 		t.Errorf("stale: %v", err)
 	}
 	if page := must(c.Applications(ctx, run.Filter{Text: "awa"}))(t); len(page.Items) != 1 || page.Items[0].Source.Scenario != "" {
@@ -103,7 +103,7 @@ func TestClientDoesAll(t *testing.T) {
 	}
 
 	options := run.Options{Duration: 3, Seed: 1 << 63, Weights: map[string]int{"host1": 2}, Guards: run.Guards{Targets: []string{"10.0.0.0/8"}}}
-	o := must(c.Submit(ctx, resource.Submission{Application: app.ID, Options: options}))(t)
+	o := must(c.Submit(ctx, types.Submission{Application: app.ID, Options: options}))(t)
 	if o.Owner != "ann" || o.Options.Seed != 1<<63 || o.Options.Weights["host1"] != 2 || must(c.Run(ctx, o.ID))(t).State != run.Queued {
 		t.Errorf("order %+v", o)
 	}
@@ -117,7 +117,7 @@ func TestClientDoesAll(t *testing.T) {
 	if err := c.Cancel(ctx, again.ID); err != nil {
 		t.Error(err)
 	}
-	if err := c.Cancel(ctx, again.ID); !client.IsCode(err, resource.Conflict) {
+	if err := c.Cancel(ctx, again.ID); !client.IsCode(err, types.Conflict) {
 		t.Errorf("of a final one: %v", err)
 	}
 	if all := must(c.Transitions(ctx, again.ID))(t); len(all) != 2 || all[1].To != run.Cancelled || all[1].By != "ann" {
@@ -128,14 +128,14 @@ func TestClientDoesAll(t *testing.T) {
 	}
 	id := r.runningAs(o.ID)
 	users := int64(7)
-	if err := c.Control(ctx, id, resource.Control{What: "scale", Users: &users}); err != nil || *r.master.controls[0].Users != 7 || r.master.controls[0].By != "ann" {
+	if err := c.Control(ctx, id, types.Control{What: "scale", Users: &users}); err != nil || *r.master.controls[0].Users != 7 || r.master.controls[0].By != "ann" {
 		t.Errorf("control: %v, %+v", err, r.master.controls)
 	}
 	var wrong *client.Error
-	if err := c.Control(ctx, id, resource.Control{What: "scale"}); !errors.As(err, &wrong) || wrong.Status != 422 || len(wrong.Errors) != 1 {
+	if err := c.Control(ctx, id, types.Control{What: "scale"}); !errors.As(err, &wrong) || wrong.Status != 422 || len(wrong.Errors) != 1 {
 		t.Errorf("control without figures: %v", err)
 	}
-	if p := must(c.Profile(ctx, id, resource.Profile{Kind: "cpu", Agent: "host1", Seconds: 2}))(t); must(io.ReadAll(p))(t) == nil || p.Close() != nil {
+	if p := must(c.Profile(ctx, id, types.Profile{Kind: "cpu", Agent: "host1", Seconds: 2}))(t); must(io.ReadAll(p))(t) == nil || p.Close() != nil {
 		t.Error("no profile")
 	}
 	if err := c.Stop(ctx, id); err != nil {
@@ -152,20 +152,20 @@ func TestClientDoesAll(t *testing.T) {
 	if agents := must(c.Agents(ctx))(t); len(agents) != 1 || agents[0].Machine.OS != "linux" || agents[0].Load.Load1 != 0.5 || agents[0].Executors[0].PID != 7 || agents[0].Offset != 0.001 {
 		t.Errorf("agents %+v", agents)
 	}
-	if err := errors.Join(c.RevokeAgent(ctx, "agent1"), c.RevokeToken(ctx, "x")); !client.IsCode(err, resource.NotFound) {
+	if err := errors.Join(c.RevokeAgent(ctx, "agent1"), c.RevokeToken(ctx, "x")); !client.IsCode(err, types.NotFound) {
 		t.Errorf("revoke: %v", err)
 	}
-	join := must(c.NewJoinToken(ctx, resource.NewJoinToken{}))(t)
+	join := must(c.NewJoinToken(ctx, types.NewJoinToken{}))(t)
 	if join.Text != "join-text" || join.Expires.Sub(join.Created) != joinLife || len(must(c.JoinTokens(ctx))(t)) != 1 {
 		t.Errorf("join token %+v", join)
 	}
 	if err := c.DeleteApplication(ctx, app.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Rerun(ctx, id); !client.IsCode(err, resource.Conflict) {
+	if _, err := c.Rerun(ctx, id); !client.IsCode(err, types.Conflict) {
 		t.Errorf("rerun without its application: %v", err)
 	}
-	if _, err := c.Audit(ctx, 0, 10); !client.IsCode(err, resource.Forbidden) {
+	if _, err := c.Audit(ctx, 0, 10); !client.IsCode(err, types.Forbidden) {
 		t.Errorf("audit of an operator: %v", err)
 	}
 	submits := r.store.audited("run.submit")
@@ -192,11 +192,11 @@ func TestSubmitOverBrokenConnections(t *testing.T) {
 	r := serve(t, Options{}).people()
 	for n := range 10 {
 		proxy := newCutter(t, r.addr, 2)
-		c, err := client.New(proxy.Addr().String(), client.Options{Token: r.tokens[access.Tester], Wait: time.Millisecond})
+		c, err := client.New(proxy.Addr().String(), client.Options{Token: r.tokens[auth.Tester], Wait: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := c.Submit(t.Context(), resource.Submission{Name: "x", Source: &run.Source{Scenario: scenario}})
+		o, err := c.Submit(t.Context(), types.Submission{Name: "x", Source: &run.Source{Scenario: scenario}})
 		c.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -213,13 +213,13 @@ func TestClientLog(t *testing.T) {
 	r := serve(t, Options{}).people()
 	r.master.log = strings.Repeat("a line of a log\n", 4000)
 	id := r.running()
-	c := r.client(access.Viewer)
+	c := r.client(auth.Viewer)
 	var whole bytes.Buffer
 	if err := c.Log(t.Context(), &whole, id, "", 0, false); err != nil || whole.String() != r.master.log {
 		t.Errorf("%d bytes, %v", whole.Len(), err)
 	}
 	proxy := newCutter(t, r.addr, 5)
-	cut, err := client.New(proxy.Addr().String(), client.Options{Token: r.tokens[access.Viewer], Wait: time.Millisecond})
+	cut, err := client.New(proxy.Addr().String(), client.Options{Token: r.tokens[auth.Viewer], Wait: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestClientLog(t *testing.T) {
 	eventually(t, "more has come", func() bool { return strings.HasSuffix(out.String(), "log\nand more") })
 	close(r.master.logMore)
 	all.Wait()
-	if err := c.Log(t.Context(), io.Discard, "20060102-150405-aaaaaa", "", 0, true); !client.IsCode(err, resource.NotFound) {
+	if err := c.Log(t.Context(), io.Discard, "20060102-150405-aaaaaa", "", 0, true); !client.IsCode(err, types.NotFound) {
 		t.Errorf("of no run: %v", err)
 	}
 }
@@ -244,7 +244,7 @@ func TestClientLog(t *testing.T) {
 func TestSeriesAndReports(t *testing.T) {
 	r := serve(t, Options{}).people()
 	id := r.running()
-	c := r.client(access.Viewer)
+	c := r.client(auth.Viewer)
 	series := func(q run.SeriesQuery) (got []run.Interval, err error) {
 		q.Run = id
 		err = c.Series(t.Context(), q, func(i run.Interval) error {
@@ -268,8 +268,8 @@ func TestSeriesAndReports(t *testing.T) {
 	if got, err := series(run.SeriesQuery{From: 10 * time.Second, To: 12500 * time.Millisecond}); len(got) != 3 || err != nil || got[0].From != 10 {
 		t.Errorf("a part: %v, %v", got, err)
 	}
-	var v resource.Series
-	if err := json.Unmarshal([]byte(r.ask(r.tokens[access.Viewer], "GET", "/api/v1/runs/"+id+"/series?agent=a1", "").body), &v); err != nil || v.Run != id || v.Agent != "a1" || len(v.Intervals) != 500 {
+	var v types.Series
+	if err := json.Unmarshal([]byte(r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/runs/"+id+"/series?agent=a1", "").body), &v); err != nil || v.Run != id || v.Agent != "a1" || len(v.Intervals) != 500 {
 		t.Errorf("%v, %d", err, len(v.Intervals))
 	}
 	for _, f := range report.Formats {
@@ -303,7 +303,7 @@ func TestSeriesAndReports(t *testing.T) {
 		body.Close()
 	}
 	r.master.has(nil, io.ErrClosedPipe)
-	if _, err := series(run.SeriesQuery{}); !client.IsCode(err, resource.Internal) {
+	if _, err := series(run.SeriesQuery{}); !client.IsCode(err, types.Internal) {
 		t.Errorf("none of one: %v", err)
 	}
 }
@@ -316,7 +316,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%q is missing in %d %s", want, got.StatusCode, got.body)
 		}
 	}
-	if got := r.ask(r.tokens[access.Viewer], "GET", "/metrics", "", "X-Forwarded-For", "192.0.2.1"); got.StatusCode != 200 {
+	if got := r.ask(r.tokens[auth.Viewer], "GET", "/metrics", "", "X-Forwarded-For", "192.0.2.1"); got.StatusCode != 200 {
 		t.Errorf("a viewer: %d", got.StatusCode)
 	}
 	if got := r.ask("", "GET", "/readyz", ""); got.StatusCode != 200 || got.body != "ready\n" {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -36,7 +36,7 @@ func (s *Server) events(ctx context.Context, in *eventsQuery) (*huma.StreamRespo
 	if in.Last != "" {
 		n, err := strconv.ParseUint(in.Last, 10, 64)
 		if err != nil {
-			return nil, refuse(http.StatusBadRequest, resource.BadParameter, "Last-Event-ID is no number of an event")
+			return nil, refuse(http.StatusBadRequest, types.BadParameter, "Last-Event-ID is no number of an event")
 		}
 		after = n
 	}
@@ -157,7 +157,7 @@ func (c *encoded) of(e *Event, totals bool) (string, error) {
 	}
 	c.mu.Unlock()
 	at.once.Do(func() {
-		b, err := json.Marshal(resource.NewEvent(e.Number, e.Run, e.Event, totals))
+		b, err := json.Marshal(types.NewEvent(e.Number, e.Run, e.Event, totals))
 		at.text, at.err = fmt.Sprintf("id: %d\ndata: %s\n\n", e.Number, b), err
 	})
 	return at.text, at.err

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/health"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -85,7 +85,7 @@ func TestEventsSurviveReconnections(t *testing.T) {
 	const cuts, events = 50, 400
 	r := serve(t, Options{}).people()
 	proxy := newCutter(t, r.addr, cuts)
-	c, err := client.New(proxy.Addr().String(), client.Options{Token: r.tokens[access.Viewer], Wait: time.Millisecond})
+	c, err := client.New(proxy.Addr().String(), client.Options{Token: r.tokens[auth.Viewer], Wait: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,9 +109,9 @@ func TestEventsSurviveReconnections(t *testing.T) {
 		}
 		r.master.mu.Lock()
 		defer r.master.mu.Unlock()
-		r.master.tell(id, live.Event{Kind: live.Ended, Time: time.Now(), State: run.Finished})
+		r.master.tell(id, event.Event{Kind: event.Ended, Time: time.Now(), State: run.Finished})
 	})
-	var got []resource.Event
+	var got []types.Event
 	for e, err := range c.Events(t.Context(), id, 0) {
 		if err != nil {
 			t.Fatal(err)
@@ -146,27 +146,27 @@ func TestEventsSurviveReconnections(t *testing.T) {
 func TestEventsAreSaidWhole(t *testing.T) {
 	n, rate, exit := int64(7), 2.5, 3
 	at := time.Unix(1700000000, 123456789).UTC()
-	for _, want := range []live.Event{
-		{Kind: live.State, Time: at, State: run.Running, Run: "r1", Text: "x"},
-		{Kind: live.Step, Time: at, Text: "compiling"},
-		{Kind: live.Step, Time: at, Detail: "2 of 3 agents", Plan: &live.Plan{
+	for _, want := range []event.Event{
+		{Kind: event.State, Time: at, State: run.Running, Run: "r1", Text: "x"},
+		{Kind: event.Step, Time: at, Text: "compiling"},
+		{Kind: event.Step, Time: at, Detail: "2 of 3 agents", Plan: &event.Plan{
 			Users: 10, Duration: 90 * time.Second, Hold: true, Warmup: 1234567891 * time.Nanosecond,
-			Classes: []live.Class{
+			Classes: []event.Class{
 				{Name: "a", Users: 4, Closed: true, Iterations: 9, Length: time.Hour},
-				{Name: "b", Users: 6, Open: true, Stages: []live.Stage{{To: 33.3, Over: 1001 * time.Millisecond, Warmup: true}, {To: 0, Over: 1}}},
+				{Name: "b", Users: 6, Open: true, Stages: []event.Stage{{To: 33.3, Over: 1001 * time.Millisecond, Warmup: true}, {To: 0, Over: 1}}},
 			},
 		}},
-		{Kind: live.Interval, Time: at, Interval: &run.Interval{From: 1, Seconds: 1, Metrics: map[string]run.Record{"x": {Count: &n, Times: &run.Times{P99: 1.5}}}}, Verdict: run.Suspect},
-		{Kind: live.Control, Time: at, Control: &live.Change{What: "scale", Class: "a", Users: &n, Rate: &rate, By: "ann"}, Text: "y"},
-		{Kind: live.Ending, Time: at, Cancel: true, By: "ann"},
-		{Kind: live.Crossed, Time: at, Threshold: &run.Threshold{Expression: "p99 < 1s", At: &rate}},
-		{Kind: live.Ended, Time: at, State: run.Failed, Cause: "why", Exit: &exit, Error: "e"},
+		{Kind: event.Interval, Time: at, Interval: &run.Interval{From: 1, Seconds: 1, Metrics: map[string]run.Record{"x": {Count: &n, Times: &run.Times{P99: 1.5}}}}, Verdict: run.Suspect},
+		{Kind: event.Control, Time: at, Control: &event.Change{What: "scale", Class: "a", Users: &n, Rate: &rate, By: "ann"}, Text: "y"},
+		{Kind: event.Ending, Time: at, Cancel: true, By: "ann"},
+		{Kind: event.Crossed, Time: at, Threshold: &run.Threshold{Expression: "p99 < 1s", At: &rate}},
+		{Kind: event.Ended, Time: at, State: run.Failed, Cause: "why", Exit: &exit, Error: "e"},
 	} {
-		b, err := json.Marshal(resource.NewEvent(9, "r1", want, true))
+		b, err := json.Marshal(types.NewEvent(9, "r1", want, true))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var said resource.Event
+		var said types.Event
 		if err := json.Unmarshal(b, &said); err != nil {
 			t.Fatal(err)
 		}
@@ -174,20 +174,20 @@ func TestEventsAreSaidWhole(t *testing.T) {
 			t.Errorf("%s\n got %+v\nwant %+v", b, got, want)
 		}
 	}
-	totals := live.Totals{
+	totals := event.Totals{
 		Metrics: []run.Metric{{Title: "x", Type: "counter", Record: run.Record{Count: &n}}}, Failures: []run.Failure{{Source: "s", Count: 2}},
 		Verdict: health.Verdict{Word: "SUSPECT", Reasons: []health.Reason{{Signal: "lag", Level: "amber", Windows: 2, Worst: 1500 * time.Millisecond}}},
 	}
-	e := live.Event{Kind: live.Interval, Interval: &run.Interval{}, Totals: func() live.Totals { return totals }}
-	b, _ := json.Marshal(resource.NewEvent(1, "r1", e, true))
-	var said resource.Event
+	e := event.Event{Kind: event.Interval, Interval: &run.Interval{}, Totals: func() event.Totals { return totals }}
+	b, _ := json.Marshal(types.NewEvent(1, "r1", e, true))
+	var said types.Event
 	if err := json.Unmarshal(b, &said); err != nil {
 		t.Fatal(err)
 	}
 	if got := said.Live().Totals(); !reflect.DeepEqual(got, totals) {
 		t.Errorf("totals %+v, want %+v", got, totals)
 	}
-	if b, _ := json.Marshal(resource.NewEvent(1, "r1", e, false)); strings.Contains(string(b), "totals") {
+	if b, _ := json.Marshal(types.NewEvent(1, "r1", e, false)); strings.Contains(string(b), "totals") {
 		t.Errorf("totals that were not asked for: %s", b)
 	}
 }
@@ -260,7 +260,7 @@ func ends(t *testing.T, lines <-chan string) time.Duration {
 func TestEventStream(t *testing.T) {
 	r := serve(t, Options{Heartbeat: 20 * time.Millisecond}).people()
 	id := r.running()
-	answer, lines := r.follow(r.tokens[access.Viewer], "/api/v1/events?run="+id)
+	answer, lines := r.follow(r.tokens[auth.Viewer], "/api/v1/events?run="+id)
 	if got := answer.Header.Get("Content-Type"); got != "text/event-stream; charset=utf-8" {
 		t.Errorf("content type %q", got)
 	}
@@ -269,18 +269,18 @@ func TestEventStream(t *testing.T) {
 	r.master.interval(id, 1)
 	comes(t, lines, "id: 4")
 	comes(t, lines, `"interval":`)
-	_, lines = r.follow(r.tokens[access.Viewer], "/api/v1/events?after=1&totals=1", "Last-Event-ID", "3")
+	_, lines = r.follow(r.tokens[auth.Viewer], "/api/v1/events?after=1&totals=1", "Last-Event-ID", "3")
 	comes(t, lines, "id: 4")
 	comes(t, lines, `"totals":`)
 	for path, want := range map[string]int{
 		"/api/v1/events?run=20060102-150405-aaaaaa": 404,
 		"/api/v1/events?run=../../x":                404,
 	} {
-		if got := r.ask(r.tokens[access.Viewer], "GET", path, ""); got.StatusCode != want {
+		if got := r.ask(r.tokens[auth.Viewer], "GET", path, ""); got.StatusCode != want {
 			t.Errorf("%s: %d", path, got.StatusCode)
 		}
 	}
-	if got := r.ask(r.tokens[access.Viewer], "GET", "/api/v1/events", "", "Last-Event-ID", "x"); got.StatusCode != http.StatusBadRequest {
+	if got := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/events", "", "Last-Event-ID", "x"); got.StatusCode != http.StatusBadRequest {
 		t.Errorf("Last-Event-ID of no number: %d", got.StatusCode)
 	}
 }

@@ -10,23 +10,23 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/api/auth"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
 // memory is a Store in memory. It copies what it is given and what it gives.
 type memory struct {
 	mu       sync.Mutex
-	users    map[string]access.User
-	sessions map[string]access.Session
-	tokens   map[string]access.Token
-	entries  []access.Entry
-	replies  map[string]access.Reply
+	users    map[string]auth.User
+	sessions map[string]auth.Session
+	tokens   map[string]auth.Token
+	entries  []auth.Entry
+	replies  map[string]auth.Reply
 	broken   error // what all calls fail with, if it is set
 }
 
 func newMemory() *memory {
-	return &memory{users: map[string]access.User{}, sessions: map[string]access.Session{}, tokens: map[string]access.Token{}, replies: map[string]access.Reply{}}
+	return &memory{users: map[string]auth.User{}, sessions: map[string]auth.Session{}, tokens: map[string]auth.Token{}, replies: map[string]auth.Reply{}}
 }
 
 func (m *memory) begin() (end func(), err error) {
@@ -34,7 +34,7 @@ func (m *memory) begin() (end func(), err error) {
 	return m.mu.Unlock, m.broken
 }
 
-func (m *memory) PutUser(_ context.Context, u *access.User) error {
+func (m *memory) PutUser(_ context.Context, u *auth.User) error {
 	end, err := m.begin()
 	defer end()
 	if err != nil {
@@ -66,9 +66,9 @@ func get[T any](m *memory, of map[string]T, key string) (*T, error) {
 	return &v, nil
 }
 
-func (m *memory) User(_ context.Context, id string) (*access.User, error) { return get(m, m.users, id) }
+func (m *memory) User(_ context.Context, id string) (*auth.User, error) { return get(m, m.users, id) }
 
-func (m *memory) UserNamed(_ context.Context, name string) (*access.User, error) {
+func (m *memory) UserNamed(_ context.Context, name string) (*auth.User, error) {
 	end, err := m.begin()
 	defer end()
 	if err != nil {
@@ -82,18 +82,18 @@ func (m *memory) UserNamed(_ context.Context, name string) (*access.User, error)
 	return nil, run.ErrNotFound
 }
 
-func (m *memory) Users(context.Context) ([]access.User, error) {
+func (m *memory) Users(context.Context) ([]auth.User, error) {
 	end, err := m.begin()
 	defer end()
-	var all []access.User
+	var all []auth.User
 	for _, u := range m.users {
 		all = append(all, u)
 	}
-	slices.SortFunc(all, func(a, b access.User) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b auth.User) int { return cmp.Compare(a.Name, b.Name) })
 	return all, err
 }
 
-func (m *memory) PutSession(_ context.Context, s *access.Session) error {
+func (m *memory) PutSession(_ context.Context, s *auth.Session) error {
 	end, err := m.begin()
 	defer end()
 	if err == nil {
@@ -102,7 +102,7 @@ func (m *memory) PutSession(_ context.Context, s *access.Session) error {
 	return err
 }
 
-func (m *memory) Session(_ context.Context, hash []byte) (*access.Session, error) {
+func (m *memory) Session(_ context.Context, hash []byte) (*auth.Session, error) {
 	return get(m, m.sessions, string(hash))
 }
 
@@ -113,7 +113,7 @@ func (m *memory) DeleteSession(_ context.Context, hash []byte) error {
 	return err
 }
 
-func (m *memory) deleteSessions(match func(access.Session) bool) error {
+func (m *memory) deleteSessions(match func(auth.Session) bool) error {
 	end, err := m.begin()
 	defer end()
 	for key, s := range m.sessions {
@@ -125,14 +125,14 @@ func (m *memory) deleteSessions(match func(access.Session) bool) error {
 }
 
 func (m *memory) DeleteSessionsOf(_ context.Context, user string) error {
-	return m.deleteSessions(func(s access.Session) bool { return s.User == user })
+	return m.deleteSessions(func(s auth.Session) bool { return s.User == user })
 }
 
 func (m *memory) DeleteOldSessions(_ context.Context, seen, created time.Time) error {
-	return m.deleteSessions(func(s access.Session) bool { return s.Seen.Before(seen) || s.Created.Before(created) })
+	return m.deleteSessions(func(s auth.Session) bool { return s.Seen.Before(seen) || s.Created.Before(created) })
 }
 
-func (m *memory) PutToken(_ context.Context, t *access.Token) error {
+func (m *memory) PutToken(_ context.Context, t *auth.Token) error {
 	end, err := m.begin()
 	defer end()
 	if err == nil {
@@ -141,24 +141,24 @@ func (m *memory) PutToken(_ context.Context, t *access.Token) error {
 	return err
 }
 
-func (m *memory) Token(_ context.Context, id string) (*access.Token, error) {
+func (m *memory) Token(_ context.Context, id string) (*auth.Token, error) {
 	return get(m, m.tokens, id)
 }
 
-func (m *memory) Tokens(_ context.Context, user string) ([]access.Token, error) {
+func (m *memory) Tokens(_ context.Context, user string) ([]auth.Token, error) {
 	end, err := m.begin()
 	defer end()
-	var all []access.Token
+	var all []auth.Token
 	for _, t := range m.tokens {
 		if user == "" || t.User == user {
 			all = append(all, t)
 		}
 	}
-	slices.SortFunc(all, func(a, b access.Token) int { return a.Created.Compare(b.Created) })
+	slices.SortFunc(all, func(a, b auth.Token) int { return a.Created.Compare(b.Created) })
 	return all, err
 }
 
-func (m *memory) Audit(_ context.Context, e *access.Entry) error {
+func (m *memory) Audit(_ context.Context, e *auth.Entry) error {
 	end, err := m.begin()
 	defer end()
 	if err != nil {
@@ -171,10 +171,10 @@ func (m *memory) Audit(_ context.Context, e *access.Entry) error {
 	return nil
 }
 
-func (m *memory) Entries(_ context.Context, before int64, limit int) ([]access.Entry, error) {
+func (m *memory) Entries(_ context.Context, before int64, limit int) ([]auth.Entry, error) {
 	end, err := m.begin()
 	defer end()
-	var page []access.Entry
+	var page []auth.Entry
 	for _, e := range slices.Backward(m.entries) {
 		if (before == 0 || e.Number < before) && len(page) < limit {
 			page = append(page, e)
@@ -183,7 +183,7 @@ func (m *memory) Entries(_ context.Context, before int64, limit int) ([]access.E
 	return page, err
 }
 
-func (m *memory) Reply(_ context.Context, user, key string) (*access.Reply, error) {
+func (m *memory) Reply(_ context.Context, user, key string) (*auth.Reply, error) {
 	end, err := m.begin()
 	defer end()
 	if r, ok := m.replies[user+" "+key]; ok && err == nil {
@@ -192,7 +192,7 @@ func (m *memory) Reply(_ context.Context, user, key string) (*access.Reply, erro
 	return nil, err
 }
 
-func (m *memory) PutReply(_ context.Context, r *access.Reply) error {
+func (m *memory) PutReply(_ context.Context, r *auth.Reply) error {
 	end, err := m.begin()
 	defer end()
 	if err != nil {
@@ -219,7 +219,7 @@ func (m *memory) DeleteOldReplies(_ context.Context, before time.Time) error {
 }
 
 // audited gives the entries of an action.
-func (m *memory) audited(action string) (found []access.Entry) {
+func (m *memory) audited(action string) (found []auth.Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range m.entries {

@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/health"
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/health"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // small is a Master that has states and events, and runs nothing.
@@ -35,7 +35,7 @@ type small struct {
 	ready        error
 	broken       error // what Runs fails with
 	submitted    []Submission
-	controls     []live.Change
+	controls     []event.Change
 }
 
 func newSmall() *small {
@@ -50,7 +50,7 @@ func (m *small) Submit(_ context.Context, s Submission) (*run.Order, error) {
 	}
 	a := m.applications[s.Application]
 	if s.Application == "" {
-		a = &run.Application{ID: access.NewID(), Name: s.Name, Tags: s.Tags, Owner: s.Owner, Version: 1, Source: s.Source}
+		a = &run.Application{ID: auth.NewID(), Name: s.Name, Tags: s.Tags, Owner: s.Owner, Version: 1, Source: s.Source}
 		m.applications[a.ID] = a
 	} else if a == nil {
 		return nil, run.ErrNotFound
@@ -120,7 +120,7 @@ func (m *small) move(id string, to run.State, by string) error {
 	m.transitions[id] = append(m.transitions[id], run.Transition{Run: id, Version: o.Version + 1, From: o.State, To: to, By: by, At: time.Now().UTC()})
 	o.State = to
 	o.Version++
-	m.tell(id, live.Event{Kind: live.State, Time: time.Now().UTC(), State: to, Run: id})
+	m.tell(id, event.Event{Kind: event.State, Time: time.Now().UTC(), State: to, Run: id})
 	return nil
 }
 
@@ -148,7 +148,7 @@ func (m *small) StopAll(_ context.Context, queued bool, by string) (ids []string
 	return ids, err
 }
 
-func (m *small) Control(_ context.Context, id string, c live.Change) error {
+func (m *small) Control(_ context.Context, id string, c event.Change) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, err := m.find(id)
@@ -274,7 +274,7 @@ func (m *small) Import(_ context.Context, archive io.Reader, owner string) (*run
 }
 
 // tell adds an event. m.mu is held.
-func (m *small) tell(id string, e live.Event) {
+func (m *small) tell(id string, e event.Event) {
 	m.events = append(m.events, &Event{Number: uint64(len(m.events) + 1), Run: id, Event: e})
 	close(m.changed)
 	m.changed = make(chan struct{})
@@ -285,11 +285,11 @@ func (m *small) interval(id string, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	count := int64(n)
-	m.tell(id, live.Event{
-		Kind: live.Interval, Time: time.Unix(int64(n), 0).UTC(), Verdict: run.Valid,
+	m.tell(id, event.Event{
+		Kind: event.Interval, Time: time.Unix(int64(n), 0).UTC(), Verdict: run.Valid,
 		Interval: &run.Interval{From: float64(n), Seconds: 1, Metrics: map[string]run.Record{"x": {Count: &count}}},
-		Totals: func() live.Totals {
-			return live.Totals{Metrics: []run.Metric{{Title: "x", Type: "counter", Record: run.Record{Count: &count}}}, Verdict: health.Verdict{Word: "VALID"}}
+		Totals: func() event.Totals {
+			return event.Totals{Metrics: []run.Metric{{Title: "x", Type: "counter", Record: run.Record{Count: &count}}}, Verdict: health.Verdict{Word: "VALID"}}
 		},
 	})
 }
@@ -350,7 +350,7 @@ func (m *small) PutApplication(_ context.Context, a *run.Application) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if a.ID == "" {
-		a.ID = access.NewID()
+		a.ID = auth.NewID()
 	} else if m.applications[a.ID].Version != a.Version {
 		return run.ErrConflict
 	}
@@ -383,7 +383,7 @@ func (m *small) JoinToken(_ context.Context, life time.Duration, by string) (*ru
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now().UTC()
-	m.tokens = append(m.tokens, run.JoinToken{ID: access.NewID(), Created: now, Expires: now.Add(life), By: by})
+	m.tokens = append(m.tokens, run.JoinToken{ID: auth.NewID(), Created: now, Expires: now.Add(life), By: by})
 	return &m.tokens[len(m.tokens)-1], "join-text", nil
 }
 
@@ -393,5 +393,5 @@ func (m *small) Figures() Figures                                    { return Fi
 
 var oneAgent = Agent{
 	Agent: run.Agent{ID: "agent1", Name: "host1", Key: "U123", Joined: time.Unix(1, 0).UTC()}, State: "ready", Offset: time.Millisecond,
-	Beat: &cluster.Beat{Agent: "agent1", Hello: &cluster.Hello{Os: "linux", Cpus: 4}, Host: &cluster.Host{Load1: 0.5}, Processes: []*cluster.Process{{Pid: 7}}},
+	Beat: &agentpb.Beat{Agent: "agent1", Hello: &agentpb.Hello{Os: "linux", Cpus: 4}, Host: &agentpb.Host{Load1: 0.5}, Processes: []*agentpb.Process{{Pid: 7}}},
 }

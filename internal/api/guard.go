@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -57,7 +57,7 @@ var security = map[string]string{
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	out := &recorder{ResponseWriter: w, control: http.NewResponseController(w)}
-	id := access.NewID()
+	id := auth.NewID()
 	q := &request{id: id, path: r.URL.Path, address: peer(r), log: s.log.With(slog.String("request", id))}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, q))
 	q.http = r
@@ -115,7 +115,7 @@ func served(p string) bool {
 // wrong tells what is wrong with a request whatever it asks for.
 func (s *Server) wrong(r *http.Request) *problem {
 	if !s.mine(r) {
-		return refuse(http.StatusMisdirectedRequest, resource.Misdirected, "this master does not go by the name that was called: it is to be told its names when it starts")
+		return refuse(http.StatusMisdirectedRequest, types.Misdirected, "this master does not go by the name that was called: it is to be told its names when it starts")
 	}
 	if clean := path.Clean(r.URL.Path); r.URL.Path != clean && r.URL.Path != clean+"/" || strings.ContainsAny(r.URL.Path, "\x00\\") || r.URL.Path == "*" {
 		return errNotFound
@@ -124,7 +124,7 @@ func (s *Server) wrong(r *http.Request) *problem {
 	probe := *r
 	probe.Method = http.MethodPost
 	if served(r.URL.Path) && s.origin.Check(&probe) != nil {
-		return refuse(http.StatusForbidden, resource.CrossOrigin, "pages of other sites may not ask")
+		return refuse(http.StatusForbidden, types.CrossOrigin, "pages of other sites may not ask")
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func elsewhere(w http.ResponseWriter, r *http.Request, q *request, h http.Handle
 	if said.status == http.StatusMethodNotAllowed {
 		allow := said.Header().Get("Allow")
 		w.Header().Set("Allow", allow)
-		refuse(said.status, resource.MethodNotAllowed, "here only "+allow+" can be").write(w, q)
+		refuse(said.status, types.MethodNotAllowed, "here only "+allow+" can be").write(w, q)
 		return
 	}
 	errNotFound.write(w, q)
@@ -174,7 +174,7 @@ func (s *Server) ui(w http.ResponseWriter, r *http.Request, q *request) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		refuse(http.StatusMethodNotAllowed, resource.MethodNotAllowed, "here only GET, HEAD can be").write(w, q)
+		refuse(http.StatusMethodNotAllowed, types.MethodNotAllowed, "here only GET, HEAD can be").write(w, q)
 	case s.options.UI != nil:
 		s.options.UI.ServeHTTP(w, r)
 	case r.URL.Path == "/":
@@ -233,7 +233,7 @@ func (s *Server) guard(pattern string, next http.HandlerFunc) http.HandlerFunc {
 			case s.archives <- struct{}{}:
 				defer func() { <-s.archives }()
 			default:
-				deny(later(http.StatusServiceUnavailable, resource.Unavailable, "another archive is being read", 5*time.Second))
+				deny(later(http.StatusServiceUnavailable, types.Unavailable, "another archive is being read", 5*time.Second))
 				return
 			}
 		}
@@ -242,7 +242,7 @@ func (s *Server) guard(pattern string, next http.HandlerFunc) http.HandlerFunc {
 			case s.big <- struct{}{}:
 				defer func() { <-s.big }()
 			case <-time.After(bigTime):
-				deny(later(http.StatusServiceUnavailable, resource.Unavailable, "too many big bodies come at once", time.Second))
+				deny(later(http.StatusServiceUnavailable, types.Unavailable, "too many big bodies come at once", time.Second))
 				return
 			}
 		}

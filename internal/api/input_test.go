@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -52,7 +52,7 @@ func TestBodiesThatAreNotJSON(t *testing.T) {
 		{"comments", `{"name":"x",/* */` + rest + `}`, "malformed", ""},
 		{"no base64", `{"name":"x","source":{"scenario":"x","files":[{"path":"a","data":"*"}]}}`, "malformed", ""},
 	} {
-		got := r.ask(r.tokens[access.Tester], "POST", "/api/v1/runs", tt.body)
+		got := r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", tt.body)
 		if got.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", tt.name, got.StatusCode, got.body)
 			continue
@@ -62,14 +62,14 @@ func TestBodiesThatAreNotJSON(t *testing.T) {
 			t.Errorf("%s: %s", tt.name, got.body)
 		}
 	}
-	if empty := r.ask(r.tokens[access.Tester], "POST", "/api/v1/runs", "", "Content-Type", "application/json"); empty.StatusCode != http.StatusBadRequest || empty.problem(t).Code != "malformed" {
+	if empty := r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", "", "Content-Type", "application/json"); empty.StatusCode != http.StatusBadRequest || empty.problem(t).Code != "malformed" {
 		t.Errorf("empty: %d %s", empty.StatusCode, empty.body)
 	}
 	if len(r.master.submitted) != 0 {
 		t.Errorf("submitted %d", len(r.master.submitted))
 	}
 	big := `{"name":"x",` + rest + `,"options":{"seed":18446744073709551615,"parameters":{"a":"1","A":"2"}}}`
-	if o := decode200[run.Order](t, r.ask(r.tokens[access.Tester], "POST", "/api/v1/runs", big)); o.Options.Seed != 1<<64-1 || len(o.Options.Parameters) != 2 {
+	if o := decode200[run.Order](t, r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", big)); o.Options.Seed != 1<<64-1 || len(o.Options.Parameters) != 2 {
 		t.Errorf("options %+v", o.Options)
 	}
 }
@@ -96,7 +96,7 @@ func TestContentTypes(t *testing.T) {
 		{"gzip twice", "application/json", "gzip, gzip", 415},
 		{"brotli", "application/json", "br", 415},
 	} {
-		got := r.ask(r.tokens[access.Tester], "POST", "/api/v1/runs", submission("x"), "Content-Type", tt.value, "Content-Encoding", tt.encoding)
+		got := r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", submission("x"), "Content-Type", tt.value, "Content-Encoding", tt.encoding)
 		if got.StatusCode != tt.want {
 			t.Errorf("%s: %d %s", tt.name, got.StatusCode, got.body)
 		}
@@ -134,17 +134,17 @@ func TestBodiesTooBig(t *testing.T) {
 		{"GET", "/api/v1/runs", emptyBody},
 	} {
 		exact := strings.Repeat(" ", int(tt.limit)+1)
-		got := r.ask(r.tokens[access.Admin], tt.method, tt.path, exact)
+		got := r.ask(r.tokens[auth.Admin], tt.method, tt.path, exact)
 		if got.StatusCode != http.StatusRequestEntityTooLarge || got.problem(t).Code != "too_large" || !got.Close {
 			t.Errorf("%s %s of %d bytes: %d %s, close %v", tt.method, tt.path, len(exact), got.StatusCode, got.body, got.Close)
 		}
-		if got := r.ask(r.tokens[access.Admin], tt.method, tt.path, exact[1:]); got.StatusCode == http.StatusRequestEntityTooLarge {
+		if got := r.ask(r.tokens[auth.Admin], tt.method, tt.path, exact[1:]); got.StatusCode == http.StatusRequestEntityTooLarge {
 			t.Errorf("%s %s at its limit: %d %s", tt.method, tt.path, got.StatusCode, got.body)
 		}
 		before := r.taken.Load()
 		req, _ := http.NewRequestWithContext(t.Context(), tt.method, r.url+tt.path, endless{})
 		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Authorization", "Bearer "+r.tokens[access.Admin])
+		req.Header.Set("Authorization", "Bearer "+r.tokens[auth.Admin])
 		answer, err := r.http.Do(req)
 		if err != nil { // the server has closed before the client had read
 			t.Logf("%s: %v", tt.path, err)
@@ -198,8 +198,8 @@ func TestPartsTooBig(t *testing.T) {
 		{"many files", run.Source{Scenario: "x", Files: many}, 413, "/source/files"},
 		{"no scenario", run.Source{Scenario: " \n"}, 422, "/source/scenario"},
 	} {
-		b, _ := json.Marshal(resource.Submission{Name: "x", Source: &tt.source})
-		got := r.ask(r.tokens[access.Tester], "POST", "/api/v1/runs", string(b))
+		b, _ := json.Marshal(types.Submission{Name: "x", Source: &tt.source})
+		got := r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", string(b))
 		if got.StatusCode != tt.status {
 			t.Errorf("%s: %d %.300s", tt.name, got.StatusCode, got.body)
 		} else if tt.status > 300 && got.problem(t).Errors[0].Pointer != tt.pointer {
@@ -212,8 +212,8 @@ func TestPartsTooBig(t *testing.T) {
 func TestNames(t *testing.T) {
 	r := serve(t, Options{}).people()
 	submit := func(name string, tags []string) reply {
-		b, _ := json.Marshal(resource.Submission{Name: name, Tags: tags, Source: &run.Source{Scenario: "x"}})
-		return r.ask(r.tokens[access.Tester], "POST", "/api/v1/runs", string(b))
+		b, _ := json.Marshal(types.Submission{Name: name, Tags: tags, Source: &run.Source{Scenario: "x"}})
+		return r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", string(b))
 	}
 	for _, name := range []string{"home", "\U0001f600", "\U0001f468\u200d\U0001f469", "../..", "CON", "<script>alert(1)</script>", "-rf", "'; drop table runs; --", "%", "_", "=1+1", "\u00e9t\u00e9", strings.Repeat("n", maxLabel)} {
 		o := decode200[run.Order](t, submit(name, []string{name}))
@@ -232,25 +232,25 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "..", "../x", "/etc/passwd", "a/../../b", "./a", "a//b", "a/", "a\\b", "C:x", "a\x00", "a\nb", "-x", "a/-x", "a.", "a /b", strings.Repeat("p", 257), ".."} {
-		b, _ := json.Marshal(resource.NewApplication{Name: "x", Scenario: "x", Files: []run.File{{Path: path}}})
-		got := r.ask(r.tokens[access.Tester], "POST", "/api/v1/applications", string(b))
+		b, _ := json.Marshal(types.NewApplication{Name: "x", Scenario: "x", Files: []run.File{{Path: path}}})
+		got := r.ask(r.tokens[auth.Tester], "POST", "/api/v1/applications", string(b))
 		if p := got.problem(t); got.StatusCode != http.StatusUnprocessableEntity || p.Errors[0].Pointer != "/files/0/path" {
 			t.Errorf("%q: %d %s", path, got.StatusCode, got.body)
 		}
 	}
 	for _, file := range []string{"a/b.go", "../x.go", "x", "x.txt", "x_test.go", "_x.go", ".x.go", "-x.go", "x\n.go", strings.Repeat("p", 257) + ".go"} {
-		b, _ := json.Marshal(resource.Submission{Name: "x", Source: &run.Source{Scenario: "x", File: file}})
-		got := r.ask(r.tokens[access.Tester], "POST", "/api/v1/runs", string(b))
+		b, _ := json.Marshal(types.Submission{Name: "x", Source: &run.Source{Scenario: "x", File: file}})
+		got := r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", string(b))
 		if p := got.problem(t); got.StatusCode != http.StatusUnprocessableEntity || p.Errors[0].Pointer != "/source/file" {
 			t.Errorf("%q: %d %s", file, got.StatusCode, got.body)
 		}
 	}
-	same, _ := json.Marshal(resource.Submission{Name: "x", Source: &run.Source{Scenario: "x", File: "shop.go", Files: []run.File{{Path: "Shop.go"}}}})
-	if got := r.ask(r.tokens[access.Tester], "POST", "/api/v1/runs", string(same)); got.StatusCode != http.StatusUnprocessableEntity || got.problem(t).Errors[0].Pointer != "/source/files/0/path" {
+	same, _ := json.Marshal(types.Submission{Name: "x", Source: &run.Source{Scenario: "x", File: "shop.go", Files: []run.File{{Path: "Shop.go"}}}})
+	if got := r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", string(same)); got.StatusCode != http.StatusUnprocessableEntity || got.problem(t).Errors[0].Pointer != "/source/files/0/path" {
 		t.Errorf("a file with the scenario's name: %d %s", got.StatusCode, got.body)
 	}
-	b, _ := json.Marshal(resource.NewApplication{Name: "x", Scenario: "x", Files: []run.File{{Path: "a/B.csv"}, {Path: "a/b.csv"}}})
-	if got := r.ask(r.tokens[access.Tester], "POST", "/api/v1/applications", string(b)); got.StatusCode != http.StatusUnprocessableEntity || got.problem(t).Errors[0].Pointer != "/files/1/path" {
+	b, _ := json.Marshal(types.NewApplication{Name: "x", Scenario: "x", Files: []run.File{{Path: "a/B.csv"}, {Path: "a/b.csv"}}})
+	if got := r.ask(r.tokens[auth.Tester], "POST", "/api/v1/applications", string(b)); got.StatusCode != http.StatusUnprocessableEntity || got.problem(t).Errors[0].Pointer != "/files/1/path" {
 		t.Errorf("names that clash: %d %s", got.StatusCode, got.body)
 	}
 }
@@ -258,10 +258,10 @@ func TestNames(t *testing.T) {
 // TestIDs is B7, and the paths of B20.
 func TestIDs(t *testing.T) {
 	r := serve(t, Options{}).people()
-	same := r.ask(r.tokens[access.Admin], "GET", "/api/v1/runs/20060102-150405-aaaaaa", "").problem(t)
+	same := r.ask(r.tokens[auth.Admin], "GET", "/api/v1/runs/20060102-150405-aaaaaa", "").problem(t)
 	for _, id := range []string{"abc", "-1", "0", "18446744073709551616", "1%00", "1%2F..%2F2", "%2e%2e", "..%2f..%2fetc%2fpasswd", "20060102-150405-AAAAAA", "20060102-150405-aaaaaa%20", "'%3B%20drop%20table", strings.Repeat("1", 5000)} {
 		for _, path := range []string{"/api/v1/runs/", "/api/v1/users/", "/api/v1/applications/"} {
-			got := r.ask(r.tokens[access.Admin], "GET", path+id, "")
+			got := r.ask(r.tokens[auth.Admin], "GET", path+id, "")
 			if p := got.problem(t); got.StatusCode != http.StatusNotFound || p.Detail != same.Detail || p.Code != "not_found" {
 				t.Errorf("%s%.40s: %d %s", path, id, got.StatusCode, got.body)
 			}
@@ -289,17 +289,17 @@ func TestMethods(t *testing.T) {
 		{"TRACE", "/", "GET, HEAD"},
 		{"POST", "/healthz", "GET, HEAD"},
 	} {
-		got := r.ask(r.tokens[access.Admin], tt.method, tt.path, "")
+		got := r.ask(r.tokens[auth.Admin], tt.method, tt.path, "")
 		if got.StatusCode != http.StatusMethodNotAllowed || got.Header.Get("Allow") != tt.allow {
 			t.Errorf("%s %s: %d, allow %q", tt.method, tt.path, got.StatusCode, got.Header.Get("Allow"))
 		}
 	}
-	if got := r.ask(r.tokens[access.Admin], "HEAD", "/api/v1/runs", ""); got.StatusCode != http.StatusOK || got.body != "" {
+	if got := r.ask(r.tokens[auth.Admin], "HEAD", "/api/v1/runs", ""); got.StatusCode != http.StatusOK || got.body != "" {
 		t.Errorf("HEAD: %d %q", got.StatusCode, got.body)
 	}
 	id := r.queued() // X-HTTP-Method-Override is of B18
-	r.ask(r.tokens[access.Admin], "GET", "/api/v1/runs/"+id, "", "X-HTTP-Method-Override", "DELETE", "X-Method-Override", "DELETE")
-	if got := r.ask(r.tokens[access.Admin], "GET", "/api/v1/runs/"+id, ""); got.StatusCode != http.StatusOK {
+	r.ask(r.tokens[auth.Admin], "GET", "/api/v1/runs/"+id, "", "X-HTTP-Method-Override", "DELETE", "X-Method-Override", "DELETE")
+	if got := r.ask(r.tokens[auth.Admin], "GET", "/api/v1/runs/"+id, ""); got.StatusCode != http.StatusOK {
 		t.Errorf("it was deleted: %d", got.StatusCode)
 	}
 }

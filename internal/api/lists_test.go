@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -39,9 +39,9 @@ func TestParameters(t *testing.T) {
 		{"/api/v1/runs/" + id + "/log?follow=maybe", "?follow"},
 		{"/api/v1/runs/" + id + "/report?format=exe", "?format"},
 		{"/api/v1/events?after=-1", "?after"},
-		{"/api/v1/events?token=" + r.tokens[access.Admin], "?token"},
+		{"/api/v1/events?token=" + r.tokens[auth.Admin], "?token"},
 	} {
-		got := r.ask(r.tokens[access.Admin], "GET", tt.path, "")
+		got := r.ask(r.tokens[auth.Admin], "GET", tt.path, "")
 		if p := got.problem(t); got.StatusCode != http.StatusBadRequest || p.Code != "bad_parameter" || len(p.Errors) != 1 || p.Errors[0].Pointer != tt.pointer {
 			t.Errorf("%.60s: %d %s", tt.path, got.StatusCode, got.body)
 		}
@@ -51,8 +51,8 @@ func TestParameters(t *testing.T) {
 		q := req.URL.Query()
 		q.Set("text", text)
 		req.URL.RawQuery = q.Encode()
-		req.Header.Set("Authorization", "Bearer "+r.tokens[access.Viewer])
-		if page := decode200[resource.Page[run.Order]](t, r.do(req)); len(page.Items) != 0 {
+		req.Header.Set("Authorization", "Bearer "+r.tokens[auth.Viewer])
+		if page := decode200[types.Page[run.Order]](t, r.do(req)); len(page.Items) != 0 {
 			t.Errorf("%q finds %d", text, len(page.Items))
 		}
 	}
@@ -67,7 +67,7 @@ func TestPages(t *testing.T) {
 	}
 	var got []string
 	for after, pages := "", 0; ; pages++ {
-		page := decode200[resource.Page[run.Order]](t, r.ask(r.tokens[access.Viewer], "GET", "/api/v1/runs?limit=3&after="+after, ""))
+		page := decode200[types.Page[run.Order]](t, r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/runs?limit=3&after="+after, ""))
 		for _, o := range page.Items {
 			got = append(got, o.ID)
 		}
@@ -81,7 +81,7 @@ func TestPages(t *testing.T) {
 	if len(got) != len(want) || got[0] != want[6] || got[6] != want[0] {
 		t.Errorf("got %v of %v", got, want)
 	}
-	if none := r.ask(r.tokens[access.Viewer], "GET", "/api/v1/runs?state=failed", ""); !strings.Contains(none.body, `"items":[]`) {
+	if none := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/runs?state=failed", ""); !strings.Contains(none.body, `"items":[]`) {
 		t.Errorf("none: %s", none.body)
 	}
 }
@@ -90,7 +90,7 @@ func TestPages(t *testing.T) {
 func TestErrorsOfTheMaster(t *testing.T) {
 	r := serve(t, Options{}).people()
 	r.master.broken = fmt.Errorf("SELECT secret FROM /var/lib/x: %w", io.ErrUnexpectedEOF)
-	got := r.ask(r.tokens[access.Viewer], "GET", "/api/v1/runs", "")
+	got := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/runs", "")
 	p := got.problem(t)
 	if got.StatusCode != http.StatusInternalServerError || p.Code != "internal" || strings.Contains(got.body, "SELECT") {
 		t.Errorf("%d %s", got.StatusCode, got.body)
@@ -99,18 +99,18 @@ func TestErrorsOfTheMaster(t *testing.T) {
 		t.Errorf("the log does not say it: %s", r.log)
 	}
 	body := `{"name":"x","source":{"scenario":"x"},"options":{"guards":{"error_rate":2}}}`
-	got = r.ask(r.tokens[access.Tester], "POST", "/api/v1/runs", body)
+	got = r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", body)
 	if p := got.problem(t); got.StatusCode != http.StatusUnprocessableEntity || p.Errors[0].Pointer != "/options/guards/error_rate" {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
 	id := r.queued()
-	if got := r.ask(r.tokens[access.Tester], "DELETE", "/api/v1/runs/"+id, ""); got.StatusCode != http.StatusConflict || !strings.Contains(got.problem(t).Detail, "queued") {
+	if got := r.ask(r.tokens[auth.Tester], "DELETE", "/api/v1/runs/"+id, ""); got.StatusCode != http.StatusConflict || !strings.Contains(got.problem(t).Detail, "queued") {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
 	r.store.mu.Lock()
 	r.store.broken = io.ErrClosedPipe
 	r.store.mu.Unlock()
-	if got := r.ask(r.tokens[access.Tester], "GET", "/api/v1/me", ""); got.StatusCode != http.StatusInternalServerError || strings.Contains(got.body, "pipe") {
+	if got := r.ask(r.tokens[auth.Tester], "GET", "/api/v1/me", ""); got.StatusCode != http.StatusInternalServerError || strings.Contains(got.body, "pipe") {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
 	r.store.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -24,15 +24,15 @@ const touchEvery = time.Minute
 
 // who is somebody who asks.
 type who struct {
-	user    access.User
-	role    access.Role // in force
-	token   *access.Token
+	user    auth.User
+	role    auth.Role // in force
+	token   *auth.Token
 	session []byte // hash; nil: a token
 	expires time.Time
 }
 
 // may tells whether somebody may do what a role may, or may because it is their own.
-func (w *who) may(least access.Role, owner string) bool {
+func (w *who) may(least auth.Role, owner string) bool {
 	return w.role.Covers(least) || strings.EqualFold(w.user.Name, owner)
 }
 
@@ -54,17 +54,17 @@ func (s *Server) authenticate(r *http.Request) (*who, error) {
 		if !ok || len(header) != 1 {
 			return nil, nil
 		}
-		id, secret, ok := access.ParseToken(text)
+		id, secret, ok := auth.ParseToken(text)
 		if !ok {
 			return nil, nil
 		}
-		w, err = s.byToken(r.Context(), id, access.Hash(secret))
+		w, err = s.byToken(r.Context(), id, auth.Hash(secret))
 	} else {
 		cookies := r.CookiesNamed(cookie(r))
 		if len(cookies) != 1 || cookies[0].Value == "" {
 			return nil, nil
 		}
-		w, err = s.bySession(r.Context(), access.Hash(cookies[0].Value))
+		w, err = s.bySession(r.Context(), auth.Hash(cookies[0].Value))
 	}
 	if errors.Is(err, run.ErrNotFound) {
 		return nil, nil
@@ -78,7 +78,7 @@ func (s *Server) byToken(ctx context.Context, id string, hash []byte) (*who, err
 		return nil, err
 	}
 	now := s.now()
-	if !access.Same(t.Hash, hash) || !t.Revoked.IsZero() || !now.Before(t.Expires) {
+	if !auth.Same(t.Hash, hash) || !t.Revoked.IsZero() || !now.Before(t.Expires) {
 		return nil, nil
 	}
 	u, err := s.store.User(ctx, t.User)
@@ -133,11 +133,11 @@ func (s *Server) bySession(ctx context.Context, hash []byte) (*who, error) {
 	return &who{user: *u, role: u.Role, session: hash, expires: expires}, nil
 }
 
-var errLogin = refuse(http.StatusUnauthorized, resource.Unauthenticated, "name or password is wrong")
+var errLogin = refuse(http.StatusUnauthorized, types.Unauthenticated, "name or password is wrong")
 
 // check tells whose name and password these are. What is said of a wrong name is what is
 // said of a wrong password, and takes as long.
-func (s *Server) check(ctx context.Context, name, password string) (*access.User, error) {
+func (s *Server) check(ctx context.Context, name, password string) (*auth.User, error) {
 	now, q := s.now(), asked(ctx)
 	forget, err := s.attempt(now, strings.ToLower(name)+" "+q.address, q.address)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *Server) attempt(now time.Time, account, address string) (forget func(),
 		wait, forgetAccount = s.attempts.begin(now, "account "+account, perAccount)
 	}
 	if wait > 0 {
-		return nil, later(http.StatusTooManyRequests, resource.TooMany, "too many attempts to log in", wait)
+		return nil, later(http.StatusTooManyRequests, types.TooMany, "too many attempts to log in", wait)
 	}
 	return func() {
 		forgetAddress()
@@ -182,16 +182,16 @@ func (s *Server) attempt(now time.Time, account, address string) (forget func(),
 
 // begin makes a session for a user and gives its cookie. The one that was asked with, if
 // any, ends.
-func (s *Server) begin(ctx context.Context, r *http.Request, u *access.User) (*http.Cookie, error) {
+func (s *Server) begin(ctx context.Context, r *http.Request, u *auth.User) (*http.Cookie, error) {
 	s.logins.Lock()
 	defer s.logins.Unlock()
 	if old := r.CookiesNamed(cookie(r)); len(old) == 1 && old[0].Value != "" {
-		if err := s.endSession(ctx, access.Hash(old[0].Value)); err != nil {
+		if err := s.endSession(ctx, auth.Hash(old[0].Value)); err != nil {
 			return nil, err
 		}
 	}
-	secret, now := access.NewSecret(), s.now()
-	if err := s.store.PutSession(ctx, &access.Session{Hash: access.Hash(secret), User: u.ID, Created: now, Seen: now}); err != nil {
+	secret, now := auth.NewSecret(), s.now()
+	if err := s.store.PutSession(ctx, &auth.Session{Hash: auth.Hash(secret), User: u.ID, Created: now, Seen: now}); err != nil {
 		return nil, err
 	}
 	return &http.Cookie{

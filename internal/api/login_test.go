@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
 )
 
 // clock is a time that a test moves.
@@ -37,7 +37,7 @@ func (c *clock) add(d time.Duration) {
 func newClock() *clock { return &clock{at: time.Now().UTC()} }
 
 func login(name, password string) string {
-	b, _ := json.Marshal(resource.Login{Name: name, Password: password})
+	b, _ := json.Marshal(types.Login{Name: name, Password: password})
 	return string(b)
 }
 
@@ -62,11 +62,11 @@ func TestSetup(t *testing.T) {
 	dir, at := t.TempDir(), newClock()
 	r := serve(t, Options{Dir: dir, Now: at.now})
 	body := func(token, name, password string) string {
-		b, _ := json.Marshal(resource.Setup{Token: token, Name: name, Password: password})
+		b, _ := json.Marshal(types.Setup{Token: token, Name: name, Password: password})
 		return string(b)
 	}
 	file := filepath.Join(dir, "setup-token")
-	if i := decode200[resource.Information](t, r.ask("", "GET", "/api/v1/info", "")); i.Setup || i.Product != "gobench" {
+	if i := decode200[types.Information](t, r.ask("", "GET", "/api/v1/info", "")); i.Setup || i.Product != "gobench" {
 		t.Errorf("before: %+v", i)
 	}
 	old, err := r.api.Setup(t.Context())
@@ -82,7 +82,7 @@ func TestSetup(t *testing.T) {
 	if err != nil || strings.TrimSpace(string(kept)) != token || info.Mode().Perm() != 0o600 || len(token) < 22 {
 		t.Errorf("the file has %q, %v, %v", kept, info.Mode(), err)
 	}
-	if i := decode200[resource.Information](t, r.ask("", "GET", "/api/v1/info", "")); !i.Setup {
+	if i := decode200[types.Information](t, r.ask("", "GET", "/api/v1/info", "")); !i.Setup {
 		t.Errorf("with a token: %+v", i)
 	}
 	if got := r.ask("", "POST", "/api/v1/setup", body(old, "ann", password)); got.StatusCode != http.StatusUnauthorized {
@@ -119,7 +119,7 @@ func TestSetup(t *testing.T) {
 	}
 	all.Wait()
 	users, _ := r.store.Users(t.Context())
-	if made != 1 || refused != 3 || len(users) != 1 || users[0].Role != access.Admin {
+	if made != 1 || refused != 3 || len(users) != 1 || users[0].Role != auth.Admin {
 		t.Errorf("%d were made, %d refused, there are %v", made, refused, users)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
@@ -145,7 +145,7 @@ func TestEnsureAdmin(t *testing.T) {
 	if err := r.api.EnsureAdmin(ctx, password); err != nil {
 		t.Fatal(err)
 	}
-	if i := decode200[resource.Information](t, r.ask("", "GET", "/api/v1/info", "")); i.Setup {
+	if i := decode200[types.Information](t, r.ask("", "GET", "/api/v1/info", "")); i.Setup {
 		t.Error("the setup token is still good")
 	}
 	first := r.in("admin")
@@ -175,7 +175,7 @@ func TestSessions(t *testing.T) {
 	if c.Name != "gobench" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || len(c.Value) < 43 {
 		t.Errorf("cookie %+v", c)
 	}
-	if got := decode200[resource.Me](t, answer); got.User.Name != "viewer" || got.Role != access.Viewer || strings.Contains(answer.body, "argon2") {
+	if got := decode200[types.Me](t, answer); got.User.Name != "viewer" || got.Role != auth.Viewer || strings.Contains(answer.body, "argon2") {
 		t.Errorf("who logs in: %s", answer.body)
 	}
 	for _, s := range r.store.sessions {
@@ -224,7 +224,7 @@ func TestSessionsEnd(t *testing.T) {
 	me := func(cookie string) int { return r.ask("", "GET", "/api/v1/me", "", "Cookie", cookie).StatusCode }
 	one, two := r.in("tester"), r.in("tester")
 	change := func(old, new string) reply {
-		b, _ := json.Marshal(resource.Password{Old: old, New: new})
+		b, _ := json.Marshal(types.Password{Old: old, New: new})
 		return r.ask("", "PUT", "/api/v1/me/password", string(b), "Cookie", one)
 	}
 	if got := change("wrong", "another long one"); got.StatusCode != http.StatusUnprocessableEntity || got.problem(t).Errors[0].Pointer != "/old" {
@@ -238,7 +238,7 @@ func TestSessionsEnd(t *testing.T) {
 		t.Errorf("sessions: %d %d %d", me(one), me(two), me(three))
 	}
 	u, _ := r.store.UserNamed(t.Context(), "tester")
-	admin := r.tokens[access.Admin]
+	admin := r.tokens[auth.Admin]
 	got := r.ask(admin, "PATCH", "/api/v1/users/"+u.ID, `{"password":"`+password+`"}`, "If-Match", "*")
 	if got.StatusCode != 200 || me(three) != 401 {
 		t.Errorf("by an admin: %d %s, session %d", got.StatusCode, got.body, me(three))
@@ -247,7 +247,7 @@ func TestSessionsEnd(t *testing.T) {
 	if got := r.ask(admin, "PATCH", "/api/v1/users/"+u.ID, `{"disabled":true}`, "If-Match", "*"); got.StatusCode != 200 || me(four) != 401 {
 		t.Errorf("disabled: %d, session %d", got.StatusCode, me(four))
 	}
-	if got := r.ask(r.tokens[access.Tester], "GET", "/api/v1/me", ""); got.StatusCode != 401 {
+	if got := r.ask(r.tokens[auth.Tester], "GET", "/api/v1/me", ""); got.StatusCode != 401 {
 		t.Errorf("a disabled user's token: %d", got.StatusCode)
 	}
 	disabled, nobody := r.ask("", "POST", "/api/v1/login", login("tester", password)), r.ask("", "POST", "/api/v1/login", login("nobody", password))

@@ -5,9 +5,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // Master is what the API speaks for. All its methods may be called at once by any
@@ -26,7 +26,7 @@ type Master interface {
 	Cancel(ctx context.Context, id, by string) error
 	// StopAll cancels the run that is active, and with queued true all that wait.
 	StopAll(ctx context.Context, queued bool, by string) (ids []string, err error)
-	Control(ctx context.Context, id string, c live.Change) error
+	Control(ctx context.Context, id string, c event.Change) error
 	Delete(ctx context.Context, id string) error
 	// Result gives the result as it stands; of a run that goes on, as far as it is known.
 	Result(ctx context.Context, id string) (*run.Result, error)
@@ -69,7 +69,7 @@ type Master interface {
 // goroutines at once.
 type (
 	Submission = run.Submission
-	Event      = live.Numbered
-	Agent      = cluster.Member
+	Event      = event.Numbered
+	Agent      = agentpb.Member
 	Figures    = run.Figures
 )

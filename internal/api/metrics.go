@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/gobench-io/gobench/internal/hdr"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/run/version"
 )
 
 // healthz says that the process answers.

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
 )
 
 // replyLife is how long it is known what was answered to an idempotency key.
@@ -25,7 +25,7 @@ var keyForm = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 func (s *Server) once(w *recorder, r *http.Request, keys []string, body []byte, next http.HandlerFunc) {
 	q := asked(r.Context())
 	if len(keys) != 1 || !keyForm.MatchString(keys[0]) {
-		refuse(http.StatusBadRequest, resource.Malformed, "Idempotency-Key is to be 1 to 128 characters of ASCII, without spaces").write(w, q)
+		refuse(http.StatusBadRequest, types.Malformed, "Idempotency-Key is to be 1 to 128 characters of ASCII, without spaces").write(w, q)
 		return
 	}
 	user, key := q.who.user.ID, keys[0]
@@ -43,8 +43,8 @@ func (s *Server) once(w *recorder, r *http.Request, keys []string, body []byte, 
 		problemOf(err).write(w, q)
 		return
 	case old != nil:
-		if !access.Same(old.Request, what[:]) {
-			refuse(http.StatusConflict, resource.KeyReused, "this Idempotency-Key was sent with another request").write(w, q)
+		if !auth.Same(old.Request, what[:]) {
+			refuse(http.StatusConflict, types.KeyReused, "this Idempotency-Key was sent with another request").write(w, q)
 			return
 		}
 		q.detail = "answered again, as idempotency key " + key
@@ -61,7 +61,7 @@ func (s *Server) once(w *recorder, r *http.Request, keys []string, body []byte, 
 	if w.status >= http.StatusBadRequest {
 		return
 	}
-	reply := &access.Reply{User: user, Key: key, Request: what[:], Status: w.status, Type: w.Header().Get("Content-Type"), Body: answered, Created: s.now().UTC()}
+	reply := &auth.Reply{User: user, Key: key, Request: what[:], Status: w.status, Type: w.Header().Get("Content-Type"), Body: answered, Created: s.now().UTC()}
 	if err := s.store.PutReply(context.WithoutCancel(r.Context()), reply); err != nil {
 		q.log.Error("the answer to an idempotency key could not be kept", slog.Any("error", err))
 	}

@@ -5,14 +5,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/api/auth"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
 // TestEditors is B25: of two who change what they have read, one has to read it again.
 func TestEditors(t *testing.T) {
 	r := serve(t, Options{}).people()
-	tester := r.tokens[access.Tester]
+	tester := r.tokens[auth.Tester]
 	app := decode200[run.Application](t, r.ask(tester, "POST", "/api/v1/applications", `{"name":"a","scenario":"x"}`))
 	path := "/api/v1/applications/" + app.ID
 	tag := r.ask(tester, "GET", path, "").Header.Get("ETag")
@@ -48,7 +48,7 @@ func TestEditors(t *testing.T) {
 // TestIdempotency is B24.
 func TestIdempotency(t *testing.T) {
 	r := serve(t, Options{}).people()
-	tester := r.tokens[access.Tester]
+	tester := r.tokens[auth.Tester]
 	var mu sync.Mutex
 	ids, replayed := map[string]int{}, 0
 	var all sync.WaitGroup
@@ -74,7 +74,7 @@ func TestIdempotency(t *testing.T) {
 	if got := r.ask(tester, "POST", "/api/v1/runs", submission("y"), "Idempotency-Key", "k1"); got.StatusCode != 409 || got.problem(t).Code != "key_reused" {
 		t.Errorf("another body: %d %s", got.StatusCode, got.body)
 	}
-	if got := r.ask(r.tokens[access.Operator], "POST", "/api/v1/runs", submission("y"), "Idempotency-Key", "k1"); got.StatusCode != 201 {
+	if got := r.ask(r.tokens[auth.Operator], "POST", "/api/v1/runs", submission("y"), "Idempotency-Key", "k1"); got.StatusCode != 201 {
 		t.Errorf("another user: %d %s", got.StatusCode, got.body)
 	}
 	if got := r.ask(tester, "POST", "/api/v1/runs", `{"name":"","source":{"scenario":"x"}}`, "Idempotency-Key", "k2"); got.StatusCode != 422 {

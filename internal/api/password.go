@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/types"
 )
 
 // Cost is what one argon2id hash costs.
@@ -53,7 +53,7 @@ func newHasher(c Cost) *hasher {
 	return h
 }
 
-var errBusy = later(http.StatusTooManyRequests, resource.TooMany, "too many log in at once", 2*time.Second)
+var errBusy = later(http.StatusTooManyRequests, types.TooMany, "too many log in at once", 2*time.Second)
 
 // wait waits for the turn to hash; done gives it back.
 func (h *hasher) wait(ctx context.Context) (done func(), err error) {

@@ -14,14 +14,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
 
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
 // problem is an error that tells the client what it says: all others are 500, and their
 // text stays in the log.
 type problem struct {
-	resource.Problem
+	types.Problem
 	retry time.Duration // when to ask again; 0: nothing is said of it
 }
 
@@ -44,8 +44,8 @@ func (p *problem) GetHeaders() http.Header {
 func (p *problem) ContentType(string) string { return "application/problem+json" }
 
 // refuse makes a problem.
-func refuse(status int, code, detail string, errs ...resource.Detail) *problem {
-	return &problem{Problem: resource.Problem{
+func refuse(status int, code, detail string, errs ...types.Detail) *problem {
+	return &problem{Problem: types.Problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Errors: errs,
 	}}
 }
@@ -57,10 +57,10 @@ func later(status int, code, detail string, retry time.Duration) *problem {
 }
 
 var (
-	errUnauthenticated = refuse(http.StatusUnauthorized, resource.Unauthenticated, "log in, or send an API token that is in force: Authorization: Bearer TOKEN")
-	errForbidden       = refuse(http.StatusForbidden, resource.Forbidden, "your role does not allow that")
-	errNotFound        = refuse(http.StatusNotFound, resource.NotFound, "there is no such thing")
-	errStale           = refuse(http.StatusPreconditionFailed, resource.Stale, "it has changed since you read it: read it again")
+	errUnauthenticated = refuse(http.StatusUnauthorized, types.Unauthenticated, "log in, or send an API token that is in force: Authorization: Bearer TOKEN")
+	errForbidden       = refuse(http.StatusForbidden, types.Forbidden, "your role does not allow that")
+	errNotFound        = refuse(http.StatusNotFound, types.NotFound, "there is no such thing")
+	errStale           = refuse(http.StatusPreconditionFailed, types.Stale, "it has changed since you read it: read it again")
 )
 
 // known is what the errors of the domain are to a client.
@@ -70,13 +70,13 @@ var known = []struct {
 	code   string
 	say    bool // the error's own text; else there is nothing to add
 }{
-	{run.ErrNotFound, http.StatusNotFound, resource.NotFound, false},
-	{run.ErrConflict, http.StatusConflict, resource.Conflict, true},
-	{run.ErrArchive, http.StatusUnprocessableEntity, resource.BadArchive, true},
-	{run.ErrFull, http.StatusInsufficientStorage, resource.NoSpace, false},
-	{syscall.ENOSPC, http.StatusInsufficientStorage, resource.NoSpace, false},
-	{context.DeadlineExceeded, http.StatusServiceUnavailable, resource.Unavailable, false},
-	{context.Canceled, http.StatusServiceUnavailable, resource.Unavailable, false},
+	{run.ErrNotFound, http.StatusNotFound, types.NotFound, false},
+	{run.ErrConflict, http.StatusConflict, types.Conflict, true},
+	{run.ErrArchive, http.StatusUnprocessableEntity, types.BadArchive, true},
+	{run.ErrFull, http.StatusInsufficientStorage, types.NoSpace, false},
+	{syscall.ENOSPC, http.StatusInsufficientStorage, types.NoSpace, false},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, types.Unavailable, false},
+	{context.Canceled, http.StatusServiceUnavailable, types.Unavailable, false},
 }
 
 // problemOf is what err is to a client.
@@ -101,11 +101,11 @@ func problemOf(err error) *problem {
 		}
 		return refuse(k.status, k.code, http.StatusText(k.status))
 	}
-	return refuse(http.StatusInternalServerError, resource.Internal, "something went wrong here: the master's log says what, under this request_id")
+	return refuse(http.StatusInternalServerError, types.Internal, "something went wrong here: the master's log says what, under this request_id")
 }
 
 func invalid(pointer, detail string) *problem {
-	return refuse(http.StatusUnprocessableEntity, resource.Invalid, "what was sent can't be", resource.Detail{Pointer: pointer, Detail: detail})
+	return refuse(http.StatusUnprocessableEntity, types.Invalid, "what was sent can't be", types.Detail{Pointer: pointer, Detail: detail})
 }
 
 func init() {
@@ -127,7 +127,7 @@ func fromHuma(ctx huma.Context, status int, msg string, errs []error) *problem {
 		}
 		return p
 	}
-	p := refuse(status, resource.Invalid, "what was sent can't be")
+	p := refuse(status, types.Invalid, "what was sent can't be")
 	for _, err := range errs {
 		d := huma.ErrorDetail{Location: "body", Message: err.Error()}
 		var detailer huma.ErrorDetailer
@@ -137,20 +137,20 @@ func fromHuma(ctx huma.Context, status int, msg string, errs []error) *problem {
 		name, query := strings.CutPrefix(d.Location, "query.")
 		switch {
 		case query:
-			p.Status, p.Code = http.StatusBadRequest, resource.BadParameter
-			p.Errors = append(p.Errors, resource.Detail{Pointer: "?" + name, Detail: d.Message})
+			p.Status, p.Code = http.StatusBadRequest, types.BadParameter
+			p.Errors = append(p.Errors, types.Detail{Pointer: "?" + name, Detail: d.Message})
 			continue
 		case d.Message == validation.MsgUnexpectedProperty:
-			p.Status, p.Code = http.StatusBadRequest, resource.UnknownField
+			p.Status, p.Code = http.StatusBadRequest, types.UnknownField
 		case wrongType[d.Message] || unread(d.Message):
-			if p.Code == resource.Invalid {
-				p.Status, p.Code = http.StatusBadRequest, resource.Malformed
+			if p.Code == types.Invalid {
+				p.Status, p.Code = http.StatusBadRequest, types.Malformed
 			}
 			if unread(d.Message) {
 				d.Message = "has a value that is not of the type that is wanted there, or too big for it"
 			}
 		}
-		p.Errors = append(p.Errors, resource.Detail{Pointer: pointer(strings.TrimPrefix(strings.TrimPrefix(d.Location, "body"), ".")), Detail: d.Message})
+		p.Errors = append(p.Errors, types.Detail{Pointer: pointer(strings.TrimPrefix(strings.TrimPrefix(d.Location, "body"), ".")), Detail: d.Message})
 	}
 	if len(errs) == 0 {
 		p.Detail = msg

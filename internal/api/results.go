@@ -13,9 +13,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/gobench-io/gobench/internal/report"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // streaming is an answer that write writes as it comes. An error before the first byte is
@@ -62,7 +62,7 @@ type seriesQuery struct {
 func (s *Server) series(ctx context.Context, in *seriesQuery) (*huma.StreamResponse, error) {
 	for name, v := range map[string]float64{"?from": in.From, "?to": in.To} {
 		if math.IsNaN(v) {
-			return nil, refuse(http.StatusBadRequest, resource.BadParameter, "what was sent can't be", resource.Detail{Pointer: name, Detail: "is no number"})
+			return nil, refuse(http.StatusBadRequest, types.BadParameter, "what was sent can't be", types.Detail{Pointer: name, Detail: "is no number"})
 		}
 	}
 	if _, err := s.master.Run(ctx, in.ID); err != nil {
@@ -72,7 +72,7 @@ func (s *Server) series(ctx context.Context, in *seriesQuery) (*huma.StreamRespo
 	return streaming(func(ctx context.Context, w *recorder) error {
 		begin := func() error {
 			w.Header().Set("Content-Type", "application/json")
-			head, err := json.Marshal(resource.Series{Run: in.ID, Agent: in.Agent, Intervals: []run.Interval{}})
+			head, err := json.Marshal(types.Series{Run: in.ID, Agent: in.Agent, Intervals: []run.Interval{}})
 			if err == nil {
 				_, err = w.Write(head[:len(head)-len("]}")])
 			}
@@ -178,7 +178,7 @@ func pass(w *recorder, r io.Reader) error {
 // profileLength is how long a profile takes if nothing else is asked.
 const profileLength = 30.0
 
-func (s *Server) profile(ctx context.Context, in *forRun[resource.Profile]) (*huma.StreamResponse, error) {
+func (s *Server) profile(ctx context.Context, in *forRun[types.Profile]) (*huma.StreamResponse, error) {
 	if _, err := s.ownRun(ctx, in.ID); err != nil {
 		return nil, err
 	}

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // rig is an API that is served on a real listener, for a small master.
@@ -30,9 +30,9 @@ type rig struct {
 	addr   string
 	http   *http.Client
 	log    *lines
-	tokens map[access.Role]string // of a user of each role, which is its name too
-	taken  atomic.Int64           // bytes the server has read
-	end    func() error           // ends the server and waits for it
+	tokens map[auth.Role]string // of a user of each role, which is its name too
+	taken  atomic.Int64         // bytes the server has read
+	end    func() error         // ends the server and waits for it
 }
 
 // countedListener counts what its connections' readers take.
@@ -86,8 +86,8 @@ var cheap = Cost{Memory: 64, Passes: 1}
 // serve begins a rig that ends with the test, without a goroutine or file left.
 func serve(t *testing.T, o Options) *rig {
 	t.Helper()
-	testenv.NoLeaks(t)
-	r := &rig{t: t, master: newSmall(), store: newMemory(), log: &lines{}, tokens: map[access.Role]string{}, http: &http.Client{Transport: &http.Transport{}}}
+	servers.NoLeaks(t)
+	r := &rig{t: t, master: newSmall(), store: newMemory(), log: &lines{}, tokens: map[auth.Role]string{}, http: &http.Client{Transport: &http.Transport{}}}
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
 	}
@@ -128,16 +128,16 @@ func serve(t *testing.T, o Options) *rig {
 // people makes a user of each role, with a token.
 func (r *rig) people() *rig {
 	r.t.Helper()
-	for _, role := range []access.Role{access.Viewer, access.Tester, access.Operator, access.Admin} {
+	for _, role := range []auth.Role{auth.Viewer, auth.Tester, auth.Operator, auth.Admin} {
 		r.user(string(role), role)
 		r.tokens[role] = r.token(string(role), role)
 	}
 	return r
 }
 
-func (r *rig) user(name string, role access.Role) *access.User {
+func (r *rig) user(name string, role auth.Role) *auth.User {
 	r.t.Helper()
-	u, err := r.api.create(r.t.Context(), resource.NewUser{Name: name, Role: role, Password: password})
+	u, err := r.api.create(r.t.Context(), types.NewUser{Name: name, Role: role, Password: password})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -145,17 +145,17 @@ func (r *rig) user(name string, role access.Role) *access.User {
 }
 
 // token makes a token of a user.
-func (r *rig) token(user string, role access.Role) string {
+func (r *rig) token(user string, role auth.Role) string {
 	r.t.Helper()
 	u, err := r.store.UserNamed(r.t.Context(), user)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	id, secret, now := access.NewID(), access.NewSecret(), r.api.now()
-	if err := r.store.PutToken(r.t.Context(), &access.Token{ID: id, Name: "test", User: u.ID, Role: role, Hash: access.Hash(secret), Created: now, Expires: now.Add(tokenLife), Used: now}); err != nil {
+	id, secret, now := auth.NewID(), auth.NewSecret(), r.api.now()
+	if err := r.store.PutToken(r.t.Context(), &auth.Token{ID: id, Name: "test", User: u.ID, Role: role, Hash: auth.Hash(secret), Created: now, Expires: now.Add(tokenLife), Used: now}); err != nil {
 		r.t.Fatal(err)
 	}
-	return access.TokenText(id, secret)
+	return auth.TokenText(id, secret)
 }
 
 // reply is an answer that was read whole.
@@ -165,9 +165,9 @@ type reply struct {
 }
 
 // problem reads an answer that is one.
-func (a reply) problem(t *testing.T) resource.Problem {
+func (a reply) problem(t *testing.T) types.Problem {
 	t.Helper()
-	var p resource.Problem
+	var p types.Problem
 	if got := a.Header.Get("Content-Type"); got != "application/problem+json" {
 		t.Errorf("content type %q of %d %s", got, a.StatusCode, a.body)
 	}
@@ -261,14 +261,14 @@ const scenario = "package main\n\nfunc export() {}\n"
 
 // submission is a body that asks for a run.
 func submission(name string) string {
-	b, _ := json.Marshal(resource.Submission{Name: name, Source: &run.Source{Scenario: scenario}})
+	b, _ := json.Marshal(types.Submission{Name: name, Source: &run.Source{Scenario: scenario}})
 	return string(b)
 }
 
 // queued submits a run as a tester and gives its id.
 func (r *rig) queued() string {
 	r.t.Helper()
-	return decode200[run.Order](r.t, r.ask(r.tokens[access.Tester], "POST", "/api/v1/runs", submission("one"))).ID
+	return decode200[run.Order](r.t, r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", submission("one"))).ID
 }
 
 // running submits a run and has it run.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/api/auth"
 )
 
 // TestEachRouteAsksItsRole walks all routes as nobody and as each role: with less than
@@ -14,7 +14,7 @@ import (
 func TestEachRouteAsksItsRole(t *testing.T) {
 	r := serve(t, Options{}).people()
 	r.master.agents = []Agent{oneAgent}
-	all := []access.Role{"", access.Viewer, access.Tester, access.Operator, access.Admin}
+	all := []auth.Role{"", auth.Viewer, auth.Tester, auth.Operator, auth.Admin}
 	patterns := 0
 	for pattern, what := range rules {
 		method, path, _ := strings.Cut(pattern, " ")
@@ -57,8 +57,8 @@ func TestEachRouteAsksItsRole(t *testing.T) {
 		t.Errorf("only %d routes", patterns)
 	}
 	denied := r.store.audited("user.create")
-	if !slices.ContainsFunc(denied, func(e access.Entry) bool { return e.Result == "denied" && e.User == "viewer" && e.Token != "" }) ||
-		!slices.ContainsFunc(denied, func(e access.Entry) bool { return e.Result == "denied" && e.User == "" }) {
+	if !slices.ContainsFunc(denied, func(e auth.Entry) bool { return e.Result == "denied" && e.User == "viewer" && e.Token != "" }) ||
+		!slices.ContainsFunc(denied, func(e auth.Entry) bool { return e.Result == "denied" && e.User == "" }) {
 		t.Errorf("who was denied is not written down: %+v", denied)
 	}
 }
@@ -87,8 +87,8 @@ func TestChangesAreAudited(t *testing.T) {
 // TestOwnThings holds what a role's holder may do to what is another's.
 func TestOwnThings(t *testing.T) {
 	r := serve(t, Options{}).people()
-	r.user("other", access.Tester)
-	other := r.token("other", access.Tester)
+	r.user("other", auth.Tester)
+	other := r.token("other", auth.Tester)
 	for _, path := range []string{"/stop", "/cancel", "/rerun", "/control", "/profile", ""} {
 		id := r.running()
 		method, body := "POST", ""
@@ -109,16 +109,16 @@ func TestOwnThings(t *testing.T) {
 		case "/stop":
 			want["own"] = http.StatusConflict
 		}
-		for _, who := range []struct{ name, token string }{{"other", other}, {"operator", r.tokens[access.Operator]}, {"own", r.tokens[access.Tester]}} {
+		for _, who := range []struct{ name, token string }{{"other", other}, {"operator", r.tokens[auth.Operator]}, {"own", r.tokens[auth.Tester]}} {
 			if got := r.ask(who.token, method, "/api/v1/runs/"+id+path, body); got.StatusCode != want[who.name] {
 				t.Errorf("%s %q of %s: %d %s", method, path, who.name, got.StatusCode, got.body)
 			}
 		}
 	}
 	// An API token of somebody else looks like none.
-	mine := r.token("admin", access.Viewer)
-	id, _, _ := access.ParseToken(mine)
-	got, none := r.ask(other, "DELETE", "/api/v1/tokens/"+id, ""), r.ask(other, "DELETE", "/api/v1/tokens/"+access.NewID(), "")
+	mine := r.token("admin", auth.Viewer)
+	id, _, _ := auth.ParseToken(mine)
+	got, none := r.ask(other, "DELETE", "/api/v1/tokens/"+id, ""), r.ask(other, "DELETE", "/api/v1/tokens/"+auth.NewID(), "")
 	if got.StatusCode != http.StatusNotFound || none.StatusCode != http.StatusNotFound || got.problem(t).Detail != none.problem(t).Detail {
 		t.Errorf("another's token: %s, none: %s", got.body, none.body)
 	}

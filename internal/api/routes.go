@@ -13,9 +13,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/run/version"
 )
 
 // guarded is a ServeMux each of whose routes is guarded by its rule.
@@ -192,17 +192,17 @@ func add[I, O any](a huma.API, pattern, id, summary string, status int, h func(c
 		op.Description += " With a header Idempotency-Key it is done once, however often it is asked for within 24 hours."
 		op.Parameters = append(op.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: "string", MaxLength: &maxKey}})
 	}
-	if types := streamed[id]; types != nil {
+	if kinds := streamed[id]; kinds != nil {
 		content := map[string]*huma.MediaType{}
-		for _, t := range types {
+		for _, t := range kinds {
 			content[t] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 		}
 		schemas := a.OpenAPI().Components.Schemas
 		switch id {
 		case "get-series":
-			content[types[0]].Schema = schemas.Schema(reflect.TypeFor[resource.Series](), true, "")
+			content[kinds[0]].Schema = schemas.Schema(reflect.TypeFor[types.Series](), true, "")
 		case "stream-events": // of the data of each
-			content[types[0]].Schema = schemas.Schema(reflect.TypeFor[resource.Event](), true, "")
+			content[kinds[0]].Schema = schemas.Schema(reflect.TypeFor[types.Event](), true, "")
 		}
 		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: content}}
 	}

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -21,13 +21,13 @@ type runsQuery struct {
 	Text        string    `query:"text" maxLength:"512" doc:"in the name"`
 }
 
-func (s *Server) runs(ctx context.Context, in *runsQuery) (*body[resource.Page[run.Order]], error) {
+func (s *Server) runs(ctx context.Context, in *runsQuery) (*body[types.Page[run.Order]], error) {
 	f := run.Filter{State: in.State, Application: in.Application, Tag: in.Tag, Owner: in.Owner, Text: in.Text, After: in.After, Limit: in.Limit}
 	page, next, err := s.master.Runs(ctx, f)
-	return answer(resource.Page[run.Order]{Items: orEmpty(page), Next: next}), err
+	return answer(types.Page[run.Order]{Items: orEmpty(page), Next: next}), err
 }
 
-func (s *Server) submit(ctx context.Context, in *with[resource.Submission]) (*body[run.Order], error) {
+func (s *Server) submit(ctx context.Context, in *with[types.Submission]) (*body[run.Order], error) {
 	q := asked(ctx)
 	b := in.Body
 	sub := Submission{Application: b.Application, Options: b.Options, Owner: q.who.user.Name}
@@ -89,7 +89,7 @@ func (s *Server) rerun(ctx context.Context, in *byID) (*body[run.Order], error) 
 	q.detail = "of run " + o.ID + ", "
 	again, err := s.queue(ctx, Submission{Application: o.Application, Options: o.Options, Owner: q.who.user.Name})
 	if errors.Is(err, run.ErrNotFound) {
-		return nil, refuse(http.StatusConflict, resource.Conflict, "its application has been deleted")
+		return nil, refuse(http.StatusConflict, types.Conflict, "its application has been deleted")
 	}
 	return again, err
 }
@@ -102,9 +102,9 @@ func (s *Server) run(ctx context.Context, in *byID) (*versioned[run.Order], erro
 	return answerVersion(*o, o.Version), nil
 }
 
-func (s *Server) transitions(ctx context.Context, in *byID) (*body[resource.List[run.Transition]], error) {
+func (s *Server) transitions(ctx context.Context, in *byID) (*body[types.List[run.Transition]], error) {
 	all, err := s.master.Transitions(ctx, in.ID)
-	return answer(resource.List[run.Transition]{Items: orEmpty(all)}), err
+	return answer(types.List[run.Transition]{Items: orEmpty(all)}), err
 }
 
 // ownRun gives one that whoever asks may end: one's own, or any for operators.
@@ -114,8 +114,8 @@ func (s *Server) ownRun(ctx context.Context, id string) (by string, err error) {
 		return "", err
 	}
 	w := asked(ctx).who
-	if !w.may(access.Operator, o.Owner) {
-		return "", refuse(http.StatusForbidden, resource.Forbidden, "it is another user's: only operators may do that")
+	if !w.may(auth.Operator, o.Owner) {
+		return "", refuse(http.StatusForbidden, types.Forbidden, "it is another user's: only operators may do that")
 	}
 	return w.user.Name, nil
 }
@@ -149,7 +149,7 @@ type forRun[T any] struct {
 	Body T
 }
 
-func (s *Server) control(ctx context.Context, in *forRun[resource.Control]) (*nothing, error) {
+func (s *Server) control(ctx context.Context, in *forRun[types.Control]) (*nothing, error) {
 	by, err := s.ownRun(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -162,12 +162,12 @@ func (s *Server) control(ctx context.Context, in *forRun[resource.Control]) (*no
 		return nil, invalid("/what", "only scale takes a class, users or a rate")
 	}
 	asked(ctx).detail = b.What
-	return nil, s.master.Control(ctx, in.ID, live.Change{What: b.What, Class: b.Class, Users: b.Users, Rate: b.Rate, By: by})
+	return nil, s.master.Control(ctx, in.ID, event.Change{What: b.What, Class: b.Class, Users: b.Users, Rate: b.Rate, By: by})
 }
 
-func (s *Server) stopAll(ctx context.Context, in *with[resource.StopAll]) (*body[resource.Stopped], error) {
+func (s *Server) stopAll(ctx context.Context, in *with[types.StopAll]) (*body[types.Stopped], error) {
 	q := asked(ctx)
 	ids, err := s.master.StopAll(ctx, in.Body.Queued, q.who.user.Name)
 	q.detail = strings.Join(ids, " ")
-	return answer(resource.Stopped{Runs: orEmpty(ids)}), err
+	return answer(types.Stopped{Runs: orEmpty(ids)}), err
 }

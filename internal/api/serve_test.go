@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/resource"
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // TestConnectionsAreCapped is the end of B19: those that do nothing make room.
@@ -34,7 +34,7 @@ func TestConnectionsAreCapped(t *testing.T) {
 		}
 		idle = append(idle, c)
 	}
-	if got := r.ask(r.tokens[access.Viewer], "GET", "/api/v1/runs", ""); got.StatusCode != 200 {
+	if got := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/runs", ""); got.StatusCode != 200 {
 		t.Errorf("among idle ones: %d", got.StatusCode)
 	}
 	eventually(t, "the first has been closed", func() bool {
@@ -44,7 +44,7 @@ func TestConnectionsAreCapped(t *testing.T) {
 	})
 	r.http.CloseIdleConnections()
 	for range most { // each keeps its connection at work
-		_, lines := r.follow(r.tokens[access.Viewer], "/api/v1/events?run="+id)
+		_, lines := r.follow(r.tokens[auth.Viewer], "/api/v1/events?run="+id)
 		comes(t, lines, "running")
 	}
 	answer, err := http.Get(r.url + "/healthz")
@@ -60,9 +60,9 @@ func TestConnectionsAreCapped(t *testing.T) {
 
 // TestTLS holds the cookie over TLS, and HTTP/2.
 func TestTLS(t *testing.T) {
-	ca := testenv.NewCA(t)
+	ca := servers.NewCA(t)
 	trusts := &tls.Config{RootCAs: ca.Pool()}
-	r := serve(t, Options{TLS: &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, testenv.Leaf{})}}})
+	r := serve(t, Options{TLS: &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, servers.Leaf{})}}})
 	r.http.Transport = &http.Transport{TLSClientConfig: trusts.Clone(), ForceAttemptHTTP2: true}
 	r.people()
 	got := r.ask("", "POST", "/api/v1/login", login("viewer", password))
@@ -77,7 +77,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("a cookie that another port may have set: %d", me.StatusCode)
 	}
 	id := r.running()
-	_, lines := r.follow(r.tokens[access.Viewer], "/api/v1/events?run="+id)
+	_, lines := r.follow(r.tokens[auth.Viewer], "/api/v1/events?run="+id)
 	comes(t, lines, "running")
 
 	for _, tt := range []struct {
@@ -103,7 +103,7 @@ func TestTLS(t *testing.T) {
 
 // TestListensForOthers is point 2 of the security design.
 func TestListensForOthers(t *testing.T) {
-	testenv.NoLeaks(t)
+	servers.NoLeaks(t)
 	store := newMemory()
 	listen := func(o Options) error {
 		o.HashCost = cheap
@@ -129,7 +129,7 @@ func TestListensForOthers(t *testing.T) {
 	if err := listen(Options{Insecure: true}); err != nil {
 		t.Errorf("insecure: %v", err)
 	}
-	_ = store.PutUser(t.Context(), &access.User{ID: "1", Name: "a"})
+	_ = store.PutUser(t.Context(), &auth.User{ID: "1", Name: "a"})
 	if err := listen(Options{TLS: secure}); err != nil {
 		t.Errorf("with TLS and a user: %v", err)
 	}
@@ -144,7 +144,7 @@ func TestPanicsAreAnswered(t *testing.T) {
 		panic("secret bug")
 	})})
 	got := r.ask("", "GET", "/whole", "")
-	if p := got.problem(t); got.StatusCode != 500 || p.Code != resource.Internal || strings.Contains(got.body, "secret") {
+	if p := got.problem(t); got.StatusCode != 500 || p.Code != types.Internal || strings.Contains(got.body, "secret") {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
 	if !strings.Contains(r.log.String(), "secret bug") {

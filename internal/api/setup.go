@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -41,11 +41,11 @@ func (s *Server) Setup(ctx context.Context) (token string, err error) {
 	if err := s.forgetSetup(); err != nil || len(users) > 0 {
 		return "", err
 	}
-	token = access.NewSecret()
+	token = auth.NewSecret()
 	if err := os.WriteFile(s.setupFile(), []byte(token+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("keep the setup token: %w", err)
 	}
-	s.setup.hash, s.setup.expires = access.Hash(token), s.now().Add(setupLife)
+	s.setup.hash, s.setup.expires = auth.Hash(token), s.now().Add(setupLife)
 	return token, nil
 }
 
@@ -58,10 +58,10 @@ func (s *Server) forgetSetup() error {
 	return nil
 }
 
-var errSetup = refuse(401, resource.Unauthenticated, "the setup token is wrong, spent or too old: start the master again for another, while it has no user")
+var errSetup = refuse(401, types.Unauthenticated, "the setup token is wrong, spent or too old: start the master again for another, while it has no user")
 
 // first makes the first user with the setup token.
-func (s *Server) first(ctx context.Context, in resource.Setup) (*access.User, error) {
+func (s *Server) first(ctx context.Context, in types.Setup) (*auth.User, error) {
 	q := asked(ctx)
 	forget, err := s.attempt(s.now(), "setup "+q.address, q.address)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Server) first(ctx context.Context, in resource.Setup) (*access.User, er
 	}
 	s.setup.mu.Lock()
 	defer s.setup.mu.Unlock()
-	if s.setup.hash == nil || !access.Same(s.setup.hash, access.Hash(in.Token)) || !s.now().Before(s.setup.expires) {
+	if s.setup.hash == nil || !auth.Same(s.setup.hash, auth.Hash(in.Token)) || !s.now().Before(s.setup.expires) {
 		return nil, errSetup
 	}
 	forget()
@@ -80,7 +80,7 @@ func (s *Server) first(ctx context.Context, in resource.Setup) (*access.User, er
 	if len(users) > 0 {
 		return nil, errSetup
 	}
-	u, err := s.create(ctx, resource.NewUser{Name: in.Name, Role: access.Admin, Password: in.Password})
+	u, err := s.create(ctx, types.NewUser{Name: in.Name, Role: auth.Admin, Password: in.Password})
 	if err != nil {
 		return nil, err
 	}
@@ -93,14 +93,14 @@ const adminName = "admin"
 // EnsureAdmin makes the user "admin" with this password, or gives it this password, and
 // its role back. It is for a password that stands in the master's configuration.
 func (s *Server) EnsureAdmin(ctx context.Context, password string) error {
-	if err := access.CheckPassword(password, adminName); err != nil {
+	if err := auth.CheckPassword(password, adminName); err != nil {
 		return fmt.Errorf("the admin's password %w", err)
 	}
 	s.people.Lock()
 	defer s.people.Unlock()
 	u, err := s.store.UserNamed(ctx, adminName)
 	if errors.Is(err, run.ErrNotFound) {
-		u, err = &access.User{ID: access.NewID(), Name: adminName, Created: s.now().UTC()}, nil
+		u, err = &auth.User{ID: auth.NewID(), Name: adminName, Created: s.now().UTC()}, nil
 	}
 	if err != nil {
 		return fmt.Errorf("read the admin: %w", err)
@@ -111,10 +111,10 @@ func (s *Server) EnsureAdmin(ctx context.Context, password string) error {
 			return fmt.Errorf("check the admin's password: %w", err)
 		}
 	}
-	if same && u.Role == access.Admin && !u.Disabled {
+	if same && u.Role == auth.Admin && !u.Disabled {
 		return nil
 	}
-	u.Role, u.Disabled = access.Admin, false
+	u.Role, u.Disabled = auth.Admin, false
 	if !same {
 		if u.Password, err = s.hasher.hash(ctx, password); err != nil {
 			return fmt.Errorf("hash the admin's password: %w", err)
@@ -129,21 +129,21 @@ func (s *Server) EnsureAdmin(ctx context.Context, password string) error {
 }
 
 // create makes a user.
-func (s *Server) create(ctx context.Context, in resource.NewUser) (*access.User, error) {
-	if err := access.CheckName(in.Name); err != nil {
+func (s *Server) create(ctx context.Context, in types.NewUser) (*auth.User, error) {
+	if err := auth.CheckName(in.Name); err != nil {
 		return nil, invalid("/name", err.Error())
 	}
-	if err := access.CheckPassword(in.Password, in.Name); err != nil {
+	if err := auth.CheckPassword(in.Password, in.Name); err != nil {
 		return nil, invalid("/password", err.Error())
 	}
 	hash, err := s.hasher.hash(ctx, in.Password)
 	if err != nil {
 		return nil, err
 	}
-	u := &access.User{ID: access.NewID(), Name: in.Name, Role: in.Role, Password: hash, Created: s.now().UTC()}
+	u := &auth.User{ID: auth.NewID(), Name: in.Name, Role: in.Role, Password: hash, Created: s.now().UTC()}
 	if err := s.store.PutUser(ctx, u); err != nil {
 		if errors.Is(err, run.ErrConflict) {
-			return nil, refuse(409, resource.Conflict, "there is a user of that name: "+strings.ToLower(in.Name))
+			return nil, refuse(409, types.Conflict, "there is a user of that name: "+strings.ToLower(in.Name))
 		}
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -142,5 +142,5 @@ func checkPath(pointer, p string) error {
 }
 
 func tooBig(pointer, detail string) error {
-	return refuse(http.StatusRequestEntityTooLarge, resource.TooLarge, "what was sent is too big", resource.Detail{Pointer: pointer, Detail: detail})
+	return refuse(http.StatusRequestEntityTooLarge, types.TooLarge, "what was sent is too big", types.Detail{Pointer: pointer, Detail: detail})
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -47,7 +47,7 @@ func (s *streams) enter(ctx context.Context, a *Server, w *who) (_ context.Conte
 	}
 	if full {
 		end()
-		return nil, nil, later(http.StatusServiceUnavailable, resource.Unavailable, "too many streams are open", 5*time.Second)
+		return nil, nil, later(http.StatusServiceUnavailable, types.Unavailable, "too many streams are open", 5*time.Second)
 	}
 	// The login may have ended before the stream could be told.
 	if still, err := a.still(ctx, w); err != nil || !still {

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -23,13 +23,13 @@ import (
 func TestStreamsEndWithTheirLogin(t *testing.T) {
 	r := serve(t, Options{}).people()
 	r.master.log = "printed\n"
-	admin := r.tokens[access.Admin]
+	admin := r.tokens[auth.Admin]
 	id := r.running()
 	viewer, _ := r.store.UserNamed(t.Context(), "viewer")
 	for _, path := range []string{"/api/v1/events", "/api/v1/runs/" + id + "/log?follow=1"} {
 		for name, end := range map[string]func(token string){
 			"revoked": func(token string) {
-				token, _, _ = access.ParseToken(token)
+				token, _, _ = auth.ParseToken(token)
 				if got := r.ask(admin, "DELETE", "/api/v1/tokens/"+token, ""); got.StatusCode != http.StatusNoContent {
 					t.Errorf("revoke: %d %s", got.StatusCode, got.body)
 				}
@@ -41,9 +41,9 @@ func TestStreamsEndWithTheirLogin(t *testing.T) {
 				r.ask(admin, "PATCH", "/api/v1/users/"+viewer.ID, `{"disabled":false}`, "If-Match", "*")
 			},
 		} {
-			token := r.token("viewer", access.Viewer)
+			token := r.token("viewer", auth.Viewer)
 			_, lines := r.follow(token, path)
-			_, others := r.follow(r.tokens[access.Tester], path)
+			_, others := r.follow(r.tokens[auth.Tester], path)
 			for _, l := range []<-chan string{lines, others} {
 				if strings.HasPrefix(path, "/api/v1/events") {
 					comes(t, l, "running")
@@ -62,8 +62,8 @@ func TestStreamsEndWithTheirLogin(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	short := r.token("viewer", access.Viewer)
-	tokenID, _, _ := access.ParseToken(short)
+	short := r.token("viewer", auth.Viewer)
+	tokenID, _, _ := auth.ParseToken(short)
 	kept, _ := r.store.Token(t.Context(), tokenID)
 	kept.Expires = now.Add(300 * time.Millisecond)
 	_ = r.store.PutToken(t.Context(), kept)
@@ -82,14 +82,14 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	}
 	defer c.Close()
 	_ = c.(*net.TCPConn).SetReadBuffer(4096)
-	fmt.Fprintf(c, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", r.tokens[access.Viewer])
-	_, lines := r.follow(r.tokens[access.Viewer], "/api/v1/events?run="+id)
+	fmt.Fprintf(c, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", r.tokens[auth.Viewer])
+	_, lines := r.follow(r.tokens[auth.Viewer], "/api/v1/events?run="+id)
 	eventually(t, "both streams are open", func() bool { return r.api.streams.count() == 2 })
 	text := strings.Repeat("x", 32<<10)
 	n := 0
 	eventually(t, "the slow reader is cut off", func() bool {
 		r.master.mu.Lock()
-		r.master.tell(id, live.Event{Kind: live.Note, Text: text})
+		r.master.tell(id, event.Event{Kind: event.Note, Text: text})
 		n = len(r.master.events)
 		r.master.mu.Unlock()
 		comes(t, lines, fmt.Sprintf("id: %d", n)) // the other one has each
@@ -104,15 +104,15 @@ func TestStreamsAreCapped(t *testing.T) {
 	id := r.running()
 	var last <-chan string
 	for range 3 {
-		_, lines := r.follow(r.tokens[access.Viewer], "/api/v1/events?run="+id)
+		_, lines := r.follow(r.tokens[auth.Viewer], "/api/v1/events?run="+id)
 		comes(t, lines, "running")
 		last = lines
 	}
-	got := r.ask(r.tokens[access.Viewer], "GET", "/api/v1/events", "")
+	got := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/events", "")
 	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "5" || got.problem(t).Code != "unavailable" {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
-	if got := r.ask(r.tokens[access.Viewer], "GET", "/api/v1/runs", ""); got.StatusCode != http.StatusOK {
+	if got := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/runs", ""); got.StatusCode != http.StatusOK {
 		t.Errorf("others: %d", got.StatusCode)
 	}
 	_ = last
@@ -129,16 +129,16 @@ func TestManyReaders(t *testing.T) {
 	before := inUse(true)
 	var all []<-chan string
 	for range readers {
-		_, lines := r.follow(r.tokens[access.Viewer], path)
+		_, lines := r.follow(r.tokens[auth.Viewer], path)
 		all = append(all, lines)
 	}
 	var made atomic.Int64
 	for n := range events {
 		count := int64(n)
 		r.master.mu.Lock()
-		r.master.tell(id, live.Event{Kind: live.Interval, Interval: &run.Interval{Metrics: map[string]run.Record{"x": {Count: &count}}}, Totals: func() live.Totals {
+		r.master.tell(id, event.Event{Kind: event.Interval, Interval: &run.Interval{Metrics: map[string]run.Record{"x": {Count: &count}}}, Totals: func() event.Totals {
 			made.Add(1)
-			return live.Totals{}
+			return event.Totals{}
 		}})
 		r.master.mu.Unlock()
 	}
@@ -170,7 +170,7 @@ func TestManyReaders(t *testing.T) {
 	} else {
 		t.Logf("%d readers and their clients take %d MiB", readers, grown>>20)
 	}
-	got := r.ask(r.tokens[access.Viewer], "GET", path, "")
+	got := r.ask(r.tokens[auth.Viewer], "GET", path, "")
 	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "5" || got.problem(t).Code != "unavailable" {
 		t.Errorf("one more than may be: %d %s", got.StatusCode, got.body)
 	}
@@ -190,7 +190,7 @@ func inUse(collect bool) int64 {
 func TestServerEndsStreams(t *testing.T) {
 	r := serve(t, Options{}).people()
 	id := r.running()
-	_, lines := r.follow(r.tokens[access.Viewer], "/api/v1/events?run="+id)
+	_, lines := r.follow(r.tokens[auth.Viewer], "/api/v1/events?run="+id)
 	comes(t, lines, "running")
 	began := time.Now()
 	done := make(chan error, 1)
@@ -205,13 +205,13 @@ func TestServerEndsStreams(t *testing.T) {
 func TestClientEvents(t *testing.T) {
 	r := serve(t, Options{}).people()
 	id := r.running()
-	c, err := client.New(r.url, client.Options{Token: r.tokens[access.Viewer]})
+	c, err := client.New(r.url, client.Options{Token: r.tokens[auth.Viewer]})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	for e, err := range c.Events(t.Context(), "20060102-150405-aaaaaa", 0) {
-		if !client.IsCode(err, resource.NotFound) {
+		if !client.IsCode(err, types.NotFound) {
 			t.Errorf("no run: %v, %v", e, err)
 		}
 	}

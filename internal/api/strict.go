@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/types"
 )
 
 // maxDepth is how deep values of a body may lie in each other. The deepest that this API
@@ -23,7 +23,7 @@ const maxDepth = 32
 // depth, and numbers that no float64 holds. It is nil when nothing is.
 func checkJSON(body []byte) *problem {
 	malformed := func(pointer, format string, args ...any) *problem {
-		return refuse(http.StatusBadRequest, resource.Malformed, "the body is not what it should be", resource.Detail{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+		return refuse(http.StatusBadRequest, types.Malformed, "the body is not what it should be", types.Detail{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return malformed("", "is empty: a JSON object is wanted")

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
 )
 
 // versioned is an answer that has a version, as ETag.
@@ -33,7 +33,7 @@ type change[T any] struct {
 func unchanged(ifMatch string, version int64) error {
 	switch {
 	case ifMatch == "":
-		return refuse(http.StatusPreconditionRequired, resource.NoPrecondition, "send If-Match with the ETag that you read, or *")
+		return refuse(http.StatusPreconditionRequired, types.NoPrecondition, "send If-Match with the ETag that you read, or *")
 	case strings.TrimSpace(ifMatch) == "*":
 		return nil
 	}
@@ -45,12 +45,12 @@ func unchanged(ifMatch string, version int64) error {
 	return errStale
 }
 
-func (s *Server) users(ctx context.Context, _ *nothing) (*body[resource.List[access.User]], error) {
+func (s *Server) users(ctx context.Context, _ *nothing) (*body[types.List[auth.User]], error) {
 	users, err := s.store.Users(ctx)
-	return answer(resource.List[access.User]{Items: orEmpty(users)}), err
+	return answer(types.List[auth.User]{Items: orEmpty(users)}), err
 }
 
-func (s *Server) user(ctx context.Context, in *byID) (*versioned[access.User], error) {
+func (s *Server) user(ctx context.Context, in *byID) (*versioned[auth.User], error) {
 	u, err := s.store.User(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *Server) user(ctx context.Context, in *byID) (*versioned[access.User], e
 	return answerVersion(*u, u.Version), nil
 }
 
-func (s *Server) newUser(ctx context.Context, in *with[resource.NewUser]) (*versioned[access.User], error) {
+func (s *Server) newUser(ctx context.Context, in *with[types.NewUser]) (*versioned[auth.User], error) {
 	u, err := s.create(ctx, in.Body)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (s *Server) newUser(ctx context.Context, in *with[resource.NewUser]) (*vers
 	return answerVersion(*u, u.Version), nil
 }
 
-func (s *Server) changeUser(ctx context.Context, in *change[resource.UserChange]) (*versioned[access.User], error) {
+func (s *Server) changeUser(ctx context.Context, in *change[types.UserChange]) (*versioned[auth.User], error) {
 	s.people.Lock()
 	defer s.people.Unlock()
 	u, err := s.store.User(ctx, in.ID)
@@ -94,7 +94,7 @@ func (s *Server) changeUser(ctx context.Context, in *change[resource.UserChange]
 		}
 		said = append(said, "password")
 	}
-	if was.Role == access.Admin && !was.Disabled && (u.Role != access.Admin || u.Disabled) {
+	if was.Role == auth.Admin && !was.Disabled && (u.Role != auth.Admin || u.Disabled) {
 		if err := s.anotherAdmin(ctx, u.ID); err != nil {
 			return nil, err
 		}
@@ -118,11 +118,11 @@ func (s *Server) anotherAdmin(ctx context.Context, user string) error {
 		return err
 	}
 	for _, u := range users {
-		if u.ID != user && u.Role == access.Admin && !u.Disabled {
+		if u.ID != user && u.Role == auth.Admin && !u.Disabled {
 			return nil
 		}
 	}
-	return refuse(http.StatusConflict, resource.Conflict, "this is the last admin: make another one first")
+	return refuse(http.StatusConflict, types.Conflict, "this is the last admin: make another one first")
 }
 
 type auditQuery struct {
@@ -130,12 +130,12 @@ type auditQuery struct {
 	Limit  int   `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 
-func (s *Server) auditLog(ctx context.Context, in *auditQuery) (*body[resource.Page[access.Entry]], error) {
+func (s *Server) auditLog(ctx context.Context, in *auditQuery) (*body[types.Page[auth.Entry]], error) {
 	entries, err := s.store.Entries(ctx, in.Before, in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	page := resource.Page[access.Entry]{Items: orEmpty(entries)}
+	page := types.Page[auth.Entry]{Items: orEmpty(entries)}
 	if len(entries) == in.Limit {
 		page.Next = strconv.FormatInt(entries[len(entries)-1].Number, 10)
 	}

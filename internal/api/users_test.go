@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/types"
 )
 
 func TestTokens(t *testing.T) {
@@ -14,12 +14,12 @@ func TestTokens(t *testing.T) {
 	r := serve(t, Options{Now: at.now}).people()
 	cookie := r.in("operator")
 	create := func(body string) reply { return r.ask("", "POST", "/api/v1/tokens", body, "Cookie", cookie) }
-	made := decode200[resource.MadeToken](t, create(`{"name":"pipeline","role":"tester","days":1}`))
-	if made.Role != access.Tester || !made.Expires.Equal(at.now().Add(24*time.Hour)) || !strings.HasPrefix(made.Text, "gbt_"+made.ID+"_") {
+	made := decode200[types.MadeToken](t, create(`{"name":"pipeline","role":"tester","days":1}`))
+	if made.Role != auth.Tester || !made.Expires.Equal(at.now().Add(24*time.Hour)) || !strings.HasPrefix(made.Text, "gbt_"+made.ID+"_") {
 		t.Errorf("made %+v", made)
 	}
-	plain := decode200[resource.MadeToken](t, create(`{"name":"plain"}`))
-	if plain.Role != access.Operator || !plain.Expires.Equal(at.now().Add(tokenLife)) {
+	plain := decode200[types.MadeToken](t, create(`{"name":"plain"}`))
+	if plain.Role != auth.Operator || !plain.Expires.Equal(at.now().Add(tokenLife)) {
 		t.Errorf("without wishes: %+v", plain)
 	}
 	for body, want := range map[string]int{
@@ -33,7 +33,7 @@ func TestTokens(t *testing.T) {
 		t.Errorf("by a token: %d %s", got.StatusCode, got.body)
 	}
 	me := func(token string) int { return r.ask(token, "GET", "/api/v1/me", "").StatusCode }
-	if me(made.Text) != 200 || me(made.Text+"x") != 401 || me("gbt_"+made.ID+"_"+access.NewSecret()) != 401 || me("gbt_"+access.NewID()+"_"+access.NewSecret()) != 401 {
+	if me(made.Text) != 200 || me(made.Text+"x") != 401 || me("gbt_"+made.ID+"_"+auth.NewSecret()) != 401 || me("gbt_"+auth.NewID()+"_"+auth.NewSecret()) != 401 {
 		t.Error("tokens that are none let in")
 	}
 	for _, header := range []string{"Basic " + made.Text, made.Text, "bearer " + made.Text, "Bearer  " + made.Text} {
@@ -49,18 +49,18 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	list := r.ask("", "GET", "/api/v1/tokens", "", "Cookie", cookie)
-	if n := len(decode200[resource.List[access.Token]](t, list).Items); n != 3 || strings.Contains(list.body, "hash") || strings.Contains(list.body, made.Text) {
+	if n := len(decode200[types.List[auth.Token]](t, list).Items); n != 3 || strings.Contains(list.body, "hash") || strings.Contains(list.body, made.Text) {
 		t.Errorf("list: %s", list.body)
 	}
 	if got := r.ask("", "GET", "/api/v1/tokens?user=all", "", "Cookie", cookie); got.StatusCode != 403 {
 		t.Errorf("of all: %d", got.StatusCode)
 	}
-	if got := decode200[resource.List[access.Token]](t, r.ask(r.tokens[access.Admin], "GET", "/api/v1/tokens?user=all", "")); len(got.Items) != 6 {
+	if got := decode200[types.List[auth.Token]](t, r.ask(r.tokens[auth.Admin], "GET", "/api/v1/tokens?user=all", "")); len(got.Items) != 6 {
 		t.Errorf("of all, as admin: %d", len(got.Items))
 	}
 	// A token has at most its owner's role at the time.
 	u, _ := r.store.UserNamed(t.Context(), "operator")
-	r.ask(r.tokens[access.Admin], "PATCH", "/api/v1/users/"+u.ID, `{"role":"viewer"}`, "If-Match", "*")
+	r.ask(r.tokens[auth.Admin], "PATCH", "/api/v1/users/"+u.ID, `{"role":"viewer"}`, "If-Match", "*")
 	if got := r.ask(made.Text, "POST", "/api/v1/runs", submission("x")); got.StatusCode != 403 {
 		t.Errorf("of a user who is viewer now: %d", got.StatusCode)
 	}
@@ -75,9 +75,9 @@ func TestTokens(t *testing.T) {
 
 func TestUsers(t *testing.T) {
 	r := serve(t, Options{}).people()
-	admin := r.tokens[access.Admin]
+	admin := r.tokens[auth.Admin]
 	created := r.ask(admin, "POST", "/api/v1/users", `{"name":"ann","role":"tester","password":"`+password+`"}`)
-	ann := decode200[access.User](t, created)
+	ann := decode200[auth.User](t, created)
 	if created.StatusCode != 201 || created.Header.Get("ETag") != `"1"` || strings.Contains(created.body, "argon2id") {
 		t.Errorf("%d %s", created.StatusCode, created.body)
 	}
@@ -93,14 +93,14 @@ func TestUsers(t *testing.T) {
 			t.Errorf("the last admin, %s: %d %s", body, got.StatusCode, got.body)
 		}
 	}
-	if n := len(decode200[resource.List[access.User]](t, r.ask(admin, "GET", "/api/v1/users", "")).Items); n != 5 {
+	if n := len(decode200[types.List[auth.User]](t, r.ask(admin, "GET", "/api/v1/users", "")).Items); n != 5 {
 		t.Errorf("%d users", n)
 	}
-	page := decode200[resource.Page[access.Entry]](t, r.ask(admin, "GET", "/api/v1/audit?limit=2", ""))
+	page := decode200[types.Page[auth.Entry]](t, r.ask(admin, "GET", "/api/v1/audit?limit=2", ""))
 	if len(page.Items) != 2 || page.Items[0].Action != "user.change" || page.Items[0].Result != "failed" || page.Items[0].User != "admin" || page.Items[0].Address != "127.0.0.1" || page.Next == "" {
 		t.Errorf("audit: %+v", page)
 	}
-	older := decode200[resource.Page[access.Entry]](t, r.ask(admin, "GET", "/api/v1/audit?before="+page.Next, ""))
+	older := decode200[types.Page[auth.Entry]](t, r.ask(admin, "GET", "/api/v1/audit?before="+page.Next, ""))
 	if len(older.Items) == 0 || older.Items[0].Number != page.Items[1].Number-1 || older.Next != "" {
 		t.Errorf("older: %+v", older)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
+	"github.com/gobench-io/gobench/internal/api/auth"
 )
 
 // TestOtherSites is B13, the origins of B16, and B15.
@@ -82,7 +82,7 @@ func TestHosts(t *testing.T) {
 		"evil.example": 421, "localhost.evil.example": 421, "evil-localhost": 421, "192.0.2.1": 421, "bench.example.com.": 421, "127.0.0.1.nip.io": 421, "0": 421, "0.0.0.0": 421,
 	} {
 		for _, path := range []string{"/api/v1/runs", "/", "/healthz"} {
-			got := r.ask(r.tokens[access.Viewer], "GET", path, "", "Host", host)
+			got := r.ask(r.tokens[auth.Viewer], "GET", path, "", "Host", host)
 			if got.StatusCode != want {
 				t.Errorf("%s of %s: %d", path, host, got.StatusCode)
 			}
@@ -108,7 +108,7 @@ func TestHeaders(t *testing.T) {
 	r.master.log = "<script>alert(1)</script>\n"
 	id := r.running()
 	for _, path := range []string{"/", "/nothing", "/api/v1/runs", "/api/v1/nothing", "/api/v1/runs/" + id + "/log", "/api/v1/runs/" + id + "/report", "/healthz"} {
-		got := r.ask(r.tokens[access.Viewer], "GET", path, "")
+		got := r.ask(r.tokens[auth.Viewer], "GET", path, "")
 		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
 			if got.Header.Get(name) != want {
 				t.Errorf("%s: %s is %q", path, name, got.Header.Get(name))
@@ -125,7 +125,7 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: no request id", path)
 		}
 	}
-	log := r.ask(r.tokens[access.Viewer], "GET", "/api/v1/runs/"+id+"/log", "")
+	log := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/runs/"+id+"/log", "")
 	if log.Header.Get("Content-Type") != "text/plain; charset=utf-8" || log.Header.Get("Content-Disposition") != "attachment; filename="+id+".log" || log.body != r.master.log {
 		t.Errorf("log: %v %q", log.Header, log.body)
 	}
@@ -135,15 +135,15 @@ func TestHeaders(t *testing.T) {
 // connection ends.
 func TestSmuggling(t *testing.T) {
 	r := serve(t, Options{}).people()
-	auth := "Host: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer " + r.tokens[access.Operator] + "\r\n"
-	second := "POST /api/v1/stop-all HTTP/1.1\r\n" + auth + "Content-Length: 2\r\n\r\n{}"
+	head := "Host: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer " + r.tokens[auth.Operator] + "\r\n"
+	second := "POST /api/v1/stop-all HTTP/1.1\r\n" + head + "Content-Length: 2\r\n\r\n{}"
 	for _, tt := range []struct{ name, text, status string }{
-		{"two lengths", "POST /api/v1/stop-all HTTP/1.1\r\n" + auth + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "400"},
-		{"a length that is none", "POST /api/v1/stop-all HTTP/1.1\r\n" + auth + "Content-Length: +2\r\n\r\n{}", "400"},
-		{"an unknown encoding", "POST /api/v1/stop-all HTTP/1.1\r\n" + auth + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "501"},
-		{"two encodings", "POST /api/v1/stop-all HTTP/1.1\r\n" + auth + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", "501"},
-		{"chunks that end in a bare LF", "POST /api/v1/stop-all HTTP/1.1\r\n" + auth + "Transfer-Encoding: chunked\r\n\r\n2\n{}\n0\n\n" + second, "400"},
-		{"a chunk that is too short", "POST /api/v1/stop-all HTTP/1.1\r\n" + auth + "Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n" + second, "400"},
+		{"two lengths", "POST /api/v1/stop-all HTTP/1.1\r\n" + head + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "400"},
+		{"a length that is none", "POST /api/v1/stop-all HTTP/1.1\r\n" + head + "Content-Length: +2\r\n\r\n{}", "400"},
+		{"an unknown encoding", "POST /api/v1/stop-all HTTP/1.1\r\n" + head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "501"},
+		{"two encodings", "POST /api/v1/stop-all HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", "501"},
+		{"chunks that end in a bare LF", "POST /api/v1/stop-all HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2\n{}\n0\n\n" + second, "400"},
+		{"a chunk that is too short", "POST /api/v1/stop-all HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n" + second, "400"},
 		{"a space before the colon", "GET /api/v1/info HTTP/1.1\r\nHost: localhost\r\nX-A : b\r\n\r\n", "400"},
 		{"two hosts", "GET /api/v1/info HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", "400"},
 		{"NUL in a header", "GET /api/v1/info HTTP/1.1\r\nHost: localhost\r\nX-A: b\x00c\r\n\r\n", "400"},
@@ -157,7 +157,7 @@ func TestSmuggling(t *testing.T) {
 	}
 	// With both a length and chunks, the chunks count, once: what follows is not a request
 	// of its own within the same connection's first one.
-	got := r.raw("POST /api/v1/stop-all HTTP/1.1\r\n" + auth + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\n\r\n" + second)
+	got := r.raw("POST /api/v1/stop-all HTTP/1.1\r\n" + head + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\n\r\n" + second)
 	if strings.Count(got, "HTTP/1.1 ") != 1 {
 		t.Errorf("length and chunks: %.300q", got)
 	}
@@ -230,18 +230,18 @@ func TestSlowBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	fmt.Fprintf(c, "POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", r.tokens[access.Tester])
+	fmt.Fprintf(c, "POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", r.tokens[auth.Tester])
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	b, err := io.ReadAll(c)
 	if err != nil || !bytes.HasPrefix(b, []byte("HTTP/1.1 408 ")) || !bytes.Contains(b, []byte(`"code":"timeout"`)) {
 		t.Errorf("%q, %v", b, err)
 	}
 	// A request after a slow one on a connection of its own has its whole time.
-	if got := r.ask(r.tokens[access.Tester], "POST", "/api/v1/runs", submission("x")); got.StatusCode != 201 {
+	if got := r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", submission("x")); got.StatusCode != 201 {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
 	id := r.running()
-	_, lines := r.follow(r.tokens[access.Tester], "/api/v1/events?run="+id)
+	_, lines := r.follow(r.tokens[auth.Tester], "/api/v1/events?run="+id)
 	comes(t, lines, "running")
 	began := time.Now()
 	eventually(t, "the time of a body has passed", func() bool { return time.Since(began) > 300*time.Millisecond })

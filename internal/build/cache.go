@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/filelock"
+	"github.com/gobench-io/gobench/internal/run/filelock"
 )
 
 // The cache directory, private to its user:

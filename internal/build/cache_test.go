@@ -93,7 +93,7 @@ func TestSDKID(t *testing.T) {
 			t.Errorf("%s is missing", want)
 		}
 	}
-	if names := sdk.packages(); names[sdkPath+"/clients/http"] != "http" || names[sdkPath+"/internal/meter"] != "" {
+	if names := sdk.packages(); names[sdkPath+"/clients/http"] != "http" || names[sdkPath+"/internal/measure/meter"] != "" {
 		t.Errorf("packages = %v", names)
 	}
 	if _, err := (SDK{Sources: treeSDK{os.DirFS("../..")}, Deps: nil}).load(); err == nil {

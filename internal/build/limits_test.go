@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/testenv"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 // running lists the processes whose command line or directory is in dir.
@@ -40,8 +40,8 @@ func TestLimits(t *testing.T) {
 		limits          Limits
 		resource, limit string
 	}{
-		{"time", testenv.SlowToCompile(small), Limits{Time: 4 * time.Second}, "time", "4s"},
-		{"memory", testenv.HungryToCompile(small), Limits{Time: time.Minute, Memory: 300 << 20}, "memory", "300 MiB"},
+		{"time", servers.SlowToCompile(small), Limits{Time: 4 * time.Second}, "time", "4s"},
+		{"memory", servers.HungryToCompile(small), Limits{Time: time.Minute, Memory: 300 << 20}, "memory", "300 MiB"},
 		{"output", small, Limits{Time: time.Minute, Output: 2 << 20}, "output", "2 MiB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestCancel(t *testing.T) {
 			time.AfterFunc(2*time.Second, func() { stopped = time.Now(); cancel() })
 		}
 	}
-	_, err := b.Build(ctx, Source{Path: files(t, map[string]string{"scenario.go": testenv.SlowToCompile(small)})}, o)
+	_, err := b.Build(ctx, Source{Path: files(t, map[string]string{"scenario.go": servers.SlowToCompile(small)})}, o)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
@@ -155,7 +155,7 @@ func TestKilledParent(t *testing.T) {
 	}
 	cache := t.TempDir()
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childEnv+"="+files(t, map[string]string{"scenario.go": testenv.SlowToCompile(small)}), childCache+"="+cache, childGo+"="+goCache)
+	cmd.Env = append(os.Environ(), childEnv+"="+files(t, map[string]string{"scenario.go": servers.SlowToCompile(small)}), childCache+"="+cache, childGo+"="+goCache)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

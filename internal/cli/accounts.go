@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/access"
 	"github.com/gobench-io/gobench/internal/api"
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/report"
-	"github.com/gobench-io/gobench/internal/resource"
-	"github.com/gobench-io/gobench/internal/store"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/master/store"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 func (a *app) tokensCommand() *cobra.Command {
@@ -37,7 +37,7 @@ func (a *app) tokensCommand() *cobra.Command {
 			} else if time.Now().After(t.Expires) {
 				note = "expired"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, report.Safe(t.Name), t.Role, day(t.Created), day(t.Expires), day(t.Used), note)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, units.Safe(t.Name), t.Role, day(t.Created), day(t.Expires), day(t.Used), note)
 		}
 		return w.Flush()
 	})
@@ -75,7 +75,7 @@ further tokens, so name and password are asked for.`,
 		if _, err := a.session(ctx, own, &f, ""); err != nil {
 			return err
 		}
-		t, err := own.NewToken(ctx, resource.NewToken{Name: args[0], Role: access.Role(role), Days: days})
+		t, err := own.NewToken(ctx, types.NewToken{Name: args[0], Role: auth.Role(role), Days: days})
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (a *app) usersCommand() *cobra.Command {
 			if u.Disabled {
 				note = "disabled"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", report.Safe(u.Name), u.Role, day(u.Created), note)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", units.Safe(u.Name), u.Role, day(u.Created), note)
 		}
 		return w.Flush()
 	})
@@ -139,10 +139,10 @@ func (a *app) newUserCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = c.NewUser(ctx, resource.NewUser{Name: args[0], Role: access.Role(role), Password: password})
+		_, err = c.NewUser(ctx, types.NewUser{Name: args[0], Role: auth.Role(role), Password: password})
 		return err
 	})
-	cmd.Flags().StringVar(&role, "role", string(access.Tester), "viewer (reads), tester (runs), operator (ends any run, has agents) or admin (has users)")
+	cmd.Flags().StringVar(&role, "role", string(auth.Tester), "viewer (reads), tester (runs), operator (ends any run, has agents) or admin (has users)")
 	cmd.Flags().StringVar(&file, "password-file", "", "`FILE` with the password (default asked for, or GOBENCH_PASSWORD)")
 	_ = cmd.MarkFlagFilename("password-file")
 	return cmd
@@ -161,9 +161,9 @@ func (a *app) changeUserCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var change resource.UserChange
+		var change types.UserChange
 		if role != "" {
-			r := access.Role(role)
+			r := auth.Role(role)
 			change.Role = &r
 		}
 		if disable || enable {

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gobench-io/gobench/internal/bus"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/master/bus"
+	"github.com/gobench-io/gobench/internal/run/version"
 )
 
 // agentFlags are what an agent is told.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/report"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 func (a *app) agentsCommand() *cobra.Command {
@@ -44,7 +44,7 @@ func (a *app) agentsCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) listAgents(all []resource.Agent) error {
+func (a *app) listAgents(all []types.Agent) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tNAME\tSTATE\tVERSION\tPLATFORM\tCPUS\tCPU\tMEMORY FREE\tNOTE")
 	for _, x := range all {
@@ -53,9 +53,9 @@ func (a *app) listAgents(all []resource.Agent) error {
 			version, platform, cpus = m.Version, m.OS+"/"+m.Arch, fmt.Sprint(m.CPUs)
 		}
 		if l := x.Load; l != nil {
-			cpu, memory = fmt.Sprintf("%.0f %%", 100*l.CPU), report.Bytes(float64(l.Available))
+			cpu, memory = fmt.Sprintf("%.0f %%", 100*l.CPU), units.Bytes(float64(l.Available))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.ID, report.Safe(x.Name), x.State, report.Safe(version), platform, cpus, cpu, memory, report.Safe(x.Why))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.ID, units.Safe(x.Name), x.State, units.Safe(version), platform, cpus, cpu, memory, units.Safe(x.Why))
 	}
 	return w.Flush()
 }
@@ -74,7 +74,7 @@ has where the master is reached and how it is known.`,
 		if life < time.Minute {
 			return usageError("", "--for is %v: want a minute or more", life)
 		}
-		t, err := c.NewJoinToken(ctx, resource.NewJoinToken{Minutes: int(life.Minutes())})
+		t, err := c.NewJoinToken(ctx, types.NewJoinToken{Minutes: int(life.Minutes())})
 		if err != nil {
 			return err
 		}

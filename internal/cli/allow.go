@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/allow"
+	"github.com/gobench-io/gobench/internal/load/allowlist"
 )
 
 // allowFlag says where a run may connect to.
 type allowFlag struct {
 	entries []string
-	list    *allow.List // nil: everywhere; made by check
+	list    *allowlist.List // nil: everywhere; made by check
 }
 
 func (f *allowFlag) add(cmd *cobra.Command) {
@@ -24,7 +24,7 @@ func (f *allowFlag) check() (err error) {
 	if len(f.entries) == 0 {
 		return nil
 	}
-	if f.list, err = allow.New(f.entries, nil); err != nil {
+	if f.list, err = allowlist.New(f.entries, nil); err != nil {
 		return usageError("", "--allow-target %w", err)
 	}
 	return nil
@@ -35,7 +35,7 @@ func (f *allowFlag) env() []string {
 	if f.list == nil {
 		return nil
 	}
-	return []string{allow.Env + "=" + f.list.String()}
+	return []string{allowlist.Env + "=" + f.list.String()}
 }
 
 // ownPorts names the ports that a master listens on, as an allow.List denies them: of the

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/allow"
+	"github.com/gobench-io/gobench/internal/load/allowlist"
 )
 
 func TestOwnPorts(t *testing.T) {
@@ -29,7 +29,7 @@ func TestOwnPorts(t *testing.T) {
 				t.Errorf("%s, %q: %q, want %s among them", tt.api, tt.agents, got, want)
 			}
 		}
-		if _, err := allow.New(nil, got); err != nil {
+		if _, err := allowlist.New(nil, got); err != nil {
 			t.Errorf("%q: %v", got, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/history"
+	"github.com/gobench-io/gobench/internal/local/history"
 	"github.com/gobench-io/gobench/internal/run"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/build"
-	"github.com/gobench-io/gobench/internal/history"
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/local/history"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 func (a *app) cleanCommand() *cobra.Command {
@@ -69,7 +69,7 @@ what was compiled instead; it is made again when it is needed.`,
 			if dry {
 				verb = "would delete"
 			}
-			fmt.Fprintf(a.stdout, "%s %d runs, %s; %d are left\n", verb, n, report.Bytes(float64(freed)), int64(len(ids))-n)
+			fmt.Fprintf(a.stdout, "%s %d runs, %s; %d are left\n", verb, n, units.Bytes(float64(freed)), int64(len(ids))-n)
 			if failed != nil {
 				return &exitError{exitFailed, failed, ""}
 			}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/executor/scenario"
-	"github.com/gobench-io/gobench/internal/confine"
-	"github.com/gobench-io/gobench/internal/preset"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/agent/sandbox"
+	"github.com/gobench-io/gobench/internal/builtin"
+	"github.com/gobench-io/gobench/internal/run/version"
 )
 
 // Exit statuses (docs/exit-codes.md).
@@ -62,7 +62,7 @@ type app struct {
 // Main runs the command line of this process and gives its exit status. sdk holds
 // the sources that scenarios are compiled against.
 func Main(sdk fs.FS) int {
-	confine.Main() // an agent's helper is this program, too
+	sandbox.Main() // an agent's helper is this program, too
 	if len(os.Args) == 3 && os.Args[1] == executorCommand {
 		slim()
 		return runExecutor(os.Args[2])
@@ -143,7 +143,7 @@ func runExecutor(name string) int {
 	if os.Getenv(executor.SocketEnv) != "" {
 		var options []byte
 		if options, err = io.ReadAll(os.Stdin); err == nil {
-			vus, err = preset.Vus(name, options)
+			vus, err = builtin.Vus(name, options)
 		}
 	}
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/build"
-	"github.com/gobench-io/gobench/internal/confine"
 	"github.com/gobench-io/gobench/internal/master"
 	"github.com/gobench-io/gobench/internal/run"
 )
@@ -66,13 +66,13 @@ type (
 func newCompiler(dir, own string, limit time.Duration, log *slog.Logger) (*compiler, error) {
 	c := &compiler{dir: dir, limit: limit, notes: filepath.Join(own, "compiling.json"), log: log}
 	c.reap()
-	level, err := confine.Level(confine.Options{Note: c.note})
+	level, err := sandbox.Level(sandbox.Options{Note: c.note})
 	if err != nil {
 		return nil, &exitError{exitFailed, fmt.Errorf("try how scenarios are compiled here: %w", err), tempStorage.hint(err)}
 	}
 	c.forget()
 	if level > 0 {
-		c.user = confine.CompilerUser
+		c.user = sandbox.CompilerUser
 	}
 	switch {
 	case c.dir == "" && c.user == 0:
@@ -139,10 +139,10 @@ func (c *compiler) Compile(ctx context.Context, source run.Source, goos, goarch 
 
 // box makes the room to compile in. Another master of this machine may be in there: it is
 // waited for.
-func (c *compiler) box(ctx context.Context) (*confine.Box, error) {
+func (c *compiler) box(ctx context.Context) (*sandbox.Box, error) {
 	for {
-		box, err := confine.New(confine.Options{User: c.user, Same: c.user == 0, Note: c.note})
-		if !errors.Is(err, confine.ErrTaken) {
+		box, err := sandbox.New(sandbox.Options{User: c.user, Same: c.user == 0, Note: c.note})
+		if !errors.Is(err, sandbox.ErrTaken) {
 			return box, err
 		}
 		select {
@@ -155,7 +155,7 @@ func (c *compiler) box(ctx context.Context) (*confine.Box, error) {
 
 // note keeps what the next life of this master needs to know of a box. Where the disk takes
 // nothing it compiles all the same.
-func (c *compiler) note(box confine.State) error {
+func (c *compiler) note(box sandbox.State) error {
 	b, err := json.Marshal(box)
 	if err == nil {
 		err = os.WriteFile(c.notes, b, 0o600)
@@ -173,7 +173,7 @@ func (c *compiler) forget() {
 }
 
 // leave clears a box up.
-func (c *compiler) leave(box *confine.Box) {
+func (c *compiler) leave(box *sandbox.Box) {
 	if err := box.Close(); err != nil {
 		c.log.Error("clear up after the compiler", "error", err)
 		return
@@ -183,13 +183,13 @@ func (c *compiler) leave(box *confine.Box) {
 
 // reap clears up the box that an earlier life of this master was killed in.
 func (c *compiler) reap() {
-	var left confine.State
+	var left sandbox.State
 	b, err := os.ReadFile(c.notes)
 	if err != nil || json.Unmarshal(b, &left) != nil || left.Folder == "" {
 		return // nothing is left, or half a note, of nothing
 	}
 	c.log.Warn("an earlier life of this master was compiling", "folder", left.Folder)
-	c.leave(confine.Open(left))
+	c.leave(sandbox.Open(left))
 }
 
 // warm compiles what all scenarios share, so that the first one need not wait for it.
@@ -219,7 +219,7 @@ func (c *compiler) warm(ctx context.Context) {
 }
 
 // child runs the compiler's process until it has said its last word.
-func (c *compiler) child(ctx context.Context, box *confine.Box, order []byte, step func(string)) (last compileNews, err error) {
+func (c *compiler) child(ctx context.Context, box *sandbox.Box, order []byte, step func(string)) (last compileNews, err error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
 		return last, err
@@ -300,7 +300,7 @@ func (c *capped) Write(b []byte) (int, error) {
 }
 
 // lay puts a source into a folder of the box, which its user may read.
-func lay(box *confine.Box, folder string, source run.Source) error {
+func lay(box *sandbox.Box, folder string, source run.Source) error {
 	files := append([]run.File{{Path: source.FileName(), Data: []byte(source.Scenario)}}, source.Files...)
 	if source.GoMod != "" {
 		files = append(files, run.File{Path: "go.mod", Data: []byte(source.GoMod)})

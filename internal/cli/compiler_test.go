@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gobench-io/gobench/internal/confine"
+	"github.com/gobench-io/gobench/internal/agent/sandbox"
 )
 
 // A master that is killed while it compiles leaves a source in a folder: its next life
@@ -29,14 +29,14 @@ func TestWhatACompilerLeaves(t *testing.T) {
 		}
 	}
 	gone(notes)
-	killed, err := confine.New(confine.Options{Same: true, Note: c.note}) // and not closed
+	killed, err := sandbox.New(sandbox.Options{Same: true, Note: c.note}) // and not closed
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(killed.Home(), "scenario.go"), []byte("package main"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	other, err := confine.New(confine.Options{Same: true})
+	other, err := sandbox.New(sandbox.Options{Same: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
 )
 
 // defaultMaster is where a master is when nothing else is said.
@@ -172,7 +172,7 @@ func refusal(err error) error {
 		return err
 	case !errors.As(err, &e):
 		return &exitError{exitFailed, err, ""}
-	case e.Code == resource.Unauthenticated:
+	case e.Code == types.Unauthenticated:
 		return &exitError{exitFailed, err, "log in first: gobench login [URL]"}
 	case e.Status == 422 || e.Status == 400 || e.Status == 404:
 		return &exitError{exitUsage, err, ""}

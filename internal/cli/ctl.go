@@ -16,10 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/report"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -136,7 +136,7 @@ func (a *app) askMaster(ctx context.Context, at masterFlags, part string, w wish
 	case "cancel":
 		err = c.Cancel(ctx, id)
 	default:
-		change := resource.Control{What: w.What, Class: w.Class}
+		change := types.Control{What: w.What, Class: w.Class}
 		if w.Users >= 0 {
 			change.Users = &w.Users
 		}
@@ -145,7 +145,7 @@ func (a *app) askMaster(ctx context.Context, at masterFlags, part string, w wish
 		}
 		err = c.Control(ctx, id, change)
 	}
-	if client.IsCode(err, resource.Invalid) {
+	if client.IsCode(err, types.Invalid) {
 		return &exitError{exitFailed, err, ""} // as a run of this machine answers
 	}
 	if err != nil {
@@ -215,14 +215,14 @@ func (l *localRun) follow(w wish, by string) error {
 		if err := l.executor.Control(&wire.Control{What: w.What, Class: w.Class, Users: w.Users, Rate: w.Rate}); err != nil {
 			return err
 		}
-		change := &live.Change{What: w.What, Class: w.Class, By: by}
+		change := &event.Change{What: w.What, Class: w.Class, By: by}
 		if w.Users >= 0 && w.What == "scale" {
 			change.Users = &w.Users
 		}
 		if w.Rate >= 0 && w.What == "scale" {
 			change.Rate = &w.Rate
 		}
-		l.tell(live.Event{Kind: live.Control, Control: change, Text: report.Safe(strings.TrimSpace(fmt.Sprintf("%s by %s %s", w.What, by, w.numbers())))})
+		l.tell(event.Event{Kind: event.Control, Control: change, Text: units.Safe(strings.TrimSpace(fmt.Sprintf("%s by %s %s", w.What, by, w.numbers())))})
 	}
 	return nil
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/build"
-	"github.com/gobench-io/gobench/internal/doctor"
-	"github.com/gobench-io/gobench/internal/report"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/run/units"
+	"github.com/gobench-io/gobench/internal/run/version"
+	"github.com/gobench-io/gobench/internal/show/doctor"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -60,7 +60,7 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 			Facts    doctor.Facts     `json:"facts"`
 		}{version.Version, stops == 0, all, facts})
 	} else {
-		fmt.Fprintf(a.stdout, "gobench %s on %s/%s %s\n\n", version.Version, facts.OS, facts.Arch, report.Safe(facts.Kernel))
+		fmt.Fprintf(a.stdout, "gobench %s on %s/%s %s\n\n", version.Version, facts.OS, facts.Arch, units.Safe(facts.Kernel))
 		err = doctor.Write(a.stdout, all)
 	}
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/load/runner"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/runner"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // explain says of a run that ended with err what its scenario did wrong.
@@ -29,15 +29,15 @@ func (l *localRun) explain(err error) error {
 	began := !l.result.Start.IsZero()
 	switch {
 	case crashed && began:
-		return fmt.Errorf("a goroutine of the scenario panicked: %s; %w", report.Safe(text), err)
+		return fmt.Errorf("a goroutine of the scenario panicked: %s; %w", units.Safe(text), err)
 	case crashed && (function == "export" || function == "thresholds"):
-		return fmt.Errorf("%s() panicked, and nothing was begun: %s; %w", function, report.Safe(text), err)
+		return fmt.Errorf("%s() panicked, and nothing was begun: %s; %w", function, units.Safe(text), err)
 	case crashed:
-		return fmt.Errorf("the scenario panicked before export(), and nothing was begun: %s; %w", report.Safe(text), err)
+		return fmt.Errorf("the scenario panicked before export(), and nothing was begun: %s; %w", units.Safe(text), err)
 	case began:
 		return err
 	case strings.TrimSpace(out) != "":
-		return fmt.Errorf("the scenario ended before its load began; it printed last: %s; %w", report.Safe(lastLine(out)), err)
+		return fmt.Errorf("the scenario ended before its load began; it printed last: %s; %w", units.Safe(lastLine(out)), err)
 	}
 	return fmt.Errorf("the scenario ended before its load began; %w", err)
 }
@@ -99,12 +99,12 @@ func allPanicked(metrics []run.Metric, failures []run.Failure, notes []string) e
 	for _, note := range notes {
 		if first, _, ok := strings.Cut(note, "\n"); ok && strings.Contains(first, " panicked: ") {
 			_, text, _ := strings.Cut(first, " panicked: ")
-			return fmt.Errorf("every user panicked: %s", report.Safe(text))
+			return fmt.Errorf("every user panicked: %s", units.Safe(text))
 		}
 	}
 	for _, f := range failures {
 		if f.Class == "panic" {
-			return fmt.Errorf("every user panicked: %s", report.Safe(f.Text))
+			return fmt.Errorf("every user panicked: %s", units.Safe(f.Text))
 		}
 	}
 	return errors.New("every user panicked")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/threshold"
+	"github.com/gobench-io/gobench/internal/measure/threshold"
 )
 
 // loadFlags are the flags of every command that makes load.

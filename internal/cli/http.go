@@ -16,23 +16,23 @@ import (
 	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/preset"
-	"github.com/gobench-io/gobench/internal/redact"
+	"github.com/gobench-io/gobench/internal/builtin"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/redact"
 )
 
 // httpFlags are the flags of gobench http, and what they come to.
 type httpFlags struct {
 	load    loadFlags
 	at      clusterFlags
-	options preset.HTTP
+	options builtin.HTTP
 
 	method, body, bodyFile string
 	headers                []string
 	targets, curl          string
 	rate                   rateValue
 	stages                 []string
-	rows                   preset.Data
+	rows                   builtin.Data
 	order                  string
 
 	follow               bool
@@ -106,7 +106,7 @@ func (f *httpFlags) add(cmd *cobra.Command) {
 	fs.StringVarP(&f.bodyFile, "body-file", "D", "", "request body from this `FILE`, - for standard input")
 	fs.StringVar(&f.targets, "targets", "", "send the requests that this `FILE` lists, in turn; - for standard input; docs/targets.md")
 	fs.StringVar(&f.curl, "curl", "", "send what this curl `COMMAND` would")
-	fs.StringVar(&f.rows.File, "data", "", "fill {{data.COLUMN}} in from the rows of this `FILE`: "+preset.Endings+"; the load ends with them")
+	fs.StringVar(&f.rows.File, "data", "", "fill {{data.COLUMN}} in from the rows of this `FILE`: "+builtin.Endings+"; the load ends with them")
 	fs.StringVar(&f.order, "data-order", "sequential", "which row a request gets: sequential (each once), random, or unique (each connection its own)")
 	fs.BoolVar(&f.rows.Wrap, "data-wrap", false, "begin again after the last row")
 	fs.BoolVar(&o.Literal, "literal", false, "send {{ as it stands: no templates")
@@ -188,7 +188,7 @@ func (f *httpFlags) takeData(cmd *cobra.Command) error {
 		if err != nil {
 			return usageError("", "--data: %v", err)
 		}
-		o.Data = &preset.Data{File: full, Order: data.Order(number), Wrap: f.rows.Wrap}
+		o.Data = &builtin.Data{File: full, Order: data.Order(number), Wrap: f.rows.Wrap}
 	}
 	checked := *o
 	if f.remote() {

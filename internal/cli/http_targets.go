@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/preset"
-	"github.com/gobench-io/gobench/internal/spell"
+	"github.com/gobench-io/gobench/internal/builtin"
+	"github.com/gobench-io/gobench/internal/run/suggest"
 )
 
 // takeTargets takes what is to be sent: a URL with its flags, a file of targets, or a
@@ -61,7 +61,7 @@ func (f *httpFlags) takeURL(cmd *cobra.Command, url string) error {
 	if err := checkURL(url); err != nil {
 		return err
 	}
-	t := preset.Target{Method: f.method, URL: url}
+	t := builtin.Target{Method: f.method, URL: url}
 	var err error
 	switch {
 	case cmd.Flags().Changed("body") && cmd.Flags().Changed("body-file"):
@@ -78,13 +78,13 @@ func (f *httpFlags) takeURL(cmd *cobra.Command, url string) error {
 	if !cmd.Flags().Changed("method") && len(t.Body) > 0 {
 		t.Method = "POST"
 	}
-	f.options.Targets = []preset.Target{t}
+	f.options.Targets = []builtin.Target{t}
 	return err
 }
 
 // checkURL refuses a URL that can't be asked, with the one that was probably meant.
 func checkURL(url string) error {
-	err := preset.CheckURL(url)
+	err := builtin.CheckURL(url)
 	scheme, rest, ok := strings.Cut(url, ":")
 	rest = strings.TrimLeft(rest, "/")
 	switch {
@@ -95,7 +95,7 @@ func checkURL(url string) error {
 	case ok && rest != "" && !strings.HasPrefix(url, scheme+"://"):
 		return usageError("write it as "+scheme+"://"+rest, "%w", err)
 	}
-	if meant := spell.Meant(strings.ToLower(scheme), []string{"http", "https"}); meant != "" && meant != scheme {
+	if meant := suggest.Meant(strings.ToLower(scheme), []string{"http", "https"}); meant != "" && meant != scheme {
 		return usageError("did you mean "+meant+"://"+rest+"?", "%w", err)
 	}
 	return usageError("as in: gobench http http://localhost:8080/", "%w", err)
@@ -112,7 +112,7 @@ func (f *httpFlags) readTargets(cmd *cobra.Command) error {
 	}
 	defer in.Close()
 	var err error
-	if f.options.Targets, err = preset.ReadTargets(in, name); err != nil {
+	if f.options.Targets, err = builtin.ReadTargets(in, name); err != nil {
 		return usageError("docs/targets.md tells how targets are written", "--targets: %w", err)
 	}
 	f.target = fmt.Sprintf("%d targets of %s, in turn", len(f.options.Targets), name)
@@ -120,11 +120,11 @@ func (f *httpFlags) readTargets(cmd *cobra.Command) error {
 }
 
 func (f *httpFlags) takeCurl(cmd *cobra.Command) error {
-	t, c, err := preset.Curl(f.curl)
+	t, c, err := builtin.Curl(f.curl)
 	if err != nil {
 		return usageError("quote the whole command for the shell, or give the URL and its flags", "--curl: %w", err)
 	}
-	f.options.Targets = []preset.Target{t}
+	f.options.Targets = []builtin.Target{t}
 	own := &f.options.Client
 	if c.Timeout > 0 && !cmd.Flags().Changed("timeout") {
 		own.Timeout = c.Timeout
@@ -156,7 +156,7 @@ func readAll(cmd *cobra.Command, name string) ([]byte, error) {
 }
 
 func parseHeaders(lines []string) (map[string]string, error) {
-	var t preset.Target
+	var t builtin.Target
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" {

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -173,7 +173,7 @@ func (l *localRun) seen(m *wire.Seen) {
 		b.WriteString("\n")
 	}
 	for line := range strings.Lines(m.Text) {
-		b.WriteString(report.Safe(strings.TrimSuffix(line, "\n")) + "\n")
+		b.WriteString(units.Safe(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	_, _ = io.WriteString(l.text(), b.String()) // a closed terminal does not end the run
 }
@@ -182,9 +182,9 @@ func (l *localRun) seen(m *wire.Seen) {
 func (l *localRun) logLines(b []byte) {
 	var safe []string
 	for line := range strings.Lines(string(b)) {
-		safe = append(safe, report.Safe(strings.TrimSuffix(line, "\n")))
+		safe = append(safe, units.Safe(strings.TrimSuffix(line, "\n")))
 	}
-	l.tell(live.Event{Kind: live.Log, Text: strings.Join(safe, "\n")})
+	l.tell(event.Event{Kind: event.Log, Text: strings.Join(safe, "\n")})
 }
 
 // text is where people read the report: standard output, unless a report for programs

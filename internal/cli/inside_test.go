@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/tally"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -41,7 +41,7 @@ func TestNoteOnce(t *testing.T) {
 		{wire.MaxSeen, time.Second, []string{"only the first 100 exchanges are shown"}},
 		{1, onceLimit + 1, []string{"not every user was done after 10s"}},
 	} {
-		l := &localRun{tally: tally.New(tally.Options{Interval: time.Second}), result: new(run.Result), exchanges: tt.exchanges}
+		l := &localRun{tally: monitor.New(monitor.Options{Interval: time.Second}), result: new(run.Result), exchanges: tt.exchanges}
 		if err := l.tally.Merger.Add(l.tally.Executor("", 0), &wire.Batch{Seq: 1, ToNs: int64(tt.end), Final: &wire.Final{LoadNs: int64(tt.end)}}); err != nil {
 			t.Fatal(err)
 		}

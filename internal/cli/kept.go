@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/history"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/merge"
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/local/history"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/tally"
+	"github.com/gobench-io/gobench/internal/show/report"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -83,8 +83,8 @@ func (a *app) retally(r, into *run.Result, yield func(run.Interval) error) error
 // retallyIn does so with a run of some history, and gives what was merged.
 func retallyIn(h history.History, r, into *run.Result, yield func(run.Interval) error) (*merge.Merger, error) {
 	var failed error
-	t := tally.New(tally.Options{Interval: interval(r), Tell: func(e live.Event) {
-		if failed == nil && e.Kind == live.Interval {
+	t := monitor.New(monitor.Options{Interval: interval(r), Tell: func(e event.Event) {
+		if failed == nil && e.Kind == event.Interval {
 			failed = yield(*e.Interval)
 		}
 	}})

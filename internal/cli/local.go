@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/history"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/redact"
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/local/history"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/monitor"
+	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/tally"
-	"github.com/gobench-io/gobench/internal/threshold"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/run/redact"
+	"github.com/gobench-io/gobench/internal/run/version"
+	"github.com/gobench-io/gobench/internal/show/live"
+	"github.com/gobench-io/gobench/internal/show/report"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -33,7 +34,7 @@ type localRun struct {
 
 	history  history.History
 	folder   *history.Folder
-	tally    *tally.Tally
+	tally    *monitor.Tally
 	executor *agent.Executor             // guarded by mu until it runs
 	prepare  func(context.Context) error // makes what spec runs, before all else; nil: it is there
 	view     view
@@ -97,10 +98,10 @@ func (l *localRun) perform(ctx context.Context) error {
 	if err := l.open(); err != nil {
 		return err
 	}
-	l.tell(live.Event{Kind: live.State, State: run.Starting, Run: l.result.ID})
-	l.tell(live.Event{Kind: live.Step, Text: "starting the executor"})
+	l.tell(event.Event{Kind: event.State, State: run.Starting, Run: l.result.ID})
+	l.tell(event.Event{Kind: event.Step, Text: "starting the executor"})
 	l.log.Info("run", "id", l.result.ID, "folder", l.folder.Dir(), "executor", l.spec.Path)
-	l.tally = tally.New(tally.Options{Interval: l.load.interval, Once: l.load.inside.once, Tell: l.tellTally, Abort: func() { l.executor.Stop() }})
+	l.tally = monitor.New(monitor.Options{Interval: l.load.interval, Once: l.load.inside.once, Tell: l.tellTally, Abort: func() { l.executor.Stop() }})
 	l.tally.Executor("", 0)
 	l.spec.Log = io.MultiWriter(l.folder.Log, l.view.scenario())
 	l.spec.Plan, l.spec.Batch, l.spec.Seen = l.plan, l.batch, l.seen
@@ -136,13 +137,13 @@ func (l *localRun) perform(ctx context.Context) error {
 }
 
 // tell tells whoever looks what happens now.
-func (l *localRun) tell(e live.Event) {
+func (l *localRun) tell(e event.Event) {
 	e.Time = time.Now()
 	l.view.tell(e)
 }
 
 // endOf is the event of the run's end with err, its exit status.
-func (l *localRun) endOf(err error) live.Event {
+func (l *localRun) endOf(err error) event.Event {
 	e := endOf(l.result, err)
 	if l.result.State.Final() {
 		e.Result = l.folder.File()
@@ -151,8 +152,8 @@ func (l *localRun) endOf(err error) live.Event {
 }
 
 // endOf is the event of the end of a run with this result, as far as it came.
-func endOf(r *run.Result, err error) live.Event {
-	e := live.Event{Kind: live.Ended, Time: time.Now(), Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: new(int)}
+func endOf(r *run.Result, err error) event.Event {
+	e := event.Event{Kind: event.Ended, Time: time.Now(), Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: new(int)}
 	if !r.State.Final() {
 		e.State = run.Failed
 	}
@@ -216,7 +217,7 @@ func (l *localRun) plan(h *wire.Hello) (*wire.Start, error) {
 	}
 	l.load.inside.apply(start, l.result)
 	l.preflight()
-	l.tell(live.Event{Kind: live.Step, Text: settingUp(users, &l.result.Environment), Plan: tally.Plan(h.Classes, l.load.duration, l.hold, l.load.warmup)})
+	l.tell(event.Event{Kind: event.Step, Text: settingUp(users, &l.result.Environment), Plan: monitor.Plan(h.Classes, l.load.duration, l.hold, l.load.warmup)})
 	return start, nil
 }
 
@@ -233,8 +234,8 @@ func (l *localRun) batch(b *wire.Batch) error {
 }
 
 // tellTally tells of what the tally found, and of intervals where somebody looks.
-func (l *localRun) tellTally(e live.Event) {
-	if e.Kind == live.Interval && (l.load.inside.once || l.load.quiet && !l.load.json) {
+func (l *localRun) tellTally(e event.Event) {
+	if e.Kind == event.Interval && (l.load.inside.once || l.load.quiet && !l.load.json) {
 		return
 	}
 	l.tell(e)
@@ -242,7 +243,7 @@ func (l *localRun) tellTally(e live.Event) {
 
 // state notes where the run stands.
 func (l *localRun) state(s run.State) {
-	l.tell(live.Event{Kind: live.State, State: s, Run: l.result.ID})
+	l.tell(event.Event{Kind: event.State, State: s, Run: l.result.ID})
 	l.result.State = s
 	if err := l.folder.Put(l.result); l.writing == nil {
 		l.writing = err

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
 )
 
 // loginFlags say who logs in.
@@ -91,7 +91,7 @@ func (a *app) login(ctx context.Context, f *loginFlags) error {
 	if err != nil {
 		return err
 	}
-	made, err := c.NewToken(ctx, resource.NewToken{Name: client.TokenName()})
+	made, err := c.NewToken(ctx, types.NewToken{Name: client.TokenName()})
 	if err != nil {
 		return refusal(err)
 	}
@@ -117,25 +117,25 @@ func setupOf(at string) (master, token string, err error) {
 }
 
 // session logs in with name and password; with a setup token it makes the first user.
-func (a *app) session(ctx context.Context, c *client.Client, f *loginFlags, setup string) (resource.Me, error) {
+func (a *app) session(ctx context.Context, c *client.Client, f *loginFlags, setup string) (types.Me, error) {
 	who := "name: "
 	if setup != "" {
 		who = "name of the first user, an admin: "
 	}
 	name, err := a.prompt(f.name, who)
 	if err != nil {
-		return resource.Me{}, err
+		return types.Me{}, err
 	}
 	password, err := a.password(f.file, "password: ")
 	if err != nil {
-		return resource.Me{}, err
+		return types.Me{}, err
 	}
 	if setup != "" {
-		me, err := c.Setup(ctx, resource.Setup{Token: setup, Name: name, Password: password})
+		me, err := c.Setup(ctx, types.Setup{Token: setup, Name: name, Password: password})
 		return me, refusal(err)
 	}
 	me, err := c.Login(ctx, name, password)
-	if client.IsCode(err, resource.Unauthenticated) {
+	if client.IsCode(err, types.Unauthenticated) {
 		return me, &exitError{exitFailed, err, ""} // that it is to log in is no news
 	}
 	return me, refusal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gobench-io/gobench/internal/spell"
+	"github.com/gobench-io/gobench/internal/run/suggest"
 )
 
 // misuse makes cobra's own error of a wrong command line one of ours: what is wrong,
@@ -64,7 +64,7 @@ func otherFlag(cmd *cobra.Command, name string) string {
 			return fmt.Sprintf("--%s is a flag of %s", name, c.CommandPath())
 		}
 	}
-	if meant := spell.Meant(name, names); meant != "" {
+	if meant := suggest.Meant(name, names); meant != "" {
 		return fmt.Sprintf("did you mean --%s? %s --help lists all flags", meant, cmd.CommandPath())
 	}
 	return ""
@@ -92,7 +92,7 @@ func otherCommand(cmd *cobra.Command, word string) string {
 			names = append(names, c.Name())
 		}
 	}
-	meant := spell.Meant(word, names)
+	meant := suggest.Meant(word, names)
 	if meant == "" && !cmd.HasParent() {
 		meant = synonyms[word]
 	}

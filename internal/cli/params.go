@@ -10,8 +10,8 @@ import (
 
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -52,7 +52,7 @@ func (a *app) helpParams(ctx context.Context, args []string) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	built, err := a.compile(ctx, args[0], func(live.Event) {}, slog.New(slog.DiscardHandler))
+	built, err := a.compile(ctx, args[0], func(event.Event) {}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		fmt.Fprintf(a.stdout, "\nParameters of %s: it does not compile; gobench run %s says why\n", args[0], args[0])
 		return
@@ -72,7 +72,7 @@ func (a *app) helpParams(ctx context.Context, args []string) {
 			if p.Default != "" {
 				def = fmt.Sprintf("default %q", p.Default)
 			}
-			fmt.Fprintf(a.stdout, "  %-*s  %s (%s)\n", width, report.Safe(p.Name), report.Safe(p.Help), report.Safe(def))
+			fmt.Fprintf(a.stdout, "  %-*s  %s (%s)\n", width, units.Safe(p.Name), units.Safe(p.Help), units.Safe(def))
 		}
 		return errListed
 	}}).Run(ctx)

@@ -14,14 +14,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/access"
 	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/bus"
-	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/api/auth"
 	"github.com/gobench-io/gobench/internal/master"
-	"github.com/gobench-io/gobench/internal/merge"
-	"github.com/gobench-io/gobench/internal/store"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/master/bus"
+	"github.com/gobench-io/gobench/internal/master/store"
+	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/run/version"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // parts are what a master is made of.
@@ -149,7 +149,7 @@ func (p *parts) secret(ctx context.Context, name string, make func() ([]byte, er
 func (p *parts) audit(action, who, detail, result string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	e := &access.Entry{Time: time.Now().UTC(), User: who, Action: action, Object: who, Detail: detail, Result: result}
+	e := &auth.Entry{Time: time.Now().UTC(), User: who, Action: action, Object: who, Detail: detail, Result: result}
 	if err := p.store.Audit(ctx, e); err != nil {
 		p.log.Error("audit", "action", action, "who", who, "error", err)
 	}
@@ -199,7 +199,7 @@ func (a *app) ownAgent(ctx context.Context, p *parts, f *serveFlags, log *slog.L
 
 // joinAs joins with a token and keeps who this agent is by then.
 func joinAs(ctx context.Context, dir, token string, f agentFlags, log *slog.Logger) error {
-	hello := &cluster.Hello{Name: f.called(), Version: version.Version, Protocol: cluster.Protocol, Minor: cluster.Minor}
+	hello := &agentpb.Hello{Name: f.called(), Version: version.Version, Protocol: agentpb.Protocol, Minor: agentpb.Minor}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	creds, err := absolute(f.creds)
@@ -217,7 +217,7 @@ func runAgent(ctx context.Context, dir string, who bus.Identity, f agentFlags, l
 		return fmt.Errorf("connect to the master: %w", err)
 	}
 	defer conn.Close()
-	return agent.NewAgent(agent.Options{Dir: dir, Work: f.work, Bus: conn, ID: who.Agent, Hello: &cluster.Hello{Name: f.called(), Address: addressTo(who.Addresses)}, Log: log,
+	return agent.NewAgent(agent.Options{Dir: dir, Work: f.work, Bus: conn, ID: who.Agent, Hello: &agentpb.Hello{Name: f.called(), Address: addressTo(who.Addresses)}, Log: log,
 		Same: f.same, Memory: f.memory << 20, Ledgers: f.ledger}).Run(ctx)
 }
 

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gobench-io/gobench/internal/doctor"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/run/units"
+	"github.com/gobench-io/gobench/internal/show/doctor"
 )
 
 // preflight says, before the load begins, that there are more users than this machine
@@ -25,7 +25,7 @@ func (l *localRun) preflight() {
 		return
 	}
 	note := fmt.Sprintf("%s users on a limit of %s open files: if each has a connection of its own, about %s connect, and what the others do fails with class local_fd",
-		report.Count(users), report.Count(int64(r.Environment.OpenFiles)), report.Count(carried))
+		units.Count(users), units.Count(int64(r.Environment.OpenFiles)), units.Count(carried))
 	r.Notes = append(r.Notes, note)
 	warning := fmt.Sprintf("warning: %s\nThe run goes on, and would be INVALID then. Ctrl-C ends it; any of these lifts the limit (gobench doctor tells more):", note)
 	highest, _ := os.ReadFile("/proc/sys/fs/nr_open")
@@ -33,5 +33,5 @@ func (l *localRun) preflight() {
 	for _, lift := range doctor.FileLifts(n) {
 		warning += fmt.Sprintf("\n  %-21s %s", lift.Where+":", lift.Command)
 	}
-	l.tell(live.Event{Kind: live.Warning, Text: warning})
+	l.tell(event.Event{Kind: event.Warning, Text: warning})
 }

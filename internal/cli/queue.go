@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // queue writes what is told of a run that goes on. A slow reader never holds up the
@@ -62,7 +62,7 @@ func (q *queue) close() (dropped int) {
 // tellDropped says that not all was shown.
 func tellDropped(w io.Writer, dropped int) {
 	if dropped > 0 {
-		fmt.Fprintf(w, "[%s of output not shown: the terminal was slower than the run; the run's log has it]\n", report.Bytes(float64(dropped)))
+		fmt.Fprintf(w, "[%s of output not shown: the terminal was slower than the run; the run's log has it]\n", units.Bytes(float64(dropped)))
 	}
 }
 
@@ -111,5 +111,5 @@ func (p *printed) flush() {
 // safeLine is a line without what could steer a terminal.
 func safeLine(b []byte) string {
 	s := strings.TrimSuffix(string(b), "\r")
-	return report.Safe(strings.ReplaceAll(s, "\t", "    "))
+	return units.Safe(strings.ReplaceAll(s, "\t", "    "))
 }

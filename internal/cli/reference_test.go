@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/run/version"
 )
 
 var update = flag.Bool("update", false, "write docs/commands.md and docs/gobench.1")

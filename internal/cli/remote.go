@@ -9,12 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/redact"
-	"github.com/gobench-io/gobench/internal/report"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/redact"
+	"github.com/gobench-io/gobench/internal/show/live"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // remoteRun is a run on a master as the command line that asked for it sees it: the same
@@ -38,7 +39,7 @@ type remoteRun struct {
 }
 
 // scenarioAt asks for a run of the scenario at path.
-func scenarioAt(path string, set map[string]string, load *loadFlags, o run.Options) (s resource.Submission, err error) {
+func scenarioAt(path string, set map[string]string, load *loadFlags, o run.Options) (s types.Submission, err error) {
 	name, source, err := readSource(path)
 	if err != nil {
 		return s, err
@@ -48,14 +49,14 @@ func scenarioAt(path string, set map[string]string, load *loadFlags, o run.Optio
 }
 
 // submission asks for a run of a source.
-func submission(name string, source run.Source, load *loadFlags, o run.Options) resource.Submission {
+func submission(name string, source run.Source, load *loadFlags, o run.Options) types.Submission {
 	o.Duration, o.Warmup, o.Interval, o.GracefulStop = load.duration.Seconds(), load.warmup.Seconds(), load.interval.Seconds(), max(load.graceful, time.Millisecond).Seconds() // 0 would be the usual one
 	o.Thresholds, o.Guards.Targets = load.expressions, load.allowed.entries
 	if load.seedGiven {
 		o.Seed = load.seed
 	}
 	o.Command = append([]string{"gobench"}, redact.Args(commandLine())...)
-	return resource.Submission{Name: name, Source: &source, Options: o}
+	return types.Submission{Name: name, Source: &source, Options: o}
 }
 
 // runAt submits a scenario to a master and follows the run to its end.
@@ -72,7 +73,7 @@ func (a *app) runAt(ctx context.Context, at masterFlags, path string, set map[st
 
 // submitAndFollow submits to a master what is called name here, and follows the run to
 // its end.
-func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlags, name string, s resource.Submission) error {
+func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlags, name string, s types.Submission) error {
 	outputs, err := openOutputs(load.out, a.stdout)
 	if err != nil {
 		return err
@@ -139,7 +140,7 @@ func (r *remoteRun) events(ctx context.Context) error {
 	r.client.WhenBroken(func(err error) {
 		if !said && err != nil {
 			said = true
-			r.view.tell(live.Event{Kind: live.Warning, Time: time.Now(), Text: fmt.Sprintf("%v; trying again until Ctrl-C: the run goes on without", err)})
+			r.view.tell(event.Event{Kind: event.Warning, Time: time.Now(), Text: fmt.Sprintf("%v; trying again until Ctrl-C: the run goes on without", err)})
 		}
 	})
 	for e, err := range r.client.Events(ctx, r.id, 0) {
@@ -149,9 +150,9 @@ func (r *remoteRun) events(ctx context.Context) error {
 		said = false
 		what := e.Live()
 		switch what.Kind {
-		case live.Ended:
+		case event.Ended:
 			return nil
-		case live.State:
+		case event.State:
 			r.loading.Store(what.State == run.Running)
 			if what.State.Final() { // the end says so
 				continue
@@ -159,12 +160,12 @@ func (r *remoteRun) events(ctx context.Context) error {
 			if what.State == run.Queued {
 				what.Text = "queued as " + r.id
 			}
-		case live.Interval:
+		case event.Interval:
 			if r.load.quiet && !r.load.json {
 				continue
 			}
 			if what.Totals == nil {
-				what.Totals = func() live.Totals { return live.Totals{} }
+				what.Totals = func() event.Totals { return event.Totals{} }
 			}
 		}
 		r.view.tell(what)
@@ -228,7 +229,7 @@ func (r *remoteRun) statusOf(x *run.Result) error {
 }
 
 // endOf is the event of the run's end with err, its exit status.
-func (r *remoteRun) endOf(x *run.Result, err error) live.Event {
+func (r *remoteRun) endOf(x *run.Result, err error) event.Event {
 	if x == nil {
 		x = &run.Result{ID: r.id, State: run.Failed}
 	}

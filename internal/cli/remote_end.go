@@ -7,9 +7,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/show/live"
 )
 
 // begun notes the run's id, and ends the run if somebody has wished that meanwhile.
@@ -31,8 +32,8 @@ func (r *remoteRun) end(ctx context.Context, cancel bool) {
 	if cancel {
 		ask = r.client.Cancel
 	}
-	if err := ask(ctx, r.id); err != nil && !client.IsCode(err, resource.Conflict) { // else it is over
-		r.view.tell(live.Event{Kind: live.Warning, Time: time.Now(), Text: "the master could not be told: " + err.Error()})
+	if err := ask(ctx, r.id); err != nil && !client.IsCode(err, types.Conflict) { // else it is over
+		r.view.tell(event.Event{Kind: event.Warning, Time: time.Now(), Text: "the master could not be told: " + err.Error()})
 	}
 }
 
@@ -95,18 +96,18 @@ func (r *remoteRun) press(ctx context.Context) live.Press {
 }
 
 // steer changes the load as changes says, unless the change before is still under way.
-func (r *remoteRun) steer(ctx context.Context, look func(func(*live.Run)), changes func(*live.Run) []live.Change) {
+func (r *remoteRun) steer(ctx context.Context, look func(func(*live.Run)), changes func(*live.Run) []event.Change) {
 	if !r.loading.Load() || !r.steering.TryLock() {
 		return
 	}
 	r.errands.Go(func() {
 		defer r.steering.Unlock()
-		var all []live.Change
+		var all []event.Change
 		look(func(run *live.Run) { all = changes(run) })
 		for _, c := range all {
-			err := r.client.Control(ctx, r.id, resource.Control{What: c.What, Class: c.Class, Users: c.Users, Rate: c.Rate})
+			err := r.client.Control(ctx, r.id, types.Control{What: c.What, Class: c.Class, Users: c.Users, Rate: c.Rate})
 			if err != nil {
-				r.view.tell(live.Event{Kind: live.Note, Time: time.Now(), Text: "the load stays as it is: " + err.Error()})
+				r.view.tell(event.Event{Kind: event.Note, Time: time.Now(), Text: "the load stays as it is: " + err.Error()})
 			}
 		}
 	})

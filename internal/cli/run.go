@@ -13,10 +13,10 @@ import (
 
 	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/internal/build"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/tally"
+	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -91,9 +91,9 @@ func (a *app) runScenario(ctx context.Context, path string, set map[string]strin
 	l.spec.Env = append(paramsEnv(set), data.DirEnv+"="+scenarioDir(full))
 	l.spec.Env = append(l.spec.Env, load.allowed.env()...)
 	l.spec.Hello = func(h *wire.Hello) error {
-		l.result.Config.Parameters = tally.Params(h)
-		err := tally.CheckParams(h, set)
-		var wrong *tally.ParamError
+		l.result.Config.Parameters = monitor.Params(h)
+		err := monitor.CheckParams(h, set)
+		var wrong *monitor.ParamError
 		if errors.As(err, &wrong) {
 			return usageError(wrong.Hint, "%s", wrong.Text)
 		}
@@ -111,28 +111,28 @@ func scenarioDir(path string) string {
 }
 
 // compile builds the executor, telling what takes time.
-func (a *app) compile(ctx context.Context, path string, tell func(live.Event), log *slog.Logger) (build.Executor, error) {
+func (a *app) compile(ctx context.Context, path string, tell func(event.Event), log *slog.Logger) (build.Executor, error) {
 	builder, err := a.builder(log)
 	if err != nil {
 		return build.Executor{}, err
 	}
 	stopWarming() // it would only compile beside us
 	began := time.Now()
-	tell(live.Event{Kind: live.State, State: run.Compiling})
+	tell(event.Event{Kind: event.State, State: run.Compiling})
 	built, err := builder.Build(ctx, build.Source{Path: path}, build.Options{
 		Person:   build.ThisPerson(),
-		Progress: func(step string) { tell(live.Event{Kind: live.Step, State: run.Compiling, Text: step}) },
-		Package:  func(path string) { tell(live.Event{Kind: live.Step, State: run.Compiling, Detail: path}) },
+		Progress: func(step string) { tell(event.Event{Kind: event.Step, State: run.Compiling, Text: step}) },
+		Package:  func(path string) { tell(event.Event{Kind: event.Step, State: run.Compiling, Detail: path}) },
 	})
 	if err != nil {
 		return built, compileError(path, err)
 	}
 	log.Info("compiled", "executor", built.Path, "sha256", built.SHA256, "cached", built.Cached, "took", time.Since(began))
 	for _, note := range built.Notes {
-		tell(live.Event{Kind: live.Note, Text: report.Safe(note)})
+		tell(event.Event{Kind: event.Note, Text: units.Safe(note)})
 	}
 	if !built.Cached {
-		tell(live.Event{Kind: live.Note, Text: fmt.Sprintf("compiled in %.1f s", time.Since(began).Seconds())})
+		tell(event.Event{Kind: event.Note, Text: fmt.Sprintf("compiled in %.1f s", time.Since(began).Seconds())})
 	}
 	return built, nil
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/history"
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/local/history"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // dataDir is where gobench keeps what it has.
@@ -70,7 +70,7 @@ func (a *app) runsCommand() *cobra.Command {
 						fmt.Fprintln(w, "ID\tSTARTED\tSTATE\tVERDICT\tTIME\tWHAT")
 					}
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Created.Local().Format(time.DateTime), r.State, orElse(string(r.Verdict), "-"),
-						report.Seconds(r.Seconds), report.Safe(orElse(r.Config.Target, r.Name)))
+						units.Seconds(r.Seconds), units.Safe(orElse(r.Config.Target, r.Name)))
 				}
 			}
 			return w.Flush()
@@ -106,9 +106,9 @@ func (a *app) runsAt(ctx context.Context, at masterFlags, asJSON bool) error {
 		}
 		took := "-"
 		if !o.Started.IsZero() && !o.Ended.IsZero() {
-			took = report.Seconds(o.Ended.Sub(o.Started).Seconds())
+			took = units.Seconds(o.Ended.Sub(o.Started).Seconds())
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.ID, o.Created.Local().Format(time.DateTime), report.Safe(o.Owner), o.State, orElse(string(o.Verdict), "-"), took, report.Safe(o.Name))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.ID, o.Created.Local().Format(time.DateTime), units.Safe(o.Owner), o.State, orElse(string(o.Verdict), "-"), took, units.Safe(o.Name))
 	}
 	return w.Flush()
 }

@@ -18,9 +18,9 @@ import (
 
 	"github.com/gobench-io/gobench/internal/api"
 	"github.com/gobench-io/gobench/internal/build"
-	"github.com/gobench-io/gobench/internal/live"
 	"github.com/gobench-io/gobench/internal/master"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/run/version"
+	"github.com/gobench-io/gobench/internal/show/live"
 )
 
 // serveFlags are what a master is told.

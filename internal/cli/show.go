@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 func (a *app) showCommand() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/measure/event"
 )
 
 // ending is how a person ends a run: by a stop, which drains, or by a cancel.
@@ -29,12 +29,12 @@ func (l *localRun) end(cancel bool, by string) {
 		l.asked = ending{true, by}
 		l.log.Info("cancel", "asked_by", by)
 		l.executor.Cancel()
-		l.tell(live.Event{Kind: live.Ending, Cancel: true, By: by, Text: "cancelling"})
+		l.tell(event.Event{Kind: event.Ending, Cancel: true, By: by, Text: "cancelling"})
 	case l.asked.by == "":
 		l.asked = ending{false, by}
 		l.log.Info("stop", "asked_by", by)
 		l.executor.Stop()
-		l.tell(live.Event{Kind: live.Ending, By: by, Text: "stopping: waiting for what is in flight; Ctrl-C again cancels"})
+		l.tell(event.Event{Kind: event.Ending, By: by, Text: "stopping: waiting for what is in flight; Ctrl-C again cancels"})
 	}
 }
 

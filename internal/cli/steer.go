@@ -4,7 +4,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/show/live"
 )
 
 // press does what a key of the terminal asks for.
@@ -22,31 +23,31 @@ func (l *localRun) press(key byte, look func(func(*live.Run))) {
 }
 
 // changesOf is what a key changes of the load; nil: nothing.
-func changesOf(key byte) func(*live.Run) []live.Change {
+func changesOf(key byte) func(*live.Run) []event.Change {
 	switch key {
 	case 'p', 'P':
-		return func(r *live.Run) []live.Change {
+		return func(r *live.Run) []event.Change {
 			if r.Paused() {
-				return []live.Change{{What: "resume"}}
+				return []event.Change{{What: "resume"}}
 			}
-			return []live.Change{{What: "pause"}}
+			return []event.Change{{What: "pause"}}
 		}
 	case '+', '=':
-		return func(r *live.Run) []live.Change { return r.Steer(1.1, time.Now()) }
+		return func(r *live.Run) []event.Change { return r.Steer(1.1, time.Now()) }
 	case '-', '_':
-		return func(r *live.Run) []live.Change { return r.Steer(1/1.1, time.Now()) }
+		return func(r *live.Run) []event.Change { return r.Steer(1/1.1, time.Now()) }
 	}
 	return nil
 }
 
 // steer changes the load as changes says, unless the change before is still under way.
-func (l *localRun) steer(look func(func(*live.Run)), changes func(*live.Run) []live.Change) {
+func (l *localRun) steer(look func(func(*live.Run)), changes func(*live.Run) []event.Change) {
 	if !l.loading.Load() || !l.steering.TryLock() {
 		return
 	}
 	l.steers.Go(func() {
 		defer l.steering.Unlock()
-		var all []live.Change
+		var all []event.Change
 		look(func(r *live.Run) { all = changes(r) })
 		for _, c := range all {
 			w := wish{What: c.What, Class: c.Class, Users: -1, Rate: -1}
@@ -57,7 +58,7 @@ func (l *localRun) steer(look func(func(*live.Run)), changes func(*live.Run) []l
 				w.Rate = *c.Rate
 			}
 			if err := l.follow(w, "a key"); err != nil {
-				l.tell(live.Event{Kind: live.Note, Text: "the load stays as it is: " + err.Error()})
+				l.tell(event.Event{Kind: event.Note, Text: "the load stays as it is: " + err.Error()})
 			}
 		}
 	})

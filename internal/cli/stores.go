@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/gobench-io/gobench/internal/bus"
-	"github.com/gobench-io/gobench/internal/store"
+	"github.com/gobench-io/gobench/internal/master/bus"
+	"github.com/gobench-io/gobench/internal/master/store"
 )
 
 // natsPage is what an operator of a NATS cluster reads.

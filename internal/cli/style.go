@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // styleOf is how text is shown on w: as wide as the terminal that it is, if it is one,

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // terminal opens a terminal of so many columns.

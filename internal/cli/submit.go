@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/client"
-	"github.com/gobench-io/gobench/internal/resource"
+	"github.com/gobench-io/gobench/internal/api/client"
+	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -252,7 +252,7 @@ trace: for go tool trace). KIND is cpu, heap, mutex, block or trace.`,
 				}
 				length = d
 			}
-			return a.profile(cmd.Context(), at, args[0], out, resource.Profile{Agent: agent, Kind: kind, Seconds: length.Seconds()})
+			return a.profile(cmd.Context(), at, args[0], out, types.Profile{Agent: agent, Kind: kind, Seconds: length.Seconds()})
 		},
 	}
 	at.add(cmd, ofMaster)
@@ -262,7 +262,7 @@ trace: for go tool trace). KIND is cpu, heap, mutex, block or trace.`,
 	return cmd
 }
 
-func (a *app) profile(ctx context.Context, at masterFlags, part, out string, p resource.Profile) error {
+func (a *app) profile(ctx context.Context, at masterFlags, part, out string, p types.Profile) error {
 	c, err := a.client(at)
 	if err != nil {
 		return err

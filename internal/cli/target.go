@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/report"
-	"github.com/gobench-io/gobench/internal/target"
+	"github.com/gobench-io/gobench/internal/demoserver"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 func (a *app) targetCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func (a *app) targetCommand() *cobra.Command {
 
 func (a *app) targetHTTPCommand() *cobra.Command {
 	var addr string
-	t := &target.HTTP{}
+	t := &demoserver.HTTP{}
 	cmd := &cobra.Command{
 		Use:   "http",
 		Short: "Answer every HTTP request with the same page",
@@ -66,7 +66,7 @@ requests were answered: a count to hold a run's own against.`,
 			if err := t.Serve(ctx, l); err != nil {
 				return &exitError{exitFailed, err, ""}
 			}
-			fmt.Fprintf(a.stdout, "answered %s requests in %s\n", report.Count(t.Served()), report.Seconds(time.Since(began).Seconds()))
+			fmt.Fprintf(a.stdout, "answered %s requests in %s\n", units.Count(t.Served()), units.Seconds(time.Since(began).Seconds()))
 			return nil
 		},
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/threshold"
 )
 
 // pointed gives, where err is of an expression, the lines that point at the wrong

@@ -9,18 +9,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/show/live"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // view shows a run as it goes: on a terminal, in lines of text, or of JSON. All but
 // clear and close return at once; any goroutine may call them.
 type view interface {
-	tell(live.Event)
-	scenario() io.Writer  // for what the scenario prints
-	clear()               // shows what is queued and leaves the terminal to the report
-	close(end live.Event) // tells that the run is over, and ends; again it does nothing
+	tell(event.Event)
+	scenario() io.Writer   // for what the scenario prints
+	clear()                // shows what is queued and leaves the terminal to the report
+	close(end event.Event) // tells that the run is over, and ends; again it does nothing
 }
 
 // view gives the one that suits the flags and where standard error goes.
@@ -46,9 +47,9 @@ type terminalView struct {
 	once    sync.Once
 }
 
-func (v *terminalView) tell(e live.Event)   { v.t.Tell(e) }
+func (v *terminalView) tell(e event.Event)  { v.t.Tell(e) }
 func (v *terminalView) scenario() io.Writer { return &v.printed }
-func (v *terminalView) close(live.Event)    { v.clear() }
+func (v *terminalView) close(event.Event)   { v.clear() }
 func (v *terminalView) clear() {
 	v.once.Do(func() {
 		v.printed.flush()
@@ -74,21 +75,21 @@ type lines struct {
 const slowStep = time.Second
 
 // loud are the events that are told with --quiet too.
-var loud = []live.Kind{live.Control, live.Ending, live.Warning, live.Log}
+var loud = []event.Kind{event.Control, event.Ending, event.Warning, event.Log}
 
-func (v *lines) tell(e live.Event) {
+func (v *lines) tell(e event.Event) {
 	v.mu.Lock()
-	if v.slow != nil && (e.Kind == live.Step || e.Kind == live.State) {
+	if v.slow != nil && (e.Kind == event.Step || e.Kind == event.State) {
 		v.slow.Stop()
 	}
 	v.mu.Unlock()
 	switch {
 	case v.quiet && !slices.Contains(loud, e.Kind):
-	case e.Kind == live.Step && e.State != run.Compiling: // said if it takes long
+	case e.Kind == event.Step && e.State != run.Compiling: // said if it takes long
 		v.mu.Lock()
 		v.slow = time.AfterFunc(slowStep, func() { v.say(e.Text) })
 		v.mu.Unlock()
-	case e.Kind == live.Interval:
+	case e.Kind == event.Interval:
 		end := time.Duration((e.Interval.From + e.Interval.Seconds) * float64(time.Second))
 		if end-v.last < time.Second {
 			return
@@ -109,7 +110,7 @@ func (v *lines) scenario() io.Writer {
 	return &v.printed
 }
 
-func (v *lines) close(live.Event) { v.clear() }
+func (v *lines) close(event.Event) { v.clear() }
 
 func (v *lines) clear() {
 	v.once.Do(func() {
@@ -129,8 +130,8 @@ type jsonLines struct {
 	once sync.Once
 }
 
-func (v *jsonLines) tell(e live.Event) {
-	if e.Kind == live.Step && e.Text == "" {
+func (v *jsonLines) tell(e event.Event) {
+	if e.Kind == event.Step && e.Text == "" {
 		return
 	}
 	var b bytes.Buffer
@@ -144,7 +145,7 @@ func (v *jsonLines) tell(e live.Event) {
 func (v *jsonLines) scenario() io.Writer { return io.Discard } // the run's log has it
 func (v *jsonLines) clear()              {}
 
-func (v *jsonLines) close(end live.Event) {
+func (v *jsonLines) close(end event.Event) {
 	v.once.Do(func() {
 		v.tell(end)
 		v.q.close()

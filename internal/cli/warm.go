@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/build"
-	"github.com/gobench-io/gobench/internal/filelock"
+	"github.com/gobench-io/gobench/internal/run/filelock"
 )
 
 // The first scenario that a machine compiles takes half a minute, since all that

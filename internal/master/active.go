@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/master/split"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/share"
-	"github.com/gobench-io/gobench/internal/version"
+	"github.com/gobench-io/gobench/internal/run/version"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // active is the run that is at work: who performs it, and how far it has come.
@@ -23,8 +23,8 @@ type active struct {
 	ctx    context.Context
 	result *run.Result                // of the goroutine that performs
 	epoch  uint64                     // of the newest shares; of the goroutine that performs
-	blobs  map[platform]*cluster.Blob // of the goroutine that performs, as all down to news
-	files  []*cluster.Blob
+	blobs  map[platform]*agentpb.Blob // of the goroutine that performs, as all down to news
+	files  []*agentpb.Blob
 	orphan []*part         // whose part nobody does, to be taken over
 	taking time.Time       // when it may be
 	guard  *guard          // of the goroutine that merges
@@ -37,7 +37,7 @@ type active struct {
 	controls sync.Mutex // held while the load is changed; before mu
 
 	mu        sync.Mutex
-	plan      *share.Plan // nil: nothing is shared yet; also under controls
+	plan      *split.Plan // nil: nothing is shared yet; also under controls
 	began     time.Time   // of the load
 	stop      string      // who or what asked for a stop; empty: nobody
 	cancelled string      // who asked for a cancel; empty: nobody
@@ -54,7 +54,7 @@ type part struct {
 	epoch   uint64 // that it was begun under; 0: the first
 	drains  bool   // its load is over
 	final   bool   // its last batch has come
-	ended   *cluster.Ended
+	ended   *agentpb.Ended
 	refused error     // what it sent can't be
 	told    bool      // its death has been said; of the goroutine that performs
 	zero    time.Time // when its load began, by the master's clock
@@ -162,15 +162,15 @@ func (a *active) to(ctx context.Context, s run.State, cause, by string) error {
 }
 
 // say tells of a step, a note or a warning.
-func (a *active) say(kind live.Kind, format string, args ...any) {
-	a.m.events.tell(a.id, live.Event{Kind: kind, Text: fmt.Sprintf(format, args...)})
+func (a *active) say(kind event.Kind, format string, args ...any) {
+	a.m.events.tell(a.id, event.Event{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
 // note tells of something and keeps it for the report.
 func (a *active) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	a.result.Notes = append(a.result.Notes, text)
-	a.say(live.Note, "%s", text)
+	a.say(event.Note, "%s", text)
 	if s := a.result.State; s == run.Running || s == run.Stopping { // who looks at the run sees it
 		if err := a.m.Store.PutResult(a.ctx, a.result); err != nil && a.ctx.Err() == nil {
 			a.m.Logger.Error("keep a run's notes", "run", a.id, "error", err)
@@ -205,7 +205,7 @@ func (a *active) end(cancel bool, by string) {
 		if cancel {
 			text = "cancelling"
 		}
-		a.m.events.tell(a.id, live.Event{Kind: live.Ending, Cancel: cancel, By: by, Text: text})
+		a.m.events.tell(a.id, event.Event{Kind: event.Ending, Cancel: cancel, By: by, Text: text})
 	}
 }
 
@@ -243,7 +243,7 @@ func (a *active) batch(e int, b *wire.Batch) {
 
 func (a *active) refuse(e int, err error) { a.change(func() { a.executors[e].refused = err }) }
 
-func (a *active) ended(e int, how *cluster.Ended) { a.change(func() { a.executors[e].ended = how }) }
+func (a *active) ended(e int, how *agentpb.Ended) { a.change(func() { a.executors[e].ended = how }) }
 
 func (a *active) stopping(e int) { a.change(func() { a.executors[e].drains = true }) }
 
@@ -277,10 +277,10 @@ func (m *Master) leftover(ctx context.Context, agent, id string, epoch uint64) {
 	ctx, cancel := context.WithTimeout(ctx, m.Times.Cancel)
 	defer cancel()
 	m.Logger.Info("an agent is at a run that is over", "agent", agent, "run", id)
-	_, err := m.command(ctx, &cluster.Command{Agent: agent, Run: id, Epoch: epoch, What: &cluster.Command_Cancel{Cancel: &wire.Cancel{}}})
+	_, err := m.command(ctx, &agentpb.Command{Agent: agent, Run: id, Epoch: epoch, What: &agentpb.Command_Cancel{Cancel: &wire.Cancel{}}})
 	if err == nil {
 		m.fleet.awaitOver(ctx, agent, id, m.Times.Cancel/2)
-		_, err = m.command(ctx, &cluster.Command{Agent: agent, Run: id, Epoch: epoch, What: &cluster.Command_Release{Release: &cluster.Release{}}})
+		_, err = m.command(ctx, &agentpb.Command{Agent: agent, Run: id, Epoch: epoch, What: &agentpb.Command_Release{Release: &agentpb.Release{}}})
 	}
 	if err != nil {
 		m.Logger.Warn("end what is left of a run", "agent", agent, "run", id, "error", err)
@@ -294,7 +294,7 @@ func (e *RefusedError) Error() string { return e.Text }
 
 // command sends a command and gives its answer; what the agent refuses is a
 // *RefusedError.
-func (m *Master) command(ctx context.Context, c *cluster.Command) (*cluster.Answer, error) {
+func (m *Master) command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	c.UnixNs = time.Now().UnixNano()
 	answer, err := m.Bus.Command(ctx, c)
 	if err != nil {

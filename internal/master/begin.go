@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/executor/scenario"
-	"github.com/gobench-io/gobench/internal/allow"
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/load/allowlist"
+	"github.com/gobench-io/gobench/internal/master/split"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/monitor"
+	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/share"
-	"github.com/gobench-io/gobench/internal/tally"
-	"github.com/gobench-io/gobench/internal/threshold"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // prepare does all that comes before the load: it compiles, has the agents fetch and
@@ -51,7 +51,7 @@ func (a *active) prepare(ctx context.Context) error {
 	for _, w := range chosen {
 		a.hosts = append(a.hosts, &place{member: w, epoch: a.epoch, started: a.epoch})
 	}
-	a.say(live.Step, "starting the executor on %s", agents(len(chosen)))
+	a.say(event.Step, "starting the executor on %s", agents(len(chosen)))
 	first := map[*place]int{}
 	for i, h := range a.hosts {
 		first[h] = i
@@ -73,15 +73,15 @@ func agents(n int) string {
 }
 
 // compile builds the executor for the platform of each agent.
-func (a *active) compile(ctx context.Context, source run.Source, chosen []member) (map[platform]*cluster.Blob, error) {
-	built := map[platform]*cluster.Blob{}
+func (a *active) compile(ctx context.Context, source run.Source, chosen []member) (map[platform]*agentpb.Blob, error) {
+	built := map[platform]*agentpb.Blob{}
 	for _, w := range chosen {
 		p := platformOf(w.beat.Hello)
 		if built[p] != nil {
 			continue
 		}
 		began := time.Now()
-		b, err := a.m.Compiler.Compile(ctx, source, p.os, p.arch, func(text string) { a.say(live.Step, "%s", text) })
+		b, err := a.m.Compiler.Compile(ctx, source, p.os, p.arch, func(text string) { a.say(event.Step, "%s", text) })
 		var refused *CompileError
 		if errors.As(err, &refused) {
 			a.result.Failure = run.FailedCompile
@@ -100,7 +100,7 @@ func (a *active) compile(ctx context.Context, source run.Source, chosen []member
 			}
 		}
 		if took := time.Since(began); took > time.Second {
-			a.say(live.Note, "compiled for %s/%s in %.1f s", p.os, p.arch, took.Seconds())
+			a.say(event.Note, "compiled for %s/%s in %.1f s", p.os, p.arch, took.Seconds())
 		}
 		blob, err := a.m.blobs.add(b)
 		if err != nil {
@@ -136,7 +136,7 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 	if err != nil {
 		return err
 	}
-	answer, err := a.m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &cluster.Command_Prepare{Prepare: &cluster.Prepare{
+	answer, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &agentpb.Command_Prepare{Prepare: &agentpb.Prepare{
 		Executor: a.blobs[platformOf(h.beat.Hello)], Files: a.files, Os: h.beat.Hello.GetOs(), Arch: h.beat.Hello.GetArch(), Env: env,
 		Processes: uint32(processes), First: uint32(first), LeaseNs: int64(a.m.Times.Lease)}}})
 	if err != nil {
@@ -177,7 +177,7 @@ func (m *Master) environment(o *run.Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []string{scenario.ParamsEnv + "=" + string(b), allow.Env + "=" + targets.String()}, nil
+	return []string{scenario.ParamsEnv + "=" + string(b), allowlist.Env + "=" + targets.String()}, nil
 }
 
 // arm shares the run out by what the executors have declared, and has them set up.
@@ -193,11 +193,11 @@ func (a *active) arm(ctx context.Context) error {
 		return errors.New("scenario: " + hello.Error)
 	}
 	o := &a.order.Options
-	if err := tally.CheckParams(hello, o.Parameters); err != nil {
+	if err := monitor.CheckParams(hello, o.Parameters); err != nil {
 		a.result.Failure = run.FailedInput
 		return err
 	}
-	a.result.Config.Parameters = tally.Params(hello)
+	a.result.Config.Parameters = monitor.Params(hello)
 	thresholds, err := a.thresholds(hello)
 	if err != nil {
 		a.result.Failure = run.FailedInput
@@ -247,11 +247,11 @@ func (a *active) share(hello *wire.Hello) (map[*place][]*wire.Start, error) {
 	}
 	base := &wire.Start{Run: a.id, Seed: a.result.Config.Seed, IntervalNs: int64(intervalOf(o)), DurationNs: int64(seconds(o.Duration)), Hold: o.Builtin == nil,
 		WarmupNs: int64(seconds(o.Warmup)), GracefulNs: int64(gracefulOf(o))}
-	var places []share.Place
+	var places []split.Place
 	for _, h := range a.hosts {
-		places = append(places, share.Place{Agent: h.ID, Weight: a.weight(h), Processes: len(h.hellos)})
+		places = append(places, split.Place{Agent: h.ID, Weight: a.weight(h), Processes: len(h.hellos)})
 	}
-	plan, err := share.New(hello, places, base)
+	plan, err := split.New(hello, places, base)
 	if err != nil {
 		a.result.Failure = run.FailedInput
 		return nil, err
@@ -304,7 +304,7 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 		r := newRecord(a.m, a.id, intervalOf(o), a)
 		for _, e := range a.executors {
 			r.tally.Executor(e.place.Name, 0)
-			r.placed = append(r.placed, &cluster.Placed{Agent: e.place.ID, Epoch: e.place.epoch, Name: e.place.Name})
+			r.placed = append(r.placed, &agentpb.Placed{Agent: e.place.ID, Epoch: e.place.epoch, Name: e.place.Name})
 		}
 		r.tally.Thresholds(thresholds)
 		r.tally.Weights(weights)
@@ -321,14 +321,14 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 	if err != nil {
 		return err
 	}
-	plan := tally.Plan(hello.Classes, seconds(o.Duration), o.Builtin == nil, seconds(o.Warmup))
-	a.m.events.tell(a.id, live.Event{Kind: live.Step, Text: fmt.Sprintf("setting up %d users on %s", plan.Users, agents(len(a.hosts))), Plan: plan})
+	plan := monitor.Plan(hello.Classes, seconds(o.Duration), o.Builtin == nil, seconds(o.Warmup))
+	a.m.events.tell(a.id, event.Event{Kind: event.Step, Text: fmt.Sprintf("setting up %d users on %s", plan.Users, agents(len(a.hosts))), Plan: plan})
 	return nil
 }
 
 // setUp gives an agent's executors their starts.
 func (a *active) setUp(ctx context.Context, h *place, starts []*wire.Start) error {
-	_, err := a.m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &cluster.Command_Arm{Arm: &cluster.Arm{Starts: starts}}})
+	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &agentpb.Command_Arm{Arm: &agentpb.Arm{Starts: starts}}})
 	if err != nil {
 		return a.begun(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // blobs are the files that agents fetch: executors, where the compiler keeps them, and
@@ -27,7 +27,7 @@ func newBlobs(dir string) (*blobs, error) {
 }
 
 // add makes an executor known.
-func (b *blobs) add(built Built) (*cluster.Blob, error) {
+func (b *blobs) add(built Built) (*agentpb.Blob, error) {
 	info, err := os.Stat(built.Path)
 	if err != nil {
 		return nil, err
@@ -35,11 +35,11 @@ func (b *blobs) add(built Built) (*cluster.Blob, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.path[built.SHA256] = built.Path
-	return &cluster.Blob{Sha256: built.SHA256, Size: info.Size(), Executable: true}, nil
+	return &agentpb.Blob{Sha256: built.SHA256, Size: info.Size(), Executable: true}, nil
 }
 
 // files lays a scenario's files out. Go files are the compiler's: no executor needs them.
-func (b *blobs) files(all []run.File) (out []*cluster.Blob, err error) {
+func (b *blobs) files(all []run.File) (out []*agentpb.Blob, err error) {
 	for _, f := range all {
 		if filepath.Ext(f.Path) == ".go" {
 			continue
@@ -58,7 +58,7 @@ func (b *blobs) files(all []run.File) (out []*cluster.Blob, err error) {
 		b.mu.Lock()
 		b.path[digest] = path
 		b.mu.Unlock()
-		out = append(out, &cluster.Blob{Sha256: digest, Size: int64(len(f.Data)), Name: f.Path})
+		out = append(out, &agentpb.Blob{Sha256: digest, Size: int64(len(f.Data)), Name: f.Path})
 	}
 	return out, nil
 }

@@ -7,7 +7,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // Bus is how the master speaks with its agents. All its methods may be called at once by
@@ -15,23 +15,23 @@ import (
 // agent; those of different agents at once.
 type Bus interface {
 	// Join answers requests to join until ctx ends.
-	Join(ctx context.Context, answer func(*cluster.Join) *cluster.Joined) error
+	Join(ctx context.Context, answer func(*agentpb.Join) *agentpb.Joined) error
 	// Watch calls beat with each beat of an agent, and gone when its entry in the registry
 	// has expired, until ctx ends.
-	Watch(ctx context.Context, beat func(*cluster.Beat), gone func(agent string)) error
+	Watch(ctx context.Context, beat func(*agentpb.Beat), gone func(agent string)) error
 	// Command signs a command, sends it to its agent and returns the answer. The end of ctx
 	// gives up. ErrAway: nobody is there to answer.
-	Command(ctx context.Context, c *cluster.Command) (*cluster.Answer, error)
+	Command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error)
 	// Deliveries calls take with what agents send of their runs, in each agent's order,
 	// until ctx ends: those that came while no master listened first. One is sent again
 	// until Committed has named it; take says with an error that it wants it again soon.
-	Deliveries(ctx context.Context, take func(*cluster.Delivery, Receipt) error) error
+	Deliveries(ctx context.Context, take func(*agentpb.Delivery, Receipt) error) error
 	// Committed tells an agent what is kept and need not be sent again.
-	Committed(ctx context.Context, agent string, c *cluster.Committed) error
+	Committed(ctx context.Context, agent string, c *agentpb.Committed) error
 	// Serve gives agents the blobs they ask for, until ctx ends.
 	Serve(ctx context.Context, open func(sha256 string) (Blob, error)) error
 	// Fetch copies a blob of an agent to w and checks its digest.
-	Fetch(ctx context.Context, agent string, b *cluster.Blob, w io.Writer) error
+	Fetch(ctx context.Context, agent string, b *agentpb.Blob, w io.Writer) error
 	// Kick cuts an agent's connections; what it may do is asked again when it comes back.
 	Kick(agent string)
 	// Available tells whether messages get through at present: not while the bus has no
@@ -40,10 +40,10 @@ type Bus interface {
 }
 
 // ErrAway means that nobody is there to answer a command.
-var ErrAway = cluster.ErrAway
+var ErrAway = agentpb.ErrAway
 
 // Receipt is of one delivery, Blob a file to be fetched.
 type (
-	Receipt = cluster.Receipt
-	Blob    = cluster.File
+	Receipt = agentpb.Receipt
+	Blob    = agentpb.File
 )

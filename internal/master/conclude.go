@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // conclude brings the run to its final state, whatever it came to: it waits for what
@@ -48,7 +48,7 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 	release.do(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		a.tellAll(ctx, &cluster.Command_Release{Release: &cluster.Release{}})
+		a.tellAll(ctx, &agentpb.Command_Release{Release: &agentpb.Release{}})
 	})
 	release.wait()
 	return a.m.intake.with(ctx, func() {
@@ -71,7 +71,7 @@ func (a *active) endNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Cancel)
 	defer cancel()
 	told := newErrands(ctx)
-	told.do(func(ctx context.Context) { a.tellAll(ctx, &cluster.Command_Cancel{Cancel: &wire.Cancel{}}) })
+	told.do(func(ctx context.Context) { a.tellAll(ctx, &agentpb.Command_Cancel{Cancel: &wire.Cancel{}}) })
 	a.await(ctx, a.m.Times.Cancel)
 	told.wait()
 }
@@ -207,9 +207,9 @@ func exitStatus(r *run.Result) int {
 }
 
 // endOf is the event of a run's end.
-func (m *Master) endOf(r *run.Result) live.Event {
+func (m *Master) endOf(r *run.Result) event.Event {
 	exit := exitStatus(r)
-	e := live.Event{Kind: live.Ended, Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: &exit}
+	e := event.Event{Kind: event.Ended, Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: &exit}
 	if r.State == run.Failed {
 		e.Error = r.Cause
 	}

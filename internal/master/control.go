@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
 // control changes the load as a person wishes: the whole of it, shared out as the run is.
-func (a *active) control(ctx context.Context, c live.Change) error {
+func (a *active) control(ctx context.Context, c event.Change) error {
 	wish := &wire.Control{What: c.What, Class: c.Class, Users: -1, Rate: -1}
 	if c.Users != nil {
 		wish.Users = *c.Users
@@ -41,12 +41,12 @@ func (a *active) control(ctx context.Context, c live.Change) error {
 		return err
 	}
 	change := c
-	a.m.events.tell(a.id, live.Event{Kind: live.Control, Control: &change, Text: strings.TrimSpace(fmt.Sprintf("%s by %s %s", c.What, c.By, numbers(c)))})
+	a.m.events.tell(a.id, event.Event{Kind: event.Control, Control: &change, Text: strings.TrimSpace(fmt.Sprintf("%s by %s %s", c.What, c.By, numbers(c)))})
 	return nil
 }
 
 // noteOf is what the report tells of a change, as that of a run of one executor does.
-func (a *active) noteOf(c live.Change, at time.Duration) string {
+func (a *active) noteOf(c event.Change, at time.Duration) string {
 	what := map[string]string{"pause": "paused", "resume": "resumed"}[c.What]
 	if what == "" {
 		class := c.Class
@@ -65,7 +65,7 @@ func (a *active) noteOf(c live.Change, at time.Duration) string {
 }
 
 // numbers tells what a scale sets.
-func numbers(c live.Change) (s string) {
+func numbers(c event.Change) (s string) {
 	if c.Rate != nil {
 		s += fmt.Sprintf("rate %v/s ", *c.Rate)
 	}

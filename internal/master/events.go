@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -26,31 +26,31 @@ const keptTotals = 10
 type events struct {
 	mu      sync.Mutex
 	last    uint64
-	ring    []*live.Numbered // the newest, by number; readers have them too, so none is changed
-	totals  []uint64         // numbers of those that have totals
+	ring    []*event.Numbered // the newest, by number; readers have them too, so none is changed
+	totals  []uint64          // numbers of those that have totals
 	readers map[*reader]bool
 }
 
 // reader is somebody who listens.
 type reader struct {
 	run string // empty: all
-	ch  chan *live.Numbered
+	ch  chan *event.Numbered
 }
 
 func newEvents() *events { return &events{readers: map[*reader]bool{}} }
 
 // tell numbers an event and hands it on. A reader whose queue is full is let go: it comes
 // back and names the last one it has.
-func (e *events) tell(id string, what live.Event) {
+func (e *events) tell(id string, what event.Event) {
 	if what.Time.IsZero() {
 		what.Time = time.Now()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last++
-	n := &live.Numbered{Number: e.last, Run: id, Event: what}
+	n := &event.Numbered{Number: e.last, Run: id, Event: what}
 	if len(e.ring) == keptEvents { // give the older half back at once
-		e.ring = append(make([]*live.Numbered, 0, keptEvents), e.ring[keptEvents/2:]...)
+		e.ring = append(make([]*event.Numbered, 0, keptEvents), e.ring[keptEvents/2:]...)
 	}
 	e.ring = append(e.ring, n)
 	if what.Totals != nil {
@@ -70,7 +70,7 @@ func (e *events) tell(id string, what live.Event) {
 	}
 }
 
-func (e *events) give(r *reader, n *live.Numbered) {
+func (e *events) give(r *reader, n *event.Numbered) {
 	select {
 	case r.ch <- n:
 	default:
@@ -81,11 +81,11 @@ func (e *events) give(r *reader, n *live.Numbered) {
 
 // state tells that a run is in another state.
 func (e *events) state(o *run.Order) {
-	e.tell(o.ID, live.Event{Kind: live.State, State: o.State, Run: o.ID, Cause: o.Cause})
+	e.tell(o.ID, event.Event{Kind: event.State, State: o.State, Run: o.ID, Cause: o.Cause})
 }
 
 func (e *events) waits(id, why string) {
-	e.tell(id, live.Event{Kind: live.Step, Run: id, State: run.Queued, Text: "waiting: " + why})
+	e.tell(id, event.Event{Kind: event.Step, Run: id, State: run.Queued, Text: "waiting: " + why})
 }
 
 // ErrTooOld means that events after the one asked for are not kept any more.
@@ -96,7 +96,7 @@ var ErrTooOld = errors.New("events that old are not kept: begin anew")
 // the channel is closed. Each number is given once, in order. A number that this master
 // has not given, as after its restart, is as 0. An event is that of all readers: nobody
 // changes it.
-func (m *Master) Events(ctx context.Context, id string, after uint64) (<-chan *live.Numbered, error) {
+func (m *Master) Events(ctx context.Context, id string, after uint64) (<-chan *event.Numbered, error) {
 	e := m.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -106,13 +106,13 @@ func (m *Master) Events(ctx context.Context, id string, after uint64) (<-chan *l
 	if len(e.ring) > 0 && after > 0 && e.ring[0].Number > after+1 {
 		return nil, ErrTooOld
 	}
-	var old []*live.Numbered
+	var old []*event.Numbered
 	for _, n := range e.ring {
 		if n.Number > after && (id == "" || n.Run == id) {
 			old = append(old, n)
 		}
 	}
-	r := &reader{id, make(chan *live.Numbered, len(old)+queuedEvents)}
+	r := &reader{id, make(chan *event.Numbered, len(old)+queuedEvents)}
 	for _, n := range old {
 		r.ch <- n
 	}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // F58: a reader that comes back again and again is given each number once, in order.
@@ -25,7 +25,7 @@ func TestEventsResume(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range n {
-			e.tell([]string{"a", "b"}[i%2], live.Event{Kind: live.Note, Text: fmt.Sprint(i)})
+			e.tell([]string{"a", "b"}[i%2], event.Event{Kind: event.Note, Text: fmt.Sprint(i)})
 		}
 	}()
 	last, got, back := uint64(0), 0, 0
@@ -76,7 +76,7 @@ func TestSlowReaderIsLetGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range queuedEvents + 10 {
-		e.tell("a", live.Event{Text: fmt.Sprint(i)})
+		e.tell("a", event.Event{Text: fmt.Sprint(i)})
 	}
 	n := uint64(0)
 	for x := range ch {
@@ -99,7 +99,7 @@ func TestEventsThatAreTooOld(t *testing.T) {
 	e := newEvents()
 	m := &Master{events: e}
 	for range keptEvents + keptEvents/2 {
-		e.tell("a", live.Event{})
+		e.tell("a", event.Event{})
 	}
 	if _, err := m.Events(t.Context(), "", 5); !errors.Is(err, ErrTooOld) {
 		t.Errorf("an old number: %v", err)
@@ -116,7 +116,7 @@ func TestManySlowReaders(t *testing.T) {
 	e := newEvents()
 	m := &Master{events: e}
 	for range keptEvents {
-		e.tell("a", live.Event{Kind: live.Interval})
+		e.tell("a", event.Event{Kind: event.Interval})
 	}
 	inUse := func() int64 {
 		runtime.GC()
@@ -126,7 +126,7 @@ func TestManySlowReaders(t *testing.T) {
 	}
 	before := inUse()
 	const readers, most = 200, 20 << 20 // half of what as many dashboards may take
-	all := make([]<-chan *live.Numbered, readers)
+	all := make([]<-chan *event.Numbered, readers)
 	for i := range all {
 		var err error
 		if all[i], err = m.Events(t.Context(), "", 0); err != nil {
@@ -134,7 +134,7 @@ func TestManySlowReaders(t *testing.T) {
 		}
 	}
 	for range queuedEvents {
-		e.tell("a", live.Event{Kind: live.Interval})
+		e.tell("a", event.Event{Kind: event.Interval})
 	}
 	if grown := inUse() - before; grown > most {
 		t.Errorf("%d readers take %d MiB, want %d at most", readers, grown>>20, most>>20)
@@ -159,8 +159,8 @@ func TestOldEventsHaveNoTotals(t *testing.T) {
 	t.Parallel()
 	e := newEvents()
 	for range keptEvents * 2 {
-		e.tell("a", live.Event{Kind: live.Interval, Totals: func() live.Totals { return live.Totals{} }})
-		e.tell("a", live.Event{Kind: live.Step})
+		e.tell("a", event.Event{Kind: event.Interval, Totals: func() event.Totals { return event.Totals{} }})
+		e.tell("a", event.Event{Kind: event.Step})
 	}
 	have := 0
 	for i, n := range e.ring {
@@ -182,8 +182,8 @@ func TestLogs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "one", "two")
 	id := r.running(run.Options{}, "one", "two")
-	print := func(agent string, executor uint32, offset int64, text string, dropped int64) *cluster.Delivery {
-		return r.of(agent).deliver(&cluster.Delivery{Executor: executor, What: &cluster.Delivery_Log{Log: &cluster.Log{Offset: offset, Text: []byte(text), Dropped: dropped}}})
+	print := func(agent string, executor uint32, offset int64, text string, dropped int64) *agentpb.Delivery {
+		return r.of(agent).deliver(&agentpb.Delivery{Executor: executor, What: &agentpb.Delivery_Log{Log: &agentpb.Log{Offset: offset, Text: []byte(text), Dropped: dropped}}})
 	}
 	read := func(agent string, offset int64) string {
 		l, err := r.Log(t.Context(), id, agent, offset, false)
@@ -213,7 +213,7 @@ func TestLogs(t *testing.T) {
 	}
 	// What was dropped leaves no hole, and the same piece again, also by a master that was
 	// begun anew, comes to its place.
-	for _, piece := range []*cluster.Log{{Offset: 13, Text: []byte("more\n"), Dropped: 1 << 40}, {Offset: 18 + 1<<40, Text: []byte("last\n")}} {
+	for _, piece := range []*agentpb.Log{{Offset: 13, Text: []byte("more\n"), Dropped: 1 << 40}, {Offset: 18 + 1<<40, Text: []byte("last\n")}} {
 		for range 2 {
 			r.logs.write(id, "atwo", 1, piece)
 		}
@@ -222,7 +222,7 @@ func TestLogs(t *testing.T) {
 	if got := read("atwo", 0); got != last {
 		t.Errorf("after a drop: %q, want %q", got, last)
 	}
-	for _, piece := range []*cluster.Log{{Offset: 1 << 60, Text: []byte("far\n")}, {Offset: -7, Text: []byte("no\n")}} { // of an agent that lies
+	for _, piece := range []*agentpb.Log{{Offset: 1 << 60, Text: []byte("far\n")}, {Offset: -7, Text: []byte("no\n")}} { // of an agent that lies
 		r.logs.write(id, "atwo", 1, piece)
 	}
 	if got := read("atwo", 0); len(got) > len(last)+10 {

@@ -10,11 +10,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/history"
-	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/local/history"
+	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // Export writes a run that is over as an archive of a run's folder (docs/formats/run.md):
@@ -74,7 +74,7 @@ func (m *Master) asBatches(ctx context.Context, id string, each func(*wire.Batch
 	if err != nil || whole == nil {
 		return err
 	}
-	var kept cluster.Kept
+	var kept agentpb.Kept
 	if err := proto.Unmarshal(whole, &kept); err != nil {
 		return fmt.Errorf("read what is kept of run %s: %w", id, err)
 	}

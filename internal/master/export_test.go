@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/history"
-	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/local/history"
+	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // exported is a run of two agents that is over, and its archive.
@@ -24,7 +24,7 @@ func exported(t *testing.T, r *rig) (id string, archive []byte) {
 	for i := range int64(5) {
 		for _, name := range []string{"one", "two"} {
 			a := r.of(name)
-			a.deliver(&cluster.Delivery{Executor: uint32(a.parts[0].number), What: &cluster.Delivery_Log{Log: &cluster.Log{Offset: i * 6, Text: []byte("hello\n")}}})
+			a.deliver(&agentpb.Delivery{Executor: uint32(a.parts[0].number), What: &agentpb.Delivery_Log{Log: &agentpb.Log{Offset: i * 6, Text: []byte("hello\n")}}})
 			a.batch(10+i, i, time.Duration(1+i)*time.Millisecond)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/hdr"
+	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // fakeBus carries messages within the process.
@@ -24,9 +24,9 @@ type fakeBus struct {
 
 	mu       sync.Mutex
 	members  map[string]*fakeAgent
-	join     func(*cluster.Join) *cluster.Joined
-	beat     func(*cluster.Beat)
-	take     func(*cluster.Delivery, Receipt) error
+	join     func(*agentpb.Join) *agentpb.Joined
+	beat     func(*agentpb.Beat)
+	take     func(*agentpb.Delivery, Receipt) error
 	leader   bool
 	kicked   []string
 	released int // receipts
@@ -55,15 +55,15 @@ func (b *fakeBus) while(ctx context.Context, begin, end func()) error {
 	return nil
 }
 
-func (b *fakeBus) Join(ctx context.Context, answer func(*cluster.Join) *cluster.Joined) error {
+func (b *fakeBus) Join(ctx context.Context, answer func(*agentpb.Join) *agentpb.Joined) error {
 	return b.while(ctx, func() { b.join = answer }, func() { b.join = nil })
 }
 
-func (b *fakeBus) Watch(ctx context.Context, beat func(*cluster.Beat), _ func(string)) error {
+func (b *fakeBus) Watch(ctx context.Context, beat func(*agentpb.Beat), _ func(string)) error {
 	return b.while(ctx, func() { b.beat = beat }, func() { b.beat = nil })
 }
 
-func (b *fakeBus) Deliveries(ctx context.Context, take func(*cluster.Delivery, Receipt) error) error {
+func (b *fakeBus) Deliveries(ctx context.Context, take func(*agentpb.Delivery, Receipt) error) error {
 	return b.while(ctx, func() { b.take = take }, func() { b.take = nil })
 }
 
@@ -72,7 +72,7 @@ func (b *fakeBus) Serve(ctx context.Context, _ func(string) (Blob, error)) error
 	return nil
 }
 
-func (b *fakeBus) Fetch(_ context.Context, _ string, _ *cluster.Blob, w io.Writer) error {
+func (b *fakeBus) Fetch(_ context.Context, _ string, _ *agentpb.Blob, w io.Writer) error {
 	_, err := w.Write([]byte("profile"))
 	return err
 }
@@ -87,7 +87,7 @@ func (b *fakeBus) Available() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.
 
 func (b *fakeBus) agent(id string) *fakeAgent { b.mu.Lock(); defer b.mu.Unlock(); return b.members[id] }
 
-func (b *fakeBus) Command(ctx context.Context, c *cluster.Command) (*cluster.Answer, error) {
+func (b *fakeBus) Command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	a := b.agent(c.Agent)
 	if a == nil {
 		return nil, ErrAway
@@ -95,11 +95,11 @@ func (b *fakeBus) Command(ctx context.Context, c *cluster.Command) (*cluster.Ans
 	return a.do(ctx, proto.CloneOf(c))
 }
 
-func (b *fakeBus) Committed(_ context.Context, agent string, c *cluster.Committed) error {
+func (b *fakeBus) Committed(_ context.Context, agent string, c *agentpb.Committed) error {
 	if a := b.agent(agent); a != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.pending = slices.DeleteFunc(a.pending, func(d *cluster.Delivery) bool {
+		a.pending = slices.DeleteFunc(a.pending, func(d *agentpb.Delivery) bool {
 			return d.Run == c.Run && d.Epoch == c.Epoch && d.Number <= c.Number
 		})
 	}
@@ -113,19 +113,19 @@ type fakeAgent struct {
 	id  string
 
 	mu      sync.Mutex
-	hello   *cluster.Hello
+	hello   *agentpb.Hello
 	boot    uint64
 	beats   uint64
 	silent  bool                                   // no beats, no answers, no deliveries
-	answers func(*cluster.Command) *cluster.Answer // nil, or a nil answer: the usual one
+	answers func(*agentpb.Command) *agentpb.Answer // nil, or a nil answer: the usual one
 	stuck   bool                                   // does not end by a stop or a cancel
 	classes []*wire.Class
-	told    []*cluster.Command
+	told    []*agentpb.Command
 	run     string
 	epoch   uint64
 	numbers map[taking]uint64
 	parts   []*fakeExecutor
-	pending []*cluster.Delivery // not committed
+	pending []*agentpb.Delivery // not committed
 }
 
 // fakeExecutor counts what it has sent.
@@ -140,7 +140,7 @@ type fakeExecutor struct {
 
 func (b *fakeBus) add(id, name string) *fakeAgent {
 	a := &fakeAgent{bus: b, id: id, boot: 1, classes: oneClass(), numbers: map[taking]uint64{},
-		hello: &cluster.Hello{Name: name, Protocol: cluster.Protocol, Version: "test", Os: runtime.GOOS, Arch: runtime.GOARCH, OpenFiles: 1 << 20}}
+		hello: &agentpb.Hello{Name: name, Protocol: agentpb.Protocol, Version: "test", Os: runtime.GOOS, Arch: runtime.GOARCH, OpenFiles: 1 << 20}}
 	b.mu.Lock()
 	b.members[id] = a
 	b.mu.Unlock()
@@ -160,7 +160,7 @@ func (a *fakeAgent) live() {
 		}
 		a.mu.Lock()
 		a.beats++
-		beat := &cluster.Beat{Agent: a.id, Boot: a.boot, Count: a.beats, Hello: proto.CloneOf(a.hello), Run: a.run, Epoch: a.epoch}
+		beat := &agentpb.Beat{Agent: a.id, Boot: a.boot, Count: a.beats, Hello: proto.CloneOf(a.hello), Run: a.run, Epoch: a.epoch}
 		silent, again := a.silent, slices.Clone(a.pending)
 		a.mu.Unlock()
 		a.bus.mu.Lock()
@@ -198,12 +198,12 @@ func (a *fakeAgent) times(what string) (n int) {
 	return n
 }
 
-func kind(c *cluster.Command) string {
+func kind(c *agentpb.Command) string {
 	m := c.ProtoReflect()
 	return string(m.WhichOneof(m.Descriptor().Oneofs().ByName("what")).Name())
 }
 
-func (a *fakeAgent) do(ctx context.Context, c *cluster.Command) (*cluster.Answer, error) {
+func (a *fakeAgent) do(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	a.mu.Lock()
 	silent, answers := a.silent, a.answers
 	if !silent {
@@ -218,25 +218,25 @@ func (a *fakeAgent) do(ctx context.Context, c *cluster.Command) (*cluster.Answer
 			return answer, ctx.Err()
 		}
 	}
-	answer := &cluster.Answer{ReceivedNs: time.Now().UnixNano(), SentNs: time.Now().UnixNano()}
+	answer := &agentpb.Answer{ReceivedNs: time.Now().UnixNano(), SentNs: time.Now().UnixNano()}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch what := c.What.(type) {
-	case *cluster.Command_Prepare:
+	case *agentpb.Command_Prepare:
 		a.run, a.epoch = c.Run, c.Epoch
 		for i := range max(what.Prepare.Processes, 1) {
 			a.parts = append(a.parts, &fakeExecutor{number: int(what.Prepare.First + i)})
 			answer.Hellos = append(answer.Hellos, &wire.Hello{Protocol: wire.Protocol, Go: "go1", Classes: a.classes})
 		}
-	case *cluster.Command_Renew:
+	case *agentpb.Command_Renew:
 		if a.run != c.Run {
 			answer.Code, answer.Error = "unknown", "there is no such run"
 		}
-	case *cluster.Command_Stop, *cluster.Command_Cancel:
+	case *agentpb.Command_Stop, *agentpb.Command_Cancel:
 		if !a.stuck && a.run == c.Run {
 			a.bus.agents.Go(a.finish)
 		}
-	case *cluster.Command_Release:
+	case *agentpb.Command_Release:
 		if a.run == c.Run {
 			a.run, a.parts = "", nil
 		}
@@ -245,7 +245,7 @@ func (a *fakeAgent) do(ctx context.Context, c *cluster.Command) (*cluster.Answer
 }
 
 // deliver sends something of the run that goes on, and again until it is committed.
-func (a *fakeAgent) deliver(d *cluster.Delivery) *cluster.Delivery {
+func (a *fakeAgent) deliver(d *agentpb.Delivery) *agentpb.Delivery {
 	a.mu.Lock()
 	d.Run, d.Agent, d.Epoch = a.run, a.id, a.epoch
 	t := taking{d.Run, taker{d.Agent, d.Epoch}}
@@ -258,7 +258,7 @@ func (a *fakeAgent) deliver(d *cluster.Delivery) *cluster.Delivery {
 }
 
 // send sends a delivery as it is.
-func (a *fakeAgent) send(d *cluster.Delivery) {
+func (a *fakeAgent) send(d *agentpb.Delivery) {
 	a.bus.mu.Lock()
 	take := a.bus.take
 	a.bus.mu.Unlock()
@@ -285,12 +285,12 @@ func (a *fakeAgent) batch(ok, fail int64, latency time.Duration) {
 	}
 }
 
-func (a *fakeAgent) deliverBatch(e *fakeExecutor, b *wire.Batch) *cluster.Delivery {
+func (a *fakeAgent) deliverBatch(e *fakeExecutor, b *wire.Batch) *agentpb.Delivery {
 	data, err := proto.Marshal(b)
 	if err != nil {
 		a.bus.t.Error(err)
 	}
-	return a.deliver(&cluster.Delivery{Executor: uint32(e.number), What: &cluster.Delivery_Batch{Batch: data}})
+	return a.deliver(&agentpb.Delivery{Executor: uint32(e.number), What: &agentpb.Delivery_Batch{Batch: data}})
 }
 
 // next is an executor's next batch.
@@ -322,13 +322,13 @@ func (a *fakeAgent) finish() {
 			continue
 		}
 		e.over = true
-		a.deliver(&cluster.Delivery{Executor: uint32(e.number), What: &cluster.Delivery_Stopping{Stopping: true}})
+		a.deliver(&agentpb.Delivery{Executor: uint32(e.number), What: &agentpb.Delivery_Stopping{Stopping: true}})
 		b := e.next(0, 0, 0)
 		b.Final = e.final()
 		a.deliverBatch(e, b)
-		a.deliver(&cluster.Delivery{Executor: uint32(e.number), What: &cluster.Delivery_Ended{Ended: &cluster.Ended{}}})
+		a.deliver(&agentpb.Delivery{Executor: uint32(e.number), What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{}}})
 	}
-	a.deliver(&cluster.Delivery{What: &cluster.Delivery_Over{Over: true}})
+	a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
 	a.change(func(a *fakeAgent) { a.run, a.parts = "", nil })
 }
 
@@ -341,7 +341,7 @@ func (e *fakeExecutor) final() *wire.Final {
 // finishes has an agent's runs end as soon as they have begun, with a batch.
 func (a *fakeAgent) finishes() {
 	a.change(func(*fakeAgent) {
-		a.answers = func(c *cluster.Command) *cluster.Answer {
+		a.answers = func(c *agentpb.Command) *agentpb.Answer {
 			if kind(c) == "begin" {
 				a.bus.agents.Go(func() { a.batch(10, 0, time.Millisecond); a.finish() })
 			}

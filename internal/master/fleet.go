@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // standing is how an agent stands with its master.
@@ -28,7 +28,7 @@ const (
 // member is an agent that has joined.
 type member struct {
 	run.Agent
-	beat    *cluster.Beat // the last; nil: none yet
+	beat    *agentpb.Beat // the last; nil: none yet
 	heard   time.Time     // when it came, monotonic
 	state   standing
 	why     string
@@ -37,7 +37,7 @@ type member struct {
 	probed  time.Time
 	cleared time.Time     // when it was last told to end what is no run any more
 	refused string        // why it may not run anything
-	before  *cluster.Beat // the last of the process that it was before this one
+	before  *agentpb.Beat // the last of the process that it was before this one
 	twin    string        // that two processes say they are it
 	twinAt  time.Time     // when that was seen last
 	flag    string        // what it tried that it may not; empty: nothing
@@ -87,7 +87,7 @@ func (f *fleet) put(a run.Agent) *member {
 }
 
 // beat takes a beat.
-func (f *fleet) beat(b *cluster.Beat) {
+func (f *fleet) beat(b *agentpb.Beat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := f.members[b.Agent]
@@ -104,8 +104,8 @@ func (f *fleet) beat(b *cluster.Beat) {
 		w.Name = b.Hello.Name
 	}
 	w.refused = ""
-	if p := b.Hello.GetProtocol(); p != cluster.Protocol {
-		w.refused = fmt.Sprintf("gobench %s there speaks protocol %d, gobench here speaks %d: install the same version on both", b.Hello.GetVersion(), p, cluster.Protocol)
+	if p := b.Hello.GetProtocol(); p != agentpb.Protocol {
+		w.refused = fmt.Sprintf("gobench %s there speaks protocol %d, gobench here speaks %d: install the same version on both", b.Hello.GetVersion(), p, agentpb.Protocol)
 	}
 	f.judge(w, time.Now())
 }
@@ -243,7 +243,7 @@ func (f *fleet) probe(ctx context.Context, id string, times int) {
 	for range times {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		sent := time.Now()
-		a, err := f.m.command(ctx, &cluster.Command{Agent: id, What: &cluster.Command_Ping{Ping: &cluster.Ping{}}})
+		a, err := f.m.command(ctx, &agentpb.Command{Agent: id, What: &agentpb.Command_Ping{Ping: &agentpb.Ping{}}})
 		got := time.Now()
 		cancel()
 		if err != nil {
@@ -261,7 +261,7 @@ func (f *fleet) probe(ctx context.Context, id string, times int) {
 }
 
 // clockOffset is by how much an agent's wall clock is ahead of ours, and the error.
-func clockOffset(sent, got time.Time, a *cluster.Answer) (offset, within time.Duration) {
+func clockOffset(sent, got time.Time, a *agentpb.Answer) (offset, within time.Duration) {
 	there := max(time.Duration(a.SentNs-a.ReceivedNs), 0) // less where the clock was set meanwhile
 	trip := max(got.Sub(sent)-there, 0)                   // got.Sub is monotonic
 	begin := sent.UnixNano()

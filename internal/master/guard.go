@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/hdr"
-	"github.com/gobench-io/gobench/internal/report"
+	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -172,7 +172,7 @@ func (g *guard) slow(w *glance, length time.Duration) string {
 	for _, of := range slices.Sorted(maps.Keys(w.latency)) {
 		h := w.latency[of]
 		if p99 := time.Duration(h.Quantile(0.99)); h.Count() >= enough && p99 > seconds(g.P99) {
-			return fmt.Sprintf("guard: the p99 of %s was %s in %v, and at most %s is allowed", of, report.Millis(float64(p99)/1e6), length.Round(time.Millisecond), report.Millis(g.P99*1e3))
+			return fmt.Sprintf("guard: the p99 of %s was %s in %v, and at most %s is allowed", of, units.Millis(float64(p99)/1e6), length.Round(time.Millisecond), units.Millis(g.P99*1e3))
 		}
 	}
 	return ""

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/allow"
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/load/allowlist"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/threshold"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // F57: a run that does harm is ended at once, with the cause, and what it counted counts.
@@ -84,7 +84,7 @@ func TestThresholdOnTheWhole(t *testing.T) {
 func TestControl(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "one", "two", "three")
-	users := func(n int64) live.Change { return live.Change{What: "scale", Users: &n, By: "somebody"} }
+	users := func(n int64) event.Change { return event.Change{What: "scale", Users: &n, By: "somebody"} }
 	id := r.running(run.Options{}, "one", "two", "three")
 	queued := r.submit(run.Options{})
 	if err := r.Control(context.Background(), queued, users(5)); err == nil {
@@ -102,7 +102,7 @@ func TestControl(t *testing.T) {
 		for _, name := range names {
 			a := r.of(name)
 			a.mu.Lock()
-			last := a.told[slices.IndexFunc(a.told, func(c *cluster.Command) bool { return c.GetControl() != nil })]
+			last := a.told[slices.IndexFunc(a.told, func(c *agentpb.Command) bool { return c.GetControl() != nil })]
 			for _, c := range a.told {
 				if c.GetControl() != nil {
 					last = c
@@ -119,14 +119,14 @@ func TestControl(t *testing.T) {
 		}
 	}
 	rate := 5.0
-	if err := r.Control(context.Background(), id, live.Change{What: "scale", Rate: &rate}); err == nil {
+	if err := r.Control(context.Background(), id, event.Change{What: "scale", Rate: &rate}); err == nil {
 		t.Error("a closed class was given a rate")
 	}
-	if err := r.Control(context.Background(), id, live.Change{What: "explode"}); err == nil {
+	if err := r.Control(context.Background(), id, event.Change{What: "explode"}); err == nil {
 		t.Error("it did what there is not")
 	}
 	for _, what := range []string{"pause", "resume"} {
-		if err := r.Control(context.Background(), id, live.Change{What: what}); err != nil {
+		if err := r.Control(context.Background(), id, event.Change{What: what}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -152,7 +152,7 @@ func TestTargets(t *testing.T) {
 	found := false
 	for _, c := range r.of("one").told {
 		for _, e := range c.GetPrepare().GetEnv() {
-			text, ok := strings.CutPrefix(e, allow.Env+"=")
+			text, ok := strings.CutPrefix(e, allowlist.Env+"=")
 			if !ok {
 				continue
 			}
@@ -161,7 +161,7 @@ func TestTargets(t *testing.T) {
 			if text != want {
 				t.Errorf("executors are told %s, want %s", text, want)
 			}
-			if _, err := allow.Parse(text); err != nil {
+			if _, err := allowlist.Parse(text); err != nil {
 				t.Error(err)
 			}
 		}

@@ -8,11 +8,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/history"
-	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/local/history"
+	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // Import keeps the run of an archive that Export or a local history wrote, as a run of
@@ -112,10 +112,10 @@ const partsOfImport = 500
 // intakes hands to take what a master that had seen the run would have kept of it. whole
 // is what its batches were merged to.
 func intakes(ctx context.Context, h history.History, r *run.Result, whole *merge.Merger, step time.Duration, take func(*run.Intake) error) error {
-	kept := &cluster.Kept{Merged: whole.State(), IntervalNs: int64(importInterval(r))}
+	kept := &agentpb.Kept{Merged: whole.State(), IntervalNs: int64(importInterval(r))}
 	first := &run.Intake{}
 	for e := range whole.Executors() {
-		kept.Executors = append(kept.Executors, &cluster.Placed{Agent: imported, Name: r.Environment.Host})
+		kept.Executors = append(kept.Executors, &agentpb.Placed{Agent: imported, Name: r.Environment.Host})
 		seq, _ := whole.Seq(e)
 		first.Sources = append(first.Sources, run.SourceState{Run: r.ID, Executor: e, Agent: imported, Seq: seq, State: whole.SourceState(e)})
 	}

@@ -9,11 +9,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/hdr"
-	"github.com/gobench-io/gobench/internal/pack"
+	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+	"github.com/gobench-io/gobench/internal/wire/compress"
 )
 
 // intake takes in what agents deliver: it merges at once, so that what is live is live,
@@ -24,9 +24,9 @@ type intake struct {
 	in      chan delivered
 	do      chan func() // for the goroutine that merges
 	commits chan *commit
-	free    chan struct{} // a commit is kept
-	codec   *pack.Codec   // of batches that come packed
-	over    chan struct{} // closed when nothing is merged any more
+	free    chan struct{}   // a commit is kept
+	codec   *compress.Codec // of batches that come packed
+	over    chan struct{}   // closed when nothing is merged any more
 
 	runs    map[string]*record // of the goroutine that merges
 	waiting []func()           // of the goroutine that merges: for what is merged to be kept
@@ -40,7 +40,7 @@ type intake struct {
 
 // delivered is a delivery on its way.
 type delivered struct {
-	*cluster.Delivery
+	*agentpb.Delivery
 	receipt Receipt
 }
 
@@ -48,12 +48,12 @@ type delivered struct {
 type commit struct {
 	in       run.Intake
 	receipts []Receipt
-	upTo     map[taking]*cluster.Committed
+	upTo     map[taking]*agentpb.Committed
 	done     []func() // to be called when it is kept
 }
 
 func newIntake(m *Master) (*intake, error) {
-	codec, err := pack.New(wire.MaxMessage)
+	codec, err := compress.New(wire.MaxMessage)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func newIntake(m *Master) (*intake, error) {
 var errOver = errors.New("the master ends")
 
 // take has a delivery merged: what waits for that waits on the bus.
-func (n *intake) take(d *cluster.Delivery, r Receipt) error {
+func (n *intake) take(d *agentpb.Delivery, r Receipt) error {
 	if err := n.trouble(); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (n *intake) run(ctx context.Context) error {
 // which all come at an interval's end, do not wait for the next tick.
 const manyReceipts = 128
 
-func (n *intake) new() *commit { return &commit{upTo: map[taking]*cluster.Committed{}} }
+func (n *intake) new() *commit { return &commit{upTo: map[taking]*agentpb.Committed{}} }
 
 // merge takes one delivery in.
 func (n *intake) merge(ctx context.Context, d delivered, c *commit) {
@@ -200,7 +200,7 @@ func (n *intake) merge(ctx context.Context, d delivered, c *commit) {
 // forget has a delivery that is kept already, or never will be, not come again.
 func (n *intake) forget(ctx context.Context, d delivered) {
 	d.receipt.Done()
-	err := n.m.Bus.Committed(ctx, d.Agent, &cluster.Committed{Run: d.Run, Epoch: d.Epoch, Number: d.Number})
+	err := n.m.Bus.Committed(ctx, d.Agent, &agentpb.Committed{Run: d.Run, Epoch: d.Epoch, Number: d.Number})
 	if err != nil && ctx.Err() == nil {
 		n.m.Logger.Warn("tell an agent what is kept", "agent", d.Agent, "error", err)
 	}

@@ -9,11 +9,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/hdr"
-	"github.com/gobench-io/gobench/internal/pack"
+	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+	"github.com/gobench-io/gobench/internal/wire/compress"
 )
 
 // What comes before the run is shared out, as the output of a scenario that prints when it
@@ -23,10 +23,10 @@ func TestOutputBeforeTheLoad(t *testing.T) {
 	r := newRig(t, "one")
 	a := r.of("one")
 	a.change(func(*fakeAgent) {
-		a.answers = func(c *cluster.Command) *cluster.Answer {
+		a.answers = func(c *agentpb.Command) *agentpb.Answer {
 			if kind(c) == "arm" {
-				a.deliver(&cluster.Delivery{What: &cluster.Delivery_Log{Log: &cluster.Log{Text: []byte("hello\n")}}})
-				a.deliver(&cluster.Delivery{What: &cluster.Delivery_Note{Note: "so it goes"}})
+				a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Log{Log: &agentpb.Log{Text: []byte("hello\n")}}})
+				a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Note{Note: "so it goes"}})
 				for end := time.Now().Add(5 * time.Second); len(a.unsaved()) > 0 && time.Now().Before(end); {
 					time.Sleep(time.Millisecond) // until it is kept
 				}
@@ -37,10 +37,10 @@ func TestOutputBeforeTheLoad(t *testing.T) {
 	for _, early := range []string{"prepare", "arm"} {
 		a.change(func(*fakeAgent) {
 			before := a.answers
-			a.answers = func(c *cluster.Command) *cluster.Answer {
+			a.answers = func(c *agentpb.Command) *agentpb.Answer {
 				if early == "prepare" && kind(c) == "prepare" {
 					a.change(func(*fakeAgent) { a.run, a.epoch = c.Run, c.Epoch })
-					c = &cluster.Command{What: &cluster.Command_Arm{}}
+					c = &agentpb.Command{What: &agentpb.Command_Arm{}}
 				}
 				return before(c)
 			}
@@ -68,7 +68,7 @@ func TestDeliveriesAfterALoss(t *testing.T) {
 	r.result(id)
 	r.until("all is kept", func() bool { return len(a.unsaved()) == 0 })
 	send := func(first, number uint64) {
-		d := &cluster.Delivery{Run: id, Agent: "aone", What: &cluster.Delivery_Note{Note: "from afar"}}
+		d := &agentpb.Delivery{Run: id, Agent: "aone", What: &agentpb.Delivery_Note{Note: "from afar"}}
 		a.change(func(*fakeAgent) {
 			last := a.numbers[taking{id, taker{"aone", a.epoch}}]
 			d.Epoch, d.First, d.Number = a.epoch, last+first, last+number
@@ -97,7 +97,7 @@ func TestDeliveriesCountOnce(t *testing.T) {
 	}
 	repeats := func() uint64 { return r.Figures().Repeats }
 	r.until("repeats are counted", func() bool { return repeats() >= 5 })
-	for name, d := range map[string]*cluster.Delivery{
+	for name, d := range map[string]*agentpb.Delivery{
 		"a gap":              {Run: id, Agent: one.id, Epoch: 1, Number: 7, What: first.What},
 		"another's executor": {Run: id, Agent: two.id, Epoch: 1, Number: 1, Executor: 0, What: first.What},
 		"no executor":        {Run: id, Agent: two.id, Epoch: 1, Number: 1, Executor: 99, What: first.What},
@@ -110,8 +110,8 @@ func TestDeliveriesCountOnce(t *testing.T) {
 		one.send(d)
 		_ = name
 	}
-	one.deliver(&cluster.Delivery{What: first.What}) // the same batch, as another delivery
-	one.deliver(&cluster.Delivery{Executor: 0, What: first.What})
+	one.deliver(&agentpb.Delivery{What: first.What}) // the same batch, as another delivery
+	one.deliver(&agentpb.Delivery{Executor: 0, What: first.What})
 	two.batch(10, 0, time.Millisecond)
 	one.finish()
 	two.finish()
@@ -162,7 +162,7 @@ func TestBatchesThatLie(t *testing.T) {
 			two.batch(10, 0, time.Millisecond)
 			b := one.parts[0].next(1000, 0, time.Millisecond)
 			if lie == nil {
-				one.deliver(&cluster.Delivery{What: &cluster.Delivery_Batch{Batch: []byte("\xff\xffno")}})
+				one.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Batch{Batch: []byte("\xff\xffno")}})
 			} else {
 				lie(b)
 				one.deliverBatch(one.parts[0], b)
@@ -187,7 +187,7 @@ func TestBatchesThatLie(t *testing.T) {
 // histograms of what was not counted change nothing.
 func TestPackedThatLies(t *testing.T) {
 	t.Parallel()
-	codec, err := pack.New(pack.Largest)
+	codec, err := compress.New(compress.Largest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,19 +207,19 @@ func TestPackedThatLies(t *testing.T) {
 			one.batch(10, 0, time.Millisecond)
 			two.batch(10, 0, time.Millisecond)
 			one.parts[0].next(1000, 0, time.Millisecond)
-			one.deliver(&cluster.Delivery{What: &cluster.Delivery_Packed{Packed: packed}})
+			one.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Packed{Packed: packed}})
 			one.finish()
 			var h hdr.Histogram
 			h.Record(5)
 			other := h.Append(nil)
-			for _, x := range []*cluster.Exact{
+			for _, x := range []*agentpb.Exact{
 				{},
 				{Through: 1, Histograms: []*wire.Recounted{{Metric: 77}}},
 				{Through: 1, Histograms: []*wire.Recounted{{Metric: 0, Sent: other, Counted: other}}},
 				{Through: 1, Histograms: []*wire.Recounted{{Metric: 2, Sent: other, Counted: other}}},
 				{Through: 1, Histograms: []*wire.Recounted{{Metric: 2, Sent: []byte("no"), Counted: other}}},
 			} {
-				two.deliver(&cluster.Delivery{Executor: 1, What: &cluster.Delivery_Exact{Exact: x}})
+				two.deliver(&agentpb.Delivery{Executor: 1, What: &agentpb.Delivery_Exact{Exact: x}})
 			}
 			two.finish()
 			x := r.result(id)
@@ -280,7 +280,7 @@ func TestWhileItRuns(t *testing.T) {
 		t.Errorf("kept is %+v, %v", again, err)
 	}
 	sources, _, err := r.store.Taken(context.Background(), id)
-	if err != nil || len(sources) != 2 || proto.Size(&cluster.Kept{}) != 0 {
+	if err != nil || len(sources) != 2 || proto.Size(&agentpb.Kept{}) != 0 {
 		t.Errorf("kept are %d executors, %v", len(sources), err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // joinLife is how long a join token is good for when nothing else is said.
@@ -47,15 +47,15 @@ func hashOf(secret string) []byte {
 func newID(kind string) string { return kind + strings.ToLower(rand.Text()[:16]) }
 
 // join answers a request to join.
-func (m *Master) join(j *cluster.Join) *cluster.Joined {
+func (m *Master) join(j *agentpb.Join) *agentpb.Joined {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	refuse := func(code, format string, args ...any) *cluster.Joined {
+	refuse := func(code, format string, args ...any) *agentpb.Joined {
 		m.Logger.Warn("a join is refused", "token", j.Token, "host", j.Hello.GetName(), "code", code)
-		return &cluster.Joined{Code: code, Error: fmt.Sprintf(format, args...)}
+		return &agentpb.Joined{Code: code, Error: fmt.Sprintf(format, args...)}
 	}
-	if p := j.Hello.GetProtocol(); p != cluster.Protocol {
-		return refuse("version", "gobench %s there speaks protocol %d, the master speaks %d: install the same version on both", j.Hello.GetVersion(), p, cluster.Protocol)
+	if p := j.Hello.GetProtocol(); p != agentpb.Protocol {
+		return refuse("version", "gobench %s there speaks protocol %d, the master speaks %d: install the same version on both", j.Hello.GetVersion(), p, agentpb.Protocol)
 	}
 	if len(j.Key) != 56 || j.Key[0] != 'U' {
 		return refuse("unknown", "the agent's key is no public key of a user")
@@ -77,7 +77,7 @@ func (m *Master) join(j *cluster.Join) *cluster.Joined {
 	}
 	m.enroll(a)
 	m.Logger.Info("an agent has joined", "agent", a.ID, "name", a.Name)
-	return &cluster.Joined{Agent: a.ID, MasterKey: m.Key, Cluster: m.Cluster}
+	return &agentpb.Joined{Agent: a.ID, MasterKey: m.Key, Cluster: m.Cluster}
 }
 
 func (m *Master) enroll(a run.Agent) {
@@ -109,13 +109,13 @@ func (m *Master) AgentOf(key string) (id string, ok bool) {
 }
 
 // Agents gives those that have joined, and how they are.
-func (m *Master) Agents(context.Context) ([]cluster.Member, error) {
-	all := []cluster.Member{}
+func (m *Master) Agents(context.Context) ([]agentpb.Member, error) {
+	all := []agentpb.Member{}
 	for _, w := range m.fleet.snapshot() {
 		if w.flag != "" {
 			w.why = strings.TrimPrefix(w.why+"; it tried "+w.flag, "; ")
 		}
-		all = append(all, cluster.Member{Agent: w.Agent, State: string(w.state), Why: w.why, Offset: w.offset, Error: w.within, Beat: w.beat})
+		all = append(all, agentpb.Member{Agent: w.Agent, State: string(w.state), Why: w.why, Offset: w.offset, Error: w.within, Beat: w.beat})
 	}
 	return all, nil
 }

@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // A join token lets one agent in, once, with the secret and while it is good.
@@ -23,21 +23,21 @@ func TestJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, secret, _ := strings.Cut(text, " ")
-	good := &cluster.Join{Token: id, Secret: secret, Key: "U" + strings.Repeat("B", 55), Hello: &cluster.Hello{Name: "new", Protocol: cluster.Protocol}}
+	good := &agentpb.Join{Token: id, Secret: secret, Key: "U" + strings.Repeat("B", 55), Hello: &agentpb.Hello{Name: "new", Protocol: agentpb.Protocol}}
 	old, _, err := r.JoinToken(context.Background(), time.Nanosecond, "admin")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		name, code string
-		change     func(*cluster.Join)
+		change     func(*agentpb.Join)
 	}{
-		{"another protocol", "version", func(j *cluster.Join) { j.Hello.Protocol = 99 }},
-		{"no key", "unknown", func(j *cluster.Join) { j.Key = "" }},
-		{"an account's key", "unknown", func(j *cluster.Join) { j.Key = "A" + j.Key[1:] }},
-		{"another secret", "unknown", func(j *cluster.Join) { j.Secret += "x" }},
-		{"another token", "unknown", func(j *cluster.Join) { j.Token = "jx" }},
-		{"a token that has expired", "", func(j *cluster.Join) { j.Token = old.ID }},
+		{"another protocol", "version", func(j *agentpb.Join) { j.Hello.Protocol = 99 }},
+		{"no key", "unknown", func(j *agentpb.Join) { j.Key = "" }},
+		{"an account's key", "unknown", func(j *agentpb.Join) { j.Key = "A" + j.Key[1:] }},
+		{"another secret", "unknown", func(j *agentpb.Join) { j.Secret += "x" }},
+		{"another token", "unknown", func(j *agentpb.Join) { j.Token = "jx" }},
+		{"a token that has expired", "", func(j *agentpb.Join) { j.Token = old.ID }},
 	} {
 		j := proto.CloneOf(good)
 		tt.change(j)

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // F49: an agent that says what no executor can say fails the run, or what it says is
@@ -42,9 +42,9 @@ func TestHellosThatLie(t *testing.T) {
 			r := newRig(t, "one")
 			a := r.of("one")
 			a.change(func(*fakeAgent) {
-				a.answers = func(c *cluster.Command) *cluster.Answer {
+				a.answers = func(c *agentpb.Command) *agentpb.Answer {
 					if kind(c) == "prepare" {
-						return &cluster.Answer{Hellos: hellos}
+						return &agentpb.Answer{Hellos: hellos}
 					}
 					return nil
 				}
@@ -67,9 +67,9 @@ func TestClocksThatLie(t *testing.T) {
 	r := newRig(t, "one", "two")
 	two := r.of("two")
 	two.change(func(*fakeAgent) {
-		two.answers = func(c *cluster.Command) *cluster.Answer {
+		two.answers = func(c *agentpb.Command) *agentpb.Answer {
 			if kind(c) == "ping" {
-				return &cluster.Answer{ReceivedNs: time.Now().UnixNano(), SentNs: time.Now().Add(-1000 * time.Hour).UnixNano()}
+				return &agentpb.Answer{ReceivedNs: time.Now().UnixNano(), SentNs: time.Now().Add(-1000 * time.Hour).UnixNano()}
 			}
 			return nil
 		}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // load begins the load on all agents at one moment and follows it to its end.
@@ -41,7 +41,7 @@ func (a *active) load(ctx context.Context) error {
 			return errors.New(harm)
 		case stop != "" && !drained:
 			drained = true
-			renewals.do(func(ctx context.Context) { a.tellAll(ctx, &cluster.Command_Stop{Stop: &wire.Stop{}}) })
+			renewals.do(func(ctx context.Context) { a.tellAll(ctx, &agentpb.Command_Stop{Stop: &wire.Stop{}}) })
 		}
 		over, err := a.look(ctx)
 		if over || err != nil {
@@ -103,8 +103,8 @@ func (a *active) awaitKept(ctx context.Context) error {
 
 // beginAt orders an agent to begin at a moment.
 func (a *active) beginAt(ctx context.Context, h *place, at time.Time) error {
-	begin := &cluster.Begin{AtUnixNs: at.Add(h.offset).UnixNano(), LeaseNs: int64(a.m.Times.Lease)}
-	_, err := a.m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &cluster.Command_Begin{Begin: begin}})
+	begin := &agentpb.Begin{AtUnixNs: at.Add(h.offset).UnixNano(), LeaseNs: int64(a.m.Times.Lease)}
+	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &agentpb.Command_Begin{Begin: begin}})
 	if err != nil {
 		return a.begun(err)
 	}
@@ -128,8 +128,8 @@ const renewAtOnce = 250
 func (a *active) renew(ctx context.Context, h *place) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	renew := &cluster.Renew{LeaseNs: int64(a.m.Times.Lease)}
-	_, err := a.m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &cluster.Command_Renew{Renew: renew}})
+	renew := &agentpb.Renew{LeaseNs: int64(a.m.Times.Lease)}
+	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &agentpb.Command_Renew{Renew: renew}})
 	var refused *RefusedError
 	switch {
 	case err == nil: // nobody waits for that
@@ -238,7 +238,7 @@ func (a *active) deaths(ctx context.Context) error {
 		case e.dead():
 			if !e.told {
 				dead = append(dead, e)
-				why[e], lives[e], anew[e] = "what it sent is refused", e.refused != nil, e.ended.GetHow() == cluster.WithAgent
+				why[e], lives[e], anew[e] = "what it sent is refused", e.refused != nil, e.ended.GetHow() == agentpb.WithAgent
 				if e.ended != nil && e.ended.Error != "" {
 					why[e] = e.ended.Error
 				}
@@ -345,13 +345,13 @@ func (a *active) tellAll(ctx context.Context, what any) {
 	all := newErrands(ctx)
 	for _, h := range a.places() {
 		all.do(func(ctx context.Context) {
-			c := &cluster.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h)}
+			c := &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h)}
 			switch w := what.(type) {
-			case *cluster.Command_Stop:
+			case *agentpb.Command_Stop:
 				c.What = w
-			case *cluster.Command_Cancel:
+			case *agentpb.Command_Cancel:
 				c.What = w
-			case *cluster.Command_Release:
+			case *agentpb.Command_Release:
 				c.What = w
 			}
 			a.insist(ctx, c)
@@ -361,7 +361,7 @@ func (a *active) tellAll(ctx context.Context, what any) {
 }
 
 // insist sends a command again until it is answered, for as long as ctx lasts.
-func (a *active) insist(ctx context.Context, c *cluster.Command) {
+func (a *active) insist(ctx context.Context, c *agentpb.Command) {
 	for ctx.Err() == nil {
 		once, cancel := context.WithTimeout(ctx, 3*time.Second)
 		_, err := a.m.command(once, c)

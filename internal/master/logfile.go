@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // maxLog is how much of an executor's output is kept at most, in bytes: agents deliver less.
@@ -20,7 +20,7 @@ type shift struct {
 
 // writePiece writes a piece of an executor's output to its file. The same piece again
 // comes to the same place: the shifts are kept in a file beside it.
-func writePiece(path string, piece *cluster.Log) error {
+func writePiece(path string, piece *agentpb.Log) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

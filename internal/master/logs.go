@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // logs are what executors printed: a file for each in a folder for each run. What an
@@ -32,7 +32,7 @@ func newLogs(dir string) (*logs, error) {
 }
 
 // write keeps a piece of output. A file that can't be written loses it: load goes on.
-func (l *logs) write(id, agent string, executor int, piece *cluster.Log) {
+func (l *logs) write(id, agent string, executor int, piece *agentpb.Log) {
 	if !run.ValidID(id) {
 		return
 	}

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // An agent that is not heard of any more, or that was begun anew, or that knows nothing of
@@ -130,8 +130,8 @@ func TestDeadExecutors(t *testing.T) {
 		if o, err := r.Run(context.Background(), id); err != nil || o.State.Final() {
 			t.Fatalf("the run is %s, %v", o.State, err)
 		}
-		a.deliver(&cluster.Delivery{Executor: uint32(i), What: &cluster.Delivery_Ended{Ended: &cluster.Ended{Error: "the executor was killed", Cause: "oom"}}})
-		a.deliver(&cluster.Delivery{What: &cluster.Delivery_Over{Over: true}})
+		a.deliver(&agentpb.Delivery{Executor: uint32(i), What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{Error: "the executor was killed", Cause: "oom"}}})
+		a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
 	}
 	x := r.result(id)
 	if x.State != run.Failed || x.Failure != run.FailedExecutor || !strings.Contains(x.Cause, ": the executor was killed") || count(x, "home.http_ok") != 20 || len(x.Missing) != 2 {
@@ -187,10 +187,10 @@ func TestMasterRestart(t *testing.T) {
 	}
 }
 
-func (a *fakeAgent) unsaved() []*cluster.Delivery {
+func (a *fakeAgent) unsaved() []*agentpb.Delivery {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return append([]*cluster.Delivery(nil), a.pending...)
+	return append([]*agentpb.Delivery(nil), a.pending...)
 }
 
 // The part of an executor that died is done by another one, once, though its agent is lost
@@ -204,8 +204,8 @@ func TestRebalanceOnce(t *testing.T) {
 		r.of(name).batch(10, 0, time.Millisecond)
 	}
 	two.parts[0].over = true
-	two.deliver(&cluster.Delivery{Executor: uint32(two.parts[0].number), What: &cluster.Delivery_Ended{Ended: &cluster.Ended{Error: "the executor was killed"}}})
-	two.deliver(&cluster.Delivery{What: &cluster.Delivery_Over{Over: true}})
+	two.deliver(&agentpb.Delivery{Executor: uint32(two.parts[0].number), What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{Error: "the executor was killed"}}})
+	two.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
 	more := func() (starts []*wire.Start) {
 		for _, name := range []string{"one", "two", "three"} {
 			a := r.of(name)
@@ -253,7 +253,7 @@ func TestNobodyTakesOver(t *testing.T) {
 	one, two := r.of("one"), r.of("two")
 	one.batch(10, 0, time.Millisecond)
 	one.change(func(*fakeAgent) {
-		one.answers = func(c *cluster.Command) *cluster.Answer {
+		one.answers = func(c *agentpb.Command) *agentpb.Answer {
 			if kind(c) == "prepare" {
 				return refused("space", "the disk has no room")
 			}

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // Compiler makes executors.
@@ -356,7 +356,7 @@ func (m *Master) move(ctx context.Context, o *run.Order, to run.State, cause, by
 // platform is what an executor is built for.
 type platform struct{ os, arch string }
 
-func platformOf(h *cluster.Hello) platform { return platform{h.GetOs(), h.GetArch()} }
+func platformOf(h *agentpb.Hello) platform { return platform{h.GetOs(), h.GetArch()} }
 
 // private makes a folder that only this user can enter.
 func private(dir string) (string, error) { return dir, os.MkdirAll(dir, 0o700) }

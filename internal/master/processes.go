@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // maxProcesses is how many executor processes an agent starts at most.
@@ -46,10 +46,10 @@ func (a *active) multiply(ctx context.Context, first map[*place]int) error {
 	if len(again) == 0 {
 		return nil
 	}
-	a.say(live.Note, "%.0f users need more open files than an executor may have: %d executors on %s", users, next, agents(len(a.hosts)))
+	a.say(event.Note, "%.0f users need more open files than an executor may have: %d executors on %s", users, next, agents(len(a.hosts)))
 	a.epoch++
 	return a.each(again, func(h *place) error {
-		if _, err := a.m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &cluster.Command_Release{Release: &cluster.Release{}}}); err != nil {
+		if _, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &agentpb.Command_Release{Release: &agentpb.Release{}}}); err != nil {
 			return a.begun(err)
 		}
 		a.change(func() { h.epoch, h.started, h.hellos = a.epoch, a.epoch, nil })

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 func (r *rig) transitions(id string) (all []run.Transition, states string) {
@@ -66,7 +66,7 @@ func TestNextRunIsOfAllAgents(t *testing.T) {
 	slow := make(chan struct{})
 	two.change(func(*fakeAgent) {
 		usual := two.answers
-		two.answers = func(c *cluster.Command) *cluster.Answer {
+		two.answers = func(c *agentpb.Command) *agentpb.Answer {
 			if kind(c) == "release" && c.Run != next {
 				<-slow
 			}
@@ -100,7 +100,7 @@ func TestRunsWait(t *testing.T) {
 		t.Errorf("figures are %+v, want 2 queued", f)
 	}
 	late.finishes()
-	late.change(func(a *fakeAgent) { a.hello.Protocol = cluster.Protocol })
+	late.change(func(a *fakeAgent) { a.hello.Protocol = agentpb.Protocol })
 	if x := r.result(first); x.State != run.Finished {
 		t.Errorf("the first is %s (%s)", x.State, x.Cause)
 	}
@@ -128,9 +128,9 @@ func TestEndInEveryState(t *testing.T) {
 		{"running", run.Running, func(*rig, *fakeAgent) {}, run.Finished},
 		{"stopping", run.Stopping, func(_ *rig, a *fakeAgent) {
 			a.change(func(*fakeAgent) {
-				a.answers = func(c *cluster.Command) *cluster.Answer {
+				a.answers = func(c *agentpb.Command) *agentpb.Answer {
 					if kind(c) == "begin" {
-						a.bus.agents.Go(func() { a.deliver(&cluster.Delivery{What: &cluster.Delivery_Stopping{Stopping: true}}) })
+						a.bus.agents.Go(func() { a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: true}}) })
 					}
 					return nil
 				}
@@ -181,7 +181,7 @@ func TestEndInEveryState(t *testing.T) {
 }
 
 // hang has an agent not answer a command until it is told to cancel.
-func hang(r *rig, a *fakeAgent, what string) func(*cluster.Command) *cluster.Answer {
+func hang(r *rig, a *fakeAgent, what string) func(*agentpb.Command) *agentpb.Answer {
 	over := make(chan struct{})
 	once := func() {
 		select {
@@ -190,7 +190,7 @@ func hang(r *rig, a *fakeAgent, what string) func(*cluster.Command) *cluster.Ans
 			close(over)
 		}
 	}
-	return func(c *cluster.Command) *cluster.Answer {
+	return func(c *agentpb.Command) *agentpb.Answer {
 		switch kind(c) {
 		case what:
 			select {
@@ -212,7 +212,7 @@ func TestNoLoad(t *testing.T) {
 	answer := func(what, code, text string) func(*rig, *fakeAgent) {
 		return func(_ *rig, a *fakeAgent) {
 			a.change(func(*fakeAgent) {
-				a.answers = func(c *cluster.Command) *cluster.Answer {
+				a.answers = func(c *agentpb.Command) *agentpb.Answer {
 					if kind(c) == what {
 						return refused(code, text)
 					}

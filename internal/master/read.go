@@ -9,9 +9,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // Result gives the result of a run as it stands: of one that goes on, as far as it is
@@ -50,7 +50,7 @@ func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 	if err != nil {
 		return err
 	}
-	var kept cluster.Kept
+	var kept agentpb.Kept
 	if err := proto.Unmarshal(whole, &kept); err != nil {
 		return fmt.Errorf("read what is kept of run %s: %w", q.Run, err)
 	}
@@ -117,8 +117,8 @@ func (m *Master) Profile(ctx context.Context, id, agent, kind string, length tim
 }
 
 func (m *Master) profile(ctx context.Context, a *active, h *place, executor int, kind string, length time.Duration) (io.ReadCloser, error) {
-	p := &cluster.Profile{Kind: kind, DurationNs: int64(length), Executor: uint32(executor)}
-	answer, err := m.command(ctx, &cluster.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &cluster.Command_Profile{Profile: p}})
+	p := &agentpb.Profile{Kind: kind, DurationNs: int64(length), Executor: uint32(executor)}
+	answer, err := m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &agentpb.Command_Profile{Profile: p}})
 	if err != nil {
 		return nil, err
 	}

@@ -9,12 +9,12 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/tally"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // record is a run as the goroutine that merges knows it. It belongs to that goroutine.
@@ -22,9 +22,9 @@ type record struct {
 	m        *Master
 	id       string
 	interval time.Duration
-	tally    *tally.Tally
+	tally    *monitor.Tally
 	taken    map[taker]uint64 // number of the last delivery that was taken in
-	placed   []*cluster.Placed
+	placed   []*agentpb.Placed
 	active   *active     // who performs the run; nil: it is over
 	result   *run.Result // of a run that is over, whose figures change with what comes late
 
@@ -52,13 +52,13 @@ type taking struct {
 // newRecord makes the record of a run that begins.
 func newRecord(m *Master, id string, interval time.Duration, a *active) *record {
 	r := &record{m: m, id: id, interval: interval, taken: map[taker]uint64{}, active: a, changed: map[int]bool{}, last: time.Now(), since: time.Now()}
-	r.tally = tally.New(r.options())
+	r.tally = monitor.New(r.options())
 	r.tally.Merger.OnPart(r.part)
 	return r
 }
 
-func (r *record) options() tally.Options {
-	return tally.Options{Interval: r.interval, Tell: r.tell, Abort: func() {
+func (r *record) options() monitor.Options {
+	return monitor.Options{Interval: r.interval, Tell: r.tell, Abort: func() {
 		if r.active != nil {
 			r.active.abort()
 		}
@@ -77,7 +77,7 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 	}
 	r := newRecord(m, id, intervalOf(&o.Options), nil)
 	r.since = o.Created
-	var kept cluster.Kept
+	var kept agentpb.Kept
 	if err := proto.Unmarshal(whole, &kept); err != nil {
 		return nil, fmt.Errorf("read what is kept of run %s: %w", id, err)
 	}
@@ -102,7 +102,7 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 	for _, p := range r.placed {
 		hosts = append(hosts, p.Name)
 	}
-	r.tally = tally.Restore(r.options(), merger, hosts)
+	r.tally = monitor.Restore(r.options(), merger, hosts)
 	merger.OnPart(r.part)
 	if r.result, err = m.Store.Result(ctx, id); err != nil && !errors.Is(err, run.ErrNotFound) {
 		return nil, err
@@ -134,13 +134,13 @@ func (r *record) reopen(ctx context.Context) error {
 }
 
 // tell passes on what the tally found of a run that goes on.
-func (r *record) tell(e live.Event) {
+func (r *record) tell(e event.Event) {
 	if r.active == nil {
 		return
 	}
 	if e.Totals != nil { // of now: the tally goes on
 		totals := e.Totals()
-		e.Totals = func() live.Totals { return totals }
+		e.Totals = func() event.Totals { return totals }
 	}
 	r.m.events.tell(r.id, e)
 }
@@ -179,32 +179,32 @@ func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
 		return false, fmt.Errorf("it follows delivery %d", last)
 	}
 	switch what := d.What.(type) {
-	case *cluster.Delivery_Batch:
+	case *agentpb.Delivery_Batch:
 		err = r.batch(d, what.Batch, nil)
-	case *cluster.Delivery_Packed:
+	case *agentpb.Delivery_Packed:
 		body, wrong := r.m.intake.codec.Unpack(what.Packed)
 		err = r.batch(d, body, wrong)
-	case *cluster.Delivery_Exact:
+	case *agentpb.Delivery_Exact:
 		err = r.exact(d, what.Exact)
-	case *cluster.Delivery_Log:
+	case *agentpb.Delivery_Log:
 		if _, wrong := r.of(d); wrong != nil && (len(r.placed) > 0 || d.Executor > maxEarly) {
 			return false, wrong
 		}
 		r.m.logs.write(r.id, d.Agent, int(d.Executor), what.Log)
-	case *cluster.Delivery_Ended:
+	case *agentpb.Delivery_Ended:
 		if p, wrong := r.of(d); wrong == nil {
 			p.Ended = what.Ended
 			if r.active != nil {
 				r.active.ended(int(d.Executor), what.Ended)
 			}
 		}
-	case *cluster.Delivery_Stopping:
+	case *agentpb.Delivery_Stopping:
 		if r.active != nil {
 			r.active.stopping(int(d.Executor))
 		}
-	case *cluster.Delivery_Note:
+	case *agentpb.Delivery_Note:
 		r.tally.Merger.Note("on " + r.m.fleet.name(d.Agent) + ": " + what.Note)
-	case *cluster.Delivery_Over:
+	case *agentpb.Delivery_Over:
 		if r.active != nil {
 			r.active.over(t)
 		}
@@ -219,11 +219,11 @@ func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
 }
 
 func (r *record) upTo(c *commit, t taker) {
-	c.upTo[taking{r.id, t}] = &cluster.Committed{Run: r.id, Epoch: t.epoch, Number: r.taken[t]}
+	c.upTo[taking{r.id, t}] = &agentpb.Committed{Run: r.id, Epoch: t.epoch, Number: r.taken[t]}
 }
 
 // of gives the executor of a delivery, which must be its agent's.
-func (r *record) of(d delivered) (*cluster.Placed, error) {
+func (r *record) of(d delivered) (*agentpb.Placed, error) {
 	if int(d.Executor) >= len(r.placed) {
 		return nil, fmt.Errorf("executor %d is not of this run", d.Executor)
 	}
@@ -235,7 +235,7 @@ func (r *record) of(d delivered) (*cluster.Placed, error) {
 }
 
 // exact puts exact histograms in the place of gathered ones.
-func (r *record) exact(d delivered, x *cluster.Exact) error {
+func (r *record) exact(d delivered, x *agentpb.Exact) error {
 	if _, err := r.of(d); err != nil {
 		return err
 	}
@@ -325,9 +325,9 @@ func (r *record) whenKept() <-chan struct{} {
 
 // kept is the whole run for the store.
 func (r *record) kept() []byte {
-	k := &cluster.Kept{Merged: r.tally.Merger.State(), IntervalNs: int64(r.interval), Executors: r.placed}
+	k := &agentpb.Kept{Merged: r.tally.Merger.State(), IntervalNs: int64(r.interval), Executors: r.placed}
 	for t, n := range r.taken {
-		k.Taken = append(k.Taken, &cluster.Taken{Agent: t.agent, Epoch: t.epoch, Number: n})
+		k.Taken = append(k.Taken, &agentpb.Taken{Agent: t.agent, Epoch: t.epoch, Number: n})
 	}
 	return marshal(k)
 }

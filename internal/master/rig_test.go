@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/merge"
+	"github.com/gobench-io/gobench/internal/master/store"
+	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/store"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // short are Times for tests.
@@ -225,7 +225,7 @@ func (c *fakeCompiler) set(err error, hold chan struct{}) {
 }
 
 // refused is an answer that refuses.
-func refused(code, text string) *cluster.Answer { return &cluster.Answer{Code: code, Error: text} }
+func refused(code, text string) *agentpb.Answer { return &agentpb.Answer{Code: code, Error: text} }
 
 // oneClass is what the fakes' scenario has.
 func oneClass() []*wire.Class {

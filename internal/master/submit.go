@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/allow"
-	"github.com/gobench-io/gobench/internal/live"
+	"github.com/gobench-io/gobench/internal/load/allowlist"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/threshold"
 )
 
 // Submit queues a run of an application, or of a source of its own, which then becomes
@@ -95,7 +95,7 @@ func check(o *run.Options, limit time.Duration) error {
 		return wrong("guards.targets", "there are %d: at most %d", len(o.Guards.Targets), maxTargets)
 	}
 	for i, text := range o.Guards.Targets {
-		if _, err := allow.New([]string{text}, nil); err != nil {
+		if _, err := allowlist.New([]string{text}, nil); err != nil {
 			return wrong(fmt.Sprintf("guards.targets.%d", i), "%v", err)
 		}
 	}
@@ -116,8 +116,8 @@ const maxTargets = 1000
 var refusedTargets = []string{"169.254.0.0/16", "fe80::/10", "unix:"}
 
 // targets says where a run may connect to.
-func (m *Master) targets(o *run.Options) (*allow.List, error) {
-	return allow.New(o.Guards.Targets, append(slices.Clone(refusedTargets), m.Protected...))
+func (m *Master) targets(o *run.Options) (*allowlist.List, error) {
+	return allowlist.New(o.Guards.Targets, append(slices.Clone(refusedTargets), m.Protected...))
 }
 
 // Run gives a run as the master keeps it.
@@ -271,7 +271,7 @@ func (m *Master) DeleteApplication(ctx context.Context, id string) error {
 }
 
 // Control changes the load of the run that goes on, on all its agents.
-func (m *Master) Control(ctx context.Context, id string, c live.Change) error {
+func (m *Master) Control(ctx context.Context, id string, c event.Change) error {
 	if _, err := m.Run(ctx, id); err != nil {
 		return err
 	}

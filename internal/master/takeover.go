@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
-	"github.com/gobench-io/gobench/internal/live"
-	"github.com/gobench-io/gobench/internal/share"
+	"github.com/gobench-io/gobench/internal/master/split"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // fence is how long after the end of a lost agent's lease others take over what it did:
@@ -24,11 +24,11 @@ const ahead = 3 * time.Second
 func (a *active) takeOver(ctx context.Context) error {
 	orphans := a.orphan
 	a.orphan = nil
-	var survivors []share.Place
+	var survivors []split.Place
 	for _, h := range a.places() {
 		w, _ := a.m.fleet.get(h.ID)
 		if (w.state == agentReady || w.state == agentBusy) && w.beat.GetBoot() == h.beat.GetBoot() { // one that was begun anew is lost to the run
-			survivors = append(survivors, share.Place{Agent: h.ID, Weight: a.weight(h), Processes: 1})
+			survivors = append(survivors, split.Place{Agent: h.ID, Weight: a.weight(h), Processes: 1})
 		}
 	}
 	done, err := a.done(ctx, orphans)
@@ -66,13 +66,13 @@ func (a *active) takeOver(ctx context.Context) error {
 }
 
 // done is what executors had done of each class when they were last heard of.
-func (a *active) done(ctx context.Context, orphans []*part) (map[uint32][]share.Done, error) {
-	all := map[uint32][]share.Done{}
+func (a *active) done(ctx context.Context, orphans []*part) (map[uint32][]split.Done, error) {
+	all := map[uint32][]split.Done{}
 	err := a.m.intake.with(ctx, func() {
 		for _, e := range orphans {
 			for _, c := range a.result.Config.Classes {
 				of := func(name string) int64 { return a.record.tally.Merger.CountOf(e.number, "vu."+c.Name+"."+name) }
-				all[uint32(e.number)] = append(all[uint32(e.number)], share.Done{Finished: of("finished"), Iterations: of("iterations")})
+				all[uint32(e.number)] = append(all[uint32(e.number)], split.Done{Finished: of("finished"), Iterations: of("iterations")})
 			}
 		}
 	})
@@ -80,7 +80,7 @@ func (a *active) done(ctx context.Context, orphans []*part) (map[uint32][]share.
 }
 
 // bring starts further executors, which begin when the load has gone on for some time.
-func (a *active) bring(ctx context.Context, further []share.Executor, elapsed time.Duration) error {
+func (a *active) bring(ctx context.Context, further []split.Executor, elapsed time.Duration) error {
 	starts := map[*place][]*wire.Start{}
 	var hosts []*place
 	for _, e := range further {
@@ -105,7 +105,7 @@ func (a *active) bring(ctx context.Context, further []share.Executor, elapsed ti
 		for _, h := range hosts {
 			for range starts[h] {
 				a.record.tally.Executor(h.Name, elapsed)
-				a.record.placed = append(a.record.placed, &cluster.Placed{Agent: h.ID, Epoch: a.epoch, Name: h.Name, BeginNs: int64(elapsed)})
+				a.record.placed = append(a.record.placed, &agentpb.Placed{Agent: h.ID, Epoch: a.epoch, Name: h.Name, BeginNs: int64(elapsed)})
 			}
 		}
 		a.kept = a.record.whenKept()
@@ -113,7 +113,7 @@ func (a *active) bring(ctx context.Context, further []share.Executor, elapsed ti
 	if err != nil {
 		return err
 	}
-	a.say(live.Note, "%s take over what was lost", agents(len(hosts)))
+	a.say(event.Note, "%s take over what was lost", agents(len(hosts)))
 	failed := make([]error, len(a.executors))
 	err = a.each(hosts, func(h *place) error {
 		err := a.start(ctx, h, len(starts[h]), first[h])
@@ -139,7 +139,7 @@ func (a *active) bring(ctx context.Context, further []share.Executor, elapsed ti
 		for number, err := range failed {
 			if err != nil {
 				e := a.executors[number]
-				e.ended, e.told = &cluster.Ended{Error: err.Error()}, true
+				e.ended, e.told = &agentpb.Ended{Error: err.Error()}, true
 			}
 		}
 	})
@@ -156,7 +156,7 @@ func (a *active) bring(ctx context.Context, further []share.Executor, elapsed ti
 }
 
 // send sends messages to the executors that they are for.
-func (a *active) send(ctx context.Context, all []share.Message) error {
+func (a *active) send(ctx context.Context, all []split.Message) error {
 	errs := make([]error, len(all))
 	sent := newErrands(ctx)
 	for i, m := range all {
@@ -169,7 +169,7 @@ func (a *active) send(ctx context.Context, all []share.Message) error {
 		}
 		sent.do(func(ctx context.Context) {
 			m.Control.Id = uint64(e.number)
-			_, err := a.m.command(ctx, &cluster.Command{Agent: e.place.ID, Run: a.id, Epoch: a.epochOf(e.place), What: &cluster.Command_Control{Control: m.Control}})
+			_, err := a.m.command(ctx, &agentpb.Command{Agent: e.place.ID, Run: a.id, Epoch: a.epochOf(e.place), What: &agentpb.Command_Control{Control: m.Control}})
 			if err != nil {
 				errs[i] = fmt.Errorf("executor %d: %w", e.number, err)
 			}

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/cluster"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // twins notes when a beat shows that two processes say they are one agent, as when its
 // data folder was copied: one that had been followed by another is back. Neither may run
 // anything while that goes on.
-func (w *member) twins(b *cluster.Beat) {
+func (w *member) twins(b *agentpb.Beat) {
 	if w.beat == nil || w.beat.Boot == b.Boot {
 		return
 	}
@@ -23,7 +23,7 @@ func (w *member) twins(b *cluster.Beat) {
 }
 
 // whence tells where a beat comes from, for people.
-func whence(b *cluster.Beat) string {
+func whence(b *agentpb.Beat) string {
 	h := b.GetHello()
 	if h.GetAddress() == "" {
 		return h.GetName()

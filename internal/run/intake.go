@@ -26,7 +26,7 @@ type BatchKey struct {
 }
 
 // SourceState is what is known of an executor after its last batch, in the form of
-// internal/merge. A later one takes its place.
+// internal/measure/merge. A later one takes its place.
 type SourceState struct {
 	Run      string
 	Executor int
@@ -36,7 +36,7 @@ type SourceState struct {
 	State    []byte
 }
 
-// TotalsState is what is known of a whole run, in the form of internal/merge. A later
+// TotalsState is what is known of a whole run, in the form of internal/measure/merge. A later
 // one takes its place.
 type TotalsState struct {
 	Run   string
@@ -44,7 +44,7 @@ type TotalsState struct {
 }
 
 // SeriesPart is what was recorded in a piece of a run's time, in the form of
-// internal/merge: by one agent, or by all. What is recorded later for the same time is
+// internal/measure/merge: by one agent, or by all. What is recorded later for the same time is
 // another part of it.
 type SeriesPart struct {
 	Run      string

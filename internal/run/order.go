@@ -62,7 +62,7 @@ type Guards struct {
 	P99       float64  `json:"p99_seconds,omitempty"`    // of any client's latency, over Window
 	Rate      float64  `json:"max_rate,omitempty"`       // operations a second
 	Window    float64  `json:"window_seconds,omitempty"` // 0: 2
-	Targets   []string `json:"targets,omitempty"`        // that may be connected to, entries of internal/allow; none: all
+	Targets   []string `json:"targets,omitempty"`        // that may be connected to, entries of internal/load/allowlist; none: all
 }
 
 // Application is a scenario that can be run, with what it is compiled from.
@@ -162,5 +162,5 @@ type Figures struct {
 	Active           string // run id
 	Batches, Repeats uint64 // taken in, and those that had been already
 	Bytes            uint64 // of batches
-	Ingest, Ack      []byte // histograms (internal/hdr) of ns: receipt to merged, receipt to committed
+	Ingest, Ack      []byte // histograms (internal/measure/hdr) of ns: receipt to merged, receipt to committed
 }

@@ -9,7 +9,7 @@ function shows<T>(name: string, f: (v: T) => string, rows: [T, string][]) {
   })
 }
 
-// The same rows as those of internal/report's TestFormats: a figure reads the same in all reports.
+// The same rows as those of internal/show/report's TestFormats: a figure reads the same in all reports.
 shows('millis', millis, [[0, '0'], [0.0000123, '12.3 ns'], [0.0123, '12.3 µs'], [0.9996, '1000 µs'], [1, '1.00 ms'], [99.96, '100 ms'], [1234.5, '1.23 s'], [119999, '120 s'], [150e3, '2m30s']])
 shows('count', count, [[0, '0'], [999, '999'], [1000, '1,000'], [-1234567, '-1,234,567'], [9007199254740991, '9,007,199,254,740,991']])
 shows('bytes', bytes, [[0, '0 B'], [1023, '1023 B'], [179.1995, '179 B'], [1024, '1.00 KiB'], [2 ** 20, '1.00 MiB'], [1.5 * 2 ** 40, '1.50 TiB']])

@@ -1,0 +1,210 @@
+// Package hoststat says what a host and some of its processes do: load, CPU, memory,
+// network, disk, sockets and files.
+//
+// Rates are over the time between two looks. What a system does not tell is 0.
+package hoststat
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/disk"
+	"github.com/shirou/gopsutil/v4/host"
+	"github.com/shirou/gopsutil/v4/load"
+	"github.com/shirou/gopsutil/v4/mem"
+	"github.com/shirou/gopsutil/v4/net"
+	"github.com/shirou/gopsutil/v4/process"
+
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+// Watch looks at one host. Its methods may be called at once by any goroutine.
+type Watch struct {
+	dir string // whose disk it looks at
+
+	mu        sync.Mutex
+	at        time.Time // of the last look; guarded by mu, as all below
+	cpu       cpu.TimesStat
+	in, out   uint64
+	read, put uint64
+	processes map[int]taken
+}
+
+// taken is the CPU time that a process had at a look.
+type taken struct {
+	at  time.Time
+	cpu float64
+}
+
+// New makes a watch and takes its first look. Dir is where the disk's room matters.
+func New(dir string) *Watch {
+	w := &Watch{dir: dir, processes: map[int]taken{}}
+	w.Host()
+	return w
+}
+
+// Host looks at the host.
+func (w *Watch) Host() *agentpb.Host {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	seconds := now.Sub(w.at).Seconds()
+	rate := func(now, before uint64) float64 {
+		if now < before || w.at.IsZero() { // an interface has gone
+			return 0
+		}
+		return float64(now-before) / seconds
+	}
+	h := &agentpb.Host{}
+	if l, err := load.Avg(); err == nil {
+		h.Load1, h.Load5, h.Load15 = l.Load1, l.Load5, l.Load15
+	}
+	if m, err := mem.VirtualMemory(); err == nil {
+		h.MemoryTotal, h.MemoryAvailable = int64(m.Total), int64(m.Available)
+	}
+	if times, err := cpu.Times(false); err == nil && len(times) == 1 {
+		h.Cpu, h.CpuSteal = shares(w.cpu, times[0])
+		w.cpu = times[0]
+	}
+	in, out := traffic()
+	h.NetIn, h.NetOut = rate(in, w.in), rate(out, w.out)
+	read, put := transfers()
+	h.DiskRead, h.DiskWrite = rate(read, w.read), rate(put, w.put)
+	if u, err := disk.Usage(w.dir); err == nil {
+		h.DiskFree = int64(u.Free)
+	}
+	h.Sockets, h.Files = number("/proc/net/sockstat", "sockets: used"), number("/proc/sys/fs/file-nr", "")
+	w.at, w.in, w.out, w.read, w.put = now, in, out, read, put
+	return h
+}
+
+// shares gives the share of all CPUs that was in use between two looks, and the share
+// that other machines of the same hardware took away.
+func shares(before, now cpu.TimesStat) (use, steal float64) {
+	idle := now.Idle + now.Iowait - before.Idle - before.Iowait
+	// Guest time is part of user time.
+	all := func(t cpu.TimesStat) float64 {
+		return t.User + t.Nice + t.System + t.Idle + t.Iowait + t.Irq + t.Softirq + t.Steal
+	}
+	total := all(now) - all(before)
+	if total <= 0 {
+		return 0, 0
+	}
+	return within(1 - idle/total), within((now.Steal - before.Steal) / total)
+}
+
+func within(f float64) float64 { return min(max(f, 0), 1) }
+
+// traffic gives the bytes that all interfaces but loopback have taken and given.
+func traffic() (in, out uint64) {
+	all, err := net.IOCounters(true)
+	if err != nil {
+		return 0, 0
+	}
+	for _, i := range all {
+		if i.Name != "lo" && i.Name != "lo0" {
+			in += i.BytesRecv
+			out += i.BytesSent
+		}
+	}
+	return in, out
+}
+
+// transfers gives the bytes that all disks have read and written: each once, and not
+// again as a partition or a mapped device.
+func transfers() (read, written uint64) {
+	all, err := disk.IOCounters()
+	if err != nil {
+		return 0, 0
+	}
+	for name, d := range all {
+		if runtime.GOOS == "linux" {
+			if _, err := os.Stat(filepath.Join("/sys/block", name, "device")); err != nil {
+				continue
+			}
+		}
+		read += d.ReadBytes
+		written += d.WriteBytes
+	}
+	return read, written
+}
+
+// number gives the number that follows a text in a file, or 0.
+func number(path, after string) int64 {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	_, rest, ok := strings.Cut(string(b), after)
+	fields := strings.Fields(rest)
+	if !ok || len(fields) == 0 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(fields[0], 10, 64) // 0: another kernel's form
+	return n
+}
+
+// Process looks at a process; nil: it is gone.
+func (w *Watch) Process(pid int) *agentpb.Process {
+	p, err := process.NewProcess(int32(pid))
+	if err != nil {
+		w.mu.Lock()
+		delete(w.processes, pid)
+		w.mu.Unlock()
+		return nil
+	}
+	out := &agentpb.Process{Pid: int64(pid)}
+	if t, err := p.Times(); err == nil {
+		now := taken{time.Now(), t.User + t.System}
+		w.mu.Lock()
+		if before, ok := w.processes[pid]; ok && now.at.After(before.at) {
+			out.Cpu = max((now.cpu-before.cpu)/now.at.Sub(before.at).Seconds(), 0)
+		}
+		w.processes[pid] = now
+		w.mu.Unlock()
+	}
+	if m, err := p.MemoryInfo(); err == nil {
+		out.Memory = int64(m.RSS)
+	}
+	if n, err := p.NumThreads(); err == nil {
+		out.Threads = int64(n)
+	}
+	out.Files = files(p)
+	return out
+}
+
+// files is how many files a process has open. Linux 6.2 and later say it as the size of
+// a folder; before, all are listed, which for a million takes long.
+func files(p *process.Process) int64 {
+	if info, err := os.Stat("/proc/" + strconv.Itoa(int(p.Pid)) + "/fd"); err == nil && info.Size() > 0 {
+		return info.Size()
+	}
+	n, err := p.NumFDs()
+	if err != nil {
+		return 0
+	}
+	return int64(n)
+}
+
+// Hello fills in what a host says of itself when it joins.
+func Hello(h *agentpb.Hello) {
+	h.Os, h.Arch, h.Cpus = runtime.GOOS, runtime.GOARCH, int32(runtime.NumCPU())
+	if h.Name == "" {
+		h.Name, _ = os.Hostname() // none: it has no name
+	}
+	if m, err := mem.VirtualMemory(); err == nil {
+		h.Memory = int64(m.Total)
+	}
+	if v, err := host.KernelVersion(); err == nil {
+		h.Kernel = v
+	}
+	if c, err := cpu.Info(); err == nil && len(c) > 0 {
+		h.Cpu = c[0].ModelName
+	}
+}

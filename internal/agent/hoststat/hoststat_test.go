@@ -1,0 +1,76 @@
+package hoststat
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/shirou/gopsutil/v4/cpu"
+
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+func TestHost(t *testing.T) {
+	w := New(t.TempDir())
+	var h *agentpb.Host
+	for end := time.Now().Add(10 * time.Second); ; { // work until the kernel has counted some
+		h = w.Host()
+		if h.Cpu > 0 || time.Now().After(end) {
+			break
+		}
+	}
+	if h.Cpu <= 0 || h.Cpu > 1 || h.CpuSteal < 0 || h.CpuSteal > 1 || h.MemoryTotal < 1<<20 || h.MemoryAvailable <= 0 || h.MemoryAvailable > h.MemoryTotal ||
+		h.DiskFree <= 0 || h.NetIn < 0 || h.NetOut < 0 || h.DiskRead < 0 || h.DiskWrite < 0 {
+		t.Errorf("host %v", h)
+	}
+	if runtime.GOOS == "linux" && (h.Sockets <= 0 || h.Files <= 0) {
+		t.Errorf("sockets %d, files %d", h.Sockets, h.Files)
+	}
+}
+
+// Files that are opened, memory that is used and work that is done show.
+func TestProcess(t *testing.T) {
+	w := New(t.TempDir())
+	before := w.Process(os.Getpid())
+	for range 100 {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+	}
+	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+	}
+	now := w.Process(os.Getpid())
+	if now.Files < before.Files+100 || now.Memory < 1<<20 || now.Threads < 1 || now.Cpu < 0.1 || now.Cpu > float64(runtime.NumCPU())+1 {
+		t.Errorf("before %v, now %v", before, now)
+	}
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.Process(cmd.Process.Pid); p != nil {
+		t.Errorf("one that has ended: %v", p)
+	}
+}
+
+func TestShares(t *testing.T) {
+	before := cpu.TimesStat{User: 10, System: 5, Idle: 100, Steal: 1}
+	now := cpu.TimesStat{User: 11, System: 6, Idle: 101, Steal: 2}
+	if use, steal := shares(before, now); use != 0.75 || steal != 0.25 {
+		t.Errorf("use %v, steal %v", use, steal)
+	}
+	if use, steal := shares(now, now); use != 0 || steal != 0 {
+		t.Errorf("in no time: use %v, steal %v", use, steal)
+	}
+}
+
+func TestHello(t *testing.T) {
+	var h agentpb.Hello
+	Hello(&h)
+	if h.Os != runtime.GOOS || h.Arch != runtime.GOARCH || int(h.Cpus) != runtime.NumCPU() || h.Memory == 0 || h.Name == "" || h.Kernel == "" {
+		t.Errorf("hello %v", &h)
+	}
+}

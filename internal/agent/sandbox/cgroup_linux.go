@@ -1,0 +1,170 @@
+package sandbox
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// makeCgroups makes control groups below this process's own: of version 2, which can
+// be killed as one, and of version 1 for memory where version 2 does not have that. None
+// where they can't be made.
+func makeCgroups(name string, memory int64) (dirs []string) {
+	for _, parent := range ownCgroups() {
+		dir := filepath.Join(parent.dir, name)
+		if parent.unified {
+			_ = os.WriteFile(filepath.Join(parent.dir, "cgroup.subtree_control"), []byte("+memory +pids"), 0) // not where others are in it
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			continue
+		}
+		if f, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY, 0); err != nil {
+			_ = os.Remove(dir) // we may not use it
+			continue
+		} else {
+			f.Close()
+		}
+		if memory > 0 {
+			file := "memory.limit_in_bytes"
+			if parent.unified {
+				file = "memory.max"
+			}
+			_ = os.WriteFile(filepath.Join(dir, file), []byte(strconv.FormatInt(memory, 10)), 0) // it has no such limit
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// plannedCgroups gives the folders that makeCgroups may make.
+func plannedCgroups(name string) (dirs []string) {
+	for _, parent := range ownCgroups() {
+		dirs = append(dirs, filepath.Join(parent.dir, name))
+	}
+	return dirs
+}
+
+// hierarchy is one that this process is in.
+type hierarchy struct {
+	dir     string // of its own group
+	unified bool   // version 2
+}
+
+// ownCgroups gives where this process is: in version 2, and in version 1's memory.
+func ownCgroups() (found []hierarchy) {
+	b, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(strings.TrimSpace(string(b))) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		unified := parts[0] == "0" && parts[1] == ""
+		if !unified && !has(parts[1], "memory") {
+			continue
+		}
+		if dir := mounted(unified, parts[2]); dir != "" {
+			found = append(found, hierarchy{dir, unified})
+		}
+	}
+	return found
+}
+
+// mounted gives the folder of a group; "": it can't be seen here.
+func mounted(unified bool, group string) string {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		before, after, ok := strings.Cut(lines.Text(), " - ")
+		where, what := strings.Fields(before), strings.Fields(after)
+		if !ok || len(where) < 5 || len(what) < 3 {
+			continue
+		}
+		if unified && what[0] != "cgroup2" || !unified && (what[0] != "cgroup" || !has(what[2], "memory")) {
+			continue
+		}
+		rel, err := filepath.Rel(where[3], group)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		dir := filepath.Join(where[4], rel)
+		if _, err := os.Stat(filepath.Join(dir, "cgroup.procs")); err == nil {
+			return dir
+		}
+	}
+	return ""
+}
+
+func has(list, word string) bool {
+	for w := range strings.SplitSeq(list, ",") {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+// killCgroup kills what is in a group, and gives it.
+func killCgroup(dir string) (pids []int) {
+	b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return nil // it is gone
+	}
+	for _, text := range strings.Fields(string(b)) {
+		if pid, err := strconv.Atoi(text); err == nil && pid > 0 && alive(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) == 0 {
+		return nil
+	}
+	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) != nil { // version 1 has no such file
+		for _, pid := range pids {
+			_ = unix.Kill(pid, unix.SIGKILL) // it is gone
+		}
+	}
+	return pids
+}
+
+// removeCgroups removes groups whose processes are gone.
+func removeCgroups(dirs []string) {
+	for _, dir := range dirs {
+		for end := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
+			err := unix.Rmdir(dir)
+			if !errors.Is(err, unix.EBUSY) || time.Now().After(end) { // zombies are in it
+				break
+			}
+		}
+	}
+}
+
+// OOMKills is how many processes of the box the kernel has killed for want of memory.
+func (b *Box) OOMKills() (n int) {
+	for _, dir := range b.Cgroups {
+		for _, file := range []string{"memory.events", "memory.oom_control"} {
+			text, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				continue
+			}
+			for line := range strings.Lines(string(text)) {
+				var kills int
+				if _, err := fmt.Sscanf(line, "oom_kill %d", &kills); err == nil {
+					n += kills
+				}
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,225 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// helperName is how this program is called when it is the helper.
+const helperName = "gobench-confine"
+
+// Limits of a process in a box.
+const (
+	maxFile  = 16 << 30 // bytes of a file that it writes
+	maxTasks = 16384    // processes and threads of the box's user
+)
+
+// File descriptors of the helper.
+const (
+	executableFd = 3
+	orderFd      = 4
+)
+
+// order is what the helper is to do.
+type order struct {
+	Kill    bool     // kill all processes of UID, and no more
+	UID     int      // 0: stay the same user
+	Cgroups []string // to enter
+	Parent  int      // process that must be there still
+	Dir     string
+	Args    []string
+	Env     []string
+}
+
+// Command makes the command that becomes the executable in the box, with an environment
+// of env alone. Its ExtraFiles are to be closed once it is started. The executable is run as it is
+// open: where its name leads by then does not matter.
+func (b *Box) Command(executable *os.File, env []string) (*exec.Cmd, error) {
+	fd, err := unix.FcntlInt(executable.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open the executable again: %w", err)
+	}
+	o := order{UID: b.UID, Cgroups: b.Cgroups, Parent: os.Getpid(), Dir: b.Home(), Args: []string{filepath.Base(executable.Name())}, Env: env}
+	return helper(os.NewFile(uintptr(fd), executable.Name()), o)
+}
+
+// helper makes the helper's command. It takes executable over.
+func helper(executable *os.File, o order) (*exec.Cmd, error) {
+	paper, err := os.CreateTemp("", "gobench-order-") // not an argument: those are for all to read
+	if err != nil {
+		executable.Close()
+		return nil, err
+	}
+	if err = os.Remove(paper.Name()); err == nil {
+		err = json.NewEncoder(paper).Encode(o)
+	}
+	if err == nil {
+		_, err = paper.Seek(0, 0)
+	}
+	if err != nil {
+		executable.Close()
+		paper.Close()
+		return nil, err
+	}
+	return &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName}, Env: []string{}, Dir: "/",
+		ExtraFiles: []*os.File{executable, paper}}, nil
+}
+
+// Main is called first by main. In the helper it does not return.
+func Main() {
+	if len(os.Args) != 1 || os.Args[0] != helperName {
+		return
+	}
+	runtime.LockOSThread() // some of what follows is of a thread: the one that becomes the executor
+	err := help()
+	fmt.Fprintln(os.Stderr, "gobench: put the executor into its box:", err)
+	os.Exit(126)
+}
+
+func help() error {
+	var o order
+	paper := os.NewFile(orderFd, "order")
+	if err := json.NewDecoder(paper).Decode(&o); err != nil {
+		return fmt.Errorf("read the order: %w", err)
+	}
+	paper.Close()
+	if o.Kill {
+		return killAll(o.UID)
+	}
+	unix.CloseOnExec(executableFd)
+	for _, dir := range o.Cgroups {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0); err != nil {
+			return err
+		}
+	}
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // before the agent: a wish
+	if err := limit(o.UID != 0); err != nil {
+		return err
+	}
+	if err := become(o.UID); err != nil {
+		return err
+	}
+	unix.Umask(0o077)
+	if err := os.Chdir(o.Dir); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set no_new_privs: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("set the parent's death signal: %w", err)
+	}
+	if os.Getppid() != o.Parent {
+		return fmt.Errorf("the agent is gone")
+	}
+	return execute(o.Args, o.Env)
+}
+
+// become gives up all privileges and becomes the user uid; 0: this one stays.
+func become(uid int) error {
+	if uid == 0 {
+		return nil
+	}
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // one that this kernel does not know
+	}
+	if err := syscall.Setgroups([]int{}); err != nil {
+		return fmt.Errorf("give up groups: %w", err)
+	}
+	if err := syscall.Setresgid(uid, uid, uid); err != nil {
+		return fmt.Errorf("become group %d: %w", uid, err)
+	}
+	if err := syscall.Setresuid(uid, uid, uid); err != nil { // capabilities go with it
+		return fmt.Errorf("become user %d: %w", uid, err)
+	}
+	return nil
+}
+
+// limit sets the limits of a process: as many open files as allowed, and no core file.
+func limit(own bool) error {
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return err
+	}
+	if most := mostFiles(); most > files.Max {
+		raised := unix.Rlimit{Cur: most, Max: most}
+		if unix.Setrlimit(unix.RLIMIT_NOFILE, &raised) == nil { // else we may not
+			files = raised
+		}
+	}
+	files.Cur = files.Max
+	limits := map[int]unix.Rlimit{unix.RLIMIT_NOFILE: files, unix.RLIMIT_CORE: {}}
+	if own {
+		limits[unix.RLIMIT_NPROC] = unix.Rlimit{Cur: maxTasks, Max: maxTasks}
+		limits[unix.RLIMIT_FSIZE] = unix.Rlimit{Cur: maxFile, Max: maxFile}
+	}
+	for which, l := range limits {
+		if err := unix.Setrlimit(which, &l); err != nil {
+			return fmt.Errorf("set limit %d to %d: %w", which, l.Cur, err)
+		}
+	}
+	return nil
+}
+
+// mostFiles is the highest limit of open files that the system allows at all.
+func mostFiles() (n uint64) {
+	b, err := os.ReadFile("/proc/sys/fs/nr_open")
+	if err == nil {
+		_, _ = fmt.Sscan(string(b), &n) // 0: not known
+	}
+	return n
+}
+
+// OpenFiles is the limit of open files of a process in a box that this process makes.
+func OpenFiles() uint64 {
+	var files unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) != nil {
+		return 0
+	}
+	if os.Geteuid() == 0 && capable(unix.CAP_SYS_RESOURCE) {
+		return max(files.Max, mostFiles())
+	}
+	return files.Max
+}
+
+// execute becomes the executable that is open.
+func execute(args, env []string) error {
+	argv, err := syscall.SlicePtrFromStrings(args)
+	if err != nil {
+		return err
+	}
+	envv, err := syscall.SlicePtrFromStrings(env)
+	if err != nil {
+		return err
+	}
+	empty, err := syscall.BytePtrFromString("")
+	if err != nil {
+		return err
+	}
+	_, _, errno := syscall.RawSyscall6(unix.SYS_EXECVEAT, executableFd, uintptr(unsafe.Pointer(empty)),
+		uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])), unix.AT_EMPTY_PATH, 0)
+	return fmt.Errorf("execute it: %w", errno)
+}
+
+// killAll kills all processes of a user, this one excepted, at one stroke.
+func killAll(uid int) error {
+	if uid == 0 {
+		return fmt.Errorf("kill of all processes of user 0 was asked for")
+	}
+	if err := become(uid); err != nil {
+		return err
+	}
+	if err := unix.Kill(-1, unix.SIGKILL); err != nil && err != unix.ESRCH {
+		return fmt.Errorf("kill all processes of user %d: %w", uid, err)
+	}
+	os.Exit(0)
+	return nil
+}

@@ -1,0 +1,85 @@
+package auth
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a password, in characters.
+const (
+	minPassword = 12
+	maxPassword = 128
+)
+
+// maxName is how long the name of a user may be, in bytes.
+const maxName = 64
+
+// CheckName tells what is wrong with the name of a user. Letters, digits and a few signs
+// are allowed, and no more: two names that look the same are the same.
+func CheckName(name string) error {
+	if name == "" || len(name) > maxName {
+		return fmt.Errorf("is to have 1 to %d characters", maxName)
+	}
+	for i := range len(name) {
+		c := name[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letter && (i == 0 || !strings.ContainsRune("._-@+", rune(c))) {
+			return errors.New("is to begin with a letter or digit of ASCII, and to have no other characters but these and . _ - @ +")
+		}
+	}
+	return nil
+}
+
+//go:embed common.txt
+var common string
+
+// CheckPassword tells what is wrong with a new password of a user. Any characters are
+// allowed: what counts is that it is long and nobody's first guess.
+func CheckPassword(password, name string) error {
+	if !utf8.ValidString(password) {
+		return errors.New("is to be text in UTF-8")
+	}
+	if n := utf8.RuneCountInString(password); n < minPassword || n > maxPassword {
+		return fmt.Errorf("is to have %d to %d characters, it has %d", minPassword, maxPassword, n)
+	}
+	plain := strings.ToLower(password)
+	if name != "" && strings.Contains(plain, strings.ToLower(name)) && len(password)-len(name) < minPassword/2 {
+		return errors.New("is little more than the user's name: take another")
+	}
+	for word := range strings.Lines(common) {
+		if plain == strings.TrimSpace(word) {
+			return errors.New("is one of the first that anybody would try: take another")
+		}
+	}
+	if period(plain) <= 4 || steps(plain) {
+		return errors.New("repeats or counts a few characters: take another")
+	}
+	return nil
+}
+
+// period is the length of the shortest piece that s is a repetition of.
+func period(s string) int {
+	for p := 1; p < len(s); p++ {
+		if s[p:] == s[:len(s)-p] {
+			return p
+		}
+	}
+	return len(s)
+}
+
+// steps tells whether each byte of s is the one before and 1, or less 1.
+func steps(s string) bool {
+	for _, step := range []int{1, -1} {
+		all := true
+		for i := 1; i < len(s) && all; i++ {
+			all = int(s[i])-int(s[i-1]) == step || s[i-1] == '9' && s[i] == '0' || s[i-1] == '0' && s[i] == '9'
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}

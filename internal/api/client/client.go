@@ -1,0 +1,280 @@
+// Package client asks a master over its HTTP API: what the command line does on another
+// host. It speaks the types of internal/api/types and internal/run.
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/run/version"
+)
+
+// Options are what a Client is told beside where the master is.
+type Options struct {
+	Token string      // API token; empty: what needs none, until Login
+	TLS   *tls.Config // nil: what the system trusts
+
+	Wait   time.Duration // before the first attempt to reconnect; 0: 200 ms
+	Silent time.Duration // a stream of events that says nothing for so long is dead; 0: 45 s
+}
+
+// Client asks one master. All its methods may be called at once by any goroutine.
+type Client struct {
+	base   *url.URL
+	given  Options
+	token  string
+	broken func(error) // of WhenBroken
+	http   *http.Client
+	wait   time.Duration
+	silent time.Duration
+}
+
+// Error is what a master answered instead of what was asked for.
+type Error struct {
+	types.Problem
+	Retry time.Duration // when to ask again; 0: nothing is said of it
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Detail)
+	for _, d := range e.Errors {
+		fmt.Fprintf(&b, "\n  %s %s", strings.TrimPrefix(d.Pointer, "/"), d.Detail)
+	}
+	if e.Status >= http.StatusInternalServerError && e.Request != "" {
+		fmt.Fprintf(&b, " (request %s)", e.Request)
+	}
+	return b.String()
+}
+
+// IsCode tells whether err is a master's answer with this code, as resource.NotFound.
+func IsCode(err error, code string) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == code
+}
+
+// New makes a client of the master at address, as "http://127.0.0.1:8080" or
+// "gobench.example.com:8080". It connects to nothing yet.
+func New(address string, o Options) (*Client, error) {
+	u, err := parse(address)
+	if err != nil {
+		return nil, err
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = o.TLS
+	transport.MaxIdleConnsPerHost = 4
+	transport.ResponseHeaderTimeout = 60 * time.Second
+	c := &Client{base: u, given: o, token: o.Token, wait: cmp.Or(o.Wait, 200*time.Millisecond), silent: cmp.Or(o.Silent, 45*time.Second)}
+	c.http = &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return c, nil
+}
+
+// Address gives a master's address in the form of Client.URL: two of the same master are
+// the same text.
+func Address(address string) (string, error) {
+	u, err := parse(address)
+	if err != nil {
+		return "", err
+	}
+	return u.String(), nil
+}
+
+func parse(address string) (*url.URL, error) {
+	full := address
+	if !strings.Contains(address, "://") {
+		full = "http://" + address
+	}
+	u, err := url.Parse(strings.TrimRight(full, "/"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("%q is not the address of a master: http://HOST:PORT or https://HOST:PORT is wanted", address)
+	}
+	u.Host = strings.ToLower(u.Host)
+	return u, nil
+}
+
+// WhenBroken has f called each time that the connection of a stream of events has broken,
+// or could not be made, before the next attempt. It is to be set before the stream.
+func (c *Client) WhenBroken(f func(error)) { c.broken = f }
+
+// Stranger makes a client of the same master that nobody has logged in with.
+func (c *Client) Stranger() (*Client, error) {
+	o := c.given
+	o.Token = ""
+	return New(c.URL(), o)
+}
+
+// Close closes connections that nothing goes on on.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// URL is that of the master.
+func (c *Client) URL() string { return c.base.String() }
+
+// request is one to the API.
+type request struct {
+	method, path string // below /api/v1
+	query        url.Values
+	body         any       // nil: none
+	archive      io.Reader // instead of body, as it is; nil: none
+	header       http.Header
+}
+
+// send sends a request and gives the answer, if it is one of success. Its body is to be
+// closed.
+func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
+	u := *c.base
+	u.Path = "/api/v1" + q.path
+	u.RawQuery = q.query.Encode()
+	var body io.Reader
+	if q.body != nil {
+		b, err := json.Marshal(q.body)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s %s: %w", q.method, q.path, err)
+		}
+		body = bytes.NewReader(b)
+	}
+	if q.archive != nil {
+		body = q.archive
+	}
+	r, err := http.NewRequestWithContext(ctx, q.method, u.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range q.header {
+		r.Header[name] = values
+	}
+	if q.body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	r.Header.Set("User-Agent", "gobench/"+version.Version)
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	if answer.StatusCode/100 == 2 {
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	return nil, c.refused(answer)
+}
+
+// refused is the error of an answer that is none of success.
+func (c *Client) refused(answer *http.Response) error {
+	b, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	e := &Error{}
+	if answer.StatusCode == http.StatusBadRequest && bytes.Contains(b, []byte("HTTP request to an HTTPS server")) {
+		return fmt.Errorf("%s speaks TLS: take https:// for its address", c.URL())
+	}
+	if answer.Header.Get("Content-Type") != "application/problem+json" || err != nil || json.Unmarshal(b, &e.Problem) != nil || e.Code == "" {
+		return c.stranger(answer)
+	}
+	if s, err := time.ParseDuration(answer.Header.Get("Retry-After") + "s"); err == nil {
+		e.Retry = s
+	}
+	if e.Detail == "" {
+		e.Detail = e.Title
+	}
+	return e
+}
+
+// stranger is the error of an answer that a master does not give.
+func (c *Client) stranger(answer *http.Response) error {
+	if answer.StatusCode == http.StatusServiceUnavailable && answer.ContentLength == 0 {
+		return &Error{Problem: types.Problem{Status: answer.StatusCode, Code: types.Unavailable, Detail: "the master at " + c.URL() + " has too many connections"}, Retry: 5 * time.Second}
+	}
+	return fmt.Errorf("what answers at %s is no gobench master, or something stands before it (status %d, %q): check the address", c.URL(), answer.StatusCode, answer.Header.Get("Content-Type"))
+}
+
+// explain says why no answer came.
+func (c *Client) explain(ctx context.Context, err error) error {
+	var inner *url.Error
+	if errors.As(err, &inner) {
+		err = inner.Err // without the method and the URL twice
+	}
+	var (
+		unknown  x509.UnknownAuthorityError
+		host     x509.HostnameError
+		record   tls.RecordHeaderError
+		dns      *net.DNSError
+		at       = c.URL()
+		verify   *tls.CertificateVerificationError
+		plain    = c.base.Scheme == "http"
+		timedOut net.Error
+	)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no master answers at %s: start one there with gobench, or give its address with --master: %w", at, err)
+	case errors.As(err, &dns):
+		return fmt.Errorf("the host of %s can't be found: check the address: %w", at, err)
+	case errors.As(err, &unknown):
+		return fmt.Errorf("the certificate of %s is of an authority that this host does not trust: give its file with --cacert: %w", at, err)
+	case errors.As(err, &host):
+		return fmt.Errorf("the certificate of %s is of another host: %w", at, err)
+	case errors.As(err, &verify):
+		return fmt.Errorf("the certificate of %s is not valid: %w", at, err)
+	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return fmt.Errorf("%s does not speak TLS: take http:// for its address: %w", at, err)
+	case plain && strings.Contains(err.Error(), "malformed HTTP"):
+		return fmt.Errorf("what answers at %s does not speak HTTP: check the address: %w", at, err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
+		strings.Contains(err.Error(), "server closed idle connection"):
+		return fmt.Errorf("the connection to the master at %s broke before it had answered: %w", at, err)
+	case errors.As(err, &timedOut) && timedOut.Timeout():
+		return fmt.Errorf("the master at %s does not answer in time: %w", at, err)
+	}
+	return fmt.Errorf("ask the master at %s: %w", at, err)
+}
+
+// ask sends a request and reads the answer into a T.
+func ask[T any](ctx context.Context, c *Client, q request) (v T, err error) {
+	v, _, err = askTag[T](ctx, c, q)
+	return v, err
+}
+
+// askTag gives the answer's ETag too.
+func askTag[T any](ctx context.Context, c *Client, q request) (v T, etag string, err error) {
+	answer, err := c.send(ctx, q)
+	if err != nil {
+		return v, "", err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusNoContent && answer.Header.Get("Content-Type") != "application/json" {
+		return v, "", c.stranger(answer)
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&v); err != nil {
+		return v, "", fmt.Errorf("read what the master answered: %w", err)
+	}
+	return v, answer.Header.Get("ETag"), nil
+}
+
+// tell sends a request whose answer has no body.
+func (c *Client) tell(ctx context.Context, q request) error {
+	answer, err := c.send(ctx, q)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}

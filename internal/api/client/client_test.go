@@ -1,0 +1,177 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/testing/servers"
+)
+
+func TestAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"localhost:8080": "http://localhost:8080", "http://127.0.0.1:8080/": "http://127.0.0.1:8080", "https://bench.example.com": "https://bench.example.com", "[::1]:80": "http://[::1]:80",
+	} {
+		c, err := New(address, Options{})
+		if err != nil || c.URL() != want {
+			t.Errorf("%q: %v, %v", address, c, err)
+		}
+		if same, err := Address(address); err != nil || same != want {
+			t.Errorf("%q is the address %q, %v", address, same, err)
+		}
+	}
+	for _, address := range []string{"", "ftp://x", "http://", "http://x/path", "http://x?y", "http://u:p@x", "http://x y", "http://x#y", "::"} {
+		if c, err := New(address, Options{}); err == nil {
+			t.Errorf("%q is %s", address, c.URL())
+		}
+	}
+}
+
+// TestNoMasterThere holds what is said where no master answers: what is wrong, and what
+// to do.
+func TestNoMasterThere(t *testing.T) {
+	servers.NoLeaks(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	l.Close()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "<html>It works!</html>")
+	}))
+	defer page.Close()
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"product":"something"}`)
+	}))
+	defer other.Close()
+	missing := httptest.NewServer(http.NotFoundHandler())
+	defer missing.Close()
+	moved := httptest.NewServer(http.RedirectHandler("https://elsewhere.example/", http.StatusMovedPermanently))
+	defer moved.Close()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	go func() {
+		for {
+			c, err := mute.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	for _, tt := range []struct{ name, address, say string }{
+		{"nobody", nobody, "no master answers at http://" + nobody + ": start one there with gobench"},
+		{"a page", page.URL, "no gobench master"},
+		{"another program", other.URL, "no gobench master"},
+		{"no such path", missing.URL, "no gobench master"},
+		{"moved", moved.URL, "no gobench master"},
+		{"TLS where none is asked for", strings.Replace(secure.URL, "https", "http", 1), "take https://"},
+		{"no TLS", strings.Replace(page.URL, "http", "https", 1), "does not speak TLS"},
+		{"an authority that is not known", secure.URL, "does not trust"},
+		{"hangs up", mute.Addr().String(), "broke before it had answered"},
+		{"no such host", "http://host.invalid:1", "can't be found"},
+	} {
+		c, err := New(tt.address, Options{Token: "gbt_secret"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Information(t.Context())
+		if err == nil || !strings.Contains(err.Error(), tt.say) || strings.Contains(err.Error(), "gbt_secret") {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		c.Close()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c, _ := New(page.URL, Options{})
+	defer c.Close()
+	if _, err := c.Me(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+}
+
+func TestProblemsAreErrors(t *testing.T) {
+	servers.NoLeaks(t)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer t" || r.URL.Path != "/api/v1/me" {
+			t.Errorf("%s with %q", r.URL, r.Header.Get("Authorization"))
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"status":429,"code":"too_many_requests","detail":"slow down","errors":[{"pointer":"/a/b","detail":"is odd"}],"request_id":"r1"}`)
+	}))
+	defer srv.Close()
+	c, err := New(srv.URL, Options{Token: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.Me(t.Context())
+	var e *Error
+	if !errors.As(err, &e) || e.Status != 429 || e.Code != "too_many_requests" || e.Retry != 7*time.Second || err.Error() != "slow down\n  a/b is odd" {
+		t.Errorf("%#v: %v", err, err)
+	}
+}
+
+// TestDeadStream holds that a stream that says nothing is made anew.
+func TestDeadStream(t *testing.T) {
+	servers.NoLeaks(t)
+	asked := make(chan string, 10)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("Last-Event-Id")
+		w.Header().Set("Content-Type", "text/event-stream")
+		if len(asked) == 1 {
+			_, _ = io.WriteString(w, ": hello\n\nid: 3\ndata: {\"number\":3,\"run\":\"r\",\ndata: \"event\":\"note\",\"time\":\"2026-01-02T03:04:05Z\"}\n\n")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done() // and nothing more
+			return
+		}
+		_, _ = io.WriteString(w, "id: 3\ndata: {\"number\":3,\"run\":\"r\",\"event\":\"note\",\"time\":\"2026-01-02T03:04:05Z\"}\n\nid: 4\ndata: {\"number\":4,\"run\":\"r\",\"event\":\"end\",\"time\":\"2026-01-02T03:04:05Z\"}\n\n")
+	}))
+	defer srv.Close()
+	c, err := New(srv.URL, Options{Wait: time.Millisecond, Silent: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var got []uint64
+	for e, err := range c.Events(t.Context(), "r", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e.Number)
+	}
+	if len(got) != 2 || got[0] != 3 || got[1] != 4 || <-asked != "" || <-asked != "3" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// FuzzReadEvents holds that no stream breaks its reader, and that numbers come as they
+// were sent.
+func FuzzReadEvents(f *testing.F) {
+	f.Add("id: 1\ndata: {\"number\":1}\n\n")
+	f.Add("data: {\ndata: }\n\n: c\n\ndata:{\"number\":2}\n\n")
+	f.Add("retry: 5\r\n\r\ndata: x\n\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		heard := 0
+		_ = readEvents(strings.NewReader(s), func() { heard++ }, func(types.Event) bool { return true })
+		if heard > strings.Count(s, "\n")+1 {
+			t.Errorf("%d lines of %q", heard, s)
+		}
+	})
+}

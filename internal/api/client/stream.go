@@ -1,0 +1,218 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// maxWait is the longest time between attempts to reconnect.
+const maxWait = 5 * time.Second
+
+// maxLine is how long a line of a stream may be: an event with the totals of a run.
+const maxLine = 64 << 20
+
+// Events gives what happens in a run (of all runs with an empty id) after an event's
+// number: each once, in order, with its totals. When the connection breaks it is made
+// again for as long as ctx lasts, and goes on where it was. It ends after the end of the
+// run, when ctx does, or when the master refuses: the error is the last that is given.
+func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[types.Event, error] {
+	return func(yield func(types.Event, error) bool) {
+		failures := 0
+		for {
+			done := false
+			err := c.listen(ctx, id, after, func(e types.Event) bool {
+				failures = 0
+				if e.Number <= after {
+					return true // was there already
+				}
+				after = e.Number
+				done = !yield(e, nil) || id != "" && e.Kind == event.Ended
+				return !done
+			})
+			if done {
+				return
+			}
+			var refused *Error
+			if ctx.Err() != nil {
+				yield(types.Event{}, ctx.Err())
+				return
+			}
+			if errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable && refused.Status != http.StatusTooManyRequests {
+				yield(types.Event{}, err)
+				return
+			}
+			wait := min(c.wait<<min(failures, 10), maxWait)
+			if refused != nil {
+				wait = max(wait, refused.Retry)
+			}
+			failures++
+			if c.broken != nil {
+				c.broken(err)
+			}
+			if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
+				yield(types.Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// listen reads one connection's events until it breaks or each wants no more.
+func (c *Client) listen(ctx context.Context, id string, after uint64, each func(types.Event) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	q := request{method: "GET", path: "/events", query: values("run", id, "totals", "true")}
+	if after > 0 {
+		q.header = http.Header{"Last-Event-Id": {strconv.FormatUint(after, 10)}}
+	}
+	answer, err := c.send(ctx, q)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	alive := time.AfterFunc(c.silent, cancel) // a master that says nothing has gone
+	defer alive.Stop()
+	return readEvents(answer.Body, func() { alive.Reset(c.silent) }, each)
+}
+
+// readEvents reads a stream of server-sent events, calling heard with each line, until it
+// ends or each wants no more.
+func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	var data []byte
+	for lines.Scan() {
+		heard()
+		line := lines.Bytes()
+		if text, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			if len(data) > 0 {
+				data = append(data, '\n')
+			}
+			data = append(data, bytes.TrimPrefix(text, []byte(" "))...)
+		}
+		if len(line) > 0 || len(data) == 0 {
+			continue
+		}
+		var e types.Event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return fmt.Errorf("read an event: %w", err)
+		}
+		data = data[:0]
+		if !each(e) {
+			return nil
+		}
+	}
+	return lines.Err()
+}
+
+// Log copies what the executors of a run printed to w, of one agent or of all, from an
+// offset on. With follow it goes on until the run is over, and reconnects where it has
+// to.
+func (c *Client) Log(ctx context.Context, w io.Writer, id, agent string, offset int64, follow bool) error {
+	for failures := 0; ; failures++ {
+		q := request{method: "GET", path: runPath(id, "/log"), query: values("agent", agent, "offset", number(offset))}
+		if follow {
+			q.query.Set("follow", "true")
+		}
+		n, err := c.copy(ctx, w, q)
+		if n > 0 {
+			failures = 0
+		}
+		offset += n
+		var refused *Error
+		var written *writeError
+		switch {
+		case err == nil, ctx.Err() != nil, errors.As(err, &written), !follow:
+			return errors.Join(err, ctx.Err())
+		case errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable:
+			return err
+		}
+		if err := pause(ctx, min(c.wait<<min(failures, 10), maxWait)); err != nil {
+			return err
+		}
+	}
+}
+
+// writeError says that what was read could not be written here.
+type writeError struct{ error }
+
+func (e *writeError) Unwrap() error { return e.error }
+
+// copy copies an answer to w.
+func (c *Client) copy(ctx context.Context, w io.Writer, q request) (n int64, err error) {
+	answer, err := c.send(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		m, err := answer.Body.Read(buf)
+		if m > 0 {
+			if _, err := w.Write(buf[:m]); err != nil {
+				return n, &writeError{err}
+			}
+			n += int64(m)
+		}
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// Series calls each with a run's intervals, of one agent or of all, as they come.
+func (c *Client) Series(ctx context.Context, q run.SeriesQuery, each func(run.Interval) error) error {
+	query := values("agent", q.Agent, "points", number(int64(q.Points)))
+	if q.From > 0 {
+		query.Set("from", strconv.FormatFloat(q.From.Seconds(), 'f', -1, 64))
+	}
+	if q.To > 0 {
+		query.Set("to", strconv.FormatFloat(q.To.Seconds(), 'f', -1, 64))
+	}
+	answer, err := c.send(ctx, request{method: "GET", path: runPath(q.Run, "/series"), query: query})
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	d := json.NewDecoder(answer.Body)
+	for at := ""; at != "intervals"; {
+		t, err := d.Token()
+		if err != nil {
+			return fmt.Errorf("read a series: %w", err)
+		}
+		at, _ = t.(string)
+	}
+	if _, err := d.Token(); err != nil { // [
+		return fmt.Errorf("read a series: %w", err)
+	}
+	for d.More() {
+		var i run.Interval
+		if err := d.Decode(&i); err != nil {
+			return fmt.Errorf("read a series: %w", err)
+		}
+		if err := each(i); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil { // ]: what is cut off is not taken for the whole
+		return fmt.Errorf("read a series: %w", err)
+	}
+	return nil
+}

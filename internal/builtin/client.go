@@ -1,0 +1,113 @@
+package builtin
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/clients/http"
+)
+
+// Client are the options of each connection's client. Those that are zero are
+// clients/http's defaults.
+type Client struct {
+	Timeout        time.Duration // of a request
+	ConnectTimeout time.Duration
+
+	Insecure     bool   // any server certificate will do
+	CA           []byte // PEM of who may sign servers' certificates
+	Cert, Key    []byte // PEM to show to servers; without Key, Cert has both
+	ServerName   string // to ask for and to check certificates against
+	NoResumption bool   // each TLS handshake is a full one
+	KeyLog       string // file for the secrets of TLS
+
+	HTTP2     bool
+	Streams   int // requests at once on a connection of HTTP/2; 0: 1
+	Redirects int // how many are followed
+	Cookies   bool
+	User      string // NAME:PASSWORD, by Basic or Digest
+	Digest    bool
+
+	Proxy   string
+	Unix    string
+	Sources []string
+	Resolve []string // HOST:PORT:ADDRESS[,ADDRESS], as curl has it
+}
+
+// Fill takes from o what c does not say.
+func (c *Client) Fill(o Client) {
+	own, other := reflect.ValueOf(c).Elem(), reflect.ValueOf(o)
+	for i := range own.NumField() {
+		if own.Field(i).IsZero() {
+			own.Field(i).Set(other.Field(i))
+		}
+	}
+}
+
+// options gives the options of a connection's client. An error names what is wrong.
+func (c Client) options() (o http.Options, err error) {
+	o = http.Options{
+		MaxConns: 1, Timeout: c.Timeout, ConnectTimeout: c.ConnectTimeout,
+		InsecureSkipVerify: c.Insecure, ServerName: c.ServerName, NoResumption: c.NoResumption, KeyLogFile: c.KeyLog,
+		HTTP2: c.HTTP2, MaxStreams: max(c.Streams, 1), MaxRedirects: c.Redirects, Cookies: c.Cookies,
+		Proxy: c.Proxy, Unix: c.Unix, Sources: c.Sources,
+	}
+	if c.Streams > 1 && !c.HTTP2 {
+		return o, errors.New("several streams on a connection are of HTTP/2")
+	}
+	if c.CA != nil {
+		o.RootCAs = x509.NewCertPool()
+		if !o.RootCAs.AppendCertsFromPEM(c.CA) {
+			return o, errors.New("the file of CAs has no certificate in PEM")
+		}
+	}
+	if c.Cert != nil {
+		key := c.Key
+		if key == nil {
+			key = c.Cert
+		}
+		pair, err := tls.X509KeyPair(c.Cert, key)
+		if err != nil {
+			return o, fmt.Errorf("client certificate: %w", err)
+		}
+		o.Certificates = []tls.Certificate{pair}
+	}
+	if c.User != "" {
+		name, password, _ := strings.Cut(c.User, ":")
+		o.Auth = http.Basic(name, password)
+		if c.Digest {
+			o.Auth = http.Digest(name, password)
+		}
+	}
+	for _, r := range c.Resolve {
+		parts := strings.SplitN(r, ":", 3)
+		if len(parts) < 3 || parts[2] == "" {
+			return o, fmt.Errorf("address %q: want HOST:PORT:ADDRESS", r)
+		}
+		if o.Hosts == nil {
+			o.Hosts = map[string]string{}
+		}
+		o.Hosts[parts[0]+":"+parts[1]] = parts[2]
+	}
+	return o, nil
+}
+
+// Check refuses options that no client can have.
+func (c Client) Check() error {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	client, err := http.NewHttpClient(context.Background(), "http", o)
+	if err == nil {
+		client.Close()
+	} else if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gobench-io/gobench/executor/data"
+)
+
+// Data is a file whose rows requests are filled in from.
+type Data struct {
+	File  string // .csv, .tsv, .jsonl or .ndjson
+	Order data.Order
+	Wrap  bool // begin again after the last row
+}
+
+// Endings are those that tell a file's format.
+const Endings = ".csv, .tsv, .jsonl, .ndjson"
+
+func (d *Data) feeder() *data.Feeder {
+	o := data.Options{Order: d.Order, Wrap: d.Wrap}
+	if e := strings.ToLower(filepath.Ext(d.File)); e == ".jsonl" || e == ".ndjson" {
+		return data.JSONLines(d.File, o)
+	}
+	return data.CSV(d.File, o)
+}
+
+// check holds the columns that texts want against the file's. A nil Data has none.
+func (d *Data) check(want []string) error {
+	if d == nil {
+		if len(want) > 0 {
+			return fmt.Errorf("{{data.%s}} wants a file of data", want[0])
+		}
+		return nil
+	}
+	if !slices.Contains(strings.Split(Endings, ", "), strings.ToLower(filepath.Ext(d.File))) {
+		return fmt.Errorf("data file %s: its ending tells no format: want one of %s", d.File, Endings)
+	}
+	columns, err := d.feeder().Columns()
+	if err != nil {
+		return err
+	}
+	for _, column := range want {
+		if columns != nil && !slices.Contains(columns, column) {
+			return fmt.Errorf("{{data.%s}}: data file %s has no such column: there are %q", column, d.File, columns)
+		}
+	}
+	return nil
+}
+
+// enough refuses a file with fewer rows than there are users, each with its own. A nil
+// Data has none.
+func (d *Data) enough(ctx context.Context, f *data.Feeder, users int) error {
+	if d == nil || d.Order != data.Unique || d.Wrap {
+		return nil
+	}
+	n, err := f.Rows(ctx)
+	if err == nil && n < int64(users) {
+		err = fmt.Errorf("data file %s has %d rows for %d connections, each with its own: add rows, use fewer connections, or let rows be used again", d.File, n, users)
+	}
+	return err
+}

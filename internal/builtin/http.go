@@ -1,0 +1,107 @@
+package builtin
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/gobench-io/gobench/clients/http"
+	"github.com/gobench-io/gobench/executor/scenario"
+)
+
+// HTTP are the options of the built-in HTTP load: so many connections, each sending
+// one request after the other, or serving requests that start on a schedule. It
+// records under the prefix "http".
+type HTTP struct {
+	Targets     []Target // taken in turn, over all connections
+	Connections int
+	Duration    time.Duration // 0: Requests decides
+	Requests    int           // over all connections; 0: Duration decides
+	Warmup      time.Duration // before Duration
+	Stages      []scenario.Rate
+	Poisson     bool // of Stages, as is Drop
+	Drop        bool
+	Data        *Data // nil: none
+	Literal     bool  // Targets are no templates
+	Threads     int   // that run the load's code at once; 0: the runtime decides
+	Client      Client
+}
+
+// Vus gives the scenario of the options.
+func (o HTTP) Vus() (scenario.Vus, error) {
+	load := scenario.Load(scenario.Loop(o.Warmup + o.Duration))
+	switch {
+	case len(o.Stages) > 0:
+		stages := o.Stages
+		if o.Warmup > 0 {
+			stages = append([]scenario.Rate{{To: stages[0].To, Over: o.Warmup, Warmup: true}}, stages...)
+		}
+		load = scenario.Arrival{Stages: stages, Poisson: o.Poisson, Drop: o.Drop}
+	case o.Requests > 0:
+		load = scenario.Shared(o.Requests)
+	}
+	requests, err := o.requests()
+	if err != nil {
+		return nil, err
+	}
+	if o.Data != nil {
+		requests.feeder = o.Data.feeder()
+	}
+	options, err := o.Client.options()
+	if err != nil {
+		return nil, err
+	}
+	streams := max(o.Client.Streams, 1)
+	var shared []http.HttpClient // of the users of a connection each, where it has several
+	if o.Threads > 0 {
+		os.Setenv("GOMAXPROCS", strconv.Itoa(o.Threads)) // which says that it was asked for
+		runtime.GOMAXPROCS(o.Threads)
+	}
+	return scenario.Vus{{
+		Name: "http",
+		Nu:   o.Connections * streams,
+		Load: load,
+		Setup: func(ctx context.Context) (context.Context, error) {
+			for range o.Connections {
+				if streams == 1 {
+					break // each user has its own
+				}
+				client, err := http.NewHttpClient(ctx, "http", options)
+				if err != nil {
+					return ctx, err
+				}
+				shared = append(shared, client)
+			}
+			return ctx, o.Data.enough(ctx, requests.feeder, o.Connections*streams)
+		},
+		Start: func(ctx context.Context, vui int) (scenario.User, error) {
+			var client http.HttpClient
+			var err error
+			if len(shared) > 0 {
+				n := int(numbersOf(ctx).Hand.Below(int64(vui))) // of this user among those here
+				client = shared[n/streams%len(shared)]
+			} else if client, err = http.NewHttpClient(ctx, "http", options); err != nil {
+				return nil, err
+			}
+			u := httpUser{client: client, request: requests.all[0].Request}
+			if len(requests.all) == 1 && !requests.all[0].changes() && o.Data == nil {
+				return &u, nil
+			}
+			return newChangingUser(ctx, u, vui, requests), nil
+		},
+	}}, nil
+}
+
+// httpUser is one connection's user.
+type httpUser struct {
+	client  http.HttpClient
+	request http.Request
+}
+
+// Iterate sends the request and reads the whole answer.
+func (u *httpUser) Iterate(ctx context.Context) error {
+	_, err := u.client.Do(ctx, u.request)
+	return err
+}

@@ -1,0 +1,201 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/gobench-io/gobench/clients/http"
+	"github.com/gobench-io/gobench/executor"
+	"github.com/gobench-io/gobench/executor/data"
+	"github.com/gobench-io/gobench/internal/builtin/template"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run/segment"
+)
+
+// Target is a request to send. The path and query of its URL, the values of Headers
+// and Body are templates.
+type Target struct {
+	Method  string
+	URL     string
+	Headers map[string]string
+	Body    []byte
+}
+
+// requests are what users send, in turn.
+type requests struct {
+	all    []*request
+	kept   bool         // what was rendered lives on after its request
+	feeder *data.Feeder // nil: none
+	sent   atomic.Int64 // requests, by all users here
+}
+
+// request is a target whose templates were read.
+type request struct {
+	http.Request
+	url     *template.Template // nil: it does not change
+	names   []string           // of the headers that change
+	headers []*template.Template
+	body    *template.Template // nil: it does not change
+}
+
+// Check refuses what the executor would: options that no client can have, templates
+// that can't be read, and those that want what Data does not have. The error names the
+// option.
+func (o HTTP) Check() error {
+	if err := o.Client.Check(); err != nil {
+		return err
+	}
+	r, err := o.requests()
+	if err != nil {
+		return err
+	}
+	var columns []string
+	for _, q := range r.all {
+		for _, t := range append([]*template.Template{q.url, q.body}, q.headers...) {
+			if t != nil {
+				columns = append(columns, t.Columns()...)
+			}
+		}
+	}
+	return o.Data.check(columns)
+}
+
+// requests reads the templates of all targets.
+func (o HTTP) requests() (*requests, error) {
+	r := &requests{kept: o.Client.HTTP2}
+	for i, t := range o.Targets {
+		q := &request{Request: http.Request{Method: t.Method, URL: t.URL, Headers: t.Headers, Body: t.Body, Discard: true}}
+		if !o.Literal {
+			if err := q.parse(); err != nil && len(o.Targets) > 1 {
+				return nil, fmt.Errorf("target %d: %w", i+1, err)
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		r.all = append(r.all, q)
+	}
+	return r, nil
+}
+
+// parse reads the templates of a request.
+func (q *request) parse() (err error) {
+	if q.url, err = changing(q.URL, template.ParseURL); err != nil {
+		return fmt.Errorf("URL: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Headers)) {
+		h, err := changing(q.Headers[name], template.Parse)
+		if err != nil {
+			return fmt.Errorf("header %s: %w", name, err)
+		}
+		if h != nil {
+			q.names, q.headers = append(q.names, name), append(q.headers, h)
+		}
+	}
+	if q.body, err = changing(string(q.Body), template.Parse); err != nil {
+		return fmt.Errorf("body: %w", err)
+	}
+	return nil
+}
+
+// changing reads a text; nil: it is always itself.
+func changing(text string, parse func(string) (*template.Template, error)) (*template.Template, error) {
+	t, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if same, fixed := t.Fixed(); fixed && same == text {
+		return nil, nil
+	}
+	return t, nil
+}
+
+func (q *request) changes() bool { return q.url != nil || q.headers != nil || q.body != nil }
+
+// changingUser is a user whose requests differ. They are rendered into one buffer,
+// which the strings of the request point into while it is sent.
+type changingUser struct {
+	httpUser
+	from    *requests
+	numbers segment.Numbers // of {{seq}}
+	values  template.Values
+	row     data.Row
+	buf     []byte
+	ends    []int             // of the header values in buf
+	headers map[string]string // of a request whose headers change
+}
+
+func newChangingUser(ctx context.Context, u httpUser, vui int, from *requests) *changingUser {
+	c := &changingUser{httpUser: u, from: from, numbers: numbersOf(ctx)}
+	c.values = template.Values{User: int64(vui), Rand: executor.Rand(ctx), Row: &c.row}
+	return c
+}
+
+// numbersOf are those that are this executor's of what is dealt out.
+func numbersOf(ctx context.Context) segment.Numbers {
+	return (*meter.Scope)(executor.From(ctx)).Registry.Numbers()
+}
+
+// Iterate sends the next request.
+func (u *changingUser) Iterate(ctx context.Context) error {
+	if u.from.feeder != nil {
+		if err := u.from.feeder.Read(ctx, &u.row); err != nil {
+			return err
+		}
+	}
+	n := u.from.sent.Add(1) - 1
+	q := u.from.all[n%int64(len(u.from.all))]
+	u.request = q.Request
+	if q.changes() {
+		u.values.Next(u.numbers.Seq(n))
+		u.render(q)
+	}
+	return u.httpUser.Iterate(ctx)
+}
+
+// render fills in what changes. The client of HTTP/1.1 keeps nothing of a request when Do
+// has returned, so that the buffer may be written again; that of HTTP/2 keeps strings in
+// its table of headers (RFC 7541, section 2.3.2), and may still send a body.
+func (u *changingUser) render(q *request) {
+	if u.from.kept {
+		u.buf = nil
+	}
+	b := u.buf[:0]
+	if q.url != nil {
+		b = q.url.Append(b, &u.values)
+	}
+	urlEnd := len(b)
+	u.ends = u.ends[:0]
+	for _, h := range q.headers {
+		b = h.Append(b, &u.values)
+		u.ends = append(u.ends, len(b))
+	}
+	headersEnd := len(b)
+	if q.body != nil {
+		b = q.body.Append(b, &u.values)
+		u.request.Body = b[headersEnd:]
+	}
+	u.buf = b
+	if q.url != nil {
+		u.request.URL = text(b[:urlEnd])
+	}
+	if len(q.headers) > 0 {
+		if u.headers == nil {
+			u.headers = map[string]string{}
+		}
+		clear(u.headers)
+		maps.Copy(u.headers, q.Headers)
+		from := urlEnd
+		for i, name := range q.names {
+			u.headers[name] = text(b[from:u.ends[i]])
+			from = u.ends[i]
+		}
+		u.request.Headers = u.headers
+	}
+}
+
+// text is b as a string, without a copy.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -1,0 +1,202 @@
+package builtin
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// maxLine is the longest line of a file of targets.
+const maxLine = 16 << 20
+
+// ReadTargets reads targets from text, or from JSON when the first line is an object:
+//
+//	GET http://localhost:8080/
+//	Accept: text/html
+//
+//	POST http://localhost:8080/items
+//	Content-Type: application/json
+//	@body.json
+//
+// A line with a URL alone is a GET; # begins a comment; @ names the file of a body. A
+// JSON line is {"method", "url", "header": {"NAME": ["VALUE"]}, "body": BASE64}. An error names
+// the line, as NAME:LINE.
+func ReadTargets(r io.Reader, name string) ([]Target, error) {
+	t := &targetReader{lines: bufio.NewScanner(r)}
+	t.lines.Buffer(make([]byte, 64<<10), maxLine)
+	err := t.read()
+	if err == nil {
+		if err = t.lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+			t.line++
+			err = fmt.Errorf("the line is longer than %d bytes", maxLine)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, t.line, err)
+	}
+	if len(t.targets) == 0 {
+		return nil, fmt.Errorf("%s: it has no targets", name)
+	}
+	return t.targets, nil
+}
+
+type targetReader struct {
+	lines   *bufio.Scanner
+	line    int
+	json    bool
+	open    bool // the target read last may go on
+	targets []Target
+}
+
+func (t *targetReader) read() error {
+	for t.lines.Scan() {
+		t.line++
+		line := strings.TrimSpace(t.lines.Text())
+		if len(t.targets) == 0 && strings.HasPrefix(line, "{") {
+			t.json = true
+		}
+		var err error
+		switch {
+		case line == "":
+			t.open = false
+		case t.json:
+			err = t.object(line)
+		case strings.HasPrefix(line, "#"):
+		case t.open && strings.HasPrefix(line, "@"):
+			err = t.body(line[1:])
+		default:
+			err = t.text(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// object reads a line of JSON.
+func (t *targetReader) object(line string) error {
+	var o struct {
+		Method string      `json:"method"`
+		URL    string      `json:"url"`
+		Header http.Header `json:"header"`
+		Body   []byte      `json:"body"`
+	}
+	d := json.NewDecoder(strings.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&o); err != nil {
+		return fmt.Errorf("not a target: %w", err)
+	}
+	if d.More() {
+		return errors.New("not a target: want one JSON object a line")
+	}
+	target := Target{Method: o.Method, URL: o.URL, Body: o.Body}
+	for name, values := range o.Header {
+		for _, v := range values {
+			target.AddHeader(name, v)
+		}
+	}
+	return t.add(target)
+}
+
+// text reads the line of a target or of a header.
+func (t *targetReader) text(line string) error {
+	method, rest, two := strings.Cut(line, " ")
+	switch {
+	case strings.Contains(method, "://") && !two:
+		return t.add(Target{URL: line})
+	case two && !strings.HasSuffix(method, ":") && strings.Contains(rest, "://") && isMethod(method):
+		return t.add(Target{Method: method, URL: strings.TrimSpace(rest)})
+	}
+	name, value, ok := strings.Cut(line, ":")
+	if !ok || !t.open || name == "" || strings.ContainsAny(name, " /") {
+		return fmt.Errorf("%q is none of METHOD URL, NAME: VALUE below it, @FILE below it, # a comment", shorten(line))
+	}
+	t.targets[len(t.targets)-1].AddHeader(name, strings.TrimSpace(value))
+	return nil
+}
+
+func isMethod(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && r != '-' })
+}
+
+// body reads the file of the open target's body.
+func (t *targetReader) body(file string) error {
+	b, err := os.ReadFile(strings.TrimSpace(file))
+	if err != nil {
+		return fmt.Errorf("body: %w", err)
+	}
+	t.targets[len(t.targets)-1].Body = b
+	return nil
+}
+
+func (t *targetReader) add(target Target) error {
+	if target.Method == "" {
+		target.Method = "GET"
+	}
+	if err := CheckURL(target.URL); err != nil {
+		return err
+	}
+	t.targets, t.open = append(t.targets, target), true
+	return nil
+}
+
+// AddHeader adds a header; values of one name become a list (RFC 9110, section 5.3).
+func (t *Target) AddHeader(name, value string) {
+	if t.Headers == nil {
+		t.Headers = map[string]string{}
+	}
+	for known := range t.Headers {
+		if strings.EqualFold(known, name) {
+			t.Headers[known] += ", " + value
+			return
+		}
+	}
+	t.Headers[name] = value
+}
+
+// Default adds a header to a target that has none of that name.
+func (t *Target) Default(name, value string) {
+	for known := range t.Headers {
+		if strings.EqualFold(known, name) {
+			return
+		}
+	}
+	t.AddHeader(name, value)
+}
+
+// CheckURL refuses what can't be a target's URL.
+func CheckURL(s string) error {
+	u, err := url.Parse(s)
+	var wrong *url.Error
+	switch {
+	case errors.As(err, &wrong):
+		return fmt.Errorf("the URL %q is wrong: %w", s, wrong.Err) // which has s itself
+	case u.Scheme == "" || !strings.Contains(s, ":/"):
+		return fmt.Errorf("the URL %q has no scheme: write it as http://%s", s, s)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("the URL %q has scheme %q: want http or https", s, u.Scheme)
+	case u.Hostname() == "":
+		return fmt.Errorf("the URL %q names no host", s)
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("the URL %q has port %s: want 1 to 65535", s, port)
+		}
+	}
+	return nil
+}
+
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:77]) + "..."
+	}
+	return s
+}

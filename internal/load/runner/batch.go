@@ -1,0 +1,104 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/internal/measure/health"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// Report cuts a batch every interval since began, and at every border of a warm-up,
+// and gives it to send, until done is closed; then it cuts the last one, which carries
+// the final sums, and returns. Meanwhile it records once a second how this generator is.
+// An error of send ends it. Run it beside Run; began is a time before Run was called, as
+// short as may be. Where the run has gone on for some time already, the first batch begins
+// there, and the clock of all batches so much earlier.
+func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.Batch) error) error {
+	generator, err := newGenerator(r.registry)
+	if err != nil {
+		return err
+	}
+	defer generator.sampler.Close()
+	interval := time.Duration(r.start.IntervalNs)
+	var seq uint64
+	from := time.Duration(r.start.ElapsedNs)
+	began = began.Add(-from)
+	generator.due = (from/health.Every + 1) * health.Every
+	warmups := r.warmups()
+	for {
+		to := (from/interval + 1) * interval
+		warm, border := warmups.at(from)
+		to = min(to, border)
+		final := generator.until(to, began, done)
+		if now := time.Since(began); final && now > to { // the end came a moment after the border: what is left is the last batch's
+			final = false
+		} else if final {
+			to = max(now, from+1)
+		}
+		seq++
+		b := r.batch(seq, from, to, began)
+		b.Warmup = warm
+		if seq == 1 {
+			b.GoUnixNs = began.UnixNano()
+		}
+		if final {
+			b.Final = r.final()
+		}
+		if err := send(b); err != nil || final {
+			return err
+		}
+		from = to
+	}
+}
+
+// batch cuts the registry. The clock of the run began at began.
+func (r *Runner) batch(seq uint64, from, to time.Duration, began time.Time) *wire.Batch {
+	for _, c := range r.classes {
+		if paced(c.vu) {
+			c.counts.behind.Set(c.coming.overdue(c.now()))
+		}
+	}
+	cut := r.registry.Cut()
+	b := &wire.Batch{Seq: seq, FromNs: int64(from), ToNs: int64(to), First: uint32(cut.First)}
+	for _, d := range cut.Declared {
+		b.Declared = append(b.Declared, &wire.Metric{Title: d.Title, Type: string(d.Type), Group: d.Group, Graph: d.Graph, Unit: d.Unit})
+	}
+	for _, v := range cut.Counters {
+		b.Counters = append(b.Counters, &wire.Counter{Metric: uint32(v.Metric), Add: v.Value})
+	}
+	for _, v := range cut.Gauges {
+		b.Gauges = append(b.Gauges, &wire.Gauge{Metric: uint32(v.Metric), Value: v.Value})
+	}
+	for _, v := range cut.Histograms {
+		b.Histograms = append(b.Histograms, &wire.Histogram{Metric: uint32(v.Metric), Counts: v.Histogram.Append(nil)})
+	}
+	for _, f := range cut.Failures {
+		b.Failures = append(b.Failures, &wire.Failure{Source: f.Source, Class: f.Class, Text: f.Text, Count: f.Count})
+	}
+	for _, s := range cut.Samples {
+		b.Samples = append(b.Samples, &wire.Sample{Source: s.Source, Class: s.Class, AtNs: max(0, int64(s.Began.Sub(began))), Text: s.Text})
+	}
+	r.mu.Lock()
+	b.Notes, r.notes = r.notes, nil
+	r.mu.Unlock()
+	return b
+}
+
+// final tells what all batches must add up to.
+func (r *Runner) final() *wire.Final {
+	f := new(wire.Final)
+	for i, t := range r.registry.Totals() {
+		switch t.Type {
+		case metrics.Counter:
+			f.Counters = append(f.Counters, &wire.Counter{Metric: uint32(i), Add: t.Value})
+		case metrics.Histogram:
+			f.Histograms = append(f.Histograms, &wire.Counted{Metric: uint32(i), Count: t.Histogram.Count()})
+		}
+	}
+	f.Refused = r.registry.Refused()
+	r.mu.Lock()
+	f.Interrupted, f.LoadNs = r.interrupted, int64(r.drained)
+	r.mu.Unlock()
+	return f
+}

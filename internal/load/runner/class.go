@@ -1,0 +1,327 @@
+package runner
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run/segment"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// class is one scenario.Vu while it runs.
+type class struct {
+	name     string
+	vu       scenario.Vu
+	number   int
+	share    *wire.Share
+	hand     segment.Hand // its numbers among those of all executors: users
+	rate     float64      // at which users start, of the whole run
+	seed     uint64
+	executor uint64 // number of this one, from 1 on, where several share the run
+	taker    uint64 // above 0 where this executor takes a lost one's place over
+	registry *meter.Registry
+	counts   *counts
+	note     func(string)
+
+	setup    context.Context // what Setup gave
+	parent   context.Context // of every user's: setup, until the users' end
+	end      func()          // ends parent
+	gate     *meter.Gate     // nil for a class whose iterations can be waited for
+	zero     atomic.Int64    // when the class's clock began, on that of clock
+	stop     <-chan struct{} // closed when the load is over
+	stopped  *atomic.Int64   // when, on clock; set before stop is closed
+	elapsed  time.Duration   // how long the run has gone on when this executor begins
+	ramp     ramp            // of a Ramp
+	pool     *pool           // of an Arrival
+	schedule *arrivals       // of an Arrival
+	coming   upcoming        // of an Arrival, or of users that start at a rate
+
+	inTurn bool // each task is done once, not one picked by weight
+
+	stopping   atomic.Bool    // no new users, no new iterations
+	shared     atomic.Int64   // iterations left of a Shared load, or of a Times load taken over
+	last       atomic.Int64   // users of a Times load that began their last iteration
+	over       atomic.Int64   // users whose work is over
+	users      sync.WaitGroup // users whose work goes on
+	firstPanic sync.Once
+
+	loadOver sync.Once
+	ended    chan struct{} // closed when nothing is left to begin
+
+	control *control
+	onEnd   func(why string) // exhausted, made once for all users
+
+	mu     sync.Mutex
+	scopes []*meter.Scope // of the users started so far, guarded by mu
+	closed bool           // no user is started any more, guarded by mu
+}
+
+// epoch is where clock begins.
+var epoch = time.Now()
+
+// clock is the monotonic time of this process; it costs half of time.Now.
+func clock() time.Duration { return time.Since(epoch) }
+
+// now is the time since the class's clock began.
+func (c *class) now() time.Duration { return clock() - time.Duration(c.zero.Load()) }
+
+// prepare runs the class's Setup and makes the context its users live under. The
+// users of an Arrival are made here too, unless a Rate spreads their starts: from
+// the first moment on its schedule finds them free.
+func (c *class) prepare(ctx context.Context) error {
+	if once(c.vu) {
+		c.gate = new(meter.Gate)
+	}
+	// What Setup opens, all users share; the iterations that use it are waited for.
+	c.setup, _ = meter.With(ctx, c.registry, nil, c.setupSource())
+	var err error
+	switch {
+	case c.vu.Setup != nil:
+		err = c.runSetup(c.vu.Setup)
+	case c.vu.Exec != nil:
+		err = c.runSetup(c.vu.Exec.Setup)
+	}
+	if err != nil {
+		return err
+	}
+	c.parent, c.end = context.WithCancel(c.setup)
+	c.zero.Store(int64(clock()))
+	if c.schedule != nil {
+		c.schedule.skip(c.elapsed)
+	}
+	if c.pool != nil && c.rate == 0 {
+		c.start(newSleeper(plainAlarm{}))
+		c.awaitServers(ctx)
+	}
+	return nil
+}
+
+// awaitServers waits until every user that was started is free, or over.
+func (c *class) awaitServers(ctx context.Context) {
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for {
+		if going, _ := c.going(); int64(c.pool.idle()) >= going {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *class) runSetup(setup func(context.Context) (context.Context, error)) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicError(p)
+		}
+	}()
+	ctx, err := setup(c.setup)
+	if ctx != nil {
+		c.setup = ctx
+	}
+	return err
+}
+
+// finish tells that nothing is left to begin.
+func (c *class) finish() { c.loadOver.Do(func() { close(c.ended) }) }
+
+// What many users leave behind as they begin, in connecting above all, is half of what they
+// go on to need, and their stacks have grown. It is given back once, when they have
+// settled, since users that then do little would keep it for ever.
+const (
+	manyUsers = 1000
+	settled   = time.Second // after the last has begun
+)
+
+// run starts the class's users, and the iterations of an Arrival, and waits until
+// all work is over. It finishes the class when nothing is left to begin, which may
+// be earlier.
+func (c *class) run(alarm func() alarm) {
+	var length time.Duration
+	switch load := c.vu.Load.(type) {
+	case scenario.Loop:
+		length = time.Duration(load)
+	case scenario.Ramp:
+		length = c.ramp.length()
+	}
+	if length > 0 {
+		t := time.AfterFunc(max(length-c.now(), 0), c.finish)
+		defer t.Stop()
+	}
+	sleeper := newSleeper(alarm())
+	defer sleeper.close()
+	if load, ok := c.vu.Load.(scenario.Arrival); ok {
+		var starting sync.WaitGroup
+		if c.rate > 0 {
+			starting.Go(func() { c.start(newSleeper(plainAlarm{})) })
+		}
+		c.arrive(load, sleeper)
+		starting.Wait()
+	} else {
+		c.start(sleeper)
+		if c.share.Nu >= manyUsers {
+			t := time.AfterFunc(settled, debug.FreeOSMemory)
+			defer t.Stop()
+		}
+		if length > 0 && c.share.Nu == 0 { // a person may still want users here
+			select {
+			case <-c.ended:
+			case <-c.stop:
+			}
+		}
+	}
+	for { // users may be added while these end
+		c.users.Wait()
+		c.mu.Lock()
+		c.closed = c.over.Load() == int64(len(c.scopes))
+		closed := c.closed
+		c.mu.Unlock()
+		if closed {
+			break
+		}
+	}
+	c.finish()
+}
+
+// start starts the class's users on their schedule and returns when the last one
+// is started or the load is over. Those that were due before this executor began, since
+// it takes a lost one's place over, start one by one at its share of the rate.
+func (c *class) start(sleeper *sleeper) {
+	schedule := newStarts(c.rate, c.seed, c.number)
+	share := float64(c.share.Nu) / float64(max(c.vu.Nu, 1))
+	if c.rate > 0 && c.pool == nil {
+		c.coming.follow(steady(c.rate), 0, share)
+		defer c.coming.over()
+	}
+	gap := time.Duration(float64(time.Second) / max(c.rate*share, 1e-9))
+	late := c.elapsed - gap // when the last one of those that are late was planned
+	for i := c.share.Begun; i < c.share.Nu; i++ {
+		planned := schedule.nth(c.hand.Nth(i))
+		if c.elapsed > 0 && c.rate > 0 && planned < late+gap {
+			late += gap
+			planned = late
+		}
+		if c.pool == nil {
+			c.coming.next(planned)
+		}
+		if (c.rate > 0 || i%256 == 0) && sleeper.until(c.now, planned, c.stop, c.ended) != due {
+			return
+		}
+		if c.rate > 0 {
+			c.counts.lag.Record(int64(c.now() - planned))
+		}
+		c.mu.Lock()
+		if i >= int64(len(c.scopes)) { // else grow was first
+			c.launch(i)
+		}
+		c.mu.Unlock()
+	}
+}
+
+// launch starts the user of a number here; the caller holds c.mu.
+func (c *class) launch(number int64) {
+	vui := c.vui(number)
+	ctx, scope := meter.With(c.parent, c.registry, c.gate, c.userSource(vui))
+	scope.Class, scope.User, scope.Named = c.number, vui, true
+	if !once(c.vu) { // else it ends by itself
+		scope.OnEnd = c.onEnd
+	}
+	c.scopes = append(c.scopes, scope)
+	c.users.Add(1)
+	go c.live(ctx, number)
+}
+
+// arrive offers the starts of an Arrival to the class's users when they are due. At
+// the schedule's end those that still wait are served; at an earlier end of the
+// load they are dropped, with those that were due and that it had not come to.
+//
+// Every start has one lag: until it began, or, where no user was free for it, until
+// that was found. What it waits from then on is its queue wait.
+func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
+	f := &flow{class: c, schedule: c.schedule, rate: -1}
+	for _, s := range load.Stages {
+		f.end += s.Over
+	}
+	f.follow()
+	defer c.coming.over()
+	for {
+		planned, ok, over := f.next(sleeper)
+		if over {
+			c.counts.planned.Add(f.missed)
+			c.counts.dropped.Add(f.missed + int64(c.pool.abandon()))
+			return
+		}
+		if !ok {
+			break
+		}
+		now := c.now()
+		fate := c.pool.offer(planned, now)
+		e := c.registry.Entry()
+		e.Add(c.counts.planned, 1)
+		if fate != given {
+			e.Record(c.counts.lag, int64(now-planned))
+		}
+		if fate == refused {
+			e.Add(c.counts.dropped, 1)
+		}
+		e.Close()
+	}
+	c.pool.close()
+	c.finish()
+}
+
+// inFlight is the number of operations in flight of all users of the class.
+func (c *class) inFlight() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.scopes {
+		n += s.InFlight()
+	}
+	return n
+}
+
+// going is how many users' work still goes on, and heedless how many of those have
+// begun several operations although their context had ended.
+func (c *class) going() (going, heedless int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.scopes {
+		if s.Refused() >= 3 {
+			heedless++
+		}
+	}
+	going = int64(len(c.scopes)) - c.over.Load()
+	return going, min(heedless, going)
+}
+
+// wrapUp runs the class's Stop hook.
+func (c *class) wrapUp(limit time.Duration) {
+	if c.vu.Stop == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.setup), limit)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				c.registry.Failed(Prefix+c.name, "stop", panicError(p).Error())
+			}
+		}()
+		c.vu.Stop(ctx)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		c.note("the Stop function of class " + c.name + " did not return in " + limit.String() + " and was left behind")
+	}
+}

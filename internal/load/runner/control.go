@@ -1,0 +1,229 @@
+package runner
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/run/segment"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// control is what changes of a class while it runs, by a person or because its data
+// ends. A class that nobody touches pays one atomic load an iteration for it.
+type control struct {
+	touched atomic.Bool
+
+	mu      sync.Mutex
+	over    bool // nothing is left to do
+	paused  bool
+	users   int64         // active users; below 0: as the load says
+	rate    float64       // starts a second of an Arrival, of all executors; below 0: as its stages say
+	round   segment.Round // its starts that are made here, once deals is above 0
+	deals   int           // how often they were dealt anew
+	changed chan struct{} // closed at a change, and replaced
+}
+
+func newControl() *control { return &control{users: -1, rate: -1, changed: make(chan struct{})} }
+
+// change changes something under the lock and wakes whoever waits.
+func (t *control) change(f func()) {
+	t.touched.Store(true)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f()
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// wish is what a control says at a moment.
+type wish struct {
+	over, paused bool
+	users        int64
+	rate         float64
+	round        segment.Round
+	deals        int
+	changed      <-chan struct{} // closed at the next change
+}
+
+func (t *control) state() wish {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return wish{t.over, t.paused, t.users, t.rate, t.round, t.deals, t.changed}
+}
+
+// Pause holds all classes: no iteration and no user starts until Resume. What is in
+// flight goes on. Users whose work is one call of Fu can't be held.
+func (r *Runner) Pause() { r.each(func(t *control) { t.paused = true }) }
+
+// Resume ends a pause. The schedule of an Arrival goes on where it was held.
+func (r *Runner) Resume() { r.each(func(t *control) { t.paused = false }) }
+
+func (r *Runner) each(f func(*control)) {
+	for _, c := range r.classes {
+		c.control.change(func() { f(c.control) })
+	}
+}
+
+// Scale sets the active users or the rate of a class, or of the only one when name
+// is empty; a number below 0 leaves that as it is. Users beyond those there are get
+// made; connections of the others are kept.
+func (r *Runner) Scale(name string, users int64, rate float64) error {
+	return r.scale(&wire.Control{Class: name, Users: users, Rate: rate})
+}
+
+// scale follows a Control to scale: of one executor, or of this one's part of a run that
+// several share.
+func (r *Runner) scale(m *wire.Control) error {
+	c, err := r.class(m.Class)
+	if err != nil {
+		return err
+	}
+	users, rate := m.Users, m.Rate
+	if rate >= 0 && (m.Executors > 0 || !c.hand.All()) {
+		rate = m.AllRate
+	}
+	round, err := roundOf(m)
+	_, open := c.vu.Load.(scenario.Arrival)
+	switch {
+	case err != nil:
+		return err
+	case users > MaxUsers || rate > maxRate:
+		return fmt.Errorf("class %s: at most %d users and a rate of %d are allowed", c.name, MaxUsers, maxRate)
+	case rate >= 0 && !open:
+		return fmt.Errorf("class %s has no rate: its load is %q, and only an Arrival has one", c.name, r.loads[c.number])
+	case users >= 0 && once(c.vu):
+		return fmt.Errorf("class %s can't change its users: each is one call of Fu", c.name)
+	}
+	c.control.change(func() {
+		if users >= 0 {
+			c.control.users = users
+		}
+		if rate >= 0 {
+			c.control.rate = rate
+		}
+		if _, all := round.Users(); all > 0 {
+			c.control.round = round
+			c.control.deals++
+		}
+	})
+	if c.pool != nil && users >= 0 {
+		c.pool.only(int(users))
+	}
+	c.grow(users)
+	return nil
+}
+
+// roundOf is how a Control deals an Arrival's starts anew: nothing if it does not.
+func roundOf(m *wire.Control) (segment.Round, error) {
+	if m.Executors == 0 || m.Users < 0 || m.AllUsers <= 0 {
+		return segment.Round{}, nil
+	}
+	hand, err := segment.New(m.Weights, int(m.Executors), int(m.Place))
+	if err != nil {
+		return segment.Round{}, err
+	}
+	round := hand.Round(m.AllUsers)
+	if own, _ := round.Users(); own != m.Users {
+		return segment.Round{}, fmt.Errorf("%d of %d users are said to be this executor's part, which is %d", m.Users, m.AllUsers, own)
+	}
+	return round, nil
+}
+
+// Control follows a person's wish, and notes it with its time. Where several executors
+// share the run, the wish is of the whole, and who has shared it out notes it once.
+func (r *Runner) Control(m *wire.Control) error {
+	var what string
+	switch m.What {
+	case "pause":
+		r.Pause()
+		what = "paused"
+	case "resume":
+		r.Resume()
+		what = "resumed"
+	case "scale":
+		if err := r.scale(m); err != nil {
+			return err
+		}
+		c, _ := r.class(m.Class) // Scale has found it
+		what = "class " + c.name + " set to"
+		if m.Users >= 0 {
+			what += fmt.Sprintf(" %d users", m.Users)
+		}
+		if m.Rate >= 0 {
+			what += fmt.Sprintf(" %v starts/s", m.Rate)
+		}
+	default:
+		return fmt.Errorf("unknown control %q", m.What)
+	}
+	if m.Executors > 0 {
+		return nil
+	}
+	r.note(fmt.Sprintf("at %.1f s: %s", r.classes[0].now().Seconds(), what))
+	return nil
+}
+
+// class finds a class by its name.
+func (r *Runner) class(name string) (*class, error) {
+	if name == "" && len(r.classes) == 1 {
+		return r.classes[0], nil
+	}
+	var names []string
+	for _, c := range r.classes {
+		if c.name == name {
+			return c, nil
+		}
+		names = append(names, c.name)
+	}
+	if name == "" {
+		return nil, fmt.Errorf("there are several classes, name one of %q", names)
+	}
+	return nil, fmt.Errorf("no class is called %q: there are %q", name, names)
+}
+
+// grow makes users until there are n, while the class runs.
+func (c *class) grow(n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.closed && int64(len(c.scopes)) < n {
+		c.launch(int64(len(c.scopes)))
+	}
+}
+
+// exhausted ends the class's load because a user has nothing left to do.
+func (c *class) exhausted(why string) {
+	c.control.change(func() {
+		if !c.control.over {
+			c.control.over = true
+			c.note(fmt.Sprintf("class %s ended after %.1f s: %s", c.name, c.now().Seconds(), why))
+		}
+	})
+	c.finish()
+}
+
+// admitted waits until a user may begin an iteration: nothing is paused, and it is
+// among the users that are wanted. It reports false when the load is over first.
+func (c *class) admitted(number int64) bool {
+	for held := false; ; held = true {
+		w := c.control.state()
+		if w.over || !w.paused && (w.users < 0 || number < w.users) {
+			if held {
+				c.counts.active.Add(1)
+			}
+			return !w.over
+		}
+		if !held {
+			c.counts.active.Add(-1)
+		}
+		select {
+		case <-w.changed:
+		case <-c.stop:
+			c.counts.active.Add(1) // live takes it off again
+			return false
+		case <-c.ended:
+			c.counts.active.Add(1)
+			return false
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/internal/measure/health"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+)
+
+// generator records what a health.Sampler says of this machine and process. Each
+// figure is a histogram with one value a second: over executors and time its
+// maximum is the worst.
+type generator struct {
+	sampler *health.Sampler
+	meters  [len(health.Metrics)]meter.Meter
+	due     time.Duration // when the next sample is
+}
+
+// newGenerator declares the figures and begins to watch.
+func newGenerator(r *meter.Registry) (*generator, error) {
+	g := &generator{due: health.Every}
+	group := metrics.Group{Name: health.Group}
+	at := map[string]int{}
+	for _, m := range health.Metrics {
+		i, ok := at[m.Graph]
+		if !ok {
+			i = len(group.Graphs)
+			at[m.Graph] = i
+			group.Graphs = append(group.Graphs, metrics.Graph{Title: m.Graph, Unit: m.Unit})
+		}
+		graph := &group.Graphs[i]
+		graph.Metrics = append(graph.Metrics, metrics.Metric{Title: health.Prefix + m.Name, Type: metrics.Histogram})
+	}
+	if err := r.Setup([]metrics.Group{group}); err != nil {
+		return nil, err
+	}
+	for i, m := range health.Metrics {
+		var err error
+		if g.meters[i], err = r.Find(health.Prefix + m.Name); err != nil {
+			return nil, err
+		}
+	}
+	g.sampler = health.NewSampler()
+	return g, nil
+}
+
+// sample records the time since the last sample, now that the load has gone on for
+// so long.
+func (g *generator) sample(at time.Duration) {
+	g.sampler.Sample(func(m health.Metric, v int64) { g.meters[m].Record(v) })
+	g.due = (at/health.Every + 1) * health.Every
+}
+
+// until samples at every second up to a time of the load, which ends when done is
+// closed; it reports whether that came first.
+func (g *generator) until(to time.Duration, began time.Time, done <-chan struct{}) bool {
+	for {
+		at := min(to, g.due)
+		timer := time.NewTimer(at - time.Since(began))
+		select {
+		case <-timer.C:
+		case <-done:
+			timer.Stop()
+			g.sample(time.Since(began))
+			return true
+		}
+		if at == g.due {
+			g.sample(max(at, time.Since(began)))
+		}
+		if at == to {
+			return false
+		}
+	}
+}

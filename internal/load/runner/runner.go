@@ -1,0 +1,292 @@
+// Package runner is the heart of an executor: it starts the users of each class on
+// their schedule, lets them iterate, drains what is in flight at the end, and cuts
+// what they recorded into batches.
+package runner
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/run/segment"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// How long users are waited for after their context has ended, and Stop functions
+// to return. A cancelled run's are shorter: its parent kills it after 5 s.
+const (
+	grace       = 5 * time.Second
+	cancelGrace = 3 * time.Second
+	stopLimit   = 5 * time.Second
+	cancelStop  = time.Second
+)
+
+// Runner runs one executor's part of a scenario. Call Prepare, then Run, once
+// each; Stop may be called at any time by any goroutine.
+type Runner struct {
+	start    *wire.Start
+	classes  []*class
+	registry *meter.Registry
+	alarm    func() alarm // one for each class
+	loads    []string     // of the classes, for people
+
+	// Drained, unless nil, is called when nothing is in flight any more and the users
+	// are still there. Set it before Run.
+	Drained func()
+
+	stopOnce sync.Once
+	stop     chan struct{} // closed by Stop
+	stopped  atomic.Int64  // when, on clock
+
+	mu          sync.Mutex
+	notes       []string            // since the last batch, guarded by mu
+	interrupted []*wire.Interrupted // set when the load is over, guarded by mu
+	drained     time.Duration       // from the begin of the run to the end of the drain, guarded by mu
+}
+
+// New makes the runner of a part of vus, which Check has approved as classes.
+func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Registry) (*Runner, error) {
+	if len(start.Shares) != len(vus) {
+		return nil, fmt.Errorf("the start has %d shares for %d classes", len(start.Shares), len(vus))
+	}
+	hand, err := handOf(start)
+	if err != nil {
+		return nil, err
+	}
+	r.SetNumbers(segment.Numbers{Hand: hand, Turn: start.Turn})
+	run := &Runner{start: start, registry: r, alarm: newAlarm, stop: make(chan struct{})}
+	var names []string
+	for _, c := range classes {
+		names = append(names, c.Name)
+	}
+	r.SetClasses(names)
+	for i, vu := range vus {
+		share := start.Shares[i]
+		if start.Once {
+			vu, share = single(vu, share)
+		}
+		c := &class{name: classes[i].Name, vu: vu, number: i, share: share, hand: hand, rate: share.Rate, inTurn: start.Once, seed: start.Seed, registry: r, note: run.note,
+			stop: run.stop, stopped: &run.stopped, elapsed: time.Duration(start.ElapsedNs), ended: make(chan struct{}), control: newControl(), taker: uint64(start.Turn)}
+		if !hand.All() {
+			c.rate, c.executor = vu.Rate, uint64(start.Executor)+1
+			if n := hand.Below(int64(vu.Nu)); share.Nu != n {
+				return nil, fmt.Errorf("the start gives this executor %d of the %d users of class %s, and its place has %d", share.Nu, vu.Nu, c.name, n)
+			}
+		}
+		c.onEnd = c.exhausted
+		run.loads = append(run.loads, classes[i].Load)
+		c.shared.Store(c.share.Iterations)
+		c.coming.over()
+		if c.counts, err = newCounts(r, c.name, vu); err != nil {
+			return nil, err
+		}
+		switch load := vu.Load.(type) {
+		case scenario.Ramp:
+			c.ramp = newRamp(load)
+		case scenario.Arrival:
+			c.pool = newPool(load.Drop, load.Queue)
+			c.schedule = newArrivals(load, c.scale(), c.seed, i, c.round())
+		}
+		run.classes = append(run.classes, c)
+	}
+	return run, nil
+}
+
+// Prepare runs the Setup of each class. What it opens under ctx lasts to the end
+// of Run; an error names the class.
+func (r *Runner) Prepare(ctx context.Context) error {
+	for _, c := range r.classes {
+		began := clock()
+		if err := c.prepare(ctx); err != nil {
+			return fmt.Errorf("setup of class %s: %w", c.name, err)
+		}
+		r.Log(func() string {
+			return fmt.Sprintf("class %s is set up, in %v; of %d users", c.name, (clock() - began).Round(time.Microsecond), c.share.Nu)
+		})
+	}
+	return nil
+}
+
+// Stop ends the load: no new users, no new iterations; what is in flight drains.
+func (r *Runner) Stop() {
+	r.stopOnce.Do(func() {
+		r.stopped.Store(int64(clock()))
+		close(r.stop)
+	})
+}
+
+// Run runs the load and returns when it is over, drained and wrapped up. The end
+// of ctx cancels it: nothing drains. Stopping is
+// called once, when the load ends and the drain begins.
+//
+// The order of the end (docs/api.md, "What happens when"): no new iterations;
+// iterations and operations in flight are waited for, up to the start's graceful
+// time; users' contexts end; users have 5 s to return (3 s after a cancel), and those that do not are
+// counted as interrupted; Stop functions run.
+func (r *Runner) Run(ctx context.Context, stopping func()) {
+	zero := clock()
+	over := make(chan struct{}) // closed when every user's work is over
+	var running sync.WaitGroup
+	for _, c := range r.classes {
+		c.zero.Store(int64(zero) - r.start.ElapsedNs)
+		running.Go(func() { c.run(r.alarm) })
+	}
+	go func() {
+		running.Wait()
+		close(over)
+	}()
+	ended := make(chan struct{}) // closed when nothing is left to begin
+	go func() {
+		for _, c := range r.classes {
+			<-c.ended
+		}
+		close(ended)
+	}()
+	r.load(ctx, ended)
+	r.Log(func() string {
+		return fmt.Sprintf("the load is over after %v; draining", (clock() - zero).Round(time.Millisecond))
+	})
+	stopping()
+	r.Stop()
+	for _, c := range r.classes {
+		c.stopping.Store(true)
+		if c.gate != nil {
+			c.gate.Close()
+		}
+	}
+	r.drain(ctx)
+	r.mu.Lock()
+	r.drained = clock() - zero + time.Duration(r.start.ElapsedNs)
+	r.mu.Unlock()
+	r.Log(func() string { return fmt.Sprintf("drained after %v", (clock() - zero).Round(time.Millisecond)) })
+	if r.Drained != nil {
+		r.Drained()
+	}
+	for _, c := range r.classes {
+		c.end()
+	}
+	r.leave(ctx, over)
+	for _, c := range r.classes {
+		c.finish()
+	}
+	<-ended
+	r.wrapUp(ctx)
+}
+
+// load waits for the end of the load: the scenario's own, the run's duration, a
+// Stop, or a cancel.
+func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
+	var duration <-chan time.Time
+	if d := time.Duration(r.start.DurationNs); d > 0 {
+		t := time.NewTimer(max(d-time.Duration(r.start.ElapsedNs), 0))
+		defer t.Stop()
+		duration = t.C
+		if r.start.Hold {
+			ended = nil
+		}
+	}
+	select {
+	case <-ended:
+	case <-duration:
+	case <-r.stop:
+	case <-ctx.Done():
+	}
+}
+
+// drain waits until nothing is in flight: every iteration is over, and so is every
+// operation that a client has begun.
+func (r *Runner) drain(ctx context.Context) {
+	limit := time.NewTimer(time.Duration(r.start.GracefulNs))
+	defer limit.Stop()
+	poll := time.NewTicker(2 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		idle := true
+		for _, c := range r.classes {
+			going, _ := c.going()
+			if going > 0 && !once(c.vu) || c.inFlight() > 0 {
+				idle = false
+			}
+		}
+		if idle {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-limit.C:
+			r.note(fmt.Sprintf("not all operations in flight came to an end in the %v of --graceful-stop; the rest were cut", time.Duration(r.start.GracefulNs)))
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// leave waits for the users, whose contexts have ended, to return. A user that
+// begins operation after operation all the same is not waited for.
+func (r *Runner) leave(ctx context.Context, over <-chan struct{}) {
+	patience := grace
+	if ctx.Err() != nil {
+		patience = cancelGrace
+	}
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-over:
+			return
+		case <-limit.C:
+			waiting = false
+		case <-poll.C:
+			waiting = false
+			for _, c := range r.classes {
+				if going, heedless := c.going(); going > heedless {
+					waiting = true
+				}
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.classes {
+		if going, _ := c.going(); going > 0 {
+			r.interrupted = append(r.interrupted, &wire.Interrupted{Class: c.name, Users: going})
+		}
+	}
+}
+
+// wrapUp runs the Stop functions, side by side.
+func (r *Runner) wrapUp(ctx context.Context) {
+	limit := stopLimit
+	if ctx.Err() != nil {
+		limit = cancelStop
+	}
+	var wg sync.WaitGroup
+	for _, c := range r.classes {
+		wg.Go(func() { c.wrapUp(limit) })
+	}
+	wg.Wait()
+}
+
+// Note keeps an event for the report.
+func (r *Runner) Note(text string) { r.note(text) }
+
+// Log tells what happens to who wants to know it.
+func (r *Runner) Log(line func() string) { r.registry.Log(line) }
+
+// note keeps an event for the next batch.
+func (r *Runner) note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes = append(r.notes, text)
+	r.Log(func() string { return "note: " + text })
+}
+
+func panicError(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }

@@ -1,0 +1,362 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/measure/meter"
+	"github.com/gobench-io/gobench/internal/measure/transcript"
+)
+
+// Optional methods of a scenario.User.
+type (
+	preparer interface{ Prepare(context.Context) error }
+	closer   interface{ Close() }
+)
+
+// counted is an error that its client has counted already.
+type counted interface{ Counted() bool }
+
+// live runs one user to its end. A panic ends this user only.
+func (c *class) live(ctx context.Context, number int64) {
+	vui := int(c.vui(number))
+	defer func() {
+		if p := recover(); p != nil {
+			c.panicked(ctx, vui, p, debug.Stack())
+		}
+		c.over.Add(1)
+		c.users.Done()
+	}()
+	if !c.wanted(number) {
+		return // its ramp never came to it
+	}
+	e := c.registry.Entry()
+	e.Add(c.counts.active, 1)
+	e.Add(c.counts.started, 1)
+	e.Close()
+	defer func() {
+		e := c.registry.Entry()
+		e.Add(c.counts.active, -1)
+		e.Add(c.counts.finished, 1)
+		e.Close()
+	}()
+	if once(c.vu) {
+		c.vu.Fu(ctx, vui)
+		return
+	}
+	c.work(ctx, number, vui)
+}
+
+// work makes a user and has it iterate.
+func (c *class) work(ctx context.Context, number int64, vui int) {
+	began := c.now()
+	u, err := c.user(ctx, vui)
+	if err != nil {
+		if !c.cutShort(ctx, err) {
+			c.fail(ctx, "start", err, began)
+		}
+		return
+	}
+	if u, ok := u.(closer); ok {
+		defer u.Close()
+	}
+	if c.pool != nil {
+		c.serve(ctx, u, number)
+	} else {
+		c.iterate(ctx, u, number)
+	}
+}
+
+// user makes the user that vui iterates as.
+func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
+	switch {
+	case c.vu.Fu != nil:
+		return scenario.Iterate(func(ctx context.Context) error { c.vu.Fu(ctx, vui); return nil }), nil
+	case c.vu.Exec != nil:
+		return newStep(c.vu.Exec), nil
+	case len(c.vu.Tasks) > 0:
+		return &tasker{class: c, vui: vui, rand: meter.ScopeOf(ctx).Rand()}, nil
+	}
+	u, err := c.vu.Start(ctx, vui)
+	if err == nil && u == nil {
+		err = errors.New("its Start function returned neither a user nor an error")
+	}
+	return u, err
+}
+
+// iterate calls u again and again, as the class's closed load says.
+func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
+	now := c.now()
+	height := c.hand.Nth(number)
+	for n := int64(0); c.more(n, now); n++ {
+		if c.control.touched.Load() {
+			if !c.admitted(number) {
+				return
+			}
+			now = c.now()
+		}
+		if c.ramp != nil {
+			if active, _ := c.ramp.active(height, now); !active {
+				c.counts.active.Add(-1) // while it is not wanted
+				wanted := c.wanted(number)
+				c.counts.active.Add(1)
+				if !wanted {
+					return
+				}
+				now = c.now()
+			}
+		}
+		var ok bool
+		if now, ok = c.ready(ctx, u, now); !ok {
+			if c.stopping.Load() || ctx.Err() != nil {
+				return
+			}
+			continue
+		}
+		if now, ok = c.once(ctx, u, now, now); !ok {
+			return
+		}
+	}
+}
+
+// serve lets u serve the planned starts of an Arrival, one after the other. It is
+// prepared before it is free, so that no start waits for that.
+func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
+	s := &server{number: int(number), calls: make(chan call, 1)}
+	for {
+		if _, ok := c.ready(ctx, u, c.now()); !ok {
+			if c.stopping.Load() || ctx.Err() != nil {
+				return
+			}
+			continue
+		}
+		if c.control.touched.Load() && !c.admitted(number) {
+			return
+		}
+		call, ok := c.pool.take(s)
+		if !ok {
+			return
+		}
+		begin := c.now()
+		if ctx.Err() != nil {
+			if !call.waited() {
+				c.counts.lag.Record(int64(begin - call.planned))
+			}
+			c.counts.dropped.Add(int64(1 + c.pool.abandon()))
+			return
+		}
+		e := c.registry.Entry()
+		e.Add(c.counts.begun, 1)
+		if call.waited() { // arrive has recorded its lag
+			e.Add(c.counts.late, 1)
+			e.Record(c.counts.wait, int64(begin-call.offered))
+		} else {
+			e.Record(c.counts.lag, int64(begin-call.planned))
+		}
+		e.Close()
+		if _, ok := c.once(ctx, u, call.planned, begin); !ok {
+			return
+		}
+	}
+}
+
+// ready prepares u for its next iteration, at now or later. An error is counted and
+// spoils that iteration.
+func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (later time.Duration, ok bool) {
+	p, prepares := u.(preparer)
+	if !prepares {
+		return now, true
+	}
+	if err := p.Prepare(ctx); err != nil {
+		if !c.cutShort(ctx, err) && !c.voided(ctx) {
+			c.failed(ctx, "prepare", err, now)
+		}
+		return c.now(), false
+	}
+	return c.now(), true
+}
+
+// once runs one iteration of u that was planned for a moment and begins at another,
+// and records it. It gives the moment after it; ok is false when the run's end cut
+// it short.
+func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
+	err := u.Iterate(ctx)
+	end = c.now()
+	if c.voided(ctx) {
+		if c.pool != nil {
+			c.counts.dropped.Add(1) // its start, which nothing was left for
+		}
+		return end, false
+	}
+	if err != nil && c.cutShort(ctx, err) {
+		c.counts.cut.Add(1)
+		return end, false
+	}
+	e := c.registry.Entry()
+	e.Add(c.counts.iterations, 1)
+	if err == nil { // a failure must not make the run look fast
+		e.Record(c.counts.response, int64(end-planned))
+		e.Record(c.counts.service, int64(end-begin))
+	} else {
+		e.Record(c.counts.failure, int64(end-begin))
+	}
+	e.Close()
+	if err != nil {
+		c.failed(ctx, "iteration", err, begin)
+		end = c.now()
+	}
+	return end, true
+}
+
+// wanted waits until the class's ramp wants a user; false means that it never will
+// again. Without a ramp every user is wanted. User n of the whole run is active while
+// the ramp is above n, whichever executor has it.
+func (c *class) wanted(number int64) bool {
+	if c.ramp == nil {
+		return true
+	}
+	height := c.hand.Nth(number)
+	for {
+		active, next := c.ramp.active(height, c.now())
+		if active {
+			return true
+		}
+		if next == forever {
+			return false
+		}
+		t := time.NewTimer(next - c.now())
+		select {
+		case <-t.C:
+		case <-c.stop:
+			t.Stop()
+			return false
+		case <-c.ended:
+			t.Stop()
+			return false
+		}
+	}
+}
+
+// more tells whether a user that has done n iterations begins another at now.
+func (c *class) more(n int64, now time.Duration) bool {
+	if c.stopping.Load() {
+		return false
+	}
+	switch load := c.vu.Load.(type) {
+	case nil:
+		return n == 0
+	case scenario.Loop:
+		return now < time.Duration(load)
+	case scenario.Ramp:
+		return now < c.ramp.length()
+	case scenario.Times:
+		if n == int64(load)-1 && c.last.Add(1) == c.share.Nu {
+			c.finish()
+		}
+		if n < int64(load) && c.elapsed > 0 {
+			return c.oneMore()
+		}
+		return n < int64(load)
+	case scenario.Shared:
+		return c.oneMore()
+	}
+	return false
+}
+
+// oneMore takes one of the iterations that the users have together.
+func (c *class) oneMore() bool {
+	left := c.shared.Add(-1)
+	if left == 0 {
+		c.finish()
+	}
+	return left >= 0
+}
+
+// cutShort tells whether err comes from the end of the run, not from the target.
+func (c *class) cutShort(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || c.stopping.Load() && errors.Is(err, context.Canceled)
+}
+
+// minFailure is the least time that a failing iteration takes: a target that
+// refuses at once is not asked again without pause.
+const minFailure = time.Millisecond
+
+// voided tells whether ctx's user has found nothing left to do.
+func (c *class) voided(ctx context.Context) bool {
+	return c.control.touched.Load() && meter.ScopeOf(ctx).Exhausted()
+}
+
+// failed counts a failed iteration that began at began and waits out minFailure.
+func (c *class) failed(ctx context.Context, what string, err error, began time.Duration) {
+	c.counts.errors.Add(1)
+	c.fail(ctx, what, err, began)
+	if rest := minFailure - (c.now() - began); rest > 0 {
+		t := time.NewTimer(rest)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// fail counts a failure of ctx's user in what began at began, unless its client has.
+func (c *class) fail(ctx context.Context, what string, err error, began time.Duration) {
+	var done counted
+	if errors.As(err, &done) && done.Counted() {
+		return
+	}
+	c.registry.Failed(Prefix+c.name, what, err.Error())
+	took := c.now() - began
+	meter.ScopeOf(ctx).Sample(Prefix+c.name, what, func() transcript.Exchange {
+		return transcript.Exchange{What: what + " failed", Began: time.Now().Add(-took), Parts: []transcript.Part{{Name: "after", Took: took}}, Error: err.Error()}
+	})
+}
+
+// panicked counts a user's panic; the first of a class is told with its stack.
+func (c *class) panicked(ctx context.Context, vui int, p any, stack []byte) {
+	c.counts.panics.Add(1)
+	text := fmt.Sprint(p)
+	c.registry.Failed(Prefix+c.name, "panic", text)
+	meter.ScopeOf(ctx).Sample(Prefix+c.name, "panic", func() transcript.Exchange {
+		return transcript.Exchange{What: "panic: " + text, Error: string(stack)}
+	})
+	c.firstPanic.Do(func() {
+		c.note(fmt.Sprintf("user %d of class %s panicked: %s%s\n%s", vui, c.name, text, inLine(stack), stack[:min(len(stack), 8<<10)]))
+	})
+}
+
+// step is an Executor seen as a user; all users of a class share the Executor.
+type step struct {
+	exec    scenario.Executor
+	prepare scenario.Preparer // nil: none
+	ctx     context.Context   // what PrepareContext gave for the next ExecContext
+}
+
+func newStep(exec scenario.Executor) *step {
+	p, _ := exec.(scenario.Preparer)
+	return &step{exec: exec, prepare: p}
+}
+
+// Prepare runs PrepareContext, untimed.
+func (s *step) Prepare(ctx context.Context) (err error) {
+	s.ctx = ctx
+	if s.prepare != nil {
+		if s.ctx, err = s.prepare.PrepareContext(ctx); s.ctx == nil {
+			s.ctx = ctx
+		}
+	}
+	return err
+}
+
+// Iterate runs ExecContext with what Prepare gave.
+func (s *step) Iterate(context.Context) error {
+	_, err := s.exec.ExecContext(s.ctx)
+	return err
+}
+
+var _ preparer = (*step)(nil)

@@ -1,0 +1,177 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+// AgentConn is an agent's side of the bus. All its methods may be called at once by any
+// goroutine. The connection is made again for ever when it is lost.
+type AgentConn struct {
+	*conn
+	id      string
+	master  nkeys.KeyPair // public: signs commands
+	session *session
+}
+
+// AgentOptions are what an agent connects with beside its identity.
+type AgentOptions struct {
+	Log *slog.Logger
+}
+
+// Dial connects an agent. It does not wait for that: Wait does. It goes on until Close.
+func Dial(i Identity, o AgentOptions) (*AgentConn, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if !validID(i.Agent) {
+		return nil, fmt.Errorf("bus: agent id %q: letters, digits, _ and - only", i.Agent)
+	}
+	master, err := nkeys.FromPublicKey(i.MasterKey)
+	if err != nil {
+		return nil, fmt.Errorf("bus: the master's key: %w", err)
+	}
+	more := []nats.Option{
+		nats.RetryOnFailedConnect(true),
+		nats.CustomInboxPrefix(inboxPrefix + i.Agent),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+			if errors.Is(err, nats.ErrAuthorization) {
+				o.Log.Warn("the master refuses this agent: it may have been revoked; trying again", "agent", i.Agent)
+			} else {
+				o.Log.Debug("no connection to the bus yet", "error", err)
+			}
+		}),
+	}
+	if i.Creds != "" {
+		creds, err := credentials(i.Creds)
+		if err != nil {
+			return nil, fmt.Errorf("bus: %w", err)
+		}
+		more = append(more, creds)
+	} else {
+		more = append(more, nats.Nkey(i.Key, func(nonce []byte) ([]byte, error) {
+			pair, err := nkeys.FromSeed(i.seed)
+			if err != nil {
+				return nil, err
+			}
+			return pair.Sign(nonce)
+		}))
+	}
+	c, err := connect(addressList(i.Addresses), "agent "+i.Agent, o.Log, append(more, secure(i.Pin, i.CA)...)...)
+	if err != nil {
+		return nil, fmt.Errorf("bus: %w", err)
+	}
+	return &AgentConn{conn: c, id: i.Agent, master: master, session: newSession()}, nil
+}
+
+// Wait returns once the agent is connected, or with an error that says why it is not when
+// ctx ends.
+func (a *AgentConn) Wait(ctx context.Context) error { return a.wait(ctx) }
+
+// Connected tells whether the agent is connected at present, and since when it is or is not.
+func (a *AgentConn) Connected() (up bool, since time.Time) { return a.state() }
+
+// Close ends the connection for good.
+func (a *AgentConn) Close() { a.nc.Close() }
+
+// Beat puts the agent's entry in the registry: once, for the next beat comes soon.
+func (a *AgentConn) Beat(ctx context.Context, b *agentpb.Beat) error {
+	data, err := proto.Marshal(b)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.attempt(ctx, 5*time.Second)
+	defer cancel()
+	if err := publish(ctx, a.nc, &nats.Msg{Subject: beatSubject + a.id, Data: data}); err != nil {
+		return fmt.Errorf("beat: %w", err)
+	}
+	return nil
+}
+
+// Committed calls f with what the master has committed, until ctx ends.
+func (a *AgentConn) Committed(ctx context.Context, f func(*agentpb.Committed)) error {
+	return a.listen(ctx, commandTo+a.id+".done", func(m *nats.Msg) {
+		var c agentpb.Committed
+		err := verify(m, a.master)
+		if err == nil {
+			err = proto.Unmarshal(m.Data, &c)
+		}
+		if err != nil {
+			a.log.Error("what the master has committed can't be believed", "error", err)
+			return
+		}
+		f(&c)
+	})
+}
+
+// Deliver sends a delivery until the bus has it safe. One above MaxDelivery is an error;
+// all else in the way is tried again, under the same name so that the bus knows a repetition, until ctx
+// ends. The agent sends a run's deliveries one after the other to keep their order.
+func (a *AgentConn) Deliver(ctx context.Context, d *agentpb.Delivery) error {
+	data, err := proto.Marshal(d)
+	if err != nil {
+		return err
+	}
+	if len(data) > MaxDelivery {
+		return fmt.Errorf("delivery %d of run %s has %d bytes, and the bus takes %d: cut it", d.Number, d.Run, len(data), MaxDelivery)
+	}
+	// The name can't be guessed: with a known one, another agent could have this delivery
+	// taken for a repetition.
+	m := nats.NewMsg(deliverTo + a.id)
+	m.Data = data
+	m.Header.Set(nats.MsgIdHdr, unique())
+	var last error
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		try, cancel := a.attempt(ctx, 5*time.Second)
+		err := publish(try, a.nc, m)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			last = err
+			if pause(ctx, wait) == nil && a.wait(ctx) == nil {
+				continue
+			}
+		}
+		return because(ctx, fmt.Sprintf("deliver %d of run %s", d.Number, d.Run), last)
+	}
+}
+
+// stored is how a stream answers a message.
+type stored struct {
+	Stream string `json:"stream"`
+	Error  *struct {
+		Code        int    `json:"err_code"`
+		Description string `json:"description"`
+	} `json:"error"`
+}
+
+// publish sends a message to the stream that has its subject, and returns once it is stored.
+func publish(ctx context.Context, nc *nats.Conn, m *nats.Msg) error {
+	answer, err := nc.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return err
+	}
+	var s stored
+	if err := json.Unmarshal(answer.Data, &s); err != nil {
+		return fmt.Errorf("answer of the bus: %w", err)
+	}
+	if s.Error != nil {
+		return fmt.Errorf("the bus does not take it: %s (%d)", s.Error.Description, s.Error.Code)
+	}
+	if s.Stream == "" {
+		return errors.New("the bus does not say that it has stored it")
+	}
+	return nil
+}

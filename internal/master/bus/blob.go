@@ -1,0 +1,233 @@
+package bus
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+const (
+	// part is how many bytes of a blob are sent at once: on a slow line, what else there is
+	// to say waits behind them.
+	part = 128 << 10
+	// widest is how many parts are asked for at once at most. A fetch begins with one,
+	// takes one more after each that came within quick, and half after one that took slow.
+	widest = 16
+	quick  = 250 * time.Millisecond
+	slow   = time.Second
+	// serving is how many parts are read at once.
+	serving = 4
+)
+
+// errDamaged says that a blob is not what its digest says.
+var errDamaged = errors.New("what came has another digest: it was damaged on the way, or is another file")
+
+// Serve gives agents the blobs they ask for, until ctx ends. An agent may ask for any whose
+// digest it knows.
+func (m *MasterConn) Serve(ctx context.Context, open func(sha256 string) (agentpb.File, error)) error {
+	return m.serve(ctx, fetchSubject+"*", open, func(q *nats.Msg) bool {
+		agent := agentOf(q.Subject, fetchSubject)
+		return agent != "" && strings.HasPrefix(q.Reply, inboxPrefix+agent+".")
+	})
+}
+
+// Serve gives the master the blobs it asks for, until ctx ends.
+func (a *AgentConn) Serve(ctx context.Context, open func(sha256 string) (agentpb.File, error)) error {
+	return a.serve(ctx, commandTo+a.id+".blob", open, func(q *nats.Msg) bool { return agentOf(q.Reply, answerTo) == a.id })
+}
+
+// serve answers requests for parts where the one who asks may be answered.
+func (c *conn) serve(ctx context.Context, subject string, open func(string) (agentpb.File, error), mayAnswer func(*nats.Msg) bool) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	turns := make(chan struct{}, serving)
+	return c.listen(ctx, subject, func(q *nats.Msg) {
+		var f agentpb.Fetch
+		if err := proto.Unmarshal(q.Data, &f); err != nil || !mayAnswer(q) {
+			return
+		}
+		turns <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			p, err := read(&f, open)
+			if err != nil {
+				p = &agentpb.Part{Error: err.Error()}
+			}
+			b, err := proto.Marshal(p)
+			if err == nil {
+				err = c.nc.Publish(q.Reply, b)
+			}
+			if err != nil {
+				c.log.Warn("a part of a blob was lost: it is asked for again", "error", err)
+			}
+		})
+	})
+}
+
+// read gives the part that is asked for.
+func read(f *agentpb.Fetch, open func(string) (agentpb.File, error)) (*agentpb.Part, error) {
+	if b, err := hex.DecodeString(f.Sha256); err != nil || len(b) != sha256.Size {
+		return nil, fmt.Errorf("%q is no digest", f.Sha256)
+	}
+	file, err := open(f.Sha256)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	p := &agentpb.Part{Size: file.Size()}
+	if f.Offset < 0 || f.Offset >= p.Size {
+		return p, nil
+	}
+	p.Data = make([]byte, min(part, p.Size-f.Offset))
+	if _, err := file.ReadAt(p.Data, f.Offset); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Fetch copies the rest of a blob of the master, from an offset on, to w. It asks again for
+// what does not come until ctx ends. The digest is the caller's to check.
+func (a *AgentConn) Fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer) error {
+	return fetch(ctx, b, offset, w, func(ctx context.Context, f []byte) (*nats.Msg, error) {
+		ctx, cancel := a.attempt(ctx, 10*time.Second)
+		defer cancel()
+		return a.nc.RequestWithContext(ctx, fetchSubject+a.id, f)
+	})
+}
+
+// Fetch copies a blob of an agent to w and checks its digest.
+func (m *MasterConn) Fetch(ctx context.Context, agent string, b *agentpb.Blob, w io.Writer) error {
+	if !validID(agent) {
+		return fmt.Errorf("bus: %q is no agent", agent)
+	}
+	sum := sha256.New()
+	err := fetch(ctx, b, 0, io.MultiWriter(w, sum), func(ctx context.Context, f []byte) (*nats.Msg, error) {
+		reply, in, closed := m.asked.ask(agent)
+		defer closed()
+		if err := m.nc.PublishRequest(commandTo+agent+".blob", reply, f); err != nil {
+			return nil, err
+		}
+		answer, err := await(ctx, in, 10*time.Second)
+		switch {
+		case err != nil:
+			return nil, err
+		case answer == nil || noResponders(answer):
+			return nil, nats.ErrNoResponders
+		}
+		return answer, nil
+	})
+	if err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != b.Sha256 {
+		return fmt.Errorf("blob %.12s of agent %s: %w", b.Sha256, agent, errDamaged)
+	}
+	return nil
+}
+
+// arrival is a part that was asked for.
+type arrival struct {
+	offset int64
+	came   chan struct{} // closed when the rest is known
+	part   *agentpb.Part
+	err    error
+	took   time.Duration
+}
+
+// fetch copies a blob from an offset on, with several parts on their way at once.
+func fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer, ask func(context.Context, []byte) (*nats.Msg, error)) error {
+	fail := func(err error) error { return fmt.Errorf("fetch blob %.12s: %w", b.Sha256, err) }
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	begin := func(at int64) *arrival {
+		a := &arrival{offset: at, came: make(chan struct{})}
+		wg.Go(func() {
+			defer close(a.came)
+			a.part, a.took, a.err = askPart(ctx, &agentpb.Fetch{Sha256: b.Sha256, Offset: at}, ask)
+		})
+		return a
+	}
+	coming := []*arrival{begin(offset)}
+	for window, size := 1, int64(-1); ; {
+		a := coming[0]
+		coming = coming[1:]
+		<-a.came
+		if a.err != nil {
+			return fail(a.err)
+		}
+		if size < 0 {
+			size = a.part.Size
+		}
+		switch n := int64(len(a.part.Data)); {
+		case b.Size > 0 && size != b.Size:
+			return fail(fmt.Errorf("it has %d bytes there, and should have %d", size, b.Size))
+		case a.part.Size != size:
+			return fail(fmt.Errorf("it had %d bytes there, and has %d now", size, a.part.Size))
+		case a.offset >= size:
+			return nil // it was whole before
+		case n == 0 || n > size-a.offset:
+			return fail(fmt.Errorf("a part of %d bytes at %d of %d", n, a.offset, size))
+		}
+		if _, err := w.Write(a.part.Data); err != nil {
+			return fail(err)
+		}
+		next := a.offset + int64(len(a.part.Data))
+		if next == size {
+			return nil
+		}
+		if len(coming) > 0 && coming[0].offset != next {
+			return fail(fmt.Errorf("a part of %d bytes at %d, and %d were asked for", len(a.part.Data), a.offset, part))
+		}
+		switch {
+		case a.took < quick:
+			window = min(window+1, widest)
+		case a.took > slow:
+			window = max(window/2, 1)
+		}
+		for len(coming) < window {
+			at := next + int64(len(coming))*part
+			if at >= size {
+				break
+			}
+			coming = append(coming, begin(at))
+		}
+	}
+}
+
+// askPart asks for a part until it comes or ctx ends, and tells how long the last time took.
+func askPart(ctx context.Context, f *agentpb.Fetch, ask func(context.Context, []byte) (*nats.Msg, error)) (*agentpb.Part, time.Duration, error) {
+	b, err := proto.Marshal(f)
+	if err != nil {
+		return nil, 0, err
+	}
+	for {
+		begun := time.Now()
+		m, err := ask(ctx, b)
+		if err == nil {
+			p := new(agentpb.Part)
+			if err := proto.Unmarshal(m.Data, p); err != nil {
+				return nil, 0, err
+			}
+			if p.Error != "" {
+				return nil, 0, errors.New(p.Error)
+			}
+			return p, time.Since(begun), nil
+		}
+		if pause(ctx, 200*time.Millisecond) != nil {
+			return nil, 0, fmt.Errorf("%w (last: %v)", ctx.Err(), err)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+// TestBlobsOverBadLines: F39 and resumption. Cuts are healed by asking again, a damaged
+// part is found by the digest, an offset goes on where a fetch ended.
+func TestBlobsOverBadLines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	data, b := blob(8 << 20)
+	damaged := atomic.Bool{}
+	goes(t, func(ctx context.Context) error {
+		return w.master.Serve(ctx, func(sum string) (agentpb.File, error) {
+			f, err := opens(data, b)(sum)
+			if err == nil && damaged.Load() {
+				bad := slices.Clone(data)
+				bad[5<<20] ^= 1
+				f = file{bytes.NewReader(bad)}
+			}
+			return f, err
+		})
+	})
+	i := w.identity(t, "a1")
+	p := newLine(t, w.server.Addresses()[0])
+	i.Addresses = []string{p.addr}
+	a := dial(t, i)
+	goes(t, func(ctx context.Context) error {
+		return a.Serve(ctx, func(sum string) (agentpb.File, error) {
+			bad := slices.Clone(data)
+			bad[5<<20] ^= 1
+			return opens(bad, b)(sum)
+		})
+	})
+	// Cut twice while it goes on.
+	var got bytes.Buffer
+	cuts := 0
+	err := a.Fetch(t.Context(), b, 0, writer(func(part []byte) (int, error) {
+		if got.Len() > (cuts+1)*(3<<20) {
+			cuts++
+			p.cut()
+		}
+		return got.Write(part)
+	}))
+	if err != nil || !bytes.Equal(got.Bytes(), data) || cuts != 2 {
+		t.Errorf("with %d cuts: %d bytes, %v", cuts, got.Len(), err)
+	}
+	// Given up in the middle, and gone on with.
+	got.Reset()
+	enough := errors.New("enough")
+	err = a.Fetch(t.Context(), b, 0, writer(func(part []byte) (int, error) {
+		if got.Len() > 1<<20 {
+			return 0, enough
+		}
+		return got.Write(part)
+	}))
+	if !errors.Is(err, enough) {
+		t.Errorf("the writer's error became %v", err)
+	}
+	if err := a.Fetch(t.Context(), b, int64(got.Len()), &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+		t.Errorf("resumed: %d bytes, %v", got.Len(), err)
+	}
+	if err := a.Fetch(t.Context(), b, b.Size, &got); err != nil || int64(got.Len()) != b.Size {
+		t.Errorf("resumed at the end: %d bytes, %v", got.Len(), err)
+	}
+	// Damaged: here the caller sees it, at the master Fetch does.
+	damaged.Store(true)
+	got.Reset()
+	if err := a.Fetch(t.Context(), b, 0, &got); err != nil || bytes.Equal(got.Bytes(), data) {
+		t.Errorf("damaged: %v", err)
+	}
+	if err := w.master.Fetch(t.Context(), "a1", b, io.Discard); !errors.Is(err, errDamaged) {
+		t.Errorf("the master takes a damaged blob: %v", err)
+	}
+	for name, wrong := range map[string]*agentpb.Blob{
+		"no such blob":   {Sha256: strings.Repeat("0", 64), Size: 1},
+		"is no digest":   {Sha256: "../../etc/passwd", Size: 1},
+		"should have 99": {Sha256: b.Sha256, Size: 99},
+	} {
+		if err := a.Fetch(t.Context(), wrong, 0, io.Discard); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+// TestSlowLineKeepsItsConnection: F12. What a fetch has on its way does not keep the
+// pings from getting through.
+func TestSlowLineKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	data, b := blob(1 << 20)
+	goes(t, func(ctx context.Context) error { return w.master.Serve(ctx, opens(data, b)) })
+	i := w.identity(t, "a1")
+	p := newLine(t, w.server.Addresses()[0])
+	i.Addresses = []string{p.addr}
+	a := dial(t, i)
+	_, since := a.Connected()
+	p.rate.Store(125_000) // 1 Mbit/s
+	var got bytes.Buffer
+	begun := time.Now()
+	if err := a.Fetch(t.Context(), b, 0, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+	if up, now := a.Connected(); !up || now != since {
+		t.Error("the connection was lost")
+	}
+	if d := time.Since(begun); d > 20*time.Second {
+		t.Errorf("took %v", d)
+	}
+}

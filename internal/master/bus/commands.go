@@ -1,0 +1,140 @@
+package bus
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+// waiting is how many commands may wait for the one that is being done.
+const waiting = 256
+
+// Commands calls do with each command that the master has signed for this agent, until ctx
+// ends. Those that may not wait (see urgent) are done at once, all others one after the
+// other. A command that comes again, as the master sends it until it is answered, is answered again
+// and not done again. It returns when the last call of do has.
+func (a *AgentConn) Commands(ctx context.Context, do func(context.Context, *agentpb.Command) *agentpb.Answer) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	queue := make(chan func(), waiting)
+	wg.Go(func() {
+		for {
+			select {
+			case job := <-queue:
+				job()
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return a.listen(ctx, commandTo+a.id+".cmd", func(m *nats.Msg) {
+		received := time.Now().UnixNano()
+		if err := verify(m, a.master); err != nil {
+			a.log.Error("a command was refused", "error", err)
+			a.answer(m, &agentpb.Answer{Error: err.Error(), Code: "signature", ReceivedNs: received})
+			return
+		}
+		c := new(agentpb.Command)
+		if err := proto.Unmarshal(m.Data, c); err != nil || c.Agent != a.id || c.Id == "" {
+			a.answer(m, &agentpb.Answer{Error: "not a command for this agent", Code: "unknown", ReceivedNs: received})
+			return
+		}
+		if m.Header.Get(sessionHeader) != a.session.id {
+			a.challenge(m)
+			return
+		}
+		known, first, ok := a.session.take(number(m, numberHeader), c.Id)
+		if !ok {
+			a.challenge(m)
+			return
+		}
+		if !first {
+			wg.Go(func() { a.repeat(ctx, m, known) })
+			return
+		}
+		job := func() {
+			answer := do(ctx, c)
+			if answer == nil {
+				answer = &agentpb.Answer{Error: "the agent does not know this command", Code: "unknown"}
+			}
+			answer.ReceivedNs = received
+			known.finish(answer)
+			a.answer(m, answer)
+		}
+		if urgent(c) {
+			wg.Go(job)
+			return
+		}
+		select {
+		case queue <- job:
+		default:
+			known.finish(&agentpb.Answer{Error: "too many commands wait for the one before them", Code: "busy", ReceivedNs: received})
+			a.answer(m, known.answer)
+		}
+	})
+}
+
+// urgent tells whether a command is done beside the one that is being done: it asks for the
+// time, keeps the lease or ends something, none of which may wait for a long Prepare; or it is
+// long itself. The others lead to a state, each from the one before.
+func urgent(c *agentpb.Command) bool {
+	switch c.What.(type) {
+	case *agentpb.Command_Prepare, *agentpb.Command_Arm, *agentpb.Command_Begin, *agentpb.Command_Control:
+		return false
+	}
+	return true
+}
+
+// repeat answers a command that came before, once it is done.
+func (a *AgentConn) repeat(ctx context.Context, m *nats.Msg, c *command) {
+	select {
+	case <-c.over:
+		a.answer(m, c.answer)
+	case <-ctx.Done():
+	}
+}
+
+// answer sends an answer. It may be lost: the master asks again.
+func (a *AgentConn) answer(m *nats.Msg, answer *agentpb.Answer) {
+	// The answer that is kept does not change: what is sent may be sent at once elsewhere.
+	out := &agentpb.Answer{Error: answer.Error, Code: answer.Code, ReceivedNs: answer.ReceivedNs,
+		Hellos: answer.Hellos, Data: answer.Data, Blob: answer.Blob, SentNs: time.Now().UnixNano()}
+	b, err := proto.Marshal(out)
+	if err == nil && len(b) > MaxDelivery {
+		b, err = proto.Marshal(&agentpb.Answer{Error: "the answer is larger than a message may be", Code: "unknown",
+			ReceivedNs: answer.ReceivedNs, SentNs: out.SentNs})
+	}
+	if err == nil {
+		err = a.reply(m, &nats.Msg{Data: b})
+	}
+	if err != nil {
+		a.log.Warn("an answer to the master was lost", "error", err)
+	}
+}
+
+// challenge tells the master for which session, and above which number, to sign.
+func (a *AgentConn) challenge(m *nats.Msg) {
+	out := nats.NewMsg("")
+	out.Header.Set(challengeHeader, a.session.id)
+	out.Header.Set(highHeader, strconv.FormatUint(a.session.newest(), 10))
+	if err := a.reply(m, out); err != nil {
+		a.log.Warn("an answer to the master was lost", "error", err)
+	}
+}
+
+// reply answers a message of the master, nobody else.
+func (a *AgentConn) reply(m, out *nats.Msg) error {
+	if agentOf(m.Reply, answerTo) != a.id {
+		return nil // it wants no answer, or one where this agent may not write
+	}
+	out.Subject = m.Reply
+	return a.nc.PublishMsg(out)
+}

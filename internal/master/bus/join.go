@@ -1,0 +1,122 @@
+package bus
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+// JoinError is a master's refusal of a request to join.
+type JoinError struct {
+	Code string // as in cluster.Joined
+	Text string
+}
+
+func (e *JoinError) Error() string { return e.Text }
+
+// JoinOptions are what Join needs beside the token.
+type JoinOptions struct {
+	Dir   string // the agent's own, where its key is made or is already
+	Creds string // file of credentials, when the token is for a NATS cluster
+	Hello *agentpb.Hello
+	Log   *slog.Logger
+}
+
+// Join makes the agent's key in a folder, asks the master that made the token to take the
+// agent in, and keeps the identity that comes of it in the folder. A refusal is a *JoinError
+// or, when the token is not good at all, nats.ErrAuthorization.
+func Join(ctx context.Context, token string, o JoinOptions) (Identity, error) {
+	t, err := ParseToken(token)
+	if err != nil {
+		return Identity{}, err
+	}
+	seed, err := ownSeed(o.Dir)
+	if err != nil {
+		return Identity{}, fmt.Errorf("join: %w", err)
+	}
+	key, err := PublicKey(seed)
+	if err != nil {
+		return Identity{}, fmt.Errorf("join: %w", err)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	more := []nats.Option{nats.CustomInboxPrefix(joinInbox(t.ID)), nats.Timeout(10 * time.Second), nats.MaxReconnects(0),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { o.Log.Warn("join", "error", err) })}
+	if o.Creds == "" {
+		more = append(more, nats.UserInfo(t.ID, t.Secret))
+	} else {
+		creds, err := credentials(o.Creds)
+		if err != nil {
+			return Identity{}, fmt.Errorf("join: %w", err)
+		}
+		more = append(more, creds)
+	}
+	nc, err := nats.Connect(addressList(t.Addresses), append(more, secure(t.Pin, t.CA)...)...)
+	if err != nil {
+		if errors.Is(err, nats.ErrAuthorization) && t.Pin != [32]byte{} {
+			return Identity{}, fmt.Errorf("join: the master does not know this token, or it has been used or is too old: make another one (%w)", err)
+		}
+		return Identity{}, fmt.Errorf("join at %s: %w", strings.Join(t.Addresses, ", "), reason(err))
+	}
+	defer nc.Close()
+	b, err := proto.Marshal(&agentpb.Join{Token: t.ID, Secret: t.Secret, Key: key, Hello: o.Hello})
+	if err != nil {
+		return Identity{}, err
+	}
+	m, err := nc.RequestWithContext(ctx, joinSubject, b)
+	if err != nil {
+		return Identity{}, fmt.Errorf("join: %w", err)
+	}
+	var j agentpb.Joined
+	if err := proto.Unmarshal(m.Data, &j); err != nil {
+		return Identity{}, fmt.Errorf("join: the master's answer: %w", err)
+	}
+	if j.Error != "" {
+		return Identity{}, &JoinError{Code: j.Code, Text: j.Error}
+	}
+	i := Identity{Agent: j.Agent, Key: key, MasterKey: j.MasterKey, Cluster: j.Cluster,
+		Addresses: t.Addresses, Pin: t.Pin, CA: t.CA, Creds: o.Creds, seed: seed}
+	if err := WriteIdentity(o.Dir, i); err != nil {
+		return Identity{}, fmt.Errorf("join: %w", err)
+	}
+	return i, nil
+}
+
+// secure gives how a server is known: by the pin of its authority, by the authorities of
+// a NATS cluster or, without either, as the system and the address have it.
+func secure(pin [32]byte, authorities []byte) []nats.Option {
+	switch {
+	case pin != [32]byte{}:
+		return []nats.Option{nats.Secure(pinned(pin)), nats.TLSHandshakeFirst(), nats.IgnoreDiscoveredServers()}
+	case len(authorities) > 0:
+		return []nats.Option{signedBy(authorities)}
+	}
+	return nil
+}
+
+// addressList gives addresses as the NATS client takes them.
+func addressList(addresses []string) string {
+	list := make([]string, len(addresses))
+	for i, a := range addresses {
+		if !strings.Contains(a, "://") {
+			a = "tls://" + a
+		}
+		list[i] = a
+	}
+	return strings.Join(list, ",")
+}
+
+// unique gives a word for a subject that is used once.
+func unique() string { return rand.Text()[:16] }

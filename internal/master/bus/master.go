@@ -1,0 +1,299 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+// registrySpace is how many bytes the registry may take in memory: a thousand agents with a
+// beat of 4 KB each, four times over.
+const registrySpace = 16 << 20
+
+// MasterOptions are what the master connects with: its own server, or a NATS cluster.
+type MasterOptions struct {
+	Server *Server
+
+	URL      string // of a NATS cluster's servers, with commas between them
+	Creds    string // file of credentials for it
+	CA       []byte // ReadAuthorities': who has signed its servers' certificates; none: whom the system trusts
+	Replicas int    // of what is stored there; 0: 3 where it is a cluster, else 1
+	Space    int64  // bytes that deliveries may take there; 0: 1 GiB
+
+	Seed []byte // of the key that signs commands: NewSeed's, kept by the master
+	Log  *slog.Logger
+}
+
+// MasterConn is the master's side of the bus. All its methods may be called at once by any
+// goroutine. The connection is made again for ever when it is lost.
+type MasterConn struct {
+	*conn
+	server *Server // nil: a NATS cluster
+	js     jetstream.JetStream
+	key    nkeys.KeyPair
+	public string
+	asked  *questions
+	leader atomic.Bool  // of what is stored
+	ready  atomic.Int64 // unix ns: since when messages get through
+	end    context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// Master connects the master, and makes on the bus what is kept there. It goes on until
+// Close.
+func Master(ctx context.Context, o MasterOptions) (*MasterConn, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	m := &MasterConn{server: o.Server, asked: newQuestions()}
+	key, err := newSigningKey(o.Seed)
+	if err == nil {
+		m.key = key
+		m.public, err = key.PublicKey()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bus: the master's key: %w", err)
+	}
+	if o.Server != nil {
+		o.Space, o.Replicas = o.Server.space, 1
+		m.conn, err = connect("", "master", o.Log, nats.InProcessServer(o.Server.ns), nats.UserInfo(masterUser, o.Server.admit.secret))
+	} else {
+		var more []nats.Option
+		if o.Creds != "" {
+			creds, err := credentials(o.Creds)
+			if err != nil {
+				return nil, fmt.Errorf("bus: %w", err)
+			}
+			more = append(more, creds)
+		}
+		m.conn, err = connect(o.URL, "master", o.Log, append(more, secure([32]byte{}, o.CA)...)...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bus: connect: %w", reason(err))
+	}
+	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+	defer cancel()
+	if err := m.prepare(ctx, o); err != nil {
+		m.nc.Close()
+		return nil, fmt.Errorf("bus: %w", reason(err))
+	}
+	answers, err := m.subscribe(answerTo + "*.*")
+	if err != nil {
+		m.nc.Close()
+		return nil, err
+	}
+	m.leader.Store(true)
+	m.ready.Store(time.Now().UnixNano())
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	m.end = end
+	m.wg.Go(func() { m.watchLeader(life) })
+	m.wg.Go(func() { answers.each(life, m.asked.answered) })
+	return m, nil
+}
+
+// Close ends the connection. What was begun with it should have ended by then.
+func (m *MasterConn) Close() {
+	m.end()
+	m.wg.Wait()
+	m.nc.Close()
+}
+
+// PublicKey gives the key by which agents know the master's commands.
+func (m *MasterConn) PublicKey() string { return m.public }
+
+// prepare makes the registry and the stream of deliveries, or brings them up to date. A
+// cluster without a leader is asked again until ctx ends.
+func (m *MasterConn) prepare(ctx context.Context, o MasterOptions) error {
+	if err := checkVersion(m.nc.ConnectedServerVersion()); err != nil {
+		return err
+	}
+	if most := m.nc.MaxPayload(); most < maxPayload {
+		return fmt.Errorf("the NATS server takes messages of %d bytes and gobench sends up to %d: set its max_payload so", most, maxPayload)
+	}
+	var err error
+	if m.js, err = jetstream.New(m.nc); err != nil {
+		return err
+	}
+	if o.Space == 0 {
+		o.Space = 1 << 30
+	}
+	replicas := o.Replicas
+	if replicas == 0 {
+		replicas = 1
+		if m.nc.ConnectedClusterName() != "" {
+			replicas = 3
+		}
+	}
+	for {
+		err := m.create(ctx, replicas, o.Space)
+		var api *jetstream.APIError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &api) && tooFew[int(api.ErrorCode)] && o.Replicas == 0 && replicas > 1:
+			m.log.Warn("the NATS cluster has fewer than three servers: what is stored there is kept once", "error", err)
+			replicas = 1
+		case errors.As(err, &api) && (api.Code != 503 || tooLittle[int(api.ErrorCode)]):
+			return err
+		case errors.Is(m.nc.LastError(), nats.ErrPermissionViolation):
+			return m.nc.LastError()
+		default: // no leader yet, or no answer
+			if pause(ctx, 250*time.Millisecond) != nil {
+				return because(ctx, "prepare JetStream", err)
+			}
+		}
+	}
+}
+
+// tooFew are JetStream's errors for more replicas than there are servers.
+var tooFew = map[int]bool{10005: true, 10074: true}
+
+func (m *MasterConn) create(ctx context.Context, replicas int, space int64) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if _, err := m.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: registry, Description: "gobench: agents that are there", Storage: jetstream.MemoryStorage, History: 1,
+		TTL: lifetime, LimitMarkerTTL: time.Minute, MaxBytes: registrySpace, MaxValueSize: 256 << 10, Replicas: replicas,
+	}); err != nil {
+		return fmt.Errorf("registry: %w", err)
+	}
+	// Full, the stream refuses what is new: the agent keeps it and tries again.
+	if _, err := m.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: deliveries, Description: "gobench: what agents send of their runs", Subjects: []string{deliverTo + "*"},
+		Storage: jetstream.FileStorage, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
+		MaxBytes: space, Replicas: replicas, Duplicates: 2 * time.Minute,
+	}); err != nil {
+		return fmt.Errorf("stream of deliveries: %w", err)
+	}
+	return nil
+}
+
+// checkVersion refuses a server that is too old: expiry of the registry's entries is told
+// from 2.11 on.
+func checkVersion(version string) error {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) == 3 {
+		major, err1 := strconv.Atoi(parts[0])
+		minor, err2 := strconv.Atoi(parts[1])
+		if err1 == nil && err2 == nil && (major > 2 || major == 2 && minor >= 11) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the NATS server is of version %q: gobench needs 2.11 or a later one", version)
+}
+
+// watchLeader asks each half second whether what is stored has a leader. The embedded
+// server is always its own.
+func (m *MasterConn) watchLeader(ctx context.Context) {
+	for pause(ctx, 500*time.Millisecond) == nil {
+		had := m.leader.Load()
+		has := m.server != nil || m.led(ctx, deliveries) && m.led(ctx, "KV_"+registry)
+		up, _ := m.state()
+		if ctx.Err() != nil {
+			return
+		}
+		if has && up && (!had || m.ready.Load() == 0) {
+			m.ready.Store(time.Now().UnixNano())
+		} else if !has || !up {
+			m.ready.Store(0)
+		}
+		m.leader.Store(has)
+		if had != has {
+			m.log.Warn("the bus has a leader: "+strconv.FormatBool(has), "server", m.nc.ConnectedAddr())
+		}
+	}
+}
+
+// led tells whether a stream has a leader: only that answers.
+func (m *MasterConn) led(ctx context.Context, stream string) bool {
+	ctx, cancel := m.attempt(ctx, 1500*time.Millisecond)
+	defer cancel()
+	s, err := m.js.Stream(ctx, stream)
+	if err != nil {
+		return false
+	}
+	c := s.CachedInfo().Cluster
+	return c == nil || c.Leader != "" || len(c.Replicas) == 0
+}
+
+// Available tells whether messages get through at present: the master is connected and
+// what is stored has a leader.
+func (m *MasterConn) Available() bool {
+	up, _ := m.state()
+	return up && m.leader.Load()
+}
+
+// availableSince gives since when Available is true; false: it is not.
+func (m *MasterConn) availableSince() (time.Time, bool) {
+	ns := m.ready.Load()
+	_, since := m.state()
+	if !m.Available() || ns == 0 {
+		return time.Time{}, false
+	}
+	if t := time.Unix(0, ns); t.After(since) {
+		return t, true
+	}
+	return since, true
+}
+
+// Join answers requests to join, one after the other, until ctx ends.
+func (m *MasterConn) Join(ctx context.Context, answer func(*agentpb.Join) *agentpb.Joined) error {
+	return m.listen(ctx, joinSubject, func(q *nats.Msg) {
+		var j agentpb.Join
+		out := &agentpb.Joined{Code: "unknown", Error: "this is no request to join"}
+		if err := proto.Unmarshal(q.Data, &j); err == nil && nkeys.IsValidPublicUserKey(j.Key) && validID(j.Token) {
+			if out = answer(&j); out.Error == "" {
+				out.MasterKey = m.public
+			}
+		}
+		b, err := proto.Marshal(out)
+		// Only where the holder of a token may listen: not to whatever subject it names.
+		if err == nil && strings.HasPrefix(q.Reply, joinInbox(j.Token)+".") {
+			err = m.nc.Publish(q.Reply, b)
+		}
+		if err != nil {
+			m.log.Error("an answer to a request to join was lost", "error", err)
+		}
+	})
+}
+
+// Committed tells an agent what is kept and need not be sent again. That may be lost: the
+// next one says it too.
+func (m *MasterConn) Committed(_ context.Context, agent string, c *agentpb.Committed) error {
+	if !validID(agent) {
+		return fmt.Errorf("bus: %q is no agent", agent)
+	}
+	b, err := proto.Marshal(c)
+	if err != nil {
+		return err
+	}
+	out := nats.NewMsg(commandTo + agent + ".done")
+	out.Data = b
+	if err := sign(out, m.key); err != nil {
+		return err
+	}
+	return m.nc.PublishMsg(out)
+}
+
+// Kick cuts an agent's connections; what it may do is asked again when it comes back. In a
+// NATS cluster that is its operator's to do.
+func (m *MasterConn) Kick(agent string) {
+	if m.server == nil {
+		m.log.Warn("the NATS cluster's operator must take the agent's credentials back: the master can't cut its connection", "agent", agent)
+		return
+	}
+	m.server.Kick(agent)
+}

@@ -1,0 +1,81 @@
+package bus
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+// Watch calls beat with each beat of an agent, and gone when its entry in the registry has
+// expired, until ctx ends.
+//
+// A beat is read on its way into the registry, so that it comes at once and also while what is
+// stored has no leader. The registry itself is read at the beginning, for agents that were
+// there and don't come back. Time in which no message got through does not count.
+func (m *MasterConn) Watch(ctx context.Context, beat func(*agentpb.Beat), gone func(agent string)) error {
+	l, err := m.subscribe(beatSubject + "*")
+	if err != nil {
+		return err
+	}
+	heard := m.registered(ctx)
+	defer l.end()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case msg := <-l.in:
+			agent := agentOf(msg.Subject, beatSubject)
+			b := new(agentpb.Beat)
+			if err := proto.Unmarshal(msg.Data, b); err != nil || agent == "" || b.Agent != agent {
+				continue // not a beat, or not this agent's
+			}
+			heard[agent] = time.Now()
+			beat(b)
+		case <-tick.C:
+			since, ok := m.availableSince()
+			for agent, at := range heard {
+				if ok && time.Since(at) > lifetime && time.Since(since) > lifetime {
+					delete(heard, agent)
+					gone(agent)
+				}
+			}
+		}
+	}
+}
+
+// registered gives the agents in the registry and when each was heard last.
+func (m *MasterConn) registered(ctx context.Context) map[string]time.Time {
+	heard := map[string]time.Time{}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	kv, err := m.js.KeyValue(ctx, registry)
+	if err != nil {
+		m.log.Warn("the registry can't be read: agents are known once they beat", "error", err)
+		return heard
+	}
+	w, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		m.log.Warn("the registry can't be read: agents are known once they beat", "error", err)
+		return heard
+	}
+	defer func() { _ = w.Stop() }()
+	for {
+		select {
+		case e := <-w.Updates():
+			if e == nil { // that was the last one
+				return heard
+			}
+			if validID(e.Key()) {
+				heard[e.Key()] = e.Created()
+			}
+		case <-ctx.Done():
+			return heard
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package split
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/run/segment"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// Gone takes executors out of the run. Nobody does what they did until TakeOver.
+func (p *Plan) Gone(executors ...uint32) {
+	p.live = slices.DeleteFunc(p.live, func(e Executor) bool {
+		if !slices.Contains(executors, e.Start.Executor) {
+			return false
+		}
+		p.gone = append(p.gone, e)
+		p.lost = true
+		return true
+	})
+}
+
+// Movable is an error that says why nobody can take over what a lost executor did, or
+// nil.
+func (p *Plan) Movable() error {
+	if len(p.rows) > 0 {
+		return fmt.Errorf("data file %s gives each row only once, and which ones a lost agent has used is not known: let rows be used again (wrap), or let the run go on without the agents it loses (on_lost: continue)", p.rows[0])
+	}
+	return nil
+}
+
+// Done is what an executor had done of a class, by all that is known of it.
+type Done struct {
+	Finished   int64 // users whose work is over: vu.CLASS.finished
+	Iterations int64 // vu.CLASS.iterations
+}
+
+// window is how many blocks of {{seq}}, and rows of data, a place may use before it is
+// taken over: it is not known how many a lost executor has used since it last said so.
+const window = 1 << 22
+
+// TakeOver makes further executors on the surviving agents, which do from elapsed on what
+// those gone would have done; what they had not done before is left out where it was due
+// at a time, and done where it is not: users whose work is not over, iterations that are
+// counted. Done tells of each executor that is gone, by its number and in the
+// order of the classes; what it has done since it last was heard of is done again. The
+// caller sees to it that the lost ones make no load any more.
+//
+// Each part is divided among several survivors where they are more than the parts. It
+// gives no executors when nothing is left to do. The parts that are gone stay so when it
+// returns an error, and may be taken over later.
+func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint32][]Done) ([]Executor, error) {
+	if err := p.Movable(); err != nil {
+		return nil, err
+	}
+	if len(p.gone) == 0 {
+		return nil, nil
+	}
+	if len(survivors) == 0 {
+		return nil, errors.New("no agent is left to take over what the lost ones did")
+	}
+	parts := max(1, len(survivors)/len(p.gone))
+	load := make([]float64, len(survivors)) // given so far, by weight
+	next := p.all[0].Start.Executor + uint32(len(p.all))
+	var further []Executor
+	for _, e := range p.gone {
+		for part := range parts {
+			s, err := p.heir(e.Start, part, parts, elapsed, done[e.Start.Executor])
+			if err != nil {
+				return nil, err
+			}
+			if p.idle(s) {
+				continue
+			}
+			least := 0
+			for i := range survivors {
+				if load[i] < load[least] {
+					least = i
+				}
+			}
+			weight := 1.0
+			if len(s.Weights) > 0 {
+				weight = float64(s.Weights[s.Place])
+			}
+			load[least] += weight / float64(max(s.Parts, 1)) / float64(max(survivors[least].Weight, 1))
+			s.Executor = next + uint32(len(further))
+			further = append(further, Executor{survivors[least].Agent, s})
+		}
+	}
+	p.takes++
+	p.gone = nil
+	p.all = append(p.all, further...)
+	p.live = append(p.live, further...)
+	return further, nil
+}
+
+// heir is the start of the executor that takes over a part of what another was given.
+func (p *Plan) heir(lost *wire.Start, part, parts int, elapsed time.Duration, done []Done) (*wire.Start, error) {
+	before, err := handOf(lost)
+	if err != nil {
+		return nil, err
+	}
+	hand, err := before.Part(part, parts)
+	if err != nil {
+		return nil, err
+	}
+	s := proto.CloneOf(lost)
+	had := max(lost.Parts, 1)
+	s.Part, s.Parts = lost.Part+had*uint32(part), had*uint32(parts)
+	// The place's window of this time, of which all its parts have their own.
+	s.Turn = ((p.takes+1)*window + int64(s.Parts) - 1) / int64(s.Parts)
+	s.ElapsedNs = int64(elapsed)
+	s.Profiles = nil
+	last := segment.Numbers{Hand: hand, Turn: s.Turn}.Nth(window / int64(s.Parts))
+	if last > segment.MaxSeq/segment.Block {
+		return nil, errors.New("so many executors were lost that no numbers are left for {{seq}}")
+	}
+	s.Shares = nil
+	for i, c := range p.classes {
+		var d Done
+		if i < len(done) {
+			d = done[i]
+		}
+		s.Shares = append(s.Shares, c.heir(lost, lost.Shares[i], before, hand, part, parts, d))
+	}
+	return s, nil
+}
+
+// heir is a part of a lost share: what is left of it.
+func (c *class) heir(lost *wire.Start, was *wire.Share, before, hand segment.Hand, part, parts int, done Done) *wire.Share {
+	s := c.share(hand)
+	switch {
+	case c.Iterations > 0:
+		left := was.Iterations
+		if c.Each && lost.ElapsedNs == 0 {
+			left *= was.Nu
+		}
+		left = max(0, left-done.Iterations)
+		// Of the users that the parts before this one have, and with this one's.
+		from := int64(0)
+		for i := range part {
+			h, err := before.Part(i, parts)
+			if err == nil { // it had none for this part
+				from += h.Below(c.Nu)
+			}
+		}
+		s.Iterations = 0
+		if was.Nu > 0 {
+			s.Iterations = portion(left, from+s.Nu, was.Nu) - portion(left, from, was.Nu)
+		}
+	case c.LoopNs == 0 && len(c.Stages) == 0: // each user works once
+		if begun := was.Begun + done.Finished - int64(part); begun > 0 {
+			s.Begun = min((begun+int64(parts)-1)/int64(parts), s.Nu)
+		}
+	}
+	return s
+}
+
+// portion is n*part/whole, without what is less than one.
+func portion(n, part, whole int64) int64 { return n/whole*part + n%whole*part/whole }
+
+// idle tells whether a start has nothing to do.
+func (p *Plan) idle(s *wire.Start) bool {
+	for i, c := range p.classes {
+		share := s.Shares[i]
+		var length int64
+		for _, stage := range c.Stages {
+			length += stage.OverNs
+		}
+		switch {
+		case share.Nu == 0:
+		case c.Iterations > 0:
+			if share.Iterations > 0 {
+				return false
+			}
+		case c.LoopNs > 0 || len(c.Stages) > 0:
+			if s.ElapsedNs < max(length, c.LoopNs) {
+				return false
+			}
+		case share.Begun < share.Nu:
+			return false
+		}
+	}
+	return true
+}

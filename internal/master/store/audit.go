@@ -1,0 +1,129 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gobench-io/gobench/internal/api/auth"
+)
+
+// auditHead is the setting that holds the number and the chain of the last entry, so that
+// an end that was cut off shows.
+const auditHead = "audit.head"
+
+// chain hashes what an entry holds, after the chain of the entry before.
+func chain(before []byte, e *auth.Entry) []byte {
+	h := sha256.New()
+	h.Write(before)
+	var n [8]byte
+	number := func(v int64) {
+		binary.BigEndian.PutUint64(n[:], uint64(v))
+		h.Write(n[:])
+	}
+	number(e.Number)
+	number(ns(e.Time))
+	for _, text := range []string{e.User, e.Token, e.Address, e.Action, e.Object, e.Detail, e.Result} {
+		number(int64(len(text)))
+		h.Write([]byte(text))
+	}
+	return h.Sum(nil)
+}
+
+func head(e *auth.Entry) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(e.Number)), e.Chain...)
+}
+
+// Audit is as internal/api wants it. An entry without a time gets the present.
+func (s *Store) Audit(ctx context.Context, e *auth.Entry) error {
+	if e.Time.IsZero() {
+		e.Time = s.options.Now().UTC()
+	}
+	var kept auth.Entry
+	err := s.write(ctx, func(t *tx) error {
+		var before []byte
+		if _, err := t.one(`SELECT chain FROM audit ORDER BY number DESC LIMIT 1`, nil, &before); err != nil {
+			return err
+		}
+		n, err := t.count("audit")
+		if err != nil {
+			return err
+		}
+		kept = auth.Entry{Number: n, Time: at(ns(e.Time)), User: clean(e.User), Token: clean(e.Token), Address: clean(e.Address),
+			Action: clean(e.Action), Object: clean(e.Object), Detail: clean(e.Detail), Result: clean(e.Result)}
+		kept.Chain = chain(before, &kept)
+		if err := t.run(`INSERT INTO audit (number, at, username, token, address, action, object, detail, result, chain)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			n, ns(kept.Time), kept.User, kept.Token, kept.Address, kept.Action, kept.Object, kept.Detail, kept.Result, kept.Chain); err != nil {
+			return err
+		}
+		return t.run(`INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, auditHead, head(&kept))
+	})
+	if err == nil {
+		e.Number, e.Chain = kept.Number, kept.Chain
+	}
+	return err
+}
+
+const entryColumns = `number, at, username, token, address, action, object, detail, result, chain`
+
+func readEntry(scan func(...any) error) (e auth.Entry, err error) {
+	var when int64
+	err = scan(&e.Number, &when, &e.User, &e.Token, &e.Address, &e.Action, &e.Object, &e.Detail, &e.Result, &e.Chain)
+	e.Time = at(when)
+	return e, err
+}
+
+// Entries is as internal/api wants it: at most 1000.
+func (s *Store) Entries(ctx context.Context, before int64, limit int) ([]auth.Entry, error) {
+	if limit <= 0 {
+		limit = 50
+	}
+	query, args := `SELECT `+entryColumns+` FROM audit`, []any{min(limit, 1000)}
+	if before > 0 {
+		query, args = query+` WHERE number < $2`, append(args, before)
+	}
+	return list(ctx, s, query+` ORDER BY number DESC LIMIT $1`, args, readEntry)
+}
+
+// VerifyAudit checks the whole audit log and names the first entry that does not fit:
+// one that was changed, or that follows where one was taken away.
+func (s *Store) VerifyAudit(ctx context.Context) error {
+	last := auth.Entry{}
+	for {
+		page, err := list(ctx, s, `SELECT `+entryColumns+` FROM audit WHERE number > $1 ORDER BY number LIMIT 1000`, []any{last.Number}, readEntry)
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			if e.Number != last.Number+1 {
+				return fmt.Errorf("entry %d of the audit log is missing", last.Number+1)
+			}
+			if !bytes.Equal(e.Chain, chain(last.Chain, &e)) {
+				return fmt.Errorf("entry %d of the audit log does not fit the one before it: it, or that one, was changed", e.Number)
+			}
+			last = e
+		}
+		if len(page) == 0 {
+			break
+		}
+	}
+	kept, err := s.Setting(ctx, auditHead)
+	switch {
+	case err != nil:
+		return err
+	case kept == nil && last.Number == 0, bytes.Equal(kept, head(&last)):
+		return nil
+	}
+	// One that was appended meanwhile is no fault: its end is then another.
+	newer, err := list(ctx, s, `SELECT `+entryColumns+` FROM audit WHERE number > $1 LIMIT 1`, []any{last.Number}, readEntry)
+	if err != nil {
+		return err
+	}
+	if len(newer) > 0 {
+		return s.VerifyAudit(ctx)
+	}
+	return fmt.Errorf("entry %d of the audit log is missing: the log was cut off", last.Number+1)
+}

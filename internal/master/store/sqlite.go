@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/gobench-io/gobench/internal/run/filelock"
+)
+
+// busyTimeout is how long a write waits for another program's lock on the file.
+const busyTimeout = 5 * time.Second
+
+// oldestSQLite is the first version without the WAL's reset bug: https://sqlite.org/wal.html#walresetbug.
+var oldestSQLite = [3]int{3, 51, 3}
+
+// openSQLite opens the file at Options.Path.
+func (s *Store) openSQLite(ctx context.Context) error {
+	path, err := filepath.Abs(s.options.Path)
+	if err != nil {
+		return err
+	}
+	s.lite, s.name = true, path
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return s.unusable(err)
+	}
+	if kind, err := s.options.tests.network(filepath.Dir(path)); err != nil {
+		return s.unusable(err)
+	} else if kind != "" {
+		return &Error{Kind: Remote, Name: path, Text: "it lies on " + kind + ", where SQLite's locks don't hold: give a place on a local disk by --dir, or PostgreSQL by --db"}
+	}
+	if s.release, err = s.lock(path + ".lock"); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // SQLite would make it by the umask; its other files take its mode
+	if err != nil {
+		return s.unusable(err)
+	}
+	if err := errors.Join(f.Chmod(0o600), f.Close()); err != nil {
+		return s.unusable(err)
+	}
+	if s.w, err = sql.Open("sqlite", dataSource(path, s.pragmas()...)+"&_txlock=immediate"); err != nil {
+		return err
+	}
+	s.w.SetMaxOpenConns(1)
+	if s.r, err = sql.Open("sqlite", dataSource(path, append(s.pragmas(), "query_only(1)")...)); err != nil {
+		return err
+	}
+	s.r.SetMaxOpenConns(4)
+	s.r.SetMaxIdleConns(2)
+	if err := s.examine(ctx); err != nil {
+		return err
+	}
+	return s.migrate(ctx, s.copyBefore)
+}
+
+// pragmas are what each connection begins with.
+func (s *Store) pragmas() []string {
+	sync := "FULL"
+	if s.options.tests.lax {
+		sync = "OFF"
+	}
+	return []string{
+		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
+		"journal_mode(WAL)", "synchronous(" + sync + ")", "foreign_keys(1)", "mmap_size(0)", "cache_size(-4096)", "trusted_schema(0)",
+		"journal_size_limit(16777216)", // the log shrinks to 16 MB once it has been longer
+	}
+}
+
+func dataSource(path string, pragmas ...string) string {
+	path = filepath.ToSlash(path)
+	if runtime.GOOS == "windows" {
+		path = "/" + path
+	}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: url.Values{"_pragma": pragmas}.Encode()}
+	return u.String()
+}
+
+// unusable says why the file can't be opened at all.
+func (s *Store) unusable(err error) error {
+	if errors.Is(err, fs.ErrPermission) || isReadOnlyFS(err) {
+		return &Error{ReadOnly, s.name, "the file and its folder must be writable for the user that gobench runs as: change their owner or mode, or give another place by --dir", err}
+	}
+	if kind, text := kindOf(err); kind != "" {
+		return &Error{kind, s.name, text, err}
+	}
+	return &Error{Disk, s.name, "it can't be opened", err}
+}
+
+// examine checks the library and the whole file.
+func (s *Store) examine(ctx context.Context) error {
+	var version, mode string
+	if err := s.w.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version); err != nil {
+		return s.failed(err)
+	}
+	if !newEnough(version) {
+		return fmt.Errorf("store %s: this gobench was built with SQLite %s, which may damage its files: build it with %v or newer", s.name, version, oldestSQLite)
+	}
+	if err := s.w.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
+		return s.failed(err)
+	}
+	if mode != "wal" {
+		return &Error{Kind: ReadOnly, Name: s.name, Text: "its journal stays in mode " + mode + " where wal is needed: give a place on a local disk by --dir"}
+	}
+	var found string
+	if err := s.w.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&found); err != nil {
+		return s.failed(err)
+	}
+	if found != "ok" {
+		return &Error{Damaged, s.name, "the file is damaged: " + restore, errors.New(strings.TrimSpace(found))}
+	}
+	return nil
+}
+
+func newEnough(version string) bool {
+	parts := strings.Split(version, ".")
+	for i, want := range oldestSQLite {
+		if i >= len(parts) {
+			return false
+		}
+		n, err := strconv.Atoi(parts[i])
+		if err != nil || n < want {
+			return false
+		}
+		if n > want {
+			return true
+		}
+	}
+	return true
+}
+
+// copyBefore copies the file before its schema is changed from a version on.
+func (s *Store) copyBefore(ctx context.Context, version int64) error {
+	dir := s.options.Dir
+	if dir == "" {
+		dir = filepath.Dir(s.name)
+	}
+	to := filepath.Join(dir, fmt.Sprintf("%s.schema%d-%s", filepath.Base(s.name), version, s.options.Now().UTC().Format("20060102-150405.000")))
+	if err := s.Backup(ctx, to); err != nil {
+		return fmt.Errorf("copy the store before its schema is changed: %w", err)
+	}
+	s.options.Log.Warn("the store has an older schema, which is changed now; a copy of it as it was is kept", "store", s.name, "version", version, "copy", to)
+	return nil
+}
+
+// lock takes the file that says which master has the data base, and gives what lets it
+// go.
+func (s *Store) lock(path string) (release func() error, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, s.unusable(err)
+	}
+	ok, err := filelock.Try(f)
+	if err != nil || !ok {
+		text := make([]byte, 32)
+		n, _ := f.ReadAt(text, 0) // without it the error names no pid
+		f.Close()
+		if err != nil {
+			return nil, s.unusable(err)
+		}
+		return nil, &Error{Kind: Locked, Name: s.name, Text: fmt.Sprintf("another gobench has it, the process with pid %s: end that first, or give another place by --dir", strings.TrimSpace(string(text[:n])))}
+	}
+	if err := errors.Join(f.Truncate(0), writeAt(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
+		f.Close()
+		return nil, s.unusable(err)
+	}
+	return f.Close, nil
+}
+
+func writeAt(f *os.File, text string) error {
+	_, err := f.WriteAt([]byte(text), 0)
+	return err
+}

@@ -1,0 +1,73 @@
+package merge
+
+import (
+	"fmt"
+
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// Exact puts an executor's histograms as it counted them in the place of those that its
+// batches gathered; through is the last of these, which must be the last that was merged.
+// Totals are exact then; intervals stay as they were sent. An error changes nothing. With
+// more, other histograms of it follow.
+func (m *Merger) Exact(executor int, through uint64, all []*wire.Recounted, more bool) error {
+	s := m.executors[executor]
+	if through != s.seq || s.final != nil {
+		return fmt.Errorf("exact histograms up to batch %d come after batch %d", through, s.seq)
+	}
+	changes, err := m.exact(s.metrics, all, nil)
+	if err != nil {
+		return err
+	}
+	replace(changes)
+	s.gathered = s.gathered && more
+	return nil
+}
+
+// change replaces histograms in a metric's total.
+type change struct {
+	of        *metric
+	sent, all hdr.Sparse
+}
+
+func replace(changes []change) {
+	for i := range changes {
+		c := &changes[i]
+		c.of.hist.Replace(&c.sent, &c.all)
+	}
+}
+
+// exact makes sure that exact histograms can replace what was sent, once b is merged: a
+// batch whose histograms are decoded, or none. Metrics are numbered as in known.
+func (m *Merger) exact(known []*metric, all []*wire.Recounted, b *wire.Batch) ([]change, error) {
+	changes := make([]change, len(all))
+	of := map[*metric]bool{}
+	for i, h := range all {
+		if int(h.Metric) >= len(known) || known[h.Metric].kind != histogram || of[known[h.Metric]] {
+			return nil, fmt.Errorf("exact counts are of metric number %d, which is no histogram or has some already", h.Metric)
+		}
+		c := &changes[i]
+		c.of = known[h.Metric]
+		of[c.of] = true
+		if err := c.sent.Decode(h.Sent); err != nil {
+			return nil, fmt.Errorf("histogram %q as it was sent: %w", c.of.Title, err)
+		}
+		if err := c.all.Decode(h.Counted); err != nil {
+			return nil, fmt.Errorf("histogram %q as it was counted: %w", c.of.Title, err)
+		}
+		var then hdr.Histogram
+		if c.of.hist != nil { // else b declares it
+			then.Merge(c.of.hist)
+		}
+		for j, own := range b.GetHistograms() {
+			if known[own.Metric] == c.of && !b.Warmup {
+				then.Add(&m.decoded[j])
+			}
+		}
+		if err := then.Replaceable(&c.sent, &c.all); err != nil {
+			return nil, fmt.Errorf("histogram %q: %w", c.of.Title, err)
+		}
+	}
+	return changes, nil
+}

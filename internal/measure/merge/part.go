@@ -1,0 +1,183 @@
+package merge
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// Part is what was recorded in a piece of a run's time, as a store keeps it. Data is a
+// wire.Batch whose metrics have the run's numbers, with one failure that counts all.
+type Part struct {
+	From, To time.Duration // since the load began
+	Warmup   bool
+	Data     []byte
+}
+
+// OnPart has f called with what all executors recorded in each interval, before Intervals
+// returns. A part of a time that was given out before adds to what was given.
+func (m *Merger) OnPart(f func(Part)) { m.parts = f }
+
+func (m *Merger) partOf(r *row) Part {
+	b := &wire.Batch{FromNs: int64(r.from), ToNs: int64(r.to), Warmup: r.warmup}
+	for _, n := range slices.Sorted(maps.Keys(r.counters)) {
+		b.Counters = append(b.Counters, &wire.Counter{Metric: uint32(n), Add: r.counters[n]})
+	}
+	for _, n := range slices.Sorted(maps.Keys(r.gauges)) {
+		b.Gauges = append(b.Gauges, &wire.Gauge{Metric: uint32(n), Value: r.gauges[n]})
+	}
+	for _, n := range slices.Sorted(maps.Keys(r.histograms)) {
+		b.Histograms = append(b.Histograms, &wire.Histogram{Metric: uint32(n), Counts: r.histograms[n].Append(nil)})
+	}
+	return newPart(b, r.failures)
+}
+
+func newPart(b *wire.Batch, failures int64) Part {
+	if failures > 0 {
+		b.Failures = []*wire.Failure{{Count: failures}}
+	}
+	data, err := proto.Marshal(b)
+	if err != nil {
+		panic(err) // its texts have been checked or are our own
+	}
+	return Part{From: time.Duration(b.FromNs), To: time.Duration(b.ToNs), Warmup: b.Warmup, Data: data}
+}
+
+// PartOf gives a batch that Add has merged as a part of its executor's own.
+func (m *Merger) PartOf(executor int, b *wire.Batch) Part {
+	s, part := m.executors[executor], &m.part
+	number := func(n uint32) uint32 { return uint32(s.metrics[n].number) }
+	part.FromNs, part.ToNs, part.Warmup, part.Failures = b.FromNs, b.ToNs, b.Warmup, nil
+	part.Counters = sized(part.Counters, len(b.Counters))
+	for i, c := range b.Counters {
+		part.Counters[i].Metric, part.Counters[i].Add = number(c.Metric), c.Add
+	}
+	part.Gauges = sized(part.Gauges, len(b.Gauges))
+	for i, g := range b.Gauges {
+		part.Gauges[i].Metric, part.Gauges[i].Value = number(g.Metric), g.Value
+	}
+	part.Histograms = sized(part.Histograms, len(b.Histograms))
+	for i, h := range b.Histograms {
+		part.Histograms[i].Metric, part.Histograms[i].Counts = number(h.Metric), h.Counts
+	}
+	var failures int64
+	for _, f := range b.Failures {
+		failures += f.Count
+	}
+	return newPart(part, failures)
+}
+
+// sized gives n elements, those of before among them.
+func sized[T any](of []*T, n int) []*T {
+	of = of[:min(n, cap(of))]
+	for i := range of {
+		if of[i] == nil {
+			of[i] = new(T)
+		}
+	}
+	for len(of) < n {
+		of = append(of, new(T))
+	}
+	return of
+}
+
+// Fold adds the data of parts up to that of one: counts are kept exactly, of gauges the
+// last in time counts, and those of one time are added.
+func Fold(parts [][]byte) ([]byte, error) {
+	sum := &row{counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, gauges: map[int]int64{}}
+	if err := sum.read(parts); err != nil {
+		return nil, err
+	}
+	return new(Merger).partOf(sum).Data, nil
+}
+
+// read adds the data of parts to r.
+func (r *row) read(parts [][]byte) error {
+	var scratch hdr.Sparse
+	at := map[int]int64{} // when a gauge's value began
+	for i, data := range parts {
+		var b wire.Batch
+		if err := proto.Unmarshal(data, &b); err != nil {
+			return fmt.Errorf("part %d of a series: %w", i, err)
+		}
+		if i == 0 || time.Duration(b.FromNs) < r.from {
+			r.from = time.Duration(b.FromNs)
+		}
+		r.to = max(r.to, time.Duration(b.ToNs))
+		r.warmup = r.warmup || b.Warmup
+		for _, c := range b.Counters {
+			r.counters[int(c.Metric)] += c.Add
+		}
+		for _, g := range b.Gauges {
+			n := int(g.Metric)
+			switch since, known := at[n]; {
+			case !known || b.FromNs > since:
+				r.gauges[n], at[n] = g.Value, b.FromNs
+			case b.FromNs == since:
+				r.gauges[n] += g.Value
+			}
+		}
+		for _, h := range b.Histograms {
+			if err := scratch.Decode(h.Counts); err != nil {
+				return fmt.Errorf("part %d of a series: %w", i, err)
+			}
+			r.histogram(int(h.Metric)).Add(&scratch)
+		}
+		for _, f := range b.Failures {
+			r.failures += f.Count
+		}
+	}
+	return nil
+}
+
+// Reopen adds an executor's part of an interval that had not been given out when the
+// state was taken that Restore went on from: all those that begin at Given or later.
+func (m *Merger) Reopen(data []byte) error {
+	var b wire.Batch
+	if err := proto.Unmarshal(data, &b); err != nil {
+		return fmt.Errorf("reopen an interval: %w", err)
+	}
+	r := m.row(&b)
+	b.Gauges = nil // those of now are taken when it is given out
+	data = marshal(&b)
+	from, to := r.from, r.to
+	if err := r.read([][]byte{data}); err != nil {
+		return err
+	}
+	r.from, r.to = from, max(to, r.to)
+	return nil
+}
+
+// Given is the moment before which all that begins has been given out, since the load
+// began.
+func (m *Merger) Given() time.Duration { return time.Duration(m.given) }
+
+// IntervalOf makes the interval of parts, which belong together, as Intervals gives it.
+func (m *Merger) IntervalOf(parts [][]byte) (run.Interval, error) {
+	r := &row{counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, gauges: map[int]int64{}}
+	if err := r.read(parts); err != nil {
+		return run.Interval{}, err
+	}
+	for _, numbers := range []int{most(r.counters), most(r.gauges), most(r.histograms)} {
+		if numbers >= len(m.metrics) {
+			return run.Interval{}, fmt.Errorf("a series has metric number %d, and the run declared %d", numbers, len(m.metrics))
+		}
+	}
+	return m.recordOf(r), nil
+}
+
+// most is the greatest key of a map; -1 where there is none.
+func most[V any](of map[int]V) int {
+	n := -1
+	for k := range of {
+		n = max(n, k)
+	}
+	return n
+}

@@ -1,0 +1,270 @@
+package merge
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// row is one interval of the series while executors add to it.
+type row struct {
+	from, to   time.Duration
+	counters   map[int]int64 // by metric number
+	histograms map[int]*hdr.Histogram
+	gauges     map[int]int64 // when the row is given out
+	failures   int64
+	warmup     bool
+	late       bool // a row of this time has been given out before
+}
+
+func (r *row) histogram(n int) *hdr.Histogram {
+	h := r.histograms[n]
+	if h == nil {
+		h = new(hdr.Histogram)
+		r.histograms[n] = h
+	}
+	return h
+}
+
+// histogramOf is that of a metric, a used one where there is one: to make them anew for
+// each interval of many hosts is much work for the collector.
+func (r *row) histogramOf(t *metric) *hdr.Histogram {
+	if n := len(t.spare); n > 0 && r.histograms[t.number] == nil {
+		r.histograms[t.number] = t.spare[n-1]
+		t.spare = t.spare[:n-1]
+	}
+	return r.histogram(t.number)
+}
+
+// recycle takes back the histograms of a row that nobody holds any more.
+func (m *Merger) recycle(r *row) {
+	for n, h := range r.histograms {
+		if t := m.metrics[n]; len(t.spare) < 2 {
+			h.Reset()
+			t.spare = append(t.spare, h)
+		}
+	}
+}
+
+// row gives the interval that b belongs to. Executors cut at the same moments: ends
+// of intervals, borders of warm-ups.
+func (m *Merger) row(b *wire.Batch) *row {
+	r := m.rows[b.FromNs]
+	if r == nil {
+		r = &row{from: time.Duration(b.FromNs), counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, warmup: b.Warmup}
+		m.rows[b.FromNs] = r
+	}
+	r.to = max(r.to, time.Duration(b.ToNs))
+	return r
+}
+
+// Intervals gives the intervals that all executors have reported since the last
+// call, in order; lost ones are not waited for. Those not yet reported by all stay,
+// until all is true. What comes after its interval was given out is in the totals, and
+// OnPart's function is told of it.
+func (m *Merger) Intervals(all bool) []run.Interval {
+	until := int64(math.MaxInt64) // all that begin before it are whole
+	if !all {
+		until = m.reported()
+	}
+	var out []run.Interval
+	for _, from := range slices.Sorted(maps.Keys(m.rows)) {
+		if from >= until && from >= m.given { // what is late has nobody to wait for
+			break
+		}
+		r := m.rows[from]
+		delete(m.rows, from)
+		if r.late = from < m.given; !r.late {
+			m.given = from + 1
+			r.gauges = m.values()
+			out = append(out, m.recordOf(r))
+			m.spread(r)
+		}
+		if m.parts != nil {
+			m.parts(m.partOf(r))
+		}
+		if m.each != nil && !r.late {
+			m.each(m.countsOf(r)) // whose histograms they are now
+		} else {
+			m.recycle(r)
+		}
+	}
+	return out
+}
+
+// reported is the moment up to which all executors have reported that are awaited. It
+// remembers who was the last to: of a thousand, one answers for all most of the time.
+func (m *Merger) reported() int64 {
+	if s := m.slowest; s != nil && s.awaited() && s.to == m.slowestTo {
+		return s.to
+	}
+	m.slowest = nil
+	until := int64(math.MaxInt64)
+	for _, s := range m.executors {
+		if s.awaited() && s.to < until {
+			until, m.slowest, m.slowestTo = s.to, s, s.to
+		}
+	}
+	return until
+}
+
+// values gives the gauges as they stand, by metric number.
+func (m *Merger) values() map[int]int64 {
+	values := map[int]int64{}
+	for _, t := range m.metrics {
+		if t.kind == gauge {
+			values[t.number] = t.value()
+		}
+	}
+	return values
+}
+
+// Counts is what one interval recorded, in a form that can be added to that of
+// others.
+type Counts struct {
+	From, To   time.Duration
+	Warmup     bool
+	Metrics    []run.Metric              // all that are declared, without their records
+	Counters   map[string]int64          // by title; what recorded nothing is left out
+	Gauges     map[string]int64          // by title
+	Histograms map[string]*hdr.Histogram // by title; the receiver's own from now on
+}
+
+// OnInterval has f called with each interval that Intervals gives out, before it
+// returns.
+func (m *Merger) OnInterval(f func(Counts)) { m.each = f }
+
+func (m *Merger) countsOf(r *row) Counts {
+	c := Counts{From: r.from, To: r.to, Warmup: r.warmup, Metrics: m.declares,
+		Counters: map[string]int64{}, Gauges: map[string]int64{}, Histograms: map[string]*hdr.Histogram{}}
+	for n, v := range r.counters {
+		c.Counters[m.metrics[n].Title] = v
+	}
+	for n, h := range r.histograms {
+		c.Histograms[m.metrics[n].Title] = h
+	}
+	for n, v := range r.gauges {
+		c.Gauges[m.metrics[n].Title] = v
+	}
+	return c
+}
+
+// recordOf makes the record of one row.
+func (m *Merger) recordOf(r *row) run.Interval {
+	length := (r.to - r.from).Seconds()
+	i := run.Interval{Start: m.began.Add(r.from), From: r.from.Seconds(), Seconds: length, Errors: r.failures, Warmup: r.warmup, Metrics: map[string]run.Record{}}
+	for n, v := range r.counters {
+		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, length)
+	}
+	for n, v := range r.gauges {
+		i.Metrics[m.metrics[n].Title] = m.metrics[n].record(v, nil, length)
+	}
+	for n, h := range r.histograms {
+		record := m.metrics[n].record(0, h, length)
+		if lost := m.lostOf(m.metrics[n]); lost != nil {
+			record.Lost = counted(r.counters[lost.number])
+		}
+		i.Metrics[m.metrics[n].Title] = record
+	}
+	return i
+}
+
+// perMilli is in what parts of a second's count the rates of counters are kept.
+const perMilli = 1000
+
+// spread takes the rates of a whole interval's counters.
+func (m *Merger) spread(r *row) {
+	length := r.to - r.from
+	if r.warmup || length < m.interval*9/10 {
+		return
+	}
+	for _, t := range m.metrics {
+		if t.kind == counter {
+			t.rates.Record(int64(float64(r.counters[t.number]) / length.Seconds() * perMilli))
+		}
+	}
+}
+
+// spreadOf tells how a counter's rate spread; nil: there were no whole intervals.
+func (t *metric) spreadOf() *run.Spread {
+	if t.kind != counter || t.rates.Count() == 0 {
+		return nil
+	}
+	stdev := t.rates.StdDev()
+	return &run.Spread{Stdev: stdev / perMilli, Max: float64(t.rates.Max()) / perMilli, Within: t.rates.Within(t.rates.Mean()-stdev, t.rates.Mean()+stdev)}
+}
+
+// lostOf is the counter of the operations that a histogram lacks, if there is one.
+func (m *Merger) lostOf(t *metric) *metric {
+	if t.kind != histogram {
+		return nil
+	}
+	for _, title := range run.LostTitles(t.Title) {
+		if lost := m.byTitle[title]; lost != nil && lost.kind == counter {
+			return lost
+		}
+	}
+	return nil
+}
+
+// counted is n, if there is any.
+func counted(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// record gives what a metric recorded in some seconds: sum for a counter or a gauge, h
+// for a histogram.
+func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record {
+	switch t.kind {
+	case counter:
+		return run.Record{Count: &sum, RPS: per(float64(sum), seconds)}
+	case gauge:
+		return run.Record{Value: &sum}
+	}
+	n := int64(h.Count())
+	r := run.Record{Count: &n, RPS: per(float64(n), seconds)}
+	if n == 0 {
+		return r
+	}
+	unit := 1.0
+	if t.Unit == "ns" {
+		unit = 1e-6 // shown in ms
+	}
+	q := func(q float64) float64 { return float64(h.Quantile(q)) * unit }
+	s := run.Sizes{Avg: h.Mean() * unit, Min: float64(h.Min()) * unit, P50: q(0.5), P90: q(0.9), P95: q(0.95), P99: q(0.99),
+		P999: q(0.999), Max: float64(h.Max()) * unit, Stdev: h.StdDev() * unit}
+	within := h.Within(h.Mean()-h.StdDev(), h.Mean()+h.StdDev())
+	r.Within = &within
+	if t.Unit == "ns" {
+		times := run.Times(s)
+		r.Times = &times
+	} else {
+		r.Sizes = &s
+	}
+	return r
+}
+
+// value is the sum of a gauge's values on all executors.
+func (t *metric) value() (sum int64) {
+	for _, v := range t.gauges {
+		sum += v
+	}
+	return sum
+}
+
+func per(n, seconds float64) *float64 {
+	if seconds > 0 {
+		n /= seconds
+	} else {
+		n = 0
+	}
+	return &n
+}

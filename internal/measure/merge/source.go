@@ -1,0 +1,138 @@
+package merge
+
+import (
+	"fmt"
+
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// source is one executor as its batches show it.
+type source struct {
+	name     string // for people; empty: its number says enough
+	lost     bool   // not waited for
+	seq      uint64
+	to       int64
+	warmup   int64 // of it, ns
+	final    *wire.Final
+	metrics  []*metric // by the executor's own numbers
+	counters []int64   // by the same: sums
+	counts   []uint64  // by the same: recordings of histograms
+	gathered bool      // histograms of it are gathered, and the exact ones have not come
+}
+
+// awaited tells whether more is to come of it.
+func (s *source) awaited() bool { return s.final == nil && !s.lost }
+
+// check refuses values that no executor with these metrics can have counted. It leaves
+// the batch's histograms in m.decoded, by their place.
+func (m *Merger) check(known []*metric, b *wire.Batch) error {
+	of := func(n uint32, k kind) error {
+		if int(n) >= len(known) {
+			return fmt.Errorf("metric number %d is not declared", n)
+		}
+		if known[n].kind != k {
+			return fmt.Errorf("metric %q is a %s", known[n].Title, known[n].Type)
+		}
+		return nil
+	}
+	for _, c := range b.Counters {
+		if err := of(c.Metric, counter); err != nil {
+			return err
+		}
+		if c.Add < 0 {
+			return fmt.Errorf("counter %q goes down by %d", known[c.Metric].Title, -c.Add)
+		}
+	}
+	for _, g := range b.Gauges {
+		if err := of(g.Metric, gauge); err != nil {
+			return err
+		}
+	}
+	for len(m.decoded) < len(b.Histograms) {
+		m.decoded = append(m.decoded, hdr.Sparse{})
+	}
+	for i, h := range b.Histograms {
+		if err := of(h.Metric, histogram); err != nil {
+			return err
+		}
+		if err := m.decoded[i].Decode(h.Counts); err != nil {
+			return fmt.Errorf("histogram %q: %w", known[h.Metric].Title, err)
+		}
+	}
+	return nil
+}
+
+// Missing names what keeps the totals from being exactly what the executors
+// counted; nothing, when they are.
+func (m *Merger) Missing() []string { return m.missing(func(*source) bool { return true }) }
+
+// MissingOfLost is that part of Missing which is of executors that are lost.
+func (m *Merger) MissingOfLost() []string { return m.missing(func(s *source) bool { return s.lost }) }
+
+func (m *Merger) missing(of func(*source) bool) (missing []string) {
+	for i, s := range m.executors {
+		if !of(s) {
+			continue
+		}
+		add := func(format string, args ...any) {
+			missing = append(missing, s.of(i)+": "+fmt.Sprintf(format, args...))
+		}
+		if s.final == nil {
+			add("it ended without its last batch; what it counted after %.1f s is missing", float64(s.to)/1e9)
+		}
+		if s.gathered {
+			add("its exact histograms did not come; percentiles are those of what it sent each second")
+		}
+		if s.final == nil {
+			continue
+		}
+		for _, c := range s.final.Counters {
+			if int(c.Metric) >= len(s.metrics) {
+				add("it counted metric number %d, which no batch has declared", c.Metric)
+			} else if s.counters[c.Metric] != c.Add {
+				add("counter %q adds up to %d, and it counted %d", s.metrics[c.Metric].Title, s.counters[c.Metric], c.Add)
+			}
+		}
+		for _, h := range s.final.Histograms {
+			if int(h.Metric) >= len(s.metrics) {
+				add("it recorded metric number %d, which no batch has declared", h.Metric)
+			} else if s.counts[h.Metric] != h.Count {
+				add("histogram %q adds up to %d recordings, and it made %d", s.metrics[h.Metric].Title, s.counts[h.Metric], h.Count)
+			}
+		}
+	}
+	return missing
+}
+
+// of names executor i.
+func (s *source) of(i int) string {
+	if s.name == "" {
+		return fmt.Sprintf("executor %d", i)
+	}
+	return fmt.Sprintf("executor %d on %s", i, s.name)
+}
+
+// Interrupted gives the users that went on after their context had ended, by
+// class, and Refused the recordings refused for a negative value.
+func (m *Merger) Interrupted() map[string]int64 {
+	users := map[string]int64{}
+	for _, s := range m.executors {
+		if s.final != nil {
+			for _, i := range s.final.Interrupted {
+				users[i.Class] += i.Users
+			}
+		}
+	}
+	return users
+}
+
+// Refused is the number of recordings refused for a negative value.
+func (m *Merger) Refused() (n int64) {
+	for _, s := range m.executors {
+		if s.final != nil {
+			n += s.final.Refused
+		}
+	}
+	return n
+}

@@ -1,0 +1,162 @@
+package merge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// State gives what is known of the whole run, for Restore.
+func (m *Merger) State() []byte {
+	s := &RunState{EndNs: int64(m.end), GivenNs: m.given, Notes: m.notes}
+	if !m.began.IsZero() {
+		s.BeganUnixNs = m.began.UnixNano()
+	}
+	for _, t := range m.metrics {
+		s.Declared = append(s.Declared, &wire.Metric{Title: t.Title, Type: t.Type, Group: t.Group, Graph: t.Graph, Unit: t.Unit})
+		total := &Total{Sum: t.sum}
+		if t.kind == histogram {
+			total.Counts = t.hist.Append(nil)
+		}
+		if t.rates.Count() > 0 {
+			total.Rates = t.rates.Append(nil)
+		}
+		s.Totals = append(s.Totals, total)
+	}
+	for _, f := range m.Failures() {
+		s.Failures = append(s.Failures, &wire.Failure{Source: f.Source, Class: f.Class, Text: f.Text, Count: f.Count})
+	}
+	for _, x := range m.Samples() {
+		s.Samples = append(s.Samples, &wire.Sample{Source: x.Source, Class: x.Class, AtNs: int64(x.At * 1e9), Text: x.Text})
+	}
+	return marshal(s)
+}
+
+// SourceState gives what is known of an executor, for Restore.
+func (m *Merger) SourceState(executor int) []byte {
+	of := m.executors[executor]
+	s := &SourceState{Seq: of.seq, ToNs: of.to, WarmupNs: of.warmup, Final: of.final, Counters: of.counters, Counts: of.counts, Lost: of.lost, Gathered: of.gathered, Name: of.name, Gauges: map[uint32]int64{}}
+	for _, t := range of.metrics {
+		s.Metrics = append(s.Metrics, uint32(t.number))
+		if v, ok := t.gauges[executor]; ok {
+			s.Gauges[uint32(t.number)] = v
+		}
+	}
+	return marshal(s)
+}
+
+func marshal(m proto.Message) []byte {
+	b, err := proto.Marshal(m)
+	if err != nil {
+		panic(err) // its texts come from other messages or are our own
+	}
+	return b
+}
+
+// Restore makes a merger that goes on where another stood when it gave its State and the
+// SourceState of each executor. Intervals that were not given out by then begin anew:
+// what had been merged of them is in the totals only.
+func Restore(interval time.Duration, state []byte, sources [][]byte) (*Merger, error) {
+	m := New(0, interval)
+	var whole RunState
+	if err := proto.Unmarshal(state, &whole); err != nil {
+		return nil, fmt.Errorf("read the state of a run: %w", err)
+	}
+	if len(whole.Totals) != len(whole.Declared) {
+		return nil, fmt.Errorf("read the state of a run: %d totals of %d metrics", len(whole.Totals), len(whole.Declared))
+	}
+	known, err := m.declared(new(source), &wire.Batch{Declared: whole.Declared})
+	if err != nil {
+		return nil, fmt.Errorf("read the state of a run: %w", err)
+	}
+	m.declare(new(source), known)
+	for i, total := range whole.Totals {
+		t := m.metrics[i]
+		t.sum = total.Sum
+		if err := decode(t.hist, total.Counts); err != nil {
+			return nil, err
+		}
+		if err := decode(&t.rates, total.Rates); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range whole.Failures {
+		m.failures[failure{f.Source, f.Class, f.Text}] = f.Count
+	}
+	for _, x := range whole.Samples {
+		m.sample(x)
+	}
+	m.notes, m.end, m.given = slices.Clone(whole.Notes), time.Duration(whole.EndNs), whole.GivenNs
+	if whole.BeganUnixNs != 0 {
+		m.began = time.Unix(0, whole.BeganUnixNs)
+	}
+	for i, b := range sources {
+		if err := m.restore(i, b); err != nil {
+			return nil, fmt.Errorf("read the state of executor %d: %w", i, err)
+		}
+	}
+	return m, nil
+}
+
+// restore takes executor i as SourceState gave it; nil is one of which nothing has come.
+func (m *Merger) restore(i int, b []byte) error {
+	var s SourceState
+	if err := proto.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	if len(s.Counters) != len(s.Metrics) || len(s.Counts) != len(s.Metrics) {
+		return fmt.Errorf("%d counters and %d histograms of %d metrics", len(s.Counters), len(s.Counts), len(s.Metrics))
+	}
+	of := &source{name: s.Name, lost: s.Lost, gathered: s.Gathered, seq: s.Seq, to: s.ToNs, warmup: s.WarmupNs, final: s.Final, counters: s.Counters, counts: s.Counts}
+	for _, n := range s.Metrics {
+		if int(n) >= len(m.metrics) {
+			return fmt.Errorf("metric number %d of %d", n, len(m.metrics))
+		}
+		t := m.metrics[n]
+		of.metrics = append(of.metrics, t)
+		if v, ok := s.Gauges[n]; ok && t.kind == gauge {
+			t.gauges[i] = v
+		}
+	}
+	m.executors = append(m.executors, of)
+	return nil
+}
+
+func decode(h *hdr.Histogram, b []byte) error {
+	if h == nil || len(b) == 0 {
+		return nil
+	}
+	if err := h.Decode(b); err != nil {
+		return fmt.Errorf("read the state of a run: %w", err)
+	}
+	return nil
+}
+
+// Declared gives the metrics of the run, without their records.
+func (m *Merger) Declared() []run.Metric { return slices.Clone(m.declares) }
+
+// Note adds an event that no executor told of.
+func (m *Merger) Note(text string) {
+	switch {
+	case len(m.notes) < maxNotes:
+		text = strings.ToValidUTF8(text[:min(len(text), maxNote)], "\uFFFD")
+	case len(m.notes) == maxNotes:
+		text = "there were more notes, which are not kept"
+	default:
+		return
+	}
+	m.notes = append(m.notes, text)
+}
+
+// maxNotes bounds a run's notes, maxNote the bytes of one.
+const (
+	maxNotes = 1000
+	maxNote  = 64 << 10
+)

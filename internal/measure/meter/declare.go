@@ -1,0 +1,209 @@
+package meter
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gobench-io/gobench/executor/metrics"
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+)
+
+// Decl is a declared metric with its place in the hierarchy.
+type Decl struct {
+	Title string
+	Type  metrics.Type
+	Group string
+	Graph string
+	Unit  string
+}
+
+func (d Decl) String() string {
+	return fmt.Sprintf("%q, a %s in %s (graph %q of group %q)", d.Title, d.Type, d.Unit, d.Graph, d.Group)
+}
+
+// declared is all that a registry's users have declared. It is never changed once
+// stored: a new declaration stores a changed copy.
+type declared struct {
+	groups  map[string]metrics.Group
+	byTitle map[string]int // index into decls and metrics
+	decls   []Decl
+	metrics []*metric
+	slots   [2]int // counters and histograms so far
+}
+
+// Setup declares groups. Declaring again what is there already is the usual case,
+// each user of a class does it: that costs one map read a group and no lock. A
+// known group may grow by new graphs; a graph stays as it was first declared, and
+// a title has one type, unit and place in a run. A refusal names both
+// declarations and leaves everything as it was.
+func (r *Registry) Setup(groups []metrics.Group) error {
+	if d := r.declared.Load(); d.has(groups) {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := r.declared.Load().clone()
+	for _, g := range groups {
+		if err := d.add(g); err != nil {
+			return err
+		}
+	}
+	for _, s := range r.shards { // before the first Find can tell of them
+		s.mu.Lock()
+		s.counters = append(s.counters, make([]int64, d.slots[counter]-len(s.counters))...)
+		s.histograms = append(s.histograms, make([]*hdr.Histogram, d.slots[histogram]-len(s.histograms))...)
+		s.mu.Unlock()
+	}
+	r.declared.Store(d)
+	return nil
+}
+
+// Find gives the meter of a declared title.
+func (r *Registry) Find(title string) (Meter, error) {
+	d := r.declared.Load()
+	i, ok := d.byTitle[title]
+	if !ok {
+		return Meter{}, fmt.Errorf("metric %q is not declared: declare it with executor.Setup first", title)
+	}
+	return Meter{r, d.metrics[i]}, nil
+}
+
+// Notify records value under title: a counter adds it, a histogram counts it, a
+// gauge is set to it. It is the slow way, by name; see Find.
+func (r *Registry) Notify(title string, value int64) error {
+	m, err := r.Find(title)
+	if err != nil {
+		return err
+	}
+	if value < 0 && m.m.kind != gauge {
+		return fmt.Errorf("metric %q: %d is negative, and only a gauge takes a negative value", title, value)
+	}
+	m.Record(value)
+	return nil
+}
+
+// has reports whether all of groups are declared just so.
+func (d *declared) has(groups []metrics.Group) bool {
+	for _, g := range groups {
+		known, ok := d.groups[g.Name]
+		if !ok {
+			return false
+		}
+		for i, graph := range g.Graphs {
+			if i < len(known.Graphs) && same(graph, known.Graphs[i]) {
+				continue // the same client's own declaration, in its own order
+			}
+			if !slices.ContainsFunc(known.Graphs, func(k metrics.Graph) bool { return same(graph, k) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func same(a, b metrics.Graph) bool {
+	return a.Title == b.Title && a.Unit == b.Unit && slices.Equal(a.Metrics, b.Metrics)
+}
+
+func (d *declared) clone() *declared {
+	c := *d
+	c.groups = make(map[string]metrics.Group, len(d.groups)+1)
+	c.byTitle = make(map[string]int, len(d.byTitle)+8)
+	maps.Copy(c.groups, d.groups)
+	maps.Copy(c.byTitle, d.byTitle)
+	c.decls, c.metrics = slices.Clip(d.decls), slices.Clip(d.metrics)
+	return &c
+}
+
+func (d *declared) add(g metrics.Group) error {
+	if err := checkName("a group's name", g.Name); err != nil {
+		return err
+	}
+	known := d.groups[g.Name]
+	known.Name = g.Name
+	known.Graphs = slices.Clip(known.Graphs)
+	for _, graph := range g.Graphs {
+		if err := checkName(fmt.Sprintf("a graph's title in group %q", g.Name), graph.Title); err != nil {
+			return err
+		}
+		if err := checkName(fmt.Sprintf("the unit of graph %q in group %q", graph.Title, g.Name), graph.Unit); err != nil {
+			return err
+		}
+		at := slices.IndexFunc(known.Graphs, func(k metrics.Graph) bool { return k.Title == graph.Title })
+		if at >= 0 && same(graph, known.Graphs[at]) {
+			continue
+		}
+		for _, m := range graph.Metrics {
+			if err := d.addMetric(Decl{m.Title, m.Type, g.Name, graph.Title, graph.Unit}); err != nil {
+				return err
+			}
+		}
+		if at >= 0 {
+			return fmt.Errorf("graph %q of group %q is declared twice: first with %s, now with %s",
+				graph.Title, g.Name, list(known.Graphs[at]), list(graph))
+		}
+		graph.Metrics = slices.Clone(graph.Metrics)
+		known.Graphs = append(known.Graphs, graph)
+	}
+	d.groups[g.Name] = known
+	return nil
+}
+
+func (d *declared) addMetric(m Decl) error {
+	if err := checkName(fmt.Sprintf("a metric's title in graph %q of group %q", m.Graph, m.Group), m.Title); err != nil {
+		return err
+	}
+	if i, ok := d.byTitle[m.Title]; ok {
+		if d.decls[i] != m {
+			return fmt.Errorf("metric declared twice: first %v, now %v; a title is unique in a run", d.decls[i], m)
+		}
+		return nil // the graph differs elsewhere, and the caller says so
+	}
+	var k kind
+	switch m.Type {
+	case metrics.Counter:
+		k = counter
+	case metrics.Histogram:
+		k = histogram
+	case metrics.Gauge:
+		k = gauge
+	default:
+		return fmt.Errorf("metric %q has type %q: want %s, %s or %s", m.Title, m.Type, metrics.Counter, metrics.Histogram, metrics.Gauge)
+	}
+	if len(d.decls) == MaxMetrics {
+		return fmt.Errorf("metric %q is one too many: a run has at most %d", m.Title, MaxMetrics)
+	}
+	made := &metric{kind: k}
+	if k != gauge {
+		made.slot = d.slots[k]
+		d.slots[k]++
+	}
+	d.byTitle[m.Title] = len(d.decls)
+	d.decls = append(d.decls, m)
+	d.metrics = append(d.metrics, made)
+	return nil
+}
+
+func list(g metrics.Graph) string {
+	var titles []string
+	for _, m := range g.Metrics {
+		titles = append(titles, fmt.Sprintf("%s (%s)", m.Title, m.Type))
+	}
+	return fmt.Sprintf("unit %q and %s", g.Unit, strings.Join(titles, ", "))
+}
+
+func checkName(what, s string) error {
+	switch {
+	case s == "":
+		return fmt.Errorf("%s is empty", what)
+	case len(s) > MaxTitle:
+		return fmt.Errorf("%s, which begins %.40q, has %d bytes: at most %d are allowed", what, s, len(s), MaxTitle)
+	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("%s has characters that do not print: %q", what, s)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package monitor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/run/redact"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// ParamError says which parameter of a scenario is given wrongly, and what would be
+// right.
+type ParamError struct{ Text, Hint string }
+
+func (e *ParamError) Error() string { return e.Text }
+
+// CheckParams refuses values for what the scenario does not declare, and parameters
+// that have no value, with a *ParamError.
+func CheckParams(h *wire.Hello, set map[string]string) error {
+	wrong := func(hint, format string, args ...any) error { return &ParamError{fmt.Sprintf(format, args...), hint} }
+	var known []string
+	for _, p := range h.Params {
+		known = append(known, p.Name)
+	}
+	for name := range set {
+		if !slices.Contains(known, name) {
+			hint := "it declares " + strings.Join(known, ", ")
+			if len(known) == 0 {
+				hint = "it declares none: scenario.Param does"
+			}
+			return wrong(hint, "--set %s: the scenario declares no such parameter", name)
+		}
+	}
+	for i, p := range h.Params {
+		if slices.Index(known, p.Name) != i {
+			return wrong("", "the scenario declares the parameter %s twice", p.Name)
+		}
+		if p.Default == "" && !p.Given {
+			return wrong("add --set "+p.Name+"=VALUE", "the scenario's parameter %s has no value: %s", p.Name, p.Help)
+		}
+	}
+	return nil
+}
+
+// Params are the values that the scenario uses, for the record, without secrets.
+func Params(h *wire.Hello) map[string]string {
+	values := map[string]string{}
+	for _, p := range h.Params {
+		if values[p.Name] = redact.Line(p.Value); redact.Secret(p.Name) {
+			values[p.Name] = redact.Mark
+		}
+	}
+	return values
+}
+
+// Plan is what a run of these classes is to do.
+func Plan(classes []*wire.Class, duration time.Duration, hold bool, warmup time.Duration) *event.Plan {
+	p := &event.Plan{Duration: duration, Hold: hold, Warmup: warmup}
+	for _, c := range classes {
+		p.Users += c.Nu
+		class := event.Class{Name: c.Name, Users: c.Nu, Closed: c.Closed, Open: !c.Closed && len(c.Stages) > 0, Iterations: c.Iterations, Length: time.Duration(c.LoopNs)}
+		if c.Each {
+			class.Iterations *= c.Nu
+		}
+		for _, s := range c.Stages {
+			class.Stages = append(class.Stages, event.Stage{To: s.To, Over: time.Duration(s.OverNs), Warmup: s.Warmup})
+			class.Length += time.Duration(s.OverNs)
+		}
+		p.Classes = append(p.Classes, class)
+	}
+	return p
+}

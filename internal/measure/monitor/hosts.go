@@ -1,0 +1,218 @@
+package monitor
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/measure/health"
+	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// hosts are the machines that make a run's load. Each is judged by what its own
+// executors recorded: one that is too slow is not hidden by the others. What a host is
+// judged by is a small part of that, and with a thousand hosts no more than that may be
+// merged for each.
+type hosts struct {
+	merger    *merge.Merger // of the run
+	all       []*host
+	executors []*executor
+	spare     []*hdr.Histogram // empty
+}
+
+// host is one of them.
+type host struct {
+	name      string
+	judge     health.Judge
+	executors []int
+	classes   []class
+	windows   []*window                   // that are not whole, by time
+	given     int64                       // windows that begin before it were judged, ns
+	levels    map[int64]map[string]string // of windows whose interval is not yet given out, by their begin
+}
+
+// executor is one as its host's judge sees it.
+type executor struct {
+	host   *host
+	seq    uint64
+	uses   []use    // by its own numbers of metrics
+	gauges []gauges // by class of the host, as far as there are any
+}
+
+// join notes the run's next executor, of which a merger may know metrics and batches
+// already.
+func (hs *hosts) join(name string) {
+	i := slices.IndexFunc(hs.all, func(h *host) bool { return h.name == name })
+	if i < 0 {
+		i = len(hs.all)
+		hs.all = append(hs.all, &host{name: name, levels: map[int64]map[string]string{}})
+	}
+	h, number := hs.all[i], len(hs.executors)
+	e := &executor{host: h}
+	hs.executors = append(hs.executors, e)
+	h.executors = append(h.executors, number)
+	if number < hs.merger.Executors() {
+		e.seq, _ = hs.merger.Seq(number)
+		hs.declare(number)
+	}
+}
+
+// declare finds the uses of an executor's metrics that are new.
+func (hs *hosts) declare(number int) {
+	e := hs.executors[number]
+	for _, m := range hs.merger.DeclaredBy(number, len(e.uses)) {
+		e.uses = append(e.uses, e.host.useOf(m))
+	}
+}
+
+// take takes the batch that the run's merger has just taken.
+func (hs *hosts) take(number int, b *wire.Batch) {
+	e := hs.executors[number]
+	if b.Seq <= e.seq {
+		return // redelivered
+	}
+	e.seq = b.Seq
+	hs.declare(number)
+	if h := e.host; b.FromNs >= h.given { // else its window was judged without it
+		hs.add(h.window(b), e, b, hs.merger.Decoded())
+		hs.judgeWhole(h, false)
+	}
+}
+
+// window gives the window that b belongs to. Executors cut at the same moments.
+func (h *host) window(b *wire.Batch) *window {
+	i, found := slices.BinarySearchFunc(h.windows, b.FromNs, func(w *window, from int64) int { return cmp.Compare(w.from, from) })
+	if !found {
+		h.windows = slices.Insert(h.windows, i, &window{from: b.FromNs, warmup: b.Warmup})
+	}
+	h.windows[i].to = max(h.windows[i].to, b.ToNs)
+	return h.windows[i]
+}
+
+// judgeWhole judges the windows that all executors of a host have reported; with all
+// true, those too that one has not.
+func (hs *hosts) judgeWhole(h *host, all bool) {
+	until := int64(math.MaxInt64)
+	for _, e := range h.executors {
+		if to, awaited := hs.merger.Reported(e); awaited && !all {
+			until = min(until, int64(to))
+		}
+	}
+	for len(h.windows) > 0 && h.windows[0].from < until {
+		w := h.windows[0]
+		h.windows, h.given = h.windows[1:], w.from+1
+		if levels := h.judge.Add(hs.windowOf(h, w)); levels != nil {
+			h.levels[w.from] = levels
+		}
+		hs.recycle(w)
+	}
+}
+
+// judge gives the worst level of each signal over all hosts in an interval of the whole
+// run, and before it where that was not asked for.
+func (hs *hosts) judge(i run.Interval, all bool) map[string]string {
+	var worst map[string]string
+	for _, h := range hs.all {
+		hs.judgeWhole(h, all)
+		for from, levels := range h.levels {
+			if time.Duration(from).Seconds() > i.From {
+				continue
+			}
+			delete(h.levels, from)
+			for signal, level := range levels {
+				if worst == nil {
+					worst = map[string]string{}
+				}
+				worst[signal] = max(worst[signal], level) // "red" after "amber"
+			}
+		}
+	}
+	return worst
+}
+
+// verdict is that of the worst host, with the reasons of all.
+func (hs *hosts) verdict(missing []string) health.Verdict {
+	if len(hs.all) == 1 {
+		return hs.all[0].judge.Verdict(missing)
+	}
+	v := new(health.Judge).Verdict(missing)
+	for _, h := range hs.all {
+		of := h.judge.Verdict(nil)
+		if rank(of.Word) > rank(v.Word) {
+			v.Word = of.Word
+		}
+		for _, r := range of.Reasons {
+			r.Text = "on " + h.name + ": " + r.Text
+			v.Reasons = append(v.Reasons, r)
+		}
+	}
+	slices.SortStableFunc(v.Reasons[min(len(missing), 1):], func(a, b health.Reason) int { return -cmp.Compare(a.Level, b.Level) })
+	return v
+}
+
+func rank(word string) int {
+	return slices.Index([]string{health.Valid, health.Suspect, health.Invalid}, word)
+}
+
+// notes are what the judges say that lowers no verdict.
+func (hs *hosts) notes() (notes []string) {
+	for _, h := range hs.all {
+		for _, s := range h.judge.Notes() {
+			if len(hs.all) > 1 {
+				s = "on " + h.name + ": " + s
+			}
+			notes = append(notes, s)
+		}
+	}
+	return notes
+}
+
+// others is the greatest share of a host's CPUs that other processes used, and whose.
+func (hs *hosts) others() (share float64, name string) {
+	for _, h := range hs.all {
+		if o := h.judge.Others(); o > share {
+			share, name = o, h.name
+		}
+	}
+	return share, name
+}
+
+// uneven says so where hosts did much more than others for their share of the load.
+func (hs *hosts) uneven(weights map[string]float64) string {
+	var least, most *host
+	var low, high float64
+	for _, h := range hs.all {
+		var done int64
+		for _, m := range hs.merger.Declared() {
+			if strings.HasPrefix(m.Title, "vu.") && strings.HasSuffix(m.Title, ".iterations") {
+				for _, e := range h.executors {
+					done += hs.merger.CountOf(e, m.Title)
+				}
+			}
+		}
+		weight := weights[h.name]
+		if weight == 0 {
+			weight = 1
+		}
+		pace := float64(done) / weight
+		if least == nil || pace < low {
+			least, low = h, pace
+		}
+		if most == nil || pace > high {
+			most, high = h, pace
+		}
+	}
+	if len(hs.all) < 2 || high < enoughFailures || low*maxUneven >= high {
+		return ""
+	}
+	return fmt.Sprintf("the load was uneven: for its share of it, %s did %.1f times as many iterations as %s", most.name, high/max(low, 1), least.name)
+}
+
+// maxUneven is by how much hosts may differ before it is said.
+const maxUneven = 1.2

@@ -1,0 +1,145 @@
+package monitor
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/measure/health"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// notes are what a reader of a run's numbers should know, and what lowers no verdict.
+func (t *Tally) notes(r *run.Result) (notes []string) {
+	add := func(s string) {
+		if s != "" {
+			notes = append(notes, s)
+		}
+	}
+	switch measured := r.Seconds - r.Warmup; {
+	case r.Warmup > 0 && measured <= 0:
+		add("the whole run was warm-up: nothing is in the totals, and the verdict rests on nothing; let it last longer than its warm-up")
+	case measured < 3*r.Config.Interval:
+		add("the run was shorter than three intervals: its series and its verdict rest on little")
+	}
+	add(fewSamples(r))
+	for _, c := range r.Config.Classes {
+		add(fastFailures(c.Name, r.Metrics))
+	}
+	for _, s := range t.hosts.notes() {
+		add(s)
+	}
+	if onThisMachine(r.Config.Target, net.InterfaceAddrs) {
+		add("the target is on this machine: it and gobench share the CPUs")
+	}
+	if others, name := t.hosts.others(); others > 0.2 {
+		whose := "this machine's"
+		if len(t.hosts.all) > 1 {
+			whose = name + "'s"
+		}
+		add(fmt.Sprintf("other processes, the target among them if it is here, used %.0f %% of %s CPUs", others*100, whose))
+	}
+	return notes
+}
+
+// How many values the 99th and the 99.9th percentile want (reliability by order
+// statistics: ten values beyond them).
+const (
+	enoughP99  = 1000
+	enoughP999 = 10_000
+)
+
+// fewSamples names the distributions of times whose high percentiles rest on few
+// values: those of clients, response times under a schedule, and where no client
+// measured a time, iterations.
+func fewSamples(r *run.Result) string {
+	var few, some []string
+	look := func(m run.Metric) {
+		switch {
+		case *m.Count < enoughP99:
+			few = append(few, m.Title)
+		case *m.Count < enoughP999:
+			some = append(some, m.Title)
+		}
+	}
+	clients, leading := false, run.Leading(r.Metrics)
+	for _, m := range r.Metrics {
+		if m.Times != nil && leading[m.Title] && !strings.HasPrefix(m.Title, health.Prefix) && !strings.HasPrefix(m.Title, "vu.") {
+			clients = true
+			look(m)
+		}
+	}
+	for _, c := range r.Config.Classes {
+		switch m := find(r.Metrics, "vu."+c.Name+".response"); {
+		case m.Times == nil || c.Closed && clients:
+		case c.Closed:
+			look(find(r.Metrics, "vu."+c.Name+".service")) // the same, under the name that the report shows
+		default:
+			look(m)
+		}
+	}
+	var parts []string
+	if len(few) > 0 {
+		parts = append(parts, "under 1,000 for a firm p99: "+several(few))
+	}
+	if len(some) > 0 {
+		parts = append(parts, "under 10,000 for a firm p99.9: "+several(some))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "few values, " + strings.Join(parts, "; ")
+}
+
+func several(titles []string) string {
+	if len(titles) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(titles[:3], ", "), len(titles)-3)
+	}
+	return strings.Join(titles, ", ")
+}
+
+// fastFailures compares how long a class's failed iterations took with how long its
+// good ones did.
+func fastFailures(class string, metrics []run.Metric) string {
+	bad, good := find(metrics, "vu."+class+".failure"), find(metrics, "vu."+class+".service")
+	if bad.Times == nil || good.Times == nil || *bad.Count < enoughFailures || bad.Times.P50 >= good.Times.P50/2 {
+		return ""
+	}
+	return fmt.Sprintf("failed iterations of class %s ended sooner than good ones, after %s instead of %s (medians): they are in no response time, but iterations a second have them", class, units.Millis(bad.Times.P50), units.Millis(good.Times.P50))
+}
+
+// enoughFailures have a median.
+const enoughFailures = 10
+
+// find gives the metric of a title, or none.
+func find(metrics []run.Metric, title string) run.Metric {
+	for _, m := range metrics {
+		if m.Title == title {
+			return m
+		}
+	}
+	return run.Metric{}
+}
+
+// onThisMachine tells whether a built-in's target, "GET http://...", is one of this
+// machine's own addresses.
+func onThisMachine(target string, own func() ([]net.Addr, error)) bool {
+	_, address, _ := strings.Cut(target, " ")
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	if u.Hostname() == "localhost" || ip.IsLoopback() {
+		return true
+	}
+	addresses, _ := own() // without them only loopback is known
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && ip != nil && n.IP.Equal(ip) {
+			return true
+		}
+	}
+	return false
+}

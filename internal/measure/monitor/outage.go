@@ -1,0 +1,106 @@
+package monitor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// advice is what to look at when nothing of a target is answered, by the class of its
+// failures.
+var advice = map[string]string{
+	"refused":   "nobody listens at that address: is the target running, on that host and port?",
+	"dns":       "the name is not known: is it spelled right, and has this machine a network and a name server?",
+	"timeout":   "the target is too slow, a firewall drops what is sent, or the time limit (--timeout) is too short",
+	"tls":       "no secure connection: does the target speak TLS there? --cacert names who signed its certificate, -k skips the check",
+	"reset":     "the target breaks connections off: is it overloaded, or does it want https:// (or http://)?",
+	"eof":       "the target closes connections before its answer: is it overloaded, or does it want https:// (or http://)?",
+	"protocol":  "what answers does not speak this protocol: is it the right port, and http:// or https:// as the target wants it?",
+	"proxy":     "the proxy can't be reached, refuses, or has no way to the target",
+	"local_fd":  "this machine lets gobench open no more files: gobench doctor tells what lifts that",
+	"blocked":   "the run may not connect there: --allow-target lists where it may, and guards.targets for a run on a master",
+	"other":     "has this machine a way to the target's network?",
+	"too_large": "answers are larger than may be kept: raise the limit, or throw bodies away as they come",
+}
+
+// noAnswer says so where none of a client's operations was answered, and what to look at.
+func noAnswer(r *run.Result) (notes []string) {
+	for _, m := range r.Metrics {
+		if m.Lost == nil || *m.Lost == 0 || m.Count == nil || *m.Count > 0 {
+			continue
+		}
+		client := strings.TrimSuffix(m.Title, ".latency")
+		for _, f := range r.Errors {
+			if f.Source == client && advice[f.Class] != "" {
+				notes = append(notes, fmt.Sprintf("nothing was answered: all %s operations of %s failed (%s); %s", units.Count(*m.Lost), client, f.Class, advice[f.Class]))
+				break
+			}
+		}
+	}
+	return notes
+}
+
+// outages finds the times in which nothing was answered that was answered before.
+type outages struct {
+	clients map[string]*outage // by the title of the histogram of their operations, once one was answered
+}
+
+type outage struct {
+	open bool // nothing was answered since from
+	from float64
+
+	begin, end float64 // the longest that is over
+}
+
+// add takes the next interval.
+func (o *outages) add(i run.Interval) {
+	if o.clients == nil {
+		o.clients = map[string]*outage{}
+	}
+	for title, r := range i.Metrics {
+		if strings.HasSuffix(title, ".latency") && r.Times != nil && o.clients[title] == nil {
+			o.clients[title] = new(outage)
+		}
+	}
+	for title, c := range o.clients {
+		if r := i.Metrics[title]; r.Times != nil { // it is there when something was answered
+			if c.open && i.From-c.from > c.end-c.begin {
+				c.begin, c.end = c.from, i.From
+			}
+			c.open = false
+			continue
+		}
+		for _, lost := range run.LostTitles(title) {
+			if n := i.Metrics[lost].Count; n != nil && *n > 0 && !c.open {
+				c.open, c.from = true, i.From
+			}
+		}
+	}
+}
+
+// notes tell of the outages of a run that is over.
+func (o *outages) notes(r *run.Result) (notes []string) {
+	for _, m := range r.Metrics { // in their order
+		c := o.clients[m.Title]
+		if c == nil {
+			continue
+		}
+		client := strings.TrimSuffix(m.Title, ".latency")
+		class := ""
+		for _, f := range r.Errors {
+			if f.Source == client {
+				class = " (" + f.Class + ")"
+				break
+			}
+		}
+		switch {
+		case c.open:
+			notes = append(notes, fmt.Sprintf("the target went down: from %s on nothing of %s was answered%s", units.Seconds(c.from), client, class))
+		case c.end > c.begin:
+			notes = append(notes, fmt.Sprintf("the target was down from %s to %s: nothing of %s was answered%s", units.Seconds(c.begin), units.Seconds(c.end), client, class))
+		}
+	}
+	return notes
+}

@@ -1,0 +1,170 @@
+package monitor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/measure/threshold"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// feed is an executor whose class starts so many iterations a second, each so late.
+type feed struct {
+	seq  uint64
+	at   time.Duration
+	done int64
+}
+
+func (f *feed) second(starts int64, late time.Duration, final bool) *wire.Batch {
+	f.seq++
+	var lag, response hdr.Histogram
+	for range starts {
+		lag.Record(int64(late))
+		response.Record(int64(time.Millisecond))
+	}
+	f.done += starts
+	b := &wire.Batch{Seq: f.seq, FromNs: int64(f.at), ToNs: int64(f.at + time.Second),
+		Counters:   []*wire.Counter{{Metric: 0, Add: starts}, {Metric: 1, Add: starts}},
+		Gauges:     []*wire.Gauge{{Metric: 2, Value: 1}, {Metric: 3}},
+		Histograms: []*wire.Histogram{{Metric: 4, Counts: lag.Append(nil)}, {Metric: 5, Counts: response.Append(nil)}}}
+	if f.seq == 1 {
+		b.GoUnixNs = 1e18
+		for _, m := range [][2]string{{"iterations", "counter"}, {"planned", "counter"}, {"active", "gauge"}, {"behind", "gauge"}, {"start_lag", "histogram"}, {"response", "histogram"}} {
+			unit := "N"
+			if m[1] == "histogram" {
+				unit = "ns"
+			}
+			b.Declared = append(b.Declared, &wire.Metric{Title: "vu.a." + m[0], Type: m[1], Group: "Users", Graph: m[0], Unit: unit})
+		}
+	}
+	if final {
+		n := uint64(f.done)
+		b.Final = &wire.Final{LoadNs: b.ToNs, Counters: []*wire.Counter{{Metric: 0, Add: f.done}, {Metric: 1, Add: f.done}},
+			Histograms: []*wire.Counted{{Metric: 4, Count: n}, {Metric: 5, Count: n}}}
+	}
+	f.at += time.Second
+	return b
+}
+
+func result() *run.Result {
+	return &run.Result{State: run.Finished, Config: run.Config{Interval: 1, Classes: []run.Class{{Name: "a"}}}}
+}
+
+// A host that is too late is named, however well the others do.
+func TestOneLateHost(t *testing.T) {
+	t.Parallel()
+	var events []event.Event
+	x := New(Options{Interval: time.Second, Tell: func(e event.Event) { events = append(events, e) }})
+	x.Executor("web-1", 0)
+	x.Executor("web-2", 0)
+	var good, bad feed
+	for i := range 6 {
+		last := i == 5
+		for e, b := range []*wire.Batch{good.second(100, 0, last), bad.second(100, 50*time.Millisecond, last)} {
+			if err := x.Add(e, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r := result()
+	x.Finish(r)
+	if r.Verdict != run.Invalid || len(r.Reasons) == 0 || !strings.HasPrefix(r.Reasons[0].Text, "on web-2: ") {
+		t.Errorf("the run is %s for %+v, want INVALID for web-2", r.Verdict, r.Reasons)
+	}
+	if len(events) != 6 || events[3].Interval.Health["start_lag"] != "red" {
+		t.Errorf("%d intervals, the fourth with health %v; want 6 with a red start lag", len(events), events[3].Interval.Health)
+	}
+	if !r.Complete || *r.Metrics[0].Count != 1200 {
+		t.Errorf("%d iterations, missing %q", *r.Metrics[0].Count, r.Missing)
+	}
+}
+
+// Hosts with the same share of an open load do the same of it, by their weights.
+func TestUnevenHosts(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		weights map[string]float64
+		want    bool
+	}{
+		"even weights": {nil, true},
+		"as it is":     {map[string]float64{"web-1": 1, "web-2": 2}, false},
+	} {
+		x := New(Options{Interval: time.Second})
+		x.Weights(tt.weights)
+		x.Executor("web-1", 0)
+		x.Executor("web-2", 0)
+		var one, two feed
+		if err := x.Add(0, one.second(100, 0, true)); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Add(1, two.second(200, 0, true)); err != nil {
+			t.Fatal(err)
+		}
+		r := result()
+		x.Finish(r)
+		uneven := len(r.Reasons) > 0 && r.Reasons[0].Signal == "uneven"
+		if uneven != tt.want || uneven != (r.Verdict == run.Suspect) {
+			t.Errorf("%s: %s for %+v", name, r.Verdict, r.Reasons)
+		}
+	}
+}
+
+// Thresholds are judged on what all hosts recorded, and one of them ends the load once.
+func TestThresholdsOfAllHosts(t *testing.T) {
+	t.Parallel()
+	aborts := 0
+	x := New(Options{Interval: time.Second, Abort: func() { aborts++ }})
+	x.Executor("web-1", 0)
+	x.Executor("web-2", 0)
+	var all []threshold.Threshold
+	for _, text := range []string{"vu.a.iterations count > 450", "vu.a.iterations rps < 150 over 1s abort"} {
+		one, err := threshold.ParseFor(text, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	x.Thresholds(all)
+	var one, two feed
+	for i := range 3 {
+		for e, f := range []*feed{&one, &two} {
+			if err := x.Add(e, f.second(80, 0, i == 2)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r := result()
+	x.Finish(r)
+	if len(r.Thresholds) != 2 || !r.Thresholds[0].OK || r.Thresholds[1].OK || aborts != 1 || x.Aborted() == "" {
+		t.Errorf("thresholds %+v, %d aborts", r.Thresholds, aborts)
+	}
+}
+
+// What was seen elsewhere lowers a verdict, and lost hosts are not waited for.
+func TestReasonsAndLostHosts(t *testing.T) {
+	t.Parallel()
+	intervals := 0
+	x := New(Options{Interval: time.Second, Tell: func(event.Event) { intervals++ }})
+	x.Executor("web-1", 0)
+	x.Executor("web-2", 0)
+	x.Lose(1)
+	x.Reason(run.Reason{Signal: "agents", Level: "amber", Text: "agent web-2 was lost"})
+	var one feed
+	for i := range 3 {
+		if err := x.Add(0, one.second(100, 0, i == 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if intervals != 3 {
+		t.Errorf("%d intervals without the lost host, want 3", intervals)
+	}
+	r := result()
+	x.Finish(r)
+	if r.Verdict != run.Suspect || len(r.Missing) != 1 || !strings.Contains(r.Missing[0], "on web-2") {
+		t.Errorf("%s, missing %q", r.Verdict, r.Missing)
+	}
+}

@@ -1,0 +1,55 @@
+package monitor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/measure/health"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// giveVerdict gives the result of a run that made load its verdict, and notes what
+// lowers none.
+func (t *Tally) giveVerdict(r *run.Result) {
+	if r.Start.IsZero() || r.Seconds <= 0 {
+		return
+	}
+	// What lost hosts had is known to be missing: the others' numbers stand.
+	lost := t.Merger.MissingOfLost()
+	if len(lost) == len(r.Missing) && t.Merger.Executors() > 1 {
+		t.lostAway(lost)
+	} else {
+		lost = nil
+	}
+	v := t.hosts.verdict(r.Missing[len(lost):])
+	r.Verdict, r.Reasons = run.Verdict(v.Word), nil
+	for _, x := range v.Reasons {
+		r.Reasons = append(r.Reasons, run.Reason{Signal: x.Signal, Level: x.Level, Text: x.Text, Advice: x.Advice, Windows: x.Windows, Worst: x.Worst.Seconds()})
+	}
+	reasons, uneven := t.reasons, t.hosts.uneven(t.weights)
+	if open := slices.ContainsFunc(r.Config.Classes, func(c run.Class) bool { return !c.Closed }); open && uneven != "" {
+		reasons = append(reasons, run.Reason{Signal: "uneven", Level: "amber", Text: uneven, Advice: "look at what slows that host down, or give hosts a share by what they can do (--weight)"})
+		uneven = ""
+	}
+	for _, x := range reasons {
+		r.Reasons = append(r.Reasons, x)
+		if x.Level == "red" {
+			r.Verdict = run.Invalid
+		} else if r.Verdict == run.Valid {
+			r.Verdict = run.Suspect
+		}
+	}
+	r.Notes = append(r.Notes, t.notes(r)...)
+	if uneven != "" { // a faster host may well do more of a closed load
+		r.Notes = append(r.Notes, uneven)
+	}
+}
+
+// lostAway is the reason that some of what lost executors counted is missing.
+func (t *Tally) lostAway(missing []string) {
+	if len(missing) == 0 {
+		return
+	}
+	t.Reason(run.Reason{Signal: health.Totals, Level: "amber", Text: "not all that lost executors counted is in the totals: " + strings.Join(missing, "; "), Windows: 1,
+		Advice: "the totals are those of all others, and of these up to then"})
+}

@@ -1,0 +1,253 @@
+package monitor
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/measure/health"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// role is what a metric tells of the host that recorded it.
+type role uint8
+
+const (
+	none role = iota
+	figure
+	noFiles
+	noPorts
+	active // from here on of a class
+	behind
+	usersBehind
+	lag
+	response
+	planned
+	dropped
+	done
+)
+
+// classRoles are by what follows the class in a title.
+var classRoles = map[string]role{"active": active, "behind": behind, "users_behind": usersBehind, "start_lag": lag, "response": response,
+	"planned": planned, "dropped": dropped, "iterations": done, "cut": done}
+
+// figures are by title.
+var figures = func() map[string]uint16 {
+	all := map[string]uint16{}
+	for m, named := range health.Metrics {
+		all[health.Prefix+named.Name] = uint16(m)
+	}
+	return all
+}()
+
+// use is a metric's role and what has it: a figure of health.Metrics, or one of the
+// host's classes.
+type use struct {
+	role role
+	of   uint16
+}
+
+// useOf finds a metric's use. Most have none.
+func (h *host) useOf(m run.Metric) use {
+	if of, ok := figures[m.Title]; ok && m.Type == "histogram" {
+		return use{figure, of}
+	}
+	if rest, ok := strings.CutPrefix(m.Title, "vu."); ok {
+		i := max(0, strings.LastIndexByte(rest, '.'))
+		if r := classRoles[strings.TrimPrefix(rest[i:], ".")]; r != none && r.takes(m.Type) {
+			return use{r, h.class(rest[:i], r)}
+		}
+	}
+	switch {
+	case m.Type != "counter":
+	case strings.HasSuffix(m.Title, ".error.local_fd"):
+		return use{role: noFiles}
+	case strings.HasSuffix(m.Title, ".error.local_port"):
+		return use{role: noPorts}
+	}
+	return use{}
+}
+
+func (r role) takes(kind string) bool {
+	switch r {
+	case active, behind, usersBehind:
+		return kind == "gauge"
+	case lag, response:
+		return kind == "histogram"
+	}
+	return kind == "counter"
+}
+
+// class gives the number of one of the host's classes.
+func (h *host) class(name string, r role) uint16 {
+	i := slices.IndexFunc(h.classes, func(c class) bool { return c.name == name })
+	if i < 0 {
+		i = len(h.classes)
+		h.classes = append(h.classes, class{name: name})
+	}
+	switch r {
+	case active:
+		h.classes[i].declared = true
+	case behind:
+		h.classes[i].open = true
+	case usersBehind:
+		h.classes[i].users = true
+	}
+	return uint16(i)
+}
+
+// class is one of a host's classes of users.
+type class struct {
+	name     string
+	declared bool // each class of users has its number of active ones, always
+	open     bool // it starts by a schedule of its own
+	users    bool // its users do
+}
+
+// gauges are a class's, as an executor gave them last.
+type gauges struct{ active, behind, usersBehind int64 }
+
+// window is an interval of a host that its executors add to.
+type window struct {
+	from, to         int64 // ns since the load began
+	warmup           bool
+	known            [len(health.Metrics)]bool
+	values           [len(health.Metrics)]float64 // the greatest recorded
+	noFiles, noPorts int64
+	loads            []load // by class
+}
+
+// load is what a class did in a window.
+type load struct {
+	lag, response          *hdr.Histogram // nil: empty
+	planned, dropped, done int64
+}
+
+// add takes what an executor recorded, by the uses of its metrics; counts are the
+// batch's histograms. It keeps the last gauges.
+func (hs *hosts) add(w *window, e *executor, b *wire.Batch, counts []hdr.Sparse) {
+	of := func(u use) *load {
+		for len(w.loads) <= int(u.of) {
+			w.loads = append(w.loads, load{})
+		}
+		return &w.loads[u.of]
+	}
+	for _, c := range b.Counters {
+		switch u := e.uses[c.Metric]; u.role {
+		case noFiles:
+			w.noFiles += c.Add
+		case noPorts:
+			w.noPorts += c.Add
+		case planned:
+			of(u).planned += c.Add
+		case dropped:
+			of(u).dropped += c.Add
+		case done:
+			of(u).done += c.Add
+		}
+	}
+	for _, g := range b.Gauges {
+		u := e.uses[g.Metric]
+		if u.role == none {
+			continue
+		}
+		for len(e.gauges) <= int(u.of) {
+			e.gauges = append(e.gauges, gauges{})
+		}
+		switch last := &e.gauges[u.of]; u.role {
+		case active:
+			last.active = g.Value
+		case behind:
+			last.behind = g.Value
+		case usersBehind:
+			last.usersBehind = g.Value
+		}
+	}
+	for i, h := range b.Histograms {
+		u := e.uses[h.Metric]
+		if counts[i].Count() == 0 {
+			continue
+		}
+		switch u.role {
+		case figure:
+			w.values[u.of], w.known[u.of] = max(w.values[u.of], float64(counts[i].Max())), true
+		case lag:
+			hs.count(&of(u).lag, &counts[i])
+		case response:
+			hs.count(&of(u).response, &counts[i])
+		}
+	}
+}
+
+// count adds to a histogram of a window. Those of windows that were judged are used again.
+func (hs *hosts) count(to **hdr.Histogram, s *hdr.Sparse) {
+	if n := len(hs.spare); *to == nil && n > 0 {
+		*to, hs.spare = hs.spare[n-1], hs.spare[:n-1]
+	} else if *to == nil {
+		*to = new(hdr.Histogram)
+	}
+	(*to).Add(s)
+}
+
+// recycle takes back the histograms of a window that was judged.
+func (hs *hosts) recycle(w *window) {
+	for _, l := range w.loads {
+		for _, h := range []*hdr.Histogram{l.lag, l.response} {
+			if h != nil && len(hs.spare) < maxSpare {
+				h.Reset()
+				hs.spare = append(hs.spare, h)
+			}
+		}
+	}
+}
+
+// maxSpare is how many histograms are kept for windows to come.
+const maxSpare = 8
+
+// windowOf gives a host's window, which is whole, as the judge of the generator's health
+// takes it.
+func (hs *hosts) windowOf(h *host, w *window) *health.Window {
+	out := &health.Window{From: time.Duration(w.from), Length: time.Duration(w.to - w.from), Warmup: w.warmup, NoFiles: w.noFiles, NoPorts: w.noPorts, Values: map[health.Metric]float64{}}
+	for m, v := range w.values {
+		if w.known[m] {
+			out.Values[health.Metric(m)] = v
+		}
+	}
+	for n, c := range h.classes {
+		if !c.declared {
+			continue
+		}
+		var of load
+		if n < len(w.loads) {
+			of = w.loads[n]
+		}
+		var now gauges
+		for _, e := range h.executors {
+			if x := hs.executors[e]; n < len(x.gauges) && !hs.merger.Lost(e) {
+				now.active += x.gauges[n].active
+				now.behind += x.gauges[n].behind
+				now.usersBehind += x.gauges[n].usersBehind
+			}
+		}
+		l := health.Load{Class: c.name, Planned: of.planned, Behind: now.behind, Dropped: of.dropped, Done: of.done}
+		if of.lag != nil {
+			at := func(q float64) time.Duration { return time.Duration(of.lag.Quantile(q)) }
+			l.Starts, l.P50, l.P90, l.P99 = int64(of.lag.Count()), at(0.5), at(0.9), at(0.99)
+		}
+		if of.response != nil {
+			l.Response = time.Duration(of.response.Quantile(0.5))
+		}
+		if c.users {
+			l.Planned, l.Behind = l.Starts, now.usersBehind
+		}
+		if !c.open {
+			l.Users = now.active
+		}
+		out.Loads = append(out.Loads, l)
+	}
+	slices.SortFunc(out.Loads, func(a, b health.Load) int { return cmp.Compare(a.Class, b.Class) })
+	return out
+}

@@ -1,0 +1,301 @@
+package threshold
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// MaxWindow is how many intervals a window may hold: their histograms stay in
+// memory.
+const MaxWindow = 3600
+
+// patience is how many intervals pass before a threshold over the whole run may
+// abort it.
+const patience = 3
+
+// Interval is what a run recorded in one interval of its series.
+type Interval struct {
+	From, To   time.Duration // since the load began
+	Warmup     bool
+	Metrics    []run.Metric              // all that are declared, without their records
+	Counters   map[string]int64          // by title; what recorded nothing is left out
+	Gauges     map[string]int64          // by title
+	Histograms map[string]*hdr.Histogram // by title; not changed from now on
+}
+
+// Evaluator judges the thresholds of one run. It is for one goroutine at a time.
+type Evaluator struct {
+	judges    []*judge
+	metrics   []run.Metric
+	end       time.Duration
+	intervals int  // measured
+	over      bool // the load is over and drains
+}
+
+// New makes the evaluator of a run.
+func New(thresholds []Threshold) *Evaluator {
+	e := new(Evaluator)
+	for _, t := range thresholds {
+		e.judges = append(e.judges, &judge{Threshold: t, unbound: errAbsent})
+	}
+	return e
+}
+
+// Crossed is a threshold at the moment it is crossed.
+type Crossed struct {
+	run.Threshold
+	Abort bool
+}
+
+// Add judges the run after one more interval, which follows the one before, and
+// gives the thresholds that it crosses. What is crossed once stays so.
+func (e *Evaluator) Add(i Interval) (crossed []Crossed) {
+	grown := len(i.Metrics) > len(e.metrics)
+	e.metrics, e.end = i.Metrics, i.To
+	if !i.Warmup {
+		e.intervals++
+	}
+	for _, j := range e.judges {
+		if j.crossed {
+			continue
+		}
+		if grown {
+			j.binding, j.unbound = j.bind(i.Metrics)
+		}
+		if j.add(i, e); j.crossed {
+			crossed = append(crossed, Crossed{j.result(), j.Abort})
+		}
+	}
+	return crossed
+}
+
+// Standing is how a threshold stands while the run goes on.
+type Standing struct {
+	Expression string  `json:"expression"`
+	Known      bool    `json:"known"`                // there is something to judge
+	Met        bool    `json:"met"`                  // so far
+	Crossed    bool    `json:"crossed"`              // for good
+	Value      string  `json:"value,omitempty"`      // when crossed, else of the run so far or of its worst window; for people
+	Reason     string  `json:"reason,omitempty"`     // what Value does not say
+	At         float64 `json:"at_seconds,omitempty"` // when it was crossed, since the load began
+}
+
+// Standings tells how the thresholds stand, in their order.
+func (e *Evaluator) Standings() []Standing {
+	var all []Standing
+	for _, j := range e.judges {
+		s := Standing{Expression: j.String(), Crossed: j.crossed, Known: j.crossed, Value: j.value, Reason: j.reason, At: j.at.Seconds()}
+		switch {
+		case j.crossed || j.unbound != nil:
+		case j.judged:
+			s.Known, s.Met, s.Value = true, true, j.shown(j.worst)
+		case j.Over == 0:
+			v, ok := j.figure(j.whole)
+			if s.Known = ok && e.intervals > 0; s.Known {
+				s.Met, s.Value = j.holds(v), j.shown(v)
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// LoadOver tells that nothing new begins from here on: rates per second and counts
+// of windows are no longer judged, as they fall while the rest is waited for.
+func (e *Evaluator) LoadOver() { e.over = true }
+
+// Finish judges what is judged at the end and gives the results, in the order of
+// the thresholds. Measured is the time that rates over the whole run are taken
+// over.
+func (e *Evaluator) Finish(measured time.Duration) []run.Threshold {
+	var results []run.Threshold
+	for _, j := range e.judges {
+		if !j.crossed {
+			j.finish(e, measured)
+		}
+		results = append(results, j.result())
+	}
+	return results
+}
+
+// judge is one threshold and what it has seen.
+type judge struct {
+	Threshold
+	binding binding
+	unbound error // why it has no metric to judge
+	whole   tally // since the begin; without a histogram where windows are judged and one was full
+	gauge   int64 // at the end of the last interval
+	window  queue
+	judged  bool    // a window has been full
+	worst   float64 // of the windows judged, the figure furthest from what is wanted
+	crossed bool
+	at      time.Duration // when
+	value   string
+	reason  string
+}
+
+// add takes an interval and judges what can be judged after it.
+func (j *judge) add(i Interval, e *Evaluator) {
+	if j.unbound != nil && !errors.Is(j.unbound, errAbsent) {
+		j.cross(i.To, "", j.unbound.Error())
+		return
+	}
+	if i.Warmup {
+		j.window = queue{} // a window has no hole
+		return
+	}
+	t := j.tally(i)
+	if v, ok := i.Gauges[j.binding.metric.Title]; ok {
+		j.gauge = v
+	}
+	if !j.judged {
+		j.whole.add(t)
+	}
+	if j.Over > 0 {
+		j.slide(t, i.To, e.over)
+		return
+	}
+	if !j.Abort || j.unbound != nil {
+		return
+	}
+	v, ok := j.figure(j.whole)
+	if ok && !j.holds(v) && j.early(v, e) {
+		j.cross(i.To, j.shown(v), "")
+	}
+}
+
+// early tells whether v, which does not hold, says before the run's end that the
+// threshold is crossed. A count only grows, so it does where the count is too
+// great, and never where it is still too small.
+func (j *judge) early(v float64, e *Evaluator) bool {
+	switch j.Stat {
+	case "count":
+		return j.Op == "<" || j.Op == "<=" || j.Op == "==" && v > j.bound()
+	case "rps":
+		return e.intervals >= patience && !e.over
+	}
+	return e.intervals >= patience
+}
+
+// slide moves the window on by an interval and judges it when it is full.
+func (j *judge) slide(t tally, at time.Duration, loadOver bool) {
+	j.window.push(t)
+	j.window.shrink(j.Over)
+	if j.window.length() < j.Over || j.unbound != nil || loadOver && (j.Stat == "rps" || j.Stat == "count") {
+		return
+	}
+	v, ok := j.figure(j.window.total())
+	if !ok {
+		return
+	}
+	if !j.judged || j.worse(v, j.worst) {
+		j.judged, j.worst, j.whole.histogram = true, v, nil
+	}
+	if !j.holds(v) {
+		j.cross(at, j.shown(v), "")
+	}
+}
+
+// finish judges at the run's end.
+func (j *judge) finish(e *Evaluator, measured time.Duration) {
+	switch {
+	case errors.Is(j.unbound, errAbsent):
+		j.cross(e.end, "", j.absent(e.metrics))
+		return
+	case j.unbound != nil:
+		j.cross(e.end, "", j.unbound.Error())
+		return
+	case j.judged:
+		j.value = j.shown(j.worst)
+		return
+	case j.Over > 0:
+		j.reason = "the run had no window of " + window(j.Over) + " to judge, so all of it was judged"
+	}
+	j.whole.length = measured
+	v, ok := j.figure(j.whole)
+	if !ok {
+		j.cross(e.end, "", "nothing was recorded")
+		return
+	}
+	if j.value = j.shown(v); !j.holds(v) {
+		j.cross(e.end, j.value, j.reason)
+	}
+}
+
+func (j *judge) cross(at time.Duration, value, reason string) {
+	j.crossed, j.at, j.value, j.reason = true, at, value, reason
+	j.window, j.whole = queue{}, tally{}
+}
+
+func (j *judge) result() run.Threshold {
+	r := run.Threshold{Expression: j.String(), OK: !j.crossed, Value: j.value, Reason: j.reason}
+	if j.crossed {
+		at := j.at.Seconds()
+		r.At = &at
+	}
+	return r
+}
+
+// tally takes the threshold's part of an interval.
+func (j *judge) tally(i Interval) tally {
+	t := tally{length: i.To - i.From}
+	for _, title := range j.binding.count {
+		t.count += i.Counters[title]
+	}
+	for _, title := range j.binding.all {
+		t.all += i.Counters[title]
+	}
+	if h := i.Histograms[j.binding.good]; h != nil {
+		t.all += int64(h.Count())
+	}
+	t.lost = i.Counters[j.binding.lost]
+	if j.binding.metric.Type == "histogram" {
+		t.histogram = i.Histograms[j.binding.metric.Title]
+	}
+	return t
+}
+
+// figure is the threshold's statistic of t; there is none where nothing was
+// recorded. A percentile that falls among the operations without an answer is
+// endless.
+func (j *judge) figure(t tally) (v float64, ok bool) {
+	h := t.histogram
+	if h == nil {
+		h = new(hdr.Histogram)
+	}
+	count := float64(t.count)
+	if j.binding.metric.Type == "histogram" {
+		count = float64(h.Count())
+	}
+	switch j.Stat {
+	case "value":
+		return float64(j.gauge), true
+	case "count":
+		return count, true
+	case "rps":
+		return count / t.length.Seconds(), t.length > 0
+	case "rate":
+		return count / float64(t.all), t.all > 0
+	}
+	if q, is := percentile(j.Stat); is {
+		if !run.Answered(q, int64(h.Count()), t.lost) {
+			return math.Inf(1), true
+		}
+		return float64(h.Quantile(q)), h.Count() > 0
+	}
+	switch j.Stat {
+	case "avg":
+		v = h.Mean()
+	case "min":
+		v = float64(h.Min())
+	case "max":
+		v = float64(h.Max())
+	case "stdev":
+		v = h.StdDev()
+	}
+	return v, h.Count() > 0
+}

@@ -1,0 +1,100 @@
+package threshold
+
+import (
+	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+)
+
+// tally is what a threshold's metrics recorded in some time. Tallies add up.
+type tally struct {
+	length    time.Duration
+	count     int64 // of a counter, or a rate's part
+	all       int64 // a rate's whole
+	lost      int64 // operations without an answer
+	histogram *hdr.Histogram
+}
+
+// add adds o, which stays as it is.
+func (t *tally) add(o tally) {
+	t.length += o.length
+	t.count += o.count
+	t.all += o.all
+	t.lost += o.lost
+	if o.histogram != nil {
+		if t.histogram == nil {
+			t.histogram = new(hdr.Histogram)
+		}
+		t.histogram.Merge(o.histogram)
+	}
+}
+
+// queue is a sliding window of tallies with their sum. Histograms cannot be
+// subtracted, so it is kept as two stacks: the older half as sums from each tally
+// to the half's end, the newer half as they came and in one sum: the work of an
+// interval does not grow with the window.
+type queue struct {
+	older []tally         // the last is the sum of all of them, the first of the youngest alone
+	ages  []time.Duration // length of each tally of older by itself
+	newer []tally
+	sum   tally // of newer
+}
+
+func (q *queue) push(t tally) {
+	q.newer = append(q.newer, t)
+	q.sum.add(t)
+}
+
+// pop drops the oldest tally.
+func (q *queue) pop() {
+	q.turn()
+	n := len(q.older) - 1
+	q.older[n] = tally{} // for the garbage collector
+	q.older, q.ages = q.older[:n], q.ages[:n]
+}
+
+// turn makes the newer half the older one when that is empty.
+func (q *queue) turn() {
+	if len(q.older) > 0 {
+		return
+	}
+	var sum tally
+	for i := len(q.newer) - 1; i >= 0; i-- {
+		next := tally{}
+		next.add(sum)
+		next.add(q.newer[i])
+		sum = next
+		q.older, q.ages = append(q.older, sum), append(q.ages, q.newer[i].length)
+	}
+	clear(q.newer)
+	q.newer, q.sum = q.newer[:0], tally{}
+}
+
+// length is how much time the window holds.
+func (q *queue) length() time.Duration {
+	length := q.sum.length
+	if n := len(q.older); n > 0 {
+		length += q.older[n-1].length
+	}
+	return length
+}
+
+// shrink drops the oldest tallies while so much time is left without them.
+func (q *queue) shrink(to time.Duration) {
+	for q.length() > to {
+		q.turn()
+		if q.length()-q.ages[len(q.ages)-1] < to {
+			return
+		}
+		q.pop()
+	}
+}
+
+// total is the sum of all tallies.
+func (q *queue) total() (t tally) {
+	if n := len(q.older); n > 0 {
+		t.add(q.older[n-1])
+	}
+	t.add(q.sum)
+	return t
+}

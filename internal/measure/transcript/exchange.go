@@ -1,0 +1,195 @@
+// Package transcript writes out, for people, what was asked of a server and what came of
+// it: without secrets, and fit for a terminal whatever was sent.
+package transcript
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gobench-io/gobench/internal/run/redact"
+)
+
+// Exchange is what was asked and what came, as it went.
+type Exchange struct {
+	Source string    // the client's prefix
+	What   string    // in a line: "GET http://example.com/"
+	Began  time.Time // zero: just now
+	Peer   string    // address of the server, or of the proxy; "": there was no connection
+	About  []string  // of the connection, in a few words each: "new connection", "TLS 1.3"
+	Parts  []Part    // what took how long, in order
+	Sent   Message
+	Came   Message
+	Error  string // what went wrong; "": nothing
+}
+
+// Part is one step of an exchange and how long it took.
+type Part struct {
+	Name string // "connect"
+	Took time.Duration
+}
+
+// Message is what one side said.
+type Message struct {
+	Head string // lines, each with "\n" or "\r\n" at its end; "": there are none
+	Body []byte // may be its beginning only
+	Size int64  // of the whole body, in bytes; what Body lacks is told
+}
+
+// Shown is how much of a head, or of a body, a client has to give, in bytes: no more is
+// shown.
+const Shown = 16 << 10
+
+// shownBody is how much of a body Text shows.
+const shownBody = 4 << 10
+
+// limits bound what is written of a head and of a body, in bytes.
+type limits struct{ head, body int }
+
+// Text writes x out in lines, what was sent after ">", what came after "<": of whom in
+// brackets, if anybody.
+func (x *Exchange) Text(of string) string { return x.text(of, limits{Shown, shownBody}) }
+
+// Sample is Text in at most a few KB.
+func (x *Exchange) Sample(of string) string { return x.text(of, limits{1200, 600}) }
+
+func (x *Exchange) text(of string, l limits) string {
+	var b strings.Builder
+	b.WriteString(Clean(redact.Line(x.What)))
+	if of != "" {
+		b.WriteString("  (" + Clean(of) + ")")
+	}
+	var about []string
+	if x.Peer != "" {
+		about = append(about, "peer "+x.Peer)
+	}
+	about = append(about, x.About...)
+	for _, p := range x.Parts {
+		about = append(about, p.Name+" "+Duration(p.Took))
+	}
+	if len(about) > 0 {
+		b.WriteString("\n  " + Clean(strings.Join(about, ", ")))
+	}
+	x.Sent.write(&b, "> ", l)
+	x.Came.write(&b, "< ", l)
+	if x.Error != "" {
+		for line := range strings.Lines(cut(x.Error, 2*l.head)) {
+			b.WriteString("\n  " + Clean(spaced(redact.Line(strings.TrimRight(line, "\r\n")))))
+		}
+	}
+	return b.String()
+}
+
+func (m *Message) write(b *strings.Builder, mark string, l limits) {
+	line := func(s string) {
+		b.WriteString("\n" + strings.TrimRight(mark+Clean(s), " "))
+	}
+	head := redact.Head(strings.TrimRight(m.Head, "\r\n"))
+	if head != "" {
+		for s := range strings.Lines(cut(head, l.head)) {
+			line(strings.TrimRight(s, "\r\n"))
+		}
+		if len(head) > l.head {
+			line(fmt.Sprintf("[%d more bytes of the head]", len(head)-l.head))
+		}
+	}
+	if len(m.Body) == 0 && m.Size == 0 {
+		return
+	}
+	if head != "" {
+		line("")
+	}
+	shown := m.Body[:min(len(m.Body), l.body)]
+	if len(shown) < len(m.Body) || int64(len(shown)) < m.Size {
+		for n := 0; n < utf8.UTFMax-1 && len(shown) > 0 && !utf8.Valid(shown); n++ { // it may end within a character
+			shown = shown[:len(shown)-1]
+		}
+	}
+	if !printable(shown) {
+		line(fmt.Sprintf("[%d bytes that are no text]", max(m.Size, int64(len(m.Body)))))
+		return
+	}
+	for s := range strings.Lines(redact.Body(string(shown))) {
+		line(spaced(strings.TrimRight(s, "\r\n")))
+	}
+	if more := max(m.Size, int64(len(m.Body))) - int64(len(shown)); more > 0 {
+		line(fmt.Sprintf("[%d more bytes]", more))
+	}
+}
+
+// spaced gives s with spaces for tabs.
+func spaced(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
+
+// printable reports whether b is a text: UTF-8, with few control characters.
+func printable(b []byte) bool {
+	if !utf8.Valid(b) {
+		return false
+	}
+	odd := 0
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' {
+			odd++
+		}
+	}
+	return odd <= 2+len(b)/20
+}
+
+// Clean makes s fit for a line of a terminal: what does not print is written out as in
+// Go's strings.
+func Clean(s string) string {
+	if !strings.ContainsFunc(s, odd) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == utf8.RuneError && n == 1 || odd(r) && r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case odd(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+func odd(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+
+// cut gives the first bytes of s.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}
+
+// Duration writes a time for people: three digits that count, in the unit that suits.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Microsecond:
+		return d.String()
+	case d < time.Millisecond:
+		return digits(d, time.Microsecond) + " µs"
+	case d < time.Second:
+		return digits(d, time.Millisecond) + " ms"
+	}
+	return digits(d, time.Second) + " s"
+}
+
+func digits(d, unit time.Duration) string {
+	v := float64(d) / float64(unit)
+	switch {
+	case v >= 99.95:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 9.995:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}

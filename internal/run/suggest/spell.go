@@ -1,0 +1,64 @@
+// Package suggest finds what somebody may have meant by a word that is not known.
+package suggest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Sorted gives known words, those nearest to word first.
+func Sorted(word string, known []string) []string {
+	far := map[string]int{}
+	for _, name := range known {
+		far[name] = distance(word, name)
+	}
+	sorted := slices.Clone(known)
+	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(far[a], far[b]) })
+	return sorted
+}
+
+// Meant gives the known word that word was meant to be, "" when none is near: one
+// that differs in a third of its letters at most, or the only one that begins so.
+func Meant(word string, known []string) string {
+	if word == "" || len(known) == 0 {
+		return ""
+	}
+	if best := Sorted(word, known)[0]; distance(word, best) <= max(1, len(best)/3) {
+		return best
+	}
+	var begins []string
+	for _, name := range known {
+		if strings.HasPrefix(name, word) {
+			begins = append(begins, name)
+		}
+	}
+	if len(begins) == 1 {
+		return begins[0]
+	}
+	return ""
+}
+
+// distance is how many bytes to insert, remove, change or swap with the next one to
+// make a of b (Damerau and Levenshtein, optimal string alignment).
+func distance(a, b string) int {
+	two, one, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		two, one, row = one, row, two
+		row[0] = i + 1
+		for j := range len(b) {
+			change := one[j]
+			if a[i] != b[j] {
+				change++
+			}
+			row[j+1] = min(change, row[j]+1, one[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], two[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,120 @@
+// Package units formats numbers for people: times, rates, sizes, counts, and text from
+// outside that must be safe for a terminal.
+package units
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Millis formats a time given in milliseconds with three significant digits, in
+// the unit that suits it: "0.312 µs"... "12.3 ms", "1.50 s".
+func Millis(ms float64) string {
+	switch a := math.Abs(ms); {
+	case a == 0:
+		return "0"
+	case a < 0.001:
+		return Digits(ms*1e6) + " ns"
+	case a < 1:
+		return Digits(ms*1e3) + " µs"
+	case a < 1e3:
+		return Digits(ms) + " ms"
+	case a < 120e3:
+		return Digits(ms/1e3) + " s"
+	}
+	return (time.Duration(ms) * time.Millisecond).Round(time.Second).String()
+}
+
+// Digits formats v with three significant digits, or all before the point.
+func Digits(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// Count formats n with a comma between thousands.
+func Count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// Rate formats a number per second: three digits below 1000, whole above.
+func Rate(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	if math.Abs(v) >= 999.5 {
+		return Count(int64(math.Round(v)))
+	}
+	return Digits(v)
+}
+
+// Bytes formats a number of bytes, in powers of 1024.
+func Bytes(n float64) string {
+	const units = "KMGTPE"
+	if math.Abs(n) < 1024 {
+		if n != math.Trunc(n) { // as rates are
+			return Digits(n) + " B"
+		}
+		return strconv.FormatFloat(n, 'f', -1, 64) + " B"
+	}
+	i := -1
+	for math.Abs(n) >= 1024 && i < len(units)-1 {
+		n /= 1024
+		i++
+	}
+	return Digits(n) + " " + units[i:i+1] + "iB"
+}
+
+// Seconds formats a number of seconds for people.
+func Seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	if d < time.Minute {
+		return Millis(s * 1e3)
+	}
+	return d.Round(100 * time.Millisecond).String()
+}
+
+// Safe makes s fit for a line: what does not print, as an escape sequence, a line's end
+// or a byte that is no text, is shown in Go's notation.
+func Safe(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if part := s[i : i+n]; unicode.IsPrint(r) && (r != utf8.RuneError || n > 1) {
+			b.WriteString(part)
+		} else {
+			q := strconv.QuoteToASCII(part)
+			b.WriteString(q[1 : len(q)-1])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// SafeLines makes s safe but for its lines' ends.
+func SafeLines(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\r\n"), "\n")
+	for i, line := range lines {
+		lines[i] = Safe(strings.TrimRight(line, "\r"))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,298 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// From where on a machine is no limit to ordinary loads.
+const (
+	manyFiles  = 65_536
+	fewFiles   = 64
+	manyPorts  = 28_000
+	fewPorts   = 100
+	bigBacklog = 1000
+	bigListen  = 1024
+	lateTimer  = time.Millisecond
+	dearClock  = 200 * time.Nanosecond
+	fewMemory  = 512 << 20
+	noMemory   = 64 << 20
+	userMemory = 10 << 10 // of a user with a connection: 7.5 KB here (docs/benchmarks.md), and the kernel's
+	littleDisk = 1 << 30
+	noDisk     = 16 << 20
+)
+
+// OwnFiles are about how many files an executor has open beside its connections.
+const OwnFiles = 32
+
+// Users is how many users with a connection each a limit of open files carries.
+func Users(files uint64) uint64 { return max(files, OwnFiles) - OwnFiles }
+
+// closing is how long the kernel holds the port of a connection that was closed.
+const closing = 60 * time.Second
+
+// Examine tells what each part of a machine is good for.
+func Examine(f Facts) []Finding {
+	var all []Finding
+	for _, examine := range []func(Facts) []Finding{files, ports, conntrack, queues, cpus, memory, clock, goCommand, folders} {
+		all = append(all, examine(f)...)
+	}
+	return all
+}
+
+// Stops counts the findings that stop runs, and limits those that limit large loads.
+func Stops(all []Finding) (stops, limits int) {
+	for _, f := range all {
+		switch f.Level {
+		case Stop:
+			stops++
+		case Limit:
+			limits++
+		}
+	}
+	return stops, limits
+}
+
+func count[N uint64 | int](n N) string { return units.Count(int64(n)) }
+func size(n uint64) string             { return units.Bytes(float64(n)) }
+
+// about is n to three digits, not above it.
+func about(n uint64) string {
+	step := uint64(1)
+	for n/step >= 1000 {
+		step *= 10
+	}
+	return count(n / step * step)
+}
+
+func span(d time.Duration) string { return units.Millis(float64(d) / 1e6) }
+
+func one(name string, level Level, lifts []Lift, format string, args ...any) []Finding {
+	if level == Fine {
+		lifts = nil
+	}
+	return []Finding{{name, level, fmt.Sprintf(format, args...), lifts}}
+}
+
+func files(f Facts) []Finding {
+	if f.FilesHard == 0 {
+		return nil
+	}
+	level := Fine
+	switch {
+	case f.FilesHard < fewFiles:
+		level = Stop
+	case f.FilesHard < manyFiles:
+		level = Limit
+	}
+	text := fmt.Sprintf("%s: carries about %s users with a connection each", count(f.FilesHard), about(Users(f.FilesHard)))
+	if f.FilesSoft > 0 && f.FilesSoft < f.FilesHard {
+		text += fmt.Sprintf("; the soft limit of %s is raised to it by gobench itself", count(f.FilesSoft))
+	}
+	return one("open files", level, FileLifts(f.FilesHighest), "%s", text)
+}
+
+// FileLifts are what raises the limit of open files; highest is fs.nr_open, or 0.
+func FileLifts(highest uint64) []Lift {
+	if highest == 0 {
+		highest = 1 << 20
+	}
+	return []Lift{
+		{"this shell, as root", fmt.Sprintf("ulimit -n %d", highest)},
+		{"every login", fmt.Sprintf("echo '* - nofile %d' | sudo tee /etc/security/limits.d/gobench.conf", highest)},
+		{"systemd", fmt.Sprintf("systemd-run --pty -p LimitNOFILE=%d gobench run FILE", highest)},
+		{"docker", fmt.Sprintf("docker run --ulimit nofile=%d:%d IMAGE", highest, highest)},
+	}
+}
+
+// PortLifts are what makes more ports for outgoing connections.
+func PortLifts() []Lift {
+	return []Lift{
+		{"this machine", `sudo sysctl -w net.ipv4.ip_local_port_range="1024 65535"`},
+		{"more addresses", "gobench http --source ADDRESS --source ADDRESS URL"},
+		{"docker", `docker run --sysctl net.ipv4.ip_local_port_range="1024 65535" IMAGE`},
+	}
+}
+
+func ports(f Facts) []Finding {
+	n := f.PortsLast - f.PortsFirst + 1
+	if f.PortsLast <= 0 {
+		return nil
+	}
+	level := Fine
+	switch {
+	case n < fewPorts:
+		level = Stop
+	case n < manyPorts:
+		level = Limit
+	}
+	all := one("ports", level, PortLifts(), "%d to %d: %s connections at once to one address of a target", f.PortsFirst, f.PortsLast, count(max(n, 0)))
+	if f.ReusePorts < 0 || f.ReusePorts == 1 {
+		return all
+	}
+	text := fmt.Sprintf("wait %.0f s: %s new connections a second to one address can go on for long", closing.Seconds(), count(max(n, 0)/int(closing.Seconds())))
+	if f.ReusePorts == 2 {
+		text += "; no limit over loopback"
+	}
+	return append(all, one("closed ports", Limit, []Lift{{"this machine", "sudo sysctl -w net.ipv4.tcp_tw_reuse=1"}, {"this load", "keep connections open"}}, "%s", text)...)
+}
+
+func conntrack(f Facts) []Finding {
+	if f.TrackedMost == 0 {
+		return nil
+	}
+	level := Fine
+	switch free := f.TrackedMost - min(f.Tracked, f.TrackedMost); {
+	case free < f.TrackedMost/10:
+		level = Stop
+	case free < manyFiles:
+		level = Limit
+	}
+	return one("conntrack", level, []Lift{{"this machine", "sudo sysctl -w net.netfilter.nf_conntrack_max=1048576"}},
+		"the firewall remembers %s of at most %s connections; packets beyond are dropped", count(f.Tracked), count(f.TrackedMost))
+}
+
+func queues(f Facts) (all []Finding) {
+	if n := f.Backlog; n > 0 {
+		level := Fine
+		if n < bigBacklog {
+			level = Limit
+		}
+		all = one("packet queue", level, []Lift{{"this machine", "sudo sysctl -w net.core.netdev_max_backlog=5000"}}, "%s packets a CPU wait for the kernel (net.core.netdev_max_backlog)", count(n))
+	}
+	if n := f.Listen; n > 0 {
+		level := Fine
+		if n < bigListen {
+			level = Limit
+		}
+		all = append(all, one("accept queue", level, []Lift{{"this machine", "sudo sysctl -w net.core.somaxconn=4096"}}, "%s connections wait for a server on this machine (net.core.somaxconn)", count(n))...)
+	}
+	return all
+}
+
+func cpus(f Facts) []Finding {
+	level, text := Fine, fmt.Sprintf("%d", f.CPUs)
+	var lifts []Lift
+	if f.Online > f.CPUs {
+		level = Limit
+		text += fmt.Sprintf(" of %d: gobench is kept to some (affinity)", f.Online)
+		lifts = append(lifts, Lift{"this shell", fmt.Sprintf("taskset -pc 0-%d $$", f.Online-1)}, Lift{"docker", fmt.Sprintf("docker run --cpuset-cpus 0-%d IMAGE", f.Online-1)})
+	}
+	if f.CPU != "" {
+		text += ", " + f.CPU
+	}
+	switch {
+	case f.Quota > 0 && f.Quota < float64(f.CPUs):
+		level = Limit
+		text += fmt.Sprintf("; the cgroup allows the time of %.3g", f.Quota)
+		lifts = append(lifts, Lift{"systemd", "systemctl set-property UNIT CPUQuota="}, Lift{"docker", fmt.Sprintf("docker update --cpus %d CONTAINER", f.CPUs)})
+	case f.Quota > 0:
+		text += fmt.Sprintf("; a quota of %.3g, which is no limit", f.Quota)
+	}
+	all := one("CPUs", level, lifts, "%s", text)
+	if f.Governors == "" {
+		return all
+	}
+	level = Fine
+	if f.Governors != "performance" {
+		level = Limit
+		f.Governors += ": clock rates change under load, and times with them"
+	}
+	return append(all, one("CPU governor", level, []Lift{{"this machine", "sudo cpupower frequency-set -g performance"}}, "%s", f.Governors)...)
+}
+
+func memory(f Facts) []Finding {
+	if f.Available == 0 {
+		return nil
+	}
+	have, text := f.Available, fmt.Sprintf("%s of %s are available", size(f.Available), size(f.Memory))
+	var lifts []Lift
+	if f.MemoryLimit > 0 && f.MemoryLimit < f.Memory {
+		have = min(have, f.MemoryLimit)
+		text += fmt.Sprintf("; the cgroup allows %s", size(f.MemoryLimit))
+		lifts = []Lift{{"systemd", "systemctl set-property UNIT MemoryMax=infinity"}, {"docker", "docker update --memory 4g --memory-swap 4g CONTAINER"}}
+	}
+	text += fmt.Sprintf(": carries about %s users with an idle connection each", about(have/userMemory))
+	level := Fine
+	switch {
+	case have < noMemory:
+		level = Stop
+	case have < fewMemory:
+		level = Limit
+	}
+	if level != Fine && lifts == nil {
+		lifts = []Lift{{"this machine", "ps -e -o rss,comm --sort -rss | head"}}
+	}
+	return one("memory", level, lifts, "%s", text)
+}
+
+// slowClocks are sources of time that cost a call of the kernel or more.
+var slowClocks = map[string]bool{"hpet": true, "acpi_pm": true, "jiffies": true, "pit": true, "xen": true}
+
+func clock(f Facts) (all []Finding) {
+	if f.TimerP99 > 0 {
+		level := Fine
+		if f.TimerP99 > lateTimer {
+			level = Limit
+		}
+		all = one("timer", level, []Lift{{"this machine", "ps -e -o pcpu,comm --sort -pcpu | head"}},
+			"waits of 1 ms ended %s late (p50), %s (p99), measured now%s", span(f.TimerP50), span(f.TimerP99), ifNot(level, ": what else runs here delays starts"))
+	}
+	if f.Clock == "" {
+		return all
+	}
+	level := Fine
+	if slowClocks[f.Clock] || f.ClockRead > dearClock {
+		level = Limit
+	}
+	lifts := []Lift{{"this machine", "at its start: kernel parameter tsc=reliable"}}
+	for _, name := range strings.Fields(f.Clocks) {
+		if !slowClocks[name] && name != f.Clock {
+			lifts = []Lift{{"this machine", "echo " + name + " | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"}}
+			break
+		}
+	}
+	return append(all, one("clock", level, lifts, "%s, %s to read it%s", f.Clock, span(f.ClockRead), ifNot(level, ": each request reads it several times"))...)
+}
+
+func ifNot(level Level, text string) string {
+	if level == Fine {
+		return ""
+	}
+	return text
+}
+
+func goCommand(f Facts) []Finding {
+	if f.Go != "" {
+		return one("Go", Fine, nil, "%s, %s", f.Go, f.GoPath)
+	}
+	if f.GoError == "" {
+		return nil
+	}
+	return one("Go", Limit, []Lift{{"from", "https://go.dev/dl/"}}, "%s; gobench http needs none", f.GoError)
+}
+
+func folders(f Facts) (all []Finding) {
+	for _, d := range f.Folders {
+		level, text := Fine, fmt.Sprintf("%s, %s free", d.Path, size(d.Free))
+		lifts := []Lift{{"another folder", d.Lift}}
+		switch {
+		case d.Error != "":
+			level, text = Stop, d.Path+" can't be written: "+d.Error
+		case d.NoExec:
+			level, text = Stop, d.Path+" is mounted noexec: scenarios are compiled there and can't be started"
+		case d.Free < noDisk:
+			level = Stop
+		case d.Free < littleDisk:
+			level = Limit
+		}
+		if d.Use == "data" && d.Error == "" && level != Fine {
+			lifts = append(lifts, Lift{"old runs", "gobench clean --keep 20"})
+		}
+		all = append(all, one(d.Use+" folder", level, lifts, "%s", text)...)
+	}
+	return all
+}

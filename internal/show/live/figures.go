@@ -1,0 +1,178 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+	"github.com/gobench-io/gobench/internal/show/report"
+)
+
+// operations shows what the run is about: the first distribution over time, the
+// others in a line each.
+func (s *screen) operations() {
+	for i, m := range s.headline() {
+		if i == 0 {
+			s.overTime(m)
+			continue
+		}
+		s.row(part, func(l *line) {
+			r := s.last.Metrics[m.Title]
+			l.add(bold, " "+report.Title(m.Title)).add(plain, "  ")
+			if r.Times == nil {
+				l.add(dim, "nothing")
+				return
+			}
+			l.add(plain, units.Rate(*r.RPS)+"/s").add(dim, "  p50 ").add(plain, units.Millis(r.Times.P50)).
+				add(dim, "  p99 ").add(plain, units.Millis(r.Times.P99)).add(dim, "  max ").add(plain, units.Millis(r.Times.Max))
+		})
+	}
+}
+
+// overTime shows a distribution over time: its rate and its figures now and of the
+// whole run so far.
+func (s *screen) overTime(m run.Metric) {
+	const cell = 11
+	now, all := s.last.Metrics[m.Title], m
+	room := s.Width - 1 - 6 - 2*cell
+	graph := min(room-1, longestGraph)
+	at := 1 + 6 + max(0, graph) // where the two columns begin
+	s.row(figure, func(l *line) {
+		l.add(bold, " "+report.Title(m.Title))
+		if l.n < at+cell-4 {
+			l.right(dim, "now", at+cell)
+			l.right(dim, "so far", at+2*cell)
+		}
+	})
+	draw := func(rank int, name string, st style, of func(point) (float64, bool), last, whole string) {
+		s.row(rank, func(l *line) {
+			l.add(dim, " "+name).to(7)
+			values, known := s.history.series(of)
+			s := spark(values, known, graph)
+			l.to(at-1-columns(s)).add(st, s) // the newest beside its figure
+			l.right(plain, last, at+cell)
+			l.right(dim, whole, at+2*cell)
+		})
+	}
+	of := func(pick func(figures) float64) func(point) (float64, bool) {
+		return func(p point) (float64, bool) { f, ok := p.times[m.Title]; return pick(f), ok }
+	}
+	rate, so := "0", "-"
+	if now.RPS != nil {
+		rate = units.Rate(*now.RPS)
+	}
+	if all.RPS != nil && all.Count != nil && *all.Count > 0 {
+		so = units.Rate(*all.RPS)
+	}
+	draw(main, "rate", cyan, of(func(f figures) float64 { return f.rate }), rate+"/s", so+"/s")
+	for _, x := range []struct {
+		name string
+		rank int
+		q    float64
+		pick func(figures) float64
+		of   func(*run.Times) float64
+	}{
+		{"p50", figure, 0.5, func(f figures) float64 { return f.p50 }, func(t *run.Times) float64 { return t.P50 }},
+		{"p90", part, 0.9, func(f figures) float64 { return f.p90 }, func(t *run.Times) float64 { return t.P90 }},
+		{"p99", figure, 0.99, func(f figures) float64 { return f.p99 }, func(t *run.Times) float64 { return t.P99 }},
+		{"max", part, 0, func(f figures) float64 { return f.max }, func(t *run.Times) float64 { return t.Max }},
+	} {
+		draw(x.rank, x.name, dim, of(x.pick), timeOf(now, x.q, x.of), timeOf(all.Record, x.q, x.of))
+	}
+	most := ""
+	if s.plan.Users > 0 {
+		most = "of " + units.Count(s.plan.Users)
+	}
+	draw(figure, "users", dim, func(p point) (float64, bool) { return float64(p.users), true }, units.Count(report.Users(s.last)), most)
+	s.lateness(m)
+}
+
+// timeOf shows a figure of a record. A percentile among operations without an answer
+// has no time.
+func timeOf(r run.Record, q float64, of func(*run.Times) float64) string {
+	switch {
+	case q > 0 && r.Lost != nil && r.Count != nil && !run.Answered(q, *r.Count, *r.Lost):
+		return "no answer"
+	case r.Times == nil:
+		return "-"
+	}
+	return units.Millis(of(r.Times))
+}
+
+// lateness shows the parts of a scheduled class's response time.
+func (s *screen) lateness(m run.Metric) {
+	prefix := strings.TrimSuffix(m.Title, "response")
+	if s.last.Metrics[prefix+"planned"].Count == nil {
+		return
+	}
+	s.row(part, func(l *line) {
+		l.add(dim, " p99 of it")
+		for _, x := range [][2]string{{"service", "service"}, {"queue_wait", "queue wait"}, {"start_lag", "start lag"}} {
+			value := "-"
+			if t := s.last.Metrics[prefix+x[0]].Times; t != nil {
+				value = units.Millis(t.P99)
+			}
+			l.add(dim, "  "+x[1]+" ").add(plain, value)
+		}
+	})
+}
+
+// counts shows how many iterations there were, and what became of those on a
+// schedule.
+func (s *screen) counts() {
+	var late, dropped, planned int64
+	scheduled := false
+	for _, m := range s.totals.Metrics {
+		if m.Count == nil || !strings.HasPrefix(m.Title, "vu.") {
+			continue
+		}
+		switch {
+		case strings.HasSuffix(m.Title, ".planned"):
+			scheduled = true
+			planned += *m.Count
+		case strings.HasSuffix(m.Title, ".late"):
+			late += *m.Count
+		case strings.HasSuffix(m.Title, ".dropped"):
+			dropped += *m.Count
+		}
+	}
+	s.row(air)
+	s.row(figure, func(l *line) {
+		l.add(dim, " iterations").to(label+1).add(plain, " "+units.Count(s.done))
+		if !scheduled {
+			return
+		}
+		for _, x := range []struct {
+			n    int64
+			name string
+		}{{late, "late"}, {dropped, "dropped"}} {
+			st := plain
+			if x.n > 0 {
+				st = yellow
+			}
+			l.add(dim, "   "+x.name+" ").add(st, units.Count(x.n))
+			if x.n > 0 && planned > 0 {
+				l.add(dim, fmt.Sprintf(" (%s)", percent(float64(x.n)/float64(planned))))
+			}
+		}
+	})
+}
+
+// percent writes a share so that little is not nothing, and nearly all not all.
+func percent(share float64) string {
+	switch p := share * 100; {
+	case share > 0 && p < 0.01:
+		return "<0.01 %"
+	case share < 1 && p > 99.99:
+		return ">99.99 %"
+	case p < 0.1 && p > 0:
+		return fmt.Sprintf("%.2f %%", p)
+	case p >= 99.95 && share < 1:
+		return fmt.Sprintf("%.2f %%", p)
+	case share == 1 || share == 0:
+		return fmt.Sprintf("%.0f %%", p)
+	default:
+		return fmt.Sprintf("%.1f %%", p)
+	}
+}

@@ -1,0 +1,160 @@
+package live
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// errors shows failures by class.
+func (s *screen) errors() {
+	var all int64
+	byClass := map[string]int64{}
+	var classes []string // the most frequent first, about: as failures are
+	for _, f := range s.totals.Failures {
+		if byClass[f.Class] == 0 {
+			classes = append(classes, f.Class)
+		}
+		byClass[f.Class] += f.Count
+		all += f.Count
+	}
+	slices.SortStableFunc(classes, func(a, b string) int { return int(min(1, max(-1, byClass[b]-byClass[a]))) })
+	rank, st := figure, plain
+	if all > 0 {
+		rank, st = failure, red
+	}
+	s.row(rank, func(l *line) {
+		l.add(dim, " errors").to(label+1).add(st, " "+units.Count(all))
+		for i, c := range classes {
+			sep := ", "
+			if i == 0 {
+				sep = "   "
+			}
+			l.add(plain, sep+units.Safe(c)+" "+units.Count(byClass[c]))
+		}
+	})
+	if all > 0 {
+		f := s.totals.Failures[0]
+		s.row(part, func(l *line) {
+			l.to(label+2).add(dim, units.Safe(strings.TrimPrefix(f.Source, "vu."))+": "+units.Safe(f.Text))
+		})
+	}
+}
+
+// checks shows how many of each check passed, the worst first.
+func (s *screen) checks() {
+	type check struct {
+		name        string
+		passed, all int64
+	}
+	byName := map[string]*check{}
+	var checks []*check
+	for _, m := range s.totals.Metrics {
+		name, ok := strings.CutPrefix(m.Title, "check.")
+		if !ok || m.Count == nil {
+			continue
+		}
+		base, passed := strings.CutSuffix(name, ".passed")
+		if !passed {
+			base = strings.TrimSuffix(name, ".failed")
+		}
+		c := byName[base]
+		if c == nil {
+			c = &check{name: base}
+			byName[base] = c
+			checks = append(checks, c)
+		}
+		c.all += *m.Count
+		if passed {
+			c.passed += *m.Count
+		}
+	}
+	checks = slices.DeleteFunc(checks, func(c *check) bool { return c.all == 0 })
+	slices.SortStableFunc(checks, func(a, b *check) int { return int(min(1, max(-1, a.passed*b.all-b.passed*a.all))) })
+	for i, c := range checks {
+		if i == several {
+			s.row(part, func(l *line) { l.to(label+2).add(dim, fmt.Sprintf("and %d checks more", len(checks)-several)) })
+			break
+		}
+		s.row(part, func(l *line) {
+			if i == 0 {
+				l.add(dim, " checks")
+			}
+			l.to(label + 2)
+			mark, st := "✓", green
+			if c.passed < c.all {
+				mark, st = "✗", red
+			}
+			l.add(st, mark+" ").add(plain, units.Safe(c.name)+"  "+percent(float64(c.passed)/float64(c.all)))
+			if n := c.all - c.passed; n > 0 {
+				l.add(dim, fmt.Sprintf("  %s of %s failed", units.Count(n), units.Count(c.all)))
+			}
+		})
+	}
+}
+
+// conditions shows how the thresholds stand.
+func (s *screen) conditions() {
+	for i, t := range s.thresholds {
+		if i == several && len(s.thresholds) > several+1 {
+			s.row(wanted, func(l *line) {
+				l.to(label+2).add(dim, fmt.Sprintf("and %d thresholds more", len(s.thresholds)-several))
+			})
+			break
+		}
+		s.row(wanted, func(l *line) {
+			if i == 0 {
+				l.add(dim, " thresholds")
+			}
+			l.to(label + 2)
+			value := units.Safe(t.Value)
+			switch {
+			case t.Crossed:
+				l.add(red, "✗ ").add(plain, units.Safe(t.Expression)).add(red, "  crossed at "+clock(time.Duration(t.At*float64(time.Second))))
+			case !t.Known:
+				l.add(dim, "· ").add(plain, units.Safe(t.Expression)).add(dim, "  not yet known")
+			case t.Met:
+				l.add(green, "✓ ").add(plain, units.Safe(t.Expression)).add(green, "  met so far")
+			default:
+				l.add(yellow, "! ").add(plain, units.Safe(t.Expression)).add(yellow, "  not met so far")
+			}
+			if value != "" {
+				l.add(plain, ": "+value)
+			}
+			if t.Reason != "" {
+				l.add(dim, "  "+units.Safe(t.Reason))
+			}
+		})
+	}
+}
+
+// generator shows whether the numbers can be trusted so far.
+func (s *screen) generator() {
+	v := s.totals.Verdict
+	if v.Word == "" {
+		return
+	}
+	st := green
+	switch run.Verdict(v.Word) {
+	case run.Suspect:
+		st = yellow
+	case run.Invalid:
+		st = red
+	}
+	s.row(figure, func(l *line) {
+		l.add(dim, " generator").to(label+2).add(st, v.Word).add(dim, " so far")
+		if len(v.Reasons) > 0 {
+			l.add(plain, ": "+units.Safe(v.Reasons[0].Text))
+			return
+		}
+		own, all := s.last.Metrics["gobench.cpu_own"], s.last.Metrics["gobench.cpu"]
+		if own.Sizes != nil && all.Sizes != nil { // measured by two clocks
+			l.add(dim, "   CPUs ").add(plain, fmt.Sprintf("%.0f %%", max(all.Sizes.Max, own.Sizes.Max)/10)).
+				add(dim, " in use, ").add(plain, fmt.Sprintf("%.0f %%", own.Sizes.Max/10)).add(dim, " by the load")
+		}
+	})
+}

@@ -1,0 +1,219 @@
+package live
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// Size is what there is to draw on, and how.
+type Size struct {
+	Width, Height int
+	Color         bool
+}
+
+// widest is how far the screen spreads on a wide terminal: eyes don't follow a line
+// further.
+const widest = 132
+
+// row is a line of the screen. Where there are too few, those of the lowest rank are
+// left out, the last first.
+type row struct {
+	rank int
+	text string
+}
+
+// The ranks of rows.
+const (
+	air     = iota // blank
+	keys           // what may be pressed
+	detail         // of the target, of stages
+	part           // checks, other operations
+	wanted         // thresholds
+	figure         // percentiles, the generator
+	failure        // errors
+	main           // rate, state
+	always         // how far it is
+)
+
+// screen writes a Run.
+type screen struct {
+	*Run
+	Size
+	now  time.Time
+	rows []row
+}
+
+// Screen draws the run as it stands at now: at most Height lines of at most Width
+// columns, without line ends.
+func (r *Run) Screen(now time.Time, size Size) []string {
+	size.Width = min(size.Width, widest)
+	s := &screen{Run: r, Size: size, now: now}
+	s.row(air)
+	s.head()
+	s.progress()
+	if !r.began.IsZero() {
+		s.stages()
+		s.row(air)
+		s.operations()
+		s.counts()
+		s.errors()
+		s.checks()
+		s.conditions()
+		s.generator()
+	}
+	s.footer()
+	return s.fit()
+}
+
+// row begins a row.
+func (s *screen) row(rank int, write ...func(*line)) {
+	l := &line{width: s.Width, color: s.Color}
+	for _, f := range write {
+		f(l)
+	}
+	s.rows = append(s.rows, row{rank, l.String()})
+}
+
+// fit leaves rows out until the rest fits.
+func (s *screen) fit() (lines []string) {
+	for len(s.rows) > max(1, s.Height) {
+		lowest := len(s.rows) - 1
+		for i := len(s.rows) - 1; i >= 0; i-- {
+			if s.rows[i].rank < s.rows[lowest].rank {
+				lowest = i
+			}
+		}
+		s.rows = slices.Delete(s.rows, lowest, lowest+1)
+	}
+	for i, r := range s.rows {
+		if r.text == "" && (i == len(s.rows)-1 || i > 0 && s.rows[i-1].text == "") {
+			continue // no blank line at the end, and none after another
+		}
+		lines = append(lines, r.text)
+	}
+	return lines
+}
+
+// head names the run and says how it stands.
+func (s *screen) head() {
+	word, st := s.standing()
+	s.row(main, func(l *line) {
+		room := l.width - columns(word) - 2
+		name := &line{width: room, color: l.color}
+		name.add(bold, " "+units.Safe(s.Name))
+		if s.Target != "" {
+			name.add(plain, "  "+units.Safe(s.Target))
+		}
+		l.b.WriteString(name.b.String())
+		l.n = name.n
+		l.right(st, word, l.width-1)
+	})
+}
+
+// standing is a word or two for how the run stands.
+func (s *screen) standing() (string, style) {
+	switch {
+	case s.ending != nil && s.ending.Cancel:
+		return "cancelling", red
+	case s.ending != nil || s.state == run.Stopping:
+		return "stopping", yellow
+	case s.paused:
+		return "paused", yellow
+	case s.state == run.Running && s.warming():
+		return "warm-up", cyan
+	case s.state == run.Running:
+		return "running", green
+	case s.state == "":
+		return "starting", cyan
+	}
+	return string(s.state), cyan
+}
+
+// label is the column in which values of the lower part begin.
+const label = 11
+
+// longestGraph is how many columns a graph has at most: labels stay near their values.
+const longestGraph = 72
+
+// several is how many checks or thresholds are shown.
+const several = 6
+
+// footer tells what may be pressed.
+func (s *screen) footer() {
+	s.row(air)
+	key := func(l *line, k, what string) {
+		if l.n+columns(k)+columns(what)+4 > l.width { // whole or not at all
+			return
+		}
+		if l.n > 0 {
+			l.add(plain, "  ")
+		}
+		l.add(plain, " ").add(bold, k).add(dim, " "+what)
+	}
+	second := "Ctrl-C"
+	if s.Keys {
+		second = "q"
+	}
+	if s.ending != nil {
+		if !s.ending.Cancel {
+			s.row(main, func(l *line) { key(l, second, "cancels") })
+		}
+		return
+	}
+	if s.Help {
+		s.help()
+		return
+	}
+	s.row(keys, func(l *line) {
+		if !s.Keys || s.began.IsZero() {
+			key(l, "Ctrl-C", "ends it")
+			return
+		}
+		pause := "pause"
+		if s.paused {
+			pause = "go on"
+		}
+		key(l, "p", pause)
+		key(l, "+ -", "10 %")
+		key(l, "s", "stop")
+		key(l, "?", "help")
+	})
+}
+
+// help says more of each key.
+func (s *screen) help() {
+	for _, k := range [][2]string{
+		{"p", "pause: nothing new begins; p again goes on"},
+		{"+ -", "10 % more or less: the rate of a schedule, else the users"},
+		{"s", "stop: nothing new begins, what is in flight ends, the report comes"},
+		{"q", "as Ctrl-C: the first stops, the second cancels"},
+		{"Ctrl-Z", "gives the shell; the load goes on, and fg comes back"},
+		{"?", "hides this; gobench ctl does all of it from elsewhere"},
+	} {
+		s.row(keys, func(l *line) { l.add(plain, " ").add(bold, k[0]).to(9).add(dim, k[1]) })
+	}
+}
+
+// clock writes a time to the second.
+func clock(d time.Duration) string {
+	d = d.Truncate(time.Second)
+	switch h, m, sec := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60; {
+	case h > 0:
+		return fmt.Sprintf("%dh%02dm", h, m)
+	case m > 0:
+		return fmt.Sprintf("%dm%02ds", m, sec)
+	default:
+		return fmt.Sprintf("%ds", sec)
+	}
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}

@@ -1,0 +1,108 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// about says what was run, where and by what.
+func (t *text) about(r *run.Result) {
+	t.title("Run")
+	field := func(name, format string, args ...any) {
+		t.say(fmt.Sprintf("  %-9s ", name), fmt.Sprintf(format, args...))
+	}
+	if r.Warmup > 0 {
+		field("warm-up", "%s of %s, left out of the figures", units.Seconds(r.Warmup), units.Seconds(r.Seconds))
+	}
+	if to := target(r); to != "" {
+		field("target", "%s", to)
+	}
+	classes := r.Config.Classes[:t.limit(len(r.Config.Classes), maxClasses)]
+	closed := false
+	for _, c := range classes {
+		field("load", "%s: %s", units.Safe(c.Name), load(c))
+		closed = closed || c.Closed
+	}
+	if closed {
+		field("", "a closed load: who waits for an answer sends nothing, so queueing can't be seen")
+	}
+	for _, c := range classes {
+		if parts := fate(r, c); parts != "" {
+			field("users", "%s: %s", units.Safe(c.Name), parts)
+		}
+	}
+	if r.Environment.CPUs > 0 {
+		field("machine", "%s", machine(r))
+	}
+	field("gobench", "%s, run %s, seed %d", units.Safe(r.Gobench), units.Safe(r.ID), r.Config.Seed)
+}
+
+// target is where the load went: a built-in's target, or the scenario.
+func target(r *run.Result) string {
+	if r.Config.Target != "" {
+		return units.Safe(r.Config.Target)
+	}
+	return units.Safe(r.Config.Scenario)
+}
+
+// load says how many users a class has and what load they make.
+func load(c run.Class) string {
+	start := "all started at once"
+	if c.Rate > 0 {
+		start = fmt.Sprintf("%s started/s (Poisson)", units.Rate(c.Rate))
+	}
+	return fmt.Sprintf("%s, %s, %s", people(c.Users), start, units.Safe(c.Load))
+}
+
+// people says how many users there are.
+func people(n int64) string {
+	if n == 1 {
+		return "1 user"
+	}
+	return units.Count(n) + " users"
+}
+
+func machine(r *run.Result) string {
+	e := r.Environment
+	return strings.TrimSpace(fmt.Sprintf("%d CPUs %s, %s/%s %s", e.CPUs, units.Safe(e.CPU), units.Safe(e.OS), units.Safe(e.Arch), units.Safe(e.Kernel)))
+}
+
+// fate says what became of the users of a class and of their iterations.
+func fate(r *run.Result, c run.Class) string {
+	var parts []string
+	var planned int64
+	for _, m := range r.Metrics {
+		name, ok := strings.CutPrefix(m.Title, classPrefix+c.Name+".")
+		life := name == "started" || name == "finished"
+		if !ok || m.Count == nil || m.Type != "counter" || *m.Count == 0 && !life || life && r.Warmup > 0 {
+			continue // users that a warm-up started are not of the rest
+		}
+		say := func(format string) { parts = append(parts, fmt.Sprintf(format, units.Count(*m.Count))) }
+		switch name {
+		case "iterations":
+		case "errors":
+			say("%s iterations failed")
+		case "planned":
+			planned = *m.Count
+			say("%s starts planned (" + units.Rate(*m.RPS) + "/s)")
+		case "begun":
+			if *m.Count < planned {
+				say("%s of them begun (" + units.Rate(*m.RPS) + "/s)")
+			}
+		case "late":
+			say("%s of them late, for want of a free user")
+		case "dropped":
+			say("%s of them dropped")
+		case "cut":
+			say("%s more cut short by the run's end")
+		default:
+			if !strings.Contains(name, ".") { // those of its tasks have rows
+				say("%s " + units.Safe(name))
+			}
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,304 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// ComparisonFormat names the form of a comparison as JSON: docs/reports.md.
+const ComparisonFormat = "gobench.comparison/1"
+
+// Comparison is two runs side by side.
+type Comparison struct {
+	Format      string       `json:"format"`
+	A           Compared     `json:"a"`
+	B           Compared     `json:"b"`
+	Alike       bool         `json:"alike"` // no Differences
+	Differences []Difference `json:"differences"`
+	Figures     []Figure     `json:"figures"`
+}
+
+// Compared is one of the two runs.
+type Compared struct {
+	ID      string      `json:"id"`
+	Name    string      `json:"name"`
+	State   run.State   `json:"state"`
+	Verdict run.Verdict `json:"verdict,omitempty"`
+	Created time.Time   `json:"created"`
+	Seconds float64     `json:"seconds"`
+
+	Thresholds int `json:"thresholds"`
+	Crossed    int `json:"thresholds_crossed"`
+}
+
+// Difference is something other than the target's behaviour in which the runs differ.
+type Difference struct {
+	What string `json:"what"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// Figure is what both runs have of a metric. A value is nil where a run has no such
+// metric, or no answer at that percentile.
+type Figure struct {
+	Metric string   `json:"metric"`
+	Figure string   `json:"figure"` // rps, rate (share of a check's calls that passed), p50, p90, p99, max
+	Unit   string   `json:"unit"`   // of A and B: ms, B, % ...
+	A      *float64 `json:"a"`
+	B      *float64 `json:"b"`
+	Change *float64 `json:"change_percent"` // from A to B; nil where it can't be said
+
+	LostA bool `json:"a_no_answer,omitempty"` // the percentile lies among operations without an answer
+	LostB bool `json:"b_no_answer,omitempty"`
+}
+
+// Compare sets b beside a.
+func Compare(a, b *run.Result) *Comparison {
+	c := &Comparison{Format: ComparisonFormat, A: compared(a), B: compared(b), Differences: differences(a, b), Figures: []Figure{}}
+	c.Alike = len(c.Differences) == 0
+	titles, known := []string{}, map[string]bool{}
+	for _, r := range []*run.Result{a, b} {
+		metrics, _ := shown(r, false)
+		for _, m := range metrics {
+			if !known[m.Title] && !aside(m) {
+				known[m.Title] = true
+				titles = append(titles, m.Title)
+			}
+		}
+	}
+	for _, title := range titles {
+		c.metric(byTitle(a, title), byTitle(b, title))
+	}
+	of := func(r *run.Result, name string) *float64 {
+		for _, k := range checks(r) {
+			if k.name == name {
+				percent := k.rate() * 100
+				return &percent
+			}
+		}
+		return nil
+	}
+	for _, k := range append(checks(a), checks(b)...) {
+		if title := checkPrefix + k.name; !known[title] {
+			known[title] = true
+			c.add(title, "rate", "%", of(a, k.name), of(b, k.name))
+		}
+	}
+	c.add("errors", "rps", "", failing(a), failing(b))
+	return c
+}
+
+func compared(r *run.Result) Compared {
+	return Compared{r.ID, r.Name, r.State, r.Verdict, r.Created, r.Seconds, len(r.Thresholds), crossed(r)}
+}
+
+// failing is the rate of failures of all kinds.
+func failing(r *run.Result) *float64 {
+	n := int64(0)
+	for _, f := range r.Errors {
+		n += f.Count
+	}
+	seconds := r.Seconds - r.Warmup
+	if seconds <= 0 {
+		return nil
+	}
+	rate := float64(n) / seconds
+	return &rate
+}
+
+func byTitle(r *run.Result, title string) run.Metric {
+	for _, m := range r.Metrics {
+		if m.Title == title {
+			return m
+		}
+	}
+	return run.Metric{}
+}
+
+// metric adds the figures of a metric that at least one run has.
+func (c *Comparison) metric(a, b run.Metric) {
+	m := a
+	if m.Title == "" {
+		m = b
+	}
+	switch m.Type {
+	case "counter":
+		c.add(m.Title, "rps", m.Unit, a.RPS, b.RPS)
+	case "histogram":
+		unit := m.Unit
+		if unit == "ns" {
+			unit = "ms"
+		}
+		for _, name := range []string{"p50", "p90", "p99", "max"} {
+			x, lostX := quantileOf(a, name)
+			y, lostY := quantileOf(b, name)
+			f := c.add(m.Title, name, unit, x, y)
+			f.LostA, f.LostB = lostX, lostY
+		}
+	}
+}
+
+// quantileOf gives a percentile that has a value, or tells that it has no answer.
+func quantileOf(m run.Metric, name string) (v *float64, lost bool) {
+	for _, q := range quantiles(m) {
+		if q.name == name {
+			if q.lost {
+				return nil, true
+			}
+			return &q.value, false
+		}
+	}
+	return nil, false
+}
+
+// add adds a figure and gives it, to be completed.
+func (c *Comparison) add(metric, figure, unit string, a, b *float64) *Figure {
+	f := Figure{Metric: metric, Figure: figure, Unit: unit, A: a, B: b}
+	if a != nil && b != nil && (*a != 0 || *b == 0) {
+		change := 0.0
+		if *a != 0 {
+			change = (*b - *a) / *a * 100
+		}
+		f.Change = &change
+	}
+	c.Figures = append(c.Figures, f)
+	return &c.Figures[len(c.Figures)-1]
+}
+
+// differences names what was not the same for both runs.
+func differences(a, b *run.Result) []Difference {
+	all := []Difference{}
+	differ := func(what string, of func(*run.Result) string) {
+		if x, y := of(a), of(b); x != y {
+			all = append(all, Difference{what, orNone(x), orNone(y)})
+		}
+	}
+	differ("target", target)
+	differ("concurrency", func(r *run.Result) string { return people(users(r)) })
+	differ("load model", loads)
+	differ("duration asked for", func(r *run.Result) string { return (time.Duration(r.Config.Duration * float64(time.Second))).String() })
+	differ("warm-up", func(r *run.Result) string { return units.Seconds(r.Warmup) })
+	differ("end", ending)
+	differ("gobench version", func(r *run.Result) string { return units.Safe(r.Gobench) })
+	differ("machine", func(r *run.Result) string {
+		return strings.TrimSpace(units.Safe(r.Environment.Host) + " " + machine(r))
+	})
+	differ("compiled scenario", func(r *run.Result) string { return units.Safe(r.Config.Executor) })
+	differ("parameters", func(r *run.Result) string { return settings(r.Config.Parameters) })
+	differ("options", func(r *run.Result) string { return settings(r.Config.Options) })
+	return all
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func settings(m map[string]string) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, units.Safe(name)+"="+units.Safe(m[name]))
+	}
+	return strings.Join(all, " ")
+}
+
+// JSON writes c for programs.
+func (c *Comparison) JSON(w io.Writer) error {
+	b, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// Text writes c for people: whether the runs can be compared, then the figures.
+func (c *Comparison) Text(w io.Writer, s Style) error {
+	t := &text{Screen: Screen{Style: s}, w: w}
+	t.printf("\n")
+	for _, x := range []struct {
+		name string
+		Compared
+	}{{"A", c.A}, {"B", c.B}} {
+		says := fmt.Sprintf("%s, run %s of %s: %s after %s", units.Safe(x.Name), units.Safe(x.ID), x.Created.UTC().Format(time.DateTime), x.State, units.Seconds(x.Seconds))
+		if x.Verdict != "" {
+			says += ", " + string(x.Verdict)
+		}
+		if x.Thresholds > 0 {
+			says += fmt.Sprintf(", %d of %d thresholds crossed", x.Crossed, x.Thresholds)
+		}
+		t.say(x.name+"  ", says)
+		if x.Verdict != run.Valid && x.Verdict != "" {
+			t.say("   ", x.name+" is "+string(x.Verdict)+": "+meanings[x.Verdict])
+		}
+	}
+	t.printf("\n")
+	if c.Alike {
+		t.say("", "Alike: target, concurrency, load model, duration, version and machine were the same.")
+	} else {
+		var what []string
+		width := 0
+		for _, d := range c.Differences {
+			what = append(what, d.What)
+			width = max(width, length(d.What))
+		}
+		t.say("", "NOT ALIKE: the runs differ in "+strings.Join(what, ", ")+"; what changed below may come from that.")
+		for _, d := range c.Differences {
+			t.say(fmt.Sprintf("  %-*s  A  ", width, d.What), d.A)
+			t.say(fmt.Sprintf("  %-*s  B  ", width, ""), d.B)
+		}
+	}
+	var rows [][]cell
+	for _, f := range c.Figures {
+		name := Title(f.Metric) + " " + f.Figure
+		if f.Figure == "rps" {
+			name = Title(f.Metric)
+		}
+		rows = append(rows, cells(name, f.show(f.A, f.LostA), f.show(f.B, f.LostB), f.changed()))
+	}
+	t.table([]string{"Figures", "A", "B", "change"}, rows)
+	t.printf("\n")
+	t.say("", "One run of each: repeat both before you believe a small change.")
+	return t.err
+}
+
+// show shows one of the values.
+func (f Figure) show(v *float64, lost bool) string {
+	switch {
+	case lost:
+		return unanswered
+	case v == nil:
+		return "-"
+	case f.Figure == "rps" && f.Unit == "B":
+		return units.Bytes(*v) + "/s"
+	case f.Figure == "rps":
+		return units.Rate(*v) + "/s"
+	case f.Unit == "ms":
+		return units.Millis(*v)
+	case f.Unit == "%":
+		return exactShare(*v / 100)
+	}
+	return value(run.Metric{Unit: f.Unit}, *v)
+}
+
+func (f Figure) changed() string {
+	if f.Change == nil {
+		return "-"
+	}
+	s := strconv.FormatFloat(*f.Change, 'f', 1, 64)
+	if *f.Change > 0 {
+		s = "+" + s
+	}
+	return s + " %"
+}

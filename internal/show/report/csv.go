@@ -1,0 +1,107 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// columns are those of the CSV; docs/reports.md describes them.
+var columns = []string{"start_time", "from_seconds", "seconds", "warmup", "metric", "type", "group", "graph", "unit",
+	"count", "per_second", "value", "lost", "avg", "min", "p50", "p90", "p95", "p99", "p99.9", "max", "stdev", "within_stdev", "text"}
+
+// CSV writes a row for each interval and metric that recorded something in it, below
+// rows of type "run" that say what the run was. A row of type "errors" has the failures
+// of an interval. Counts of intervals that are no warm-up add up to the totals.
+func CSV(w io.Writer, r *run.Result, each Intervals) error {
+	out := csv.NewWriter(w)
+	_ = out.Write(columns) // the writer keeps its first error, for Flush
+	for _, f := range facts(r) {
+		row := make([]string, len(columns))
+		row[slices.Index(columns, "metric")], row[slices.Index(columns, "type")], row[len(row)-1] = f.name, "run", formula(f.text)
+		_ = out.Write(row)
+	}
+	err := each(func(i run.Interval) error {
+		begin := []string{i.Start.UTC().Format(time.RFC3339Nano), number(i.From), number(i.Seconds), strconv.FormatBool(i.Warmup)}
+		for _, m := range r.Metrics {
+			if x, ok := i.Metrics[m.Title]; ok {
+				_ = out.Write(append(begin[:len(begin):len(begin)], csvRow(m, x)...))
+			}
+		}
+		if i.Errors > 0 {
+			m := run.Metric{Title: "errors", Type: "errors", Unit: "N"}
+			rate := float64(i.Errors) / i.Seconds
+			_ = out.Write(append(begin[:len(begin):len(begin)], csvRow(m, run.Record{Count: &i.Errors, RPS: &rate})...))
+		}
+		return out.Error()
+	})
+	if out.Flush(); err == nil {
+		err = out.Error()
+	}
+	return err
+}
+
+// csvRow gives the columns from the metric's on.
+func csvRow(m run.Metric, x run.Record) []string {
+	unit := m.Unit
+	if x.Times != nil {
+		unit = "ms" // which its figures are in
+	}
+	row := []string{formula(units.Safe(m.Title)), m.Type, formula(units.Safe(m.Group)), formula(units.Safe(m.Graph)), formula(units.Safe(unit))}
+	row = append(row, whole(x.Count), real(x.RPS), whole(x.Value), whole(x.Lost))
+	switch t, s := x.Times, x.Sizes; {
+	case t != nil:
+		row = append(row, numbers(t.Avg, t.Min, t.P50, t.P90, t.P95, t.P99, t.P999, t.Max, t.Stdev)...)
+	case s != nil:
+		row = append(row, numbers(s.Avg, s.Min, s.P50, s.P90, s.P95, s.P99, s.P999, s.Max, s.Stdev)...)
+	default:
+		row = append(row, make([]string, 9)...)
+	}
+	return append(row, real(x.Within), "")
+}
+
+// formula makes text that a spreadsheet would take for a formula plain, with an
+// apostrophe before it; blanks before the formula do not hide it. Control characters are
+// gone before.
+func formula(s string) string {
+	if begin, _ := utf8.DecodeRuneInString(strings.TrimSpace(s)); strings.ContainsRune("=+-@＝＋－＠", begin) {
+		return "'" + s
+	}
+	return s
+}
+
+// number writes v for programs, to the nanosecond where it is in milliseconds or
+// seconds, without an exponent.
+func number(v float64) string {
+	s := strconv.FormatFloat(v, 'f', 9, 64)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+func numbers(values ...float64) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = number(v)
+	}
+	return all
+}
+
+func whole(n *int64) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+func real(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return number(*v)
+}

@@ -1,0 +1,115 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// figures shows what was counted and measured: totals of everything, then percentiles
+// of what has them.
+func (t *text) figures(r *run.Result) {
+	metrics, more := shown(r, t.Full)
+	t.more += more
+	var totals, times [][]cell
+	for _, m := range metrics {
+		if m.Type == "histogram" {
+			times = append(times, percentiles(m))
+		}
+		if t.Full || !aside(m) {
+			totals = append(totals, total(m))
+		}
+	}
+	t.table([]string{"Totals", "total", "average", "stdev", "max", "±stdev"}, totals[:t.limit(len(totals), maxRows)])
+	t.table([]string{"Percentiles", "p50", "p90", "p95", "p99", "p99.9", "max"}, times[:t.limit(len(times), maxTimes)])
+}
+
+// total is what a metric came to in the whole run and in a second, or of each time or size.
+func total(m run.Metric) []cell {
+	name := Title(m.Title)
+	switch {
+	case m.Value != nil:
+		return cells(name, units.Count(*m.Value))
+	case m.Times != nil:
+		return cells(name, units.Count(*m.Count), units.Millis(m.Times.Avg), units.Millis(m.Times.Stdev), units.Millis(m.Times.Max), share(m.Within))
+	case m.Sizes != nil:
+		return cells(name, units.Count(*m.Count), value(m, m.Sizes.Avg), value(m, m.Sizes.Stdev), value(m, m.Sizes.Max), share(m.Within))
+	case m.Count == nil:
+		return cells(name)
+	}
+	count, rate := units.Count(*m.Count), units.Rate
+	if m.Unit == "B" {
+		count, rate = units.Bytes(float64(*m.Count)), units.Bytes
+	}
+	if *m.Count == 0 || m.RPS == nil {
+		return cells(name, count)
+	}
+	row := cells(name, count, rate(*m.RPS)+"/s")
+	if x := m.Spread; x != nil {
+		row = append(row, cells(rate(x.Stdev)+"/s", rate(x.Max)+"/s", share(&x.Within))...)
+	}
+	return row
+}
+
+// unanswered stands for a percentile that lies among operations without an answer.
+const unanswered = "no answer"
+
+// percentiles are those of a distribution, and its maximum.
+func percentiles(m run.Metric) []cell {
+	row := cells(Title(m.Title))
+	for _, f := range quantiles(m) {
+		switch {
+		case f.lost:
+			row = append(row, cell{unanswered, Bad})
+		case m.Times != nil:
+			row = append(row, cell{text: units.Millis(f.value)})
+		default:
+			row = append(row, cell{text: value(m, f.value)})
+		}
+	}
+	return row
+}
+
+// quantile is a percentile of a distribution, or its maximum.
+type quantile struct {
+	name  string
+	value float64 // in milliseconds, or the metric's unit
+	lost  bool    // it lies among operations without an answer and has no value
+}
+
+// quantiles gives a distribution's.
+func quantiles(m run.Metric) []quantile {
+	var all []quantile
+	switch x, y := m.Times, m.Sizes; {
+	case x != nil:
+		all = []quantile{{"p50", x.P50, false}, {"p90", x.P90, false}, {"p95", x.P95, false}, {"p99", x.P99, false}, {"p99.9", x.P999, false}, {"max", x.Max, false}}
+	case y != nil:
+		all = []quantile{{"p50", y.P50, false}, {"p90", y.P90, false}, {"p95", y.P95, false}, {"p99", y.P99, false}, {"p99.9", y.P999, false}, {"max", y.Max, false}}
+	}
+	if m.Lost != nil && m.Count != nil {
+		for i, q := range []float64{0.5, 0.9, 0.95, 0.99, 0.999}[:max(0, len(all)-1)] {
+			all[i].lost = !run.Answered(q, *m.Count, *m.Lost)
+		}
+	}
+	return all
+}
+
+// value shows a value of a distribution that is not one of times.
+func value(m run.Metric, v float64) string {
+	switch m.Unit {
+	case "B":
+		return units.Bytes(v)
+	case "permille":
+		return units.Digits(v/10) + " %"
+	}
+	return units.Digits(v)
+}
+
+// share shows a part of a whole, if it is known.
+func share(part *float64) string {
+	if part == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", *part*100)
+}

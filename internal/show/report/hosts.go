@@ -1,0 +1,105 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// maxHosts is how many hosts a report of one screen shows.
+const maxHosts = 8
+
+// hosts shows on which hosts a master's run was, and how far apart its load began there.
+func (t *text) hosts(r *run.Result) {
+	if len(r.Hosts) == 0 {
+		return
+	}
+	rows := hostRows(r)
+	shown := t.limit(len(rows), maxHosts)
+	columns := []string{"Hosts", "executors", "load began", "clock", "lost"}
+	if !slices.ContainsFunc(r.Hosts, func(h run.Host) bool { return h.Lost > 0 }) {
+		columns = columns[:len(columns)-1]
+		for i := range rows {
+			rows[i] = rows[i][:len(columns)]
+		}
+	}
+	t.table(columns, rows[:shown])
+}
+
+// hostRows tells of each host: when its load began after the first one's, by how much its
+// clock is ahead of the master's, and when it was lost.
+func hostRows(r *run.Result) (rows [][]cell) {
+	first := firstBegan(r)
+	for _, h := range r.Hosts {
+		row := cells(units.Safe(cmp.Or(h.Name, h.Agent)), units.Count(int64(h.Executors)), "-", "-", "-")
+		if !h.Began.IsZero() {
+			row[2].text = "+" + units.Millis(float64(h.Began.Sub(first))/1e6)
+		}
+		if h.ClockError > 0 {
+			row[3].text = signed(h.Clock) + " ± " + units.Millis(1000*h.ClockError)
+		}
+		if h.Lost > 0 {
+			row[4] = cell{"after " + units.Seconds(h.Lost), Bad}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// firstBegan is when the load began on the first host where it did.
+func firstBegan(r *run.Result) (first time.Time) {
+	for _, h := range r.Hosts {
+		if !h.Began.IsZero() && (first.IsZero() || h.Began.Before(first)) {
+			first = h.Began
+		}
+	}
+	return first
+}
+
+// signed shows seconds that a clock is ahead.
+func signed(seconds float64) string {
+	sign := "+"
+	if seconds < 0 {
+		sign = "-"
+	}
+	return sign + units.Millis(1000*math.Abs(seconds))
+}
+
+// hostsLine says the same in a line.
+func hostsLine(r *run.Result) string {
+	var all []string
+	for _, row := range hostRows(r) {
+		s := row[0].text + ": " + row[1].text + " executor"
+		if row[1].text != "1" {
+			s += "s"
+		}
+		for i, what := range []string{"began %s", "clock %s", "lost %s"} {
+			if text := row[2+i].text; text != "-" {
+				s += ", " + fmt.Sprintf(what, text)
+			}
+		}
+		all = append(all, s)
+	}
+	return strings.Join(all, "; ")
+}
+
+// hosts shows them in a table.
+func (m *markdown) hosts(r *run.Result) {
+	if len(r.Hosts) == 0 {
+		return
+	}
+	m.printf("\n| host | executors | load began | clock | lost |\n| --- |%s\n", strings.Repeat(" ---: |", 4))
+	for i, row := range hostRows(r) {
+		if i == maxMarkdownRows {
+			m.printf("| %d more | | | | |\n", len(r.Hosts)-i)
+			break
+		}
+		m.printf("| %s | %s | %s | %s | %s |\n", code(row[0].text), row[1].text, row[2].text, row[3].text, row[4].text)
+	}
+}

@@ -1,0 +1,132 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// Line is an interval in one line, for a run that goes on: the time, the users, and
+// the rate and times of what was done. Of a class whose iterations start on a
+// schedule service time, start lag and queue wait stand beside its response time.
+func Line(i run.Interval, metrics []run.Metric) string {
+	parts := []string{fmt.Sprintf("%7s", strconv.FormatFloat(math.Round((i.From+i.Seconds)*10)/10, 'f', -1, 64)+"s"), fmt.Sprintf("%s users", units.Count(Users(i)))}
+	for _, m := range Headline(metrics, func(title string) bool { _, ok := i.Metrics[title]; return ok }) {
+		prefix := strings.TrimSuffix(m.Title, "response")
+		if i.Metrics[prefix+"planned"].Count != nil {
+			parts = append(parts, scheduled(i, prefix))
+		} else if r := i.Metrics[m.Title]; r.Times != nil {
+			parts = append(parts, Title(m.Title)+" "+times(r))
+		}
+	}
+	if i.Errors > 0 {
+		parts = append(parts, fmt.Sprintf("%s errors", units.Count(i.Errors)))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// Headline gives the distributions of times that a run is about: the response time of
+// classes whose iterations start on a schedule; without any what clients measured, the
+// first times of each group; where no client measured a time, iterations. Recorded
+// tells whether a title has something to show.
+func Headline(metrics []run.Metric, recorded func(title string) bool) []run.Metric {
+	var open, clients, iterations []run.Metric
+	leading := run.Leading(metrics)
+	scheduled := map[string]bool{} // prefixes of classes
+	for _, m := range metrics {
+		if prefix, ok := strings.CutSuffix(m.Title, "planned"); ok && strings.HasPrefix(m.Title, classPrefix) {
+			scheduled[prefix] = true
+		}
+	}
+	for _, m := range metrics {
+		prefix, response := strings.CutSuffix(m.Title, "response")
+		class := strings.HasPrefix(m.Title, classPrefix)
+		switch {
+		case own(m):
+		case class && response && scheduled[prefix]:
+			open = append(open, m)
+		case !recorded(m.Title):
+		case class && response:
+			iterations = append(iterations, m)
+		case !class && leading[m.Title]:
+			clients = append(clients, m)
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return open
+	case len(clients) > 0:
+		return clients
+	}
+	return iterations
+}
+
+// Users is how many users there were in an interval: those at its end, and where none
+// are left, those that have ended in it.
+func Users(i run.Interval) (users int64) {
+	var finished int64
+	for title, r := range i.Metrics {
+		switch {
+		case !strings.HasPrefix(title, classPrefix):
+		case r.Value != nil && strings.HasSuffix(title, ".active"):
+			users += *r.Value
+		case r.Count != nil && strings.HasSuffix(title, ".finished"):
+			finished += *r.Count
+		}
+	}
+	if users == 0 {
+		return finished
+	}
+	return users
+}
+
+// times shows a histogram's rate and times.
+func times(r run.Record) string {
+	return fmt.Sprintf("%s/s p50 %s p99 %s max %s", units.Rate(*r.RPS), units.Millis(r.Times.P50), units.Millis(r.Times.P99), units.Millis(r.Times.Max))
+}
+
+// scheduled shows what a class did whose iterations start on a schedule; prefix is
+// that of its metrics.
+func scheduled(i run.Interval, prefix string) string {
+	s := Title(prefix + "response")
+	if r := i.Metrics[prefix+"response"]; r.Times != nil {
+		s += " " + times(r)
+	} else {
+		s += fmt.Sprintf(" none, %s planned", units.Count(*i.Metrics[prefix+"planned"].Count))
+	}
+	for _, name := range []string{"service", "start_lag", "queue_wait"} {
+		if r := i.Metrics[prefix+name]; r.Times != nil {
+			s += fmt.Sprintf(", %s p99 %s", ownNames[name], units.Millis(r.Times.P99))
+		}
+	}
+	for _, name := range []string{"late", "dropped"} {
+		if r := i.Metrics[prefix+name]; r.Count != nil && *r.Count > 0 {
+			s += fmt.Sprintf(", %s %s", units.Count(*r.Count), name)
+		}
+	}
+	return s
+}
+
+// ownNames are what people see of the users' own distributions.
+var ownNames = map[string]string{
+	"response": "response time", "service": "service time", "failure": "failure time", "queue_wait": "queue wait", "start_lag": "start lag",
+}
+
+// Title is what people see of a metric's title.
+func Title(s string) string {
+	own, ok := strings.CutPrefix(s, classPrefix)
+	if !ok {
+		return units.Safe(s)
+	}
+	if dot := strings.LastIndexByte(own, '.'); dot > 0 && ownNames[own[dot+1:]] != "" {
+		return units.Safe(own[:dot]) + " " + ownNames[own[dot+1:]]
+	}
+	if class, ok := strings.CutSuffix(own, ".iterations"); ok {
+		return units.Safe(class) + " iterations"
+	}
+	return units.Safe(strings.Replace(own, ".task.", " task ", 1))
+}

@@ -1,0 +1,179 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// Rows that a report for a pull request has at most.
+const (
+	maxMarkdownRows   = 12
+	maxMarkdownErrors = 5
+)
+
+// Markdown writes r as a short page for a pull request: verdict, thresholds, the
+// figures that matter, and what was run. It has no series.
+func Markdown(w io.Writer, r *run.Result, _ Intervals) error {
+	out := bufio.NewWriter(w) // it keeps its first error, for Flush
+	m := &markdown{out}
+	m.verdict(r)
+	m.conditions(r)
+	m.figures(r)
+	m.errors(r)
+	m.hosts(r)
+	m.about(r)
+	return out.Flush()
+}
+
+type markdown struct{ w io.Writer }
+
+func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format, args...) }
+
+func (m *markdown) verdict(r *run.Result) {
+	m.printf("## Load test: %s\n\n", outcome(r))
+	if r.Verdict != "" {
+		m.printf("**%s**: %s.\n", r.Verdict, meanings[r.Verdict])
+	}
+	for i, x := range r.Reasons {
+		if i == maxReasons {
+			m.printf("- %d more reasons\n", len(r.Reasons)-i)
+			break
+		}
+		if i == 0 {
+			m.printf("\n")
+		}
+		m.printf("- %s: %s\n", x.Level, code(reason(x)))
+	}
+	for _, s := range r.Missing {
+		m.printf("\n**Missing**: %s\n", code(units.Safe(s)))
+	}
+}
+
+// outcome is what a run came to, in words.
+func outcome(r *run.Result) string {
+	switch {
+	case r.State == run.Failed, r.State == run.Cancelled:
+		return string(r.State)
+	case !r.State.Final():
+		return "not over yet"
+	case r.Verdict == run.Invalid:
+		return "INVALID"
+	case met(r) != "":
+		return met(r)
+	}
+	return string(r.State)
+}
+
+// conditions shows thresholds and checks.
+func (m *markdown) conditions(r *run.Result) {
+	if len(r.Thresholds) > 0 {
+		m.printf("\n| threshold | | value |\n| --- | --- | ---: |\n")
+	}
+	for _, x := range r.Thresholds {
+		state, value := "met", x.Value
+		if !x.OK {
+			state = "**CROSSED**"
+		}
+		if value == "" {
+			value = x.Reason
+		}
+		m.printf("| %s | %s | %s |\n", code(units.Safe(x.Expression)), state, code(units.Safe(value)))
+	}
+	all := checks(r)
+	if len(all) > 0 {
+		m.printf("\n| check | passed | failed | rate |\n| --- | ---: | ---: | ---: |\n")
+	}
+	for i, c := range all {
+		if i == maxMarkdownRows {
+			m.printf("| %d more | | | |\n", len(all)-i)
+			break
+		}
+		m.printf("| %s | %s | %s | %s |\n", code(units.Safe(c.name)), units.Count(c.passed), units.Count(c.failed), exactShare(c.rate()))
+	}
+}
+
+func (m *markdown) figures(r *run.Result) {
+	metrics, _ := shown(r, false)
+	if len(metrics) == 0 {
+		return
+	}
+	m.printf("\n| metric | total | average | p50 | p90 | p95 | p99 | p99.9 | max |\n|%s\n", " --- |"+strings.Repeat(" ---: |", 8))
+	for i, x := range metrics {
+		if i == maxMarkdownRows {
+			m.printf("| %d more | | | | | | | | |\n", len(metrics)-i)
+			break
+		}
+		row := append(total(x), cells("", "")...)[:3]
+		most := ""
+		if x.Type == "histogram" {
+			row = append(row, percentiles(x)[1:]...)
+		} else if s := total(x); len(s) > 4 {
+			most = s[4].text
+		}
+		if x.Type != "histogram" {
+			row = append(row, cells("", "", "", "", "", most)...)
+		}
+		m.printf("| %s |", code(row[0].text))
+		for _, c := range row[1:] {
+			m.printf(" %s |", c.text)
+		}
+		m.printf("\n")
+	}
+}
+
+func (m *markdown) errors(r *run.Result) {
+	if len(r.Errors) > 0 {
+		m.printf("\n| error | count |\n| --- | ---: |\n")
+	}
+	for i, f := range r.Errors {
+		if i == maxMarkdownErrors {
+			more := int64(0)
+			for _, f := range r.Errors[i:] {
+				more += f.Count
+			}
+			m.printf("| %d more kinds | %s |\n", len(r.Errors)-i, units.Count(more))
+			break
+		}
+		m.printf("| %s | %s |\n", code(shorten(failure(f), pageWidth)), units.Count(f.Count))
+	}
+	if n := len(r.Samples); n > 0 {
+		m.printf("\nSamples of failures in the JSON and the HTML report: %d.\n", n)
+	}
+}
+
+// about says what was run, in one paragraph.
+func (m *markdown) about(r *run.Result) {
+	var parts []string
+	for _, f := range facts(r) {
+		if f.text != "" && f.name != "hosts" { // they have a table
+			parts = append(parts, f.name+" "+code(f.text))
+		}
+	}
+	m.printf("\n%s\n", strings.Join(parts, " · "))
+}
+
+// code shows text as it is: nothing in it is markup, a link or a mention. A span of
+// backticks can't hold a backtick in all dialects, nor a pipe within a table: then HTML
+// says the same, with references for all that means something.
+func code(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return ""
+	}
+	if !strings.ContainsAny(s, "`|") && s == strings.TrimSpace(s) && !strings.HasSuffix(s, `\`) {
+		return "`" + s + "`"
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if r < 0x80 && strings.ContainsRune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", r) {
+			fmt.Fprintf(&b, "&#%d;", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return "<code>" + b.String() + "</code>"
+}

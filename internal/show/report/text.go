@@ -1,0 +1,265 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// Screen is how a report is shown as text.
+type Screen struct {
+	Style
+	Full bool   // all there is; else what fits a screen
+	Dir  string // the folder that the run is kept in, if it is
+}
+
+// How many rows a report of one screen has of each kind.
+const (
+	maxReasons = 3
+	maxClasses = 4
+	maxRows    = 14
+	maxTimes   = 8
+	maxChecks  = 8
+	maxErrors  = 5
+	maxNotes   = 5
+)
+
+// Text writes r as a report for people: what to think of it first, then whether it met
+// its conditions, the figures that matter, and what was run.
+func Text(w io.Writer, r *run.Result, s Screen) error {
+	t := &text{Screen: s, w: w}
+	t.verdict(r)
+	t.state(r)
+	t.thresholds(r)
+	t.checks(r)
+	t.figures(r)
+	t.errors(r)
+	if s.Full {
+		t.samples(r)
+		t.generator(r)
+	}
+	t.about(r)
+	t.hosts(r)
+	t.list("Missing", r.Missing)
+	t.list("Notes", r.Notes)
+	t.end(r)
+	return t.err
+}
+
+// text writes until the first error.
+type text struct {
+	Screen
+	w    io.Writer
+	more int // rows that only a full report has
+	err  error
+}
+
+func (t *text) printf(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format, args...)
+	}
+}
+
+// limit is how many of n rows are shown where a screen has room for most.
+func (t *text) limit(n, most int) int {
+	if t.Full || n <= most {
+		return n
+	}
+	t.more += n - most
+	return most
+}
+
+// title begins a part.
+func (t *text) title(s string) { t.printf("\n%s\n", t.Paint(Bold, s)) }
+
+// say prints a text, its lines after the first below the first one's words.
+func (t *text) say(begin, text string) {
+	for i, line := range t.wrap(length(begin), text) {
+		if i > 0 {
+			begin = strings.Repeat(" ", length(begin))
+		}
+		t.printf("%s%s\n", begin, line)
+	}
+}
+
+// meanings are what a verdict tells the reader.
+var meanings = map[run.Verdict]string{
+	run.Valid:   "gobench kept up, these numbers are the target's",
+	run.Suspect: "gobench was disturbed, read these numbers with care",
+	run.Invalid: "gobench could not measure rightly, do not believe these numbers",
+}
+
+var tones = map[run.Verdict]Tone{run.Valid: Good, run.Suspect: Warn, run.Invalid: Bad}
+
+// verdict says first whether the rest can be believed, and whether the run met its
+// conditions.
+func (t *text) verdict(r *run.Result) {
+	t.printf("\n")
+	if r.Verdict == "" {
+		return
+	}
+	says := ": " + meanings[r.Verdict]
+	if s := met(r); s != "" {
+		says += "; " + s
+	}
+	for i, line := range t.wrap(len(r.Verdict), says) {
+		if i == 0 {
+			line = t.Paint(tones[r.Verdict], string(r.Verdict)) + line
+		}
+		t.printf("%s\n", line)
+	}
+	advised := map[string]bool{}
+	for _, x := range r.Reasons[:t.limit(len(r.Reasons), maxReasons)] {
+		tone := Warn
+		if x.Level == "red" {
+			tone = Bad
+		}
+		const width = 8
+		for i, line := range t.wrap(width, reason(x)) {
+			begin := strings.Repeat(" ", width)
+			if i == 0 {
+				begin = "  " + t.Paint(tone, fmt.Sprintf("%-5s", x.Level)) + " "
+			}
+			t.printf("%s%s\n", begin, line)
+		}
+		if !advised[x.Advice] {
+			t.say(strings.Repeat(" ", width), units.Safe(x.Advice))
+		}
+		advised[x.Advice] = true
+	}
+}
+
+// reason says what lowered a verdict, and when.
+func reason(x run.Reason) string {
+	when := ""
+	switch {
+	case x.Windows == 1:
+		when = fmt.Sprintf(" (in one interval, at %s)", units.Seconds(x.Worst))
+	case x.Windows > 1:
+		when = fmt.Sprintf(" (in %s intervals, the worst at %s)", units.Count(int64(x.Windows)), units.Seconds(x.Worst))
+	}
+	return units.Safe(x.Signal) + ": " + units.Safe(x.Text) + when
+}
+
+// state says how the run ended.
+func (t *text) state(r *run.Result) {
+	tone := Plain
+	if r.State == run.Failed || r.State == run.Cancelled {
+		tone = Bad
+	}
+	whole := "complete"
+	if !r.State.Final() {
+		whole = "not over yet"
+	} else if !r.Complete {
+		whole = "INCOMPLETE: see Missing below"
+	}
+	if r.State.Final() && r.Start.IsZero() {
+		t.printf("%s: %s, before there was any load\n", units.Safe(r.Name), t.Paint(tone, ending(r)))
+		return
+	}
+	t.printf("%s: %s after %s, %s\n", units.Safe(r.Name), t.Paint(tone, ending(r)), units.Seconds(r.Seconds), whole)
+}
+
+// ending is a run's state, and why.
+func ending(r *run.Result) string {
+	if r.Cause == "" {
+		return string(r.State)
+	}
+	return string(r.State) + ": " + units.Safe(r.Cause)
+}
+
+func (t *text) errors(r *run.Result) {
+	n := t.limit(len(r.Errors), maxErrors)
+	var rows [][]cell
+	for _, f := range r.Errors[:n] {
+		rows = append(rows, cells(failure(f), units.Count(f.Count)))
+	}
+	if n < len(r.Errors) {
+		more := int64(0)
+		for _, f := range r.Errors[n:] {
+			more += f.Count
+		}
+		rows = append(rows, cells(fmt.Sprintf("%d more kinds", len(r.Errors)-n), units.Count(more)))
+	}
+	for i := range rows {
+		rows[i][1].tone = Bad
+	}
+	t.table([]string{"Errors", "count"}, rows)
+}
+
+// failure says what kind of failure f is.
+func failure(f run.Failure) string {
+	return strings.TrimPrefix(units.Safe(f.Source), classPrefix) + " " + units.Safe(f.Class) + ": " + units.Safe(f.Text)
+}
+
+// maxSampleLines are how many lines of a sample the text shows.
+const maxSampleLines = 12
+
+// samples shows how failed exchanges went.
+func (t *text) samples(r *run.Result) {
+	if len(r.Samples) > 0 {
+		t.title("Samples of failures")
+	}
+	for _, s := range r.Samples {
+		t.say("  ", fmt.Sprintf("%s %s, at %s", strings.TrimPrefix(units.Safe(s.Source), classPrefix), units.Safe(s.Class), units.Seconds(s.At)))
+		lines := strings.Split(units.SafeLines(s.Text), "\n")
+		for i, line := range lines {
+			if i == maxSampleLines {
+				t.printf("      (%d more lines in the JSON)\n", len(lines)-i)
+				break
+			}
+			t.printf("    %s\n", strings.TrimRight("| "+line, " "))
+		}
+	}
+}
+
+// generator shows what gobench recorded of itself.
+func (t *text) generator(r *run.Result) {
+	var rows [][]cell
+	for _, m := range r.Metrics {
+		if own(m) && recorded(m) {
+			rows = append(rows, total(m))
+		}
+	}
+	t.table([]string{"Generator", "values", "average", "stdev", "max", "±stdev"}, rows)
+}
+
+func (t *text) list(title string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	t.title(title)
+	for _, s := range items[:t.limit(len(items), maxNotes)] {
+		first, _, more := strings.Cut(s, "\n")
+		if more {
+			first += " ..."
+		}
+		t.say("  ", units.Safe(first))
+	}
+}
+
+// end says where the rest is.
+func (t *text) end(r *run.Result) {
+	if t.Dir == "" {
+		return
+	}
+	t.printf("\nKept in %s\n", units.Safe(t.Dir))
+	if t.Full {
+		return
+	}
+	var more []string
+	if t.more > 0 {
+		more = append(more, fmt.Sprintf("%s more rows", units.Count(int64(t.more))))
+	}
+	if n := len(r.Samples); n > 0 {
+		more = append(more, fmt.Sprintf("samples of failures: %d", n))
+	}
+	says := ""
+	if len(more) > 0 {
+		says = " (" + strings.Join(more, ", ") + ")"
+	}
+	t.printf("Details: gobench show %s --full%s\n", units.Safe(r.ID), says)
+}

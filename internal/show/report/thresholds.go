@@ -1,0 +1,82 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
+)
+
+// crossed counts the conditions that a run did not meet.
+func crossed(r *run.Result) (n int) {
+	for _, x := range r.Thresholds {
+		if !x.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// met says in words whether the run met its conditions, if it had any.
+func met(r *run.Result) string {
+	switch n, all := crossed(r), len(r.Thresholds); {
+	case all == 0:
+		return ""
+	case n > 0 && all == 1:
+		return "its threshold is crossed"
+	case n > 0:
+		return fmt.Sprintf("%d of %d thresholds crossed", n, all)
+	case all == 1:
+		return "its threshold is met"
+	default:
+		return fmt.Sprintf("all %d thresholds are met", all)
+	}
+}
+
+// thresholds shows whether the run met its conditions, and below them why not where
+// a value does not say it.
+func (t *text) thresholds(r *run.Result) {
+	var rows [][]cell
+	for _, x := range r.Thresholds {
+		row := []cell{{text: units.Safe(x.Expression)}, {"ok", Good}, {text: units.Safe(x.Value)}, {}}
+		if !x.OK {
+			row[1] = cell{"CROSSED", Bad}
+			if x.At != nil {
+				row[3].text = units.Seconds(*x.At)
+			}
+		}
+		rows = append(rows, row)
+	}
+	t.table([]string{"Thresholds", "", "value", "crossed at"}, rows)
+	for _, x := range r.Thresholds {
+		if x.Reason != "" {
+			t.say("  ", units.Safe(x.Expression)+": "+units.Safe(x.Reason))
+		}
+	}
+}
+
+// checks shows how often each check of the scenario held.
+func (t *text) checks(r *run.Result) {
+	all := checks(r)
+	var rows [][]cell
+	for _, c := range all[:t.limit(len(all), maxChecks)] {
+		row := []cell{{text: units.Safe(c.name)}, {text: units.Count(c.passed)}, {text: units.Count(c.failed)}, {text: exactShare(c.rate())}}
+		if c.failed > 0 {
+			row[2].tone = Bad
+		}
+		rows = append(rows, row)
+	}
+	t.table([]string{"Checks", "passed", "failed", "rate"}, rows)
+}
+
+// exactShare shows a part of a whole with two digits after the point: all is 100 %
+// and nothing else is.
+func exactShare(part float64) string {
+	if s := fmt.Sprintf("%.2f", part*100); part == 0 || part == 1 || s != "100.00" && s != "0.00" {
+		return s + " %"
+	}
+	if part > 0.5 {
+		return "> 99.99 %"
+	}
+	return "< 0.01 %"
+}

@@ -1,0 +1,182 @@
+// Package check verifies, from a master's store and its executors' own ledgers, that what
+// is kept is what was counted. It reads the store by SQL of its own and adds up by itself:
+// neither internal/master/store nor internal/measure/merge are trusted, as it is they that are checked.
+//
+// The invariants, as violations name them:
+//
+//	I1  what is stored is what the executors counted, or the result names what is missing
+//	I2  each batch was taken in once
+//	I3  batches are there without a gap, and a run is complete exactly where all match
+//	I4  stored histograms are those of the ledgers, bucket for bucket
+//	I5  series of all levels, merged and by agent, add up to the totals
+//	I6  runs began in the order of their numbers, one at a time
+//	I7  states followed each other as they may, and final ones stayed
+//	I8  as many users began as were asked for
+//	I9  nothing of a final run is left on this host
+//	I10 series lie within their run's time
+//	I11 nothing in the store is without an owner
+//	I12 a backup is a store for which all of this holds, and what the store was at a moment
+//	I13 the API, what it exports and gobench show say what the store says
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Options say what is checked. DB is needed; what else is not given is not checked.
+type Options struct {
+	DB      string   // file of SQLite, or postgres://...
+	Run     string   // id; empty: all
+	Ledgers string   // folder of the ledgers of all agents
+	Targets Targets  // what targets counted
+	Backup  string   // file of a backup of DB
+	API     string   // URL of the master
+	Token   string   // of a user who may read
+	Gobench string   // the program, whose "gobench show" is asked of API
+	Host    bool     // look at this host's processes
+	Work    []string // folders in which boxes are made, of Host; none: the temporary ones, for the whole host
+
+	// Linger is how long what a final run has left may still be there. 0: 10 s.
+	Linger time.Duration
+}
+
+// Targets are what targets counted: by run, and there by the title of the metric that
+// should have come to the same. The number of users that a target has seen has the title
+// "users".
+type Targets map[string]map[string]int64
+
+// Violation is an invariant that does not hold.
+type Violation struct {
+	Invariant string // "I1"
+	Run       string // id; empty: it is of no run
+	Text      string
+}
+
+func (v Violation) String() string {
+	if v.Run == "" {
+		return v.Invariant + ": " + v.Text
+	}
+	return v.Invariant + ": run " + v.Run + ": " + v.Text
+}
+
+// checker collects violations.
+type checker struct {
+	o     Options
+	found []Violation
+}
+
+func (c *checker) fault(invariant, run, format string, args ...any) {
+	c.found = append(c.found, Violation{invariant, run, fmt.Sprintf(format, args...)})
+}
+
+// Check gives what it finds wrong. An error means that it could not look.
+func Check(ctx context.Context, o Options) ([]Violation, error) {
+	if o.Linger == 0 {
+		o.Linger = 10 * time.Second
+	}
+	c := &checker{o: o}
+	s, err := read(ctx, o.DB, o.Run)
+	if err != nil {
+		return nil, err
+	}
+	ledgers := map[string][]*account{}
+	if o.Ledgers != "" {
+		if ledgers, err = c.readLedgers(o.Ledgers); err != nil {
+			return nil, err
+		}
+	}
+	c.store(s, ledgers)
+	if o.Backup != "" {
+		if err := c.backup(ctx, ledgers, s); err != nil {
+			return nil, err
+		}
+	}
+	if o.Host {
+		c.host(ctx, s)
+	}
+	if o.API != "" {
+		if err := c.exports(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return c.found, nil
+}
+
+// store checks what a store has.
+func (c *checker) store(s *stored, ledgers map[string][]*account) {
+	for _, text := range s.orphans {
+		c.fault("I11", "", "%s", text)
+	}
+	c.order(s)
+	for _, r := range s.runs {
+		c.transitions(r)
+		c.keys(r)
+		c.complete(r)
+		c.series(r)
+		c.times(r)
+		if c.o.Ledgers != "" {
+			c.ledgers(r, ledgers[r.id])
+		}
+		c.users(r)
+	}
+	if c.o.Ledgers != "" && c.o.Run == "" {
+		for id := range ledgers {
+			if !slices.ContainsFunc(s.runs, func(r *stored1) bool { return r.id == id }) {
+				c.fault("I1", id, "there are ledgers of it, and the store does not know it")
+			}
+		}
+	}
+}
+
+// backup checks a copy of the store, and that the store has gone on from it.
+func (c *checker) backup(ctx context.Context, ledgers map[string][]*account, now *stored) error {
+	copied, err := read(ctx, c.o.Backup, c.o.Run)
+	if err != nil {
+		c.fault("I12", "", "the backup can't be read: %v", err)
+		return nil
+	}
+	of := &checker{o: c.o}
+	known := map[string][]*account{}
+	for _, r := range copied.runs {
+		known[r.id] = ledgers[r.id]
+	}
+	of.store(copied, known)
+	for _, v := range of.found {
+		c.fault("I12", v.Run, "of the backup: %s %s", v.Invariant, v.Text)
+	}
+	for _, r := range now.runs {
+		i := slices.IndexFunc(copied.runs, func(b *stored1) bool { return b.id == r.id })
+		switch {
+		case i >= 0:
+			c.wentOn(copied.runs[i], r)
+		case r.number <= copied.numbers:
+			c.fault("I12", r.id, "it is not in the backup, which knows of %d runs", copied.numbers)
+		}
+	}
+	return nil
+}
+
+// wentOn checks that a run is what it was in a backup, and what came since.
+func (c *checker) wentOn(was, is *stored1) {
+	if was.final && is.version != was.version {
+		c.fault("I12", is.id, "it is final in the backup, at version %d, and has changed since, to version %d", was.version, is.version)
+	}
+	for i, t := range was.transitions {
+		if i >= len(is.transitions) || is.transitions[i] != t {
+			c.fault("I12", is.id, "transition %d of the backup, to %q, is not the store's", t.version, t.to)
+		}
+	}
+	for _, e := range was.executors {
+		i := slices.IndexFunc(is.executors, func(x *executorState) bool { return x.executor == e.executor && x.epoch == e.epoch })
+		if i < 0 || is.executors[i].seq < e.seq {
+			c.fault("I12", is.id, "the backup has %d batches of executor %d (epoch %d), more than the store", e.seq, e.executor, e.epoch)
+		}
+	}
+}
+
+// errLook is what the errors of read wrap.
+var errLook = errors.New("the store can't be checked")

@@ -1,0 +1,207 @@
+package check
+
+import (
+	"hash/crc64"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// sumsOf reads a run's totals.
+func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
+	t := newTallied()
+	for i, total := range s.Totals {
+		if i >= len(s.Declared) {
+			c.fault("I1", r.id, "there are %d totals of %d metrics", len(s.Totals), len(s.Declared))
+			break
+		}
+		switch m := s.Declared[i]; m.Type {
+		case "counter":
+			t.counters[m.Title] = total.Sum
+		case "histogram":
+			h := new(hdr.Histogram)
+			if len(total.Counts) > 0 {
+				if err := h.Decode(total.Counts); err != nil {
+					c.fault("I4", r.id, "histogram %q can't be read: %v", m.Title, err)
+				}
+			}
+			t.histograms[m.Title] = h
+		}
+	}
+	for _, f := range s.Failures {
+		t.failures[failure{f.Source, f.Class, f.Text}] += f.Count
+		t.failed += f.Count
+	}
+	return t
+}
+
+// shown reads what a result says.
+func (c *checker) shown(r *stored1) *tallied {
+	t := newTallied()
+	for _, m := range r.result.Metrics {
+		switch m.Type {
+		case "counter":
+			if m.Count != nil {
+				t.counters[m.Title] = *m.Count
+			}
+		case "histogram":
+			h := new(hdr.Histogram)
+			if len(m.Histogram) > 0 {
+				if err := h.Decode(m.Histogram); err != nil {
+					c.fault("I4", r.id, "histogram %q of the result can't be read: %v", m.Title, err)
+				}
+			}
+			t.histograms[m.Title] = h
+			if m.Count == nil || uint64(*m.Count) != h.Count() {
+				c.fault("I4", r.id, "the result's count of histogram %q is not that of its %d recordings", m.Title, h.Count())
+			}
+			if m.Times != nil && h.Count() > 0 && (m.Times.P50 != float64(h.Quantile(0.5))*1e-6 || m.Times.P99 != float64(h.Quantile(0.99))*1e-6 || m.Times.Max != float64(h.Max())*1e-6) {
+				c.fault("I4", r.id, "the result's percentiles of %q are not those of its histogram", m.Title)
+			}
+		}
+	}
+	for _, f := range r.result.Errors {
+		t.failures[failure{f.Source, f.Class, f.Text}] += f.Count
+		t.failed += f.Count
+	}
+	return t
+}
+
+// same checks that what was counted is what is right: counts by one invariant,
+// histograms by I4.
+func (c *checker) same(r *stored1, what string, got, right *tallied) {
+	counts, histograms := got.differ(right)
+	for _, text := range append(counts, got.differFailures(right)...) {
+		c.fault("I1", r.id, "%s: %s", what, text)
+	}
+	for _, text := range histograms {
+		c.fault("I4", r.id, "%s: %s", what, text)
+	}
+}
+
+var table = crc64.MakeTable(crc64.ECMA)
+
+// ledgers checks I1 and I4: what is stored is what stands in the ledgers up to the batch
+// that each executor came to, and what stands in them beyond that is named as missing.
+func (c *checker) ledgers(r *stored1, accounts []*account) {
+	right := newSums()
+	one := map[int]*account{} // that has batches, by executor
+	for _, a := range accounts {
+		if len(a.batches) == 0 {
+			continue
+		}
+		if other := one[a.executor]; other != nil {
+			c.fault("I1", r.id, "executor %d has two ledgers: %s and %s", a.executor, other.file, a.file)
+			continue
+		}
+		one[a.executor] = a
+	}
+	for n, a := range one {
+		i := slices.IndexFunc(r.executors, func(e *executorState) bool { return e.executor == n })
+		taken, exact := uint64(0), true
+		if i >= 0 {
+			taken, exact = r.executors[i].seq, !r.executors[i].state.Gathered
+			if r.executors[i].agent != a.agent {
+				c.fault("I1", r.id, "executor %d is of agent %s, its ledger of %s", n, r.executors[i].agent, a.agent)
+			}
+		}
+		last := uint64(len(a.batches))
+		if taken > last {
+			c.fault("I1", r.id, "%d batches of executor %d were taken in, and its ledger has %d", taken, n, last)
+		}
+		if taken < last && r.final && !r.names(n) {
+			c.fault("I1", r.id, "executor %d counted %d batches, %d were taken in, and the result does not say that something is missing", n, last, taken)
+		}
+		if err := a.upTo(taken, exact, right); err != nil {
+			c.fault("I1", r.id, "%v", err)
+		}
+		c.hashes(r, n, a)
+	}
+	for _, e := range r.executors {
+		if e.seq > 0 && one[e.executor] == nil {
+			c.fault("I1", r.id, "%d batches of executor %d were taken in, and it has no ledger", e.seq, e.executor)
+		}
+	}
+	if r.totals != nil {
+		c.same(r, "the totals", c.sumsOf(r, r.totals), right.measured)
+		c.levels(r, right.whole)
+	}
+	if r.final && r.result != nil && len(r.executors) > 0 {
+		c.same(r, "the result", c.shown(r), right.measured)
+	}
+	c.targets(r, right.measured)
+}
+
+// hashes checks that the batches that were taken in are those of the ledger, as far as
+// the store still knows what they were.
+func (c *checker) hashes(r *stored1, executor int, a *account) {
+	for _, b := range r.batches {
+		if b.executor != executor || b.seq < 1 || b.seq > uint64(len(a.batches)) {
+			continue
+		}
+		data, err := proto.Marshal(a.sent[b.seq-1])
+		if err != nil || crc64.Checksum(data, table) != b.sum {
+			c.fault("I2", r.id, "batch %d of executor %d was taken in with other bytes than the ledger's", b.seq, executor)
+		}
+	}
+}
+
+// targets checks I1 by what targets counted. What a run that did not drain has asked for
+// may be more than what was answered.
+func (c *checker) targets(r *stored1, right *tallied) {
+	for title, seen := range c.o.Targets[r.id] {
+		if title == "users" {
+			continue
+		}
+		n := right.counters[title]
+		if n > seen || r.state == "finished" && r.result != nil && r.result.Complete && n != seen {
+			c.fault("I1", r.id, "counter %q is %d, and the target has seen %d", title, n, seen)
+		}
+	}
+}
+
+// users checks I8.
+func (c *checker) users(r *stored1) {
+	if r.result == nil || !r.final || r.totals == nil {
+		return
+	}
+	own := c.sumsOf(r, r.totals)
+	all := int64(0)
+	for _, class := range r.result.Config.Classes {
+		all += class.Users
+		started, ok := own.counters["vu."+class.Name+".started"]
+		if ok && r.byItself() && started != class.Users {
+			c.fault("I8", r.id, "%d users of class %s began, and %d were asked for", started, class.Name, class.Users)
+		}
+	}
+	if seen, ok := c.o.Targets[r.id]["users"]; ok && r.byItself() && seen != all {
+		c.fault("I8", r.id, "the target has seen %d users, and %d were asked for", seen, all)
+	}
+}
+
+// byItself tells whether a run went as it was planned to its own end, so that all users
+// of all classes have begun: none that a duration, a stop, a wish or a lost agent cut.
+func (r *stored1) byItself() bool {
+	if r.state != "finished" || r.cause != "" || !r.result.Complete || r.result.Config.Duration > 0 || r.result.Warmup > 0 {
+		return false
+	}
+	for _, class := range r.result.Config.Classes {
+		if class.Load != "" && !strings.HasPrefix(class.Load, "once") && !strings.HasPrefix(class.Load, "times") {
+			return false
+		}
+	}
+	for _, h := range r.result.Hosts {
+		if h.Lost > 0 {
+			return false
+		}
+	}
+	return len(r.placed) == len(r.executors) && !slices.ContainsFunc(r.result.Notes, func(n string) bool { return strings.Contains(n, "scale") })
+}
+
+// titlesOf gives a run's metrics by their numbers.
+func (r *stored1) titlesOf() []*wire.Metric { return r.totals.GetDeclared() }

@@ -1,0 +1,116 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/check"
+)
+
+// Check has the checker look at all that the cluster has done: its store, the ledgers of
+// its executors, what they have left on this host, the master's API, and gobench show. The counts of
+// runs are held against those of targets, where given. Runs must be over, and agents that
+// have something to deliver must be there.
+func (c *Cluster) Check(t testing.TB, targets check.Targets) {
+	t.Helper()
+	c.Settle(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	o := check.Options{DB: c.Database(), Ledgers: c.ledgers, Targets: targets, Host: true, Work: []string{c.work}, API: c.url, Token: c.viewer(t), Gobench: Gobench(t)}
+	// A result follows its totals within a moment, in which the two may differ.
+	var found []check.Violation
+	for range 5 {
+		var err error
+		if found, err = check.Check(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 {
+			return
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	for _, v := range found {
+		t.Error(v)
+	}
+}
+
+// explain logs what the checker says of a cluster whose test failed.
+func (c *Cluster) explain(t testing.TB) {
+	found, err := check.Check(context.Background(), check.Options{DB: c.Database(), Ledgers: c.ledgers})
+	if err != nil {
+		t.Logf("checker: %v", err)
+	}
+	for _, v := range found {
+		t.Logf("checker: %s", v)
+	}
+	files, _ := filepath.Glob(filepath.Join(c.ledgers, "*.batches"))
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			t.Logf("ledger %s, %d bytes", filepath.Base(file), info.Size())
+		}
+	}
+}
+
+// Settle waits until no run is active, and until no agent that is there has anything to
+// deliver.
+func (c *Cluster) Settle(t testing.TB) {
+	t.Helper()
+	Eventually(t, 2*time.Minute, func() string {
+		var runs struct{ Items []run.Order }
+		if err := c.get("/api/v1/runs?limit=200", &runs); err != nil {
+			return err.Error()
+		}
+		for _, o := range runs.Items {
+			if !o.State.Final() {
+				return "run " + o.ID + " is " + string(o.State)
+			}
+		}
+		var agents struct {
+			Items []struct {
+				Name, State, Run, Phase string
+				Unsaved                 uint64
+			}
+		}
+		if err := c.get("/api/v1/agents", &agents); err != nil {
+			return err.Error()
+		}
+		for _, a := range agents.Items {
+			if a.State == "ready" && a.Unsaved == 0 && (a.Run == "" || a.Phase == "over") || a.State == "lost" || a.State == "revoked" || a.State == "refused" {
+				continue
+			}
+			return "agent " + a.Name + " is " + a.State + " (" + a.Phase + ")"
+		}
+		return ""
+	})
+}
+
+// Counts are what a target has seen of a run, as the checker wants it: answers, and users
+// unless they are not to be looked at.
+func (x *Target) Counts(users bool) map[string]int64 {
+	requests, by, _ := x.Counted()
+	counts := map[string]int64{"home.http_ok": requests}
+	if users {
+		counts["users"] = int64(len(by))
+	}
+	return counts
+}
+
+// viewer gives an API token of a viewer.
+func (c *Cluster) viewer(t testing.TB) string {
+	t.Helper()
+	if c.token == "" {
+		var made struct{ Text string }
+		c.Do(t, "POST", "/api/v1/tokens", map[string]any{"name": "checker", "role": "viewer"}, &made)
+		c.token = made.Text
+	}
+	return c.token
+}

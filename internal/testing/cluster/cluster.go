@@ -1,0 +1,352 @@
+//go:build linux
+
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// Cluster is a master and its agents.
+type Cluster struct {
+	Master  *Node
+	Agents  []*Node
+	host    func(name string) *Host
+	http    *http.Client
+	url     string
+	ledgers string   // folder, of all agents
+	work    string   // folder of the boxes of all agents
+	token   string   // of a viewer; empty: none is made yet
+	Wrap    []string // command and arguments that agents to come are started by
+}
+
+// Node is a host with gobench on it.
+type Node struct {
+	*Host
+	*Process
+	Dir string
+	ID  string // of an agent
+}
+
+const password = "a password of the trial"
+
+// New starts a master without an agent of its own, and so many agents.
+func New(t testing.TB, agents int, flags ...string) *Cluster {
+	t.Helper()
+	return newCluster(t, func(name string) *Host { return NewHost(t, name) }, agents, flags)
+}
+
+// NewHere is New with all of it on the network of the tests themselves.
+func NewHere(t testing.TB, agents int, flags ...string) *Cluster {
+	t.Helper()
+	return newCluster(t, here, agents, flags)
+}
+
+func newCluster(t testing.TB, host func(name string) *Host, agents int, flags []string) *Cluster {
+	t.Helper()
+	h := host("master")
+	work, err := os.MkdirTemp("", "gbt-") // short: sockets are in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(work, 0o711); err != nil { // other users pass through
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(work) })
+	c := &Cluster{host: host, Master: &Node{Host: h, Dir: t.TempDir()}, ledgers: t.TempDir(), work: work}
+	c.serve(t, flags)
+	for range agents {
+		c.Join(t)
+	}
+	return c
+}
+
+// serve starts the master and logs in.
+func (c *Cluster) serve(t testing.TB, flags []string) {
+	t.Helper()
+	h := c.Master.Host
+	c.url = "http://" + h.Address + ":8080"
+	args := append([]string{"serve", "--no-agent", "--insecure", "--dir", c.Master.Dir, "--addr", h.Address + ":8080", "--agent-addr", h.Address + ":8081", "--cache", cache(t)}, flags...)
+	c.Master.Process = h.Start(t, []string{"GOBENCH_ADMIN_PASSWORD=" + password, "GOBENCH_NO_WARM=1"}, args...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			c.explain(t)
+		}
+	})
+	c.Login(t)
+}
+
+// cache is the compiler's folder, of all tests and of later ones.
+func cache(t testing.TB) string {
+	t.Helper()
+	dir := "/var/cache/gobench-trial"
+	if os.Geteuid() != 0 {
+		own, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir = filepath.Join(own, "gobench-trial")
+	}
+	return dir
+}
+
+// Login logs in at the master once it is there.
+func (c *Cluster) Login(t testing.TB) {
+	t.Helper()
+	jar, _ := cookiejar.New(nil)
+	c.http = &http.Client{Jar: jar, Timeout: 30 * time.Second}
+	Eventually(t, 60*time.Second, func() string {
+		status, body, err := c.try("POST", "/api/v1/login", map[string]string{"name": "admin", "password": password})
+		if err != nil || status != 200 {
+			return fmt.Sprintf("log in: %v %d %s", err, status, body)
+		}
+		return ""
+	})
+}
+
+// Back waits until a master that was begun again answers who has logged in before.
+func (c *Cluster) Back(t testing.TB) {
+	t.Helper()
+	Eventually(t, 30*time.Second, func() string {
+		if err := c.get("/api/v1/me", new(any)); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// Join starts a further agent and waits until the master has it.
+func (c *Cluster) Join(t testing.TB, flags ...string) *Node {
+	t.Helper()
+	var token struct{ Text string }
+	c.Do(t, "POST", "/api/v1/join-tokens", struct{}{}, &token)
+	h := c.host("agent")
+	n := &Node{Host: h, Dir: t.TempDir()}
+	h.Wrap = c.Wrap
+	args := append([]string{"agent", "--dir", n.Dir, "--name", h.Name, "--ledger", c.ledgers, "--work", c.work}, flags...)
+	n.Process = h.Start(t, nil, append(args, "--join", token.Text)...)
+	n.Process.Args = args // from now on it is known
+	c.Agents = append(c.Agents, n)
+	c.AwaitAgent(t, n, "ready", 30*time.Second)
+	return n
+}
+
+// AwaitAgent waits until the master says that an agent is in a state.
+func (c *Cluster) AwaitAgent(t testing.TB, n *Node, state string, limit time.Duration) {
+	t.Helper()
+	Eventually(t, limit, func() string {
+		var all struct {
+			Items []struct{ ID, Name, State, Why string }
+		}
+		if err := c.get("/api/v1/agents", &all); err != nil {
+			return err.Error()
+		}
+		for _, a := range all.Items {
+			if a.Name == n.Host.Name {
+				n.ID = a.ID
+				if a.State == state {
+					return ""
+				}
+				return fmt.Sprintf("agent %s is %s (%s), want %s", a.Name, a.State, a.Why, state)
+			}
+		}
+		return "agent " + n.Host.Name + " is not there"
+	})
+}
+
+func (c *Cluster) get(path string, into any) error {
+	status, body, err := c.try("GET", path, nil)
+	if err == nil && status != 200 {
+		err = fmt.Errorf("GET %s: %d %s", path, status, body)
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+func (c *Cluster) try(method, path string, in any) (status int, body []byte, err error) {
+	var b bytes.Buffer
+	if in != nil {
+		if err := json.NewEncoder(&b).Encode(in); err != nil {
+			return 0, nil, err
+		}
+	}
+	req, err := http.NewRequest(method, c.url+path, &b)
+	if err != nil {
+		return 0, nil, err
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	body, err = io.ReadAll(res.Body)
+	return res.StatusCode, body, err
+}
+
+// Do asks the master for something that it has to do.
+func (c *Cluster) Do(t testing.TB, method, path string, in, out any) {
+	t.Helper()
+	status, body, err := c.try(method, path, in)
+	if err != nil || status >= 300 {
+		t.Fatalf("%s %s: %v %d %s", method, path, err, status, body)
+	}
+	if out != nil {
+		if err := json.Unmarshal(body, out); err != nil {
+			t.Fatalf("%s %s: %v: %s", method, path, err, body)
+		}
+	}
+}
+
+// Submit submits a scenario and gives the run's id.
+func (c *Cluster) Submit(t testing.TB, scenario string, o run.Options, files ...run.File) string {
+	t.Helper()
+	var order run.Order
+	c.Do(t, "POST", "/api/v1/runs", map[string]any{"name": strings.ToLower(t.Name()), "source": run.Source{Scenario: scenario, Files: files}, "options": o}, &order)
+	return order.ID
+}
+
+// Run gives a run.
+func (c *Cluster) Run(t testing.TB, id string) (o run.Order) {
+	t.Helper()
+	c.Do(t, "GET", "/api/v1/runs/"+id, nil, &o)
+	return o
+}
+
+// Await waits until a run is in one of some states.
+func (c *Cluster) Await(t testing.TB, id string, limit time.Duration, states ...run.State) (o run.Order) {
+	t.Helper()
+	Eventually(t, limit, func() string {
+		if err := c.get("/api/v1/runs/"+id, &o); err != nil {
+			return err.Error()
+		}
+		if !slices.Contains(states, o.State) {
+			if o.State.Final() {
+				t.Fatalf("run %s is %s (%s), want one of %v", id, o.State, o.Cause, states)
+			}
+			return fmt.Sprintf("run %s is %s, want one of %v", id, o.State, states)
+		}
+		return ""
+	})
+	return o
+}
+
+// Finished waits for a run's end and gives its result.
+func (c *Cluster) Finished(t testing.TB, id string, limit time.Duration) *run.Result {
+	t.Helper()
+	c.Await(t, id, limit, run.Finished, run.Failed, run.Cancelled)
+	return c.Result(t, id)
+}
+
+// Result gives a run's result.
+func (c *Cluster) Result(t testing.TB, id string) *run.Result {
+	t.Helper()
+	r := new(run.Result)
+	c.Do(t, "GET", "/api/v1/runs/"+id+"/result", nil, r)
+	return r
+}
+
+// Database is the master's file.
+func (c *Cluster) Database() string { return filepath.Join(c.Master.Dir, "master", "gobench.db") }
+
+// Target is a server that counts what it is asked: users by their "vu", and requests.
+type Target struct {
+	URL  string
+	Host *Host
+
+	mu       sync.Mutex
+	behave   http.HandlerFunc // how it answers; nil: at once
+	seen     []Seen
+	requests int64
+	users    map[string]int64
+	hosts    map[string]int64
+	paths    map[string]int64
+}
+
+// Seen is a request that a target was asked.
+type Seen struct {
+	At    time.Time
+	Host  string // address
+	User  string
+	Query string
+}
+
+// NewTarget starts one on a host of its own.
+func NewTarget(t testing.TB) *Target {
+	t.Helper()
+	h := NewHost(t, "target")
+	x := &Target{URL: "http://" + h.Address + ":80/", Host: h, users: map[string]int64{}, hosts: map[string]int64{}, paths: map[string]int64{}}
+	srv := &http.Server{Handler: x, ReadHeaderTimeout: 10 * time.Second}
+	l := h.Listen(t, 80)
+	go func() { _ = srv.Serve(l) }() // until the test's end
+	t.Cleanup(func() { srv.Close() })
+	return x
+}
+
+// ServeHTTP counts a request.
+func (x *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	host, _, _ := strings.Cut(r.RemoteAddr, ":")
+	x.mu.Lock()
+	behave := x.behave
+	x.seen = append(x.seen, Seen{time.Now(), host, r.URL.Query().Get("vu"), r.URL.RawQuery})
+	x.requests++
+	x.users[r.URL.Query().Get("vu")]++
+	x.hosts[host]++
+	x.paths[r.URL.Path]++
+	x.mu.Unlock()
+	if behave != nil {
+		behave(w, r)
+		return
+	}
+	fmt.Fprintln(w, "hello")
+}
+
+// On is how many requests there were for a path.
+func (x *Target) On(path string) int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.paths[path]
+}
+
+// Behave changes how the target answers; nil: at once.
+func (x *Target) Behave(f http.HandlerFunc) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.behave = f
+}
+
+// Seen are the requests since a moment, in the order in which they came.
+func (x *Target) Seen(since time.Time) []Seen {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	i := len(x.seen)
+	for i > 0 && !x.seen[i-1].At.Before(since) {
+		i--
+	}
+	return slices.Clone(x.seen[i:])
+}
+
+// Counted is what has been counted so far.
+func (x *Target) Counted() (requests int64, users, hosts map[string]int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.requests, maps.Clone(x.users), maps.Clone(x.hosts)
+}

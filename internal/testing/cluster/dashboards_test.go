@@ -1,0 +1,122 @@
+//go:build linux
+
+package cluster
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// F34: while a run goes on a thousand dashboards each get every event, in order and without
+// a gap, for less than 200 MiB of the master's memory; the one past the limit is told to
+// come again. One that is read too slowly is cut, and goes on where it was. It is alone on
+// this machine, as a thousand readers in one process want it.
+func TestThousandDashboards(t *testing.T) {
+	const dashboards, most, wanted = 1024, 200 << 10, 8 // the master's limit; KiB; intervals
+	c, target := New(t, 1), NewTarget(t)
+	id := c.Submit(t, steady(target.URL, 10), run.Options{Duration: 300})
+	load(t, target, 1)
+	c.Await(t, id, 3*time.Minute, run.Running)
+	token := c.viewer(t)
+	before := c.Master.resident(t)
+	client := &http.Client{Transport: &http.Transport{}}
+	open := func(after int) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", c.url+"/api/v1/events?totals=1", nil)
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		if after > 0 {
+			req.Header.Set("Last-Event-ID", fmt.Sprint(after))
+		}
+		return client.Do(req)
+	}
+	var all sync.WaitGroup
+	for n := range dashboards {
+		answer, err := open(0)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("dashboard %d: %v, %v", n, answer, err)
+		}
+		all.Go(func() {
+			number, intervals := 0, 0
+			for tries := 0; ; tries++ {
+				if !dashboard(t, answer, wanted, &number, &intervals) || intervals >= wanted {
+					return
+				}
+				for again, err := open(number); ; again, err = open(number) {
+					if err == nil && again.StatusCode == http.StatusOK {
+						answer = again
+						break
+					}
+					if err == nil {
+						again.Body.Close()
+					}
+					if tries++; tries > 50 {
+						t.Errorf("dashboard %d can't go on after event %d: %v, %v", n, number, again, err)
+						return
+					}
+					time.Sleep(time.Second) // as it is told to
+				}
+			}
+		})
+	}
+	if answer, err := open(0); err != nil || answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
+		t.Errorf("one more than may be: %v, %v", answer, err)
+	} else {
+		answer.Body.Close()
+	}
+	all.Wait()
+	if grown := c.Master.resident(t) - before; grown > most {
+		t.Errorf("%d dashboards take %d MiB, want %d at most", dashboards, grown>>10, most>>10)
+	} else {
+		t.Logf("%d dashboards take %d MiB", dashboards, grown>>10)
+	}
+	client.CloseIdleConnections()
+	c.Do(t, "POST", "/api/v1/runs/"+id+"/stop", nil, nil)
+	exact(t, c.Finished(t, id, time.Minute), target)
+}
+
+// dashboard reads a stream until it has all intervals that are wanted, or ends, and tells
+// whether the events came in order.
+func dashboard(t *testing.T, answer *http.Response, wanted int, number, intervals *int) bool {
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	for *intervals < wanted && lines.Scan() {
+		line := lines.Text()
+		if text, ok := strings.CutPrefix(line, "id: "); ok {
+			if *number++; text != fmt.Sprint(*number) {
+				t.Errorf("event %s came, want %d", text, *number)
+				return false
+			}
+		}
+		if strings.Contains(line, `"interval":`) {
+			*intervals++
+		}
+	}
+	return true
+}
+
+// resident is how much memory the program has, in KiB.
+func (p *Process) resident(t *testing.T) (n int) {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if _, err := fmt.Sscanf(line, "VmRSS: %d kB", &n); err == nil {
+			return n
+		}
+	}
+	t.Fatalf("no VmRSS in %s", b)
+	return 0
+}

@@ -1,0 +1,188 @@
+//go:build linux
+
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/check"
+)
+
+// Executors gives the ids of the executor processes of an agent.
+func (n *Node) Executors(t testing.TB) (pids []int) {
+	t.Helper()
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", n.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", n.Pid(), task.Name())) // a thread may have ended
+		for _, text := range strings.Fields(string(b)) {
+			pid, err := strconv.Atoi(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// strike sends a signal to the executors of an agent.
+func strike(t *testing.T, n *Node, s syscall.Signal) {
+	t.Helper()
+	pids := n.Executors(t)
+	if len(pids) == 0 {
+		t.Fatalf("%s has no executor", n.Host.Name)
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// doing is steady with something that the user vui 1, who is on one host, does after 3 s.
+func doing(url string, nu int, what string, imports ...string) string {
+	s := strings.Replace(steady(url, nu), "for ctx.Err() == nil {", "began := time.Now()\n\tfor ctx.Err() == nil {\n\t\tif vui == 1 && time.Since(began) > 3*time.Second {\n\t\t\t"+what+"\n\t\t}", 1)
+	for _, i := range imports {
+		s = strings.Replace(s, "import (", "import (\n\t\""+i+"\"", 1)
+	}
+	return s
+}
+
+// dead makes sure that a run went on without an executor of one host, and says so.
+func dead(t *testing.T, c *Cluster, target *Target, id string, says ...string) {
+	t.Helper()
+	r := c.Finished(t, id, 2*time.Minute)
+	if r.State != run.Finished || r.Verdict == run.Valid || r.Complete || len(r.Missing) != 1 {
+		t.Errorf("the run is %s (%s), %s, missing %q: want finished, not VALID, one executor missing", r.State, r.Cause, r.Verdict, r.Missing)
+	}
+	for _, text := range says {
+		if all := fmt.Sprint(r.Notes, r.Reasons, r.Missing); !strings.Contains(all, text) {
+			t.Errorf("the result does not say %q: %s", text, all)
+		}
+	}
+	if total, counted := asked(target, c.Agents...), count(t, r, "home.http_ok"); total-counted < 0 || total-counted > 2*4*20 {
+		t.Errorf("the target has seen %d requests, counted are %d: want at most two seconds of one executor between them", total, counted)
+	}
+	busy := 0
+	for _, n := range c.Agents {
+		if asked(target, n) > 4*20*8 { // 4 users, 20 a second each, most of 10 s
+			busy++
+		}
+	}
+	if busy != len(c.Agents)-1 {
+		t.Errorf("%d of %d hosts made load to the end, want all but one", busy, len(c.Agents))
+	}
+	c.Check(t, check.Targets{id: target.Counts(false)})
+}
+
+// F1, F3: a scenario that ends its process on one of three hosts, by an exit, a signal, or
+// a panic of a goroutine of its own, ends that one; the report says how.
+func TestExecutorEnds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, does string
+		imports    []string
+		says       string
+	}{
+		{"exit", "os.Exit(3)", []string{"os"}, "status 3"},
+		{"segv", "_ = syscall.Kill(syscall.Getpid(), syscall.SIGSEGV); time.Sleep(time.Minute)", []string{"syscall"}, "status 2"},
+		{"goroutine", `go func() { panic("all of its own") }(); time.Sleep(time.Minute)`, nil, "status 2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c, target := New(t, 3), NewTarget(t)
+			dead(t, c, target, c.Submit(t, doing(target.URL, 12, tt.does, tt.imports...), run.Options{Duration: 10}), tt.says)
+		})
+	}
+}
+
+// F1: the policy stop ends a run that loses an executor.
+func TestExecutorEndsAndTheRunWith(t *testing.T) {
+	t.Parallel()
+	c, target := New(t, 2), NewTarget(t)
+	id := c.Submit(t, doing(target.URL, 8, "os.Exit(3)", "os"), run.Options{Duration: 60, Lost: run.LostStop})
+	r := c.Finished(t, id, 40*time.Second)
+	if r.State != run.Failed || r.Failure != run.FailedExecutor || !strings.Contains(r.Cause, "status 3") {
+		t.Errorf("the run is %s (%s), failure %q: want failed, by its executor", r.State, r.Cause, r.Failure)
+	}
+	c.Check(t, check.Targets{id: target.Counts(false)})
+}
+
+// F2: a panic ends one user, is counted with its stack, and no other user.
+func TestUserPanics(t *testing.T) {
+	t.Parallel()
+	c, target := New(t, 2), NewTarget(t)
+	s := strings.Replace(scenario(target.URL, 100, 0, 5, 20*time.Millisecond), "for range 5 {", "if vui == 7 {\n\t\tpanic(\"not me\")\n\t}\n\tfor range 5 {", 1)
+	id := c.Submit(t, s, run.Options{})
+	r := c.Finished(t, id, time.Minute)
+	if r.State != run.Finished || !r.Complete || count(t, r, "vu.ask.panics") != 1 || count(t, r, "home.http_ok") != 495 {
+		t.Errorf("the run is %s (%s), %d panics, %d answers: want finished, 1, 495", r.State, r.Cause, count(t, r, "vu.ask.panics"), count(t, r, "home.http_ok"))
+	}
+	requests, users, _ := target.Counted()
+	if requests != 495 || len(users) != 99 || users["7"] != 0 {
+		t.Errorf("the target has seen %d requests of %d users, %d of user 7; want 495, 99, 0", requests, len(users), users["7"])
+	}
+	if !strings.Contains(fmt.Sprint(r.Notes), "not me") {
+		t.Errorf("notes %q do not have the panic", r.Notes)
+	}
+	c.Check(t, check.Targets{id: {"home.http_ok": requests}})
+}
+
+// F4: an executor that is killed; what it had sent counts.
+func TestExecutorKilled(t *testing.T) {
+	t.Parallel()
+	c, target := New(t, 3), NewTarget(t)
+	id := c.Submit(t, steady(target.URL, 12), run.Options{Duration: 10})
+	load(t, target, 3)
+	Eventually(t, 20*time.Second, func() string {
+		if n := asked(target, c.Agents[1]); n < 4*20*2 {
+			return fmt.Sprintf("%d requests of %s", n, c.Agents[1].Host.Name)
+		}
+		return ""
+	})
+	strike(t, c.Agents[1], syscall.SIGKILL)
+	dead(t, c, target, id, "signal 9", c.Agents[1].Host.Name)
+}
+
+// F7: an executor that stands still for 8 s; the run says so, and all is counted.
+func TestExecutorFrozen(t *testing.T) {
+	t.Parallel()
+	c, target := New(t, 2), NewTarget(t)
+	id := c.Submit(t, steady(target.URL, 8), run.Options{Duration: 14})
+	load(t, target, 2)
+	c.Await(t, id, time.Minute, run.Running)
+	strike(t, c.Agents[0], syscall.SIGSTOP)
+	time.Sleep(8 * time.Second) // as long as it is to stand
+	strike(t, c.Agents[0], syscall.SIGCONT)
+	r := c.Finished(t, id, time.Minute)
+	if r.State != run.Finished || r.Verdict == run.Valid {
+		t.Errorf("the run is %s (%s), %s: want finished, not VALID", r.State, r.Cause, r.Verdict)
+	}
+	if notes := fmt.Sprint(r.Notes); !strings.Contains(notes, "it stands still") || !strings.Contains(notes, "goes on after it stood still") {
+		t.Errorf("notes %q do not tell of it", r.Notes)
+	}
+	exact(t, r, target)
+	c.Check(t, check.Targets{id: target.Counts(false)})
+}
+
+// F54: a run of one request has all its numbers.
+func TestShortestRun(t *testing.T) {
+	t.Parallel()
+	c, target := New(t, 2), NewTarget(t)
+	id := c.Submit(t, scenario(target.URL, 1, 0, 1, 0), run.Options{})
+	r := c.Finished(t, id, time.Minute)
+	if ok, started := count(t, r, "home.http_ok"), count(t, r, "vu.ask.started"); r.State != run.Finished || !r.Complete || ok != 1 || started != 1 {
+		t.Errorf("the run is %s (%s), %d answers to %d users, missing %q: want finished, 1, 1", r.State, r.Cause, ok, started, r.Missing)
+	}
+	c.Check(t, check.Targets{id: target.Counts(true)})
+}

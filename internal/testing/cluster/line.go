@@ -1,0 +1,134 @@
+//go:build linux
+
+package cluster
+
+import (
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Line is a TCP proxy between agents and their master, which can lose what goes on
+// connections of an agent without closing them.
+type Line struct {
+	Address string
+	master  string // HOST:PORT
+	wg      sync.WaitGroup
+	done    chan struct{} // closed at the test's end
+
+	mu    sync.Mutex
+	lost  map[string]way // by agent's address, guarded by mu
+	conns []net.Conn     // guarded by mu
+}
+
+// way is what a line loses.
+type way int
+
+// The ways. What is lost is read and thrown away, but of stuck: there nothing is read.
+const (
+	toAgent way = 1 << iota
+	toMaster
+	stuck
+)
+
+// NewLine makes a line, for agents of a master that is told of it by --advertise and whose
+// address To gives.
+func NewLine(t testing.TB) *Line {
+	t.Helper()
+	l, err := net.Listen("tcp4", "10.77.0.254:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Line{Address: l.Addr().String(), lost: map[string]way{}, done: make(chan struct{})}
+	p.wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.wg.Go(func() { p.carry(c) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		close(p.done)
+		p.mu.Lock()
+		for _, c := range p.conns {
+			c.Close()
+		}
+		p.mu.Unlock()
+		p.wg.Wait()
+	})
+	return p
+}
+
+// To tells where the master is.
+func (p *Line) To(address string) { p.master = address }
+
+// Lose has the line lose what goes to or from a host; 0: nothing any more. Connections on
+// which something was lost are of no use then, and are closed.
+func (p *Line) Lose(h *Host, w way) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost[h.Address] = w
+	if w != 0 {
+		return
+	}
+	for _, c := range p.conns {
+		if host, _, _ := strings.Cut(c.RemoteAddr().String(), ":"); host == h.Address {
+			c.Close()
+		}
+	}
+}
+
+func (p *Line) loses(address string) way {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost[address]
+}
+
+// carry carries one connection.
+func (p *Line) carry(agent net.Conn) {
+	defer agent.Close()
+	master, err := net.Dial("tcp4", p.master)
+	if err != nil {
+		return
+	}
+	defer master.Close()
+	p.mu.Lock()
+	p.conns = append(p.conns, agent, master)
+	p.mu.Unlock()
+	host, _, _ := strings.Cut(agent.RemoteAddr().String(), ":")
+	var both sync.WaitGroup
+	both.Go(func() { p.pass(host, master, agent, toMaster) })
+	both.Go(func() { p.pass(host, agent, master, toAgent) })
+	both.Wait()
+}
+
+// pass copies one way of a connection until either end is closed.
+func (p *Line) pass(host string, to, from net.Conn, w way) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		lost := p.loses(host)
+		for ; lost&stuck != 0; lost = p.loses(host) { // nothing is read, and nothing closed
+			select {
+			case <-p.done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		if lost&w == 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,160 @@
+//go:build linux
+
+// Package cluster is a cluster for tests: a master, agents and a target, each a process of
+// its own in a network namespace with an address of its own, that can be killed,
+// stopped and cut off.
+//
+// A test binary whose TestMain calls [Main] runs in namespaces of its own: it needs no
+// privilege but to make them, and leaves nothing on the machine's network.
+package cluster
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+const insideEnv = "GOBENCH_TEST_TRIAL"
+
+// Main runs a package's tests in a network and mount namespace of their own, which has a
+// bridge that hosts are connected to, and gives the exit status.
+func Main(m *testing.M) int {
+	if os.Getenv(insideEnv) != "" {
+		if err := furnish(); err != nil {
+			fmt.Fprintln(os.Stderr, "trial:", err)
+			return 1
+		}
+		return m.Run()
+	}
+	cmd := exec.Command(os.Args[0], os.Args[1:]...)
+	cmd.Env = append(os.Environ(), insideEnv+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	runtime.LockOSThread() // Pdeathsig is of the thread
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		fmt.Fprintf(os.Stderr, "trial: no namespaces can be made here: %v: run the tests as root\n", err)
+		return 1
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// furnish makes the bridge, and a place for namespaces' names that nobody else sees.
+func furnish() error {
+	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	if err := os.MkdirAll("/run/netns", 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("tmpfs", "/run/netns", "tmpfs", 0, ""); err != nil {
+		return fmt.Errorf("mount /run/netns: %w", err)
+	}
+	for _, args := range []string{"link set lo up", "link add br0 type bridge", "addr add 10.77.0.254/16 dev br0", "link set br0 up"} {
+		if err := ip(args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ip(args string) error {
+	if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("ip %s: %w: %s", args, err, out)
+	}
+	return nil
+}
+
+// Host is a network namespace with an address.
+type Host struct {
+	Name    string
+	Address string
+	here    bool
+	Wrap    []string // command and arguments that programs are started by
+}
+
+var hosts atomic.Int32 // made so far
+
+// NewHost makes a host, which goes with the test.
+func NewHost(t testing.TB, name string) *Host {
+	t.Helper()
+	n := hosts.Add(1)
+	h := &Host{Name: fmt.Sprintf("%s%d", name, n), Address: fmt.Sprintf("10.77.%d.%d", n/250, n%250+1)}
+	for _, args := range []string{
+		"netns add " + h.Name,
+		fmt.Sprintf("link add v%d type veth peer name eth0 netns %s", n, h.Name),
+		fmt.Sprintf("link set v%d master br0 up", n),
+		fmt.Sprintf("-n %s addr add %s/16 dev eth0", h.Name, h.Address),
+		fmt.Sprintf("-n %s link set eth0 up", h.Name),
+		fmt.Sprintf("-n %s link set lo up", h.Name),
+	} {
+		if err := ip(args); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = ip("netns del " + h.Name) }) // it goes with this process at the latest
+	return h
+}
+
+// here is a host that is the tests' own network: nothing cuts it off.
+func here(name string) *Host {
+	n := hosts.Add(1)
+	return &Host{Name: fmt.Sprintf("%s%d", name, n), Address: fmt.Sprintf("127.0.%d.%d", n/250, n%250+1), here: true}
+}
+
+// Cut takes the host off the network; Mend puts it back.
+func (h *Host) Cut(t testing.TB)  { h.link(t, "down") }
+func (h *Host) Mend(t testing.TB) { h.link(t, "up") }
+
+func (h *Host) link(t testing.TB, how string) {
+	t.Helper()
+	if err := ip(fmt.Sprintf("-n %s link set eth0 %s", h.Name, how)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Listen listens on a port of the host, for a server in this process.
+func (h *Host) Listen(t testing.TB, port int) net.Listener {
+	t.Helper()
+	type result struct {
+		l   net.Listener
+		err error
+	}
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		l, err := h.listen(port)
+		done <- result{l, err}
+	}()
+	r := <-done
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	t.Cleanup(func() { r.l.Close() })
+	return r.l
+}
+
+func (h *Host) listen(port int) (net.Listener, error) {
+	ns, err := os.Open("/run/netns/" + h.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer ns.Close()
+	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+		return nil, err
+	}
+	return net.Listen("tcp4", fmt.Sprintf("%s:%d", h.Address, port))
+}

@@ -1,0 +1,146 @@
+//go:build linux
+
+package cluster
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Process is a program on a host.
+type Process struct {
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{}
+	Args []string
+	host *Host
+	env  []string
+}
+
+var built struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// Gobench builds this module's gobench, once for all tests.
+func Gobench(t testing.TB) string {
+	t.Helper()
+	built.once.Do(func() {
+		dir, err := os.MkdirTemp("", "gobench-trial-")
+		if err != nil {
+			built.err = err
+			return
+		}
+		built.path = filepath.Join(dir, "gobench")
+		out, err := exec.Command("go", "build", "-o", built.path, "github.com/gobench-io/gobench").CombinedOutput()
+		if err != nil {
+			t.Logf("%s", out)
+			built.err = err
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.path
+}
+
+// Start starts gobench on the host. What it prints goes to a file, which a test that
+// fails shows.
+func (h *Host) Start(t testing.TB, env []string, args ...string) *Process {
+	t.Helper()
+	p := &Process{Args: args, host: h, env: env, log: filepath.Join(t.TempDir(), h.Name+".log")}
+	p.Begin(t)
+	t.Cleanup(func() {
+		p.Signal(syscall.SIGKILL)
+		<-p.done
+		if t.Failed() {
+			var lines []string
+			for line := range strings.Lines(p.Output(t)) {
+				if !strings.Contains(line, `"msg":"request"`) { // of which tests make thousands
+					lines = append(lines, line)
+				}
+			}
+			t.Logf("%s %s:\n%s", h.Name, args, strings.Join(lines, ""))
+		}
+	})
+	return p
+}
+
+// Begin starts the program, again when it has ended.
+func (p *Process) Begin(t testing.TB) {
+	t.Helper()
+	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p.cmd = exec.Command("ip", slices.Concat([]string{"netns", "exec", p.host.Name}, p.host.Wrap, []string{Gobench(t)}, p.Args)...)
+	if p.host.here {
+		p.cmd = exec.Command(Gobench(t), p.Args...)
+	}
+	p.cmd.Env = append(os.Environ(), p.env...)
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.WaitDelay = time.Second
+	p.done = make(chan struct{})
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func(done chan struct{}) {
+		defer close(done)
+		_ = p.cmd.Wait() // how it ended is the test's to know
+	}(p.done)
+}
+
+// Signal sends a signal to the program alone.
+func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// Kill kills the program and waits for its end.
+func (p *Process) Kill() {
+	p.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// Wait waits for the program's end and gives its exit status.
+func (p *Process) Wait(t testing.TB, limit time.Duration) int {
+	t.Helper()
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(limit):
+		t.Fatalf("%s goes on after %v", p.Args, limit)
+		return -1
+	}
+}
+
+// Pid is the program's process id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Output is what it has printed.
+func (p *Process) Output(t testing.TB) string {
+	b, err := os.ReadFile(p.log)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(bytes.TrimSpace(b))
+}
+
+// Eventually waits until f gives an empty text, and fails with what it says last.
+func Eventually(t testing.TB, limit time.Duration, f func() string) {
+	t.Helper()
+	why := ""
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if why = f(); why == "" {
+			return
+		}
+	}
+	t.Fatalf("after %v: %s", limit, why)
+}

@@ -1,0 +1,158 @@
+//go:build linux
+
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/check"
+)
+
+// F16: an idle master that is begun again, by turns after an order and after a kill, has
+// its agents, its sessions and its runs back within 10 s.
+func TestMasterBegunAgain(t *testing.T) {
+	t.Parallel()
+	times := 4
+	if *soak >= 100 {
+		times = 20
+	}
+	c, target := New(t, 2), NewTarget(t)
+	id := c.Submit(t, scenario(target.URL, 4, 0, 3, 0), run.Options{})
+	c.Finished(t, id, time.Minute)
+	for i := range times {
+		if i%2 == 0 {
+			c.Master.Signal(syscall.SIGTERM)
+			if status := c.Master.Wait(t, 20*time.Second); status != 0 {
+				t.Errorf("the master ended with status %d", status)
+			}
+		} else {
+			c.Master.Kill()
+		}
+		c.Master.Begin(t)
+		began := time.Now()
+		c.Back(t) // with the session of before
+		for _, n := range c.Agents {
+			c.AwaitAgent(t, n, "ready", 10*time.Second)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("start %d: all was back after %v", i+1, took)
+		}
+	}
+	next := c.Submit(t, scenario(target.URL, 4, 0, 3, 0), run.Options{})
+	if r := c.Finished(t, next, time.Minute); r.State != run.Finished || !r.Complete {
+		t.Errorf("the run after it is %s (%s)", r.State, r.Cause)
+	}
+	c.Check(t, check.Targets{id: {"home.http_ok": 12}, next: {"home.http_ok": 12}})
+}
+
+// F35: a second agent in a folder that one uses ends at once, and says why.
+func TestTwoAgentsInOneFolder(t *testing.T) {
+	t.Parallel()
+	c := New(t, 1)
+	first := c.Agents[0]
+	second := first.Host.Start(t, nil, first.Args...)
+	if status := second.Wait(t, 20*time.Second); status == 0 || !strings.Contains(second.Output(t), first.Dir) {
+		t.Errorf("the second agent ended with status %d: %s", status, second.Output(t))
+	}
+	time.Sleep(2 * time.Second) // in which the first beats
+	c.AwaitAgent(t, first, "ready", time.Second)
+	c.Check(t, nil)
+}
+
+// F35: a copy of an agent's folder that is used elsewhere is seen: neither may run anything,
+// and the master names both addresses, until one is ended.
+func TestCopiedFolder(t *testing.T) {
+	t.Parallel()
+	c, target := New(t, 1), NewTarget(t)
+	first := c.Agents[0]
+	first.Signal(syscall.SIGTERM)
+	first.Wait(t, 20*time.Second)
+	other := NewHost(t, "copy")
+	dir := filepath.Join(t.TempDir(), "copy")
+	if out, err := exec.Command("cp", "-a", first.Dir, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	first.Begin(t)
+	c.AwaitAgent(t, first, "ready", 20*time.Second)
+	args := slices.Clone(first.Args)
+	args[slices.Index(args, "--dir")+1] = dir
+	copied := other.Start(t, nil, args...)
+	c.AwaitAgent(t, first, "refused", 20*time.Second)
+	var all struct{ Items []struct{ Why string } }
+	if err := c.get("/api/v1/agents", &all); err != nil || !strings.Contains(all.Items[0].Why, first.Address) || !strings.Contains(all.Items[0].Why, other.Address) {
+		t.Errorf("the master says %v, %v: want both addresses, %s and %s", all.Items, err, first.Address, other.Address)
+	}
+	copied.Kill()
+	c.AwaitAgent(t, first, "ready", 20*time.Second)
+	id := c.Submit(t, scenario(target.URL, 4, 0, 3, 0), run.Options{})
+	if r := c.Finished(t, id, time.Minute); r.State != run.Finished || !r.Complete {
+		t.Errorf("the run after it is %s (%s)", r.State, r.Cause)
+	}
+	c.Check(t, check.Targets{id: target.Counts(false)})
+}
+
+// F56: what an agent delivers again, since its spool was put back, is known and counted as
+// a repeat; the totals stay.
+func TestSpoolReplayed(t *testing.T) {
+	t.Parallel()
+	c, target := New(t, 1), NewTarget(t)
+	n := c.Agents[0]
+	id := c.Submit(t, steady(target.URL, 4), run.Options{Duration: 10})
+	load(t, target, 1)
+	c.Await(t, id, time.Minute, run.Running)
+	cutFromMaster(t, n, c.Master, true)
+	spool, copied := filepath.Join(n.Dir, "agent", "spool"), filepath.Join(t.TempDir(), "spool")
+	time.Sleep(4 * time.Second) // so long that batches wait in the spool
+	if err := os.CopyFS(copied, os.DirFS(spool)); err != nil {
+		t.Fatal(err)
+	}
+	cutFromMaster(t, n, c.Master, false)
+	r := c.Finished(t, id, time.Minute)
+	exact(t, r, target)
+	c.Settle(t)
+	n.Signal(syscall.SIGTERM)
+	n.Wait(t, 20*time.Second)
+	before := c.repeats(t)
+	if err := os.RemoveAll(spool); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(spool, os.DirFS(copied)); err != nil {
+		t.Fatal(err)
+	}
+	n.Begin(t)
+	c.AwaitAgent(t, n, "ready", 20*time.Second)
+	Eventually(t, 30*time.Second, func() string {
+		if now := c.repeats(t); now <= before {
+			return fmt.Sprintf("%v repeats, as before", now)
+		}
+		return ""
+	})
+	c.Settle(t)
+	exact(t, c.Result(t, id), target)
+	c.Check(t, check.Targets{id: target.Counts(false)})
+}
+
+// repeats is the master's own count of them.
+func (c *Cluster) repeats(t *testing.T) (n float64) {
+	t.Helper()
+	status, body, err := c.try("GET", "/metrics", nil)
+	if err != nil || status != 200 {
+		t.Fatalf("GET /metrics: %d %v", status, err)
+	}
+	for line := range strings.Lines(string(body)) {
+		if _, err := fmt.Sscanf(line, "gobench_batches_repeated_total %g", &n); err == nil {
+			return n
+		}
+	}
+	t.Fatalf("no gobench_batches_repeated_total in the metrics:\n%s", body)
+	return 0
+}

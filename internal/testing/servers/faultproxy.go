@@ -1,0 +1,206 @@
+package servers
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Fault is what a FaultProxy does to an answer.
+type Fault int
+
+const (
+	NoFault   Fault = iota
+	Delay           // it comes FaultDelay late, but whole
+	Hold            // it never comes
+	Reset           // the connection is reset instead
+	ResetBody       // the connection is reset within the body
+	CutBody         // the connection ends within the body
+	CutHead         // the connection ends within the head
+	Drip            // it comes a byte each 20 ms
+	Garbage         // something comes that is no HTTP
+	HalfOpen        // nothing comes, and the proxy reads no more either
+	Huge            // a body of 10 GB is announced and begun
+)
+
+// FaultDelay is how long Delay delays.
+const FaultDelay = 50 * time.Millisecond
+
+// FaultProxy stands before a real server of HTTP/1.1 and treats each answer as told.
+// It counts what it did.
+type FaultProxy struct {
+	Addr string // 127.0.0.1:PORT
+	URL  string // http://127.0.0.1:PORT
+
+	upstream string
+	fault    atomic.Int32
+	injected atomic.Int64
+	passed   atomic.Int64
+	served   sync.WaitGroup
+	over     chan struct{}
+
+	mu       sync.Mutex
+	listener net.Listener // nil while down
+	peers    map[*net.TCPConn]bool
+}
+
+// Breaking starts a proxy before the server at addr ("host:port").
+func Breaking(t testing.TB, addr string) *FaultProxy {
+	t.Helper()
+	p := &FaultProxy{Addr: "127.0.0.1:0", upstream: addr, peers: map[*net.TCPConn]bool{}, over: make(chan struct{})}
+	p.Up(t)
+	p.URL = "http://" + p.Addr
+	t.Cleanup(func() {
+		close(p.over)
+		p.Down()
+		p.served.Wait()
+	})
+	return p
+}
+
+// Set makes each answer from now on meet a fault.
+func (p *FaultProxy) Set(f Fault) { p.fault.Store(int32(f)) }
+
+// Injected gives how many answers met a fault.
+func (p *FaultProxy) Injected() int64 { return p.injected.Load() }
+
+// Passed gives how many answers were let through.
+func (p *FaultProxy) Passed() int64 { return p.passed.Load() }
+
+// Down ends listening and all connections: who connects is refused.
+func (p *FaultProxy) Down() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		p.listener.Close()
+		p.listener = nil
+	}
+	for c := range p.peers {
+		c.Close()
+	}
+}
+
+// Up listens again, at the same port.
+func (p *FaultProxy) Up(t testing.TB) {
+	t.Helper()
+	l, err := net.Listen("tcp", p.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.mu.Lock()
+	p.listener, p.Addr = l, l.Addr().String()
+	p.mu.Unlock()
+	p.served.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			tc := c.(*net.TCPConn)
+			p.mu.Lock()
+			p.peers[tc] = true
+			if p.listener != l {
+				c.Close()
+			}
+			p.mu.Unlock()
+			p.served.Go(func() {
+				p.serve(tc)
+				c.Close()
+				p.mu.Lock()
+				delete(p.peers, tc)
+				p.mu.Unlock()
+			})
+		}
+	})
+}
+
+// serve answers a connection's requests until one of them meets a fault that ends
+// it.
+func (p *FaultProxy) serve(c *net.TCPConn) {
+	up, err := net.Dial("tcp", p.upstream)
+	if err != nil {
+		return
+	}
+	defer up.Close()
+	in, back := bufio.NewReader(c), bufio.NewReader(up)
+	for {
+		req, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		if err := req.Write(up); err != nil {
+			return
+		}
+		resp, err := http.ReadResponse(back, req)
+		if err != nil {
+			return
+		}
+		var head, body bytes.Buffer
+		if _, err := body.ReadFrom(resp.Body); err != nil {
+			return
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
+		_ = resp.Write(&head) // head and body; a Buffer takes all
+		if !p.answer(c, Fault(p.fault.Load()), head.Bytes(), body.Len()) {
+			return
+		}
+	}
+}
+
+// answer sends an answer with a fault, and reports whether the connection goes on.
+func (p *FaultProxy) answer(c *net.TCPConn, f Fault, answer []byte, body int) bool {
+	send := func(b []byte) { _, _ = c.Write(b) } // the client may have gone
+	if f == NoFault {
+		p.passed.Add(1)
+		send(answer)
+		return true
+	}
+	p.injected.Add(1)
+	half := len(answer) - body/2
+	switch f {
+	case Delay:
+		select {
+		case <-time.After(FaultDelay):
+		case <-p.over:
+		}
+		send(answer)
+		return true
+	case Hold:
+		_, _ = io.Copy(io.Discard, c)
+	case Reset:
+		_ = c.SetLinger(0)
+	case ResetBody:
+		send(answer[:half])
+		_ = c.SetLinger(0)
+	case CutBody:
+		send(answer[:half])
+	case CutHead:
+		send(answer[:12])
+	case Drip:
+		for i := range answer {
+			if _, err := c.Write(answer[i : i+1]); err != nil {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	case Garbage:
+		send([]byte("\x16\x03\x01 garbage\r\n\r\n"))
+	case HalfOpen:
+		<-p.over
+	case Huge:
+		send([]byte("HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n"))
+		part := make([]byte, 64<<10)
+		for {
+			if _, err := c.Write(part); err != nil {
+				break
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,162 @@
+package servers
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+)
+
+// ForwardProxy is an HTTP or SOCKS 5 proxy that tells what it was asked for.
+type ForwardProxy struct {
+	Addr string // 127.0.0.1:PORT
+
+	server *FaultServer
+	auth   string // "user:password"; "": nobody is asked
+	mu     sync.Mutex
+	asked  []string
+}
+
+// Asked gives what was asked for, as "CONNECT host:port" or "GET http://host/path".
+func (p *ForwardProxy) Asked() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.asked...)
+}
+
+// Accepted gives how many connections the proxy has accepted.
+func (p *ForwardProxy) Accepted() int { return p.server.Accepted() }
+
+func (p *ForwardProxy) note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, fmt.Sprintf(format, args...))
+}
+
+// HTTPProxy starts an HTTP proxy, over TLS if config is not nil, that wants auth
+// ("user:password") unless that is empty. It takes CONNECT and whole URLs.
+func HTTPProxy(t testing.TB, auth string, config *tls.Config) *ForwardProxy {
+	t.Helper()
+	p := &ForwardProxy{auth: auth}
+	p.server = Faults(t, func(peer *Peer) {
+		if config != nil {
+			tc := tls.Server(peer.Conn, config)
+			defer tc.Close()
+			peer.Conn = tc
+		}
+		p.serveHTTP(peer)
+	})
+	p.Addr = p.server.Addr
+	return p
+}
+
+func (p *ForwardProxy) serveHTTP(peer *Peer) {
+	r := bufio.NewReader(peer)
+	for {
+		req, err := http.ReadRequest(r)
+		if err != nil {
+			return
+		}
+		if want := "Basic " + base64.StdEncoding.EncodeToString([]byte(p.auth)); p.auth != "" && req.Header.Get("Proxy-Authorization") != want {
+			p.note("refused %s %s", req.Method, req.RequestURI)
+			peer.Send("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+			return
+		}
+		p.note("%s %s", req.Method, req.RequestURI)
+		up, err := net.Dial("tcp", req.URL.Host)
+		if err != nil {
+			peer.Send("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+			return
+		}
+		if req.Method == "CONNECT" {
+			peer.Send("HTTP/1.1 200 Connection established\r\n\r\n")
+			p.pipe(peer, up)
+			return
+		}
+		req.Header.Del("Proxy-Authorization")
+		if req.Write(up) == nil {
+			if resp, err := http.ReadResponse(bufio.NewReader(up), req); err == nil {
+				_ = resp.Write(peer)
+			}
+		}
+		up.Close()
+	}
+}
+
+// SOCKSProxy starts a SOCKS 5 proxy that wants auth ("user:password") unless that is
+// empty. Names it looks up in hosts alone.
+func SOCKSProxy(t testing.TB, auth string, hosts map[string]string) *ForwardProxy {
+	t.Helper()
+	p := &ForwardProxy{auth: auth}
+	p.server = Faults(t, func(peer *Peer) { p.serveSOCKS(peer, hosts) })
+	p.Addr = p.server.Addr
+	return p
+}
+
+func (p *ForwardProxy) serveSOCKS(peer *Peer, hosts map[string]string) {
+	read := func(n int) []byte {
+		b := make([]byte, n)
+		if _, err := io.ReadFull(peer, b); err != nil {
+			return make([]byte, n)
+		}
+		return b
+	}
+	method := byte(0)
+	if p.auth != "" {
+		method = 2
+	}
+	if offered := read(int(read(2)[1])); len(offered) == 0 || offered[0] != method {
+		peer.Send("\x05\xff")
+		return
+	}
+	peer.Send("\x05" + string(method))
+	if method == 2 {
+		user := read(int(read(2)[1]))
+		password := read(int(read(1)[0]))
+		if string(user)+":"+string(password) != p.auth {
+			peer.Send("\x01\x01")
+			return
+		}
+		peer.Send("\x01\x00")
+	}
+	var host string
+	switch kind := read(4)[3]; kind {
+	case 1:
+		host = net.IP(read(4)).String()
+	case 4:
+		host = net.IP(read(16)).String()
+	case 3:
+		host = string(read(int(read(1)[0])))
+	}
+	to := net.JoinHostPort(host, fmt.Sprint(binary.BigEndian.Uint16(read(2))))
+	p.note("CONNECT %s", to)
+	if ip, ok := hosts[host]; ok {
+		_, port, _ := net.SplitHostPort(to)
+		to = net.JoinHostPort(ip, port)
+	}
+	up, err := net.Dial("tcp", to)
+	if err != nil {
+		peer.Send("\x05\x05\x00\x01\x00\x00\x00\x00\x00\x00") // refused
+		return
+	}
+	peer.Send("\x05\x00\x00\x03\x01x\x00\x00") // from a name, as any may be
+	p.pipe(peer, up)
+}
+
+// pipe carries bytes both ways until one side ends.
+func (p *ForwardProxy) pipe(peer *Peer, up net.Conn) {
+	var back sync.WaitGroup
+	back.Go(func() {
+		_, _ = io.Copy(peer, up)
+		peer.Close()
+	})
+	_, _ = io.Copy(up, peer)
+	up.Close()
+	back.Wait()
+}

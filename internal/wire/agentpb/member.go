@@ -1,0 +1,17 @@
+package agentpb
+
+import (
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
+
+// Member is an agent and how it is.
+type Member struct {
+	run.Agent
+	State  string        // ready, busy, suspect, lost, refused, revoked
+	Why    string        // of suspect, lost and refused
+	Offset time.Duration // of its wall clock to the master's
+	Error  time.Duration // of Offset
+	Beat   *Beat         // the last; nil: none came since the master began
+}
