@@ -1,0 +1,6 @@
+//go:build !long
+
+package long
+
+// Run reports whether this is make test-long.
+const Run = false
