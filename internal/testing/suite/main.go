@@ -1,0 +1,176 @@
+// Command suite runs the tests of the packages it is given, those under the race detector
+// beside the others, and ends with the slowest packages and tests.
+//
+//	go run ./internal/testing/suite -race './internal/load/... ./clients/...' ./...
+//
+// It prints one line a package, as go test does, and the whole output of what failed. The
+// exit status is 1 if a test failed or a package did not build.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if file := os.Getenv(usageFileEnv); file != "" && len(os.Args) > 1 {
+		os.Exit(measured(file, os.Args[1:])) // go test -exec started this program
+	}
+	var s suite
+	race := flag.String("race", "", "`PATTERNS` of the packages that run under the race detector, separated by spaces")
+	first := flag.String("first", "", "`PATTERNS` of packages to begin with: those that take longest")
+	flag.StringVar(&s.tags, "tags", "", "build tags")
+	flag.IntVar(&s.parallel, "p", 3, "packages at once under the race detector, and as many without")
+	flag.DurationVar(&s.timeout, "timeout", 10*time.Minute, "longest that a package may take")
+	flag.IntVar(&s.most, "slowest", 10, "how many packages and tests to list at the end")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := s.run(ctx, strings.Fields(*race), strings.Fields(*first), flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "suite:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// suite is one run of the tests.
+type suite struct {
+	tags     string
+	parallel int
+	timeout  time.Duration
+	most     int
+	report   report
+}
+
+// run tests the packages that patterns name.
+func (s *suite) run(ctx context.Context, race, first, patterns []string) error {
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	all, err := s.list(ctx, patterns)
+	if err != nil {
+		return err
+	}
+	early, err := s.list(ctx, first)
+	if err != nil {
+		return err
+	}
+	raced, err := s.list(ctx, race)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b string) int { // early ones first
+		return index(early, a) - index(early, b)
+	})
+	var withRace, without []string
+	for _, p := range all {
+		if slices.Contains(raced, p) {
+			withRace = append(withRace, p)
+		} else {
+			without = append(without, p)
+		}
+	}
+	dir, err := os.MkdirTemp("", "gobench-suite-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	began := time.Now()
+	errs := make([]error, 2)
+	var wg sync.WaitGroup
+	wg.Go(func() { errs[0] = s.test(ctx, dir, true, withRace) })
+	wg.Go(func() { errs[1] = s.test(ctx, dir, false, without) })
+	wg.Wait()
+	s.report.usage(dir)
+	s.report.print(os.Stdout, s.most, time.Since(began))
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	if s.report.failed() {
+		return fmt.Errorf("tests failed")
+	}
+	return nil
+}
+
+// index returns where s is in list, and its length if it is not there.
+func index(list []string, s string) int {
+	if i := slices.Index(list, s); i >= 0 {
+		return i
+	}
+	return len(list)
+}
+
+// list returns the import paths of the packages that have tests. Unlike go list without
+// patterns, it returns nothing if patterns is empty.
+func (s *suite) list(ctx context.Context, patterns []string) ([]string, error) {
+	if len(patterns) == 0 {
+		return nil, nil
+	}
+	args := []string{"list", "-tags", s.tags, "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"}
+	out, err := exec.CommandContext(ctx, "go", append(args, patterns...)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list %s: %w", strings.Join(patterns, " "), withStderr(err))
+	}
+	return strings.Fields(string(out)), nil
+}
+
+// withStderr returns err with what the command wrote to standard error.
+func withStderr(err error) error {
+	if exit, ok := err.(*exec.ExitError); ok {
+		return fmt.Errorf("%w\n%s", err, exit.Stderr)
+	}
+	return err
+}
+
+// test runs go test for packages and adds its events to the report. A test that fails is
+// no error: the report has it.
+func (s *suite) test(ctx context.Context, dir string, race bool, packages []string) error {
+	if len(packages) == 0 {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	args := []string{"test", "-json", "-trimpath", "-count=1", "-vet=off", "-tags", s.tags, "-timeout", s.timeout.String(),
+		"-p", fmt.Sprint(s.parallel), "-exec", self}
+	cgo := "CGO_ENABLED=0"
+	if race {
+		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	cmd.Env = append(cmd.Environ(), cgo, usageFileEnv+"="+dir)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	events, readErr := s.report.read(out)
+	err = cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted")
+	case readErr != nil:
+		return fmt.Errorf("read what go test prints: %w", readErr)
+	case err != nil && events == 0: // it did not come to a test
+		return fmt.Errorf("go test: %w\n%s", err, stderr.String())
+	}
+	return nil
+}

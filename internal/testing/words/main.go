@@ -1,0 +1,230 @@
+// Command words counts phrases of a private dialect in comments and pages, and fails if one
+// is not on the list of those that may stay. make lint runs it.
+//
+//	go run ./internal/testing/words          # what is found, by file and line
+//	go run ./internal/testing/words -count   # how often each phrase is found
+//
+// The phrases are in phrases.go, those that may stay in allowed.txt: at most 20, each with
+// its reason.
+package main
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+)
+
+// maxAllowed is how many places may be on the list.
+const maxAllowed = 20
+
+const allowedFile = "internal/testing/words/allowed.txt"
+
+// place is where a phrase stands.
+type place struct {
+	file   string
+	line   int
+	phrase string // as it stands there
+	text   string // of the line
+}
+
+func main() {
+	count := flag.Bool("count", false, "count the phrases instead of listing them")
+	root := flag.String("root", ".", "the repository's `FOLDER`")
+	flag.Parse()
+	found, err := search(*root)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "words:", err)
+		os.Exit(2)
+	}
+	if *count {
+		printCounts(found)
+		return
+	}
+	allowed, err := readAllowed(filepath.Join(*root, allowedFile))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "words:", err)
+		os.Exit(2)
+	}
+	bad := 0
+	for _, p := range found {
+		if key := p.file + ": " + strings.ToLower(p.phrase); allowed[key] > 0 {
+			allowed[key]--
+			continue
+		}
+		fmt.Printf("%s:%d: %q in: %s\n", p.file, p.line, p.phrase, strings.TrimSpace(p.text))
+		bad++
+	}
+	for key, n := range allowed {
+		if n > 0 {
+			fmt.Printf("%s: %s is not there any more: remove it\n", allowedFile, key)
+			bad++
+		}
+	}
+	if bad > 0 {
+		fmt.Printf("%d phrases of our own dialect: say it in plain words (see internal/testing/words/phrases.go), or list it with its reason\n", bad)
+		os.Exit(1)
+	}
+}
+
+// search returns the places in all files below root, sorted by file and line.
+func search(root string) (found []place, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			switch name := d.Name(); {
+			case path == root:
+			case strings.HasPrefix(name, "."), name == "testdata", name == "node_modules", name == "dist":
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case strings.HasSuffix(name, ".pb.go"), filepath.ToSlash(filepath.Dir(name)) == "internal/testing/words":
+			return nil
+		case filepath.Ext(name) == ".go":
+			return searchGo(path, filepath.ToSlash(name), &found)
+		case filepath.Ext(name) == ".md":
+			return searchPage(path, filepath.ToSlash(name), &found)
+		}
+		return nil
+	})
+	sort.SliceStable(found, func(i, j int) bool {
+		if found[i].file != found[j].file {
+			return found[i].file < found[j].file
+		}
+		return found[i].line < found[j].line
+	})
+	return found, err
+}
+
+// searchGo adds the places in the comments of a Go file. A phrase may run over a line's end.
+func searchGo(path, name string, found *[]place) error {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	set := token.NewFileSet()
+	file := set.AddFile(path, -1, len(src))
+	var s scanner.Scanner
+	s.Init(file, src, nil, scanner.ScanComments)
+	var lines []string // of one comment
+	first, last := 0, 0
+	flush := func() {
+		match(name, first, lines, found)
+		lines = nil
+	}
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			break
+		}
+		if tok != token.COMMENT || strings.HasPrefix(text, "//go:") {
+			continue
+		}
+		line := set.Position(pos).Line
+		if len(lines) > 0 && line != last+1 {
+			flush()
+		}
+		if len(lines) == 0 {
+			first = line
+		}
+		for _, l := range strings.Split(text, "\n") {
+			lines = append(lines, strings.TrimPrefix(strings.TrimSpace(l), "//"))
+		}
+		last = first + len(lines) - 1
+	}
+	flush()
+	return nil
+}
+
+// searchPage adds the places in the text of a Markdown page, without its blocks of code.
+func searchPage(path, name string, found *[]place) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	code := false
+	var lines []string
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		line := in.Text()
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			code, line = !code, ""
+		}
+		if code {
+			line = ""
+		}
+		lines = append(lines, inlineCode.ReplaceAllString(line, "`code`"))
+	}
+	match(name, 1, lines, found)
+	return in.Err()
+}
+
+var inlineCode = regexp.MustCompile("`[^`]*`")
+
+// match adds the places in lines, of which the first has the number first.
+func match(name string, first int, lines []string, found *[]place) {
+	text := strings.Join(lines, "\n")
+	for _, at := range phrases.FindAllStringIndex(text, -1) {
+		n := strings.Count(text[:at[0]], "\n")
+		phrase := strings.Join(strings.Fields(text[at[0]:at[1]]), " ")
+		*found = append(*found, place{name, first + n, phrase, lines[n]})
+	}
+}
+
+// readAllowed returns how often each "file: phrase" may stand. A line of the file is
+// "FILE: PHRASE -- REASON".
+func readAllowed(path string) (map[string]int, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	allowed, all := map[string]int{}, 0
+	for n, line := range strings.Split(string(b), "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		key, reason, ok := strings.Cut(line, " -- ")
+		if !ok || strings.TrimSpace(reason) == "" {
+			return nil, fmt.Errorf("%s:%d: want FILE: PHRASE -- REASON", path, n+1)
+		}
+		allowed[strings.ToLower(key[:strings.Index(key, ":")+1])+strings.ToLower(key[strings.Index(key, ":")+1:])]++
+		all++
+	}
+	if all > maxAllowed {
+		return nil, fmt.Errorf("%s lists %d places, %d are the most", path, all, maxAllowed)
+	}
+	return allowed, nil
+}
+
+func printCounts(found []place) {
+	counts := map[string]int{}
+	for _, p := range found {
+		counts[strings.ToLower(p.phrase)]++
+	}
+	var words []string
+	for w := range counts {
+		words = append(words, w)
+	}
+	sort.Slice(words, func(i, j int) bool { return counts[words[i]] > counts[words[j]] })
+	for _, w := range words {
+		fmt.Printf("%6d  %s\n", counts[w], w)
+	}
+	fmt.Printf("%6d  in all\n", len(found))
+}
