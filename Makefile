@@ -18,22 +18,36 @@ PROTOC_GEN_GO_GRPC := $(BIN)/protoc-gen-go-grpc-v1.6.2
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build test soak demo bench lint docs fuzz vuln proto bundle ui clean
+.PHONY: help build test test-long test-binary soak demo bench lint docs fuzz vuln proto bundle ui clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./gobench
 	CGO_ENABLED=0 $(GO) build -trimpath -o gobench .
 
-test: ## install what the tests need (Debian packages), then run them all with -race
+# Packages whose goroutines share memory: they are tested under the race detector. The
+# others are pure functions, or test processes that are built without it.
+RACED := ./clients/... ./executor/... ./internal/agent/... ./internal/api/... ./internal/build ./internal/load/... ./internal/local/... \
+	./internal/master ./internal/master/bus ./internal/measure/... ./internal/process ./internal/server ./internal/show/live
+# Packages that take longest: they begin first.
+FIRST := ./internal/testing/cluster ./internal/testing/scripts ./internal/master/... ./clients/http
+SUITE := GOBENCH_TEST_BINARY=$(BIN)/test/gobench $(GO) run ./internal/testing/suite -race '$(RACED)' -first '$(FIRST)'
+
+test: test-binary ## install what the tests need (Debian packages), then run them: minutes
+	$(SUITE) ./...
+
+test-long: test-binary ## as test, at full size, with what measures or takes long by nature: up to 40 minutes
+	scripts/platforms.sh build
+	$(SUITE) -tags long -timeout 40m -p 1 ./...
+
+# What all tests share: the servers they start, and one build of gobench.
+test-binary:
 	scripts/test-setup.sh
 	scripts/ui.sh deps
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep /gobench/ | grep -v /internal/testing/cluster)
-	$(GO) test -timeout 20m ./internal/testing/cluster # by itself: leases and guards have their times
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m . # by itself: some of it measures
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/test/gobench .
 
-soak: ## kill masters and agents SOAK times (200) at random moments, by SEED, and check after each run; all faults
+soak: ## kill masters and agents SOAK times (200) at random moments, by SEED, and check after each run: hours
 	$(GO) test -timeout 4h -v ./internal/testing/cluster -run 'TestSoak|TestMasterBegunAgain' -soak $(SOAK) -soak-seed $(SEED)
 
 demo: build ## run examples/http against gobench's own target server

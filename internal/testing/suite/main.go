@@ -25,7 +25,7 @@ func main() {
 	if file := os.Getenv(usageFileEnv); file != "" && len(os.Args) > 1 {
 		os.Exit(measured(file, os.Args[1:])) // go test -exec started this program
 	}
-	var s suite
+	s := suite{report: report{out: os.Stdout}}
 	race := flag.String("race", "", "`PATTERNS` of the packages that run under the race detector, separated by spaces")
 	first := flag.String("first", "", "`PATTERNS` of packages to begin with: those that take longest")
 	flag.StringVar(&s.tags, "tags", "", "build tags")
@@ -91,7 +91,7 @@ func (s *suite) run(ctx context.Context, race, first, patterns []string) error {
 	wg.Go(func() { errs[1] = s.test(ctx, dir, false, without) })
 	wg.Wait()
 	s.report.usage(dir)
-	s.report.print(os.Stdout, s.most, time.Since(began))
+	s.report.print(s.most, time.Since(began))
 	for _, err := range errs {
 		if err != nil {
 			return err

@@ -35,6 +35,8 @@ type result struct {
 
 // report collects the events of several go tests at once.
 type report struct {
+	out io.Writer // lines of packages, output of failures
+
 	mu       sync.Mutex
 	packages []result
 	tests    []result
@@ -68,7 +70,7 @@ func (r *report) read(in io.Reader) (events int, err error) {
 func (r *report) write(s string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Print(s)
+	fmt.Fprint(r.out, s)
 }
 
 // add takes one event.
@@ -81,7 +83,7 @@ func (r *report) add(e event) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "build-output":
-		fmt.Print(e.Output)
+		fmt.Fprint(r.out, e.Output)
 	case "output":
 		r.output[key] = append(r.output[key], e.Output)
 	case "pass", "fail", "skip":
@@ -103,7 +105,7 @@ func (r *report) endTest(e event, key string) {
 		r.passed++
 	default:
 		r.failures++ // a skipped test has shown nothing
-		fmt.Print(strings.Join(r.output[key], ""))
+		fmt.Fprint(r.out, strings.Join(r.output[key], ""))
 	}
 	if !sub {
 		r.tests = append(r.tests, result{name: short(e.Package) + " " + e.Test, outcome: e.Action, seconds: e.Elapsed})
@@ -115,21 +117,22 @@ func (r *report) endPackage(e event, key string) {
 	if e.Action == "fail" {
 		var open []string // tests that never ended: a panic, a timeout
 		for k := range r.output {
-			if strings.HasPrefix(k, e.Package+" ") {
+			if strings.HasPrefix(k, e.Package+" ") && k != key {
 				open = append(open, k)
 			}
 		}
 		slices.Sort(open)
+		fmt.Fprint(r.out, strings.Join(r.output[key], ""))
 		for _, k := range open {
-			fmt.Print(strings.Join(r.output[k], ""))
+			fmt.Fprint(r.out, strings.Join(r.output[k], ""))
 			delete(r.output, k)
 		}
-		if len(open) == 0 || e.FailedBuild != "" {
+		if len(open) > 0 || e.FailedBuild != "" {
 			r.failures++
 		}
 	}
 	word := map[string]string{"pass": "ok  ", "fail": "FAIL", "skip": "?   "}[e.Action]
-	fmt.Printf("%s\t%s\t%.1fs\n", word, e.Package, e.Elapsed)
+	fmt.Fprintf(r.out, "%s\t%s\t%.1fs\n", word, e.Package, e.Elapsed)
 	r.packages = append(r.packages, result{name: short(e.Package), outcome: e.Action, seconds: e.Elapsed})
 }
 
@@ -160,7 +163,8 @@ func (r *report) failed() bool {
 }
 
 // print writes the slowest packages and tests, and the totals.
-func (r *report) print(w io.Writer, most int, took time.Duration) {
+func (r *report) print(most int, took time.Duration) {
+	w := r.out
 	slowest := func(all []result) []result {
 		sorted := slices.Clone(all)
 		slices.SortFunc(sorted, func(a, b result) int { return cmp.Compare(b.seconds, a.seconds) })

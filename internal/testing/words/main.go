@@ -182,6 +182,9 @@ var inlineCode = regexp.MustCompile("`[^`]*`")
 func match(name string, first int, lines []string, found *[]place) {
 	text := strings.Join(lines, "\n")
 	for _, at := range phrases.FindAllStringIndex(text, -1) {
+		if ordinary := plain.FindStringIndex(text[at[0]:min(len(text), at[0]+20)]); ordinary != nil && ordinary[0] == 0 {
+			continue
+		}
 		n := strings.Count(text[:at[0]], "\n")
 		phrase := strings.Join(strings.Fields(text[at[0]:at[1]]), " ")
 		*found = append(*found, place{name, first + n, phrase, lines[n]})
