@@ -62,7 +62,7 @@ type Agent struct {
 	recording sync.Mutex // held while the record of what runs is written
 
 	mu       sync.Mutex
-	job      *job              // nil: nothing runs; guarded by mu, as all below
+	run      *agentRun         // nil: nothing runs; guarded by mu, as all below
 	epochs   map[string]uint64 // the newest that is known of runs that are over here
 	used     map[string]uint64 // the newest in which executors of them were started
 	answers  []answered        // of the last commands
@@ -76,8 +76,8 @@ type answered struct {
 	answer *agentpb.Answer
 }
 
-// NewAgent makes an agent, not yet started.
-func NewAgent(o Options) *Agent {
+// New makes an agent, not yet started.
+func New(o Options) *Agent {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -172,17 +172,17 @@ func (a *Agent) work(ctx context.Context) error {
 
 // end ends what runs, as a cancel does, when the agent stops.
 func (a *Agent) end() {
-	if j := a.current(); j != nil {
-		j.cancel(CauseCancelled)
-		<-j.over
+	if r := a.current(); r != nil {
+		r.cancel(CauseCancelled)
+		<-r.over
 	}
 }
 
 // current gives the run that is here, or was last.
-func (a *Agent) current() *job {
+func (a *Agent) current() *agentRun {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.job
+	return a.run
 }
 
 // introduce makes the agent's hello.

@@ -1,365 +1,158 @@
 package agent_test
 
 import (
+	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
-	"github.com/gobench-io/gobench/internal/measure/merge"
-	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/process/processtest"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// This test binary is also the executors that it tests, and the parent of one.
-const (
-	scenarioEnv = "AGENT_TEST_SCENARIO"
-	parentEnv   = "AGENT_TEST_PARENT"
-)
+// interval is the time between the batches of these tests' executors.
+const interval = 100 * time.Millisecond
 
+// TestMain: this test binary is also the sandbox's helper, an agent, and the executors.
 func TestMain(m *testing.M) {
 	sandbox.Main()
 	if dir := os.Getenv(agentEnv); dir != "" {
 		agentProcess(dir)
 	}
-	if name := os.Getenv(scenarioEnv); name != "" {
-		if name == "no hello" {
-			select {} // as an init function that never returns
-		}
-		if fakes[name] != nil {
-			fake(name)
-		}
-		executor.Main(scenarios[name]())
-	}
-	if name := os.Getenv(parentEnv); name != "" {
-		err := agent.New(spec(name, new(tally))).Run(context.Background())
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	processtest.Main()
 	os.Exit(m.Run())
 }
 
-// tally takes what an executor sends.
-type tally struct {
-	mu      sync.Mutex
-	merger  *merge.Merger
-	batches int
-	hello   *wire.Hello
-	started chan struct{} // closed when the load begins
-	out     strings.Builder
-}
-
-func (t *tally) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.out.Write(b)
-}
-
-func (t *tally) output() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.out.String()
-}
-
-const interval = 100 * time.Millisecond
-
-func spec(name string, t *tally) agent.Spec {
-	t.merger = merge.New(1, interval)
-	t.started = make(chan struct{})
-	return agent.Spec{
-		Path: os.Args[0], Env: []string{scenarioEnv + "=" + name, parentEnv + "=", "EXTRA=given"}, Log: t,
-		Plan: func(h *wire.Hello) (*wire.Start, error) {
-			t.hello = h
-			start := &wire.Start{IntervalNs: int64(interval), GracefulNs: int64(2 * time.Second)}
-			for _, c := range h.Classes {
-				start.Shares = append(start.Shares, &wire.Share{Nu: c.Nu, Rate: c.Rate, Iterations: c.Iterations})
-			}
-			return start, nil
-		},
-		Started: func() { close(t.started) },
-		Batch: func(b *wire.Batch) error {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.batches++
-			return t.merger.Add(0, b)
-		},
-	}
-}
-
-func (t *tally) total(title string) int64 {
-	for _, m := range t.merger.Metrics() {
-		if m.Title == title {
-			return *m.Count
-		}
-	}
-	return -1
-}
-
-func TestRunToTheEnd(t *testing.T) {
-	t.Parallel()
-	got := new(tally)
-	if err := agent.New(spec("short", got)).Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n := got.total("ticks"); n != 15 || got.merger.Missing() != nil || got.hello.Protocol != wire.Protocol || got.hello.Classes[0].Name != "ticks" {
-		t.Errorf("ticks = %d, missing %v, hello %v", n, got.merger.Missing(), got.hello)
-	}
-}
-
-func TestStopDrainsAndCancelEnds(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(*agent.Executor){"stop": (*agent.Executor).Stop, "cancel": (*agent.Executor).Cancel} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := new(tally)
-			e := agent.New(spec("long", got))
-			go func() {
-				<-got.started
-				time.Sleep(250 * time.Millisecond)
-				end(e)
-			}()
-			if err := e.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if n := got.total("ticks"); n < 5 || got.merger.Missing() != nil {
-				t.Errorf("ticks = %d, missing %v", n, got.merger.Missing())
-			}
-		})
-	}
-}
-
-// F1, F3, F43, F44, F45: how an executor's end is told.
-func TestHowItEnded(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		want []string // in the error
-		out  string   // in the output kept with it
-		is   error
-	}{
-		{"exit 3", []string{"exited with status 3"}, "", nil},
-		{"goroutine panics", []string{"exited with status 2"}, "panic: own goroutine", nil},
-		{"no hello", []string{"did not say hello in 500ms", "init function"}, "", nil},
-		{"no classes", []string{"export() returned no classes"}, "", agent.ErrScenario},
-		{"setup fails", []string{"setup of class ticks: no database"}, "", agent.ErrScenario},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := spec(tt.name, new(tally))
-			if tt.name == "no hello" {
-				s.StartLimit = 500 * time.Millisecond
-			}
-			err := agent.New(s).Run(t.Context())
-			if err == nil {
-				t.Fatal("no error")
-			}
-			for _, part := range tt.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("error %q does not say %q", err, part)
-				}
-			}
-			var dead *agent.DeadError
-			if tt.is == nil && (!errors.As(err, &dead) || !strings.Contains(string(dead.Output), tt.out)) {
-				t.Errorf("error %#v lacks the output %q", err, tt.out)
-			}
-			if tt.is != nil && !errors.Is(err, tt.is) {
-				t.Errorf("error %v is not %v", err, tt.is)
-			}
-		})
-	}
-}
-
-// F4: whenever it is killed, what its batches brought is there to the last one, and
-// the gap is named.
-func TestKilledAtAnyMoment(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2))
-	for n := range 200 {
-		wait := time.Duration(r.Int64N(int64(600 * time.Millisecond)))
-		sig := []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV}[n%2]
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			t.Parallel()
-			got := new(tally)
-			e := agent.New(spec("long", got))
-			go func() {
-				<-got.started
-				time.Sleep(wait)
-				_ = syscall.Kill(int(got.hello.Pid), sig)
-			}()
-			began := time.Now()
-			err := e.Run(t.Context())
-			var dead *agent.DeadError
-			if !errors.As(err, &dead) || sig == syscall.SIGKILL && !strings.Contains(dead.How, "signal 9") {
-				t.Fatalf("error %v", err)
-			}
-			if told := time.Since(began); told > wait+10*time.Second {
-				t.Errorf("told after %v", told)
-			}
-			if len(got.merger.Missing()) != 1 {
-				t.Errorf("missing = %v", got.merger.Missing())
-			}
-			var sum int64
-			for _, i := range got.merger.Intervals(true) {
-				if c := i.Metrics["ticks"].Count; c != nil {
-					sum += *c
-				}
-			}
-			if n := max(got.total("ticks"), 0); n != sum {
-				t.Errorf("total %d, intervals add up to %d", n, sum)
-			}
-		})
-	}
-}
-
-func TestCancelBeforeTheLoad(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"no hello", "setup hangs"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := agent.New(spec(name, new(tally)))
-			time.AfterFunc(300*time.Millisecond, e.Cancel)
-			if err := e.Run(t.Context()); !errors.Is(err, agent.ErrCancelled) {
-				t.Errorf("error %v", err)
-			}
-		})
-	}
-}
-
-// A second stop is a cancel: users that return to nothing are left behind, and the
-// last batch still comes.
-func TestUsersThatNeverReturn(t *testing.T) {
-	t.Parallel()
-	got := new(tally)
-	e := agent.New(spec("heedless", got))
+// agentProcess is an agent in a process of its own, with a master that it asks nothing:
+// it runs the scenario that it is told to, renews its lease, and says on standard output
+// what is delivered and which processes there are. Without a scenario it only delivers.
+func agentProcess(dir string) {
+	bus := newBus()
+	bus.commits.Store(os.Getenv(commitEnv) != "")
+	a := agent.New(agent.Options{Dir: dir, Work: os.Getenv(workEnv), Bus: bus, ID: "A1"})
 	go func() {
-		<-got.started
-		time.Sleep(200 * time.Millisecond) // until the user is at it
-		e.Cancel()
+		<-bus.ready
+		fmt.Println("ready")
+		seen := 0
+		go func() {
+			for ; ; time.Sleep(10 * time.Millisecond) {
+				all := bus.of(aRun)
+				for _, d := range all[seen:] {
+					what := fmt.Sprintf("%T", d.What)
+					fmt.Printf("delivery %d %s %s %v\n", d.Number, strings.TrimPrefix(what, "*agentpb.Delivery_"), d.GetEnded().GetHow(), batch(d).GetSeq())
+				}
+				seen = len(all)
+			}
+		}()
+		name := os.Getenv(loadEnv)
+		if name == "" {
+			return
+		}
+		answer := bus.command(&agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Prepare{Prepare: &agentpb.Prepare{
+			Executor: bus.put("", self()), Env: []string{processtest.Env(name), processtest.ListenEnv + "=" + os.Getenv(processtest.ListenEnv)}, Processes: 2}}})
+		if answer.Error != "" {
+			panic(answer.Error)
+		}
+		for _, h := range answer.Hellos {
+			fmt.Println("executor", h.Pid)
+		}
+		bus.command(arm(answer.Hellos, 0))
+		lease := 2 * time.Second
+		bus.command(begin(time.Now(), lease))
+		for ; ; time.Sleep(200 * time.Millisecond) {
+			bus.command(renew(lease))
+		}
 	}()
-	began := time.Now()
-	if err := e.Run(t.Context()); err != nil {
-		t.Fatal(err)
+	if err := a.Run(context.Background()); err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
 	}
-	if took := time.Since(began); took > 6*time.Second || got.merger.Interrupted()["f"] != 1 {
-		t.Errorf("took %v, interrupted %v", took, got.merger.Interrupted())
-	}
+	os.Exit(0)
 }
 
-// I9: the executor's children end with it, and do not hold up its end.
-func TestGrandchildrenEndToo(t *testing.T) {
-	t.Parallel()
-	got := new(tally)
-	began := time.Now()
-	if err := agent.New(spec("grandchild", got)).Run(t.Context()); err != nil {
-		t.Fatal(err)
+// child is such a process, and what it has said.
+type child struct {
+	cmd *exec.Cmd
+	mu  sync.Mutex
+	out []string
+}
+
+func (c *child) lines(prefix string) (found []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.out {
+		if rest, ok := strings.CutPrefix(l, prefix+" "); ok {
+			found = append(found, rest)
+		}
 	}
-	if took := time.Since(began); took > 8*time.Second {
-		t.Errorf("took %v", took)
-	}
-	_, text, _ := strings.Cut(got.output(), "grandchild ")
-	pid, err := strconv.Atoi(strings.TrimSpace(text))
+	return found
+}
+
+func spawn(t *testing.T, env ...string) *child {
+	t.Helper()
+	c := &child{cmd: exec.Command(os.Args[0])}
+	c.cmd.Env = append(os.Environ(), env...)
+	c.cmd.Stderr = os.Stderr
+	out, err := c.cmd.StdoutPipe()
 	if err != nil {
-		t.Fatalf("output %q", got.output())
+		t.Fatal(err)
 	}
-	gone(t, pid)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			c.mu.Lock()
+			c.out = append(c.out, s.Text())
+			c.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Kill() // it may have ended
+		<-read
+		_ = c.cmd.Wait() // it was killed
+	})
+	return c
 }
 
-// gone waits until process pid is no more, or a zombie that its parent has yet to reap.
-func gone(t *testing.T, pid int) {
+func wait(t *testing.T, limit time.Duration, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-		if err != nil {
-			return
-		}
-		if _, rest, _ := strings.Cut(string(b), ") "); strings.HasPrefix(rest, "Z") {
-			return
-		}
+	for end := time.Now().Add(limit); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("process %d is still there: %s", pid, b)
+			t.Fatalf("not in %v: %s", limit, what)
 		}
 	}
 }
 
-func TestTheExecutorKnowsItsEnvironment(t *testing.T) {
-	t.Parallel()
-	got := new(tally)
-	if err := agent.New(spec("environment", got)).Run(t.Context()); err != nil {
-		t.Fatal(err)
+func pids(lines []string) (all []int) {
+	for _, l := range lines {
+		var pid int
+		if _, err := fmt.Sscan(l, &pid); err == nil {
+			all = append(all, pid)
+		}
 	}
-	if got.output() != `socket="" extra="given"` {
-		t.Errorf("output %q: the socket's name is not for the scenario's children", got.output())
-	}
+	return all
 }
 
-// The parent dies, the executor dies: at once, whatever it is doing.
-func TestTheExecutorDiesWithItsParent(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"long", "heedless"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			parent := exec.Command(os.Args[0])
-			parent.Env = append(os.Environ(), parentEnv+"="+name)
-			if err := parent.Start(); err != nil {
-				t.Fatal(err)
-			}
-			child := childOf(t, parent.Process.Pid)
-			if err := parent.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			_ = parent.Wait() // it was killed
-			gone(t, child)
-		})
-	}
-}
-
-// childOf waits for pid's first child that has attached and runs.
-func childOf(t *testing.T, pid int) int {
+// work makes a folder for runs' private folders.
+func work(t *testing.T) string {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-		for _, task := range tasks {
-			b, _ := os.ReadFile(task)
-			if child, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
-				return child
-			}
-		}
-	}
-	t.Fatal("the parent has started no executor")
-	return 0
-}
-
-func TestTheEndOfCtxKills(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	got := new(tally)
-	e := agent.New(spec("heedless", got))
-	go func() { <-got.started; cancel() }()
-	if err := e.Run(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
-	gone(t, int(got.hello.Pid))
-}
-
-func TestNothingIsLeftInTheTemporaryFolder(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir)
-	if err := agent.New(spec("short", new(tally))).Run(t.Context()); err != nil {
+	dir, err := os.MkdirTemp("/tmp", "w")
+	if err != nil {
 		t.Fatal(err)
 	}
-	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v %v", left, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
 	}
+	return dir
 }

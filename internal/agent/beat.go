@@ -29,14 +29,14 @@ func (a *Agent) beats(ctx context.Context) {
 func (a *Agent) beat(count uint64) *agentpb.Beat {
 	unsaved, age := a.out.unsaved()
 	a.mu.Lock()
-	j, host := a.job, a.host
+	r, host := a.run, a.host
 	a.mu.Unlock()
 	b := &agentpb.Beat{Agent: a.o.ID, Boot: a.boot, Count: count, Hello: a.hello, UnixNs: time.Now().UnixNano(),
 		Unsaved: uint64(unsaved), OldestNs: int64(age), Host: host}
-	if j != nil {
-		j.mu.Lock()
-		b.Run, b.Epoch, b.Phase, b.Processes = j.run, j.epoch, j.phase, j.seen
-		j.mu.Unlock()
+	if r != nil {
+		r.mu.Lock()
+		b.Run, b.Epoch, b.Phase, b.Processes = r.id, r.epoch, r.phase, r.seen
+		r.mu.Unlock()
 	}
 	return b
 }
@@ -54,28 +54,28 @@ func (a *Agent) looks(ctx context.Context) {
 		host := a.watch.Host()
 		a.mu.Lock()
 		a.host = host
-		j := a.job
+		r := a.run
 		a.mu.Unlock()
-		if j != nil {
-			j.look(a.watch.Process)
+		if r != nil {
+			r.look(a.watch.Process)
 		}
 	}
 }
 
 // look looks at the executors.
-func (j *job) look(at func(pid int) *agentpb.Process) {
+func (r *agentRun) look(at func(pid int) *agentpb.Process) {
 	var seen []*agentpb.Process
-	for _, p := range j.processes() {
-		pid := p.executor.Pid()
-		if pid == 0 || p.isOver() {
+	for _, e := range r.allExecutors() {
+		pid := e.process.Pid()
+		if pid == 0 || e.isOver() {
 			continue
 		}
 		if s := at(pid); s != nil {
-			s.Executor = p.number
+			s.Executor = e.number
 			seen = append(seen, s)
 		}
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.seen = seen
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = seen
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/process/processtest"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 	"github.com/gobench-io/gobench/internal/wire/compress"
@@ -204,7 +205,7 @@ func start(t *testing.T, o agent.Options) *host {
 	if o.ID == "" {
 		o.ID = "A1"
 	}
-	a := agent.NewAgent(o)
+	a := agent.New(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
@@ -248,7 +249,7 @@ const aRun = "20261121-120000-000001"
 // prepare is the command to prepare processes of a scenario.
 func (h *host) prepare(scenario string, processes uint32) *agentpb.Command {
 	return &agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Prepare{Prepare: &agentpb.Prepare{
-		Executor: h.put("", self()), Env: []string{scenarioEnv + "=" + scenario, "EXTRA=given"}, Processes: processes, LeaseNs: int64(time.Minute)}}}
+		Executor: h.put("", self()), Env: []string{processtest.Env(scenario), "EXTRA=given"}, Processes: processes, LeaseNs: int64(time.Minute)}}}
 }
 
 func arm(hellos []*wire.Hello, first uint32) *agentpb.Command {
@@ -315,7 +316,7 @@ func list(all []*agentpb.Delivery) string {
 		if batch(d) != nil && d.Number%10 != 0 {
 			continue // there are many
 		}
-		fmt.Fprintf(&b, "%d.%d:%d %.300s\n", d.Epoch, d.Number, d.Executor, strings.TrimPrefix(fmt.Sprintf("%T", d.What), "*cluster.Delivery_")+" "+d.GetNote()+fmt.Sprint(d.GetEnded()))
+		fmt.Fprintf(&b, "%d.%d:%d %.300s\n", d.Epoch, d.Number, d.Executor, strings.TrimPrefix(fmt.Sprintf("%T", d.What), "*agentpb.Delivery_")+" "+d.GetNote()+fmt.Sprint(d.GetEnded()))
 	}
 	return b.String()
 }

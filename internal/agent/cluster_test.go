@@ -9,6 +9,8 @@ import (
 
 	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/process"
+	"github.com/gobench-io/gobench/internal/process/processtest"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -18,7 +20,6 @@ const (
 	workEnv   = "AGENT_TEST_WORK"
 	loadEnv   = "AGENT_TEST_LOAD"
 	commitEnv = "AGENT_TEST_COMMIT"
-	listenEnv = "AGENT_TEST_LISTEN"
 )
 
 // merged merges the batches of some executors, and gives a metric's total.
@@ -68,7 +69,7 @@ func TestARun(t *testing.T) {
 		t.Errorf("%d ticks, %d missing, want 30 and 0", total, missing)
 	}
 	for n, e := range ended(all) {
-		if e.Error != "" || e.Cause != agent.CauseExit {
+		if e.Error != "" || e.Cause != process.CauseExit {
 			t.Errorf("executor %d: %v", n, e)
 		}
 	}
@@ -90,7 +91,7 @@ func TestARun(t *testing.T) {
 func (h *host) clean(hellos []*wire.Hello) {
 	h.t.Helper()
 	for _, hello := range hellos {
-		gone(h.t, int(hello.Pid))
+		processtest.Gone(h.t, int(hello.Pid))
 	}
 	h.until(5*time.Second, "what is delivered is forgotten", func() bool {
 		left, err := os.ReadDir(filepath.Join(h.dir, "spool"))

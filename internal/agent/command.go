@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gobench-io/gobench/internal/agent/blobs"
+	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
@@ -96,9 +97,9 @@ func (a *Agent) perform(c *agentpb.Command) *agentpb.Answer {
 	case *agentpb.Command_Release:
 		err = a.release(c)
 	default:
-		var j *job
-		if j, err = a.of(c); err == nil {
-			answer.Blob, err = a.steer(j, c)
+		var r *agentRun
+		if r, err = a.of(c); err == nil {
+			answer.Blob, err = a.steer(r, c)
 		}
 	}
 	if err != nil {
@@ -109,22 +110,22 @@ func (a *Agent) perform(c *agentpb.Command) *agentpb.Answer {
 }
 
 // steer does a command to a run that is here.
-func (a *Agent) steer(j *job, c *agentpb.Command) (*agentpb.Blob, error) {
+func (a *Agent) steer(r *agentRun, c *agentpb.Command) (*agentpb.Blob, error) {
 	switch what := c.What.(type) {
 	case *agentpb.Command_Arm:
-		return nil, j.arm(c.Epoch, what.Arm)
+		return nil, r.arm(c.Epoch, what.Arm)
 	case *agentpb.Command_Begin:
-		return nil, j.begin(what.Begin)
+		return nil, r.begin(what.Begin)
 	case *agentpb.Command_Renew:
-		j.renew(time.Duration(what.Renew.LeaseNs))
+		r.renew(time.Duration(what.Renew.LeaseNs))
 	case *agentpb.Command_Stop:
-		j.stop("")
+		r.stop("")
 	case *agentpb.Command_Cancel:
-		j.cancel(CauseCancelled)
+		r.cancel(CauseCancelled)
 	case *agentpb.Command_Control:
-		return nil, j.control(what.Control)
+		return nil, r.control(what.Control)
 	case *agentpb.Command_Profile:
-		return a.profile(j, what.Profile)
+		return a.profile(r, what.Profile)
 	default:
 		return nil, refuse(codeUnknown, "this agent does not know the command %T", c.What)
 	}
@@ -133,24 +134,24 @@ func (a *Agent) steer(j *job, c *agentpb.Command) (*agentpb.Blob, error) {
 
 // of gives the run that a command is of. A newer epoch than the one that is known is
 // from then on the newest.
-func (a *Agent) of(c *agentpb.Command) (*job, error) {
+func (a *Agent) of(c *agentpb.Command) (*agentRun, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.fence(c); err != nil {
 		return nil, err
 	}
-	if a.job == nil || a.job.run != c.Run {
+	if a.run == nil || a.run.id != c.Run {
 		return nil, refuse(codeUnknown, "run %s is not on agent %s", c.Run, a.o.ID)
 	}
-	a.job.touch(c.Epoch)
-	return a.job, nil
+	a.run.touch(c.Epoch)
+	return a.run, nil
 }
 
 // fence refuses a command whose epoch is past. The caller holds mu.
 func (a *Agent) fence(c *agentpb.Command) error {
 	newest := a.epochs[c.Run]
-	if a.job != nil && a.job.run == c.Run {
-		newest = max(newest, a.job.newest())
+	if a.run != nil && a.run.id == c.Run {
+		newest = max(newest, a.run.newest())
 	}
 	if c.Epoch < newest {
 		return refuse(codeFenced, "the command is of epoch %d of run %s, which is at %d", c.Epoch, c.Run, newest)
@@ -165,33 +166,33 @@ func (a *Agent) release(c *agentpb.Command) error {
 		a.mu.Unlock()
 		return err
 	}
-	j := a.job
-	if j == nil || j.run != c.Run {
+	r := a.run
+	if r == nil || r.id != c.Run {
 		a.mu.Unlock()
 		return nil // nothing is left
 	}
 	a.mu.Unlock()
-	j.kill()
-	<-j.over
+	r.kill()
+	<-r.over
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.forget(j, c.Epoch)
+	a.forget(r, c.Epoch)
 	return nil
 }
 
 // forget drops a run that is over, and what it left but its deliveries. The caller
 // holds mu.
-func (a *Agent) forget(j *job, epoch uint64) {
-	if a.job != j {
+func (a *Agent) forget(r *agentRun, epoch uint64) {
+	if a.run != r {
 		return
 	}
-	a.job = nil
+	a.run = nil
 	if len(a.epochs) >= 1000 { // of what is long past
 		clear(a.epochs)
 		clear(a.used)
 	}
-	a.epochs[j.run] = max(epoch, j.newest())
-	a.used[j.run] = max(a.used[j.run], j.started())
+	a.epochs[r.id] = max(epoch, r.newest())
+	a.used[r.id] = max(a.used[r.id], r.started())
 	for _, sum := range a.profiles {
 		if err := a.blobs.Remove(sum); err != nil {
 			a.log.Warn("delete a profile", "error", err)
@@ -208,7 +209,7 @@ const answerOutput = 4 << 10
 func failed(err error) *agentpb.Answer {
 	answer := &agentpb.Answer{Error: err.Error(), Code: codeUnknown}
 	var r *refusal
-	var dead *DeadError
+	var dead *process.DeadError
 	switch {
 	case errors.As(err, &r):
 		answer.Code = r.code
@@ -216,14 +217,14 @@ func failed(err error) *agentpb.Answer {
 		answer.Code = codeDigest
 	case errors.Is(err, blobs.ErrSpace), errors.Is(err, syscall.ENOSPC):
 		answer.Code = codeSpace
-	case errors.Is(err, ErrScenario):
+	case errors.Is(err, process.ErrScenario):
 		answer.Code = codeScenario
 	case errors.As(err, &dead):
 		answer.Code = codeDead
 		if n := len(dead.Output); n > 0 {
 			answer.Error += "\n" + string(bytes.ToValidUTF8(dead.Output[max(0, n-answerOutput):], []byte("?")))
 		}
-	case errors.Is(err, ErrOver), errors.Is(err, ErrNoLoad):
+	case errors.Is(err, process.ErrOver), errors.Is(err, process.ErrNoLoad):
 		answer.Code = codeDead
 	}
 	return answer

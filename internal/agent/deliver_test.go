@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/process/processtest"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -36,7 +37,7 @@ func TestNothingGetsThrough(t *testing.T) {
 			}
 			h.must(stopRun())
 			for _, hello := range hellos {
-				gone(t, int(hello.Pid))
+				processtest.Gone(t, int(hello.Pid))
 			}
 			h.down.Store(false)
 			all := h.over(15 * time.Second)
@@ -310,7 +311,7 @@ func TestTheAgentIsStoppedInARun(t *testing.T) {
 		t.Errorf("%d pieces are missing", missing)
 	}
 	for _, hello := range hellos {
-		gone(t, int(hello.Pid))
+		processtest.Gone(t, int(hello.Pid))
 	}
 	if left := glob(t, h.work+"/*"); len(left) > 0 {
 		t.Errorf("%v is left", left)
@@ -320,7 +321,7 @@ func TestTheAgentIsStoppedInARun(t *testing.T) {
 // A bus that fails for good is the agent's end, and what it ran ends with it.
 func TestTheBusFails(t *testing.T) {
 	t.Parallel()
-	err := agent.NewAgent(agent.Options{Dir: t.TempDir(), Work: work(t), Bus: &brokenBus{newBus()}, ID: "A1"}).Run(t.Context())
+	err := agent.New(agent.Options{Dir: t.TempDir(), Work: work(t), Bus: &brokenBus{newBus()}, ID: "A1"}).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "take commands: no permission") {
 		t.Errorf("error %v", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/process"
+	"github.com/gobench-io/gobench/internal/process/processtest"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -34,16 +36,16 @@ func TestHowExecutorsEnd(t *testing.T) {
 		output         string
 		limit          time.Duration
 	}{
-		{"exits", "exit 3", nil, agent.CauseExit, "exited with status 3", "", 3 * time.Second},
-		{"a goroutine of its own panics", "goroutine panics", nil, agent.CauseExit, "exited with status 2", "panic: own goroutine", 3 * time.Second},
-		{"killed", "long", kill(syscall.SIGKILL), agent.CauseSignal, "was killed by signal 9", "", 2 * time.Second},
-		{"crashes", "long", kill(syscall.SIGSEGV), agent.CauseExit, "exited with status 2", "SIGSEGV", 2 * time.Second},
-		{"stopped", "long", func(h *host, _ *wire.Hello) { h.must(stopRun()) }, agent.CauseExit, "", "", 3 * time.Second},
+		{"exits", "exit 3", nil, process.CauseExit, "exited with status 3", "", 3 * time.Second},
+		{"a goroutine of its own panics", "goroutine panics", nil, process.CauseExit, "exited with status 2", "panic: own goroutine", 3 * time.Second},
+		{"killed", "long", kill(syscall.SIGKILL), process.CauseSignal, "was killed by signal 9", "", 2 * time.Second},
+		{"crashes", "long", kill(syscall.SIGSEGV), process.CauseExit, "exited with status 2", "SIGSEGV", 2 * time.Second},
+		{"stopped", "long", func(h *host, _ *wire.Hello) { h.must(stopRun()) }, process.CauseExit, "", "", 3 * time.Second},
 		{"cancelled", "long", func(h *host, _ *wire.Hello) { h.must(cancelRun()) }, agent.CauseCancelled, "", "", 3 * time.Second},
 		{"cancelled, and its user never ends", "heedless", func(h *host, _ *wire.Hello) { h.must(cancelRun()) }, agent.CauseCancelled, "", "", 9 * time.Second},
 		{"released", "heedless", func(h *host, _ *wire.Hello) { h.must(release()) }, agent.CauseCancelled, "", "", 3 * time.Second},
-		{"closes its output", "closes its output", nil, agent.CauseExit, "", "", 3 * time.Second},
-		{"leaves a child with its output", "grandchild", nil, agent.CauseExit, "", "", 5 * time.Second},
+		{"closes its output", "closes its output", nil, process.CauseExit, "", "", 3 * time.Second},
+		{"leaves a child with its output", "grandchild", nil, process.CauseExit, "", "", 5 * time.Second},
 		{"leaves daemons", "daemons", func(h *host, _ *wire.Hello) {
 			h.until(5*time.Second, "two daemons are there", func() bool {
 				text, _ := printed(h.t, h.of(aRun), 0)
@@ -80,10 +82,10 @@ func TestHowExecutorsEnd(t *testing.T) {
 			for line := range strings.Lines(text) {
 				var pid int
 				if n, _ := fmt.Sscanf(line, "daemon %d", &pid); n == 1 {
-					gone(t, pid)
+					processtest.Gone(t, pid)
 				}
 				if n, _ := fmt.Sscanf(line, "grandchild %d", &pid); n == 1 {
-					gone(t, pid)
+					processtest.Gone(t, pid)
 				}
 			}
 			h.clean(hellos)

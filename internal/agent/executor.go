@@ -1,143 +1,21 @@
-// Package agent runs executors on this host: it starts the process, serves the
-// Unix socket that the process attaches to, gives it its part of the run, and
-// hands on what it counts. When this process dies, its executors die; when an
-// executor dies, Run says how.
 package agent
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/agent/budget"
+	"github.com/gobench-io/gobench/internal/agent/spool"
+	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Time limits of an executor's life.
+// Why an executor ended, for programs, beside the causes of package process.
 const (
-	StartLimit   = 15 * time.Second // from process start to hello
-	cancelLimit  = 5 * time.Second  // from cancel to kill
-	stopReserve  = 30 * time.Second // beyond the graceful time, from stop to kill
-	exitLimit    = 2 * time.Second  // from the last batch to the process's end
-	controlLimit = 5 * time.Second  // for a load to begin that is to be changed
-	tailSize     = 64 << 10         // of its output kept for the report
-)
-
-// Spec says what to run. Path and Batch are needed.
-type Spec struct {
-	Path string   // of the executor
-	Args []string // after the program's name
-	Env  []string // in addition to this process's own
-	Dir  string   // working directory; default this process's
-	In   []byte   // what its standard input reads; nil: nothing
-	Log  io.Writer
-
-	// Make, which may be nil, makes the command in the place of Path, Args and Dir, with an
-	// environment of env alone; what it runs must become the executor in the same process.
-	// Its ExtraFiles are closed once it is started.
-	Make func(env []string) (*exec.Cmd, error)
-	// Socket is where the executor is listened for; empty: in a private folder of its own.
-	// It belongs to the user Owner; 0: to this process's.
-	Socket string
-	Owner  int
-
-	// Hello, which may be nil, is shown what the executor has declared, before
-	// anything else is done with it; an error ends the run and is Run's.
-	Hello func(*wire.Hello) error
-	// Plan gives the executor its start, knowing the classes it has declared. nil: Run
-	// waits for Arm, and then for Begin.
-	Plan func(*wire.Hello) (*wire.Start, error)
-	// Started is called when the load begins, Stopping when it is over and drains.
-	Started, Stopping func()
-	// Seen takes what a look inside shows, from the start on. nil: nobody looks.
-	Seen func(*wire.Seen)
-	// Batch takes each batch, in order. An error ends the run.
-	Batch func(*wire.Batch) error
-
-	StartLimit time.Duration // default StartLimit
-}
-
-// Executor is one executor process. Run it once; the other methods may be called at
-// any time by any goroutine.
-type Executor struct {
-	spec Spec
-
-	stopOnce, cancelOnce sync.Once
-	stop, cancel         chan struct{}
-
-	requests chan func(*session) // for the session to do
-	over     chan struct{}       // closed when Run returns
-
-	greeted chan struct{} // closed once hello is there
-	hello   *wire.Hello
-	armed   chan arming
-	ready   chan struct{} // closed once the executor has said so
-	begun   chan beginning
-	process atomic.Int64  // its id; 0: none yet
-	lease   atomic.Int64  // of the last Renew, in ns
-	renewed chan struct{} // holds one: lease is to be passed on
-
-	mu  sync.Mutex
-	end error // of Run; guarded by mu until over is closed
-}
-
-// arming is a start that Arm gives.
-type arming struct {
-	start *wire.Start
-	reply chan error // holds one
-}
-
-// beginning is when Begin has the load begin.
-type beginning struct {
-	at    time.Time
-	lease time.Duration
-	reply chan error // holds one
-}
-
-// New makes an executor, not yet started.
-func New(spec Spec) *Executor {
-	if spec.StartLimit == 0 {
-		spec.StartLimit = StartLimit
-	}
-	return &Executor{spec: spec, stop: make(chan struct{}), cancel: make(chan struct{}),
-		requests: make(chan func(*session)), over: make(chan struct{}), greeted: make(chan struct{}),
-		armed: make(chan arming), ready: make(chan struct{}), begun: make(chan beginning),
-		renewed: make(chan struct{}, 1)}
-}
-
-// Stop asks for the end of the load: what is in flight drains.
-func (e *Executor) Stop() { e.stopOnce.Do(func() { close(e.stop) }) }
-
-// Cancel asks for the end at once; after 5 s the process is killed.
-func (e *Executor) Cancel() { e.cancelOnce.Do(func() { close(e.cancel) }) }
-
-// ErrScenario is wrapped by Run's error when the scenario itself cannot run: what
-// export() returned is wrong, or a Setup failed. Its text says which and why.
-var ErrScenario = errors.New("scenario")
-
-// ErrCancelled is Run's error when Cancel came before the load began.
-var ErrCancelled = errors.New("cancelled before the load began")
-
-// DeadError says that an executor ended before its last batch.
-type DeadError struct {
-	How    string // "exited with status 3", "was killed by signal 9 (killed)"
-	Cause  string // CauseExit, CauseSignal, CauseStuck
-	Output []byte // the end of what it printed, at most 64 KiB
-}
-
-// Why an executor ended, for programs.
-const (
-	CauseExit      = "exit"      // by itself
-	CauseSignal    = "signal"    // killed by somebody
-	CauseStuck     = "stuck"     // killed by us, since it did not do what it was asked
 	CauseOOM       = "oom"       // killed by the kernel for want of memory
 	CauseLease     = "lease"     // its load was not renewed
 	CauseCancelled = "cancelled" // as it was asked to
@@ -145,93 +23,157 @@ const (
 	CauseSpace     = "space"     // what it counts can't be kept
 )
 
-func (e *DeadError) Error() string { return "the executor " + e.How }
+// executor is an executor process of a run on this agent.
+type executor struct {
+	run     *agentRun
+	number  uint32 // in the run
+	queue   *queue
+	process *process.Process
+	thinner *budget.Thinner // of its process, and then of live
+	output  *output
+	over    chan struct{} // closed when it has ended and that is delivered
 
-// Run starts the process and returns when it has ended and nothing of it is left:
-// nil when the last batch has been taken. The end of ctx kills it.
-func (e *Executor) Run(ctx context.Context) error {
-	err := e.run(ctx)
-	e.mu.Lock()
-	e.end = err
-	e.mu.Unlock()
-	close(e.over)
-	return err
+	mu      sync.Mutex
+	start   *wire.Start // guarded by mu, as all below; nil: it is not armed
+	begun   bool
+	heard   time.Time // of its last batch, or when the load began
+	last    bool      // it has sent its last batch
+	stalled bool
 }
 
-func (e *Executor) run(ctx context.Context) error {
-	srv, clean, err := e.listen()
+func (e *executor) isOver() bool {
+	select {
+	case <-e.over:
+		return true
+	default:
+		return false
+	}
+}
+
+func (e *executor) isArmed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.start != nil
+}
+
+func (e *executor) setStart(s *wire.Start) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.start = s
+}
+
+// begin tells whether the process has yet to begin, once.
+func (e *executor) begin() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	first := !e.begun
+	e.begun = true
+	return first
+}
+
+// interval is the time between its batches. The caller holds mu.
+func (e *executor) interval() time.Duration { return time.Duration(e.start.GetIntervalNs()) }
+
+func (e *executor) hear(last bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.heard, e.last = time.Now(), last
+}
+
+// live runs the process and tells how it ended.
+func (e *executor) live(ctx context.Context) {
+	defer e.run.drop()
+	err := e.process.Run(ctx)
+	e.output.close()
+	e.exact()
+	e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Ended{Ended: e.ended(err)}}, true)
+	e.run.agent.log.Info("an executor has ended", "run", e.run.id, "executor", e.number, "error", err)
+	close(e.over)
+	_ = e.run.agent.saveRecord(e.run) // it is in the log
+}
+
+func (e *executor) deliver(d *agentpb.Delivery, lastWord bool) error {
+	d.Executor = e.number
+	return e.run.deliver(e.queue, d, lastWord)
+}
+
+// started, stopping, sent, saw and printed are what the executor does.
+
+func (e *executor) started() {
+	e.hear(false)
+	e.run.setPhase(phaseRunning)
+}
+
+func (e *executor) stopping() {
+	e.run.setPhase(phaseStopping)
+	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: true}}, true) // it is in the log
+}
+
+func (e *executor) sent(b *wire.Batch) error {
+	e.hear(b.Final != nil)
+	if b.Final != nil {
+		e.exact()
+	}
+	sent, err := e.thinner.Batch(b)
 	if err != nil {
 		return err
 	}
-	defer clean()
-	tail := &tailWriter{limit: tailSize}
-	cmd, err := e.command(srv.path)
-	if err != nil {
-		return fmt.Errorf("start the executor: %w", err)
+	if err := e.deliver(sent.Delivery(), false); err != nil {
+		e.run.note(fmt.Sprintf("executor %d on agent %s was ended: from its batch %d on, what it counted can't be kept: %v",
+			e.number, e.run.agent.o.ID, b.Seq, err))
+		return err
 	}
-	if e.spec.In != nil {
-		cmd.Stdin = bytes.NewReader(e.spec.In)
+	return nil
+}
+
+// exactSize is how much of the exact histograms goes into one delivery, in bytes.
+const exactSize = 256 << 10
+
+// exact delivers the exact histograms of what was sent with less than all its counts.
+func (e *executor) exact() {
+	for _, x := range e.thinner.Exact(exactSize) {
+		_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Exact{Exact: x}}, true) // it is in the log
 	}
-	cmd.Stdout = io.MultiWriter(tail, orDiscard(e.spec.Log))
-	cmd.Stderr = cmd.Stdout
-	proc, err := start(cmd)
-	for _, f := range cmd.ExtraFiles {
-		f.Close()
+}
+
+func (e *executor) saw(s *wire.Seen) {
+	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Seen{Seen: s}}, false) // it is in the log
+}
+
+func (e *executor) printed(l *agentpb.Log) {
+	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Log{Log: l}}, false) // it is in the log
+}
+
+// ended says how the process ended, when Run gave err.
+func (e *executor) ended(err error) *agentpb.Ended {
+	end := &agentpb.Ended{Cause: process.CauseExit}
+	r := e.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.why != "" {
+		end.Cause = r.why
 	}
-	if err != nil {
-		return fmt.Errorf("start the executor: %w", err)
-	}
-	e.process.Store(int64(proc.cmd.Process.Pid))
-	srv.expect(proc.cmd.Process.Pid, e.owner())
-	s := &session{Executor: e, ctx: ctx, proc: proc, tail: tail}
-	err = s.run(srv)
 	if err == nil {
-		proc.wait(exitLimit)
+		return end
 	}
-	proc.kill()
-	return err
-}
-
-// listen serves the executor's socket until clean is called.
-func (e *Executor) listen() (srv *server, clean func(), err error) {
-	path, remove := e.spec.Socket, func() {}
-	if path == "" {
-		dir, err := privateDir()
-		if err != nil {
-			return nil, nil, fmt.Errorf("make a folder for the executor's socket: %w", err)
+	end.Error = err.Error()
+	var dead *process.DeadError
+	switch {
+	case errors.As(err, &dead):
+		end.How, end.Output = dead.How, dead.Output
+		if end.Cause = dead.Cause; dead.Cause == process.CauseSignal && r.box.OOMKills() > r.ooms {
+			end.Cause, r.ooms = CauseOOM, r.box.OOMKills()
+			end.Error = "the executor was killed because its host, or its part of it, had no memory left"
 		}
-		path, remove = filepath.Join(dir, "s"), func() { os.RemoveAll(dir) }
+	case errors.Is(err, process.ErrScenario):
+		end.Cause = CauseScenario
+	case errors.Is(err, spool.ErrFull):
+		end.Cause = CauseSpace
+	case r.why == "":
+		end.Cause = CauseCancelled
+		if !errors.Is(err, process.ErrCancelled) && !errors.Is(err, context.Canceled) {
+			end.Cause = process.CauseStuck // it did not keep to the protocol
+		}
 	}
-	if srv, err = serve(path, e.spec.Owner); err != nil {
-		remove()
-		return nil, nil, fmt.Errorf("listen for the executor: %w", err)
-	}
-	return srv, func() { srv.close(); remove() }, nil
-}
-
-// command makes what is run.
-func (e *Executor) command(socket string) (*exec.Cmd, error) {
-	env := append(slices.Clone(e.spec.Env), socketEnv+"="+socket)
-	if e.spec.Make != nil {
-		return e.spec.Make(env)
-	}
-	cmd := exec.Command(e.spec.Path, e.spec.Args...)
-	cmd.Env = append(os.Environ(), env...)
-	cmd.Dir = e.spec.Dir
-	return cmd, nil
-}
-
-// owner is the user that the process runs as.
-func (e *Executor) owner() int {
-	if e.spec.Owner != 0 {
-		return e.spec.Owner
-	}
-	return os.Getuid()
-}
-
-func orDiscard(w io.Writer) io.Writer {
-	if w == nil {
-		return io.Discard
-	}
-	return w
+	return end
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/process/processtest"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -127,14 +128,14 @@ func TestTheAgentIsKilled(t *testing.T) {
 	dir, folder := t.TempDir(), work(t)
 	target := listen(t)
 	env := []string{agentEnv + "=" + dir, workEnv + "=" + folder}
-	c := spawn(t, append(env, loadEnv+"=calling", listenEnv+"="+target.addr)...)
+	c := spawn(t, append(env, loadEnv+"=calling", processtest.ListenEnv+"="+target.addr)...)
 	wait(t, 20*time.Second, "the load goes on", func() bool { return len(c.lines("delivery")) >= 10 && len(c.lines("executor")) == 2 })
 	if err := c.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
 	for _, pid := range pids(c.lines("executor")) {
-		gone(t, pid)
+		processtest.Gone(t, pid)
 	}
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("the executors ended after %v", took)
@@ -195,7 +196,7 @@ func TestLeftoversAreReaped(t *testing.T) {
 		return len(again.out) > 0
 	})
 	for _, pid := range daemons {
-		gone(t, pid)
+		processtest.Gone(t, pid)
 	}
 	if left := glob(t, folder+"/*"); len(left) != 0 {
 		t.Errorf("%v is left", left)
@@ -207,7 +208,7 @@ func TestLeftoversAreReaped(t *testing.T) {
 func TestTheAgentStandsStill(t *testing.T) {
 	t.Parallel()
 	target := listen(t)
-	c := spawn(t, agentEnv+"="+t.TempDir(), workEnv+"="+work(t), loadEnv+"=calling", listenEnv+"="+target.addr, commitEnv+"=1")
+	c := spawn(t, agentEnv+"="+t.TempDir(), workEnv+"="+work(t), loadEnv+"=calling", processtest.ListenEnv+"="+target.addr, commitEnv+"=1")
 	wait(t, 20*time.Second, "the load goes on", func() bool { return len(c.lines("delivery")) >= 5 })
 	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 
 // How deliveries are sent.
 const (
-	sendWindow = 64               // of a stream, that are not committed
+	sendWindow = 64               // of a queue, that are not committed
 	sendAgain  = 10 * time.Second // what is not committed by then is sent again
 	sendPause  = 100 * time.Millisecond
 	sendLimit  = 10 * time.Second // of one delivery
@@ -36,12 +36,12 @@ type outbox struct {
 	log   *slog.Logger
 	wake  chan struct{} // holds one: there is something to send
 
-	mu      sync.Mutex // never held while the disk is at work: beats need it
-	streams []*stream  // the oldest first; guarded by mu
+	mu     sync.Mutex // never held while the disk is at work: beats need it
+	queues []*queue   // the oldest first; guarded by mu
 }
 
-// stream is what is delivered of a run and an epoch.
-type stream struct {
+// queue holds the deliveries of a run and an epoch.
+type queue struct {
 	run   string
 	epoch uint64
 	spool *spool.Spool
@@ -85,29 +85,29 @@ func (o *outbox) path(run string, epoch uint64) string {
 	return filepath.Join(o.dir, fmt.Sprintf("%s-%d", run, epoch))
 }
 
-// open opens the stream of a run and an epoch, or gives it where it is open. One call
+// open opens the queue of a run and an epoch, or gives it where it is open. One call
 // follows the other.
-func (o *outbox) open(run string, epoch uint64) (*stream, error) {
-	if s := o.find(run, epoch); s != nil {
-		return s, nil
+func (o *outbox) open(run string, epoch uint64) (*queue, error) {
+	if q := o.find(run, epoch); q != nil {
+		return q, nil
 	}
 	sp, err := spool.Open(o.path(run, epoch), spool.Options{Safe: o.hurry})
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{run: run, epoch: epoch, spool: sp}
+	q := &queue{run: run, epoch: epoch, spool: sp}
 	if last := sp.Last(); last > 0 {
 		if n, body, ok, err := sp.Next(last - 1); err == nil && ok {
 			var d agentpb.Delivery
 			if proto.Unmarshal(body, &d) == nil && d.GetOver() {
-				s.over = n
+				q.over = n
 			}
 		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.streams = append(o.streams, s)
-	return s, nil
+	o.queues = append(o.queues, q)
+	return q, nil
 }
 
 // hurry has the sender look.
@@ -118,74 +118,74 @@ func (o *outbox) hurry() {
 	}
 }
 
-// deliver keeps a delivery of a stream, to be sent. A last word, as how an executor ended,
+// deliver keeps a delivery of a queue, to be sent. A last word, as how an executor ended,
 // is kept beyond the bound that holds for a disk that is full.
-func (o *outbox) deliver(s *stream, d *agentpb.Delivery, lastWord bool) error {
+func (o *outbox) deliver(q *queue, d *agentpb.Delivery, lastWord bool) error {
 	body, err := proto.Marshal(d)
 	if err != nil {
 		return err
 	}
 	if d.GetOver() { // its commit, which can come at once, must find it known
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		q.mu.Lock()
+		defer q.mu.Unlock()
 	}
-	n, err := s.spool.Append(body, lastWord)
+	n, err := q.spool.Append(body, lastWord)
 	if err != nil {
 		return fmt.Errorf("keep what is to be delivered: %w", err)
 	}
 	if d.GetOver() {
-		s.over = n
+		q.over = n
 	}
 	return nil
 }
 
-// trouble gives why a stream is kept in memory, the first time that it is.
-func (s *stream) trouble() error {
-	err := s.spool.Trouble()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil || s.troubled {
+// trouble gives why a queue is kept in memory, the first time that it is.
+func (q *queue) trouble() error {
+	err := q.spool.Trouble()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err == nil || q.troubled {
 		return nil
 	}
-	s.troubled = true
+	q.troubled = true
 	return err
 }
 
 // committed forgets what the master has.
 func (o *outbox) committed(c *agentpb.Committed) {
-	s := o.find(c.Run, c.Epoch)
-	if s != nil && s.commit(c.Number) {
+	q := o.find(c.Run, c.Epoch)
+	if q != nil && q.commit(c.Number) {
 		o.mu.Lock()
-		o.streams = slices.DeleteFunc(o.streams, func(other *stream) bool { return other == s })
+		o.queues = slices.DeleteFunc(o.queues, func(other *queue) bool { return other == q })
 		o.mu.Unlock()
-		if err := s.spool.Remove(); err != nil {
-			o.log.Warn("delete what is delivered", "run", s.run, "error", err)
+		if err := q.spool.Remove(); err != nil {
+			o.log.Warn("delete what is delivered", "run", q.run, "error", err)
 		}
 	}
 	o.hurry()
 }
 
-// find gives the stream of a run and an epoch; nil: there is none.
-func (o *outbox) find(run string, epoch uint64) *stream {
-	for _, s := range o.all() {
-		if s.run == run && s.epoch == epoch {
-			return s
+// find gives the queue of a run and an epoch; nil: there is none.
+func (o *outbox) find(run string, epoch uint64) *queue {
+	for _, q := range o.all() {
+		if q.run == run && q.epoch == epoch {
+			return q
 		}
 	}
 	return nil
 }
 
 // commit forgets up to a number and tells whether that was all.
-func (s *stream) commit(n uint64) (all bool) {
-	n = min(n, s.spool.Last())
-	s.mu.Lock()
-	if n > s.committed {
-		s.committed, s.since = n, time.Now()
-		s.sent = max(s.sent, n)
+func (q *queue) commit(n uint64) (all bool) {
+	n = min(n, q.spool.Last())
+	q.mu.Lock()
+	if n > q.committed {
+		q.committed, q.since = n, time.Now()
+		q.sent = max(q.sent, n)
 	}
-	all = s.over > 0 && s.committed >= s.over
-	s.mu.Unlock()
-	s.spool.Forget(n)
+	all = q.over > 0 && q.committed >= q.over
+	q.mu.Unlock()
+	q.spool.Forget(n)
 	return all
 }
 
@@ -193,8 +193,8 @@ func (s *stream) commit(n uint64) (all bool) {
 func (o *outbox) unsaved() (n int64, age time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, s := range o.streams {
-		of, oldest := s.spool.Unsaved()
+	for _, q := range o.queues {
+		of, oldest := q.spool.Unsaved()
 		n += of
 		if !oldest.IsZero() {
 			age = max(age, time.Since(oldest))
@@ -230,28 +230,28 @@ func (o *outbox) send(ctx context.Context) {
 
 // again has all that is not committed sent once more: the connection was lost.
 func (o *outbox) again() {
-	for _, s := range o.all() {
-		s.mu.Lock()
-		s.sent = s.committed
-		s.mu.Unlock()
+	for _, q := range o.all() {
+		q.mu.Lock()
+		q.sent = q.committed
+		q.mu.Unlock()
 	}
 }
 
-func (o *outbox) all() []*stream {
+func (o *outbox) all() []*queue {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return append([]*stream(nil), o.streams...)
+	return append([]*queue(nil), o.queues...)
 }
 
-// round sends what may be sent now, the oldest stream first.
+// round sends what may be sent now, the oldest queue first.
 func (o *outbox) round(ctx context.Context) error {
-	for _, s := range o.all() {
+	for _, q := range o.all() {
 		for {
-			above, ok := s.window()
+			above, ok := q.window()
 			if !ok {
 				break
 			}
-			n, body, ok, err := s.spool.Next(above)
+			n, body, ok, err := q.spool.Next(above)
 			if err != nil {
 				return err
 			}
@@ -260,43 +260,43 @@ func (o *outbox) round(ctx context.Context) error {
 			}
 			d := new(agentpb.Delivery)
 			if err := proto.Unmarshal(body, d); err != nil {
-				return fmt.Errorf("delivery %d of run %s: %w", n, s.run, err)
+				return fmt.Errorf("delivery %d of run %s: %w", n, q.run, err)
 			}
-			d.Number, d.First = n, s.spool.First()
+			d.Number, d.First = n, q.spool.First()
 			limited, cancel := context.WithTimeout(ctx, sendLimit)
 			err = o.bus.Deliver(limited, d)
 			cancel()
 			if err != nil {
 				return err
 			}
-			s.mu.Lock()
-			if s.sent == s.committed {
-				s.since = time.Now()
+			q.mu.Lock()
+			if q.sent == q.committed {
+				q.since = time.Now()
 			}
-			s.sent = max(s.sent, n)
-			s.mu.Unlock()
+			q.sent = max(q.sent, n)
+			q.mu.Unlock()
 		}
 	}
 	return nil
 }
 
 // window gives the number above which is to be sent, while the window has room.
-func (s *stream) window() (above uint64, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sent > s.committed && time.Since(s.since) > sendAgain {
-		s.sent = s.committed
+func (q *queue) window() (above uint64, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.sent > q.committed && time.Since(q.since) > sendAgain {
+		q.sent = q.committed
 	}
-	return s.sent, s.sent-s.committed < sendWindow
+	return q.sent, q.sent-q.committed < sendWindow
 }
 
 // sent tells whether the bus has all.
 func (o *outbox) sent() bool {
-	for _, s := range o.all() {
-		s.mu.Lock()
-		sent := s.sent
-		s.mu.Unlock()
-		if sent < s.spool.Last() {
+	for _, q := range o.all() {
+		q.mu.Lock()
+		sent := q.sent
+		q.mu.Unlock()
+		if sent < q.spool.Last() {
 			return false
 		}
 	}
@@ -306,8 +306,8 @@ func (o *outbox) sent() bool {
 // close closes all spools. What is not committed is there at the next start.
 func (o *outbox) close() error {
 	var errs []error
-	for _, s := range o.all() {
-		errs = append(errs, s.spool.Close())
+	for _, q := range o.all() {
+		errs = append(errs, q.spool.Close())
 	}
 	return errors.Join(errs...)
 }

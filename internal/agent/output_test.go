@@ -71,7 +71,7 @@ func TestProcesses(t *testing.T) {
 		{&agentpb.Prepare{Users: 1e9}, 1024, maxProcesses},
 		{&agentpb.Prepare{Users: 1e6}, 0, 1}, // the limit is not known
 	} {
-		if got := processes(tt.prepare, tt.files); got != tt.want {
+		if got := processCount(tt.prepare, tt.files); got != tt.want {
 			t.Errorf("%d users with %d files: %d processes, want %d", tt.prepare.Users, tt.files, got, tt.want)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/agent/budget"
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
+	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -35,42 +36,42 @@ func (a *Agent) prepare(c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, 
 	case p.Processes > maxProcesses:
 		return nil, refuse(codeUnknown, "%d processes are asked for, %d are the most", p.Processes, maxProcesses)
 	}
-	j, fresh, err := a.claim(c, p)
+	r, fresh, err := a.claim(c, p)
 	if err != nil {
 		return nil, err
 	}
-	hellos, err := a.prepareFor(j, c, p)
+	hellos, err := a.prepareFor(r, c, p)
 	if err == nil {
-		j.mu.Lock()
-		if j.phase == phasePreparing {
-			j.phase = phasePrepared
+		r.mu.Lock()
+		if r.phase == phasePreparing {
+			r.phase = phasePrepared
 		}
-		j.mu.Unlock()
-		j.drop()
+		r.mu.Unlock()
+		r.drop()
 		return hellos, nil
 	}
-	j.mu.Lock()
-	cancelled := j.why != ""
-	j.mu.Unlock()
+	r.mu.Lock()
+	cancelled := r.why != ""
+	r.mu.Unlock()
 	if cancelled && errors.Is(err, context.Canceled) {
-		err = ErrCancelled
+		err = process.ErrCancelled
 	}
-	j.drop()
+	r.drop()
 	if fresh {
-		<-j.over // nothing is left when the answer comes
+		<-r.over // nothing is left when the answer comes
 	}
 	return nil, err
 }
 
-// claim gives the job that a Prepare is for, held: a fresh one, or that of the same run.
-func (a *Agent) claim(c *agentpb.Command, p *agentpb.Prepare) (j *job, fresh bool, err error) {
+// claim gives the run that a Prepare is for, held: a fresh one, or that of the same run.
+func (a *Agent) claim(c *agentpb.Command, p *agentpb.Prepare) (r *agentRun, fresh bool, err error) {
 	for {
 		a.mu.Lock()
 		if err := a.fence(c); err != nil {
 			a.mu.Unlock()
 			return nil, false, err
 		}
-		old := a.job
+		old := a.run
 		if old != nil && old.isOver() {
 			a.forget(old, 0)
 			old = nil
@@ -84,14 +85,14 @@ func (a *Agent) claim(c *agentpb.Command, p *agentpb.Prepare) (j *job, fresh boo
 				a.mu.Unlock()
 				return nil, false, refuse(codeFenced, "executors of run %s were started in epoch %d here: prepare it with a newer one", c.Run, used)
 			}
-			a.job = newJob(a, c.Run, c.Epoch, p)
-			j = a.job
+			a.run = newRun(a, c.Run, c.Epoch, p)
+			r = a.run
 			a.mu.Unlock()
-			return j, true, nil
+			return r, true, nil
 		}
 		a.mu.Unlock()
-		if old.run != c.Run {
-			return nil, false, refuse(codeBusy, "agent %s is busy with run %s", a.o.ID, old.run)
+		if old.id != c.Run {
+			return nil, false, refuse(codeBusy, "agent %s is busy with run %s", a.o.ID, old.id)
 		}
 		if old.has(c.Epoch) {
 			return nil, false, refuse(codeBusy, "run %s is prepared on agent %s already, in epoch %d", c.Run, a.o.ID, c.Epoch)
@@ -105,79 +106,79 @@ func (a *Agent) claim(c *agentpb.Command, p *agentpb.Prepare) (j *job, fresh boo
 }
 
 // started is the newest epoch in which processes were started; 0: none were.
-func (j *job) started() (epoch uint64) {
-	for _, p := range j.processes() {
-		epoch = max(epoch, p.stream.epoch)
+func (r *agentRun) started() (epoch uint64) {
+	for _, e := range r.allExecutors() {
+		epoch = max(epoch, e.queue.epoch)
 	}
 	return epoch
 }
 
 // has tells whether there are processes of an epoch.
-func (j *job) has(epoch uint64) bool {
-	for _, p := range j.processes() {
-		if p.stream.epoch == epoch {
+func (r *agentRun) has(epoch uint64) bool {
+	for _, e := range r.allExecutors() {
+		if e.queue.epoch == epoch {
 			return true
 		}
 	}
 	return false
 }
 
-// prepareFor does prepare's work for a job that is held.
-func (a *Agent) prepareFor(j *job, c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, error) {
-	executable, err := a.fetch(j.fetching, p.Executor)
+// prepareFor does prepare's work for a run that is held.
+func (a *Agent) prepareFor(r *agentRun, c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, error) {
+	executable, err := a.fetch(r.fetching, p.Executor)
 	if err != nil {
 		return nil, err
 	}
 	defer executable.Close()
-	if j.box == nil {
-		if j.box, err = sandbox.New(a.confinement(c.Run)); err != nil {
+	if r.box == nil {
+		if r.box, err = sandbox.New(a.confinement(c.Run)); err != nil {
 			return nil, err
 		}
 	}
-	ledgers, err := a.openLedgers(j.box)
+	ledgers, err := a.openLedgers(r.box)
 	if err != nil {
 		return nil, err
 	}
 	for _, blob := range p.Files {
-		if err := a.place(j, blob); err != nil {
+		if err := a.place(r, blob); err != nil {
 			return nil, err
 		}
 	}
-	s, err := a.out.open(c.Run, c.Epoch)
+	q, err := a.out.open(c.Run, c.Epoch)
 	if err != nil {
 		return nil, fmt.Errorf("make a place for what is to be delivered: %w", err)
 	}
-	j.mu.Lock()
-	j.streams = append(j.streams, s)
-	j.mu.Unlock()
-	if err := a.saveRecord(j); err != nil {
+	r.mu.Lock()
+	r.queues = append(r.queues, q)
+	r.mu.Unlock()
+	if err := a.saveRecord(r); err != nil {
 		return nil, err
 	}
-	var procs []*proc
-	for n := range processes(p, sandbox.OpenFiles()) {
-		procs = append(procs, j.launch(s, p.First+uint32(n), executable, p, ledgers))
+	var executors []*executor
+	for n := range processCount(p, sandbox.OpenFiles()) {
+		executors = append(executors, r.launch(q, p.First+uint32(n), executable, p, ledgers))
 	}
-	hellos := make([]*wire.Hello, len(procs))
-	err = together(procs, func(p *proc) (err error) {
-		hellos[p.number-procs[0].number], err = p.executor.Hello(j.fetching)
+	hellos := make([]*wire.Hello, len(executors))
+	err = together(executors, func(e *executor) (err error) {
+		hellos[e.number-executors[0].number], err = e.process.Hello(r.fetching)
 		return err
 	})
-	_ = a.saveRecord(j) // now their ids are known; by its box, all of it is known without
+	_ = a.saveRecord(r) // now their ids are known; by its box, all of it is known without
 	if err != nil {
-		for _, p := range procs {
-			p.executor.Cancel()
+		for _, e := range executors {
+			e.process.Cancel()
 		}
-		for _, p := range procs {
-			<-p.over
+		for _, e := range executors {
+			<-e.over
 		}
 		return nil, err
 	}
 	return hellos, nil
 }
 
-// processes is how many executors a Prepare asks for, where one may have so many open
+// processCount is how many executors a Prepare asks for, where one may have so many open
 // files: a tenth more than it has users, and a hundred.
-func processes(p *agentpb.Prepare, files uint64) int {
+func processCount(p *agentpb.Prepare, files uint64) int {
 	if p.Processes > 0 {
 		return int(p.Processes)
 	}
@@ -189,30 +190,30 @@ func processes(p *agentpb.Prepare, files uint64) int {
 
 // launch starts a process of an executable that stays open until it has said hello, or
 // has ended.
-func (j *job) launch(s *stream, number uint32, executable *os.File, prepare *agentpb.Prepare, ledgers []string) *proc {
-	p := &proc{job: j, number: number, stream: s, thinner: budget.New(j.agent.codec), over: make(chan struct{})}
-	p.output = newOutput(j.quota, p.printed)
-	p.executor = New(Spec{
-		Make:   func(env []string) (*exec.Cmd, error) { return j.box.Command(executable, j.box.Environ(env)) },
+func (r *agentRun) launch(q *queue, number uint32, executable *os.File, prepare *agentpb.Prepare, ledgers []string) *executor {
+	e := &executor{run: r, number: number, queue: q, thinner: budget.New(r.agent.codec), over: make(chan struct{})}
+	e.output = newOutput(r.quota, e.printed)
+	e.process = process.New(process.Spec{
+		Make:   func(env []string) (*exec.Cmd, error) { return r.box.Command(executable, r.box.Environ(env)) },
 		Env:    append(slices.Clone(prepare.Env), ledgers...),
-		Socket: filepath.Join(j.box.Folder, fmt.Sprintf("s%d-%d", s.epoch, number)),
-		Owner:  j.box.UID,
+		Socket: filepath.Join(r.box.Folder, fmt.Sprintf("s%d-%d", q.epoch, number)),
+		Owner:  r.box.UID,
 		In:     prepare.In,
-		Log:    p.output,
+		Log:    e.output,
 		// The rest of its life.
-		Started: p.started, Stopping: p.stopping, Seen: p.saw, Batch: p.sent,
-		StartLimit: j.agent.o.StartLimit,
+		Started: e.started, Stopping: e.stopping, Seen: e.saw, Batch: e.sent,
+		StartLimit: r.agent.o.StartLimit,
 	})
-	j.mu.Lock()
-	j.procs = append(j.procs, p)
-	j.holders++ // the Prepare holds it, too
-	cancelled := j.why != ""
-	j.mu.Unlock()
+	r.mu.Lock()
+	r.executors = append(r.executors, e)
+	r.holders++ // the Prepare holds it, too
+	cancelled := r.why != ""
+	r.mu.Unlock()
 	if cancelled {
-		p.executor.Cancel()
+		e.process.Cancel()
 	}
-	go p.live(j.ctx)
-	return p
+	go e.live(r.ctx)
+	return e
 }
 
 // fetch gives a blob, open, that has been checked.
@@ -223,17 +224,17 @@ func (a *Agent) fetch(ctx context.Context, b *agentpb.Blob) (*os.File, error) {
 }
 
 // place puts a file of the scenario into its working folder.
-func (a *Agent) place(j *job, b *agentpb.Blob) error {
+func (a *Agent) place(r *agentRun, b *agentpb.Blob) error {
 	name := filepath.FromSlash(b.Name)
 	if !filepath.IsLocal(name) || name == "." {
 		return refuse(codeUnknown, "%.80q is no name for a file of a scenario", b.Name)
 	}
-	from, err := a.fetch(j.fetching, b)
+	from, err := a.fetch(r.fetching, b)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	root, err := os.OpenRoot(j.box.Home()) // what runs there already may put links in the way
+	root, err := os.OpenRoot(r.box.Home()) // what runs there already may put links in the way
 	if err != nil {
 		return err
 	}
@@ -246,7 +247,7 @@ func (a *Agent) place(j *job, b *agentpb.Blob) error {
 		if err := root.Mkdir(at, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
-		if err := j.give(root, at); err != nil {
+		if err := r.give(root, at); err != nil {
 			return err
 		}
 	}
@@ -263,12 +264,12 @@ func (a *Agent) place(j *job, b *agentpb.Blob) error {
 	if err = errors.Join(err, to.Close()); err != nil {
 		return fmt.Errorf("copy the scenario's file %s: %w", b.Name, err)
 	}
-	return j.give(root, name)
+	return r.give(root, name)
 }
 
-func (j *job) give(root *os.Root, name string) error {
-	if j.box.UID == 0 {
+func (r *agentRun) give(root *os.Root, name string) error {
+	if r.box.UID == 0 {
 		return nil
 	}
-	return root.Lchown(name, j.box.UID, j.box.UID)
+	return root.Lchown(name, r.box.UID, r.box.UID)
 }

@@ -215,7 +215,7 @@ func TestNoRun(t *testing.T) {
 func TestTwoAgentsWithOneFolder(t *testing.T) {
 	t.Parallel()
 	h := start(t, agent.Options{})
-	err := agent.NewAgent(agent.Options{Dir: h.dir, Bus: newBus(), ID: "A2"}).Run(t.Context())
+	err := agent.New(agent.Options{Dir: h.dir, Bus: newBus(), ID: "A2"}).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "another agent") || !strings.Contains(err.Error(), h.dir) {
 		t.Errorf("error %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
+	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
@@ -27,25 +28,25 @@ type recordProcess struct {
 
 func (a *Agent) recordPath() string { return filepath.Join(a.o.Dir, "run.json") }
 
-// saveRecord keeps the record of a job.
-func (a *Agent) saveRecord(j *job) error {
-	r := record{Run: j.run, Box: j.box.State, Processes: []recordProcess{}}
-	for _, p := range j.processes() {
-		if !p.isOver() {
-			pid := p.executor.Pid()
-			r.Processes = append(r.Processes, recordProcess{p.number, p.stream.epoch, pid, startOf(pid)})
+// saveRecord keeps the record of a run.
+func (a *Agent) saveRecord(r *agentRun) error {
+	rec := record{Run: r.id, Box: r.box.State, Processes: []recordProcess{}}
+	for _, e := range r.allExecutors() {
+		if !e.isOver() {
+			pid := e.process.Pid()
+			rec.Processes = append(rec.Processes, recordProcess{e.number, e.queue.epoch, pid, process.StartTime(pid)})
 		}
 	}
-	return a.writeRecord(r)
+	return a.writeRecord(rec)
 }
 
-func (a *Agent) writeRecord(r record) error {
+func (a *Agent) writeRecord(rec record) error {
 	a.recording.Lock()
 	defer a.recording.Unlock()
-	err := writeFile(a.recordPath(), r)
+	err := writeFile(a.recordPath(), rec)
 	if err != nil {
 		err = fmt.Errorf("note what runs here: %w", err)
-		a.log.Error(err.Error(), "run", r.Run)
+		a.log.Error(err.Error(), "run", rec.Run)
 	}
 	return err
 }
@@ -78,25 +79,25 @@ func writeFile(path string, v any) error {
 
 // reap ends what an earlier life has left, and tells the master of it.
 func (a *Agent) reap() error {
-	var r record
+	var rec record
 	b, err := os.ReadFile(a.recordPath())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
 		return err
 	default:
-		if err := json.Unmarshal(b, &r); err != nil {
+		if err := json.Unmarshal(b, &rec); err != nil {
 			return fmt.Errorf("read %s, which says what ran here before: %w", a.recordPath(), err)
 		}
-		a.log.Warn("an earlier life of this agent left a run", "run", r.Run, "executors", len(r.Processes))
-		for _, p := range r.Processes {
-			if p.Pid > 0 && p.Start > 0 && startOf(p.Pid) == p.Start { // else the id is another's by now
-				killGroup(p.Pid)
+		a.log.Warn("an earlier life of this agent left a run", "run", rec.Run, "executors", len(rec.Processes))
+		for _, p := range rec.Processes {
+			if p.Pid > 0 && p.Start > 0 && process.StartTime(p.Pid) == p.Start { // else the id is another's by now
+				process.KillGroup(p.Pid)
 			}
 		}
-		box := sandbox.Open(r.Box)
-		if err := errors.Join(box.Kill(), a.keepLedgers(r.Run, box), box.Close()); err != nil {
-			return fmt.Errorf("end what run %s has left: %w", r.Run, err)
+		box := sandbox.Open(rec.Box)
+		if err := errors.Join(box.Kill(), a.keepLedgers(rec.Run, box), box.Close()); err != nil {
+			return fmt.Errorf("end what run %s has left: %w", rec.Run, err)
 		}
 	}
 	if left, _ := filepath.Glob(a.recordPath() + "-*"); left != nil {
@@ -104,31 +105,31 @@ func (a *Agent) reap() error {
 			_ = os.Remove(path) // half a record
 		}
 	}
-	for _, s := range a.out.all() {
-		a.conclude(s, r)
+	for _, q := range a.out.all() {
+		a.conclude(q, rec)
 	}
 	a.dropRecord()
 	return nil
 }
 
-// conclude ends the stream of an earlier life.
-func (a *Agent) conclude(s *stream, r record) {
-	s.mu.Lock()
-	over := s.over > 0
-	s.mu.Unlock()
+// conclude ends the queue of an earlier life.
+func (a *Agent) conclude(q *queue, rec record) {
+	q.mu.Lock()
+	over := q.over > 0
+	q.mu.Unlock()
 	if over {
 		return
 	}
 	say := func(d *agentpb.Delivery) {
-		d.Run, d.Agent, d.Epoch = s.run, a.o.ID, s.epoch
-		if err := a.out.deliver(s, d, true); err != nil {
-			a.log.Error("deliver", "run", s.run, "error", err)
+		d.Run, d.Agent, d.Epoch = q.run, a.o.ID, q.epoch
+		if err := a.out.deliver(q, d, true); err != nil {
+			a.log.Error("deliver", "run", q.run, "error", err)
 		}
 	}
-	for _, p := range r.Processes {
-		if r.Run == s.run && p.Epoch == s.epoch {
+	for _, p := range rec.Processes {
+		if rec.Run == q.run && p.Epoch == q.epoch {
 			say(&agentpb.Delivery{Executor: p.Executor, What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{
-				Error: "the executor ended with its agent, which was started again", How: agentpb.WithAgent, Cause: CauseSignal}}})
+				Error: "the executor ended with its agent, which was started again", How: agentpb.WithAgent, Cause: process.CauseSignal}}})
 		}
 	}
 	say(&agentpb.Delivery{What: &agentpb.Delivery_Note{Note: fmt.Sprintf("agent %s was started again during the run: what its executors counted after their last batch is missing", a.o.ID)}})

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What a job watches over.
+// What a run watches over.
 const (
 	watchEvery   = 100 * time.Millisecond
 	defaultLease = 15 * time.Second
@@ -14,50 +14,50 @@ const (
 )
 
 // watch ends a load whose lease runs out, tells of executors that stand still, and
-// returns when nothing holds the job any more.
-func (j *job) watch() {
+// returns when nothing holds the run any more.
+func (r *agentRun) watch() {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	var cancelAt time.Time // of a load that was stopped since nobody renewed it
 	for {
 		select {
-		case <-j.empty:
+		case <-r.empty:
 			return
 		case <-tick.C:
 		}
 		now := time.Now()
-		j.mu.Lock()
-		deadline, contact, graceful, lease := j.deadline, j.contact, j.graceful, j.lease
-		ended := j.why != ""
-		limit := j.agent.o.Idle
-		if j.holders > j.alive() {
+		r.mu.Lock()
+		deadline, contact, graceful, lease := r.deadline, r.contact, r.graceful, r.lease
+		ended := r.why != ""
+		limit := r.agent.o.Idle
+		if r.holders > r.alive() {
 			limit *= idleAtWork
 		}
 		idle := deadline.IsZero() && now.Sub(contact) > limit
-		j.mu.Unlock()
+		r.mu.Unlock()
 		switch {
 		case ended && !cancelAt.IsZero() && now.After(cancelAt):
 			cancelAt = time.Time{}
-			j.cancel(CauseLease)
+			r.cancel(CauseLease)
 		case ended:
 		case !deadline.IsZero() && now.After(deadline):
-			j.note(fmt.Sprintf("agent %s stopped its load, since its master did not renew the lease of %v", j.agent.o.ID, lease))
+			r.note(fmt.Sprintf("agent %s stopped its load, since its master did not renew the lease of %v", r.agent.o.ID, lease))
 			cancelAt = now.Add(graceful)
-			j.stop(CauseLease)
+			r.stop(CauseLease)
 		case idle:
-			j.note(fmt.Sprintf("agent %s gave the run up, since its master had nothing to say of it for %v", j.agent.o.ID, limit))
-			j.cancel(CauseLease)
+			r.note(fmt.Sprintf("agent %s gave the run up, since its master had nothing to say of it for %v", r.agent.o.ID, limit))
+			r.cancel(CauseLease)
 		}
-		for _, p := range j.processes() {
-			p.stall(now)
+		for _, e := range r.allExecutors() {
+			e.stall(now)
 		}
 	}
 }
 
 // alive is how many processes have not ended. The caller holds mu.
-func (j *job) alive() (n int) {
-	for _, p := range j.procs {
-		if !p.isOver() {
+func (r *agentRun) alive() (n int) {
+	for _, e := range r.executors {
+		if !e.isOver() {
 			n++
 		}
 	}
@@ -66,18 +66,18 @@ func (j *job) alive() (n int) {
 
 // stall tells once of an executor that has sent no batch for too long, and once that it
 // sends again.
-func (p *proc) stall(now time.Time) {
-	p.mu.Lock()
-	silent := now.Sub(p.heard)
-	stalled := p.begun && !p.heard.IsZero() && !p.last && !p.isOver() && silent > p.interval()+stallLimit
-	before := p.stalled
-	p.stalled = stalled
-	p.mu.Unlock()
+func (e *executor) stall(now time.Time) {
+	e.mu.Lock()
+	silent := now.Sub(e.heard)
+	stalled := e.begun && !e.heard.IsZero() && !e.last && !e.isOver() && silent > e.interval()+stallLimit
+	before := e.stalled
+	e.stalled = stalled
+	e.mu.Unlock()
 	switch {
 	case stalled && !before:
-		p.job.note(fmt.Sprintf("executor %d on agent %s has sent nothing for %v: it stands still, and what it measures then is not to be trusted",
-			p.number, p.job.agent.o.ID, silent.Round(time.Second)))
-	case before && !stalled && !p.isOver():
-		p.job.note(fmt.Sprintf("executor %d on agent %s goes on after it stood still", p.number, p.job.agent.o.ID))
+		e.run.note(fmt.Sprintf("executor %d on agent %s has sent nothing for %v: it stands still, and what it measures then is not to be trusted",
+			e.number, e.run.agent.o.ID, silent.Round(time.Second)))
+	case before && !stalled && !e.isOver():
+		e.run.note(fmt.Sprintf("executor %d on agent %s goes on after it stood still", e.number, e.run.agent.o.ID))
 	}
 }

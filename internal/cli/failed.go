@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/load/runner"
+	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // explain says of a run that ended with err what its scenario did wrong.
 func (l *localRun) explain(err error) error {
-	var dead *agent.DeadError
+	var dead *process.DeadError
 	switch {
 	case err == nil:
 		return allPanicked(l.tally.Merger.Metrics(), l.tally.Merger.Failures(), l.tally.Merger.Notes())
@@ -60,7 +60,7 @@ func lastLine(out string) string {
 }
 
 // explainDeath says what a dead executor's last words mean.
-func explainDeath(dead *agent.DeadError) (notes []string) {
+func explainDeath(dead *process.DeadError) (notes []string) {
 	out := string(dead.Output)
 	text, crashed := crash(out)
 	switch {

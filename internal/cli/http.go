@@ -15,8 +15,8 @@ import (
 
 	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
-	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/builtin"
+	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/redact"
 )
@@ -150,7 +150,7 @@ func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 		return &exitError{exitFailed, err, ""}
 	}
 	l := &localRun{app: a, load: f.load,
-		spec:   agent.Spec{Path: self, Args: []string{executorCommand, "http"}, In: options, Env: f.load.allowed.env()},
+		spec:   process.Spec{Path: self, Args: []string{executorCommand, "http"}, In: options, Env: f.load.allowed.env()},
 		result: &run.Result{Name: "http", Config: run.Config{Target: redact.Line(f.target), Options: f.settings()}}}
 	return l.run(cmd.Context())
 }

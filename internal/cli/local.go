@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/local/history"
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
+	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/redact"
 	"github.com/gobench-io/gobench/internal/run/version"
@@ -28,14 +28,14 @@ import (
 type localRun struct {
 	*app
 	load   loadFlags
-	spec   agent.Spec // Path, Args, Env
-	hold   bool       // --duration also holds the run open
+	spec   process.Spec // Path, Args, Env
+	hold   bool         // --duration also holds the run open
 	result *run.Result
 
 	history  history.History
 	folder   *history.Folder
 	tally    *monitor.Tally
-	executor *agent.Executor             // guarded by mu until it runs
+	executor *process.Process            // guarded by mu until it runs
 	prepare  func(context.Context) error // makes what spec runs, before all else; nil: it is there
 	view     view
 	unkept   error // why the history does not have the result
@@ -118,7 +118,7 @@ func (l *localRun) perform(ctx context.Context) error {
 		l.state(run.Stopping)
 	}
 	l.mu.Lock()
-	l.executor = agent.New(l.spec)
+	l.executor = process.New(l.spec)
 	l.mu.Unlock()
 	stopWarming()
 	deaf := l.listen()
@@ -255,7 +255,7 @@ func (l *localRun) conclude(err error) {
 	r := l.result
 	asked := l.ended()
 	switch {
-	case asked.cancel, errors.Is(err, agent.ErrCancelled), errors.Is(err, context.Canceled):
+	case asked.cancel, errors.Is(err, process.ErrCancelled), errors.Is(err, context.Canceled):
 		r.State, r.Cause = run.Cancelled, "cancelled by "+orElse(asked.by, "signal")
 	case err != nil:
 		r.State, r.Cause = run.Failed, err.Error()
@@ -272,7 +272,7 @@ func (l *localRun) conclude(err error) {
 	if l.load.inside.once {
 		l.noteOnce()
 	}
-	var dead *agent.DeadError
+	var dead *process.DeadError
 	if errors.As(err, &dead) && !r.Start.IsZero() {
 		r.Notes = append(r.Notes, explainDeath(dead)...)
 	}
@@ -323,7 +323,7 @@ func (l *localRun) status(err error) error {
 		return &exitError{status: exitCancelled}
 	}
 	exit := &exitError{status: exitFailed, err: fmt.Errorf("%w%s", err, pointed(err))}
-	var dead *agent.DeadError
+	var dead *process.DeadError
 	if isTemporary(err) {
 		exit.hint = tempStorage.hint(err)
 	}

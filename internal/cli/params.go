@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/gobench-io/gobench/executor/scenario"
-	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -57,7 +57,7 @@ func (a *app) helpParams(ctx context.Context, args []string) {
 		fmt.Fprintf(a.stdout, "\nParameters of %s: it does not compile; gobench run %s says why\n", args[0], args[0])
 		return
 	}
-	err = agent.New(agent.Spec{Path: built.Path, Hello: func(h *wire.Hello) error {
+	err = process.New(process.Spec{Path: built.Path, Hello: func(h *wire.Hello) error {
 		if len(h.Params) == 0 {
 			fmt.Fprintf(a.stdout, "\n%s declares no parameters\n", args[0])
 			return errListed

@@ -217,7 +217,7 @@ func runAgent(ctx context.Context, dir string, who bus.Identity, f agentFlags, l
 		return fmt.Errorf("connect to the master: %w", err)
 	}
 	defer conn.Close()
-	return agent.NewAgent(agent.Options{Dir: dir, Work: f.work, Bus: conn, ID: who.Agent, Hello: &agentpb.Hello{Name: f.called(), Address: addressTo(who.Addresses)}, Log: log,
+	return agent.New(agent.Options{Dir: dir, Work: f.work, Bus: conn, ID: who.Agent, Hello: &agentpb.Hello{Name: f.called(), Address: addressTo(who.Addresses)}, Log: log,
 		Same: f.same, Memory: f.memory << 20, Ledgers: f.ledger}).Run(ctx)
 }
 

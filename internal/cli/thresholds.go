@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
+	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -26,7 +26,7 @@ func (l *localRun) judgeBy(scenario []string) error {
 	for _, text := range scenario {
 		t, err := threshold.ParseFor(text, l.load.interval)
 		if err != nil {
-			return fmt.Errorf("%w: thresholds(): %w", agent.ErrScenario, err)
+			return fmt.Errorf("%w: thresholds(): %w", process.ErrScenario, err)
 		}
 		all = append(all, t)
 	}

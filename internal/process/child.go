@@ -1,4 +1,4 @@
-package agent
+package process
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// process is a child in a process group of its own. It dies with this process, where
+// child is an operating system process in a process group of its own. It dies with this process, where
 // the system can do that (Linux).
-type process struct {
+type child struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended and its output is read
 	err  error         // of Wait, once done is closed
@@ -20,8 +20,8 @@ type process struct {
 // start starts cmd. The thread that starts a child must live as long as the child,
 // since the kernel sends the parent-death signal when that thread ends
 // (golang/go#27505): so one goroutine keeps its thread, starts and waits.
-func start(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: cmd, done: make(chan struct{})}
+func start(cmd *exec.Cmd) (*child, error) {
+	c := &child{cmd: cmd, done: make(chan struct{})}
 	setAttributes(cmd)
 	cmd.WaitDelay = time.Second // a grandchild that holds the output does not hold us
 	started := make(chan error)
@@ -32,21 +32,21 @@ func start(cmd *exec.Cmd) (*process, error) {
 		if err != nil {
 			return
 		}
-		p.err = cmd.Wait()
-		close(p.done)
+		c.err = cmd.Wait()
+		close(c.done)
 	}()
 	if err := <-started; err != nil {
 		return nil, err
 	}
-	return p, nil
+	return c, nil
 }
 
 // wait waits for the process's own end, at most limit, and tells whether it came.
-func (p *process) wait(limit time.Duration) bool {
+func (c *child) wait(limit time.Duration) bool {
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {
-	case <-p.done:
+	case <-c.done:
 		return true
 	case <-t.C:
 		return false
@@ -55,24 +55,25 @@ func (p *process) wait(limit time.Duration) bool {
 
 // kill kills the process group, with all that the executor has started and not set
 // apart, and waits for the executor's end.
-func (p *process) kill() {
-	killGroup(p.cmd.Process.Pid)
-	<-p.done
+func (c *child) kill() {
+	KillGroup(c.cmd.Process.Pid)
+	<-c.done
 }
 
-func killGroup(pid int) {
+// KillGroup kills the process group pid, if it exists.
+func KillGroup(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // no such group: it is gone
 }
 
 // how tells how the process ended, and the cause.
-func (p *process) how() (text, cause string) {
-	<-p.done
+func (c *child) how() (text, cause string) {
+	<-c.done
 	var exit *exec.ExitError
 	switch {
-	case p.err == nil:
+	case c.err == nil:
 		return "exited before its last batch", CauseExit
-	case !errors.As(p.err, &exit):
-		return "ended: " + p.err.Error(), CauseExit
+	case !errors.As(c.err, &exit):
+		return "ended: " + c.err.Error(), CauseExit
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return fmt.Sprintf("was killed by signal %d (%v)", status.Signal(), status.Signal()), CauseSignal

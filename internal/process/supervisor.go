@@ -1,4 +1,4 @@
-package agent
+package process
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// session is the parent's side of one executor's life.
-type session struct {
-	*Executor
+// supervisor is the parent's side of one executor process, from its start to its end.
+type supervisor struct {
+	*Process
 	ctx    context.Context
-	proc   *process
+	child  *child
 	tail   *tailWriter
 	stream wire.Parent_AttachServer
 	from   chan *wire.FromExecutor // its messages; closed when the stream ends
@@ -25,14 +25,14 @@ type session struct {
 }
 
 // run follows the executor from its start to its end.
-func (s *session) run(srv *server) error {
+func (s *supervisor) run(srv *server) error {
 	limit := time.NewTimer(s.spec.StartLimit)
 	defer limit.Stop()
 	select {
 	case a := <-srv.attached:
 		defer a.end()
 		s.stream, s.from = a.stream, a.messages(srv.done)
-	case <-s.proc.done:
+	case <-s.child.done:
 		return s.died()
 	case <-limit.C:
 		return s.noHello()
@@ -75,7 +75,7 @@ func (s *session) run(srv *server) error {
 }
 
 // greet answers the executor's hello with its start.
-func (s *session) greet(h *wire.Hello) (*wire.Start, error) {
+func (s *supervisor) greet(h *wire.Hello) (*wire.Start, error) {
 	switch {
 	case h == nil:
 		return nil, errors.New("the executor did not say hello")
@@ -100,7 +100,7 @@ func (s *session) greet(h *wire.Hello) (*wire.Start, error) {
 }
 
 // begin starts the executor's clock: at once for who has a Plan, else when Begin says.
-func (s *session) begin() error {
+func (s *supervisor) begin() error {
 	b := beginning{reply: make(chan error, 1)}
 	if s.spec.Plan == nil {
 		var err error
@@ -123,7 +123,7 @@ func (s *session) begin() error {
 
 // wait waits before the load for what comes from outside, while the executor lives and
 // nobody ends it.
-func wait[A, B any](s *session, c <-chan A, f func(A) B) (none B, err error) {
+func wait[A, B any](s *supervisor, c <-chan A, f func(A) B) (none B, err error) {
 	for {
 		select {
 		case a := <-c:
@@ -147,7 +147,7 @@ func wait[A, B any](s *session, c <-chan A, f func(A) B) (none B, err error) {
 }
 
 // next gives the executor's next message before the load, while limit is not reached.
-func (s *session) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
+func (s *supervisor) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
 	select {
 	case m, ok := <-s.from:
 		if !ok {
@@ -170,7 +170,7 @@ func (s *session) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
 }
 
 // load takes batches until the last one, and passes stop and cancel on.
-func (s *session) load(graceful time.Duration) error {
+func (s *supervisor) load(graceful time.Duration) error {
 	stop, cancel := s.stop, s.cancel
 	var overdue <-chan time.Time
 	for {
@@ -199,7 +199,7 @@ func (s *session) load(graceful time.Duration) error {
 				overdue = time.After(cancelLimit)
 			}
 		case <-overdue:
-			s.proc.kill()
+			s.child.kill()
 			return &DeadError{How: "did not stop in time and was killed", Cause: CauseStuck, Output: s.tail.Bytes()}
 		case <-s.ctx.Done():
 			return s.ctx.Err()
@@ -209,7 +209,7 @@ func (s *session) load(graceful time.Duration) error {
 
 // take hands a message on. After the last batch it lets the executor go and waits
 // for its end.
-func (s *session) take(m *wire.FromExecutor) (last bool, err error) {
+func (s *supervisor) take(m *wire.FromExecutor) (last bool, err error) {
 	switch {
 	case m.GetStopping() != nil:
 		if s.spec.Stopping != nil {
@@ -232,14 +232,14 @@ func (s *session) take(m *wire.FromExecutor) (last bool, err error) {
 }
 
 // seen passes on what a look inside shows.
-func (s *session) seen(m *wire.Seen) {
+func (s *supervisor) seen(m *wire.Seen) {
 	if s.spec.Seen != nil {
 		s.spec.Seen(m)
 	}
 }
 
 // ask passes a request on; answered gives its answer back.
-func (s *session) ask(request func(id uint64) *wire.ToExecutor, reply chan error) {
+func (s *supervisor) ask(request func(id uint64) *wire.ToExecutor, reply chan error) {
 	s.asked++
 	if err := s.send(request(s.asked)); err != nil {
 		reply <- err
@@ -251,7 +251,7 @@ func (s *session) ask(request func(id uint64) *wire.ToExecutor, reply chan error
 	s.waiting[s.asked] = reply
 }
 
-func (s *session) answered(id uint64, text string) {
+func (s *supervisor) answered(id uint64, text string) {
 	reply, ok := s.waiting[id]
 	if !ok {
 		return // nobody asked
@@ -264,20 +264,20 @@ func (s *session) answered(id uint64, text string) {
 	reply <- nil
 }
 
-func (s *session) send(m *wire.ToExecutor) error { return s.stream.Send(m) }
+func (s *supervisor) send(m *wire.ToExecutor) error { return s.stream.Send(m) }
 
 // died waits for the process, whose stream has ended, and tells how it ended.
-func (s *session) died() error {
-	if !s.proc.wait(exitLimit) {
-		s.proc.kill()
+func (s *supervisor) died() error {
+	if !s.child.wait(exitLimit) {
+		s.child.kill()
 		return &DeadError{How: "closed its connection before its last batch and was killed", Cause: CauseStuck, Output: s.tail.Bytes()}
 	}
-	how, cause := s.proc.how()
+	how, cause := s.child.how()
 	return &DeadError{How: how, Cause: cause, Output: s.tail.Bytes()}
 }
 
-func (s *session) noHello() error {
-	s.proc.kill()
+func (s *supervisor) noHello() error {
+	s.child.kill()
 	return &DeadError{
 		How:    fmt.Sprintf("did not say hello in %v and was killed: does an init function, a package variable or export() never return?", s.spec.StartLimit),
 		Cause:  CauseStuck,
@@ -294,7 +294,7 @@ type attachment struct {
 // end closes the stream from this side.
 func (a *attachment) end() { close(a.over) }
 
-// messages receives until the stream ends or the session does.
+// messages receives until the stream ends or the supervisor does.
 func (a *attachment) messages(done <-chan struct{}) chan *wire.FromExecutor {
 	ms := make(chan *wire.FromExecutor)
 	go func() {

@@ -1,4 +1,4 @@
-package agent
+package process
 
 import (
 	"net"
@@ -63,7 +63,7 @@ func serve(path string, owner int) (*server, error) {
 // expect tells which process of which user may attach. Until then nobody may.
 func (s *server) expect(pid, uid int) { s.listener.expect(pid, uid) }
 
-// Attach holds the executor's stream open until the session ends.
+// Attach holds the executor's stream open until the supervisor ends.
 func (s *server) Attach(stream wire.Parent_AttachServer) error {
 	a := &attachment{stream: stream, over: make(chan struct{})}
 	first := false

@@ -1,4 +1,4 @@
-package agent
+package process
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// startOf is when a process started, in the kernel's ticks since its boot: with its id,
+// StartTime is when a process started, in the kernel's ticks since its boot: with its id,
 // it is one process's alone. 0: there is no such process.
-func startOf(pid int) uint64 {
+func StartTime(pid int) uint64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0

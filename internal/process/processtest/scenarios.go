@@ -1,4 +1,7 @@
-package agent_test
+// Package processtest holds executors for tests: scenarios that behave, that misbehave,
+// and executors that break the protocol. A test binary whose TestMain calls [Main] first
+// is each of them by the environment of [Env].
+package processtest
 
 import (
 	"context"
@@ -19,7 +22,31 @@ import (
 	"github.com/gobench-io/gobench/executor/scenario"
 )
 
-// scenarios are what this test binary runs as an executor, by name.
+const scenarioEnv = "PROCESS_TEST_SCENARIO"
+
+// ListenEnv is the address that the scenario "calling" writes to.
+const ListenEnv = "PROCESS_TEST_LISTEN"
+
+// Env returns the environment variable that makes a test binary the executor of a
+// scenario. The empty name makes it a test binary again.
+func Env(name string) string { return scenarioEnv + "=" + name }
+
+// Main runs the executor that the environment names and does not return; it returns at
+// once if the environment names none.
+func Main() {
+	name := os.Getenv(scenarioEnv)
+	switch {
+	case name == "":
+		return
+	case name == "no hello":
+		select {} // as an init function that never returns
+	case fakes[name] != nil:
+		fake(name)
+	}
+	executor.Main(scenarios[name]())
+}
+
+// scenarios are the scenarios of these executors, by name.
 var scenarios = map[string]func() scenario.Vus{
 	"short":  func() scenario.Vus { return ticks(scenario.Times(3)) },
 	"long":   func() scenario.Vus { return ticks(scenario.Loop(time.Hour)) },
@@ -153,7 +180,7 @@ func spin() {
 // calls says a byte in each iteration to who listens at the address it was given.
 func calls() scenario.Vus {
 	dial := sync.OnceValue(func() net.Conn {
-		c, err := net.Dial("tcp", os.Getenv(listenEnv))
+		c, err := net.Dial("tcp", os.Getenv(ListenEnv))
 		if err != nil {
 			panic(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -16,28 +17,28 @@ const maxProfile = 256 << 20
 
 // profile takes a profile of an executor while it goes on, and keeps it as a blob until
 // the run is released.
-func (a *Agent) profile(j *job, p *agentpb.Profile) (*agentpb.Blob, error) {
-	proc := j.find(p.Executor)
-	if proc == nil || proc.isOver() || !proc.isArmed() {
-		return nil, refuse(codeUnknown, "executor %d of run %s does not make load on agent %s", p.Executor, j.run, a.o.ID)
+func (a *Agent) profile(r *agentRun, p *agentpb.Profile) (*agentpb.Blob, error) {
+	e := r.find(p.Executor)
+	if e == nil || e.isOver() || !e.isArmed() {
+		return nil, refuse(codeUnknown, "executor %d of run %s does not make load on agent %s", p.Executor, r.id, a.o.ID)
 	}
-	if !j.hold() {
-		return nil, ErrNoLoad
+	if !r.hold() {
+		return nil, process.ErrNoLoad
 	}
-	defer j.drop()
+	defer r.drop()
 	// The executor writes to the file by its name, we read what we have open: where the
 	// name leads by then does not matter.
-	name := filepath.Join(j.box.Home(), fmt.Sprintf("profile-%d-%d", p.Executor, time.Now().UnixNano()))
+	name := filepath.Join(r.box.Home(), fmt.Sprintf("profile-%d-%d", p.Executor, time.Now().UnixNano()))
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	defer os.Remove(name)
-	if err := j.box.Give(name); err != nil {
+	if err := r.box.Give(name); err != nil {
 		return nil, err
 	}
-	if err := proc.executor.Profile(j.ctx, &wire.Profile{Kind: p.Kind, File: name, DurationNs: p.DurationNs}); err != nil {
+	if err := e.process.Profile(r.ctx, &wire.Profile{Kind: p.Kind, File: name, DurationNs: p.DurationNs}); err != nil {
 		return nil, fmt.Errorf("%s profile of executor %d: %w", p.Kind, p.Executor, err)
 	}
 	sum, size, err := a.blobs.Put(io.LimitReader(file, maxProfile))

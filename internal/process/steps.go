@@ -1,4 +1,4 @@
-package agent
+package process
 
 import (
 	"context"
@@ -18,37 +18,37 @@ var ErrNoLoad = errors.New("no load goes on")
 var ErrOver = errors.New("the executor has ended")
 
 // Pid is the process's id; 0 before there is one.
-func (e *Executor) Pid() int { return int(e.process.Load()) }
+func (p *Process) Pid() int { return int(p.pid.Load()) }
 
 // Hello waits for the executor's hello.
-func (e *Executor) Hello(ctx context.Context) (*wire.Hello, error) {
+func (p *Process) Hello(ctx context.Context) (*wire.Hello, error) {
 	select {
-	case <-e.greeted:
-		return e.hello, nil
-	case <-e.over:
-		return nil, e.ended()
+	case <-p.greeted:
+		return p.hello, nil
+	case <-p.over:
+		return nil, p.ended()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
 // Arm gives the executor its start and waits until it is ready.
-func (e *Executor) Arm(ctx context.Context, start *wire.Start) error {
+func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 	a := arming{start, make(chan error, 1)}
 	select {
-	case e.armed <- a:
-	case <-e.ready:
+	case p.armed <- a:
+	case <-p.ready:
 		return errors.New("the executor is armed already")
-	case <-e.over:
-		return e.ended()
+	case <-p.over:
+		return p.ended()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
-	case <-e.ready:
+	case <-p.ready:
 		return nil
-	case <-e.over:
-		return e.ended()
+	case <-p.over:
+		return p.ended()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -57,36 +57,36 @@ func (e *Executor) Arm(ctx context.Context, start *wire.Start) error {
 // Begin has the load begin at a moment of the wall clock and returns when the executor
 // has been told that it begins; a moment that has passed is now. The load stops when no Renew
 // comes for lease from then on; 0: it needs none.
-func (e *Executor) Begin(ctx context.Context, at time.Time, lease time.Duration) error {
+func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) error {
 	b := beginning{at, lease, make(chan error, 1)}
 	select {
-	case e.begun <- b:
-	case <-e.over:
-		return e.ended()
+	case p.begun <- b:
+	case <-p.over:
+		return p.ended()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
 	case err := <-b.reply:
 		return err
-	case <-e.over:
-		return e.ended()
+	case <-p.over:
+		return p.ended()
 	}
 }
 
 // Renew lets the load go on for another lease. It never waits.
-func (e *Executor) Renew(lease time.Duration) {
-	e.lease.Store(int64(lease))
+func (p *Process) Renew(lease time.Duration) {
+	p.lease.Store(int64(lease))
 	select {
-	case e.renewed <- struct{}{}:
+	case p.renewed <- struct{}{}:
 	default: // one is about to be passed on
 	}
 }
 
 // Control changes the load that goes on, and returns when the executor has done so,
 // or its reason not to.
-func (e *Executor) Control(m *wire.Control) error {
-	return e.ask(context.Background(), func(id uint64) *wire.ToExecutor {
+func (p *Process) Control(m *wire.Control) error {
+	return p.ask(context.Background(), func(id uint64) *wire.ToExecutor {
 		m.Id = id
 		return &wire.ToExecutor{Message: &wire.ToExecutor_Control{Control: m}}
 	})
@@ -94,37 +94,37 @@ func (e *Executor) Control(m *wire.Control) error {
 
 // Profile takes a profile of the executor into a file that is there and that it can
 // write, and returns when it is complete.
-func (e *Executor) Profile(ctx context.Context, p *wire.Profile) error {
-	return e.ask(ctx, func(id uint64) *wire.ToExecutor {
-		p.Id = id
-		return &wire.ToExecutor{Message: &wire.ToExecutor_Profile{Profile: p}}
+func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
+	return p.ask(ctx, func(id uint64) *wire.ToExecutor {
+		profile.Id = id
+		return &wire.ToExecutor{Message: &wire.ToExecutor_Profile{Profile: profile}}
 	})
 }
 
 // ask sends a request that has a number and waits for its answer.
-func (e *Executor) ask(ctx context.Context, request func(id uint64) *wire.ToExecutor) error {
+func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecutor) error {
 	reply := make(chan error, 1)
-	if err := e.do(func(s *session) { s.ask(request, reply) }); err != nil {
+	if err := p.do(func(s *supervisor) { s.ask(request, reply) }); err != nil {
 		return err
 	}
 	select {
 	case err := <-reply:
 		return err
-	case <-e.over:
+	case <-p.over:
 		return ErrNoLoad
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// do has the session do something once the load goes on.
-func (e *Executor) do(f func(*session)) error {
+// do has the supervisor do something once the load goes on.
+func (p *Process) do(f func(*supervisor)) error {
 	limit := time.NewTimer(controlLimit)
 	defer limit.Stop()
 	select {
-	case e.requests <- f:
+	case p.requests <- f:
 		return nil
-	case <-e.over:
+	case <-p.over:
 		return ErrNoLoad
 	case <-limit.C:
 		return ErrNoLoad
@@ -132,11 +132,11 @@ func (e *Executor) do(f func(*session)) error {
 }
 
 // ended is the error of a step after Run's end.
-func (e *Executor) ended() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.end != nil {
-		return e.end
+func (p *Process) ended() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.end != nil {
+		return p.end
 	}
 	return ErrOver
 }
