@@ -82,8 +82,12 @@ func TestWitness(t *testing.T) {
 		{"nor are ports", crowd, run.Suspect, "local_port", "red", false},
 	} {
 		r := &run.Result{Verdict: tt.verdict, Start: time.Unix(1000, 0)}
+		var level run.Severity
+		if err := level.UnmarshalText([]byte(tt.level)); err != nil {
+			t.Fatal(err)
+		}
 		if tt.signal != "" {
-			r.Reasons = []run.Reason{{Signal: tt.signal, Level: tt.level, Worst: 0.5}}
+			r.Reasons = []run.Reason{{Signal: tt.signal, Level: level, Worst: 0.5}}
 		}
 		m := &measured{Result: r, host: tt.host}
 		if got := m.complaints(); (len(got) == 0) != tt.passes {

@@ -239,7 +239,7 @@ func (m *measured) complaints() (complaints []string) {
 	for _, x := range m.Reasons {
 		from := m.Start.Add(time.Duration(x.Worst * 1e9))
 		s, ok := m.host.between(from.Add(-watchEvery), from.Add(time.Second+watchEvery))
-		if !ok || !s.confirms(x.Signal, x.Level) {
+		if !ok || !s.confirms(x.Signal, x.Level.String()) {
 			complaints = append(complaints, fmt.Sprintf("%s %s (%s, at %.1f s) is not confirmed: %v", x.Level, x.Signal, x.Text, x.Worst, s))
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/gobench-io/gobench/internal/master/bus"
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/measure/health"
+	domain "github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -47,19 +48,19 @@ const (
 
 func newSwarm() *swarm {
 	s := &swarm{beats: time.Second, hello: &agentpb.Hello{Version: "bench", Protocol: 1, Os: "linux", Arch: "amd64", Cpus: 2, Memory: 8 << 30, OpenFiles: 1 << 20}}
-	add := func(title, kind, unit string) {
-		s.series = append(s.series, &wire.Metric{Title: title, Type: kind, Group: "HTTP (home)", Graph: title, Unit: unit})
+	add := func(title string, typ domain.MetricType, unit string) {
+		s.series = append(s.series, &wire.Metric{Title: title, Type: string(typ), Group: "HTTP (home)", Graph: title, Unit: unit})
 	}
 	for i := range swarmHistograms {
-		add(fmt.Sprintf("home%d.latency", i), "histogram", "ns")
+		add(fmt.Sprintf("home%d.latency", i), domain.Histogram, "ns")
 	}
 	for i := range swarmCounters {
-		add(fmt.Sprintf("home%d.http_ok", i), "counter", "N")
+		add(fmt.Sprintf("home%d.http_ok", i), domain.Counter, "N")
 	}
 	for _, m := range health.Metrics {
-		add(health.Prefix+m.Name, "histogram", m.Unit)
+		add(health.Prefix+m.Name, domain.Histogram, m.Unit)
 	}
-	add("vu.simulated.active", "gauge", "N")
+	add("vu.simulated.active", domain.Gauge, "N")
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 8 {
 		var all []*wire.Histogram

@@ -114,7 +114,7 @@ func (m *made) fail(source, class, text string, n int64) {
 }
 
 // cut ends an interval.
-func (m *made) cut(length time.Duration, warmup bool, health map[string]string) {
+func (m *made) cut(length time.Duration, warmup bool, health map[string]run.Severity) {
 	b := m.batch
 	b.ToNs, b.Warmup = b.FromNs+int64(length), warmup
 	b.First, b.Declared = uint32(m.told), m.metrics[m.told:]
@@ -164,12 +164,12 @@ func shop(t *testing.T) *made {
 	r.Config.Classes = []run.Class{{Name: "buyer", Users: 400, Load: "arrival at a rate of 800/60s, evenly, while a user is free, else starts queue"}, {Name: "reader", Users: 30, Load: "loop for 1m0s", Closed: true}}
 	for s := range 60 {
 		slow, n := 1.0, 800
-		health := map[string]string(nil)
+		health := map[string]run.Severity(nil)
 		if s >= 30 && s < 36 {
 			slow = 8
-			health = map[string]string{"start_lag": "amber"}
+			health = map[string]run.Severity{"start_lag": run.Amber}
 			if s == 32 || s == 33 {
-				health = map[string]string{"start_lag": "red", "cpu": "amber"}
+				health = map[string]run.Severity{"start_lag": run.Red, "cpu": run.Amber}
 			}
 			m.add("home.error.timeout", int64(10+s))
 			m.add("home.http_other_fail", int64(10+s))
@@ -201,8 +201,8 @@ func shop(t *testing.T) *made {
 	}
 	r.Verdict = run.Suspect
 	r.Reasons = []run.Reason{
-		{Signal: "start_lag", Level: "amber", Text: "starts of class buyer were up to 12 ms late, and not for want of a free user", Advice: "give gobench CPUs of its own, or spread the load over more machines, or lower the rate", Windows: 6, Worst: 32},
-		{Signal: "cpu", Level: "amber", Text: "92 % of this machine's CPUs were in use while gobench was late", Advice: "give gobench CPUs of its own, or spread the load over more machines", Windows: 2, Worst: 32}}
+		{Signal: "start_lag", Level: run.Amber, Text: "starts of class buyer were up to 12 ms late, and not for want of a free user", Advice: "give gobench CPUs of its own, or spread the load over more machines, or lower the rate", Windows: 6, Worst: 32},
+		{Signal: "cpu", Level: run.Amber, Text: "92 % of this machine's CPUs were in use while gobench was late", Advice: "give gobench CPUs of its own, or spread the load over more machines", Windows: 2, Worst: 32}}
 	at := 33.0
 	r.Thresholds = []run.Threshold{
 		{Expression: "home.latency p99 < 20ms over 10s", Value: "103ms", At: &at},

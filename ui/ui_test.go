@@ -94,7 +94,7 @@ func runs(t *testing.T) map[string]*made {
 	failed := shop(t)
 	failed.result.State, failed.result.Cause, failed.result.Complete, failed.result.Verdict = run.Failed, "the executor exited with status 3", false, run.Invalid
 	failed.result.Missing = []string{"executor 0: it ended without its last batch; what it counted after 60.0 s is missing"}
-	failed.result.Reasons = []run.Reason{{Signal: "totals", Level: "red", Text: "not all that was counted is in the totals: " + failed.result.Missing[0], Advice: "run it again; if an executor died, its log says why"}}
+	failed.result.Reasons = []run.Reason{{Signal: "totals", Level: run.Red, Text: "not all that was counted is in the totals: " + failed.result.Missing[0], Advice: "run it again; if an executor died, its log says why"}}
 
 	cancelled := newRun(t, "cancelled.go")
 	cancelled.result.State, cancelled.result.Cause, cancelled.result.Verdict, cancelled.result.Start = run.Cancelled, "cancelled by signal", "", time.Time{}
@@ -152,7 +152,7 @@ func hostile(t *testing.T) *made {
 			m.gauges[m.number(title, "gauge", p, p, p)] = 5
 			m.fail(p, p, p, 1)
 		}
-		m.cut(time.Second, false, map[string]string{payloads[s]: "red"})
+		m.cut(time.Second, false, map[string]run.Severity{payloads[s]: run.Red})
 	}
 	r := m.result
 	r.Cause, r.Missing, r.Notes = payloads[1], payloads, append([]string{"at 1.0 s: " + payloads[0]}, payloads...)
@@ -165,7 +165,7 @@ func hostile(t *testing.T) *made {
 	for i, p := range payloads {
 		r.Config.Options[p], r.Config.Parameters[p] = p, p
 		r.Config.Classes = append(r.Config.Classes, run.Class{Name: p, Users: int64(i + 1), Load: p, Closed: i%2 == 0})
-		r.Reasons = append(r.Reasons, run.Reason{Signal: p, Level: "red", Text: p, Advice: p, Windows: 2, Worst: 1})
+		r.Reasons = append(r.Reasons, run.Reason{Signal: p, Level: run.Red, Text: p, Advice: p, Windows: 2, Worst: 1})
 		r.Thresholds = append(r.Thresholds, run.Threshold{Expression: p, Value: p, Reason: p, At: &at})
 		r.Samples = append(r.Samples, run.Sample{Source: p, Class: p, Text: p})
 	}

@@ -176,7 +176,7 @@ func TestEventsAreSaidWhole(t *testing.T) {
 	}
 	totals := event.Totals{
 		Metrics: []run.Metric{{Title: "x", Type: "counter", Record: run.Record{Count: &n}}}, Failures: []run.Failure{{Source: "s", Count: 2}},
-		Verdict: health.Verdict{Word: "SUSPECT", Reasons: []health.Reason{{Signal: "lag", Level: "amber", Windows: 2, Worst: 1500 * time.Millisecond}}},
+		Verdict: health.Verdict{Word: "SUSPECT", Reasons: []health.Reason{{Signal: "lag", Level: run.Amber, Windows: 2, Worst: 1500 * time.Millisecond}}},
 	}
 	e := event.Event{Kind: event.Interval, Interval: &run.Interval{}, Totals: func() event.Totals { return totals }}
 	b, _ := json.Marshal(types.NewEvent(1, "r1", e, true))

@@ -327,7 +327,7 @@ func (a *active) without(ctx context.Context, its []*part, text string) error {
 		for _, e := range its {
 			a.record.tally.Lose(e.number)
 		}
-		a.record.tally.Reason(run.Reason{Signal: "agents", Level: "amber", Text: text, Windows: 1, Worst: at,
+		a.record.tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: text, Windows: 1, Worst: at,
 			Advice: "the load was not the one that was asked for from then on: look at that host, and run it again"})
 		a.record.tally.Intervals(false)
 	})

@@ -344,7 +344,7 @@ func (n *intake) interrupt(ctx context.Context, o *run.Order) error {
 	}
 	r.result.State, r.result.Cause = o.State, o.Cause
 	if len(r.placed) > 0 {
-		r.tally.Reason(run.Reason{Signal: "agents", Level: "amber", Text: "the master ended while the load went on: the load ended with the agents' leases", Windows: 1,
+		r.tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: "the master ended while the load went on: the load ended with the agents' leases", Windows: 1,
 			Advice: "run it again"})
 		r.tally.Finish(r.result)
 		r.dirty = true // its last intervals are given out now

@@ -35,7 +35,7 @@ func Answered(q float64, count, lost int64) bool {
 func Leading(metrics []Metric) map[string]bool {
 	groups, leading := map[string]bool{}, map[string]bool{}
 	for _, m := range metrics {
-		if m.Type == "histogram" && m.Unit == "ns" && !groups[m.Group] {
+		if m.Type == Histogram && m.Unit == "ns" && !groups[m.Group] {
 			groups[m.Group], leading[m.Title] = true, true
 		}
 	}

@@ -1,6 +1,9 @@
 package run
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Format names the form of a result, in files and on the wire. It changes when a
 // reader of the old form would misread the new one.
@@ -98,11 +101,11 @@ type Environment struct {
 
 // Metric is a declared metric with its record over the whole run.
 type Metric struct {
-	Title string `json:"title"`
-	Type  string `json:"type"` // counter, histogram, gauge
-	Group string `json:"group"`
-	Graph string `json:"graph"`
-	Unit  string `json:"unit"`
+	Title string     `json:"title"`
+	Type  MetricType `json:"type"`
+	Group string     `json:"group"`
+	Graph string     `json:"graph"`
+	Unit  string     `json:"unit"`
 	Record
 	Spread *Spread `json:"spread,omitempty"` // of a counter
 
@@ -122,13 +125,13 @@ type Spread struct {
 // Interval is what all metrics recorded in one interval, by title; those that
 // recorded nothing are left out.
 type Interval struct {
-	Start   time.Time         `json:"start_time"`
-	From    float64           `json:"from_seconds"`     // since the load began
-	Seconds float64           `json:"seconds"`          // its length
-	Warmup  bool              `json:"warmup,omitempty"` // not in the totals
-	Errors  int64             `json:"errors"`           // failures counted, of all kinds
-	Health  map[string]string `json:"health,omitempty"` // signals of the generator's health that were amber or red
-	Metrics map[string]Record `json:"metrics"`
+	Start   time.Time           `json:"start_time"`
+	From    float64             `json:"from_seconds"`     // since the load began
+	Seconds float64             `json:"seconds"`          // its length
+	Warmup  bool                `json:"warmup,omitempty"` // not in the totals
+	Errors  int64               `json:"errors"`           // failures counted, of all kinds
+	Health  map[string]Severity `json:"health,omitempty"` // signals of the generator's health that were amber or red
+	Metrics map[string]Record   `json:"metrics"`
 }
 
 // Record is what a metric recorded in some time. A counter has Count and RPS, a
@@ -190,14 +193,20 @@ const (
 	Invalid Verdict = "INVALID" // the generator failed: the numbers are not the target's
 )
 
+// Worse reports whether v is a worse verdict than other. The order is Valid, Suspect,
+// Invalid; an unknown verdict comes before them.
+func (v Verdict) Worse(other Verdict) bool { return v.rank() > other.rank() }
+
+func (v Verdict) rank() int { return slices.Index([]Verdict{Valid, Suspect, Invalid}, v) }
+
 // Reason is a signal of the generator's health that lowered a verdict.
 type Reason struct {
-	Signal  string  `json:"signal"`
-	Level   string  `json:"level"` // amber or red
-	Text    string  `json:"text"`
-	Advice  string  `json:"advice"`        // what to do about it
-	Windows int     `json:"windows"`       // intervals that were amber or red
-	Worst   float64 `json:"worst_seconds"` // when the worst of them began, since the load began
+	Signal  string   `json:"signal"`
+	Level   Severity `json:"level"` // amber or red
+	Text    string   `json:"text"`
+	Advice  string   `json:"advice"`        // what to do about it
+	Windows int      `json:"windows"`       // intervals that were amber or red
+	Worst   float64  `json:"worst_seconds"` // when the worst of them began, since the load began
 }
 
 // Failure is a kind of failure and how often it came.

@@ -94,6 +94,7 @@ func (r *Runner) final() *wire.Final {
 			f.Counters = append(f.Counters, &wire.Counter{Metric: uint32(i), Add: t.Value})
 		case metrics.Histogram:
 			f.Histograms = append(f.Histograms, &wire.Counted{Metric: uint32(i), Count: t.Histogram.Count()})
+		case metrics.Gauge: // it does not add up
 		}
 	}
 	f.Refused = r.registry.Refused()

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // When a signal's bad windows count: so many in a row that last so long, or this
@@ -19,23 +21,16 @@ const (
 	single     = 3 // one red window of more than these is amber
 )
 
-// Verdicts.
-const (
-	Valid   = "VALID"
-	Suspect = "SUSPECT"
-	Invalid = "INVALID"
-)
-
-// Verdict says whether a run's numbers can be believed, and why not.
+// Verdict is a run's verdict with its reasons.
 type Verdict struct {
-	Word    string
+	Word    run.Verdict
 	Reasons []Reason // the worst first
 }
 
 // Reason is a signal that lowered a verdict.
 type Reason struct {
 	Signal  string
-	Level   string // amber or red
+	Level   run.Severity
 	Text    string
 	Advice  string
 	Windows int           // how many were at least amber
@@ -54,7 +49,7 @@ type Judge struct {
 	starting starting
 	others   float64 // CPU time of other processes, in thousandths of the machine times seconds
 	sampled  time.Duration
-	levels   map[string]string // of the window that Add judges
+	levels   map[string]run.Severity // of the window that Add judges
 }
 
 // held is a figure, which stands until the next sample is due.
@@ -66,10 +61,10 @@ type held struct {
 // track is what a signal said so far.
 type track struct {
 	signal
-	levels  [red + 1]spell // amber counts red windows too
+	levels  [run.Red + 1]spell // amber counts red windows too
 	windows int
 	worst   float64
-	most    level // of the worst window
+	most    run.Severity // of the worst window
 	at      time.Duration
 	detail  string  // of the worst window, if it has words of its own
 	total   float64 // of the windows that were at least amber
@@ -84,7 +79,7 @@ type spell struct {
 
 // Add judges the next window, and gives the level, amber or red, of each signal that
 // was not at ease in it; nil: all were.
-func (j *Judge) Add(w *Window) (levels map[string]string) {
+func (j *Judge) Add(w *Window) (levels map[string]run.Severity) {
 	j.levels = nil
 	j.add(w)
 	return j.levels
@@ -109,16 +104,16 @@ func (j *Judge) add(w *Window) {
 		j.others += others * w.Length.Seconds()
 		j.sampled += w.Length
 	}
-	crowded := others > busy || values[Steal] > 20 || values[Pressure] > pressed && others > values[OwnCPU]
+	crowded := others > busy || values[Steal] > stealAmber || values[Pressure] > pressed && others > values[OwnCPU]
 
-	late := j.achieved(w, crowded) > ok // starts, goroutines or the whole process
+	late := j.achieved(w, crowded) > run.Fine // starts, goroutines or the whole process
 	for _, l := range w.Loads {
 		if l.Starts > 0 {
-			late = late || l.grade() > ok
+			late = late || l.grade() > run.Fine
 		}
 	}
 	for _, s := range signals {
-		if v, is := values[s.metric]; is && s.yields && !s.late && grade(v, s.amber, s.red) > ok {
+		if v, is := values[s.metric]; is && s.yields && !s.late && grade(v, s.amber, s.red) > run.Fine {
 			late = true
 		}
 	}
@@ -132,14 +127,14 @@ func (j *Judge) add(w *Window) {
 			g = j.calm.grade(v, g)
 		}
 		if s.late && !late {
-			g = ok
+			g = run.Fine
 		}
 		j.note(w, s, v, lower(s, g, crowded), "")
 	}
 	if known {
-		g := ok
+		g := run.Fine
 		if late && others > busy {
-			g = amber
+			g = run.Amber
 		}
 		j.note(w, neighbourSignal, others, g, "")
 	}
@@ -150,11 +145,11 @@ func (j *Judge) add(w *Window) {
 
 // lags notes the class whose starts were the latest.
 func (j *Judge) lags(w *Window, crowded bool) {
-	worst, at := -1.0, ok
+	worst, at := -1.0, run.Fine
 	detail, tail := "", 0.0
 	for _, l := range w.Loads {
 		late, g := float64(l.late()), l.grade()
-		if g == ok && l.outweighs(l.late()) { // else the verdict tells
+		if g == run.Fine && l.outweighs(l.late()) { // else the verdict tells
 			tail = max(tail, late)
 		}
 		if l.Starts == 0 || g < at || g == at && late <= worst {
@@ -173,9 +168,9 @@ func (j *Judge) lags(w *Window, crowded bool) {
 }
 
 // lower is the level that counts when others use the machine.
-func lower(s signal, g level, crowded bool) level {
+func lower(s signal, g run.Severity, crowded bool) run.Severity {
 	if s.yields && crowded {
-		return min(g, amber)
+		return min(g, run.Amber)
 	}
 	return g
 }
@@ -204,10 +199,10 @@ func (j *Judge) values(w *Window) map[Metric]float64 {
 func transient(m Metric) bool { return m == ClockStep || m == SwapIn || m == Drops }
 
 // note takes what a signal says of w.
-func (j *Judge) note(w *Window, s signal, v float64, g level, detail string) {
+func (j *Judge) note(w *Window, s signal, v float64, g run.Severity, detail string) {
 	t := j.tracks[s.name]
 	if t == nil {
-		if g == ok {
+		if g == run.Fine {
 			return
 		}
 		if j.tracks == nil {
@@ -216,20 +211,20 @@ func (j *Judge) note(w *Window, s signal, v float64, g level, detail string) {
 		t = &track{signal: s, worst: math.Inf(-1)}
 		j.tracks[s.name] = t
 	}
-	if g > ok && !s.note {
+	if g > run.Fine && !s.note {
 		if j.levels == nil {
-			j.levels = map[string]string{}
+			j.levels = map[string]run.Severity{}
 		}
-		j.levels[s.name] = g.String()
+		j.levels[s.name] = g
 	}
-	if g > ok {
+	if g > run.Fine {
 		t.windows++
 		t.total += v
 	}
-	for l := amber; l <= red; l++ {
+	for l := run.Amber; l <= run.Red; l++ {
 		t.levels[l].add(w.Length, g >= l)
 	}
-	if g > t.most || g == t.most && g > ok && v > t.worst {
+	if g > t.most || g == t.most && g > run.Fine && v > t.worst {
 		t.most, t.worst, t.at, t.detail = g, v, w.From, detail
 	}
 }
@@ -254,12 +249,12 @@ func (s *spell) counts(total time.Duration, instant bool) bool {
 }
 
 // level is what the signal says of the windows so far.
-func (t *track) level(j *Judge) level {
-	l := red
-	if t.levels[red].n == 1 && j.windows > single && !t.instant {
-		l = amber
+func (t *track) level(j *Judge) run.Severity {
+	l := run.Red
+	if t.levels[run.Red].n == 1 && j.windows > single && !t.instant {
+		l = run.Amber
 	}
-	for l > ok && !t.levels[l].counts(j.total, t.instant) {
+	for l > run.Fine && !t.levels[l].counts(j.total, t.instant) {
 		l--
 	}
 	return l
@@ -275,12 +270,12 @@ type calm struct {
 const risen = 2
 
 // grade lowers g to ok unless v has risen, and takes v.
-func (c *calm) grade(v float64, g level) level {
-	if g > ok && (c.n == 0 || v > risen*c.sum/float64(c.n)) {
+func (c *calm) grade(v float64, g run.Severity) run.Severity {
+	if g > run.Fine && (c.n == 0 || v > risen*c.sum/float64(c.n)) {
 		return g
 	}
 	c.sum, c.n = c.sum+v, c.n+1
-	return ok
+	return run.Fine
 }
 
 // Others is the share of the machine's CPUs that other processes used, from 0 to 1.
@@ -294,23 +289,23 @@ func (j *Judge) Others() float64 {
 // Verdict judges what was added so far. Missing is what keeps the totals from being
 // exactly what the executors counted.
 func (j *Judge) Verdict(missing []string) Verdict {
-	v := Verdict{Word: Valid}
+	v := Verdict{Word: run.Valid}
 	if len(missing) > 0 {
-		v.Word = Invalid
-		v.Reasons = append(v.Reasons, Reason{Signal: Totals, Level: red.String(),
+		v.Word = run.Invalid
+		v.Reasons = append(v.Reasons, Reason{Signal: Totals, Level: run.Red,
 			Text:   "not all that was counted is in the totals: " + strings.Join(missing, "; "),
 			Advice: "run it again; if an executor died, its log says why"})
 	}
 	var bad []Reason
 	for _, t := range j.tracks {
 		l := t.level(j)
-		if l == ok || t.signal.note {
+		if l == run.Fine || t.signal.note {
 			continue
 		}
-		if v.Word != Invalid {
-			v.Word = Suspect
-			if l == red && !t.host {
-				v.Word = Invalid
+		if v.Word != run.Invalid {
+			v.Word = run.Suspect
+			if l == run.Red && !t.host {
+				v.Word = run.Invalid
 			}
 		}
 		text := t.detail
@@ -321,10 +316,10 @@ func (j *Judge) Verdict(missing []string) Verdict {
 			}
 			text = t.text(value)
 		}
-		bad = append(bad, Reason{Signal: t.name, Level: l.String(), Text: text, Advice: t.advice, Windows: t.windows, Worst: t.at})
+		bad = append(bad, Reason{Signal: t.name, Level: l, Text: text, Advice: t.advice, Windows: t.windows, Worst: t.at})
 	}
 	slices.SortFunc(bad, func(a, b Reason) int {
-		return cmp.Or(-cmp.Compare(a.Level, b.Level), cmp.Compare(a.Signal, b.Signal)) // "red" after "amber"
+		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.Signal, b.Signal))
 	})
 	v.Reasons = append(v.Reasons, bad...)
 	return v

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // windows are n of a second each, of which the first bad ones have f's changes.
@@ -65,80 +67,80 @@ func TestSignals(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		f       func(*Window)
-		word    string
+		word    run.Verdict
 		reasons string // signal and level of each
 	}{
-		{"nothing", func(*Window) {}, Valid, ""},
-		{"no figures at all", func(w *Window) { w.Values = nil }, Valid, ""},
-		{"start lag at its limit", lags(ms, time.Second), Valid, ""},
-		{"start lag", late, Suspect, "start_lag amber"},
-		{"start lag at its second limit", lags(10*ms, time.Second), Suspect, "start_lag amber"},
-		{"much start lag", lags(10*ms+1, time.Second), Invalid, "start_lag red"},
-		{"median start lag of half the response time", half(600*time.Microsecond, ms), Invalid, "start_lag red"},
-		{"median start lag of less than half the response time", half(500*time.Microsecond, ms), Valid, ""},
-		{"median start lag of half a small response time", half(500*time.Microsecond, 100*time.Microsecond), Valid, ""},
-		{"start lag in the tail, of half a small response time", lags(900*time.Microsecond, 100*time.Microsecond), Valid, ""},
-		{"the worst class decides", all(lags(0, 0), lags(11*ms, time.Second), late), Invalid, "start_lag red"},
-		{"a class without starts", func(w *Window) { w.Loads = []Load{{Class: "a", P99: time.Second}} }, Valid, ""},
-		{"one late start of fifty", func(w *Window) { w.Loads = []Load{{Starts: 50, P90: ms / 2, P99: time.Second}} }, Valid, ""},
-		{"99 % of the planned rate", begun(1000, 990), Valid, ""},
-		{"98.9 % of the planned rate", begun(1000, 989), Suspect, "rate amber"},
-		{"95 % of the planned rate", begun(1000, 950), Suspect, "rate amber"},
-		{"94.9 % of the planned rate", begun(1000, 949), Invalid, "rate red"},
-		{"94.9 % of the planned rate among neighbours", all(crowd, begun(1000, 949)), Suspect, "cpu amber, neighbours amber, rate amber"},
-		{"nothing that was planned began", begun(1000, 0), Invalid, "rate red"},
-		{"nothing was planned", begun(0, 0), Valid, ""},
-		{"one start under way a window", begun(10, 9), Valid, ""},
-		{"quota in use, all on time", is(QuotaCPU, 1000), Valid, ""},
-		{"quota in use, at its limit, and late", all(is(QuotaCPU, 800), late), Suspect, "start_lag amber"},
-		{"quota in use, and late", all(is(QuotaCPU, 801), late), Suspect, "cpu_quota amber, start_lag amber"},
-		{"quota nearly used up, and late", all(is(QuotaCPU, 901), late), Invalid, "cpu_quota red, start_lag amber"},
-		{"limit of memory", is(MemoryLimit, 900), Valid, ""},
-		{"limit of memory nearly reached", is(MemoryLimit, 901), Suspect, "memory_limit red"},
-		{"link at its limit", is(Link, 800), Valid, ""},
-		{"link", is(Link, 801), Suspect, "link amber"},
-		{"all CPUs in use, all on time", is(CPU, 1000), Valid, ""},
-		{"own CPU use, and late", all(is(CPU, 950), is(OwnCPU, 900), late), Suspect, "cpu amber, start_lag amber"},
-		{"CPU at its limit, and late", all(is(CPU, 800), is(OwnCPU, 800), late), Suspect, "start_lag amber"},
-		{"CPU in use and goroutines late", all(is(CPU, 950), is(OwnCPU, 900), is(Scheduler, 2e6)), Suspect, "cpu amber, scheduler amber"},
-		{"others' CPU use, all on time", crowd, Valid, ""},
-		{"others' CPU use makes late: never INVALID", all(crowd, lags(50*ms, time.Second)), Suspect, "cpu amber, neighbours amber, start_lag amber"},
-		{"steal makes late: never INVALID", all(is(Steal, 300), is(Canary, 1e9)), Suspect, "steal red, canary amber"},
-		{"a crowd of waiting processes: never INVALID", all(is(CPU, 500), is(OwnCPU, 100), is(Pressure, 251), lags(50*ms, time.Second)), Suspect, "cpu_pressure amber, start_lag amber"},
-		{"gobench's own waiting processes", all(is(CPU, 500), is(OwnCPU, 300), is(Pressure, 251), lags(50*ms, time.Second)), Invalid, "start_lag red, cpu_pressure amber"},
-		{"steal at its limit", is(Steal, 20), Valid, ""},
-		{"steal", is(Steal, 21), Suspect, "steal amber"},
-		{"pressure, all on time", is(Pressure, 900), Valid, ""},
-		{"pressure, and late", all(is(Pressure, 101), late), Suspect, "cpu_pressure amber, start_lag amber"},
-		{"quota", is(Throttled, 1), Suspect, "throttled amber"},
-		{"quota, often", is(Throttled, 101), Invalid, "throttled red"},
-		{"memory at its limit", is(Memory, 900), Valid, ""},
-		{"memory", is(Memory, 901), Suspect, "memory red"},
-		{"swap", is(SwapIn, 1), Suspect, "swap_in red"},
-		{"scheduler at its limit", is(Scheduler, 1e6), Valid, ""},
-		{"scheduler", is(Scheduler, 10e6), Suspect, "scheduler amber"},
-		{"scheduler, much", is(Scheduler, 10e6+1), Invalid, "scheduler red"},
-		{"GC pause at its limit", is(GCPause, 5e6), Valid, ""},
-		{"GC pause", is(GCPause, 5e6+1), Suspect, "gc_pause amber"},
-		{"GC CPU at its limit", is(GCCPU, 100), Valid, ""},
-		{"GC CPU", is(GCCPU, 250), Suspect, "gc_cpu amber"},
-		{"GC CPU, much", is(GCCPU, 251), Invalid, "gc_cpu red"},
-		{"canary at its limit", is(Canary, 5e6), Valid, ""},
-		{"canary", is(Canary, 20e6), Suspect, "canary amber"},
-		{"canary, much", is(Canary, 20e6+1), Invalid, "canary red"},
-		{"drops", is(Drops, 1), Suspect, "drops amber"},
-		{"segments sent again are no fault of ours", is(Retransmits, 500), Valid, ""},
-		{"no files", func(w *Window) { w.NoFiles = 1 }, Invalid, "local_fd red"},
-		{"no ports", func(w *Window) { w.NoPorts = 1 }, Invalid, "local_port red"},
-		{"clock at its limit", is(ClockStep, 100e6), Valid, ""},
-		{"clock", is(ClockStep, 100e6+1), Suspect, "clock_step amber"},
-		{"a warm-up does not count", func(w *Window) { w.Warmup, w.NoFiles = true, 1 }, Valid, ""},
+		{"nothing", func(*Window) {}, run.Valid, ""},
+		{"no figures at all", func(w *Window) { w.Values = nil }, run.Valid, ""},
+		{"start lag at its limit", lags(ms, time.Second), run.Valid, ""},
+		{"start lag", late, run.Suspect, "start_lag amber"},
+		{"start lag at its second limit", lags(10*ms, time.Second), run.Suspect, "start_lag amber"},
+		{"much start lag", lags(10*ms+1, time.Second), run.Invalid, "start_lag red"},
+		{"median start lag of half the response time", half(600*time.Microsecond, ms), run.Invalid, "start_lag red"},
+		{"median start lag of less than half the response time", half(500*time.Microsecond, ms), run.Valid, ""},
+		{"median start lag of half a small response time", half(500*time.Microsecond, 100*time.Microsecond), run.Valid, ""},
+		{"start lag in the tail, of half a small response time", lags(900*time.Microsecond, 100*time.Microsecond), run.Valid, ""},
+		{"the worst class decides", all(lags(0, 0), lags(11*ms, time.Second), late), run.Invalid, "start_lag red"},
+		{"a class without starts", func(w *Window) { w.Loads = []Load{{Class: "a", P99: time.Second}} }, run.Valid, ""},
+		{"one late start of fifty", func(w *Window) { w.Loads = []Load{{Starts: 50, P90: ms / 2, P99: time.Second}} }, run.Valid, ""},
+		{"99 % of the planned rate", begun(1000, 990), run.Valid, ""},
+		{"98.9 % of the planned rate", begun(1000, 989), run.Suspect, "rate amber"},
+		{"95 % of the planned rate", begun(1000, 950), run.Suspect, "rate amber"},
+		{"94.9 % of the planned rate", begun(1000, 949), run.Invalid, "rate red"},
+		{"94.9 % of the planned rate among neighbours", all(crowd, begun(1000, 949)), run.Suspect, "cpu amber, neighbours amber, rate amber"},
+		{"nothing that was planned began", begun(1000, 0), run.Invalid, "rate red"},
+		{"nothing was planned", begun(0, 0), run.Valid, ""},
+		{"one start under way a window", begun(10, 9), run.Valid, ""},
+		{"quota in use, all on time", is(QuotaCPU, 1000), run.Valid, ""},
+		{"quota in use, at its limit, and late", all(is(QuotaCPU, 800), late), run.Suspect, "start_lag amber"},
+		{"quota in use, and late", all(is(QuotaCPU, 801), late), run.Suspect, "cpu_quota amber, start_lag amber"},
+		{"quota nearly used up, and late", all(is(QuotaCPU, 901), late), run.Invalid, "cpu_quota red, start_lag amber"},
+		{"limit of memory", is(MemoryLimit, 900), run.Valid, ""},
+		{"limit of memory nearly reached", is(MemoryLimit, 901), run.Suspect, "memory_limit red"},
+		{"link at its limit", is(Link, 800), run.Valid, ""},
+		{"link", is(Link, 801), run.Suspect, "link amber"},
+		{"all CPUs in use, all on time", is(CPU, 1000), run.Valid, ""},
+		{"own CPU use, and late", all(is(CPU, 950), is(OwnCPU, 900), late), run.Suspect, "cpu amber, start_lag amber"},
+		{"CPU at its limit, and late", all(is(CPU, 800), is(OwnCPU, 800), late), run.Suspect, "start_lag amber"},
+		{"CPU in use and goroutines late", all(is(CPU, 950), is(OwnCPU, 900), is(Scheduler, 2e6)), run.Suspect, "cpu amber, scheduler amber"},
+		{"others' CPU use, all on time", crowd, run.Valid, ""},
+		{"others' CPU use makes late: never INVALID", all(crowd, lags(50*ms, time.Second)), run.Suspect, "cpu amber, neighbours amber, start_lag amber"},
+		{"steal makes late: never INVALID", all(is(Steal, 300), is(Canary, 1e9)), run.Suspect, "steal red, canary amber"},
+		{"a crowd of waiting processes: never INVALID", all(is(CPU, 500), is(OwnCPU, 100), is(Pressure, 251), lags(50*ms, time.Second)), run.Suspect, "cpu_pressure amber, start_lag amber"},
+		{"gobench's own waiting processes", all(is(CPU, 500), is(OwnCPU, 300), is(Pressure, 251), lags(50*ms, time.Second)), run.Invalid, "start_lag red, cpu_pressure amber"},
+		{"steal at its limit", is(Steal, 20), run.Valid, ""},
+		{"steal", is(Steal, 21), run.Suspect, "steal amber"},
+		{"pressure, all on time", is(Pressure, 900), run.Valid, ""},
+		{"pressure, and late", all(is(Pressure, 101), late), run.Suspect, "cpu_pressure amber, start_lag amber"},
+		{"quota", is(Throttled, 1), run.Suspect, "throttled amber"},
+		{"quota, often", is(Throttled, 101), run.Invalid, "throttled red"},
+		{"memory at its limit", is(Memory, 900), run.Valid, ""},
+		{"memory", is(Memory, 901), run.Suspect, "memory red"},
+		{"swap", is(SwapIn, 1), run.Suspect, "swap_in red"},
+		{"scheduler at its limit", is(Scheduler, 1e6), run.Valid, ""},
+		{"scheduler", is(Scheduler, 10e6), run.Suspect, "scheduler amber"},
+		{"scheduler, much", is(Scheduler, 10e6+1), run.Invalid, "scheduler red"},
+		{"GC pause at its limit", is(GCPause, 5e6), run.Valid, ""},
+		{"GC pause", is(GCPause, 5e6+1), run.Suspect, "gc_pause amber"},
+		{"GC CPU at its limit", is(GCCPU, 100), run.Valid, ""},
+		{"GC CPU", is(GCCPU, 250), run.Suspect, "gc_cpu amber"},
+		{"GC CPU, much", is(GCCPU, 251), run.Invalid, "gc_cpu red"},
+		{"canary at its limit", is(Canary, 5e6), run.Valid, ""},
+		{"canary", is(Canary, 20e6), run.Suspect, "canary amber"},
+		{"canary, much", is(Canary, 20e6+1), run.Invalid, "canary red"},
+		{"drops", is(Drops, 1), run.Suspect, "drops amber"},
+		{"segments sent again are no fault of ours", is(Retransmits, 500), run.Valid, ""},
+		{"no files", func(w *Window) { w.NoFiles = 1 }, run.Invalid, "local_fd red"},
+		{"no ports", func(w *Window) { w.NoPorts = 1 }, run.Invalid, "local_port red"},
+		{"clock at its limit", is(ClockStep, 100e6), run.Valid, ""},
+		{"clock", is(ClockStep, 100e6+1), run.Suspect, "clock_step amber"},
+		{"a warm-up does not count", func(w *Window) { w.Warmup, w.NoFiles = true, 1 }, run.Valid, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v := judged(windows(20, 20, tt.f))
 			var got []string
 			for _, r := range v.Reasons {
-				got = append(got, r.Signal+" "+r.Level)
+				got = append(got, r.Signal+" "+r.Level.String())
 				if r.Text == "" || r.Advice == "" || r.Windows != 20 {
 					t.Errorf("reason %+v", r)
 				}
@@ -155,11 +157,11 @@ func TestLevelsOfAWindow(t *testing.T) {
 	t.Parallel()
 	for n, tt := range []struct {
 		f    func(*Window)
-		want map[string]string
+		want map[string]run.Severity
 	}{
 		{func(*Window) {}, nil},
-		{lags(2*time.Millisecond, time.Second), map[string]string{"start_lag": "amber"}},
-		{all(is(GCCPU, 300), is(Scheduler, 2e6), is(CPU, 850), is(OwnCPU, 800)), map[string]string{"gc_cpu": "red", "scheduler": "amber", "cpu": "amber"}},
+		{lags(2*time.Millisecond, time.Second), map[string]run.Severity{"start_lag": run.Amber}},
+		{all(is(GCCPU, 300), is(Scheduler, 2e6), is(CPU, 850), is(OwnCPU, 800)), map[string]run.Severity{"gc_cpu": run.Red, "scheduler": run.Amber, "cpu": run.Amber}},
 		{is(Retransmits, 500), nil}, // a note
 		{all(is(GCCPU, 300), func(w *Window) { w.Warmup = true }), nil},
 	} {
@@ -176,20 +178,20 @@ func TestWhenASignalCounts(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		all  []*Window
-		word string
+		word run.Verdict
 	}{
-		{"two of a long run", windows(1000, 2, is(GCCPU, 300)), Valid},
-		{"three in a row", windows(1000, 3, is(GCCPU, 300)), Invalid},
-		{"two of 40", windows(40, 2, is(GCCPU, 300)), Invalid},
-		{"two of 41", windows(41, 2, is(GCCPU, 300)), Valid},
-		{"one of 20 is amber", windows(20, 1, is(GCCPU, 300)), Suspect},
-		{"one of 3 is red", windows(3, 1, is(GCCPU, 300)), Invalid},
-		{"one lost port", windows(1000, 1, func(w *Window) { w.NoPorts = 1 }), Invalid},
-		{"one jump", windows(1000, 1, is(ClockStep, 1e9)), Suspect},
-		{"short windows: three in a row are not 3 s", short(100, 3), Valid},
-		{"short windows: 5 %", short(100, 5), Invalid},
-		{"short windows: 3 s", short(10_000, 30), Invalid},
-		{"scattered", append(windows(50, 2, is(Canary, 1e9)), windows(50, 2, is(Canary, 1e9))...), Valid},
+		{"two of a long run", windows(1000, 2, is(GCCPU, 300)), run.Valid},
+		{"three in a row", windows(1000, 3, is(GCCPU, 300)), run.Invalid},
+		{"two of 40", windows(40, 2, is(GCCPU, 300)), run.Invalid},
+		{"two of 41", windows(41, 2, is(GCCPU, 300)), run.Valid},
+		{"one of 20 is amber", windows(20, 1, is(GCCPU, 300)), run.Suspect},
+		{"one of 3 is red", windows(3, 1, is(GCCPU, 300)), run.Invalid},
+		{"one lost port", windows(1000, 1, func(w *Window) { w.NoPorts = 1 }), run.Invalid},
+		{"one jump", windows(1000, 1, is(ClockStep, 1e9)), run.Suspect},
+		{"short windows: three in a row are not 3 s", short(100, 3), run.Valid},
+		{"short windows: 5 %", short(100, 5), run.Invalid},
+		{"short windows: 3 s", short(10_000, 30), run.Invalid},
+		{"scattered", append(windows(50, 2, is(Canary, 1e9)), windows(50, 2, is(Canary, 1e9))...), run.Valid},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if v := judged(tt.all); v.Word != tt.word {
@@ -218,7 +220,7 @@ func TestAFigureStandsUntilTheNextSample(t *testing.T) {
 		ws[i].Values = map[Metric]float64{GCCPU: 300, Drops: 1}
 	}
 	v := judged(ws)
-	if v.Word != Invalid || v.Reasons[0].Signal != "gc_cpu" || v.Reasons[0].Windows != 40 || v.Reasons[1].Signal != "drops" || v.Reasons[1].Windows != 4 {
+	if v.Word != run.Invalid || v.Reasons[0].Signal != "gc_cpu" || v.Reasons[0].Windows != 40 || v.Reasons[1].Signal != "drops" || v.Reasons[1].Windows != 4 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -234,7 +236,7 @@ func TestReasonsTellTheWorst(t *testing.T) {
 		j.Add(w)
 	}
 	v := j.Verdict([]string{"executor 0: it ended without its last batch"})
-	if v.Word != Invalid || len(v.Reasons) != 3 || v.Reasons[0].Signal != Totals {
+	if v.Word != run.Invalid || len(v.Reasons) != 3 || v.Reasons[0].Signal != Totals {
 		t.Fatalf("%+v", v)
 	}
 	if r := v.Reasons[1]; r.Signal != LocalFiles || !strings.HasPrefix(r.Text, "7 operations") || r.Worst != 3*time.Second || r.Windows != 2 {

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // Notes are what a reader should know of the windows so far and what lowers no
 // verdict.
 func (j *Judge) Notes() (notes []string) {
 	for _, t := range j.tracks {
-		if l := t.level(j); t.signal.note && l > ok {
+		if l := t.level(j); t.signal.note && l > run.Fine {
 			notes = append(notes, fmt.Sprintf("%s (in %d intervals, the worst at %s): %s", t.text(t.worst), t.windows, duration(float64(t.at)), t.advice))
 		}
 	}

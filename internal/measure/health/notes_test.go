@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // noted gives the notes of windows of a second.
@@ -13,8 +15,8 @@ func noted(ws []Window) string {
 		ws[i].From, ws[i].Length = time.Duration(i)*time.Second, time.Second
 		j.Add(&ws[i])
 	}
-	if v := j.Verdict(nil); v.Word != Valid {
-		return v.Word // a note lowers no verdict
+	if v := j.Verdict(nil); v.Word != run.Valid {
+		return string(v.Word) // a note lowers no verdict
 	}
 	return strings.Join(j.Notes(), "\n")
 }

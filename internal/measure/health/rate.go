@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"github.com/gobench-io/gobench/internal/run"
 	"time"
 )
 
@@ -56,7 +57,7 @@ func (a *arrears) add(l Load, length time.Duration) missed {
 }
 
 // achieved notes the class that fell behind its plan the most.
-func (j *Judge) achieved(w *Window, crowded bool) (g level) {
+func (j *Judge) achieved(w *Window, crowded bool) (g run.Severity) {
 	if j.arrears == nil {
 		j.arrears = map[string]*arrears{}
 	}
@@ -76,7 +77,7 @@ func (j *Judge) achieved(w *Window, crowded bool) (g level) {
 		}
 	}
 	if !paced || w.Warmup {
-		return ok
+		return run.Fine
 	}
 	g = grade(worst.share(), rateSignal.amber, rateSignal.red)
 	j.note(w, rateSignal, worst.share(), lower(rateSignal, g, crowded), detail)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // What lag alone does not tell: lag is known only of starts that gobench came to.
@@ -37,7 +39,7 @@ func TestAchievedRate(t *testing.T) {
 		}
 		v, got := j.Verdict(nil), ""
 		if len(v.Reasons) > 0 {
-			got = v.Reasons[0].Level + " " + v.Reasons[0].Text
+			got = v.Reasons[0].Level.String() + " " + v.Reasons[0].Text
 		}
 		if (tt.want == "") != (got == "") || !strings.HasPrefix(got, tt.want) || len(v.Reasons) > 1 || got != "" && v.Reasons[0].Signal != Rate {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
@@ -67,7 +69,7 @@ func TestWaitingStartsLowerNoRate(t *testing.T) {
 	for i := range 20 {
 		j.Add(&Window{From: time.Duration(i) * time.Second, Length: time.Second, Loads: []Load{{Class: "a", Planned: 1000, Starts: 1000, Dropped: 500, Done: 10}}})
 	}
-	if v := j.Verdict(nil); v.Word != Valid {
+	if v := j.Verdict(nil); v.Word != run.Valid {
 		t.Errorf("%+v", v)
 	}
 }
@@ -80,7 +82,7 @@ func TestTheRateOfAWarmup(t *testing.T) {
 	for i := range 20 {
 		j.Add(&Window{From: time.Duration(i+1) * time.Second, Length: time.Second, Loads: []Load{{Class: "a", Planned: 1000, Starts: 1000, Behind: 900}}})
 	}
-	if v := j.Verdict(nil); v.Word != Valid {
+	if v := j.Verdict(nil); v.Word != run.Valid {
 		t.Errorf("%+v", v)
 	}
 }

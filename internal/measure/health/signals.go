@@ -55,7 +55,7 @@ var signals = []signal{
 	{name: "cpu_pressure", metric: Pressure, amber: 100, red: none, host: true, late: true, advice: moreCPU, text: func(v float64) string {
 		return fmt.Sprintf("processes of this machine waited for a CPU in %s of the time while gobench was late", percent(v))
 	}},
-	{name: "steal", metric: Steal, amber: 20, red: 100, host: true, advice: "use a machine whose CPUs are not shared with other tenants", text: func(v float64) string {
+	{name: "steal", metric: Steal, amber: stealAmber, red: 100, host: true, advice: "use a machine whose CPUs are not shared with other tenants", text: func(v float64) string {
 		return fmt.Sprintf("the machine's host gave %s of its CPUs to others (steal)", percent(v))
 	}},
 	{name: "memory", metric: Memory, amber: none, red: 900, host: true, advice: "give the machine more memory, or the scenario fewer users or smaller data", text: func(v float64) string {
@@ -113,6 +113,10 @@ var (
 		return fmt.Sprintf("%.0f operations failed because this machine had no free local port; the target is not to blame", v)
 	}}
 )
+
+// stealAmber is the share of the machine's CPUs, in thousandths, that its host may give to
+// others before the steal signal is amber and the machine counts as crowded.
+const stealAmber = 20
 
 // busy is how much of the machine others may use, in thousandths, before gobench's
 // lateness is theirs.

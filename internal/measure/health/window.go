@@ -1,6 +1,10 @@
 package health
 
-import "time"
+import (
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+)
 
 // Window is one interval of a run as a Judge sees it, over all executors: of each
 // figure the worst.
@@ -40,33 +44,22 @@ func (l Load) late() time.Duration {
 	return l.P50
 }
 
-// level is what a signal says of one window.
-type level int
-
-const (
-	ok level = iota
-	amber
-	red
-)
-
-func (l level) String() string { return [...]string{"ok", "amber", "red"}[l] }
-
 // grade compares a value with a signal's two limits.
-func grade(v, a, r float64) level {
+func grade(v, amber, red float64) run.Severity {
 	switch {
-	case v > r:
-		return red
-	case v > a:
-		return amber
+	case v > red:
+		return run.Red
+	case v > amber:
+		return run.Amber
 	}
-	return ok
+	return run.Fine
 }
 
 // grade of start lag: above 1 ms amber, above 10 ms red. So is a median above 0.5 ms
 // and half of the median response time, which is then no longer the target's.
-func (l Load) grade() level {
+func (l Load) grade() run.Severity {
 	if l.outweighs(l.P50) {
-		return red
+		return run.Red
 	}
 	return grade(float64(l.late()), float64(time.Millisecond), float64(10*time.Millisecond))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -44,7 +45,7 @@ func (m *Merger) exact(known []*metric, all []*wire.Recounted, b *wire.Batch) ([
 	changes := make([]change, len(all))
 	of := map[*metric]bool{}
 	for i, h := range all {
-		if int(h.Metric) >= len(known) || known[h.Metric].kind != histogram || of[known[h.Metric]] {
+		if int(h.Metric) >= len(known) || known[h.Metric].Type != run.Histogram || of[known[h.Metric]] {
 			return nil, fmt.Errorf("exact counts are of metric number %d, which is no histogram or has some already", h.Metric)
 		}
 		c := &changes[i]

@@ -47,7 +47,6 @@ type Merger struct {
 // metric is one title over all executors.
 type metric struct {
 	run.Metric // without a record
-	kind       kind
 	number     int
 	rates      hdr.Histogram    // of a counter: its rate in each whole interval, perMilli
 	sum        int64            // counter
@@ -55,16 +54,6 @@ type metric struct {
 	spare      []*hdr.Histogram // of rows that were given out, empty
 	gauges     map[int]int64    // gauge: last value by executor
 }
-
-type kind int
-
-const (
-	counter kind = iota
-	histogram
-	gauge
-)
-
-var kinds = map[string]kind{"counter": counter, "histogram": histogram, "gauge": gauge}
 
 type failure struct{ source, class, text string }
 
@@ -94,7 +83,7 @@ func (m *Merger) Lose(executor int) {
 	}
 	s.lost = true
 	for _, t := range s.metrics {
-		if t.kind == gauge {
+		if t.Type == run.Gauge {
 			delete(t.gauges, executor)
 		}
 	}
@@ -237,14 +226,14 @@ func (m *Merger) declared(s *source, b *wire.Batch) ([]*metric, error) {
 	}
 	known := slices.Clip(s.metrics)
 	for _, d := range b.Declared {
-		k, ok := kinds[d.Type]
-		if !ok {
+		typ := run.MetricType(d.Type)
+		if !typ.Known() {
 			return nil, fmt.Errorf("metric %q has type %q", d.Title, d.Type)
 		}
 		t := m.byTitle[d.Title]
 		if t == nil {
-			t = &metric{Metric: run.Metric{Title: d.Title, Type: d.Type, Group: d.Group, Graph: d.Graph, Unit: d.Unit}, kind: k}
-		} else if t.Type != d.Type || t.Unit != d.Unit {
+			t = &metric{Metric: run.Metric{Title: d.Title, Type: typ, Group: d.Group, Graph: d.Graph, Unit: d.Unit}}
+		} else if t.Type != typ || t.Unit != d.Unit {
 			return nil, fmt.Errorf("metric %q is a %s in %s on one executor and a %s in %s on another", d.Title, t.Type, t.Unit, d.Type, d.Unit)
 		}
 		known = append(known, t)
@@ -257,10 +246,11 @@ func (m *Merger) declare(s *source, known []*metric) {
 	for _, t := range known[len(s.metrics):] {
 		if m.byTitle[t.Title] == nil {
 			t.number = len(m.metrics)
-			switch t.kind {
-			case histogram:
+			switch t.Type {
+			case run.Counter: // its sum begins at 0
+			case run.Histogram:
 				t.hist = new(hdr.Histogram)
-			case gauge:
+			case run.Gauge:
 				t.gauges = map[int]int64{}
 			}
 			m.metrics = append(m.metrics, t)
@@ -316,7 +306,7 @@ func (m *Merger) Metrics() []run.Metric {
 	for _, t := range m.metrics {
 		total := t.Metric
 		sum := t.sum
-		if t.kind == gauge {
+		if t.Type == run.Gauge {
 			sum = t.value()
 		}
 		total.Record = t.record(sum, t.hist, m.Measured().Seconds())
@@ -324,7 +314,7 @@ func (m *Merger) Metrics() []run.Metric {
 			total.Lost = counted(lost.sum)
 		}
 		total.Spread = t.spreadOf()
-		if t.kind == histogram && t.hist.Count() > 0 {
+		if t.Type == run.Histogram && t.hist.Count() > 0 {
 			total.Histogram = t.hist.Append(nil)
 		}
 		all = append(all, total)

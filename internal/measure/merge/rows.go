@@ -117,7 +117,7 @@ func (m *Merger) reported() int64 {
 func (m *Merger) values() map[int]int64 {
 	values := map[int]int64{}
 	for _, t := range m.metrics {
-		if t.kind == gauge {
+		if t.Type == run.Gauge {
 			values[t.number] = t.value()
 		}
 	}
@@ -184,7 +184,7 @@ func (m *Merger) spread(r *row) {
 		return
 	}
 	for _, t := range m.metrics {
-		if t.kind == counter {
+		if t.Type == run.Counter {
 			t.rates.Record(int64(float64(r.counters[t.number]) / length.Seconds() * perMilli))
 		}
 	}
@@ -192,7 +192,7 @@ func (m *Merger) spread(r *row) {
 
 // spreadOf tells how a counter's rate spread; nil: there were no whole intervals.
 func (t *metric) spreadOf() *run.Spread {
-	if t.kind != counter || t.rates.Count() == 0 {
+	if t.Type != run.Counter || t.rates.Count() == 0 {
 		return nil
 	}
 	stdev := t.rates.StdDev()
@@ -201,11 +201,11 @@ func (t *metric) spreadOf() *run.Spread {
 
 // lostOf is the counter of the operations that a histogram lacks, if there is one.
 func (m *Merger) lostOf(t *metric) *metric {
-	if t.kind != histogram {
+	if t.Type != run.Histogram {
 		return nil
 	}
 	for _, title := range run.LostTitles(t.Title) {
-		if lost := m.byTitle[title]; lost != nil && lost.kind == counter {
+		if lost := m.byTitle[title]; lost != nil && lost.Type == run.Counter {
 			return lost
 		}
 	}
@@ -223,12 +223,19 @@ func counted(n int64) *int64 {
 // record gives what a metric recorded in some seconds: sum for a counter or a gauge, h
 // for a histogram.
 func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record {
-	switch t.kind {
-	case counter:
+	switch t.Type {
+	case run.Counter:
 		return run.Record{Count: &sum, RPS: per(float64(sum), seconds)}
-	case gauge:
+	case run.Gauge:
 		return run.Record{Value: &sum}
+	case run.Histogram:
+		return t.distribution(h, seconds)
 	}
+	return run.Record{}
+}
+
+// distribution returns what a histogram's metric recorded in some seconds.
+func (t *metric) distribution(h *hdr.Histogram, seconds float64) run.Record {
 	n := int64(h.Count())
 	r := run.Record{Count: &n, RPS: per(float64(n), seconds)}
 	if n == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -27,17 +28,17 @@ func (s *source) awaited() bool { return s.final == nil && !s.lost }
 // check refuses values that no executor with these metrics can have counted. It leaves
 // the batch's histograms in m.decoded, by their place.
 func (m *Merger) check(known []*metric, b *wire.Batch) error {
-	of := func(n uint32, k kind) error {
+	of := func(n uint32, typ run.MetricType) error {
 		if int(n) >= len(known) {
 			return fmt.Errorf("metric number %d is not declared", n)
 		}
-		if known[n].kind != k {
+		if known[n].Type != typ {
 			return fmt.Errorf("metric %q is a %s", known[n].Title, known[n].Type)
 		}
 		return nil
 	}
 	for _, c := range b.Counters {
-		if err := of(c.Metric, counter); err != nil {
+		if err := of(c.Metric, run.Counter); err != nil {
 			return err
 		}
 		if c.Add < 0 {
@@ -45,7 +46,7 @@ func (m *Merger) check(known []*metric, b *wire.Batch) error {
 		}
 	}
 	for _, g := range b.Gauges {
-		if err := of(g.Metric, gauge); err != nil {
+		if err := of(g.Metric, run.Gauge); err != nil {
 			return err
 		}
 	}
@@ -53,7 +54,7 @@ func (m *Merger) check(known []*metric, b *wire.Batch) error {
 		m.decoded = append(m.decoded, hdr.Sparse{})
 	}
 	for i, h := range b.Histograms {
-		if err := of(h.Metric, histogram); err != nil {
+		if err := of(h.Metric, run.Histogram); err != nil {
 			return err
 		}
 		if err := m.decoded[i].Decode(h.Counts); err != nil {

@@ -20,9 +20,9 @@ func (m *Merger) State() []byte {
 		s.BeganUnixNs = m.began.UnixNano()
 	}
 	for _, t := range m.metrics {
-		s.Declared = append(s.Declared, &wire.Metric{Title: t.Title, Type: t.Type, Group: t.Group, Graph: t.Graph, Unit: t.Unit})
+		s.Declared = append(s.Declared, &wire.Metric{Title: t.Title, Type: string(t.Type), Group: t.Group, Graph: t.Graph, Unit: t.Unit})
 		total := &Total{Sum: t.sum}
-		if t.kind == histogram {
+		if t.Type == run.Histogram {
 			total.Counts = t.hist.Append(nil)
 		}
 		if t.rates.Count() > 0 {
@@ -121,7 +121,7 @@ func (m *Merger) restore(i int, b []byte) error {
 		}
 		t := m.metrics[n]
 		of.metrics = append(of.metrics, t)
-		if v, ok := s.Gauges[n]; ok && t.kind == gauge {
+		if v, ok := s.Gauges[n]; ok && t.Type == run.Gauge {
 			t.gauges[i] = v
 		}
 	}

@@ -32,9 +32,9 @@ type host struct {
 	judge     health.Judge
 	executors []int
 	classes   []class
-	windows   []*window                   // that are not whole, by time
-	given     int64                       // windows that begin before it were judged, ns
-	levels    map[int64]map[string]string // of windows whose interval is not yet given out, by their begin
+	windows   []*window                         // that are not whole, by time
+	given     int64                             // windows that begin before it were judged, ns
+	levels    map[int64]map[string]run.Severity // of windows whose interval is not yet given out, by their begin
 }
 
 // executor is one as its host's judge sees it.
@@ -51,7 +51,7 @@ func (hs *hosts) join(name string) {
 	i := slices.IndexFunc(hs.all, func(h *host) bool { return h.name == name })
 	if i < 0 {
 		i = len(hs.all)
-		hs.all = append(hs.all, &host{name: name, levels: map[int64]map[string]string{}})
+		hs.all = append(hs.all, &host{name: name, levels: map[int64]map[string]run.Severity{}})
 	}
 	h, number := hs.all[i], len(hs.executors)
 	e := &executor{host: h}
@@ -116,8 +116,8 @@ func (hs *hosts) judgeWhole(h *host, all bool) {
 
 // judge gives the worst level of each signal over all hosts in an interval of the whole
 // run, and before it where that was not asked for.
-func (hs *hosts) judge(i run.Interval, all bool) map[string]string {
-	var worst map[string]string
+func (hs *hosts) judge(i run.Interval, all bool) map[string]run.Severity {
+	var worst map[string]run.Severity
 	for _, h := range hs.all {
 		hs.judgeWhole(h, all)
 		for from, levels := range h.levels {
@@ -127,9 +127,9 @@ func (hs *hosts) judge(i run.Interval, all bool) map[string]string {
 			delete(h.levels, from)
 			for signal, level := range levels {
 				if worst == nil {
-					worst = map[string]string{}
+					worst = map[string]run.Severity{}
 				}
-				worst[signal] = max(worst[signal], level) // "red" after "amber"
+				worst[signal] = max(worst[signal], level)
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func (hs *hosts) verdict(missing []string) health.Verdict {
 	v := new(health.Judge).Verdict(missing)
 	for _, h := range hs.all {
 		of := h.judge.Verdict(nil)
-		if rank(of.Word) > rank(v.Word) {
+		if of.Word.Worse(v.Word) {
 			v.Word = of.Word
 		}
 		for _, r := range of.Reasons {
@@ -152,12 +152,8 @@ func (hs *hosts) verdict(missing []string) health.Verdict {
 			v.Reasons = append(v.Reasons, r)
 		}
 	}
-	slices.SortStableFunc(v.Reasons[min(len(missing), 1):], func(a, b health.Reason) int { return -cmp.Compare(a.Level, b.Level) })
+	slices.SortStableFunc(v.Reasons[min(len(missing), 1):], func(a, b health.Reason) int { return cmp.Compare(b.Level, a.Level) })
 	return v
-}
-
-func rank(word string) int {
-	return slices.Index([]string{health.Valid, health.Suspect, health.Invalid}, word)
 }
 
 // notes are what the judges say that lowers no verdict.

@@ -112,7 +112,7 @@ func (t *Tally) Intervals(all bool) {
 		totals := func() event.Totals {
 			return event.Totals{Metrics: t.Merger.Metrics(), Failures: t.Merger.Failures(), Verdict: verdict}
 		}
-		t.tell(event.Event{Kind: event.Interval, Interval: &i, Verdict: run.Verdict(verdict.Word), Thresholds: t.judge.Standings(), Totals: totals})
+		t.tell(event.Event{Kind: event.Interval, Interval: &i, Verdict: verdict.Word, Thresholds: t.judge.Standings(), Totals: totals})
 	}
 }
 

@@ -75,7 +75,7 @@ func TestOneLateHost(t *testing.T) {
 	if r.Verdict != run.Invalid || len(r.Reasons) == 0 || !strings.HasPrefix(r.Reasons[0].Text, "on web-2: ") {
 		t.Errorf("the run is %s for %+v, want INVALID for web-2", r.Verdict, r.Reasons)
 	}
-	if len(events) != 6 || events[3].Interval.Health["start_lag"] != "red" {
+	if len(events) != 6 || events[3].Interval.Health["start_lag"] != run.Red {
 		t.Errorf("%d intervals, the fourth with health %v; want 6 with a red start lag", len(events), events[3].Interval.Health)
 	}
 	if !r.Complete || *r.Metrics[0].Count != 1200 {
@@ -152,7 +152,7 @@ func TestReasonsAndLostHosts(t *testing.T) {
 	x.Executor("web-1", 0)
 	x.Executor("web-2", 0)
 	x.Lose(1)
-	x.Reason(run.Reason{Signal: "agents", Level: "amber", Text: "agent web-2 was lost"})
+	x.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: "agent web-2 was lost"})
 	var one feed
 	for i := range 3 {
 		if err := x.Add(0, one.second(100, 0, i == 2)); err != nil {

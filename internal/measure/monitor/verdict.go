@@ -22,18 +22,18 @@ func (t *Tally) giveVerdict(r *run.Result) {
 		lost = nil
 	}
 	v := t.hosts.verdict(r.Missing[len(lost):])
-	r.Verdict, r.Reasons = run.Verdict(v.Word), nil
+	r.Verdict, r.Reasons = v.Word, nil
 	for _, x := range v.Reasons {
 		r.Reasons = append(r.Reasons, run.Reason{Signal: x.Signal, Level: x.Level, Text: x.Text, Advice: x.Advice, Windows: x.Windows, Worst: x.Worst.Seconds()})
 	}
 	reasons, uneven := t.reasons, t.hosts.uneven(t.weights)
 	if open := slices.ContainsFunc(r.Config.Classes, func(c run.Class) bool { return !c.Closed }); open && uneven != "" {
-		reasons = append(reasons, run.Reason{Signal: "uneven", Level: "amber", Text: uneven, Advice: "look at what slows that host down, or give hosts a share by what they can do (--weight)"})
+		reasons = append(reasons, run.Reason{Signal: "uneven", Level: run.Amber, Text: uneven, Advice: "look at what slows that host down, or give hosts a share by what they can do (--weight)"})
 		uneven = ""
 	}
 	for _, x := range reasons {
 		r.Reasons = append(r.Reasons, x)
-		if x.Level == "red" {
+		if x.Level == run.Red {
 			r.Verdict = run.Invalid
 		} else if r.Verdict == run.Valid {
 			r.Verdict = run.Suspect
@@ -50,6 +50,6 @@ func (t *Tally) lostAway(missing []string) {
 	if len(missing) == 0 {
 		return
 	}
-	t.Reason(run.Reason{Signal: health.Totals, Level: "amber", Text: "not all that lost executors counted is in the totals: " + strings.Join(missing, "; "), Windows: 1,
+	t.Reason(run.Reason{Signal: health.Totals, Level: run.Amber, Text: "not all that lost executors counted is in the totals: " + strings.Join(missing, "; "), Windows: 1,
 		Advice: "the totals are those of all others, and of these up to then"})
 }

@@ -52,7 +52,7 @@ type use struct {
 
 // useOf finds a metric's use. Most have none.
 func (h *host) useOf(m run.Metric) use {
-	if of, ok := figures[m.Title]; ok && m.Type == "histogram" {
+	if of, ok := figures[m.Title]; ok && m.Type == run.Histogram {
 		return use{figure, of}
 	}
 	if rest, ok := strings.CutPrefix(m.Title, "vu."); ok {
@@ -62,7 +62,7 @@ func (h *host) useOf(m run.Metric) use {
 		}
 	}
 	switch {
-	case m.Type != "counter":
+	case m.Type != run.Counter:
 	case strings.HasSuffix(m.Title, ".error.local_fd"):
 		return use{role: noFiles}
 	case strings.HasSuffix(m.Title, ".error.local_port"):
@@ -71,14 +71,14 @@ func (h *host) useOf(m run.Metric) use {
 	return use{}
 }
 
-func (r role) takes(kind string) bool {
+func (r role) takes(t run.MetricType) bool {
 	switch r {
 	case active, behind, usersBehind:
-		return kind == "gauge"
+		return t == run.Gauge
 	case lag, response:
-		return kind == "histogram"
+		return t == run.Histogram
 	}
-	return kind == "counter"
+	return t == run.Counter
 }
 
 // class gives the number of one of the host's classes.

@@ -71,7 +71,7 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 // gobench's own users the first counter of a graph is the whole.
 func outcomes(m run.Metric, metrics []run.Metric) (titles []string) {
 	for _, o := range metrics {
-		if o.Type != "counter" || o.Group != m.Group || o.Graph != m.Graph {
+		if o.Type != run.Counter || o.Group != m.Group || o.Graph != m.Graph {
 			continue
 		}
 		titles = append(titles, o.Title)
@@ -87,11 +87,11 @@ func (t Threshold) suits(m run.Metric) error {
 	var has string
 	ok := false
 	switch m.Type {
-	case "counter":
+	case run.Counter:
 		has, ok = "count, rps and rate", t.Stat == "count" || t.Stat == "rps" || t.Stat == "rate"
-	case "gauge":
+	case run.Gauge:
 		has, ok = "value", t.Stat == "value"
-	default:
+	case run.Histogram:
 		has, ok = "avg, min, max, stdev, percentiles, count and rps", t.Stat == "count" || t.Stat == "rps" || ofDistribution(t.Stat)
 	}
 	if !ok {

@@ -253,7 +253,7 @@ func (j *judge) tally(i Interval) tally {
 		t.all += int64(h.Count())
 	}
 	t.lost = i.Counters[j.binding.lost]
-	if j.binding.metric.Type == "histogram" {
+	if j.binding.metric.Type == run.Histogram {
 		t.histogram = i.Histograms[j.binding.metric.Title]
 	}
 	return t
@@ -268,7 +268,7 @@ func (j *judge) figure(t tally) (v float64, ok bool) {
 		h = new(hdr.Histogram)
 	}
 	count := float64(t.count)
-	if j.binding.metric.Type == "histogram" {
+	if j.binding.metric.Type == run.Histogram {
 		count = float64(h.Count())
 	}
 	switch j.Stat {

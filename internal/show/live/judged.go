@@ -139,14 +139,14 @@ func (s *screen) generator() {
 		return
 	}
 	st := green
-	switch run.Verdict(v.Word) {
+	switch v.Word {
 	case run.Suspect:
 		st = yellow
 	case run.Invalid:
 		st = red
 	}
 	s.row(figure, func(l *line) {
-		l.add(dim, " generator").to(label+2).add(st, v.Word).add(dim, " so far")
+		l.add(dim, " generator").to(label+2).add(st, string(v.Word)).add(dim, " so far")
 		if len(v.Reasons) > 0 {
 			l.add(plain, ": "+units.Safe(v.Reasons[0].Text))
 			return

@@ -64,7 +64,7 @@ func closed() *Run {
 			counter("check.status \x1b[31m200.passed", 8390), counter("check.status \x1b[31m200.failed", 10),
 		},
 		Failures: []run.Failure{{Source: "home", Class: "refused", Text: "dial tcp 10.0.0.1:80: connect: \x1b[2Jconnection refused", Count: 12}, {Source: "search", Class: "timeout", Text: "timeout", Count: 3}},
-		Verdict:  health.Verdict{Word: health.Suspect, Reasons: []health.Reason{{Text: "starts of class buyer were up to 1.2 ms late"}}},
+		Verdict:  health.Verdict{Word: run.Suspect, Reasons: []health.Reason{{Text: "starts of class buyer were up to 1.2 ms late"}}},
 	}
 	for s := range 7 {
 		r.Apply(event.Event{Kind: event.Interval, Time: at(float64(s + 1)), Interval: p(second(float64(s), int64(900+100*s), 1+float64(s%3)/2)), Totals: func() event.Totals { return totals },
@@ -91,7 +91,7 @@ func open() *Run {
 	}}
 	response := run.Metric{Title: "vu.http.response", Type: "histogram", Group: "Users (http)", Unit: "ns", Record: timed(40_000, 62, 3)}
 	response.Lost = p(int64(1000))
-	totals := event.Totals{Verdict: health.Verdict{Word: health.Valid}, Metrics: []run.Metric{response,
+	totals := event.Totals{Verdict: health.Verdict{Word: run.Valid}, Metrics: []run.Metric{response,
 		{Title: "vu.http.planned", Type: "counter", Record: count(41_010, 62)}, {Title: "vu.http.late", Type: "counter", Record: count(310, 62)}, {Title: "vu.http.dropped", Type: "counter", Record: count(10, 62)}}}
 	r.Apply(event.Event{Kind: event.Interval, Time: at(62), Interval: &i, Totals: func() event.Totals { return totals }})
 	return r

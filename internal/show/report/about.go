@@ -77,7 +77,7 @@ func fate(r *run.Result, c run.Class) string {
 	for _, m := range r.Metrics {
 		name, ok := strings.CutPrefix(m.Title, classPrefix+c.Name+".")
 		life := name == "started" || name == "finished"
-		if !ok || m.Count == nil || m.Type != "counter" || *m.Count == 0 && !life || life && r.Warmup > 0 {
+		if !ok || m.Count == nil || m.Type != run.Counter || *m.Count == 0 && !life || life && r.Warmup > 0 {
 			continue // users that a warm-up started are not of the rest
 		}
 		say := func(format string) { parts = append(parts, fmt.Sprintf(format, units.Count(*m.Count))) }

@@ -131,9 +131,9 @@ func (c *Comparison) metric(a, b run.Metric) {
 		m = b
 	}
 	switch m.Type {
-	case "counter":
+	case run.Counter:
 		c.add(m.Title, "rps", m.Unit, a.RPS, b.RPS)
-	case "histogram":
+	case run.Histogram:
 		unit := m.Unit
 		if unit == "ns" {
 			unit = "ms"
@@ -144,6 +144,7 @@ func (c *Comparison) metric(a, b run.Metric) {
 			f := c.add(m.Title, name, unit, x, y)
 			f.LostA, f.LostB = lostX, lostY
 		}
+	case run.Gauge: // its last value compares nothing
 	}
 }
 

@@ -54,7 +54,7 @@ func csvRow(m run.Metric, x run.Record) []string {
 	if x.Times != nil {
 		unit = "ms" // which its figures are in
 	}
-	row := []string{formula(units.Safe(m.Title)), m.Type, formula(units.Safe(m.Group)), formula(units.Safe(m.Graph)), formula(units.Safe(unit))}
+	row := []string{formula(units.Safe(m.Title)), string(m.Type), formula(units.Safe(m.Group)), formula(units.Safe(m.Graph)), formula(units.Safe(unit))}
 	row = append(row, whole(x.Count), real(x.RPS), whole(x.Value), whole(x.Lost))
 	switch t, s := x.Times, x.Sizes; {
 	case t != nil:

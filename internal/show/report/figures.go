@@ -14,7 +14,7 @@ func (t *text) figures(r *run.Result) {
 	t.more += more
 	var totals, times [][]cell
 	for _, m := range metrics {
-		if m.Type == "histogram" {
+		if m.Type == run.Histogram {
 			times = append(times, percentiles(m))
 		}
 		if t.Full || !aside(m) {

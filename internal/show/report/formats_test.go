@@ -203,7 +203,7 @@ func stained(s string) *run.Result {
 	r := checked()
 	r.Name, r.Cause, r.ID, r.Gobench = s, s, s, s
 	r.Missing, r.Notes = []string{s}, []string{s}
-	r.Reasons = []run.Reason{{Signal: s, Level: "amber", Text: s, Advice: s, Windows: 1}}
+	r.Reasons = []run.Reason{{Signal: s, Level: run.Amber, Text: s, Advice: s, Windows: 1}}
 	r.Config.Scenario, r.Config.Target, r.Config.Executor = s, s, s
 	r.Config.Parameters, r.Config.Options = map[string]string{s: s}, map[string]string{s: s}
 	r.Config.Classes = []run.Class{{Name: s, Users: 1, Load: s}}
@@ -482,7 +482,7 @@ func TestReadIsJSONBackwards(t *testing.T) {
 
 // docs/reports.md has every form, every column and every field.
 func TestReportsPage(t *testing.T) {
-	b, err := os.ReadFile("../../docs/reports.md")
+	b, err := os.ReadFile("../../../docs/reports.md")
 	if err != nil {
 		t.Fatal(err)
 	}

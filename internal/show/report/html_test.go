@@ -96,7 +96,7 @@ func TestHTMLCarriesTheRun(t *testing.T) {
 	r.Config.Target = "</script><!--run--><script>alert(1)</script>\u2028&"
 	all := []run.Interval{
 		{From: 0, Seconds: 0.5, Warmup: true, Errors: 2, Metrics: map[string]run.Record{"a.ok": {Count: p(int64(7))}, "a.open": {Value: p(int64(-3))}}},
-		{From: 0.5, Seconds: 1, Health: map[string]string{"cpu": "amber", "rate": "red"}, Metrics: map[string]run.Record{"a.ok": {Count: p(int64(9))}, "a.open": {Value: p(int64(5))}, "gobench.cpu": {Count: p(int64(1)), Sizes: &run.Sizes{Max: 905}},
+		{From: 0.5, Seconds: 1, Health: map[string]run.Severity{"cpu": run.Amber, "rate": run.Red}, Metrics: map[string]run.Record{"a.ok": {Count: p(int64(9))}, "a.open": {Value: p(int64(5))}, "gobench.cpu": {Count: p(int64(1)), Sizes: &run.Sizes{Max: 905}},
 			"a.latency": {Count: p(int64(4)), Times: &run.Times{P50: 0, P90: 0.0012345, P95: 9.996, P99: 1234.5, Max: 1e-6}}}},
 	}
 	b := page(t, r, all)

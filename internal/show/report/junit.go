@@ -164,7 +164,7 @@ func believed(r *run.Result) junitCase {
 	c := junitCase{Name: "the figures can be believed", Class: class(r, "run"), Time: junitTime(0)}
 	lines := []string{string(r.Verdict) + ": " + meanings[r.Verdict]}
 	for _, x := range r.Reasons {
-		lines = append(lines, x.Level+" "+reason(x)+": "+units.Safe(x.Advice))
+		lines = append(lines, x.Level.String()+" "+reason(x)+": "+units.Safe(x.Advice))
 	}
 	if says := strings.Join(lines, "\n"); r.Verdict == run.Invalid {
 		c.Failure = &junitProblem{lines[0], string(r.Verdict), junitText{says}}

@@ -110,12 +110,12 @@ func (m *markdown) figures(r *run.Result) {
 		}
 		row := append(total(x), cells("", "")...)[:3]
 		most := ""
-		if x.Type == "histogram" {
+		if x.Type == run.Histogram {
 			row = append(row, percentiles(x)[1:]...)
 		} else if s := total(x); len(s) > 4 {
 			most = s[4].text
 		}
-		if x.Type != "histogram" {
+		if x.Type != run.Histogram {
 			row = append(row, cells("", "", "", "", "", most)...)
 		}
 		m.printf("| %s |", code(row[0].text))

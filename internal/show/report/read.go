@@ -58,12 +58,12 @@ func sound(r *run.Result) error {
 		return fmt.Errorf("its verdict is %q", r.Verdict)
 	}
 	for _, x := range r.Reasons {
-		if x.Level != "amber" && x.Level != "red" {
+		if x.Level < run.Amber {
 			return fmt.Errorf("a reason has level %q", x.Level)
 		}
 	}
 	for _, m := range r.Metrics {
-		if m.Type != "counter" && m.Type != "gauge" && m.Type != "histogram" {
+		if !m.Type.Known() {
 			return fmt.Errorf("metric %q has type %q", m.Title, m.Type)
 		}
 	}

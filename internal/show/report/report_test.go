@@ -26,8 +26,8 @@ func full() *run.Result {
 		Format: run.Format, Gobench: "0.1.0", ID: "20261121-064512-x7k2zz", Name: "checkout.go", State: run.Finished,
 		Created: at, Start: at, Seconds: 12.5, Warmup: 2, Complete: true,
 		Verdict: run.Suspect, Reasons: []run.Reason{
-			{Signal: "start_lag", Level: "amber", Text: "starts of class buyer were up to 1.2 ms late although a user was free", Advice: "lower the rate", Windows: 3, Worst: 4},
-			{Signal: "steal", Level: "amber", Text: "the machine's host gave 3.0 % of its CPUs to others (steal)", Advice: "use a machine of your own", Windows: 1}},
+			{Signal: "start_lag", Level: run.Amber, Text: "starts of class buyer were up to 1.2 ms late although a user was free", Advice: "lower the rate", Windows: 3, Worst: 4},
+			{Signal: "steal", Level: run.Amber, Text: "the machine's host gave 3.0 % of its CPUs to others (steal)", Advice: "use a machine of your own", Windows: 1}},
 		Config: run.Config{Scenario: "/home/a/checkout.go", Seed: 7, Interval: 1, GracefulStop: 30, Classes: []run.Class{
 			{Name: "buyer", Users: 1200, Rate: 100, Load: "once a user"},
 			{Name: "reader", Users: 30, Load: "loop for 10s", Closed: true}}},
@@ -83,7 +83,7 @@ func TestText(t *testing.T) {
 	broken := full()
 	broken.State, broken.Cause, broken.Complete = run.Failed, "the executor exited with status 3", false
 	broken.Missing = []string{"executor 0: it ended without its last batch; what it counted after 5.0 s is missing"}
-	broken.Verdict, broken.Reasons = run.Invalid, []run.Reason{{Signal: "totals", Level: "red", Text: "not all that was counted is in the totals: " + broken.Missing[0], Advice: "run it again"}}
+	broken.Verdict, broken.Reasons = run.Invalid, []run.Reason{{Signal: "totals", Level: run.Red, Text: "not all that was counted is in the totals: " + broken.Missing[0], Advice: "run it again"}}
 	broken.Metrics, broken.Config.Target = nil, "GET http://localhost/"
 	broken.Errors = nil
 	for i := range 15 {

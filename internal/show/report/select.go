@@ -49,7 +49,7 @@ func shown(r *run.Result, entire bool) (metrics []run.Metric, more int) {
 			if !ofClass(m, class, once, entire) {
 				continue
 			}
-		} else if repeats(m, group) || !recorded(m) && (seen || m.Type != "counter") {
+		} else if repeats(m, group) || !recorded(m) && (seen || m.Type != run.Counter) {
 			continue
 		}
 		above[m.Group] = append(group, m)
@@ -70,9 +70,9 @@ func recorded(m run.Metric) bool {
 // without the prefix. How many users there were is told in words.
 func ofClass(m run.Metric, name string, once map[string]bool, entire bool) bool {
 	switch {
-	case !recorded(m) || m.Type == "gauge":
+	case !recorded(m) || m.Type == run.Gauge:
 		return false
-	case m.Type == "histogram":
+	case m.Type == run.Histogram:
 		return !once[m.Title]
 	case strings.HasSuffix(name, ".iterations"):
 		return entire || !once[m.Title]

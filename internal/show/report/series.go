@@ -61,15 +61,12 @@ func (s *series) add(i run.Interval) {
 	s.set("", "warmup", false, oneIf(i.Warmup))
 	s.set("", "errors", true, i.Errors)
 	for signal, level := range i.Health {
-		s.set(signal, "health", false, levels[level])
+		s.set(signal, "health", false, int64(level))
 	}
 	for title, r := range i.Metrics {
 		s.record(title, r)
 	}
 }
-
-// levels number what a signal of the generator's health says.
-var levels = map[string]int64{"amber": 1, "red": 2}
 
 func (s *series) record(title string, r run.Record) {
 	switch {

@@ -114,7 +114,7 @@ func (t *text) verdict(r *run.Result) {
 	advised := map[string]bool{}
 	for _, x := range r.Reasons[:t.limit(len(r.Reasons), maxReasons)] {
 		tone := Warn
-		if x.Level == "red" {
+		if x.Level == run.Red {
 			tone = Bad
 		}
 		const width = 8

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -20,10 +21,10 @@ func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
 			c.fault("I1", r.id, "there are %d totals of %d metrics", len(s.Totals), len(s.Declared))
 			break
 		}
-		switch m := s.Declared[i]; m.Type {
-		case "counter":
+		switch m := s.Declared[i]; run.MetricType(m.Type) {
+		case run.Counter:
 			t.counters[m.Title] = total.Sum
-		case "histogram":
+		case run.Histogram:
 			h := new(hdr.Histogram)
 			if len(total.Counts) > 0 {
 				if err := h.Decode(total.Counts); err != nil {
@@ -31,6 +32,7 @@ func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
 				}
 			}
 			t.histograms[m.Title] = h
+		case run.Gauge: // it has no total
 		}
 	}
 	for _, f := range s.Failures {
@@ -45,11 +47,11 @@ func (c *checker) shown(r *stored1) *tallied {
 	t := newTallied()
 	for _, m := range r.result.Metrics {
 		switch m.Type {
-		case "counter":
+		case run.Counter:
 			if m.Count != nil {
 				t.counters[m.Title] = *m.Count
 			}
-		case "histogram":
+		case run.Histogram:
 			h := new(hdr.Histogram)
 			if len(m.Histogram) > 0 {
 				if err := h.Decode(m.Histogram); err != nil {
@@ -63,6 +65,7 @@ func (c *checker) shown(r *stored1) *tallied {
 			if m.Times != nil && h.Count() > 0 && (m.Times.P50 != float64(h.Quantile(0.5))*1e-6 || m.Times.P99 != float64(h.Quantile(0.99))*1e-6 || m.Times.Max != float64(h.Max())*1e-6) {
 				c.fault("I4", r.id, "the result's percentiles of %q are not those of its histogram", m.Title)
 			}
+		case run.Gauge: // it has no total
 		}
 	}
 	for _, f := range r.result.Errors {

@@ -161,7 +161,7 @@ func csvTotals(b []byte) (*tallied, error) {
 	t := newTallied()
 	for _, row := range rows[1:] {
 		kind := column(row, "type")
-		if kind == "run" || kind == "gauge" || column(row, "warmup") == "true" {
+		if kind == "run" || kind == string(run.Gauge) || column(row, "warmup") == "true" {
 			continue
 		}
 		n, err := strconv.ParseInt(column(row, "count"), 10, 64)

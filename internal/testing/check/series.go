@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // steps are those of the levels of series, from level 1 on; level 0 has the run's own.
@@ -34,7 +36,7 @@ func (c *checker) series(r *stored1) {
 				c.fault("I5", r.id, "executor %d has metric number %d, and the run has %d", e.executor, number, len(titles))
 				return
 			}
-			if titles[number].Type == "counter" {
+			if run.MetricType(titles[number].Type) == run.Counter {
 				if e.state.Counters[own] < 0 {
 					c.fault("I5", r.id, "counter %q of executor %d is %d", titles[number].Title, e.executor, e.state.Counters[own])
 				}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gobench-io/gobench/internal/measure/hdr"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -31,14 +32,14 @@ func newSums() *sums { return &sums{newTallied(), newTallied()} }
 
 // add adds a batch whose metrics have these titles.
 func (t *tallied) add(b *wire.Batch, titles []*wire.Metric) error {
-	title := func(n uint32, kind string) (string, error) {
-		if int(n) >= len(titles) || titles[n].Type != kind {
+	title := func(n uint32, kind run.MetricType) (string, error) {
+		if int(n) >= len(titles) || run.MetricType(titles[n].Type) != kind {
 			return "", fmt.Errorf("metric number %d is no %s that is declared", n, kind)
 		}
 		return titles[n].Title, nil
 	}
 	for _, c := range b.Counters {
-		name, err := title(c.Metric, "counter")
+		name, err := title(c.Metric, run.Counter)
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (t *tallied) add(b *wire.Batch, titles []*wire.Metric) error {
 		t.counters[name] += c.Add
 	}
 	for _, h := range b.Histograms {
-		name, err := title(h.Metric, "histogram")
+		name, err := title(h.Metric, run.Histogram)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,64 @@
+package run
+
+import "fmt"
+
+// MetricType is the type of a metric, as results, batches and the published package
+// executor/metrics write it. To add one, add it to MetricTypes: TestSwitches then names
+// each switch that lacks it.
+type MetricType string
+
+// The types of metrics.
+const (
+	Counter   MetricType = "counter"   // a sum: Count and RPS
+	Histogram MetricType = "histogram" // a distribution: Count, RPS, Within and Times or Sizes
+	Gauge     MetricType = "gauge"     // a level that rises and falls: Value
+)
+
+// MetricTypes are all types of metrics.
+var MetricTypes = [...]MetricType{Counter, Histogram, Gauge}
+
+// Known reports whether t is one of MetricTypes.
+func (t MetricType) Known() bool {
+	for _, known := range MetricTypes {
+		if t == known {
+			return true
+		}
+	}
+	return false
+}
+
+// Severity is how bad a signal of the generator's health is. A worse one is greater. Its
+// JSON is its name: amber or red.
+type Severity int
+
+// The severities.
+const (
+	Fine  Severity = iota // nothing to report; not stored
+	Amber                 // makes a run SUSPECT
+	Red                   // makes a run INVALID where the generator is at fault
+)
+
+var severities = [...]string{Fine: "", Amber: "amber", Red: "red"}
+
+// String returns the name of s, which is empty for Fine.
+func (s Severity) String() string {
+	if s < 0 || int(s) >= len(severities) {
+		return fmt.Sprintf("Severity(%d)", int(s))
+	}
+	return severities[s]
+}
+
+// MarshalText returns the name of s. It never returns an error.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText sets s by its name. If text is no severity's name, it returns an error and
+// leaves s unchanged.
+func (s *Severity) UnmarshalText(text []byte) error {
+	for level, name := range severities {
+		if name == string(text) {
+			*s = Severity(level)
+			return nil
+		}
+	}
+	return fmt.Errorf("level %q is neither amber nor red", text)
+}
