@@ -41,16 +41,16 @@ func (d *denials) next(now time.Time) (skipped int, ok bool) {
 }
 
 // denied writes down that a request was not let through to its route.
-func (s *Server) denied(r *http.Request, what rule, pattern string) {
-	action := what.audit
+func (s *Server) denied(r *http.Request, rt *route) {
+	action := rt.audit
 	if action == "" {
-		action = pattern
+		action = rt.pattern
 	}
 	s.enter(r.Context(), action, "denied", r.PathValue("id"), "")
 }
 
 // audited writes down what a route has done.
-func (s *Server) audited(r *http.Request, what rule, out *recorder) {
+func (s *Server) audited(r *http.Request, rt *route, out *recorder) {
 	q := asked(r.Context())
 	result, detail := "ok", q.detail
 	switch {
@@ -60,7 +60,7 @@ func (s *Server) audited(r *http.Request, what rule, out *recorder) {
 		result = "failed"
 		detail = fmt.Sprintf("status %d %s", out.status, detail)
 	}
-	s.enter(r.Context(), what.audit, result, q.object, detail)
+	s.enter(r.Context(), rt.audit, result, q.object, detail)
 }
 
 // enter puts an entry into the audit log, and into the log.

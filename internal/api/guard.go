@@ -2,282 +2,179 @@ package api
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
-	"path"
 	"regexp"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/api/auth"
 	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// request is what is known of a request beside what net/http knows.
-type request struct {
-	id      string
-	path    string // as it came, without the query
-	address string // of the peer, without its port: what proxies say is not believed
-	log     *slog.Logger
-	who     *who // nil: nobody
-	http    *http.Request
-
-	object, detail string // for the audit log
+// call is a request on its way through the guard of its route.
+type call struct {
+	*Server
+	rt   *route
+	q    *request
+	out  *recorder
+	r    *http.Request
+	body []byte // JSON; empty if the route takes none
 }
 
-type requestKey struct{}
-
-// asked gives the request that ctx belongs to.
-func asked(ctx context.Context) *request {
-	if r, ok := ctx.Value(requestKey{}).(*request); ok {
-		return r
-	}
-	return &request{log: slog.New(slog.DiscardHandler)}
+// steps are what a guard does, in this order. Each returns a problem if the request goes
+// no further; leave, if not nil, is called once the request has been answered.
+var steps = []func(*call) (leave func(), p *problem){
+	(*call).identify,
+	(*call).authorize,
+	(*call).checkID,
+	(*call).reserveArchive,
+	(*call).reserveBigBody,
+	(*call).readBody,
+	(*call).openStream,
+	(*call).audit,
 }
 
-// security are the headers of all answers.
-var security = map[string]string{
-	"Content-Security-Policy":      "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'",
-	"X-Content-Type-Options":       "nosniff",
-	"X-Frame-Options":              "DENY",
-	"Referrer-Policy":              "no-referrer",
-	"Cross-Origin-Opener-Policy":   "same-origin",
-	"Cross-Origin-Resource-Policy": "same-origin",
-}
-
-// ServeHTTP checks what a request is for, whoever sent it, and passes it on to its route.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	began := time.Now()
-	out := &recorder{ResponseWriter: w, control: http.NewResponseController(w)}
-	id := auth.NewID()
-	q := &request{id: id, path: r.URL.Path, address: peer(r), log: s.log.With(slog.String("request", id))}
-	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, q))
-	q.http = r
-	_ = out.control.SetWriteDeadline(time.Time{}) // that of the request before
-	if r.ContentLength != 0 {
-		_ = out.control.SetReadDeadline(time.Now().Add(s.options.bodyTime))
-	}
-	h := out.Header()
-	for name, value := range security {
-		h.Set(name, value)
-	}
-	h.Set("X-Request-Id", id)
-	defer func() {
-		if v := recover(); v != nil {
-			if v == http.ErrAbortHandler {
-				q.log.Info("request given up", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", out.status))
-				panic(v)
+// guard returns a handler that passes a request on to next if it keeps the rule of its
+// route. It writes to the audit log what changes something, and who was denied.
+func (s *Server) guard(rt *route, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c := &call{Server: s, rt: rt, q: asked(r.Context()), out: w.(*recorder), r: r}
+		for _, step := range steps {
+			leave, p := step(c)
+			if p != nil {
+				c.reject(p)
+				return
 			}
-			q.log.Error("request panicked", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
-			if out.status != 0 {
-				panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+			if leave != nil {
+				defer leave()
 			}
-			problemOf(fmt.Errorf("panic: %v", v)).write(out, q)
 		}
-		user := ""
-		if q.who != nil {
-			user = q.who.user.Name
+		if key := c.r.Header.Values("Idempotency-Key"); rt.idempotent && len(key) > 0 {
+			s.once(c.out, c.r, key, c.body, next)
+			return
 		}
-		q.log.Info("request", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", out.status), slog.Int64("bytes", out.bytes),
-			slog.Duration("took", time.Since(began)), slog.String("user", user), slog.String("address", q.address))
-	}()
-	if p := s.wrong(r); p != nil {
-		h.Set("Connection", "close")
-		p.write(out, q)
-		return
+		next(c.out, c.r)
 	}
-	if !served(r.URL.Path) {
-		s.ui(out, r, q)
-		return
-	}
-	h.Set("Cache-Control", "no-store")
-	handler, pattern := s.mux.Handler(r)
-	if pattern == "" {
-		elsewhere(out, r, q, handler)
-		return
-	}
-	s.mux.ServeHTTP(out, r)
 }
 
-// served tells whether a path is the API's, and not the UI's.
-func served(p string) bool {
-	return strings.HasPrefix(p, "/api/") || p == "/api" || p == "/healthz" || p == "/readyz" || p == "/metrics"
+// reject answers with a problem. A body that has not been read ends the connection.
+func (c *call) reject(p *problem) {
+	if c.r.ContentLength != 0 {
+		c.out.Header().Set("Connection", "close")
+	}
+	p.write(c.out, c.q)
 }
 
-// wrong tells what is wrong with a request whatever it asks for.
-func (s *Server) wrong(r *http.Request) *problem {
-	if !s.mine(r) {
-		return refuse(http.StatusMisdirectedRequest, types.Misdirected, "this master does not go by the name that was called: it is to be told its names when it starts")
+// identify finds out whose request it is.
+func (c *call) identify() (leave func(), p *problem) {
+	found, err := c.authenticate(c.r)
+	if err != nil {
+		c.q.log.Error("request failed", slog.Any("error", err))
+		return nil, problemOf(err)
 	}
-	if clean := path.Clean(r.URL.Path); r.URL.Path != clean && r.URL.Path != clean+"/" || strings.ContainsAny(r.URL.Path, "\x00\\") || r.URL.Path == "*" {
-		return errNotFound
-	}
-	// Also what only reads is refused to pages of other sites: answers are secret too.
-	probe := *r
-	probe.Method = http.MethodPost
-	if served(r.URL.Path) && s.origin.Check(&probe) != nil {
-		return refuse(http.StatusForbidden, types.CrossOrigin, "pages of other sites may not ask")
-	}
-	return nil
+	c.q.who = found
+	return nil, nil
 }
 
-// mine tells whether Host is one of this master's: a page of another site that has its
-// own name point here (DNS rebinding) is not served. Ports may be any, as tunnels have it.
-func (s *Server) mine(r *http.Request) bool {
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	if ip, err := netip.ParseAddr(host); err == nil {
-		if ip.IsLoopback() {
-			return true
+// authorize checks the user's role.
+func (c *call) authorize() (leave func(), p *problem) {
+	switch rt := c.rt; {
+	case rt.role == "":
+		return nil, nil
+	case c.q.who == nil && rt.local:
+		if !local(c.r) {
+			return nil, errUnauthenticated // not for the audit log: a scraper without a token would fill it
 		}
-		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-		if tcp, ok := local.(*net.TCPAddr); ok && tcp.AddrPort().Addr().Unmap() == ip.Unmap() {
-			return true
-		}
-	}
-	return strings.EqualFold(host, "localhost") || slices.ContainsFunc(s.options.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
-}
-
-func peer(r *http.Request) string {
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		return host
-	}
-	return r.RemoteAddr
-}
-
-// elsewhere answers what no route is for, as ServeMux says it.
-func elsewhere(w http.ResponseWriter, r *http.Request, q *request, h http.Handler) {
-	var said statusOnly
-	h.ServeHTTP(&said, r)
-	if said.status == http.StatusMethodNotAllowed {
-		allow := said.Header().Get("Allow")
-		w.Header().Set("Allow", allow)
-		refuse(said.status, types.MethodNotAllowed, "here only "+allow+" can be").write(w, q)
-		return
-	}
-	errNotFound.write(w, q)
-}
-
-// ui serves what is not the API's.
-func (s *Server) ui(w http.ResponseWriter, r *http.Request, q *request) {
-	switch {
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		refuse(http.StatusMethodNotAllowed, types.MethodNotAllowed, "here only GET, HEAD can be").write(w, q)
-	case s.options.UI != nil:
-		s.options.UI.ServeHTTP(w, r)
-	case r.URL.Path == "/":
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, "This is a gobench master. Its API is under /api/v1 and described by /api/v1/openapi.json.\n")
+		return nil, nil
+	case c.q.who == nil:
+		p = errUnauthenticated
+	case !c.q.who.role.Covers(rt.role):
+		p = errForbidden
 	default:
-		errNotFound.write(w, q)
+		return nil, nil
 	}
+	c.denied(c.r, c.rt)
+	return nil, p
 }
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// guard checks what a route's rule asks, and writes down what changes or is denied.
-func (s *Server) guard(pattern string, next http.HandlerFunc) http.HandlerFunc {
-	what, ok := rules[pattern]
-	if !ok {
-		panic("api: " + pattern + " has no rule")
+// checkID checks the form of the id in the path.
+func (c *call) checkID() (leave func(), p *problem) {
+	id := c.r.PathValue("id")
+	if id == "" {
+		return nil, nil
 	}
-	_, route, _ := strings.Cut(pattern, " ")
-	return func(w http.ResponseWriter, r *http.Request) {
-		q, out := asked(r.Context()), w.(*recorder)
-		deny := func(p *problem) {
-			if r.ContentLength != 0 {
-				w.Header().Set("Connection", "close") // what is on its way is not read
-			}
-			p.write(w, q)
-		}
-		found, err := s.authenticate(r)
-		if err != nil {
-			q.log.Error("request failed", slog.Any("error", err))
-			deny(problemOf(err))
-			return
-		}
-		q.who = found
-		if what.role != "" && !what.self {
-			switch {
-			case q.who == nil:
-				s.denied(r, what, pattern)
-				deny(errUnauthenticated)
-				return
-			case !q.who.role.Covers(what.role):
-				s.denied(r, what, pattern)
-				deny(errForbidden)
-				return
-			}
-		}
-		if id := r.PathValue("id"); id != "" {
-			q.object = id
-			if strings.HasPrefix(route, "/api/v1/runs/") && !run.ValidID(id) || !idForm.MatchString(id) {
-				deny(errNotFound)
-				return
-			}
-		}
-		if what.archive > 0 { // one takes as long as it takes: those that are read at once are few
-			select {
-			case s.archives <- struct{}{}:
-				defer func() { <-s.archives }()
-			default:
-				deny(later(http.StatusServiceUnavailable, types.Unavailable, "another archive is being read", 5*time.Second))
-				return
-			}
-		}
-		if what.body > smallBody && (r.ContentLength < 0 || r.ContentLength > smallBody) {
-			select {
-			case s.big <- struct{}{}:
-				defer func() { <-s.big }()
-			case <-time.After(bigTime):
-				deny(later(http.StatusServiceUnavailable, types.Unavailable, "too many big bodies come at once", time.Second))
-				return
-			}
-		}
-		var body []byte
-		var p *problem
-		if what.archive > 0 {
-			if r.Body, p = archiveBodyOf(out, r, what.archive, s.options.bodyTime); p != nil {
-				deny(p)
-				return
-			}
-			w.Header().Set("Connection", "close") // what is not read of it must not be followed by another request
-		} else {
-			if body, p = readBody(w, r, what.body); p != nil {
-				deny(p)
-				return
-			}
-			_ = out.control.SetReadDeadline(time.Time{})
-			r.Body = io.NopCloser(bytes.NewReader(body))
-		}
-		if what.endless {
-			ctx, leave, p := s.streams.enter(r.Context(), s, q.who)
-			if p != nil {
-				deny(p)
-				return
-			}
-			defer leave()
-			r = r.WithContext(ctx)
-		}
-		if what.audit != "" {
-			defer s.audited(r, what, out)
-		}
-		if key := r.Header.Values("Idempotency-Key"); what.idempotent && len(key) > 0 {
-			s.once(out, r, key, body, next)
-			return
-		}
-		next(w, r)
+	c.q.object = id
+	if strings.Contains(c.rt.pattern, " /api/v1/runs/") && !run.ValidID(id) || !idForm.MatchString(id) {
+		return nil, errNotFound
 	}
+	return nil, nil
+}
+
+// reserveArchive bounds how many archives are read at once. It does not wait for a place,
+// because an upload has no deadline.
+func (c *call) reserveArchive() (leave func(), p *problem) {
+	if c.rt.archive == 0 {
+		return nil, nil
+	}
+	select {
+	case c.archives <- struct{}{}:
+		return func() { <-c.archives }, nil
+	default:
+		return nil, later(http.StatusServiceUnavailable, types.Unavailable, "another archive is being read", 5*time.Second)
+	}
+}
+
+// reserveBigBody bounds how many big bodies are in memory at once. It waits bigTime for a place.
+func (c *call) reserveBigBody() (leave func(), p *problem) {
+	if c.rt.body <= smallBody || c.r.ContentLength >= 0 && c.r.ContentLength <= smallBody {
+		return nil, nil
+	}
+	select {
+	case c.big <- struct{}{}:
+		return func() { <-c.big }, nil
+	case <-time.After(bigTime):
+		return nil, later(http.StatusServiceUnavailable, types.Unavailable, "too many big bodies come at once", time.Second)
+	}
+}
+
+// readBody reads and checks a JSON body. A body that is an archive is left for the
+// handler to read.
+func (c *call) readBody() (leave func(), p *problem) {
+	if c.rt.archive > 0 {
+		if c.r.Body, p = archiveBodyOf(c.out, c.r, c.rt.archive, c.options.bodyTime); p == nil {
+			c.out.Header().Set("Connection", "close") // the handler may leave a part of it unread
+		}
+		return nil, p
+	}
+	if c.body, p = readBody(c.out, c.r, c.rt.body); p != nil {
+		return nil, p
+	}
+	_ = c.out.control.SetReadDeadline(time.Time{})
+	c.r.Body = io.NopCloser(bytes.NewReader(c.body))
+	return nil, nil
+}
+
+// openStream counts an answer that may take long, and ends it with the user's login.
+func (c *call) openStream() (leave func(), p *problem) {
+	if !c.rt.endless {
+		return nil, nil
+	}
+	ctx, leave, p := c.streams.enter(c.r.Context(), c.Server, c.q.who)
+	if p != nil {
+		return nil, p
+	}
+	c.r = c.r.WithContext(ctx)
+	return leave, nil
+}
+
+// audit has what the route does written to the audit log.
+func (c *call) audit() (leave func(), p *problem) {
+	if c.rt.audit == "" {
+		return nil, nil
+	}
+	return func() { c.audited(c.r, c.rt, c.out) }, nil
 }

@@ -31,11 +31,6 @@ type who struct {
 	expires time.Time
 }
 
-// may tells whether somebody may do what a role may, or may because it is their own.
-func (w *who) may(least auth.Role, owner string) bool {
-	return w.role.Covers(least) || strings.EqualFold(w.user.Name, owner)
-}
-
 // cookie is the name of the session's cookie: __Host- makes browsers hold it to TLS and
 // to this host, and can't be had without TLS.
 func cookie(r *http.Request) string {

@@ -47,20 +47,14 @@ func local(r *http.Request) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// metrics gives the figures of the master to Prometheus: to viewers, and to whoever asks
-// from the same host.
-func (s *Server) metrics() http.HandlerFunc {
+// metrics serves the figures of the master to Prometheus.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) { s.scrape.ServeHTTP(w, r) }
+
+// figures returns the handler of /metrics.
+func (s *Server) figures() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), figures{s})
-	serve := promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
-	return func(w http.ResponseWriter, r *http.Request) {
-		q := asked(r.Context())
-		if q.who == nil && !local(r) {
-			errUnauthenticated.write(w, q)
-			return
-		}
-		serve.ServeHTTP(w, r)
-	}
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
 }
 
 // figures are a prometheus.Collector.

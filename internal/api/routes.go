@@ -1,210 +1,166 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/gobench-io/gobench/internal/api/auth"
 	"github.com/gobench-io/gobench/internal/api/types"
-	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/run/version"
 )
 
-// guarded is a ServeMux each of whose routes is guarded by its rule.
-type guarded struct{ *Server }
-
-func (g guarded) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
-	g.mux.HandleFunc(pattern, g.guard(pattern, h))
+// route is one route of the API: the server, its guard, the OpenAPI document and the
+// audit log all read it from [routes]. To add a route, add a row there and write its
+// handler; TestEachRouteRefusesOtherRoles then asks for what each role gets from it.
+type route struct {
+	pattern string // method and path, as [http.ServeMux] reads them
+	id      string // operation id in the OpenAPI document
+	summary string // one line in the OpenAPI document
+	rule
+	handler handler
 }
 
-// routes registers all there are.
-func (s *Server) routes() {
-	g := guarded{s}
-	document := s.describe(humago.NewAdapter(g, ""))
-	g.HandleFunc("GET /healthz", s.healthz)
-	g.HandleFunc("GET /readyz", s.readyz)
-	g.HandleFunc("GET /metrics", s.metrics())
-	g.HandleFunc("GET /api/v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(document)
-	})
+// rule is what the guard of a route checks of a request, and what the route answers.
+type rule struct {
+	role    auth.Role  // the least role that may call it; empty: anyone, without a login
+	own     *ownership // who may call it for the record in its path; nil: everyone with the role
+	session bool       // it refuses API tokens: a stolen token must not be able to do this
+	local   bool       // requests from the master's own host need no login
+
+	body       int64  // limit of its JSON body, in bytes; 0: it takes no body
+	archive    int64  // limit of a body that is an archive and is read as a stream, in bytes
+	audit      string // action in the audit log; empty: it changes nothing
+	idempotent bool   // with an Idempotency-Key, repeated requests have the effect of one
+	endless    bool   // its answer may take long: it has no deadline, counts as a stream and ends with the login
+
+	status  int          // of a success; 0: 200, or 204 without a body
+	content []string     // media types of an answer that is not a single JSON value
+	schema  reflect.Type // of content; nil: a string
+	errors  []int        // statuses of its problems beyond those that follow from the other fields
 }
 
-// Document is the OpenAPI 3.1 document of the API, indented.
-func Document() []byte {
-	return new(Server).describe(nowhere{})
+// routes holds all routes of the API, with one exception: the paths of the dashboard
+// (Options.UI). Who may do what is written here and nowhere else.
+var routes = []route{
+	{"GET /healthz", "", "", rule{}, plain((*Server).healthz)},
+	{"GET /readyz", "", "", rule{}, plain((*Server).readyz)},
+	{"GET /metrics", "", "", rule{role: auth.Viewer, local: true}, plain((*Server).metrics)},
+	{"GET /api/v1/openapi.json", "", "", rule{}, plain((*Server).openAPI)},
+
+	{"GET /api/v1/info", "information", "What anybody may know of the master",
+		rule{}, operation((*Server).information)},
+	{"POST /api/v1/setup", "setup", "Make the first user, an admin, and log in",
+		rule{body: smallBody, audit: "setup", status: http.StatusCreated, errors: badPassword}, operation((*Server).doSetup)},
+	{"POST /api/v1/login", "login", "Begin a session",
+		rule{body: smallBody, audit: "login", errors: badPassword}, operation((*Server).login)},
+	{"POST /api/v1/logout", "logout", "End the session",
+		rule{role: auth.Viewer, session: true, audit: "logout"}, operation((*Server).logout)},
+	{"GET /api/v1/me", "me", "Who asks",
+		rule{role: auth.Viewer}, operation((*Server).me)},
+	{"PUT /api/v1/me/password", "change-password", "Change one's password, and end one's sessions but for a new one",
+		rule{role: auth.Viewer, session: true, body: smallBody, audit: "password.change", errors: badPassword}, operation((*Server).changePassword)},
+
+	{"GET /api/v1/tokens", "list-tokens", "List API tokens",
+		rule{role: auth.Viewer}, operation((*Server).tokens)},
+	{"POST /api/v1/tokens", "create-token", "Make an API token",
+		rule{role: auth.Viewer, session: true, body: smallBody, audit: "token.create", status: http.StatusCreated}, operation((*Server).newToken)},
+	{"DELETE /api/v1/tokens/{id}", "revoke-token", "Revoke an API token",
+		rule{role: auth.Viewer, own: ownToken, audit: "token.revoke"}, operation((*Server).revokeToken)},
+
+	{"GET /api/v1/users", "list-users", "List users",
+		rule{role: auth.Admin}, operation((*Server).users)},
+	{"POST /api/v1/users", "create-user", "Make a user",
+		rule{role: auth.Admin, body: smallBody, audit: "user.create", status: http.StatusCreated}, operation((*Server).newUser)},
+	{"GET /api/v1/users/{id}", "get-user", "Get a user",
+		rule{role: auth.Admin}, operation((*Server).user)},
+	{"PATCH /api/v1/users/{id}", "change-user", "Change a user's role or password, or disable it",
+		rule{role: auth.Admin, body: smallBody, audit: "user.change"}, operation((*Server).changeUser)},
+	{"GET /api/v1/audit", "list-audit", "List what was done and denied, the newest first",
+		rule{role: auth.Admin}, operation((*Server).auditLog)},
+
+	{"GET /api/v1/applications", "list-applications", "List applications, without their sources",
+		rule{role: auth.Viewer}, operation((*Server).applications)},
+	{"POST /api/v1/applications", "create-application", "Make an application",
+		rule{role: auth.Tester, body: sourceBody, audit: "application.create", idempotent: true, status: http.StatusCreated}, operation((*Server).newApplication)},
+	{"GET /api/v1/applications/{id}", "get-application", "Get an application with its source",
+		rule{role: auth.Viewer}, operation((*Server).application)},
+	{"PUT /api/v1/applications/{id}", "change-application", "Change an application",
+		rule{role: auth.Tester, own: ownApplication, body: sourceBody, audit: "application.change"}, operation((*Server).changeApplication)},
+	{"DELETE /api/v1/applications/{id}", "delete-application", "Delete an application",
+		rule{role: auth.Tester, own: ownApplication, audit: "application.delete"}, operation((*Server).deleteApplication)},
+
+	{"GET /api/v1/runs", "list-runs", "List runs, the newest first",
+		rule{role: auth.Viewer}, operation((*Server).runs)},
+	{"POST /api/v1/runs", "submit-run", "Queue a run",
+		rule{role: auth.Tester, body: sourceBody, audit: "run.submit", idempotent: true, status: http.StatusCreated}, operation((*Server).submit)},
+	{"GET /api/v1/runs/{id}", "get-run", "Get a run",
+		rule{role: auth.Viewer}, operation((*Server).run)},
+	{"DELETE /api/v1/runs/{id}", "delete-run", "Delete a run that is over, with all that belongs to it",
+		rule{role: auth.Tester, own: ownRun, audit: "run.delete"}, operation((*Server).deleteRun)},
+	{"POST /api/v1/runs/{id}/stop", "stop-run", "End the load, and let what is under way end",
+		rule{role: auth.Tester, own: ownRun, audit: "run.stop", status: http.StatusAccepted}, operation((*Server).stopRun)},
+	{"POST /api/v1/runs/{id}/cancel", "cancel-run", "End a run at once, in any state",
+		rule{role: auth.Tester, own: ownRun, audit: "run.cancel", status: http.StatusAccepted}, operation((*Server).cancelRun)},
+	{"POST /api/v1/runs/{id}/rerun", "rerun", "Queue a run of the same application, as it now is, with the same options",
+		rule{role: auth.Tester, audit: "run.rerun", idempotent: true, status: http.StatusCreated}, operation((*Server).rerun)},
+	{"POST /api/v1/runs/{id}/control", "control-run", "Pause, resume or scale the load",
+		rule{role: auth.Tester, own: ownRun, body: smallBody, audit: "run.control", status: http.StatusAccepted}, operation((*Server).control)},
+	{"GET /api/v1/runs/{id}/transitions", "get-transitions", "Get the states that a run has gone through",
+		rule{role: auth.Viewer}, operation((*Server).transitions)},
+	{"GET /api/v1/runs/{id}/result", "get-result", "Get the result, of a run that goes on as far as it is known",
+		rule{role: auth.Viewer}, operation((*Server).result)},
+	{"GET /api/v1/runs/{id}/series", "get-series", "Get a run's intervals",
+		rule{role: auth.Viewer, content: []string{"application/json"}, schema: reflect.TypeFor[types.Series]()}, operation((*Server).series)},
+	{"GET /api/v1/runs/{id}/report", "get-report", "Get the report, as a file",
+		rule{role: auth.Viewer, content: []string{"application/json", "text/csv", "application/xml", "text/markdown", "text/html"}}, operation((*Server).report)},
+	{"GET /api/v1/runs/{id}/log", "get-log", "Get what the executors printed",
+		rule{role: auth.Viewer, endless: true, content: []string{"text/plain"}}, operation((*Server).logOf)},
+	{"POST /api/v1/runs/{id}/profile", "profile-run", "Take a profile of an executor",
+		rule{role: auth.Tester, own: ownRun, body: smallBody, audit: "run.profile", endless: true, content: []string{"application/octet-stream"}}, operation((*Server).profile)},
+	{"GET /api/v1/runs/{id}/export", "export-run", "Get a run that is over as an archive",
+		rule{role: auth.Viewer, endless: true, content: []string{archiveType}}, operation((*Server).export)},
+	{"POST /api/v1/runs/import", "import-run", "Keep the run of an archive",
+		rule{role: auth.Tester, archive: archiveBody, audit: "run.import", endless: true, status: http.StatusCreated}, operation((*Server).importRun)},
+	{"POST /api/v1/stop-all", "stop-all", "Cancel the run that is at work, and all that wait if that is asked",
+		rule{role: auth.Operator, body: smallBody, audit: "stop-all"}, operation((*Server).stopAll)},
+	{"GET /api/v1/events", "stream-events", "Follow what happens, as a stream of server-sent events",
+		rule{role: auth.Viewer, endless: true, content: []string{"text/event-stream"}, schema: reflect.TypeFor[types.Event](), errors: []int{http.StatusNotFound}}, operation((*Server).events)},
+
+	{"GET /api/v1/agents", "list-agents", "List agents and how they are",
+		rule{role: auth.Viewer}, operation((*Server).agents)},
+	{"DELETE /api/v1/agents/{id}", "revoke-agent", "Refuse an agent from now on",
+		rule{role: auth.Operator, audit: "agent.revoke"}, operation((*Server).revokeAgent)},
+	{"GET /api/v1/join-tokens", "list-join-tokens", "List join tokens",
+		rule{role: auth.Operator}, operation((*Server).joinTokens)},
+	{"POST /api/v1/join-tokens", "create-join-token", "Make a token for one agent",
+		rule{role: auth.Operator, body: smallBody, audit: "join-token.create", status: http.StatusCreated}, operation((*Server).newJoinToken)},
 }
 
-// nowhere is an adapter for a document of routes that nobody serves.
-type nowhere struct{}
+// badPassword holds the further statuses of routes that check a password.
+var badPassword = []int{http.StatusUnauthorized, http.StatusTooManyRequests}
 
-func (nowhere) Handle(*huma.Operation, func(huma.Context))       {}
-func (nowhere) ServeHTTP(w http.ResponseWriter, r *http.Request) {}
+// handler does a route's work after its guard. One of its fields is set.
+type handler struct {
+	plain    func(*Server, http.ResponseWriter, *http.Request) // not in the OpenAPI document
+	register func(*Server, huma.API, huma.Operation, *route)
+}
 
-// describe registers the operations with an adapter and gives their document.
-func (s *Server) describe(a huma.Adapter) []byte {
-	config := huma.Config{
-		OpenAPI: &huma.OpenAPI{
-			OpenAPI: "3.1.0",
-			Info: &huma.Info{
-				Title: "gobench", Version: version.Version,
-				Description: "What a gobench master can do. docs/http-api.md tells how to use it.",
-			},
-			Components: &huma.Components{
-				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
-				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"token":   {Type: "http", Scheme: "bearer", Description: "an API token: gbt_ID_SECRET"},
-					"session": {Type: "apiKey", In: "cookie", Name: "gobench", Description: "what a login gave; __Host-gobench over TLS"},
-				},
-			},
-		},
-		Formats:                      map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
-		DefaultFormat:                "application/json",
-		RejectUnknownQueryParameters: true,
-		Transformers: []huma.Transformer{func(ctx huma.Context, _ string, v any) (any, error) {
-			if p, ok := v.(*problem); ok {
-				for name, values := range p.GetHeaders() {
-					ctx.SetHeader(name, values[0])
-				}
-				return p.complete(asked(ctx.Context())), nil
+// plain makes a handler of a method that reads and writes HTTP itself.
+func plain(h func(*Server, http.ResponseWriter, *http.Request)) handler {
+	return handler{plain: h}
+}
+
+// operation makes a handler of a method whose I and O describe its parameters and its
+// answer: huma parses and checks them and writes the OpenAPI document from them.
+func operation[I, O any](h func(*Server, context.Context, *I) (*O, error)) handler {
+	return handler{register: func(s *Server, a huma.API, op huma.Operation, rt *route) {
+		huma.Register(a, op, func(ctx context.Context, in *I) (*O, error) {
+			if err := s.permit(ctx, rt); err != nil {
+				return nil, err
 			}
-			return v, nil
-		}},
-	}
-	api := huma.NewAPI(config, a)
-	s.operations(api)
-	b, err := json.MarshalIndent(api.OpenAPI(), "", " ")
-	if err != nil {
-		panic(err) // of constants
-	}
-	return append(bytes.TrimSpace(b), '\n')
-}
-
-func (s *Server) operations(a huma.API) {
-	// huma's base64 has at least one byte, a file may have none.
-	schemas := a.OpenAPI().Components.Schemas
-	data := schemas.SchemaFromRef(schemas.Schema(reflect.TypeFor[run.File](), true, "").Ref).Properties["data"]
-	data.ContentEncoding, data.Nullable, data.Description = "", true, "base64"
-
-	add(a, "GET /api/v1/info", "information", "What anybody may know of the master", 0, s.information)
-	add(a, "POST /api/v1/setup", "setup", "Make the first user, an admin, and log in", http.StatusCreated, s.doSetup)
-	add(a, "POST /api/v1/login", "login", "Begin a session", 0, s.login)
-	add(a, "POST /api/v1/logout", "logout", "End the session", 0, s.logout)
-	add(a, "GET /api/v1/me", "me", "Who asks", 0, s.me)
-	add(a, "PUT /api/v1/me/password", "change-password", "Change one's password, and end one's sessions but for a new one", 0, s.changePassword)
-
-	add(a, "GET /api/v1/tokens", "list-tokens", "List API tokens", 0, s.tokens)
-	add(a, "POST /api/v1/tokens", "create-token", "Make an API token", http.StatusCreated, s.newToken)
-	add(a, "DELETE /api/v1/tokens/{id}", "revoke-token", "Revoke an API token", 0, s.revokeToken)
-
-	add(a, "GET /api/v1/users", "list-users", "List users", 0, s.users)
-	add(a, "POST /api/v1/users", "create-user", "Make a user", http.StatusCreated, s.newUser)
-	add(a, "GET /api/v1/users/{id}", "get-user", "Get a user", 0, s.user)
-	add(a, "PATCH /api/v1/users/{id}", "change-user", "Change a user's role or password, or disable it", 0, s.changeUser)
-	add(a, "GET /api/v1/audit", "list-audit", "List what was done and denied, the newest first", 0, s.auditLog)
-
-	add(a, "GET /api/v1/applications", "list-applications", "List applications, without their sources", 0, s.applications)
-	add(a, "POST /api/v1/applications", "create-application", "Make an application", http.StatusCreated, s.newApplication)
-	add(a, "GET /api/v1/applications/{id}", "get-application", "Get an application with its source", 0, s.application)
-	add(a, "PUT /api/v1/applications/{id}", "change-application", "Change an application", 0, s.changeApplication)
-	add(a, "DELETE /api/v1/applications/{id}", "delete-application", "Delete an application", 0, s.deleteApplication)
-
-	add(a, "GET /api/v1/runs", "list-runs", "List runs, the newest first", 0, s.runs)
-	add(a, "POST /api/v1/runs", "submit-run", "Queue a run", http.StatusCreated, s.submit)
-	add(a, "GET /api/v1/runs/{id}", "get-run", "Get a run", 0, s.run)
-	add(a, "DELETE /api/v1/runs/{id}", "delete-run", "Delete a run that is over, with all that belongs to it", 0, s.deleteRun)
-	add(a, "POST /api/v1/runs/{id}/stop", "stop-run", "End the load, and let what is under way end", http.StatusAccepted, s.stopRun)
-	add(a, "POST /api/v1/runs/{id}/cancel", "cancel-run", "End a run at once, in any state", http.StatusAccepted, s.cancelRun)
-	add(a, "POST /api/v1/runs/{id}/rerun", "rerun", "Queue a run of the same application, as it now is, with the same options", http.StatusCreated, s.rerun)
-	add(a, "POST /api/v1/runs/{id}/control", "control-run", "Pause, resume or scale the load", http.StatusAccepted, s.control)
-	add(a, "GET /api/v1/runs/{id}/transitions", "get-transitions", "Get the states that a run has gone through", 0, s.transitions)
-	add(a, "GET /api/v1/runs/{id}/result", "get-result", "Get the result, of a run that goes on as far as it is known", 0, s.result)
-	add(a, "GET /api/v1/runs/{id}/series", "get-series", "Get a run's intervals", 0, s.series)
-	add(a, "GET /api/v1/runs/{id}/report", "get-report", "Get the report, as a file", 0, s.report)
-	add(a, "GET /api/v1/runs/{id}/log", "get-log", "Get what the executors printed", 0, s.logOf)
-	add(a, "POST /api/v1/runs/{id}/profile", "profile-run", "Take a profile of an executor", 0, s.profile)
-	add(a, "GET /api/v1/runs/{id}/export", "export-run", "Get a run that is over as an archive", 0, s.export)
-	add(a, "POST /api/v1/runs/import", "import-run", "Keep the run of an archive", http.StatusCreated, s.importRun)
-	add(a, "POST /api/v1/stop-all", "stop-all", "Cancel the run that is at work, and all that wait if that is asked", 0, s.stopAll)
-	add(a, "GET /api/v1/events", "stream-events", "Follow what happens, as a stream of server-sent events", 0, s.events)
-
-	add(a, "GET /api/v1/agents", "list-agents", "List agents and how they are", 0, s.agents)
-	add(a, "DELETE /api/v1/agents/{id}", "revoke-agent", "Refuse an agent from now on", 0, s.revokeAgent)
-	add(a, "GET /api/v1/join-tokens", "list-join-tokens", "List join tokens", 0, s.joinTokens)
-	add(a, "POST /api/v1/join-tokens", "create-join-token", "Make a token for one agent", http.StatusCreated, s.newJoinToken)
-}
-
-// streamed are the types of answers that are not one value of JSON.
-var streamed = map[string][]string{
-	"get-report":    {"application/json", "text/csv", "application/xml", "text/markdown", "text/html"},
-	"get-log":       {"text/plain"},
-	"profile-run":   {"application/octet-stream"},
-	"export-run":    {archiveType},
-	"stream-events": {"text/event-stream"},
-	"get-series":    {"application/json"},
-}
-
-// maxKey is how long an idempotency key may be: see keyForm.
-var maxKey = 128
-
-// add registers an operation; status 0 is 200, or 204 without a body.
-func add[I, O any](a huma.API, pattern, id, summary string, status int, h func(context.Context, *I) (*O, error)) {
-	what, ok := rules[pattern]
-	if !ok {
-		panic("api: " + pattern + " has no rule")
-	}
-	method, path, _ := strings.Cut(pattern, " ")
-	op := huma.Operation{
-		OperationID: id, Method: method, Path: path, Summary: summary, DefaultStatus: status,
-		Tags:         []string{strings.Split(path, "/")[3]},
-		MaxBodyBytes: -1, BodyReadTimeout: -1, // the guard has read it
-		Errors: []int{http.StatusBadRequest, http.StatusForbidden, http.StatusMisdirectedRequest},
-	}
-	need := func(when bool, status ...int) {
-		if when {
-			op.Errors = append(op.Errors, status...)
-		}
-	}
-	need(what.role != "", http.StatusUnauthorized)
-	need(strings.Contains(path, "{id}") || id == "stream-events", http.StatusNotFound)
-	need(what.audit != "", http.StatusConflict)
-	if what.archive > 0 {
-		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{archiveType: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}}
-	}
-	need(what.archive > 0, http.StatusUnprocessableEntity)
-	need(what.body+what.archive > 0, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
-	need(method == http.MethodPut && strings.Contains(path, "{id}") || method == http.MethodPatch, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
-	need(slices.Contains([]string{"login", "setup", "change-password"}, id), http.StatusUnauthorized, http.StatusTooManyRequests)
-	need(what.endless || what.body > smallBody, http.StatusServiceUnavailable)
-	if what.role != "" {
-		op.Description = fmt.Sprintf("For the role %s and those above.", what.role)
-		op.Security = []map[string][]string{{"token": {}}, {"session": {}}}
-	}
-	if what.idempotent {
-		op.Description += " With a header Idempotency-Key it is done once, however often it is asked for within 24 hours."
-		op.Parameters = append(op.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: "string", MaxLength: &maxKey}})
-	}
-	if kinds := streamed[id]; kinds != nil {
-		content := map[string]*huma.MediaType{}
-		for _, t := range kinds {
-			content[t] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
-		}
-		schemas := a.OpenAPI().Components.Schemas
-		switch id {
-		case "get-series":
-			content[kinds[0]].Schema = schemas.Schema(reflect.TypeFor[types.Series](), true, "")
-		case "stream-events": // of the data of each
-			content[kinds[0]].Schema = schemas.Schema(reflect.TypeFor[types.Event](), true, "")
-		}
-		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: content}}
-	}
-	huma.Register(a, op, h)
+			return h(s, ctx, in)
+		})
+	}}
 }

@@ -47,6 +47,8 @@ type Server struct {
 	now     func() time.Time
 
 	mux      *http.ServeMux
+	document []byte       // OpenAPI
+	scrape   http.Handler // /metrics
 	origin   *http.CrossOriginProtection
 	hasher   *hasher
 	attempts attempts
@@ -97,7 +99,8 @@ func New(m Master, s Store, o Options) (*Server, error) {
 		hasher: newHasher(o.HashCost), big: make(chan struct{}, bigBodies), archives: make(chan struct{}, archivesAtOnce),
 	}
 	a.streams.most = o.Streams
-	a.routes()
+	a.scrape = a.figures()
+	a.register()
 	return a, nil
 }
 

@@ -26,7 +26,7 @@ func TestPostgres(t *testing.T) {
 	server, err := servers.StartPostgres()
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Stop()) })
-	w := newWorldIn(t, false, server.Database(t))
+	w := newWorldIn(t, false, t.TempDir(), server.Database(t))
 	if names, text := find(t, w.options()); names != nil {
 		t.Errorf("found %v:\n%s", names, text)
 	}

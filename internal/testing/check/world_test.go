@@ -7,7 +7,9 @@ import (
 	"hash/crc64"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,16 +49,52 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// newWorld makes a world whose run's series are folded, or not yet.
-func newWorld(t *testing.T, folded bool) *world {
-	t.Helper()
-	return newWorldIn(t, folded, "")
+// templates are a world that is not folded and one that is. They are made once and
+// copied for each test, because a store takes a second to fill.
+var templates struct {
+	dir string // removed by TestMain
+	of  [2]struct {
+		once  sync.Once
+		world *world
+	}
 }
 
-// newWorldIn makes a world in a data base of PostgreSQL; empty: in a file.
-func newWorldIn(t *testing.T, folded bool, dsn string) *world {
+func TestMain(m *testing.M) {
+	var err error
+	if templates.dir, err = os.MkdirTemp("", "gobench-check-"); err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	os.RemoveAll(templates.dir)
+	os.Exit(status)
+}
+
+// newWorld returns a world of the test's own whose run's series are folded, or not yet.
+func newWorld(t *testing.T, folded bool) *world {
 	t.Helper()
-	dir := t.TempDir()
+	n := 0
+	if folded {
+		n = 1
+	}
+	template := &templates.of[n]
+	template.once.Do(func() {
+		dir := filepath.Join(templates.dir, strconv.Itoa(n))
+		must(t, os.Mkdir(dir, 0o700))
+		template.world = newWorldIn(t, folded, dir, "")
+	})
+	if template.world == nil {
+		t.Fatal("another test could not make the world that is copied")
+	}
+	w, dir := *template.world, t.TempDir()
+	must(t, os.CopyFS(dir, os.DirFS(filepath.Dir(w.db))))
+	w.t, w.db, w.ledgers = t, filepath.Join(dir, filepath.Base(w.db)), filepath.Join(dir, filepath.Base(w.ledgers))
+	return &w
+}
+
+// newWorldIn makes a world in a folder, its store in a PostgreSQL database or, if dsn is
+// empty, in a file of the folder.
+func newWorldIn(t *testing.T, folded bool, dir, dsn string) *world {
+	t.Helper()
 	w := &world{t: t, db: filepath.Join(dir, "gobench.db"), ledgers: filepath.Join(dir, "ledgers"),
 		results: map[string]*run.Result{}, intervals: map[string][]run.Interval{}}
 	o := store.Options{Path: w.db, Fold: merge.Fold}
