@@ -8,11 +8,13 @@
 package binary
 
 import (
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -41,7 +43,9 @@ func Gobench(tb testing.TB) string {
 			built.path, built.err = filepath.Abs(path)
 			return
 		}
-		built.path, built.err = build(repo.Root(tb))
+		if built.path, built.err = build(repo.Root(tb)); built.err == nil {
+			built.err = os.Setenv(Env, built.path) // for test processes that this one starts
+		}
 	})
 	if built.err != nil {
 		tb.Fatal(built.err)
@@ -97,13 +101,33 @@ func lock(name string) (unlock func(), err error) {
 }
 
 // Command returns a gobench command line that is ready to start. The process does not
-// fill build caches in the background, so that nothing outlives it.
+// fill build caches in the background, so that nothing outlives it. It is killed at the end
+// of the test if it still runs.
 func Command(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
-	cmd := exec.Command(Gobench(tb), args...)
+	cmd := exec.CommandContext(tb.Context(), Gobench(tb), args...)
 	cmd.Env = append(os.Environ(), NoWarm)
 	return cmd
 }
 
 // NoWarm in the environment keeps gobench from filling build caches in the background.
 const NoWarm = "GOBENCH_NO_WARM=1"
+
+// Path returns an entry of an environment, PATH=..., in which gobench is the program of
+// Gobench.
+func Path(tb testing.TB) string {
+	tb.Helper()
+	return "PATH=" + filepath.Dir(Gobench(tb)) + string(filepath.ListSeparator) + os.Getenv("PATH")
+}
+
+// InParallel lets up to n parallel tests of this process run at once, unless go test
+// -parallel gave a number. It suits tests that spend their time waiting for other
+// processes. TestMain calls it before m.Run.
+func InParallel(n int) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", strconv.Itoa(n)) // a number is valid
+	}
+}

@@ -87,3 +87,21 @@ func MakeWritable(dir string) {
 		return nil
 	})
 }
+
+// RunScenario runs a scenario on this machine for some time, with more flags, and returns
+// its result and what gobench printed. It fails the test if the run is incomplete.
+func RunScenario(tb testing.TB, file, duration string, flags ...string) (*run.Result, string) {
+	tb.Helper()
+	dir := tb.TempDir()
+	out := filepath.Join(dir, "result.json")
+	args := []string{"--dir", filepath.Join(dir, "data"), "run", file, "--duration", duration, "-o", out}
+	text, err := Command(tb, append(args, flags...)...).CombinedOutput()
+	if err != nil {
+		tb.Fatalf("gobench: %v\n%s", err, text)
+	}
+	r := ReadResult(tb, out)
+	if !r.Complete || r.State != run.Finished {
+		tb.Errorf("state %s, missing %v", r.State, r.Missing)
+	}
+	return r, string(text)
+}

@@ -4,7 +4,9 @@ package repo
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -43,3 +45,13 @@ var root = sync.OnceValues(func() (string, error) {
 		dir = up
 	}
 })
+
+// GoEnv returns a variable of the go command's configuration, such as GOCACHE.
+func GoEnv(tb testing.TB, name string) string {
+	tb.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}

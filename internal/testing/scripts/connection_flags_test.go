@@ -1,4 +1,4 @@
-package main
+package scripts
 
 import (
 	"crypto/tls"
@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/binary"
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
@@ -183,7 +183,7 @@ func TestClientFlags(t *testing.T) {
 				}
 			}
 			for title, want := range tt.total {
-				if n := total(r, title); n != want {
+				if n := binary.Total(r, title); n != want {
 					t.Errorf("%s is %d, want %d; errors %v", title, n, want, r.Errors)
 				}
 			}
@@ -201,10 +201,9 @@ func runFlags(t *testing.T, flags ...string) *run.Result {
 	t.Helper()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "r.json")
-	cmd := exec.Command("gobench", append([]string{"--dir", dir, "http", "-q", "-c", "2", "-n", "12", "-o", out}, flags...)...)
-	cmd.Env = append(os.Environ(), "GOBENCH_NO_WARM=1")
+	cmd := binary.Command(t, append([]string{"--dir", dir, "http", "-q", "-c", "2", "-n", "12", "-o", out}, flags...)...)
 	if b, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("gobench: %v\n%s", err, b)
 	}
-	return readResult(t, out)
+	return binary.ReadResult(t, out)
 }

@@ -1,9 +1,10 @@
-package main
+//go:build long
+
+package truth
 
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -12,23 +13,24 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/binary"
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// A run of 100 requests a second is set to 500 while it goes on: from two seconds
-// later on there are 500, to one in a hundred, over the connections that were open
-// before, and the result tells of the change and its time.
-func TestScaleWhileRunning(t *testing.T) {
+// A run of 100 requests a second is set to 500 while it goes on. From two seconds later on
+// there are 500, to one in a hundred, over the connections that were open before. The result has
+// the change and its time.
+func TestScaleIsExact(t *testing.T) {
 	nginx := servers.Nginx(t)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "r.json")
-	cmd := exec.Command("gobench", "--dir", dir, "http", "-q", "-c", "10", "--rate", "100", "-d", "9s", "-o", out, nginx.URL+"/")
+	cmd := binary.Command(t, "--dir", dir, "http", "-q", "-c", "10", "--rate", "100", "-d", "9s", "-o", out, nginx.URL+"/")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitForLoad(t, dir)
+	binary.WaitForLoad(t, dir)
 	time.Sleep(1500 * time.Millisecond)
-	if b, err := exec.Command("gobench", "--dir", dir, "ctl", "last", "scale", "--rate", "500").CombinedOutput(); err != nil {
+	if b, err := binary.Command(t, "--dir", dir, "ctl", "last", "scale", "--rate", "500").CombinedOutput(); err != nil {
 		t.Fatalf("gobench ctl: %v\n%s", err, b)
 	}
 	if err := cmd.Wait(); err != nil {
@@ -45,10 +47,10 @@ func TestScaleWhileRunning(t *testing.T) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		t.Fatal(err)
 	}
-	told := regexp.MustCompile(`^at ([0-9.]+) s: class http set to 500 starts/s$`)
+	changed := regexp.MustCompile(`^at ([0-9.]+) s: class http set to 500 starts/s$`)
 	at := -1.0
 	for _, note := range r.Notes {
-		if m := told.FindStringSubmatch(note); m != nil {
+		if m := changed.FindStringSubmatch(note); m != nil {
 			at, _ = strconv.ParseFloat(m[1], 64)
 		}
 	}
@@ -68,7 +70,7 @@ func TestScaleWhileRunning(t *testing.T) {
 	if rate := float64(served) / seconds; rate < 495 || rate > 505 {
 		t.Errorf("%.1f requests a second, want 500", rate)
 	}
-	if n := total(&r.Result, "http.connections_opened"); n < 1 || n > 10 || len(r.Errors) > 0 {
+	if n := binary.Total(&r.Result, "http.connections_opened"); n < 1 || n > 10 || len(r.Errors) > 0 {
 		t.Errorf("%d connections opened for 10 users, errors %v", n, r.Errors)
 	}
 }

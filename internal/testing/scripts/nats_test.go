@@ -1,9 +1,8 @@
-package main
+package scripts
 
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,11 +10,9 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/gobench-io/gobench/internal/testing/docs"
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
-
-// testKey is where a script's own test is.
-type testKey struct{}
 
 // natsServer starts a nats-server with TLS as docs/nats.md tells: with the configuration of
 // the page, keys made for its users, and the same authority as certificate. It writes
@@ -25,9 +22,9 @@ func natsServer(ca *servers.CA) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		t := ts.Value(testKey{}).(testing.TB)
 		conf := ""
-		for _, b := range blocksOf(t, filepath.Join("docs", "nats.md")) {
-			if b.kind == "conf" {
-				conf = b.text
+		for _, b := range docs.Blocks(t, "docs/nats.md") {
+			if b.Kind == "conf" {
+				conf = b.Text
 			}
 		}
 		for i, name := range []string{"MASTER", "AGENTS", "STRANGER"} {

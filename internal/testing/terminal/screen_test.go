@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"errors"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"github.com/gobench-io/gobench/internal/testing/binary"
 )
 
 // screen is a terminal that a command runs on, as far as gobench uses one. A sequence
@@ -39,8 +41,11 @@ type screen struct {
 // onScreen starts a command on a terminal.
 func onScreen(t *testing.T, width, height int, env []string, name string, args ...string) *screen {
 	s := &screen{t: t, width: width, height: height, done: make(chan struct{}), cmd: exec.Command(name, args...)}
+	if name == "gobench" {
+		s.cmd = exec.Command(binary.Gobench(t), args...)
+	}
 	s.resizeCells()
-	s.cmd.Env = append(append(os.Environ(), "TERM=xterm-256color", "GOBENCH_NO_WARM=1"), env...)
+	s.cmd.Env = append(append(os.Environ(), binary.Path(t), binary.NoWarm, "TERM=xterm-256color"), env...)
 	var err error
 	if s.pty, err = pty.StartWithSize(s.cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)}); err != nil {
 		t.Fatal(err)
@@ -238,7 +243,7 @@ func (s *screen) sees(texts ...string) {
 // until waits until ok says so of what is on the screen.
 func (s *screen) until(what string, ok func(string) bool) {
 	s.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if ok(s.text()) {
 			return
 		}
@@ -260,7 +265,7 @@ func (s *screen) exits(status int) {
 	s.t.Helper()
 	select {
 	case <-s.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		s.t.Fatalf("it did not end:\n%s", s.all())
 	}
 	if got := s.cmd.ProcessState.ExitCode(); got != status {

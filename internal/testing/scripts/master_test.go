@@ -1,4 +1,4 @@
-package main
+package scripts
 
 import (
 	"bufio"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/gobench-io/gobench/internal/testing/binary"
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
@@ -23,7 +24,7 @@ func masterCache(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		makeWritable(dir)
+		binary.MakeWritable(dir)
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -68,7 +69,7 @@ func certificate(ca *servers.CA, t *testing.T) func(*testscript.TestScript, bool
 func mutual(ca *servers.CA, t *testing.T) func(*testscript.TestScript, bool, []string) {
 	own := ca.Certificate(t, servers.Leaf{})
 	return func(ts *testscript.TestScript, _ bool, args []string) {
-		srv := httptest.NewUnstartedServer(ts.Value(targetKey{}).(*target).Config.Handler)
+		srv := httptest.NewUnstartedServer(ts.Value(targetKey{}).(*servers.Target).Config.Handler)
 		srv.TLS = &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool()}
 		srv.StartTLS()
 		ts.Defer(srv.Close)

@@ -1,9 +1,7 @@
-package main
+package terminal
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -12,32 +10,20 @@ import (
 	"testing"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/binary"
+	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// kept reads the result of the one run in dir.
-func kept(t *testing.T, dir string) run.Result {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "runs", "*", "result.json"))
-	if err != nil || len(names) != 1 {
-		t.Fatalf("results %q, %v", names, err)
-	}
-	b, err := os.ReadFile(names[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r run.Result
-	if err := json.Unmarshal(b, &r); err != nil {
-		t.Fatal(err)
-	}
-	return r
+func TestMain(m *testing.M) {
+	binary.InParallel(8) // most of the time is spent waiting for gobench
+	os.Exit(m.Run())
 }
 
 // Keys do what they say, which the result tells; what gobench ctl does is seen; the
 // window may change its size at any time.
 func TestTerminalKeys(t *testing.T) {
 	t.Parallel()
-	srv := newTarget()
-	defer srv.Close()
+	srv := servers.NewTarget(t)
 	dir := t.TempDir()
 	s := onScreen(t, 100, 30, nil, "gobench", "--dir", dir, "http", "-c", "5", "--rate", "100", "-d", "1h", "--threshold", "http.http_fail rate < 1%", srv.URL+"/")
 	before := s.modes()
@@ -54,7 +40,7 @@ func TestTerminalKeys(t *testing.T) {
 	s.types("\x1b[A") // an arrow is no key of ours
 	s.types("p")
 	s.sees("resume by a key", "running")
-	if out, err := exec.Command("gobench", "--dir", dir, "ctl", "last", "scale", "--rate", "50").CombinedOutput(); err != nil {
+	if out, err := binary.Command(t, "--dir", dir, "ctl", "last", "scale", "--rate", "50").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	s.sees("scale by gobench ctl rate 50/s", "set to 50/s")
@@ -83,7 +69,7 @@ func TestTerminalKeys(t *testing.T) {
 	if !strings.Contains(s.all(), "http: finished: stopped by a key") || strings.Contains(s.text(), "p pause") {
 		t.Errorf("the screen at the end:\n%s", s.all())
 	}
-	r := kept(t, dir)
+	r := binary.Stored(t, dir)
 	notes := strings.Join(r.Notes, "\n")
 	for _, want := range []string{"class http set to 110 starts/s", "class http set to 100 starts/s", ": paused", ": resumed", "class http set to 50 starts/s"} {
 		if !strings.Contains(notes, want) {
@@ -124,50 +110,32 @@ func TestTerminalIsRestored(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := newTarget()
-			defer srv.Close()
+			srv := servers.NewTarget(t)
 			dir := t.TempDir()
 			s := onScreen(t, 90, 24, nil, "gobench", "--dir", dir, "http", "-c", "2", "-d", "1h", "--timeout", "1h", srv.URL+tt.path)
 			before := s.modes()
 			s.sees("running", "generator", "p pause")
-			tt.end(s, child(t, s.cmd.Process.Pid))
+			executor, err := binary.Child(s.cmd.Process.Pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.end(s, executor)
 			s.exits(tt.status)
 			if after := s.modes(); after != before {
 				t.Errorf("modes %s, before %s", after, before)
 			}
-			if r := kept(t, dir); r.State != tt.state || r.Cause != tt.cause {
+			if r := binary.Stored(t, dir); r.State != tt.state || r.Cause != tt.cause {
 				t.Errorf("%s: %s, want %s: %s", r.State, r.Cause, tt.state, tt.cause)
 			}
 		})
 	}
 }
 
-// child is the only child of a process.
-func child(t *testing.T, of int) int {
-	t.Helper()
-	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(of) + "/task/*/children")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range tasks {
-		if b, err := os.ReadFile(name); err == nil && len(b) > 0 {
-			n, err := strconv.Atoi(strings.Fields(string(b))[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-	}
-	t.Fatal("it has no child")
-	return 0
-}
-
 // Ctrl-Z gives the shell the terminal as it was, and fg goes on with the run; in the
 // background nothing is drawn.
 func TestTerminalSuspends(t *testing.T) {
 	t.Parallel()
-	srv := newTarget()
-	defer srv.Close()
+	srv := servers.NewTarget(t)
 	dir := t.TempDir()
 	s := onScreen(t, 100, 30, []string{"PS1=ready> ", "HISTFILE="}, "bash", "--noprofile", "--norc", "--noediting", "-i")
 	s.sees("ready>")
@@ -253,8 +221,7 @@ func TestTerminalWithoutBlock(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			srv := newTarget()
-			defer srv.Close()
+			srv := servers.NewTarget(t)
 			s := onScreen(t, 120, 60, tt.env, "gobench", append([]string{"--dir", t.TempDir(), "http", "-c", "1", "-d", "1200ms", srv.URL + "/"}, tt.args...)...)
 			s.exits(0)
 			if !regexp.MustCompile(tt.want).MatchString(s.all()) || s.styled {

@@ -1,4 +1,4 @@
-package main
+package docs
 
 import (
 	"encoding/json"
@@ -9,13 +9,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gobench-io/gobench/internal/testing/repo"
 )
 
 // TestArchitecture holds the tree against docs/architecture.md: every package has a
 // line there, and imports only from lines below its own.
 func TestArchitecture(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("docs/architecture.md")
+	page, err := os.ReadFile(repo.Path(t, "docs/architecture.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +46,9 @@ func TestArchitecture(t *testing.T) {
 		return best, best != ""
 	}
 	const module = "github.com/gobench-io/gobench/"
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	list := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	list.Dir = repo.Root(t)
+	out, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,66 +1,51 @@
-package main
+package scripts
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/gobench-io/gobench/internal/agent/sandbox"
-	"github.com/gobench-io/gobench/internal/cli"
+	"github.com/gobench-io/gobench/internal/testing/binary"
+	"github.com/gobench-io/gobench/internal/testing/repo"
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
 func TestMain(m *testing.M) {
-	sandbox.Main() // an agent's helper is this program, too
-	if os.Getenv(lookoutEnv) != "" {
-		lookOut()
-		return
-	}
-	if cli.Called() {
-		os.Exit(cli.Main(sdk))
-	}
-	testscript.Main(withPlainDir{m}, map[string]func(){"gobench": func() { os.Exit(cli.Main(sdk)) }})
+	binary.InParallel(8) // most of the time is spent waiting for runs to end
+	os.Exit(m.Run())
 }
 
-// TestScripts runs testdata/script: the program as a person uses it. Each script has
-// a home of its own and an HTTP server at $TARGET.
+// TestScripts runs testdata/script: the program as a user runs it. Each script has its
+// own home directory and its own HTTP server at $TARGET.
 func TestScripts(t *testing.T) {
+	path := strings.TrimPrefix(binary.Path(t), "PATH=")
 	cache := t.TempDir()
-	t.Cleanup(func() { makeWritable(cache) })
-	real := goEnv(t, "GOCACHE", "GOMODCACHE", "GOROOT")
+	t.Cleanup(func() { binary.MakeWritable(cache) })
+	goCache, goModCache := repo.GoEnv(t, "GOCACHE"), repo.GoEnv(t, "GOMODCACHE")
 	mastersCache := masterCache(t)
 	ca := servers.NewCA(t)
-	fixtures, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: repo.Path(t, "testdata/script"),
 		Setup: func(env *testscript.Env) error {
-			srv := newTarget()
-			env.Defer(srv.Close)
-			env.Values[targetKey{}] = srv
-			env.Values[testKey{}] = env.T().(testing.TB)
+			t := env.T().(testing.TB)
+			target := servers.NewTarget(t)
+			env.Values[targetKey{}] = target
+			env.Values[testKey{}] = t
 			home := filepath.Join(env.WorkDir, "home")
 			for _, v := range []string{
-				"TARGET=" + srv.URL, "CLOSED=http://127.0.0.1:1", "HOME=" + home, "XDG_CACHE_HOME=" + cache, "XDG_DATA_HOME=",
-				"GOCACHE=" + real["GOCACHE"], "GOMODCACHE=" + real["GOMODCACHE"], "GOBENCH_NO_WARM=1",
-				"CACHE=" + cache, "FIXTURES=" + fixtures, "MASTERS_CACHE=" + mastersCache, "GOCACHE_WARM=" + real["GOCACHE"],
+				"PATH=" + path, "TARGET=" + target.URL, "CLOSED=http://127.0.0.1:1", "HOME=" + home, "XDG_CACHE_HOME=" + cache, "XDG_DATA_HOME=",
+				"GOCACHE=" + goCache, "GOMODCACHE=" + goModCache, binary.NoWarm,
+				"CACHE=" + cache, "FIXTURES=" + repo.Path(t, "testdata"), "MASTERS_CACHE=" + mastersCache, "GOCACHE_WARM=" + goCache,
 			} {
 				name, value, _ := strings.Cut(v, "=")
 				env.Setenv(name, value)
@@ -76,83 +61,18 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-func goEnv(t *testing.T, names ...string) map[string]string {
-	values := map[string]string{}
-	for _, name := range names {
-		out, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		values[name] = strings.TrimSpace(string(out))
-	}
-	return values
-}
+type (
+	targetKey struct{} // of a script's *servers.Target
+	testKey   struct{} // of a script's testing.TB
+)
 
-// makeWritable lets a cache of read-only files be removed.
-func makeWritable(dir string) {
-	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			return os.Chmod(path, 0o755)
-		}
-		return nil
-	})
-}
-
-// listens waits until a target server has written where it listens into a file, and
+// listens waits until a target server has written its address into a file, and
 // puts that into a variable: listens FILE VARIABLE.
 func listens(ts *testscript.TestScript, _ bool, args []string) {
 	eventually(ts, false, []string{args[0], "listening on "})
 	_, rest, _ := strings.Cut(ts.ReadFile(args[0]), "listening on ")
 	url, _, _ := strings.Cut(rest, " ")
 	ts.Setenv(args[1], url)
-}
-
-type targetKey struct{}
-
-// target counts what it is asked: /503 fails, /slow takes 300 ms, /hangs never answers, /private is ada's, the rest is well.
-type target struct {
-	*httptest.Server
-	served atomic.Int64
-
-	mu    sync.Mutex
-	asked []string // lines of the requests, in order, guarded by mu
-}
-
-func newTarget() *target {
-	t := new(target)
-	t.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/503":
-			w.WriteHeader(http.StatusServiceUnavailable)
-		case "/forever":
-			<-r.Context().Done()
-			return
-		case "/slow":
-			select {
-			case <-time.After(300 * time.Millisecond):
-			case <-r.Context().Done():
-				return
-			}
-		case "/private":
-			if name, password, _ := r.BasicAuth(); name != "ada" || password != "s3cret" || r.Header.Get("X-Token") != "t0ken" {
-				w.WriteHeader(http.StatusUnauthorized)
-			}
-		case "/hangs":
-			<-r.Context().Done()
-			return
-		case "/echo":
-			w.Header().Set("X-Got", r.Method+r.Header.Get("X-Test"))
-			if r.Method != http.MethodPost || r.Header.Get("X-Test") != "yes" || r.ContentLength != 5 {
-				w.WriteHeader(http.StatusBadRequest)
-			}
-		}
-		body, _ := io.ReadAll(r.Body) // what came of it is what was asked
-		t.served.Add(1)
-		t.mu.Lock()
-		t.asked = append(t.asked, strings.TrimRight(fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("X-Row"), body), " "))
-		t.mu.Unlock()
-	}))
-	return t
 }
 
 // exits runs a command that must end with a status: exits STATUS COMMAND ARGS...
@@ -172,23 +92,20 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 
 // served checks how many requests the target has answered: served N.
 func served(ts *testscript.TestScript, _ bool, args []string) {
-	if n := ts.Value(targetKey{}).(*target).served.Load(); strconv.FormatInt(n, 10) != args[0] {
+	if n := ts.Value(targetKey{}).(*servers.Target).Served(); strconv.FormatInt(n, 10) != args[0] {
 		ts.Fatalf("the target served %d requests, want %s", n, args[0])
 	}
 }
 
 // asked writes what the target was asked since the last call: asked FILE.
 func asked(ts *testscript.TestScript, _ bool, args []string) {
-	t := ts.Value(targetKey{}).(*target)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(t.asked, "\n")+"\n"), 0o600))
-	t.asked = nil
+	requests := ts.Value(targetKey{}).(*servers.Target).TakeRequests()
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(requests, "\n")+"\n"), 0o600))
 }
 
 // schema holds a result against the schema in docs: schema FILE.
 func schema(ts *testscript.TestScript, _ bool, args []string) {
-	s, err := jsonschema.NewCompiler().Compile("docs/formats/result.schema.json")
+	s, err := jsonschema.NewCompiler().Compile(schemaFile(ts, "result"))
 	ts.Check(err)
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(ts.ReadFile(args[0])))
 	ts.Check(err)
@@ -199,7 +116,7 @@ func schema(ts *testscript.TestScript, _ bool, args []string) {
 
 // events holds each line of a file against the schema of events: events FILE.
 func events(ts *testscript.TestScript, _ bool, args []string) {
-	s, err := jsonschema.NewCompiler().Compile("docs/formats/events.schema.json")
+	s, err := jsonschema.NewCompiler().Compile(schemaFile(ts, "events"))
 	ts.Check(err)
 	for _, line := range strings.Split(strings.TrimSuffix(ts.ReadFile(args[0]), "\n"), "\n") {
 		v, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
@@ -208,6 +125,11 @@ func events(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("%s: %v", line, err)
 		}
 	}
+}
+
+// schemaFile returns the path of a schema in docs.
+func schemaFile(ts *testscript.TestScript, name string) string {
+	return repo.Path(ts.Value(testKey{}).(testing.TB), "docs/formats/"+name+".schema.json")
 }
 
 // field checks one value of a JSON file: field FILE PATH WANT, the path's parts
@@ -247,7 +169,7 @@ func element(list []any, part string) any {
 
 // eventually waits until a file has a text: eventually FILE TEXT.
 func eventually(ts *testscript.TestScript, _ bool, args []string) {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		names, _ := filepath.Glob(ts.MkAbs(args[0]))
 		for _, name := range names {
 			if b, err := os.ReadFile(name); err == nil && strings.Contains(string(b), args[1]) {

@@ -1,18 +1,21 @@
-package main
+package scripts
 
 import (
 	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/gobench-io/gobench/internal/testing/repo"
 )
 
 // documented holds the metrics of results against docs/metrics.md: each has a row with
 // its type and unit, and each row has a metric: documented FILE...
 func documented(ts *testscript.TestScript, _ bool, args []string) {
-	page, err := os.ReadFile("docs/metrics.md")
+	page, err := os.ReadFile(repo.Path(ts.Value(testKey{}).(testing.TB), "docs/metrics.md"))
 	ts.Check(err)
 	type row struct {
 		title      *regexp.Regexp
