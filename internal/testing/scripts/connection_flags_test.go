@@ -1,0 +1,209 @@
+package scripts
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/binary"
+	"github.com/gobench-io/gobench/internal/testing/servers"
+)
+
+// visits are the requests that a server saw.
+type visits struct {
+	mu    sync.Mutex
+	lines []string // guarded by mu
+
+	first atomic.Int32
+	met   chan struct{} // closed when two requests are there at once
+}
+
+// meet holds the first two requests until both have come, so that each of two
+// connections has work.
+func (s *visits) meet(r *http.Request) {
+	if s.first.Add(1) == 2 {
+		close(s.met)
+	}
+	select {
+	case <-s.met:
+	case <-r.Context().Done():
+	}
+}
+
+func (s *visits) add(r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	user, password, _ := r.BasicAuth()
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	line := fmt.Sprintf("%s %s from %s", r.Proto, r.URL.Path, host)
+	if user != "" {
+		line += " by " + user + "/" + password
+	}
+	if c, err := r.Cookie("visit"); err == nil {
+		line += " cookie " + c.Value
+	}
+	if r.TLS != nil {
+		line += fmt.Sprintf(" tls %s resumed %v certificates %d", r.TLS.ServerName, r.TLS.DidResume, len(r.TLS.PeerCertificates))
+	}
+	if r.Close {
+		line += " close"
+	}
+	s.lines = append(s.lines, line)
+}
+
+// has counts the lines with a text.
+func (s *visits) has(text string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.lines {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *visits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.meet(r)
+	s.add(r)
+	switch r.URL.Path {
+	case "/moved":
+		http.Redirect(w, r, "/there", http.StatusFound)
+	case "/cookie":
+		http.SetCookie(w, &http.Cookie{Name: "visit", Value: "1"})
+	}
+}
+
+// Each flag of how connections are made does what it says, against a real server.
+func TestClientFlags(t *testing.T) {
+	ca := servers.NewCA(t)
+	dir := t.TempDir()
+	pem := func(name string, b []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cert, key := ca.PEM(t, servers.Leaf{Names: []string{"visitor"}})
+	certFile, keyFile, bothFile := pem("cert.pem", cert), pem("key.pem", key), pem("both.pem", append(cert, key...))
+	for _, tt := range []struct {
+		name   string
+		tls    bool
+		unix   bool
+		path   string
+		flags  []string
+		counts map[string]int // of requests with a text, of 12
+		total  map[string]int64
+	}{
+		{"plain", false, false, "/", nil, map[string]int{"HTTP/1.1 / from 127.0.0.1": 12}, map[string]int64{"http.connections_opened": 2, "http.http_ok": 12}},
+		{"no keep-alive", false, false, "/", []string{"--disable-keepalive"}, map[string]int{"close": 12}, map[string]int64{"http.connections_opened": 12, "http.connections_reused": 0}},
+		{"redirects", false, false, "/moved", []string{"-L"}, map[string]int{"/moved": 12, "/there": 12}, map[string]int64{"http.http_ok": 12, "http.redirects": 12}},
+		{"redirects not followed", false, false, "/moved", nil, map[string]int{"/moved": 12, "/there": 0}, map[string]int64{"http.http_fail": 12, "http.status.3xx": 12}},
+		{"cookies", false, false, "/cookie", []string{"--cookies"}, map[string]int{"cookie 1": 10}, nil},
+		{"no cookies", false, false, "/cookie", nil, map[string]int{"cookie 1": 0}, nil},
+		{"basic", false, false, "/", []string{"-u", "me:secret:x"}, map[string]int{"by me/secret:x": 12}, nil},
+		{"source", false, false, "/", []string{"--source", "127.0.0.2", "--source", "127.0.0.3"}, map[string]int{"from 127.0.0.1": 0}, map[string]int64{"http.http_ok": 12}},
+		{"unix", false, true, "/", nil, map[string]int{"HTTP/1.1 /": 12}, map[string]int64{"http.http_ok": 12}},
+		{"any certificate", true, false, "/", []string{"-k", "--disable-keepalive"}, map[string]int{"resumed true": 10}, map[string]int64{"http.tls_handshakes": 12, "http.tls_resumed": 10}},
+		{"full handshakes", true, false, "/", []string{"-k", "--disable-keepalive", "--no-tls-resumption"}, map[string]int{"resumed false": 12}, map[string]int64{"http.tls_handshakes": 12, "http.tls_resumed": 0}},
+		{"a stranger's certificate", true, false, "/", nil, map[string]int{"HTTP": 0}, map[string]int64{"http.error.tls": 12, "http.http_ok": 0}},
+		{"own CA and name", true, false, "/", []string{"--cacert", "CA", "--sni", "inside.test"}, map[string]int{"tls inside.test": 12}, nil},
+		{"client certificate", true, false, "/", []string{"-k", "--cert", certFile, "--key", keyFile}, map[string]int{"certificates 1": 12}, nil},
+		{"client certificate in one file", true, false, "/", []string{"-k", "--cert", bothFile}, map[string]int{"certificates 1": 12}, nil},
+		{"key log", true, false, "/", []string{"-k", "--tls-key-log", filepath.Join(dir, "keys")}, map[string]int{"HTTP": 12}, nil},
+		{"HTTP/2", true, false, "/", []string{"-k", "--http2"}, map[string]int{"HTTP/2.0 /": 12}, map[string]int64{"http.connections_opened": 2}},
+		{"HTTP/2 with streams", true, false, "/", []string{"-k", "--http2", "--streams", "3"}, map[string]int{"HTTP/2.0 /": 12}, map[string]int64{"http.connections_opened": 2, "vu.http.started": 6}},
+		{"HTTP/2 without TLS", false, false, "/", []string{"--http2"}, map[string]int{"HTTP/2.0 /": 12}, nil},
+		{"proxy", false, false, "/", []string{"-x", "PROXY"}, map[string]int{"HTTP/1.1 /": 12}, map[string]int64{"http.http_ok": 12}},
+		{"resolve", false, false, "/", []string{"--resolve", "RESOLVE"}, map[string]int{"HTTP/1.1 /": 12}, map[string]int64{"http.http_ok": 12}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := &visits{met: make(chan struct{})}
+			srv := httptest.NewUnstartedServer(s)
+			srv.Config.Protocols = new(http.Protocols)
+			srv.Config.Protocols.SetHTTP1(true)
+			srv.Config.Protocols.SetUnencryptedHTTP2(true)
+			srv.Config.Protocols.SetHTTP2(true)
+			flags := append([]string(nil), tt.flags...)
+			if tt.unix {
+				path := filepath.Join(t.TempDir(), "s")
+				l, err := net.Listen("unix", path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				srv.Listener.Close()
+				srv.Listener = l
+				flags = append(flags, "--unix-socket", path)
+			}
+			if tt.tls {
+				srv.EnableHTTP2 = true
+				srv.TLS = &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, servers.Leaf{Names: []string{"inside.test"}})}, ClientAuth: tls.RequestClientCert}
+				srv.StartTLS()
+			} else {
+				srv.Start()
+			}
+			defer srv.Close()
+			url := srv.URL
+			if tt.unix {
+				url = "http://inside.test"
+			}
+			for i, f := range flags {
+				switch f {
+				case "CA":
+					flags[i] = pem("ca.pem", ca.Root())
+				case "PROXY":
+					proxy := servers.HTTPProxy(t, "me:secret", nil)
+					flags[i] = "http://me:secret@" + proxy.Addr
+					defer func() {
+						if asked := proxy.Asked(); len(asked) != 12 || !strings.HasPrefix(asked[0], "GET http://") {
+							t.Errorf("the proxy was asked for %q", asked)
+						}
+					}()
+				case "RESOLVE":
+					_, port, _ := net.SplitHostPort(srv.Listener.Addr().String())
+					flags[i] = "nowhere.test:" + port + ":127.0.0.1"
+					url = "http://nowhere.test:" + port
+				}
+			}
+			r := runFlags(t, append(flags, url+tt.path)...)
+			for text, want := range tt.counts {
+				if n := s.has(text); n != want {
+					t.Errorf("%d requests have %q, want %d of %q", n, text, want, s.lines)
+				}
+			}
+			for title, want := range tt.total {
+				if n := binary.Total(r, title); n != want {
+					t.Errorf("%s is %d, want %d; errors %v", title, n, want, r.Errors)
+				}
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if b, err := os.ReadFile(filepath.Join(dir, "keys")); err != nil || !strings.Contains(string(b), "CLIENT_") {
+			t.Errorf("key log %q, error %v", b, err)
+		}
+	})
+}
+
+// runFlags sends 12 requests over 2 connections.
+func runFlags(t *testing.T, flags ...string) *run.Result {
+	t.Helper()
+	dir := t.TempDir()
+	out := filepath.Join(dir, "r.json")
+	cmd := binary.Command(t, append([]string{"--dir", dir, "http", "-q", "-c", "2", "-n", "12", "-o", out}, flags...)...)
+	if b, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("gobench: %v\n%s", err, b)
+	}
+	return binary.ReadResult(t, out)
+}
