@@ -21,20 +21,19 @@ type Options struct {
 	DNSServers   []string          // name servers to ask, "10.0.0.53" or "10.0.0.53:5353"; nil: the system's
 }
 
-// Shared returns the value stored under key, or calls make and stores what it returns.
-// The Shared method of an executor's recorder is one.
-type Shared func(key any, make func() (any, error)) (any, error)
-
 // sourcesKey and namesKey are the keys of what dialers with equal options share.
 type (
 	sourcesKey string
 	namesKey   string
 )
 
-// NewDialer returns a Dialer for o. Dialers made with one shared function share the
-// rotation of equal Sources, and the DNS cache and rotation of equal Hosts, DNSCache
-// and DNSServers; shared may be nil. The error names the option that is wrong.
-func NewDialer(o Options, shared Shared) (*Dialer, error) {
+// NewDialer returns a Dialer for o. The error names the option that is wrong.
+//
+// shared returns the value stored under key, or calls make and stores what that returns;
+// the Shared method of an executor's recorder is one. Dialers made with the same function
+// share the rotation of equal Sources, and the DNS cache and rotation of equal Hosts,
+// DNSCache and DNSServers. With a nil function nothing is shared.
+func NewDialer(o Options, shared func(key any, make func() (any, error)) (any, error)) (*Dialer, error) {
 	if shared == nil {
 		shared = func(_ any, make func() (any, error)) (any, error) { return make() }
 	}

@@ -1,8 +1,6 @@
 package conn
 
-import (
-	"testing"
-)
+import "testing"
 
 // Dialers of one run with equal options share the rotation of sources and the cache of
 // names; those of different runs, or with different options, do not.
@@ -17,7 +15,7 @@ func TestDialersShare(t *testing.T) {
 		stored[key] = v
 		return v, err
 	}
-	dialer := func(o Options, shared Shared) *Dialer {
+	dialer := func(o Options, shared func(any, func() (any, error)) (any, error)) *Dialer {
 		d, err := NewDialer(o, shared)
 		if err != nil {
 			t.Fatal(err)
