@@ -72,6 +72,19 @@ type Times struct {
 	Lead    time.Duration // 500 ms from the order to begin to the begin
 }
 
+// DefaultTimes returns the defaults.
+func DefaultTimes() Times { return Times{}.withDefaults() }
+
+// Scale returns t with the intervals and limits of what agents send and receive multiplied
+// by f. Prepare, Commit, Cancel and Lead stay: they are for work, which takes its time
+// whatever f is. Tests of whole clusters use it with f < 1.
+func (t Times) Scale(f float64) Times {
+	for _, d := range []*time.Duration{&t.Suspect, &t.Lost, &t.Lease, &t.Renew, &t.Flush} {
+		*d = time.Duration(float64(*d) * f)
+	}
+	return t
+}
+
 func (t Times) withDefaults() Times {
 	set := func(d *time.Duration, usual time.Duration) {
 		if *d == 0 {
