@@ -165,7 +165,7 @@ func (s *Spool) fail(err error) {
 		s.o.Safe()
 	}
 	s.trouble = err
-	s.retry = time.Now().Add(retryEvery)
+	s.retry = time.Now().Add(s.o.Retry)
 }
 
 // cut frees what the disk has of records that memory has.
@@ -188,7 +188,7 @@ func (s *Spool) cut() {
 // mend tries whether the disk takes records again: all that only memory has, in a new
 // segment.
 func (s *Spool) mend() {
-	s.retry = time.Now().Add(retryEvery)
+	s.retry = time.Now().Add(s.o.Retry)
 	before := len(s.segments)
 	first := 0
 	for first < len(s.entries) && s.entries[first].segment != nil {

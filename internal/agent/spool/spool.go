@@ -20,11 +20,11 @@ import (
 	"time"
 )
 
-// Limits of a spool; variables so that tests make them small.
+// Defaults of Options.
 const (
 	DefaultMemory  = 64 << 20
 	DefaultSegment = 4 << 20
-	retryEvery     = time.Second // for a disk that has failed
+	DefaultRetry   = time.Second
 )
 
 // ErrFull means that the disk takes nothing and the memory for that case is used up.
@@ -32,9 +32,10 @@ var ErrFull = errors.New("the spool is full")
 
 // Options of a spool. The zero value has the defaults.
 type Options struct {
-	Memory  int64  // bytes of records that stay in memory when the disk fails; default 64 MiB
-	Segment int64  // bytes of a file; default 4 MiB
-	Safe    func() // called when records became safe; it must not block
+	Memory  int64         // bytes of records that stay in memory when the disk fails; default 64 MiB
+	Segment int64         // bytes of a file; default 4 MiB
+	Retry   time.Duration // between attempts to write to a disk that has failed; default 1 s
+	Safe    func()        // called when records became safe; it must not block
 }
 
 // Spool is an open one. Its methods may be called at once by any goroutine.
@@ -77,6 +78,9 @@ func Open(dir string, o Options) (*Spool, error) {
 	}
 	if o.Segment == 0 {
 		o.Segment = DefaultSegment
+	}
+	if o.Retry == 0 {
+		o.Retry = DefaultRetry
 	}
 	if o.Safe == nil {
 		o.Safe = func() {}
