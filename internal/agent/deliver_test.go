@@ -124,7 +124,7 @@ func TestFullDiskInARun(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
-	h.until("that it is full is told", func() bool { return strings.Contains(notes(h.of(aRun)), "its disk takes nothing") })
+	h.until("a note that it is full", func() bool { return strings.Contains(notes(h.of(aRun)), "because its disk fails") })
 	h.must(stopRun())
 	all := h.over()
 	if _, missing := merged(t, all, 1, "ticks"); missing != 0 {

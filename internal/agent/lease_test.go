@@ -82,7 +82,7 @@ func TestAForgottenRun(t *testing.T) {
 			t.Errorf("executor %d: %v", n, e)
 		}
 	}
-	if text := notes(all); !strings.Contains(text, "nothing to say of it for 1s") {
+	if text := notes(all); !strings.Contains(text, "sent nothing about it for 1s") {
 		t.Errorf("notes:\n%s", text)
 	}
 	h.clean(hellos)
@@ -253,11 +253,11 @@ func TestAnExecutorStandsStill(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	h.until("that it stands still is told", func() bool { return strings.Contains(notes(h.of(aRun)), "stands still") })
+	h.until("a note that it is stuck", func() bool { return strings.Contains(notes(h.of(aRun)), "it is stuck") })
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	h.until("that it goes on is told", func() bool { return strings.Contains(notes(h.of(aRun)), "goes on after it stood still") })
+	h.until("a note that it continues", func() bool { return strings.Contains(notes(h.of(aRun)), "continues after it was stuck") })
 	h.must(&agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Stop{Stop: &wire.Stop{}}})
 	all := h.over()
 	if _, missing := merged(t, all, 1, "ticks"); missing != 0 {
