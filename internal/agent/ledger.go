@@ -28,7 +28,7 @@ func (a *Agent) openLedgers(box *sandbox.Box) ([]string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("make a folder for ledgers: %w", err)
 	}
-	if err := box.Give(dir); err != nil {
+	if err := box.Chown(dir); err != nil {
 		return nil, fmt.Errorf("make a folder for ledgers: %w", err)
 	}
 	return []string{ledgerEnv + "=" + dir}, nil

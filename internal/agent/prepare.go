@@ -248,7 +248,7 @@ func (a *Agent) place(r *agentRun, b *agentpb.Blob) error {
 		if err := root.Mkdir(at, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
-		if err := r.give(root, at); err != nil {
+		if err := r.chown(root, at); err != nil {
 			return err
 		}
 	}
@@ -265,11 +265,11 @@ func (a *Agent) place(r *agentRun, b *agentpb.Blob) error {
 	if err = errors.Join(err, to.Close()); err != nil {
 		return fmt.Errorf("copy the scenario's file %s: %w", b.Name, err)
 	}
-	return r.give(root, name)
+	return r.chown(root, name)
 }
 
-// give makes the run's user the owner of a file.
-func (r *agentRun) give(root *os.Root, name string) error {
+// chown makes the run's user the owner of a file.
+func (r *agentRun) chown(root *os.Root, name string) error {
 	if r.box.UID == 0 {
 		return nil
 	}

@@ -35,7 +35,7 @@ func (a *Agent) profile(r *agentRun, p *agentpb.Profile) (*agentpb.Blob, error) 
 	}
 	defer file.Close()
 	defer os.Remove(name)
-	if err := r.box.Give(name); err != nil {
+	if err := r.box.Chown(name); err != nil {
 		return nil, err
 	}
 	if err := e.process.Profile(r.ctx, &wire.Profile{Kind: p.Kind, File: name, DurationNs: p.DurationNs}); err != nil {

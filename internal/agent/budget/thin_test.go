@@ -122,8 +122,8 @@ func TestBytesDoNotGrow(t *testing.T) {
 	}
 }
 
-// TestExact: totals are in the end what was counted, whatever was gathered on the way; what
-// is missing until then is said.
+// TestExact: totals are in the end what was counted, even if batches were gathered; until
+// then Missing reports the difference.
 func TestExact(t *testing.T) {
 	t.Parallel()
 	codec := newCodec(t)

@@ -87,7 +87,7 @@ func New(o Options) (*Box, error) {
 		b.release()
 		return nil, fmt.Errorf("create a run's private folder: %w", err)
 	}
-	if err := b.furnish(); err != nil {
+	if err := b.makeFolders(); err != nil {
 		return nil, errors.Join(fmt.Errorf("create a run's private folder: %w", err), b.remove())
 	}
 	if b.UID != 0 {
@@ -99,8 +99,8 @@ func New(o Options) (*Box, error) {
 	return b, nil
 }
 
-// furnish creates the folders in the box's folder.
-func (b *Box) furnish() error {
+// makeFolders creates the folders in the box's folder.
+func (b *Box) makeFolders() error {
 	if b.UID != 0 {
 		if err := os.Chmod(b.Folder, 0o711); err != nil { // its user enters it to reach its home
 			return err
@@ -110,7 +110,7 @@ func (b *Box) furnish() error {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
-		if err := b.Give(dir); err != nil {
+		if err := b.Chown(dir); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (b *Box) furnish() error {
 func Open(s State) *Box {
 	b := &Box{State: s, release: func() {}}
 	if s.UID != 0 {
-		release, ok := keepUser(s.UID)
+		release, ok := reserveUser(s.UID)
 		if !ok {
 			b.UID = 0
 			return b
@@ -136,8 +136,8 @@ func Open(s State) *Box {
 // Home returns the working folder of the box's processes. No other user can enter it.
 func (b *Box) Home() string { return filepath.Join(b.Folder, "home") }
 
-// Give makes the box's user the owner of a file.
-func (b *Box) Give(path string) error {
+// Chown makes the box's user the owner of a file.
+func (b *Box) Chown(path string) error {
 	if b.UID == 0 {
 		return nil
 	}

@@ -149,7 +149,7 @@ func box(t *testing.T, o sandbox.Options, role string) (*sandbox.Box, *exec.Cmd,
 		t.Fatal(err)
 	}
 	defer out.Close()
-	cmd.Stdout, cmd.Stderr = out, out // a file: who holds it open holds up nobody
+	cmd.Stdout, cmd.Stderr = out, out // a file: a process that holds it open blocks no one
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -53,24 +53,24 @@ func (b *Box) Command(executable *os.File, env []string) (*exec.Cmd, error) {
 
 // helper returns the helper's command, whose ExtraFiles include executable.
 func helper(executable *os.File, o order) (*exec.Cmd, error) {
-	paper, err := os.CreateTemp("", "gobench-order-") // not an argument, since all users can read those
+	file, err := os.CreateTemp("", "gobench-order-") // not an argument, since all users can read those
 	if err != nil {
 		executable.Close()
 		return nil, err
 	}
-	if err = os.Remove(paper.Name()); err == nil {
-		err = json.NewEncoder(paper).Encode(o)
+	if err = os.Remove(file.Name()); err == nil {
+		err = json.NewEncoder(file).Encode(o)
 	}
 	if err == nil {
-		_, err = paper.Seek(0, 0)
+		_, err = file.Seek(0, 0)
 	}
 	if err != nil {
 		executable.Close()
-		paper.Close()
+		file.Close()
 		return nil, err
 	}
 	return &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName}, Env: []string{}, Dir: "/",
-		ExtraFiles: []*os.File{executable, paper}}, nil
+		ExtraFiles: []*os.File{executable, file}}, nil
 }
 
 // Main must be called first by main. It does not return in the helper.
@@ -86,11 +86,11 @@ func Main() {
 
 func help() error {
 	var o order
-	paper := os.NewFile(orderFd, "order")
-	if err := json.NewDecoder(paper).Decode(&o); err != nil {
+	file := os.NewFile(orderFd, "order")
+	if err := json.NewDecoder(file).Decode(&o); err != nil {
 		return fmt.Errorf("read the order: %w", err)
 	}
-	paper.Close()
+	file.Close()
 	if o.Kill {
 		return killAll(o.UID)
 	}

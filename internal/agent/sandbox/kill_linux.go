@@ -21,7 +21,7 @@ const killLimit = 8 * time.Second
 func (b *Box) Kill() error {
 	end := time.Now().Add(killLimit)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		left := b.strike()
+		left := b.killOnce()
 		if len(left) == 0 {
 			return nil
 		}
@@ -32,8 +32,8 @@ func (b *Box) Kill() error {
 	}
 }
 
-// strike kills the processes that exist and returns their ids.
-func (b *Box) strike() (left []int) {
+// killOnce kills the processes that exist and returns their ids.
+func (b *Box) killOnce() (left []int) {
 	for _, dir := range b.Cgroups {
 		left = append(left, killCgroup(dir)...)
 	}
@@ -62,7 +62,7 @@ func (b *Box) killUser() {
 	if err != nil {
 		return
 	}
-	_ = cmd.Run() // strike finds those that it did not kill
+	_ = cmd.Run() // killOnce finds those that it did not kill
 	for _, f := range cmd.ExtraFiles {
 		f.Close()
 	}

@@ -26,7 +26,7 @@ func OpenFiles() uint64 { return 0 }
 
 func (b *Box) sweep()                    {}
 func takeUser(int) (int, func(), error)  { return 0, func() {}, nil }
-func keepUser(int) (func(), bool)        { return func() {}, true }
+func reserveUser(int) (func(), bool)     { return func() {}, true }
 func makeCgroups(string, int64) []string { return nil }
 func plannedCgroups(string) []string     { return nil }
 func removeCgroups([]string)             {}

@@ -22,7 +22,7 @@ const (
 )
 
 // takeUser reserves a user that nothing else runs as, until release is called: the wanted
-// one, or any if wanted is 0. It returns ErrTaken if there is none, and user 0 if this
+// one, or any if wanted is 0. It returns ErrTaken if all are in use, and user 0 if this
 // process cannot change to other users.
 func takeUser(wanted int) (uid int, release func(), err error) {
 	none := func() {}
@@ -52,9 +52,9 @@ func takeUser(wanted int) (uid int, release func(), err error) {
 	return 0, nil, fmt.Errorf("%w: processes run as each user from %d to %d", ErrTaken, first, last)
 }
 
-// keepUser reserves a user that a previous process used. ok is false if another box uses it
+// reserveUser reserves a user that a previous process used. ok is false if another box uses it
 // now.
-func keepUser(uid int) (release func(), ok bool) {
+func reserveUser(uid int) (release func(), ok bool) {
 	lock, err := os.OpenFile(filepath.Join("/run/gobench", "user-"+strconv.Itoa(uid)), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return func() {}, true // then no box can use it

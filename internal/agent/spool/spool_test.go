@@ -97,7 +97,7 @@ func add(t *testing.T, s *spool.Spool, n int) {
 	}
 }
 
-// read reads all safe records and gives the first and the last number. They have no gap.
+// read reads all safe records and returns the first and the last number. They have no gap.
 func read(t *testing.T, s *spool.Spool) (first, last uint64) {
 	t.Helper()
 	for {
@@ -169,7 +169,7 @@ func TestRecordsStayUntilTheyAreForgotten(t *testing.T) {
 	}
 }
 
-// twelve gives the one file of a spool of twelve records.
+// twelve returns the single file of a spool of twelve records.
 func twelve(t *testing.T) (name string, whole []byte) {
 	t.Helper()
 	dir := t.TempDir()
@@ -248,7 +248,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// F17, F14: killed at any moment, all that was said to be safe is there, once.
+// F17, F14: killed at any moment, all that was reported as safe is there, once.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
@@ -262,7 +262,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			var safe, forgotten uint64
-			for range 2 { // the second life goes on where the first ended
+			for range 2 { // the second process continues where the first ended
 				cmd := exec.Command(os.Args[0])
 				cmd.Env = append(os.Environ(), writerEnv+"="+dir)
 				out, err := cmd.StdoutPipe()
