@@ -40,7 +40,7 @@ func (s *Server) application(ctx context.Context, in *byID) (*versioned[run.Appl
 func (s *Server) newApplication(ctx context.Context, in *with[types.NewApplication]) (*versioned[run.Application], error) {
 	q := asked(ctx)
 	a := &run.Application{Owner: q.who.user.Name}
-	if err := fill(a, in.Body); err != nil {
+	if err := s.fill(a, in.Body); err != nil {
 		return nil, err
 	}
 	if err := s.master.PutApplication(ctx, a); err != nil {
@@ -60,7 +60,7 @@ func (s *Server) changeApplication(ctx context.Context, in *change[types.NewAppl
 		return nil, err
 	}
 	a := *old
-	if err := fill(&a, in.Body); err != nil {
+	if err := s.fill(&a, in.Body); err != nil {
 		return nil, err
 	}
 	if err := s.master.PutApplication(ctx, &a); err != nil {
@@ -83,7 +83,7 @@ func (s *Server) deleteApplication(ctx context.Context, in *byID) (*nothing, err
 }
 
 // fill gives an application what a user wrote, once that is checked.
-func fill(a *run.Application, in types.NewApplication) (err error) {
+func (s *Server) fill(a *run.Application, in types.NewApplication) (err error) {
 	if a.Name, err = checkLabel("/name", in.Name); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func fill(a *run.Application, in types.NewApplication) (err error) {
 		return err
 	}
 	a.Source = run.Source{Scenario: in.Scenario, File: in.File, GoMod: in.GoMod, GoSum: in.GoSum, Files: in.Files}
-	return checkSource("", a.Source)
+	return s.options.limits.checkSource("", a.Source)
 }
 
 // shown is an application without the data of private files.

@@ -17,21 +17,14 @@ import (
 // Limits of bodies, in bytes.
 const (
 	smallBody  = 64 << 10
-	sourceBody = 14 << 20 // sources of maxFiles in base64, and what stands beside them
+	sourceBody = 14 << 20 // sources at their limits, files in base64, and what stands beside them
 	emptyBody  = 1 << 10  // of a request that wants none
 
 	archiveBody = 512 << 20 // archives of runs
 )
 
-// bodyTime is how long a body may take to come.
-const bodyTime = 30 * time.Second
-
-// bigBodies is how many bodies of more than smallBody are read and worked on at once, and
-// bigTime how long one waits for its turn.
-const (
-	bigBodies = 4
-	bigTime   = 10 * time.Second
-)
+// bigBodies is how many bodies of more than smallBody are in memory at once.
+const bigBodies = 4
 
 // readBody reads the whole body of a request within the limit of its route, and checks
 // that it is what the route takes: JSON, or nothing where limit is 0. Nothing of it is
@@ -97,7 +90,7 @@ func checkType(values []string) *problem {
 const archiveType = "application/zstd"
 
 // archiveBodyOf lets the body of a request be read as it comes: within a limit, and with
-// bodyTime from one piece to the next.
+// wait from one piece to the next.
 func archiveBodyOf(out *recorder, r *http.Request, limit int64, wait time.Duration) (io.ReadCloser, *problem) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if e := r.Header.Get("Content-Encoding"); err != nil || media != archiveType || e != "" && !strings.EqualFold(e, "identity") {

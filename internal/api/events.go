@@ -16,11 +16,6 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// eventTime is how long a reader of events may take for one. Then it is cut off; it comes
-// back with Last-Event-ID and misses nothing. Events that wait meanwhile are the master's,
-// which gives up on a reader that is too far behind.
-const eventTime = 10 * time.Second
-
 // maxEncoded is how many events are kept as they are sent.
 const maxEncoded = 256
 
@@ -80,7 +75,7 @@ func (s *Server) tell(ctx context.Context, cancel context.CancelFunc, w *recorde
 		}
 	}()
 
-	w.wait = s.options.eventTime
+	w.wait = s.options.Times.Event
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("X-Accel-Buffering", "no") // for a proxy that would wait for more
 	w.WriteHeader(http.StatusOK)
@@ -96,7 +91,7 @@ func (s *Server) tell(ctx context.Context, cancel context.CancelFunc, w *recorde
 	if err := say("retry: 1000\n\n"); err != nil {
 		return err
 	}
-	beat := time.NewTicker(s.options.Heartbeat)
+	beat := time.NewTicker(s.options.Times.Heartbeat)
 	defer beat.Stop()
 	for {
 		select {

@@ -128,7 +128,7 @@ func (c *call) reserveArchive() (leave func(), p *problem) {
 	}
 }
 
-// reserveBigBody bounds how many big bodies are in memory at once. It waits bigTime for a place.
+// reserveBigBody bounds how many big bodies are in memory at once. A body waits Times.BigBody for its turn.
 func (c *call) reserveBigBody() (leave func(), p *problem) {
 	if c.rt.body <= smallBody || c.r.ContentLength >= 0 && c.r.ContentLength <= smallBody {
 		return nil, nil
@@ -136,7 +136,7 @@ func (c *call) reserveBigBody() (leave func(), p *problem) {
 	select {
 	case c.big <- struct{}{}:
 		return func() { <-c.big }, nil
-	case <-time.After(bigTime):
+	case <-time.After(c.options.Times.BigBody):
 		return nil, later(http.StatusServiceUnavailable, types.Unavailable, "too many big bodies come at once", time.Second)
 	}
 }
@@ -145,7 +145,7 @@ func (c *call) reserveBigBody() (leave func(), p *problem) {
 // handler to read.
 func (c *call) readBody() (leave func(), p *problem) {
 	if c.rt.archive > 0 {
-		if c.r.Body, p = archiveBodyOf(c.out, c.r, c.rt.archive, c.options.bodyTime); p == nil {
+		if c.r.Body, p = archiveBodyOf(c.out, c.r, c.rt.archive, c.options.Times.Body); p == nil {
 			c.out.Header().Set("Connection", "close") // the handler may leave a part of it unread
 		}
 		return nil, p

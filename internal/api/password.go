@@ -44,12 +44,13 @@ type hasher struct {
 	cost    Cost
 	turn    chan struct{}
 	waiting chan struct{}
-	nobody  string // hash of what no one knows, for users that are not there
+	unknown string // hash of a random password, for users that do not exist
+	derive  func(password string, salt []byte, c Cost, length uint32) []byte
 }
 
 func newHasher(c Cost) *hasher {
-	h := &hasher{cost: c, turn: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting)}
-	h.nobody = encode(c, rand.Text(), newSalt())
+	h := &hasher{cost: c, turn: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting), derive: argon2id}
+	h.unknown = h.encode(rand.Text())
 	return h
 }
 
@@ -78,7 +79,7 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	defer done()
-	return encode(h.cost, password, newSalt()), nil
+	return h.encode(password), nil
 }
 
 // verify tells whether a password is the one that hash was made of. An empty hash is of
@@ -86,7 +87,7 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 func (h *hasher) verify(ctx context.Context, password, hash string) (bool, error) {
 	known := hash != ""
 	if !known {
-		hash = h.nobody
+		hash = h.unknown
 	}
 	cost, salt, key, err := decode(hash)
 	if err != nil {
@@ -97,28 +98,28 @@ func (h *hasher) verify(ctx context.Context, password, hash string) (bool, error
 		return false, err
 	}
 	defer done()
-	got := derive(password, salt, cost, uint32(len(key)))
+	got := h.derive(password, salt, cost, uint32(len(key)))
 	return subtle.ConstantTimeCompare(got, key) == 1 && known, nil
 }
 
-// derive is argon2id, whose work area goes back to the system at once: a master that is
-// idle else keeps it until its next collection, which may be hours away.
-func derive(password string, salt []byte, c Cost, length uint32) []byte {
-	defer debug.FreeOSMemory()
+// argon2id returns the key of a password. It returns its work area to the system at once,
+// unless that is small: an idle master would else keep it until its next garbage
+// collection, which may be hours away.
+func argon2id(password string, salt []byte, c Cost, length uint32) []byte {
+	if c.Memory >= 1<<10 {
+		defer debug.FreeOSMemory()
+	}
 	return argon2.IDKey([]byte(password), salt, c.Passes, c.Memory, 1, length)
-}
-
-func newSalt() []byte {
-	salt := make([]byte, saltLength)
-	_, _ = rand.Read(salt) // never fails
-	return salt
 }
 
 var base = base64.RawStdEncoding
 
-func encode(c Cost, password string, salt []byte) string {
-	key := derive(password, salt, c, keyLength)
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=1$%s$%s", argon2.Version, c.Memory, c.Passes, base.EncodeToString(salt), base.EncodeToString(key))
+// encode hashes a password with a new salt.
+func (h *hasher) encode(password string) string {
+	salt := make([]byte, saltLength)
+	_, _ = rand.Read(salt) // never fails
+	key := h.derive(password, salt, h.cost, keyLength)
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=1$%s$%s", argon2.Version, h.cost.Memory, h.cost.Passes, base.EncodeToString(salt), base.EncodeToString(key))
 }
 
 func decode(hash string) (c Cost, salt, key []byte, err error) {

@@ -53,14 +53,14 @@ var security = map[string]string{
 // ServeHTTP checks what a request is for, whoever sent it, and passes it on to its route.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	out := &recorder{ResponseWriter: w, control: http.NewResponseController(w)}
+	out := &recorder{ResponseWriter: w, control: http.NewResponseController(w), wait: s.options.Times.Write}
 	id := auth.NewID()
 	q := &request{id: id, path: r.URL.Path, address: peer(r), log: s.log.With(slog.String("request", id))}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, q))
 	q.http = r
 	_ = out.control.SetWriteDeadline(time.Time{}) // that of the request before
 	if r.ContentLength != 0 {
-		_ = out.control.SetReadDeadline(time.Now().Add(s.options.bodyTime))
+		_ = out.control.SetReadDeadline(time.Now().Add(s.options.Times.Body))
 	}
 	h := out.Header()
 	for name, value := range security {

@@ -41,7 +41,7 @@ func (s *Server) submit(ctx context.Context, in *with[types.Submission]) (*body[
 		if sub.Tags, err = checkTags("/tags", b.Tags); err != nil {
 			return nil, err
 		}
-		if err := checkSource("/source", *b.Source); err != nil {
+		if err := s.options.limits.checkSource("/source", *b.Source); err != nil {
 			return nil, err
 		}
 		sub.Source = *b.Source

@@ -29,13 +29,13 @@ type Options struct {
 	UI       http.Handler // serves all paths that are not the API's; nil: a line of text
 	Log      *slog.Logger // nil: none
 
-	Connections int           // most open at once; 0: 2048
-	Streams     int           // most of events, logs and profiles at once; 0: 1024
-	Heartbeat   time.Duration // between comments on an event stream; 0: 15 s
-	HashCost    Cost          // of new passwords; zero: DefaultCost
-	Now         func() time.Time
+	Connections int  // most open at once; 0: 2048
+	Streams     int  // most streams of events, logs and profiles at once; 0: 1024
+	HashCost    Cost // of new passwords; zero: DefaultCost
+	Times       Times
+	Now         func() time.Time // nil: time.Now
 
-	eventTime, bodyTime time.Duration // 0: the constants; tests wait for less
+	limits sourceLimits // zero: defaultLimits
 }
 
 // Server is a master's API. It is made by New and served by Serve.
@@ -81,18 +81,13 @@ func New(m Master, s Store, o Options) (*Server, error) {
 	if o.Streams == 0 {
 		o.Streams = 1024
 	}
-	if o.Heartbeat == 0 {
-		o.Heartbeat = 15 * time.Second
-	}
 	if o.HashCost == (Cost{}) {
 		o.HashCost = DefaultCost
 	}
-	if o.eventTime == 0 {
-		o.eventTime = eventTime
+	if o.limits == (sourceLimits{}) {
+		o.limits = defaultLimits
 	}
-	if o.bodyTime == 0 {
-		o.bodyTime = bodyTime
-	}
+	o.Times = o.Times.withDefaults()
 	a := &Server{
 		master: m, store: s, options: o, log: o.Log, now: o.Now,
 		mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(),
@@ -104,9 +99,6 @@ func New(m Master, s Store, o Options) (*Server, error) {
 	return a, nil
 }
 
-// shutdownTime is how long requests that are under way may take when the server ends.
-const shutdownTime = 10 * time.Second
-
 // Serve answers requests on l until ctx ends, and then lets those that are under way end.
 // It closes l. An address that other hosts reach is served with TLS and a user only, or
 // with Options.Insecure.
@@ -117,8 +109,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	capped := newCapped(l, s.options.Connections, s.options.TLS == nil)
 	server := &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: 5 * time.Second,
-		IdleTimeout:       60 * time.Second,
+		ReadHeaderTimeout: s.options.Times.Header,
+		IdleTimeout:       s.options.Times.Idle,
 		MaxHeaderBytes:    60 << 10, // net/http adds 4 KiB
 		ConnState:         capped.state,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
@@ -131,7 +123,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	children.Go(func() {
 		<-keep.Done()
 		s.streams.end(func(*who) bool { return true })
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Times.Shutdown)
 		defer cancel()
 		if ended = server.Shutdown(last); ended != nil {
 			ended = errors.Join(fmt.Errorf("api: requests did not end in time: %w", ended), server.Close())

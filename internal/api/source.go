@@ -14,18 +14,19 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Limits of what a scenario brings, in bytes.
-const (
-	maxScenario = 512 << 10
-	maxGoMod    = 64 << 10
-	maxGoSum    = 1 << 20
-	maxFiles    = 8 << 20 // of all further files
-	maxPath     = 256
-)
+// sourceLimits bounds the parts of a source, in bytes. sourceBody has room for all of
+// them at once.
+type sourceLimits struct {
+	scenario, goMod, goSum int
+	files                  int // all further files together
+}
+
+var defaultLimits = sourceLimits{scenario: 512 << 10, goMod: 64 << 10, goSum: 1 << 20, files: 8 << 20}
 
 // Limits of numbers and lengths.
 const (
 	maxFileCount = 256
+	maxPath      = 256 // bytes
 	maxTags      = 20
 	maxLabel     = 128 // characters of a name or tag
 )
@@ -70,9 +71,9 @@ func checkTags(pointer string, tags []string) ([]string, error) {
 	return out, nil
 }
 
-// checkSource tells what is wrong with the size and the paths of a source. What is in it
-// is for the build to judge.
-func checkSource(pointer string, s run.Source) error {
+// checkSource returns a problem if a source is too big or has a path that is not allowed;
+// pointer is where the source is in the body. The build checks what the source says.
+func (l sourceLimits) checkSource(pointer string, s run.Source) error {
 	if strings.TrimSpace(s.Scenario) == "" {
 		return invalid(pointer+"/scenario", "is empty: a Go file with a function export is wanted")
 	}
@@ -80,7 +81,7 @@ func checkSource(pointer string, s run.Source) error {
 		name string
 		text string
 		most int
-	}{{"scenario", s.Scenario, maxScenario}, {"go_mod", s.GoMod, maxGoMod}, {"go_sum", s.GoSum, maxGoSum}} {
+	}{{"scenario", s.Scenario, l.scenario}, {"go_mod", s.GoMod, l.goMod}, {"go_sum", s.GoSum, l.goSum}} {
 		if len(part.text) > part.most {
 			return tooBig(pointer+"/"+part.name, fmt.Sprintf("has %d bytes, %d may be", len(part.text), part.most))
 		}
@@ -103,8 +104,8 @@ func checkSource(pointer string, s run.Source) error {
 			return invalid(at, "comes twice")
 		}
 		seen[same] = true
-		if bytes += len(f.Data); bytes > maxFiles {
-			return tooBig(pointer+"/files", fmt.Sprintf("has more than %d bytes in all", maxFiles))
+		if bytes += len(f.Data); bytes > l.files {
+			return tooBig(pointer+"/files", fmt.Sprintf("has more than %d bytes in all", l.files))
 		}
 	}
 	return nil
