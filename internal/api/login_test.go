@@ -384,7 +384,7 @@ func TestDefaultCost(t *testing.T) {
 // does.
 func TestOneHashAtATime(t *testing.T) {
 	h := newHasher(cheap)
-	done, err := h.wait(t.Context())
+	done, err := h.acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

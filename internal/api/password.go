@@ -17,17 +17,16 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 )
 
-// Cost is what one argon2id hash costs.
+// Cost is the cost of one argon2id hash.
 type Cost struct {
 	Memory uint32 // KiB
 	Passes uint32
 }
 
-// DefaultCost is above what OWASP asks for at least (19 MiB, 2 passes), and leaves a
-// master small.
+// DefaultCost is above OWASP's minimum (19 MiB, 2 passes), and little memory for a master.
 var DefaultCost = Cost{Memory: 32 << 10, Passes: 3}
 
-// maxCost bounds what a stored hash may ask for.
+// maxCost bounds the cost of verifying a stored hash.
 var maxCost = Cost{Memory: 1 << 20, Passes: 64}
 
 // Lengths of a hash, in bytes.
@@ -36,7 +35,7 @@ const (
 	keyLength  = 32
 )
 
-// maxWaiting is how many may wait for their turn to hash.
+// maxWaiting is how many logins may wait until others have been hashed.
 const maxWaiting = 8
 
 // hasher hashes passwords with argon2id, one at a time: each takes much memory.
@@ -54,10 +53,11 @@ func newHasher(c Cost) *hasher {
 	return h
 }
 
-var errBusy = later(http.StatusTooManyRequests, types.TooMany, "too many log in at once", 2*time.Second)
+var errBusy = retryLater(http.StatusTooManyRequests, types.TooMany, "too many logins at once", 2*time.Second)
 
-// wait waits for the turn to hash; done gives it back.
-func (h *hasher) wait(ctx context.Context) (done func(), err error) {
+// acquire waits until this goroutine may hash, or ctx ends. The caller must call done. It
+// returns errBusy if too many wait.
+func (h *hasher) acquire(ctx context.Context) (done func(), err error) {
 	select {
 	case h.waiting <- struct{}{}:
 		defer func() { <-h.waiting }()
@@ -72,9 +72,9 @@ func (h *hasher) wait(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// hash gives what is kept of a password, in the PHC string format.
+// hash returns the hash of a password with a new salt, in the PHC string format.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
-	done, err := h.wait(ctx)
+	done, err := h.acquire(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -82,8 +82,8 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	return h.encode(password), nil
 }
 
-// verify tells whether a password is the one that hash was made of. An empty hash is of
-// a user that is not there: it takes as long and is false.
+// verify reports whether hash is of a password. An empty hash means that the user does not
+// exist: it returns false after the same work. It returns an error if the hash is malformed.
 func (h *hasher) verify(ctx context.Context, password, hash string) (bool, error) {
 	known := hash != ""
 	if !known {
@@ -93,7 +93,7 @@ func (h *hasher) verify(ctx context.Context, password, hash string) (bool, error
 	if err != nil {
 		return false, err
 	}
-	done, err := h.wait(ctx)
+	done, err := h.acquire(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -124,7 +124,7 @@ func (h *hasher) encode(password string) string {
 
 func decode(hash string) (c Cost, salt, key []byte, err error) {
 	parts := strings.Split(hash, "$")
-	bad := errors.New("the hash of a password is not one of argon2id that gobench writes")
+	bad := errors.New("the stored hash of a password is not argon2id as gobench writes it")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
 		return c, nil, nil, bad
 	}

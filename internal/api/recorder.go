@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// recorder knows what was answered, and gives up on a client that does not read.
+// recorder records the status and size of an answer. A write fails if the client does not
+// read for wait.
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -42,7 +43,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// statusOnly is told an answer that goes nowhere.
+// statusOnly is a response writer that stores the status and discards the body.
 type statusOnly struct {
 	header http.Header
 	status int
