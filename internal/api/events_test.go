@@ -80,7 +80,7 @@ func (c *cutter) pass(down net.Conn) {
 }
 
 // TestEventsSurviveReconnections is F58: a connection that is cut 50 times at random
-// bytes, while events come, gives each event once and in order.
+// bytes, while events come, still delivers each event once and in order.
 func TestEventsSurviveReconnections(t *testing.T) {
 	const cuts, events = 50, 400
 	r := serve(t, Options{}).people()
@@ -109,7 +109,7 @@ func TestEventsSurviveReconnections(t *testing.T) {
 		}
 		r.master.mu.Lock()
 		defer r.master.mu.Unlock()
-		r.master.tell(id, event.Event{Kind: event.Ended, Time: time.Now(), State: run.Finished})
+		r.master.emit(id, event.Event{Kind: event.Ended, Time: time.Now(), State: run.Finished})
 	})
 	var got []types.Event
 	for e, err := range c.Events(t.Context(), id, 0) {

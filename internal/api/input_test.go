@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
-// TestBodiesThatAreNotJSON is B1: what is wrong is said with its place, and nothing is
+// TestBodiesThatAreNotJSON is B1: the answer names what is wrong and where, and nothing is
 // done.
 func TestBodiesThatAreNotJSON(t *testing.T) {
 	r := serve(t, Options{}).people()
@@ -158,7 +158,7 @@ func TestBodiesTooBig(t *testing.T) {
 			}
 			answer.Body.Close()
 		}
-		// What the client sent says less: the kernel holds megabytes that nobody read.
+		// What the client sent would say less, because the kernel buffers megabytes.
 		if taken := r.taken.Load() - before; taken > tt.limit+(1<<20) {
 			t.Errorf("%s took %d bytes", tt.path, taken)
 		}
@@ -223,7 +223,7 @@ func TestPartsTooBig(t *testing.T) {
 	}
 }
 
-// TestNames is B6: a name is refused with its place, or stored and said as it came.
+// TestNames is B6: a name is refused with its place, or stored and returned unchanged.
 func TestNames(t *testing.T) {
 	r := serve(t, Options{}).people()
 	submit := func(name string, tags []string) reply {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestLoginTakesAsLongForNobody compares the medians of logins with a wrong password, of
-// a user and of nobody.
+// a user and of one that does not exist.
 func TestLoginTakesAsLongForNobody(t *testing.T) {
 	h := newHasher(Cost{Memory: 8 << 10, Passes: 1})
 	hash, err := h.hash(t.Context(), password)

@@ -51,7 +51,7 @@ func cookieOf(t *testing.T, a reply) (*http.Cookie, string) {
 	return all[0], all[0].Name + "=" + all[0].Value
 }
 
-// in logs a user in and gives the cookie.
+// in logs a user in and returns the cookie.
 func (r *rig) in(name string) string {
 	r.t.Helper()
 	_, c := cookieOf(r.t, r.ask("", "POST", "/api/v1/login", login(name, password)))
@@ -183,7 +183,7 @@ func TestSessions(t *testing.T) {
 			t.Error("the secret is stored")
 		}
 	}
-	// A login gives a new session, and ends the one that it was asked with.
+	// A login starts a new session, and ends the one that it was sent with.
 	_, two := cookieOf(t, r.ask("", "POST", "/api/v1/login", login("viewer", password), "Cookie", one))
 	if one == two || me(one) != 401 || me(two) != 200 {
 		t.Errorf("old %d, new %d", me(one), me(two))
@@ -321,8 +321,8 @@ func TestGuesses(t *testing.T) {
 }
 
 // TestLoginCostsAsMuchForNobody holds that the same key is derived for a user that does
-// not exist as for one that does: else the time of an answer would tell which names there
-// are. TestLoginTakesAsLongForNobody measures the times.
+// not exist as for one that does: else the time of an answer would reveal which names
+// exist. TestLoginTakesAsLongForNobody measures the times.
 func TestLoginCostsAsMuchForNobody(t *testing.T) {
 	h := newHasher(cheap)
 	type derivation struct {

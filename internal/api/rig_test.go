@@ -265,7 +265,7 @@ func submission(name string) string {
 	return string(b)
 }
 
-// queued submits a run as a tester and gives its id.
+// queued submits a run as a tester and returns its id.
 func (r *rig) queued() string {
 	r.t.Helper()
 	return decode200[run.Order](r.t, r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", submission("one"))).ID

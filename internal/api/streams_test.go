@@ -56,7 +56,7 @@ func TestStreamsEndWithTheirLogin(t *testing.T) {
 			ends(t, lines)
 			r.master.interval(id, 1)
 			if strings.HasPrefix(path, "/api/v1/events") {
-				comes(t, others, `"interval":`) // goes on
+				comes(t, others, `"interval":`) // still open
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	n := 0
 	eventually(t, "the slow reader is cut off", func() bool {
 		r.master.mu.Lock()
-		r.master.tell(id, event.Event{Kind: event.Note, Text: text})
+		r.master.emit(id, event.Event{Kind: event.Note, Text: text})
 		n = len(r.master.events)
 		r.master.mu.Unlock()
 		comes(t, lines, fmt.Sprintf("id: %d", n)) // the other one has each
@@ -97,7 +97,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	t.Logf("after %d events", n)
 }
 
-// TestStreamsAreCapped is the end of F34: one more than may be is told to come again.
+// TestStreamsAreCapped is the end of F34: one stream more than the limit is refused.
 func TestStreamsAreCapped(t *testing.T) {
 	r := serve(t, Options{Streams: 3}).people()
 	id := r.running()
@@ -140,7 +140,7 @@ func TestManyReaders(t *testing.T) {
 	for n := range events {
 		count := int64(n)
 		r.master.mu.Lock()
-		r.master.tell(id, event.Event{Kind: event.Interval, Interval: &run.Interval{Metrics: map[string]run.Record{"x": {Count: &count}}}, Totals: func() event.Totals {
+		r.master.emit(id, event.Event{Kind: event.Interval, Interval: &run.Interval{Metrics: map[string]run.Record{"x": {Count: &count}}}, Totals: func() event.Totals {
 			made.Add(1)
 			return event.Totals{}
 		}})

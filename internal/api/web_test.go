@@ -131,8 +131,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestSmuggling is B17: a message that is two to some readers is none to us, and the
-// connection ends.
+// TestSmuggling is B17: a message that some readers take for two is refused, and the
+// connection closed.
 func TestSmuggling(t *testing.T) {
 	r := serve(t, Options{}).people()
 	head := "Host: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer " + r.tokens[auth.Operator] + "\r\n"

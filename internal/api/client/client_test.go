@@ -34,8 +34,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestNoMasterThere holds what is said where no master answers: what is wrong, and what
-// to do.
+// TestNoMasterThere holds the error where no master answers: what is wrong, and what to do.
 func TestNoMasterThere(t *testing.T) {
 	servers.NoLeaks(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
