@@ -157,12 +157,12 @@ func peer(r *http.Request) string {
 // noRoute answers a request that matches no route: 405 if another method would match,
 // else 404. h is the handler that ServeMux chose.
 func noRoute(w http.ResponseWriter, r *http.Request, q *request, h http.Handler) {
-	var said statusOnly
-	h.ServeHTTP(&said, r)
-	if said.status == http.StatusMethodNotAllowed {
-		allow := said.Header().Get("Allow")
+	var found statusOnly
+	h.ServeHTTP(&found, r)
+	if found.status == http.StatusMethodNotAllowed {
+		allow := found.Header().Get("Allow")
 		w.Header().Set("Allow", allow)
-		refuse(said.status, types.MethodNotAllowed, "only these methods are allowed here: "+allow).write(w, q)
+		refuse(found.status, types.MethodNotAllowed, "only these methods are allowed here: "+allow).write(w, q)
 		return
 	}
 	errNotFound.write(w, q)

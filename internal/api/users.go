@@ -79,27 +79,27 @@ func (s *Server) changeUser(ctx context.Context, in *change[types.UserChange]) (
 		return nil, err
 	}
 	was := *u
-	said := []string{u.Name}
+	changes := []string{u.Name}
 	if in.Body.Role != nil {
 		u.Role = *in.Body.Role
-		said = append(said, "role "+string(was.Role)+" to "+string(u.Role))
+		changes = append(changes, "role "+string(was.Role)+" to "+string(u.Role))
 	}
 	if in.Body.Disabled != nil {
 		u.Disabled = *in.Body.Disabled
-		said = append(said, "disabled "+strconv.FormatBool(u.Disabled))
+		changes = append(changes, "disabled "+strconv.FormatBool(u.Disabled))
 	}
 	if in.Body.Password != nil {
 		if err := s.setPassword(ctx, u, *in.Body.Password, "/password"); err != nil {
 			return nil, err
 		}
-		said = append(said, "password")
+		changes = append(changes, "password")
 	}
 	if was.Role == auth.Admin && !was.Disabled && (u.Role != auth.Admin || u.Disabled) {
 		if err := s.anotherAdmin(ctx, u.ID); err != nil {
 			return nil, err
 		}
 	}
-	requestOf(ctx).detail = strings.Join(said, ", ")
+	requestOf(ctx).detail = strings.Join(changes, ", ")
 	if err := s.store.PutUser(ctx, u); err != nil {
 		return nil, err
 	}
