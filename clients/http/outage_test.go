@@ -222,7 +222,7 @@ func suffer(t *testing.T, upstream string, f *fleet, class string, begin, end fu
 		t.Errorf("%d recoveries, want %d: one for each user that saw an outage", n, outages)
 	}
 	longest := time.Duration(f.rec.Quantile("home.recovery", 1))
-	if class != "" && (longest < span/2 || longest > span+10*time.Second) {
+	if class != "" && (longest < span/2 || longest > span+30*time.Second) {
 		t.Errorf("the longest recovery took %v", longest)
 	}
 	t.Logf("%6d calls before, %5d failed as %q, %6d after; longest recovery %v", before, failed, class, after, longest)
@@ -270,7 +270,7 @@ func TestRecovery(t *testing.T) {
 	}
 	send("404 Not Found")
 	send("200 OK")
-	if d := time.Duration(rec.Quantile("home.recovery", 1)); recoveries() != 1 || d < down || d > down+5*time.Second {
+	if d := time.Duration(rec.Quantile("home.recovery", 1)); recoveries() != 1 || d < down || d > down+30*time.Second {
 		t.Errorf("%d recoveries, of %v, want one of %v", recoveries(), d, down)
 	}
 	c.c.outage.Store(&outage{from: 1, noticed: 3})
