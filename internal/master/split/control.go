@@ -18,7 +18,7 @@ type Message struct {
 
 // Control shares out what a person wishes of the whole run: its users and rate are those
 // of all executors together. Each executor that is not lost gets a message; what lost
-// ones had of the class is dealt to the others with it. A wish that executors would
+// ones had of the class is divided among the others with it. A wish that executors would
 // refuse is an error, and nothing is to be sent.
 //
 // The executors do not note a wish that they share: who asked for the messages does.
@@ -95,18 +95,18 @@ func (p *Plan) scale(c *class, users int64, rate float64, wish *wire.Control) (a
 		m := proto.CloneOf(wish)
 		m.Class, m.Users, m.Rate = c.Name, -1, -1
 		m.Executors, m.Place, m.Weights = uint32(len(p.live)), uint32(i), weights
-		hand, err := segment.New(weights, len(p.live), i)
+		seg, err := segment.New(weights, len(p.live), i)
 		if err != nil {
 			return nil, err
 		}
 		total := users
 		if users >= 0 {
-			m.Users, m.AllUsers = hand.Below(users), users
+			m.Users, m.AllUsers = seg.Below(users), users
 		} else {
 			total = p.present(c)
 		}
 		if rate >= 0 {
-			m.Rate, m.AllRate = rate*hand.Round(total).Share(), rate
+			m.Rate, m.AllRate = rate*seg.Round(total).Share(), rate
 		}
 		all = append(all, Message{e, m})
 	}
@@ -135,7 +135,7 @@ func (p *Plan) weights() (weights []int64) {
 }
 
 // Again gives the messages that repeat what persons have wished so far, for executors
-// that took lost ones' parts over: all classes as they are to be, dealt among all that
+// that took lost ones' parts over: all classes as they are to be, divided among all that
 // are there now. None when nobody has wished anything.
 func (p *Plan) Again() (all []Message, err error) {
 	for _, c := range p.classes {

@@ -100,11 +100,11 @@ func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint3
 
 // heir is the start of the executor that takes over a part of what another was given.
 func (p *Plan) heir(lost *wire.Start, part, parts int, elapsed time.Duration, done []Done) (*wire.Start, error) {
-	before, err := handOf(lost)
+	before, err := segmentOf(lost)
 	if err != nil {
 		return nil, err
 	}
-	hand, err := before.Part(part, parts)
+	seg, err := before.Part(part, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (p *Plan) heir(lost *wire.Start, part, parts int, elapsed time.Duration, do
 	s.Turn = ((p.takes+1)*window + int64(s.Parts) - 1) / int64(s.Parts)
 	s.ElapsedNs = int64(elapsed)
 	s.Profiles = nil
-	last := segment.Numbers{Hand: hand, Turn: s.Turn}.Nth(window / int64(s.Parts))
+	last := segment.Numbers{Segment: seg, Turn: s.Turn}.Nth(window / int64(s.Parts))
 	if last > segment.MaxSeq/segment.Block {
 		return nil, errors.New("so many executors were lost that no numbers are left for {{seq}}")
 	}
@@ -125,14 +125,14 @@ func (p *Plan) heir(lost *wire.Start, part, parts int, elapsed time.Duration, do
 		if i < len(done) {
 			d = done[i]
 		}
-		s.Shares = append(s.Shares, c.heir(lost, lost.Shares[i], before, hand, part, parts, d))
+		s.Shares = append(s.Shares, c.heir(lost, lost.Shares[i], before, seg, part, parts, d))
 	}
 	return s, nil
 }
 
 // heir is a part of a lost share: what is left of it.
-func (c *class) heir(lost *wire.Start, was *wire.Share, before, hand segment.Hand, part, parts int, done Done) *wire.Share {
-	s := c.share(hand)
+func (c *class) heir(lost *wire.Start, was *wire.Share, before, seg segment.Segment, part, parts int, done Done) *wire.Share {
+	s := c.share(seg)
 	switch {
 	case c.Iterations > 0:
 		left := was.Iterations

@@ -2,7 +2,7 @@
 // changes the load, and when others take over what lost executors did. It is arithmetic
 // and does no I/O.
 //
-// What belongs to whom is dealt out by internal/run/segment, which the executors compute for
+// Package segment decides what belongs to whom, which the executors compute for
 // themselves: a [wire.Start] tells each only where it sits. So the executors together
 // make exactly the load that one would: the same users at the same times, the same starts
 // of an Arrival, whatever their number and weights are.
@@ -82,13 +82,13 @@ func New(hello *wire.Hello, places []Place, base *wire.Start) (*Plan, error) {
 			s := proto.CloneOf(base)
 			s.Executor, s.Executors, s.Place = base.Executor+uint32(len(p.all)), uint32(n), uint32(len(p.all))
 			s.Weights = weights
-			hand, err := handOf(s)
+			seg, err := segmentOf(s)
 			if err != nil {
 				return nil, err
 			}
 			s.Shares = nil
 			for _, c := range p.classes {
-				s.Shares = append(s.Shares, c.share(hand))
+				s.Shares = append(s.Shares, c.share(seg))
 			}
 			p.all = append(p.all, Executor{at.Agent, s})
 		}
@@ -129,22 +129,22 @@ func leastCommon(a, b int64) int64 {
 	return a / x * b
 }
 
-// handOf is what an executor has of what is dealt out.
-func handOf(s *wire.Start) (segment.Hand, error) {
-	hand, err := segment.New(s.Weights, int(s.Executors), int(s.Place))
+// segmentOf returns the segment of an executor, by its start.
+func segmentOf(s *wire.Start) (segment.Segment, error) {
+	seg, err := segment.New(s.Weights, int(s.Executors), int(s.Place))
 	if err == nil && s.Parts > 1 {
-		hand, err = hand.Part(int(s.Part), int(s.Parts))
+		seg, err = seg.Part(int(s.Part), int(s.Parts))
 	}
-	return hand, err
+	return seg, err
 }
 
-// share is a hand's of a class.
-func (c *class) share(hand segment.Hand) *wire.Share {
-	nu := hand.Below(c.Nu)
+// share is the share of a class that belongs to a segment.
+func (c *class) share(seg segment.Segment) *wire.Share {
+	nu := seg.Below(c.Nu)
 	part := float64(nu) / float64(c.Nu)
-	s := &wire.Share{First: hand.Nth(0), Nu: nu, Rate: c.Rate * part, Part: part, Iterations: c.Iterations}
+	s := &wire.Share{First: seg.Nth(0), Nu: nu, Rate: c.Rate * part, Part: part, Iterations: c.Iterations}
 	if !c.Each {
-		s.Iterations = hand.Round(c.Nu).Below(c.Iterations)
+		s.Iterations = seg.Round(c.Nu).Below(c.Iterations)
 	}
 	return s
 }
