@@ -17,7 +17,8 @@ type Store interface {
 	Application(ctx context.Context, id string) (*run.Application, error)
 	// Applications returns a page without sources, and the cursor of the next page.
 	Applications(ctx context.Context, f run.Filter) (page []run.Application, next string, err error)
-	// DeleteApplication deletes an application that no run refers to.
+	// DeleteApplication deletes an application with its runs. The error is run.ErrConflict if
+	// one of them is not final.
 	DeleteApplication(ctx context.Context, id string) error
 
 	// CreateRun stores a new queued run with its source, and sets its Number and Version.

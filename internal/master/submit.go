@@ -269,7 +269,8 @@ func (m *Master) PutApplication(ctx context.Context, a *run.Application) error {
 	return m.Store.PutApplication(ctx, a)
 }
 
-// DeleteApplication deletes an application. The error is run.ErrConflict if it has runs.
+// DeleteApplication deletes an application with its runs. The error is run.ErrConflict if one
+// of them is not final.
 func (m *Master) DeleteApplication(ctx context.Context, id string) error {
 	return m.Store.DeleteApplication(ctx, id)
 }

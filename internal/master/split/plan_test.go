@@ -212,12 +212,12 @@ func TestControlsAddUp(t *testing.T) {
 func TestWishesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, wish := range map[string]*wire.Control{
-		"unknown control":       {What: "explode"},
-		"name one of":           {What: "scale", Users: 5, Rate: -1},
-		"no class is called":    {What: "scale", Class: "nobody", Users: 5, Rate: -1},
-		"has no rate":           {What: "scale", Class: "loop", Users: -1, Rate: 5},
-		"one call of Fu":        {What: "scale", Class: "calls", Users: 5, Rate: -1},
-		"a rate of NaN is none": {What: "scale", Class: "open", Users: -1, Rate: math.NaN()},
+		"unknown control":     {What: "explode"},
+		"name one of":         {What: "scale", Users: 5, Rate: -1},
+		"no class is called":  {What: "scale", Class: "nobody", Users: 5, Rate: -1},
+		"has no rate":         {What: "scale", Class: "loop", Users: -1, Rate: 5},
+		"one call of Fu":      {What: "scale", Class: "calls", Users: 5, Rate: -1},
+		"a rate can't be NaN": {What: "scale", Class: "open", Users: -1, Rate: math.NaN()},
 	} {
 		p := mustNew(t, hello(10, 1, 10), []Place{{}, {}}, &wire.Start{})
 		if all, err := p.Control(wish); err == nil || len(all) > 0 || !strings.Contains(err.Error(), want) {
