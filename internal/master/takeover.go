@@ -136,7 +136,16 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 	if err == nil {
 		return nil
 	}
-	a.change(func() { // do not wait for those that did not begin
+	if lost := a.drop(ctx, failed); lost != nil {
+		return lost
+	}
+	return err
+}
+
+// drop marks the executors that did not begin as ended, so that the run does not wait for
+// them. failed has the error of each by its number, or nil.
+func (a *active) drop(ctx context.Context, failed []error) error {
+	a.change(func() {
 		for number, err := range failed {
 			if err != nil {
 				e := a.executors[number]
@@ -144,16 +153,13 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 			}
 		}
 	})
-	if lost := a.m.intake.with(ctx, func() {
+	return a.m.intake.with(ctx, func() {
 		for number, err := range failed {
 			if err != nil {
 				a.record.tally.Lose(number)
 			}
 		}
-	}); lost != nil {
-		return lost
-	}
-	return err
+	})
 }
 
 // send sends messages to their executors and waits for the answers.

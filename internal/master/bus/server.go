@@ -90,16 +90,9 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Check that the port is free: the server would end the process otherwise.
-	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-	if err != nil {
+	if port, err = freePort(host, port); err != nil {
 		return nil, fmt.Errorf("bus: %w", err)
 	}
-	port = l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		return nil, err
-	}
-
 	s := &Server{pin: ca.pin(), space: o.Space, times: o.Times.withDefaults()}
 	s.admit = &admission{authorize: o.Authorize, invited: o.Invited, secret: rand.Text()}
 	s.log = newServerLog(o.Log, s.admit, o.OnViolation, o.OnRefused)
@@ -137,6 +130,16 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 	}
 	s.stop = context.AfterFunc(ctx, s.shutdown)
 	return s, nil
+}
+
+// freePort checks that a port is free, as the server would end the process otherwise. Port 0
+// becomes any free port.
+func freePort(host string, port int) (int, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
 // listenAt parses the address to listen on. It requires a host: all interfaces must be

@@ -212,7 +212,7 @@ func (t *tx) forIDs(query string, ids []any) error {
 	return nil
 }
 
-// trim deletes the folded parts of an agent's series that are older than their level is kept.
+// trim deletes the folded parts of an agent's series that are older than levels[level].keep.
 func (s *Store) trim(ctx context.Context, number int64, agent string, newest time.Duration) error {
 	for level, column := range []string{"fine_from", "ten_from"} {
 		before := newest - levels[level].keep
