@@ -58,7 +58,7 @@ func RunAgent(ctx context.Context, who bus.Identity, o AgentOptions) error {
 	}
 	defer conn.Close()
 	return agent.New(agent.Options{Dir: o.Dir, Work: o.Work, Bus: conn, ID: who.Agent, Hello: &agentpb.Hello{Name: o.name(), Address: addressTo(who.Addresses)}, Log: o.Log,
-		Same: o.SameUser, Memory: o.Memory, Ledgers: o.Ledger, Every: time.Duration(cmp.Or(o.TimeScale, 1) * float64(time.Second))}).Run(ctx)
+		Same: o.SameUser, Memory: o.Memory, Ledgers: o.Ledger, Times: agent.DefaultTimes().Scale(cmp.Or(o.TimeScale, 1))}).Run(ctx)
 }
 
 // ownAgent runs the agent in the master's process. It joins as all agents do, and has no

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run/segment"
+	"github.com/gobench-io/gobench/internal/testing/long"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -76,7 +77,11 @@ func TestSharesAddUp(t *testing.T) {
 	t.Parallel()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	for configuration := range 1000 {
+	configurations := 200
+	if long.Run {
+		configurations = 1000
+	}
+	for configuration := range configurations {
 		var places []Place
 		sum := 0.0
 		for agent := range 1 + configuration%50 {
@@ -207,12 +212,12 @@ func TestControlsAddUp(t *testing.T) {
 func TestWishesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, wish := range map[string]*wire.Control{
-		"unknown control":       {What: "explode"},
-		"name one of":           {What: "scale", Users: 5, Rate: -1},
-		"no class is called":    {What: "scale", Class: "nobody", Users: 5, Rate: -1},
-		"has no rate":           {What: "scale", Class: "loop", Users: -1, Rate: 5},
-		"one call of Fu":        {What: "scale", Class: "calls", Users: 5, Rate: -1},
-		"a rate of NaN is none": {What: "scale", Class: "open", Users: -1, Rate: math.NaN()},
+		"unknown control":     {What: "explode"},
+		"name one of":         {What: "scale", Users: 5, Rate: -1},
+		"no class is called":  {What: "scale", Class: "nobody", Users: 5, Rate: -1},
+		"has no rate":         {What: "scale", Class: "loop", Users: -1, Rate: 5},
+		"one call of Fu":      {What: "scale", Class: "calls", Users: 5, Rate: -1},
+		"a rate can't be NaN": {What: "scale", Class: "open", Users: -1, Rate: math.NaN()},
 	} {
 		p := mustNew(t, hello(10, 1, 10), []Place{{}, {}}, &wire.Start{})
 		if all, err := p.Control(wish); err == nil || len(all) > 0 || !strings.Contains(err.Error(), want) {
