@@ -12,7 +12,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/repo"
 )
 
-// documented holds the metrics of results against docs/metrics.md: each has a row with
+// documented compares the metrics of results with docs/metrics.md: each metric has a row with
 // its type and unit, and each row has a metric: documented FILE...
 func documented(ts *testscript.TestScript, _ bool, args []string) {
 	page, err := os.ReadFile(repo.Path(ts.Value(testKey{}).(testing.TB), "docs/metrics.md"))
@@ -52,7 +52,7 @@ func documented(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	for _, r := range rows {
 		if !r.seen {
-			ts.Fatalf("docs/metrics.md tells of %s (%s), which no run has", r.text, r.kind)
+			ts.Fatalf("docs/metrics.md has a row for %s (%s), which no run has", r.text, r.kind)
 		}
 	}
 }
