@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/metrics.md from the metrics of real runs")
 
-// documented holds the metrics of results against docs/metrics.md: each has a row with
+// documented compares the metrics of results with docs/metrics.md: each has a row with
 // its type and unit, and each row has a metric: documented FILE... With -update it adds
 // and removes rows and sets types and units; descriptions are written by hand.
 func documented(ts *testscript.TestScript, _ bool, args []string) {
