@@ -98,9 +98,9 @@ func (r *remoteRun) run(ctx context.Context, outputs outputs, queue func(context
 	deaf := sync.OnceFunc(r.signals(ctx))
 	defer deaf()
 	r.view = r.app.view(&r.load, live.Run{Name: cmp.Or(filepath.Base(r.name), "run"), Target: r.target}, r.press(ctx))
-	defer r.view.clear()
+	defer r.view.Flush()
 	result, err := r.follow(ctx, queue)
-	r.view.clear()
+	r.view.Flush()
 	deaf()
 	r.errands.Wait()
 	if err == nil && !unbegun(result) {
@@ -109,7 +109,7 @@ func (r *remoteRun) run(ctx context.Context, outputs outputs, queue func(context
 	if err == nil {
 		err = r.statusOf(result)
 	}
-	r.view.close(r.endOf(result, err))
+	r.view.Close(r.endOf(result, err))
 	return err
 }
 
@@ -140,7 +140,7 @@ func (r *remoteRun) events(ctx context.Context) error {
 	r.client.WhenBroken(func(err error) {
 		if !said && err != nil {
 			said = true
-			r.view.tell(event.Event{Kind: event.Warning, Time: time.Now(), Text: fmt.Sprintf("%v; trying again until Ctrl-C: the run goes on without", err)})
+			r.view.Show(event.Event{Kind: event.Warning, Time: time.Now(), Text: fmt.Sprintf("%v; trying again until Ctrl-C: the run goes on without", err)})
 		}
 	})
 	for e, err := range r.client.Events(ctx, r.id, 0) {
@@ -168,7 +168,7 @@ func (r *remoteRun) events(ctx context.Context) error {
 				what.Totals = func() event.Totals { return event.Totals{} }
 			}
 		}
-		r.view.tell(what)
+		r.view.Show(what)
 	}
 	return errors.New("the master told no end of it")
 }

@@ -33,7 +33,7 @@ func (r *remoteRun) end(ctx context.Context, cancel bool) {
 		ask = r.client.Cancel
 	}
 	if err := ask(ctx, r.id); err != nil && !client.IsCode(err, types.Conflict) { // else it is over
-		r.view.tell(event.Event{Kind: event.Warning, Time: time.Now(), Text: "the master could not be told: " + err.Error()})
+		r.view.Show(event.Event{Kind: event.Warning, Time: time.Now(), Text: "the master could not be told: " + err.Error()})
 	}
 }
 
@@ -107,7 +107,7 @@ func (r *remoteRun) steer(ctx context.Context, look func(func(*live.Run)), chang
 		for _, c := range all {
 			err := r.client.Control(ctx, r.id, types.Control{What: c.What, Class: c.Class, Users: c.Users, Rate: c.Rate})
 			if err != nil {
-				r.view.tell(event.Event{Kind: event.Note, Time: time.Now(), Text: "the load stays as it is: " + err.Error()})
+				r.view.Show(event.Event{Kind: event.Note, Time: time.Now(), Text: "the load stays as it is: " + err.Error()})
 			}
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/show/lines"
 )
 
 func (a *app) submitCommand() *cobra.Command {
@@ -220,8 +221,8 @@ func (a *app) logsCommand() *cobra.Command {
 				}
 			}
 		}
-		p := &printed{show: func(b []byte) { _, _ = a.stdout.Write(b) }} // a closed terminal ends it below
-		defer p.flush()
+		p := &lines.Printed{Show: func(b []byte) { _, _ = a.stdout.Write(b) }} // a closed terminal ends it below
+		defer p.Flush()
 		return c.Log(ctx, p, id, agent, 0, follow)
 	})
 	cmd.Flags().StringVar(&agent, "agent", "", "only of this agent, by id or name")
