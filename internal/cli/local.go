@@ -98,8 +98,8 @@ func (l *localRun) event(e event.Event) {
 	l.view.Show(e)
 }
 
-// tell shows what this command line does itself.
-func (l *localRun) tell(e event.Event) {
+// emit shows what this command line does itself.
+func (l *localRun) emit(e event.Event) {
 	e.Time = time.Now()
 	l.event(e)
 }

@@ -52,7 +52,7 @@ func (l *localRun) steer(look func(func(*live.Run)), changes func(*live.Run) []e
 		for _, c := range all {
 			c.By = "a key"
 			if err := l.controls.Change(c); err != nil {
-				l.tell(event.Event{Kind: event.Note, Text: "the load stays as it is: " + err.Error()})
+				l.emit(event.Event{Kind: event.Note, Text: "the load stays as it is: " + err.Error()})
 			}
 		}
 	})
