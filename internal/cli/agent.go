@@ -117,7 +117,7 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	if who, err = bus.ReadIdentity(dir); err != nil {
 		return &exitError{exitFailed, err, ""}
 	}
-	if who, err = f.outside(dir, who); err != nil {
+	if who, err = f.setNATS(dir, who); err != nil {
 		return err
 	}
 	slim()
