@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/redact"
 )
@@ -75,8 +76,8 @@ func (f *httpFlags) source() (s run.Source, err error) {
 	for _, file := range s.Files {
 		size += len(file.Data)
 	}
-	if size > maxSource {
-		return s, usageError("", "the requests and rows of this load are %.1f MB: a master takes %d MB", float64(size)/(1<<20), maxSource>>20)
+	if size > client.MaxSource {
+		return s, usageError("", "the requests and rows of this load are %.1f MB: a master takes %d MB", float64(size)/(1<<20), client.MaxSource>>20)
 	}
 	return s, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -40,9 +41,12 @@ type remoteRun struct {
 
 // scenarioAt returns the submission of the scenario at path.
 func scenarioAt(path string, set map[string]string, load *loadFlags, o run.Options) (s types.Submission, err error) {
-	name, source, err := readSource(path)
+	if _, err := os.Stat(path); err != nil {
+		return s, usageError("name the scenario's file, as in: gobench submit scenario.go", "%w", err)
+	}
+	name, source, err := client.ReadSource(path)
 	if err != nil {
-		return s, err
+		return s, &exitError{exitUsage, err, ""}
 	}
 	o.Parameters = set
 	return submission(name, source, load, o), nil

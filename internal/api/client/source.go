@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"errors"
@@ -16,16 +16,16 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// maxSource is the largest size of a scenario with its files that a master takes, in bytes.
-const maxSource = 8 << 20
+// MaxSource is the largest size of a scenario with its files that a master takes, in bytes.
+const MaxSource = 8 << 20
 
-// readSource reads the scenario at path, a file or a folder, with its go.mod and go.sum,
-// and the files that it embeds or whose names are in its string literals: it may read them
-// when it runs.
-func readSource(path string) (name string, s run.Source, err error) {
+// ReadSource reads the scenario at path, a file or a folder, to be submitted: with its
+// go.mod and go.sum, and the files that it embeds or whose names are in its string
+// literals, since it may read them when it runs. name is the last element of path.
+func ReadSource(path string) (name string, s run.Source, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", s, usageError("name the scenario's file, as in: gobench submit scenario.go", "%w", err)
+		return "", s, err
 	}
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -41,10 +41,7 @@ func readSource(path string) (name string, s run.Source, err error) {
 	if err == nil {
 		s, err = r.source()
 	}
-	if err != nil {
-		return "", s, &exitError{exitUsage, err, ""}
-	}
-	return filepath.Base(full), s, nil
+	return filepath.Base(full), s, err
 }
 
 // sourceReader collects a scenario's files by their paths below dir.
@@ -144,8 +141,8 @@ func (r *sourceReader) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.size += int(info.Size()); info.Size() > maxSource || r.size > maxSource {
-		return nil, fmt.Errorf("%s: the scenario and its files are more than the %d MB that a master takes", name, maxSource>>20)
+	if r.size += int(info.Size()); info.Size() > MaxSource || r.size > MaxSource {
+		return nil, fmt.Errorf("%s: the scenario and its files are more than the %d MB that a master takes", name, MaxSource>>20)
 	}
 	b, err := os.ReadFile(filepath.Join(r.dir, name))
 	if err != nil {
