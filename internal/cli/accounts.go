@@ -60,8 +60,8 @@ func (a *app) newTokenCommand() *cobra.Command {
 	cmd := a.onMaster(&cobra.Command{
 		Use:   "new NAME",
 		Short: "Make an API token for a program; it asks for your password",
-		Long: `Make an API token for a program, and print it: it is shown this once. A token makes no
-further tokens, so name and password are asked for.`,
+		Long: `Make an API token for a program, and print it: it is shown only once. A token can't make
+further tokens, so this command asks for name and password.`,
 		Example: "  gobench tokens new ci --role tester --days 30",
 		Args:    exactArgs(1, "what it is for"),
 	}, func(ctx context.Context, c *client.Client, args []string) error {
@@ -85,7 +85,7 @@ further tokens, so name and password are asked for.`,
 		return nil
 	})
 	fs := cmd.Flags()
-	fs.StringVar(&role, "role", "", "viewer, tester, operator or admin, at most your own (default your own)")
+	fs.StringVar(&role, "role", "", "viewer, tester, operator or admin, not above your own (default your own)")
 	fs.IntVar(&days, "days", 90, "days until it expires")
 	fs.StringVar(&f.name, "name", "", "your name there (default that of the login)")
 	fs.StringVar(&f.file, "password-file", "", "`FILE` with your password (default asked for, or GOBENCH_PASSWORD)")
@@ -96,7 +96,7 @@ further tokens, so name and password are asked for.`,
 func (a *app) revokeTokenCommand() *cobra.Command {
 	return a.onMaster(&cobra.Command{
 		Use:     "revoke ID",
-		Short:   "Refuse an API token from now on",
+		Short:   "Revoke an API token",
 		Example: "  gobench tokens revoke t4k2m",
 		Args:    exactArgs(1, "the token's id"),
 	}, func(ctx context.Context, c *client.Client, args []string) error { return c.RevokeToken(ctx, args[0]) })
@@ -143,7 +143,7 @@ func (a *app) newUserCommand() *cobra.Command {
 		_, err = c.NewUser(ctx, types.NewUser{Name: args[0], Role: auth.Role(role), Password: password})
 		return err
 	})
-	cmd.Flags().StringVar(&role, "role", string(auth.Tester), "viewer (reads), tester (runs), operator (ends any run, has agents) or admin (has users)")
+	cmd.Flags().StringVar(&role, "role", string(auth.Tester), "viewer (reads), tester (runs), operator (ends any run, manages agents) or admin (manages users)")
 	cmd.Flags().StringVar(&file, "password-file", "", "`FILE` with the password (default asked for, or GOBENCH_PASSWORD)")
 	_ = cmd.MarkFlagFilename("password-file")
 	return cmd
@@ -154,7 +154,7 @@ func (a *app) changeUserCommand() *cobra.Command {
 	var disable, enable, password bool
 	cmd := a.onMaster(&cobra.Command{
 		Use:     "change NAME",
-		Short:   "Change a user's role or password, or keep the user out",
+		Short:   "Change a user's role or password, or disable the user",
 		Example: "  gobench users change ada --role operator\n  gobench users change ada --disable\n  gobench users change ada --password",
 		Args:    exactArgs(1, "the user's name"),
 	}, func(ctx context.Context, c *client.Client, args []string) error {
@@ -186,8 +186,8 @@ func (a *app) changeUserCommand() *cobra.Command {
 		return usageError("gobench users lists them", "no user is called %q", args[0])
 	})
 	cmd.Flags().StringVar(&role, "role", "", "viewer, tester, operator or admin")
-	cmd.Flags().BoolVar(&disable, "disable", false, "keep the user out, at once")
-	cmd.Flags().BoolVar(&enable, "enable", false, "let the user in again")
+	cmd.Flags().BoolVar(&disable, "disable", false, "disable the user at once")
+	cmd.Flags().BoolVar(&enable, "enable", false, "enable the user again")
 	cmd.Flags().BoolVar(&password, "password", false, "ask for a new password")
 	cmd.Flags().StringVar(&file, "password-file", "", "`FILE` with a new password")
 	cmd.MarkFlagsMutuallyExclusive("disable", "enable")
@@ -213,11 +213,10 @@ func (a *app) openAPICommand() *cobra.Command {
 func (a *app) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write a copy of this machine's master's data base, while it works",
-		Long: `Write a copy of the data base of the master whose data is in --dir, as it is at one
-moment; the master may be at work meanwhile. To go back to the copy, put it in the
-place of master/gobench.db there while no master runs, and delete gobench.db-wal and
-gobench.db-shm, which a master that was killed leaves.`,
+		Short: "Write a copy of the database of this machine's master, also while it runs",
+		Long: `Write a consistent copy of the database of the master whose data is in --dir; the master
+may run meanwhile. To restore the copy, put it in the place of master/gobench.db while no
+master runs, and delete gobench.db-wal and gobench.db-shm, which a killed master leaves.`,
 		Example: "  gobench backup /backups/gobench-$(date +%F).db",
 		Args:    exactArgs(1, "the file to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -21,7 +21,7 @@ import (
 	"github.com/gobench-io/gobench/internal/server"
 )
 
-// agentFlags are what an agent is told.
+// agentFlags are the flags of an agent.
 type agentFlags struct {
 	join   string
 	name   string
@@ -47,11 +47,11 @@ func (a *app) agentCommand() *cobra.Command {
 		Short: "Make load on this host for a master",
 		Long: `Make load on this host for a master.
 
-gobench agents join, asked on the master, makes a token; with it this host joins once,
-and is known from then on: further starts need no token. An agent connects to its
-master and listens on nothing. It needs no Go.
+gobench agents join makes a token; with it this host joins the master once. Further
+starts need no token. An agent connects to its master, and no port is opened on this
+host. It needs no Go toolchain.
 
-Started as root, it runs each scenario as a user of its own without privileges.`,
+If it is started as root, it runs each scenario as a user without privileges.`,
 		Example: `  gobench agent --join gobench-join_eyJ...
   gobench agent
   gobench agent --join - < token-file --dir /var/lib/gobench`,
@@ -60,12 +60,12 @@ Started as root, it runs each scenario as a user of its own without privileges.`
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.join, "join", "", "`TOKEN` of gobench agents join; - reads it from standard input")
-	fs.StringVar(&f.name, "name", "", "name of this host in reports (default its own)")
-	fs.StringVar(&f.creds, "nats-creds", "", "`FILE` of credentials, where the master uses a NATS cluster")
-	fs.StringVar(&f.natsCA, "nats-ca", "", "`FILE` with who signs the NATS cluster's certificates from now on, as PEM (default as the join token said)")
-	fs.StringVar(&f.work, "work", "", "`FOLDER` for the private folders of runs (default the temporary one)")
-	fs.BoolVar(&f.same, "same-user", false, "run scenarios as this user, also where they could have one of their own")
-	fs.Int64Var(&f.memory, "memory", 0, "most memory that a run may use, in `MB`, where control groups can be made (default no limit)")
+	fs.StringVar(&f.name, "name", "", "name of this host in reports (default its host name)")
+	fs.StringVar(&f.creds, "nats-creds", "", "`FILE` of credentials, if the master uses a NATS cluster")
+	fs.StringVar(&f.natsCA, "nats-ca", "", "`FILE` with the authorities that sign the NATS cluster's certificates, as PEM (default those of the join token)")
+	fs.StringVar(&f.work, "work", "", "`FOLDER` for the private folders of runs (default the temporary folder)")
+	fs.BoolVar(&f.same, "same-user", false, "run scenarios as this user, even if started as root")
+	fs.Int64Var(&f.memory, "memory", 0, "most memory that a run may use, in `MB`, where control groups are available (default no limit)")
 	ledgerFlag(fs, &f.ledger)
 	timeScaleFlag(fs, &f.scale)
 	_ = cmd.MarkFlagFilename("nats-creds")
@@ -90,7 +90,7 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	who, err := bus.ReadIdentity(dir)
 	switch {
 	case f.join != "" && err == nil:
-		return usageError("leave --join out to go on as it; to join another master, give another --dir", "this host has joined already, as agent %s of the master at %s", who.Agent, who.Addresses)
+		return usageError("leave --join out to continue as that agent; to join another master, name another --dir", "this host has joined already, as agent %s of the master at %s", who.Agent, who.Addresses)
 	case f.join != "":
 		token, err := readToken(f.join)
 		if err != nil {
@@ -98,11 +98,11 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 		}
 		t, err := bus.ParseToken(token)
 		if err != nil {
-			return usageError("gobench agents join, asked on the master, makes one", "--join: %w", err)
+			return usageError("gobench agents join --master URL makes one", "--join: %w", err)
 		}
 		switch outside := t.Pin == [32]byte{}; {
 		case outside && f.creds == "":
-			return usageError(natsPage+" tells how it is made", "the master uses a NATS cluster: --nats-creds FILE is missing")
+			return usageError(natsPage+" shows how to make it", "the master uses a NATS cluster: --nats-creds FILE is missing")
 		case !outside && f.creds != "":
 			return usageError("leave it out", "--nats-creds is for a NATS cluster, and this master has a server of its own")
 		}
@@ -110,14 +110,14 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 			return &exitError{exitFailed, err, ""}
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		return usageError("ask the master for a token: gobench agents join", "this host has not joined a master: --join TOKEN is missing")
+		return usageError("make a token with: gobench agents join --master URL", "this host has not joined a master: --join TOKEN is missing")
 	case err != nil:
 		return &exitError{exitFailed, err, ""}
 	}
 	if who, err = bus.ReadIdentity(dir); err != nil {
 		return &exitError{exitFailed, err, ""}
 	}
-	if who, err = f.outside(dir, who); err != nil {
+	if who, err = f.setNATS(dir, who); err != nil {
 		return err
 	}
 	slim()
@@ -128,7 +128,7 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	return nil
 }
 
-// readToken gives a join token, from standard input if it is "-".
+// readToken returns a token as it was given, or standard input if that is "-".
 func readToken(s string) (string, error) {
 	if s != "-" {
 		return s, nil
@@ -140,9 +140,9 @@ func readToken(s string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// ledgerFlag adds the flag by which tests ask for executors' own accounts.
+// ledgerFlag adds the flag by which tests have executors' own counts written.
 func ledgerFlag(fs *pflag.FlagSet, folder *string) {
-	fs.StringVar(folder, "ledger", "", "keep what each executor says that it counted in `FOLDER`, for tests")
+	fs.StringVar(folder, "ledger", "", "write what each executor itself has counted to `FOLDER`, for tests")
 	_ = fs.MarkHidden("ledger")
 }
 

@@ -17,7 +17,7 @@ func (a *app) agentsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := a.onMaster(&cobra.Command{
 		Use:     "agents",
-		Short:   "List a master's agents, and how they are",
+		Short:   "List a master's agents and their states",
 		Example: "  gobench agents\n  gobench agents join\n  gobench agents revoke web-2",
 		Args:    cobra.NoArgs,
 	}, func(ctx context.Context, c *client.Client, _ []string) error {
@@ -66,8 +66,8 @@ func (a *app) joinCommand() *cobra.Command {
 	cmd := a.onMaster(&cobra.Command{
 		Use:   "join",
 		Short: "Make a token with which one agent joins",
-		Long: `Make a token with which one agent joins. It is shown once, is good for one agent, and
-has where the master is reached and how it is known.`,
+		Long: `Make a token with which one agent joins. It is shown once, is valid for one agent, and
+contains the master's addresses and the digest of its certificate.`,
 		Example: "  gobench agents join\n  ssh web-2 gobench agent --join - < <(gobench agents join --quiet)",
 		Args:    cobra.NoArgs,
 	}, func(ctx context.Context, c *client.Client, _ []string) error {
@@ -85,7 +85,7 @@ has where the master is reached and how it is known.`,
 		fmt.Fprintf(a.stdout, "Run this on the new host, by %s:\n  gobench agent --join %s\n", t.Expires.Local().Format(time.TimeOnly), t.Text)
 		return nil
 	})
-	timeVar(cmd.Flags(), &life, "for", "", life, "how long it is good for")
+	timeVar(cmd.Flags(), &life, "for", "", life, "how long it is valid")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the token alone")
 	return cmd
 }
@@ -93,7 +93,7 @@ has where the master is reached and how it is known.`,
 func (a *app) revokeAgentCommand() *cobra.Command {
 	return a.onMaster(&cobra.Command{
 		Use:     "revoke AGENT",
-		Short:   "Refuse an agent from now on, and cut its connection",
+		Short:   "Revoke an agent, and close its connection",
 		Example: "  gobench agents revoke web-2",
 		Args:    exactArgs(1, "the agent"),
 	}, func(ctx context.Context, c *client.Client, args []string) error {
@@ -120,7 +120,7 @@ func (a *app) revokeAgentCommand() *cobra.Command {
 	})
 }
 
-// onMaster makes a command that asks a master something.
+// onMaster returns cmd as a command that calls do with a client of a master.
 func (a *app) onMaster(cmd *cobra.Command, do func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {
 	var at masterFlags
 	at.add(cmd, ofMaster)

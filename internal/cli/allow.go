@@ -6,14 +6,14 @@ import (
 	"github.com/gobench-io/gobench/internal/load/allowlist"
 )
 
-// allowFlag says where a run may connect to.
+// allowFlag is the flag of where a run may connect to.
 type allowFlag struct {
 	entries []string
 	list    *allowlist.List // nil: everywhere; made by check
 }
 
 func (f *allowFlag) add(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.entries, "allow-target", nil, "connect to this `HOST`, address or prefix (10.0.0.0/8), each with :PORT or without, and to nothing else; may be repeated (default everywhere)")
+	cmd.Flags().StringArrayVar(&f.entries, "allow-target", nil, "connect only to this `HOST`, address or prefix (10.0.0.0/8), with or without :PORT; may be repeated (default everywhere)")
 }
 
 func (f *allowFlag) check() (err error) {
@@ -26,7 +26,7 @@ func (f *allowFlag) check() (err error) {
 	return nil
 }
 
-// env tells an executor.
+// env returns the variables by which an executor learns the list.
 func (f *allowFlag) env() []string {
 	if f.list == nil {
 		return nil

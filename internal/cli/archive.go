@@ -20,9 +20,9 @@ func (a *app) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export RUN",
 		Short: "Write a run with its series to a file that import reads",
-		Long: `Write a run that is over, kept here or by a master, to a file that gobench import reads
-here, on another host, or into another master. It is a tar compressed by zstd with the
-folder of the run (docs/formats/run.md).
+		Long: `Write a run that is over, of this machine or of a master, to a file that gobench import
+reads here, on another host, or into another master. It is a tar compressed by zstd with
+the folder of the run (docs/formats/run.md).
 
 ` + runArgument,
 		Example:           "  gobench export last\n  gobench export x7k2 --master http://127.0.0.1:8080 -o before.tar.zst",
@@ -77,7 +77,7 @@ func (a *app) export(ctx context.Context, at masterFlags, name, out string) erro
 	return nil
 }
 
-// writeWhole writes a file, whole or not at all.
+// writeWhole writes a file. If it returns an error, the file is as before.
 func writeWhole(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -89,7 +89,7 @@ func writeWhole(path string, write func(io.Writer) error) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // half of it is none
+		_ = os.Remove(f.Name()) // the first error is the one to report
 	}
 	return err
 }
@@ -98,14 +98,15 @@ func (a *app) importCommand() *cobra.Command {
 	var at masterFlags
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Keep the run of a file that export wrote, here or with a master",
-		Long: `Keep the run of a file that gobench export wrote, here or with a master. A run that is
-there already is refused, and a file whose result is not what its batches add up to.`,
+		Short: "Add the run of a file that export wrote to the history, or to a master",
+		Long: `Add the run of a file that gobench export wrote to the history of this machine, or to a
+master. It is refused if the run exists there already, or if its result is not what its
+batches add up to.`,
 		Example: "  gobench import before.tar.zst\n  gobench import before.tar.zst --master http://127.0.0.1:8080",
 		Args:    exactArgs(1, "the file"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.importRun(cmd.Context(), at, args[0]) },
 	}
-	at.add(cmd, "`URL` of a master that is to keep it")
+	at.add(cmd, "`URL` of the master to add it to")
 	return cmd
 }
 

@@ -21,9 +21,9 @@ func (a *app) cleanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Delete old runs",
-		Long: `Delete old runs. Say which: those before the newest N (--keep), those older than
-some time (--older), or all. A run that goes on is never deleted. --cache deletes
-what was compiled instead; it is made again when it is needed.`,
+		Long: `Delete old runs: those before the newest N (--keep), those older than some time
+(--older), or all. An active run is never deleted. --cache deletes compiled scenarios
+instead; they are compiled again when they are needed.`,
 		Example: "  gobench clean --keep 20\n  gobench clean --older 720h --dry-run\n  gobench clean --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -32,7 +32,7 @@ what was compiled instead; it is made again when it is needed.`,
 				return a.cleanCache()
 			}
 			if !f.Changed("keep") && !f.Changed("older") && !all {
-				return usageError("gobench clean --keep 20 keeps the newest twenty", "say what to delete: runs by --keep, --older or --all, or the --cache")
+				return usageError("gobench clean --keep 20 keeps the newest twenty", "name what to delete: runs by --keep, --older or --all, or the --cache")
 			}
 			if keep < 0 {
 				return usageError("", "--keep is %d: want 0 or more", keep)
@@ -76,10 +76,10 @@ what was compiled instead; it is made again when it is needed.`,
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&keep, "keep", 0, "keep the newest so many runs")
+	cmd.Flags().IntVar(&keep, "keep", 0, "number of runs to keep, the newest")
 	timeVar(cmd.Flags(), &older, "older", "", 0, "delete runs older than this, as 720h")
 	cmd.Flags().BoolVar(&all, "all", false, "delete all runs")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be deleted")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only print what would be deleted")
 	cmd.Flags().BoolVar(&cache, "cache", false, "delete compiled scenarios and what they were compiled from")
 	cmd.MarkFlagsMutuallyExclusive("cache", "keep")
 	cmd.MarkFlagsMutuallyExclusive("cache", "older")

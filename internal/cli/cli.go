@@ -1,5 +1,5 @@
-// Package cli is gobench's command line: it joins all other parts, owns standard
-// output and error, and turns what happened into an exit status.
+// Package cli is gobench's command line: it has the flags, owns standard output and
+// error, and turns what happened into an exit status.
 package cli
 
 import (
@@ -27,12 +27,12 @@ const (
 	exitUsage     = 2   // the command line or a file that it names is wrong
 	exitCompile   = 3   // the scenario does not compile
 	exitCrossed   = 4   // the run crossed a threshold
-	exitInvalid   = 5   // the run is INVALID, and --strict minds
+	exitInvalid   = 5   // the run is INVALID, with --strict
 	exitCancelled = 130 // the run was cancelled
 )
 
-// exitError carries an exit status, and a hint on a line of its own. Without err
-// nothing is printed: the report has said it.
+// exitError carries an exit status, and a hint on a separate line. If err is nil, nothing
+// is printed: the report shows the reason.
 type exitError struct {
 	status int
 	err    error
@@ -52,7 +52,7 @@ func usageError(hint, format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...), hint}
 }
 
-// app is one call of gobench.
+// app is one execution of a command line.
 type app struct {
 	sdk    fs.FS // gobench's own sources, for compiling scenarios
 	stdout io.Writer
@@ -60,7 +60,7 @@ type app struct {
 	dir    string // --dir
 }
 
-// Main runs the command line of this process and gives its exit status. sdk holds
+// Main runs the command line of this process and returns its exit status. sdk holds
 // the sources that scenarios are compiled against.
 func Main(sdk fs.FS) int {
 	sandbox.Main() // an agent's helper is this program, too
@@ -78,8 +78,8 @@ func Main(sdk fs.FS) int {
 	return a.main(context.Background(), os.Args[1:])
 }
 
-// Called tells whether this process is one that gobench started for a part of its work,
-// by an environment of its own: it is Main's.
+// Called reports whether gobench started this process itself for a part of its work. Main
+// must then run, whatever the command line is.
 func Called() bool { return server.IsCompiler() }
 
 // main runs one command line.
@@ -109,11 +109,11 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gobench",
 		Short: "Measure how systems behave under load",
-		Long: `gobench puts load on a system and says how it behaved, in numbers that can be trusted.
+		Long: `gobench puts load on a system and reports how it behaved, in numbers that can be trusted.
 
-A scenario is a Go file that says what users do; gobench compiles and runs it.
-For plain HTTP load no scenario is needed. Several machines make load together
-when one is their master; gobench alone starts one, as gobench serve does.`,
+A scenario is a Go file that describes what users do; gobench compiles and runs it.
+Plain HTTP load needs no scenario. Several machines make load together if one of them
+is their master: gobench without a command starts one, as gobench serve does.`,
 		Example: `  gobench http -c 30 -d 10s http://localhost:8080/
   gobench run scenario.go --duration 1m -o result.json
   gobench runs
@@ -137,7 +137,7 @@ when one is their master; gobench alone starts one, as gobench serve does.`,
 // "gobench executor http", which gobench itself calls.
 const executorCommand = "executor"
 
-// runExecutor is a built-in scenario's executor. It does not return when all is well.
+// runExecutor is a built-in scenario's executor. It returns only on an error.
 func runExecutor(name string) int {
 	var vus scenario.Vus
 	err := errors.New("this is an executor's command")
@@ -148,7 +148,7 @@ func runExecutor(name string) int {
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "gobench: %v\nhint: gobench calls this by itself; see gobench --help\n", err)
+		fmt.Fprintf(os.Stderr, "gobench: %v\nhint: gobench starts this itself; see gobench --help\n", err)
 		return exitUsage
 	}
 	executor.Main(vus)

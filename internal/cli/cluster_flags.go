@@ -10,7 +10,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// clusterFlags say how a master runs a scenario or a built-in load.
+// clusterFlags are the flags of how a master runs a scenario or a built-in load.
 type clusterFlags struct {
 	master  masterFlags
 	agents  []string
@@ -23,15 +23,15 @@ type clusterFlags struct {
 	maxRate   float64
 }
 
-// clusterNames are the flags that mean something with a master only.
+// clusterNames are the flags that need a master.
 var clusterNames = []string{"agent", "weight", "on-lost", "limit", "guard-errors", "guard-p99", "guard-rate"}
 
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&f.agents, "agent", nil, "run on this agent, by id or name; may be repeated (default all that are ready)")
-	fs.StringSliceVar(&f.weights, "weight", nil, "share of an agent beside the others', as `NAME=2`; may be repeated (default even)")
+	fs.StringSliceVar(&f.weights, "weight", nil, "weight of an agent when the load is split, as `NAME=2`; may be repeated (default 1)")
 	fs.StringVar(&f.lost, "on-lost", "continue", "when an agent is lost: continue, stop, or rebalance (the others take over)")
-	timeVar(fs, &f.limit, "limit", "", 0, "end the run, whatever it does, after so long (default the master's --run-limit)")
+	timeVar(fs, &f.limit, "limit", "", 0, "end the run after this time in any case (default the master's --run-limit)")
 	fs.Lookup("limit").DefValue = ""
 	fs.Float64Var(&f.errorRate, "guard-errors", 0, "end the run when more than this share of operations fails, as 0.5")
 	timeVar(fs, &f.p99, "guard-p99", "", 0, "end the run when the p99 of a client is above this")
@@ -42,7 +42,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 	})
 }
 
-// refuseLocal refuses flags of a master where there is none.
+// refuseLocal returns an error if a flag is set that needs a master.
 func (f *clusterFlags) refuseLocal(cmd *cobra.Command) error {
 	for _, name := range append(clusterNames, f.master.caFlag) {
 		if cmd.Flags().Changed(name) {
@@ -52,7 +52,7 @@ func (f *clusterFlags) refuseLocal(cmd *cobra.Command) error {
 	return nil
 }
 
-// options are those of the run. The master says what is wrong with them.
+// options returns those of the run. The master validates them.
 func (f *clusterFlags) options() run.Options {
 	o := run.Options{Agents: f.agents, Lost: run.LostPolicy(f.lost), Limit: f.limit.Seconds(),
 		Guards: run.Guards{ErrorRate: f.errorRate, P99: f.p99.Seconds(), Rate: f.maxRate}}
@@ -60,7 +60,7 @@ func (f *clusterFlags) options() run.Options {
 		name, n, _ := strings.Cut(w, "=")
 		weight, err := strconv.Atoi(n)
 		if err != nil {
-			weight = -1 // which the master refuses by name
+			weight = -1 // the master refuses it, with the name
 		}
 		if o.Weights == nil {
 			o.Weights = map[string]int{}

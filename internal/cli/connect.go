@@ -17,17 +17,17 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 )
 
-// defaultMaster is where a master is when nothing else is said.
+// defaultMaster is the master's URL by default.
 const defaultMaster = "http://127.0.0.1:8080"
 
-// masterEnv names the environment variables that take the place of gobench login: where
-// the master is, and an API token for it.
+// masterEnv and tokenEnv name the environment variables that replace gobench login: the
+// master's URL, and an API token for it.
 const (
 	masterEnv = "GOBENCH_MASTER"
 	tokenEnv  = "GOBENCH_TOKEN"
 )
 
-// savedLogin is what gobench login keeps.
+// savedLogin is what gobench login stores.
 type savedLogin struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
@@ -38,7 +38,7 @@ type savedLogin struct {
 
 func (a *app) loginFile() string { return filepath.Join(a.dataDir(), "login.json") }
 
-// saved is the login that is kept; nil: none.
+// saved returns the stored login; nil if there is no login.
 func (a *app) saved() (*savedLogin, error) {
 	b, err := os.ReadFile(a.loginFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,12 +66,12 @@ func (a *app) save(l *savedLogin) error {
 		err = os.Rename(a.loginFile()+".new", a.loginFile())
 	}
 	if err != nil {
-		return &exitError{exitFailed, fmt.Errorf("keep the login: %w", err), dataStorage.hint(err)}
+		return &exitError{exitFailed, fmt.Errorf("store the login: %w", err), dataStorage.hint(err)}
 	}
 	return nil
 }
 
-// masterFlags say which master is asked, and how it is known.
+// masterFlags name a master, and the authorities of its certificate.
 type masterFlags struct {
 	url    string
 	caFile string
@@ -81,7 +81,7 @@ type masterFlags struct {
 // add adds them to a command.
 func (f *masterFlags) add(cmd *cobra.Command, usage string) { f.addAs(cmd, usage, "cacert") }
 
-// addAs adds them to a command whose flag for the master's certificates has this name.
+// addAs adds them with another name for the flag of the master's certificates.
 func (f *masterFlags) addAs(cmd *cobra.Command, usage, caFlag string) {
 	cmd.Flags().StringVar(&f.url, "master", "", usage)
 	f.addCA(cmd, caFlag)
@@ -89,11 +89,11 @@ func (f *masterFlags) addAs(cmd *cobra.Command, usage, caFlag string) {
 
 func (f *masterFlags) addCA(cmd *cobra.Command, caFlag string) {
 	f.caFlag = caFlag
-	cmd.Flags().StringVar(&f.caFile, caFlag, "", "`FILE` with the certificates (PEM) of who may sign the master's; gobench login keeps them")
+	cmd.Flags().StringVar(&f.caFile, caFlag, "", "`FILE` with the authorities (PEM) that may sign the master's certificate; gobench login stores them")
 	_ = cmd.MarkFlagFilename(caFlag)
 }
 
-// authorities reads the file of certificates; empty: what the system trusts.
+// authorities reads the file of certificates; empty: those that the system trusts.
 func (f *masterFlags) authorities() (string, error) {
 	if f.caFile == "" {
 		return "", nil
@@ -103,16 +103,17 @@ func (f *masterFlags) authorities() (string, error) {
 		return "", usageError("", "--%s: %w", f.caFlag, err)
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(b) {
-		return "", usageError("a file with -----BEGIN CERTIFICATE----- is wanted", "--%s %s: no certificate is in there", f.caFlag, f.caFile)
+		return "", usageError("it has to begin with -----BEGIN CERTIFICATE-----", "--%s %s: the file has no certificate", f.caFlag, f.caFile)
 	}
 	return string(b), nil
 }
 
-// ofMaster is what --master means on commands that always ask one.
+// ofMaster is the help of --master for commands that always need a master.
 const ofMaster = "`URL` of the master (default that of gobench login or GOBENCH_MASTER, else " + defaultMaster + ")"
 
-// client connects to a master: that of --master, or else of the environment, of the login
-// that is kept, or the usual one. The login is for its own master alone.
+// client returns a client of a master: that of --master, or else of the environment, of
+// the stored login, or the default one. A login is used for its own master only. The
+// caller must close the client.
 func (a *app) client(at masterFlags) (*client.Client, error) {
 	ca, err := at.authorities()
 	if err != nil {
@@ -139,7 +140,7 @@ func (a *app) client(at masterFlags) (*client.Client, error) {
 	return connectTo(url, token, ca)
 }
 
-// connectTo makes a client that trusts these authorities too.
+// connectTo returns a client that also trusts these authorities.
 func connectTo(url, token, ca string) (*client.Client, error) {
 	o := client.Options{Token: token}
 	if ca != "" {
@@ -164,7 +165,7 @@ func urlOf(l *savedLogin) string {
 	return l.URL
 }
 
-// refusal gives what a master answered its exit status and a hint.
+// refusal adds an exit status and a hint to an error of a master.
 func refusal(err error) error {
 	var e *client.Error
 	var exit *exitError

@@ -19,12 +19,12 @@ func (a *app) ctlCommand() *cobra.Command {
 	var at masterFlags
 	cmd := &cobra.Command{
 		Use:   "ctl ID pause|resume|scale|stop|cancel",
-		Short: "Change a run that goes on",
-		Long: `Change a run that goes on in another terminal. ID is as in gobench show.
+		Short: "Change an active run",
+		Long: `Change a run that is active in another terminal. ID is as in gobench show.
 
 pause holds all iterations until resume; scale sets the rate of an open load or the
 number of active users; stop ends the load and lets what is in flight finish, as
-Ctrl-C does; cancel ends it at once. The change stands in the result with its time.
+Ctrl-C does; cancel ends it at once. The result has each change with its time.
 With --master it is a run of that master.`,
 		Example: "  gobench ctl last pause\n  gobench ctl last scale --rate 500\n  gobench ctl x7k2 scale --class buyer --users 20\n  gobench ctl last stop\n  gobench ctl last scale --rate 500 --master http://127.0.0.1:8080",
 		Args:    exactArgs(2, "the run's id and what to do"),
@@ -40,11 +40,11 @@ With --master it is a run of that master.`,
 			switch c.What {
 			case "pause", "resume", "stop", "cancel":
 				if given("rate") || given("users") || given("class") {
-					return usageError("", "--rate, --users and --class are of scale")
+					return usageError("", "--rate, --users and --class are only for scale")
 				}
 			case "scale":
 				if !given("rate") && !given("users") {
-					return usageError("gobench ctl last scale --rate 500", "say what to scale: --rate or --users")
+					return usageError("gobench ctl last scale --rate 500", "name what to scale: --rate or --users")
 				}
 				if given("rate") && !(rate >= 0) || given("users") && users < 0 {
 					return usageError("", "--rate %v, --users %d: want 0 or more", rate, users)
@@ -66,7 +66,7 @@ With --master it is a run of that master.`,
 	}
 	cmd.Flags().Float64Var(&rate, "rate", -1, "scale: starts a second of an open load")
 	cmd.Flags().Int64Var(&users, "users", -1, "scale: active users")
-	cmd.Flags().StringVar(&c.Class, "class", "", "scale: the class, where there are several")
+	cmd.Flags().StringVar(&c.Class, "class", "", "scale: the class, if there are several")
 	at.add(cmd, "`URL` of the master whose run it is")
 	return cmd
 }

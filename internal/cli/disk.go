@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// storage is a place that gobench writes to, and what helps where it can't.
+// storage is a place that gobench writes to, and what helps if it can't be written.
 type storage struct {
 	elsewhere string // what names another one
-	free      string // what makes room in it
+	free      string // what frees space in it
 }
 
 var (
@@ -20,7 +20,7 @@ var (
 	tempStorage  = storage{"TMPDIR names another place for temporary files", "delete old files there"}
 )
 
-// hint is what helps against err, if it is one of the disk.
+// hint returns what helps against err; empty if it is not an error of the disk.
 func (s storage) hint(err error) string {
 	switch {
 	case full(err):
@@ -33,7 +33,7 @@ func (s storage) hint(err error) string {
 
 func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
-		err != nil && strings.Contains(err.Error(), syscall.ENOSPC.Error()) // as the go command tells it
+		err != nil && strings.Contains(err.Error(), syscall.ENOSPC.Error()) // the go command only prints it
 }
 
 func isPath(err error) bool {
@@ -42,7 +42,7 @@ func isPath(err error) bool {
 	return errors.As(err, &path) || errors.As(err, &link)
 }
 
-// isTemporary tells whether err is of a temporary file.
+// isTemporary reports whether err is of a temporary file.
 func isTemporary(err error) bool {
 	var path *fs.PathError
 	return errors.As(err, &path) && strings.HasPrefix(path.Path, os.TempDir())

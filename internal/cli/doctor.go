@@ -72,7 +72,7 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	return nil
 }
 
-// folders are those that runs write to.
+// folders returns those that runs write to.
 func (a *app) folders() []doctor.Folder {
 	list := []doctor.Folder{
 		{Use: "data", Path: filepath.Dir(a.history().Dir("")), Lift: "gobench --dir FOLDER run FILE"},

@@ -27,7 +27,7 @@ type loadFlags struct {
 	allowed   allowFlag
 
 	expressions []string              // of --threshold
-	thresholds  []threshold.Threshold // those, read by check
+	thresholds  []threshold.Threshold // parsed by check
 }
 
 // Bounds of --interval.
@@ -38,26 +38,26 @@ const (
 
 func (f *loadFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	timeVar(fs, &f.warmup, "warmup", "", 0, "leave the load's first so much out of the totals; it is kept in the series")
+	timeVar(fs, &f.warmup, "warmup", "", 0, "leave this time at the beginning out of the totals; the series has it")
 	timeVar(fs, &f.interval, "interval", "", time.Second, "length of an interval of the series: 100ms to 60s")
-	timeVar(fs, &f.graceful, "graceful-stop", "", 30*time.Second, "how long what is in flight is waited for at the end")
-	fs.Uint64Var(&f.seed, "seed", 0, "seed of the run's random sources (default a new one, which the report tells)")
+	timeVar(fs, &f.graceful, "graceful-stop", "", 30*time.Second, "longest wait at the end for what is in flight")
+	fs.Uint64Var(&f.seed, "seed", 0, "seed of the run's random sources (default a new one, which the report shows)")
 	fs.StringArrayVar(&f.expressions, "threshold", nil, "a condition to meet, as 'http.latency p99 < 200ms' or 'http.http_fail rate < 1% over 10s abort'; else exit status 4; may be repeated")
 	f.addFollow(cmd)
 	f.inside.add(cmd)
 	f.allowed.add(cmd)
 }
 
-// addFollow adds those of a run that is followed to its end.
+// addFollow adds the flags of a run that is followed to its end.
 func (f *loadFlags) addFollow(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.BoolVar(&f.strict, "strict", false, "exit with status 5 when the verdict is INVALID: gobench itself could not measure rightly")
+	fs.BoolVar(&f.strict, "strict", false, "exit with status 5 if the verdict is INVALID: gobench itself could not measure correctly")
 	outputFlag(cmd, &f.out, "write the report to `FILE` as well")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only the report")
-	fs.BoolVar(&f.json, "json", false, "tell what happens in lines of JSON on standard output, a state, an interval and so on each; the report goes to standard error; docs/formats/events.md")
+	fs.BoolVar(&f.json, "json", false, "write each event, as a state or an interval, to standard output as a line of JSON; the report goes to standard error; docs/formats/events.md")
 }
 
-// check refuses values that cannot be, naming the flag, and picks a seed.
+// check returns an error that names the first wrong flag, and chooses a seed.
 func (f *loadFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.interval < minInterval || f.interval > maxInterval:
@@ -87,12 +87,12 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 	}
 	f.seedGiven = cmd.Flags().Changed("seed")
 	if !f.seedGiven {
-		f.seed = rand.Uint64() >> 11 // 53 bits: any program that reads the JSON keeps it whole
+		f.seed = rand.Uint64() >> 11 // 53 bits, which a JSON number has in any program
 	}
 	return nil
 }
 
-// checkOutput refuses two that want standard output.
+// checkOutput returns an error if two flags use standard output.
 func (f *loadFlags) checkOutput() error {
 	if f.json && f.toStandard() {
 		return usageError("", "--json and -o - (or -.csv and so on) both want standard output: write the result to a file")
@@ -100,7 +100,7 @@ func (f *loadFlags) checkOutput() error {
 	return nil
 }
 
-// checkFollow refuses what is of a run that is followed where it is not.
+// checkFollow returns an error if a flag is set that needs --follow.
 func (f *loadFlags) checkFollow(follow bool) error {
 	if !follow && (len(f.out) > 0 || f.strict) {
 		return usageError("add --follow", "-o and --strict are of a run that is followed to its end")

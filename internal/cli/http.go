@@ -22,7 +22,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/redact"
 )
 
-// httpFlags are the flags of gobench http, and what they come to.
+// httpFlags are the flags of gobench http, and the options made of them.
 type httpFlags struct {
 	load    loadFlags
 	at      clusterFlags
@@ -49,22 +49,22 @@ func (a *app) httpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "http URL",
 		Short: "Put HTTP load on a URL, with no scenario: from this machine, or from a master's agents",
-		Long: `Put HTTP load on a URL: so many connections, each sending one request after the
-other for so long. Latency is taken to the last byte of the answer. No scenario is
-needed, and no Go toolchain.
+		Long: `Put HTTP load on a URL: a number of connections, each sending one request after the
+other for a duration. Latency is measured to the last byte of the response. It needs no
+scenario and no Go toolchain.
 
 With --rate or --stage requests start on a schedule instead, whatever the target
-does, and the connections serve them. A request that finds no connection free waits,
-and its response time counts from when it was due: a stall of the target shows.
+does, and the connections serve them. A request that finds no free connection waits,
+and its response time counts from when it was due, so that a stall of the target shows.
 
-In place of the URL, --targets FILE names requests that are sent in turn, and --curl
-takes a command that a browser copied. The path, headers and body may have {{seq}},
-{{uuid}}, {{rand 1 100}}, {{vu}} and, of the rows of a CSV or JSON lines file,
+Instead of the URL, --targets FILE lists requests that are sent in turn, and --curl
+takes a command that a browser copied. The path, headers and body may contain {{seq}},
+{{uuid}}, {{rand 1 100}}, {{vu}} and, from the rows of a CSV or JSON lines file,
 {{data.COLUMN}}; docs/templates.md.
 
 With --master the agents of a master share the load: the view, the report and the exit
-status are the same, and files and standard input go along. Connections, requests and
-rates are of all agents together.`,
+status are the same, and files and standard input are sent along. Connections, requests
+and rates are those of all agents together.`,
 		Example: `  gobench http http://localhost:8080/
   gobench http -c 100 -d 30s https://localhost:8443/ -k
   gobench http -n 10000 -m POST -H 'Content-Type: application/json' -b '{"a":1}' http://localhost:8080/items
@@ -96,21 +96,21 @@ func (f *httpFlags) add(cmd *cobra.Command) {
 	o, fs := &f.options, cmd.Flags()
 	fs.IntVarP(&o.Connections, "connections", "c", 10, "connections, each a user")
 	timeVar(fs, &f.load.duration, "duration", "d", 10*time.Second, "end after this time; with -n, whichever comes first")
-	fs.IntVarP(&o.Requests, "requests", "n", 0, "end after so many requests over all connections")
-	fs.VarP(&f.rate, "rate", "r", "start so many requests a second, on a schedule; 50/1s and 3000/1m are understood")
-	fs.StringArrayVar(&f.stages, "stage", nil, "a stage of the schedule, as 500/30s: the rate goes in a straight line to 500/s in 30 s; the first holds its own; may be repeated")
-	fs.BoolVar(&o.Poisson, "poisson", false, "the schedule is a Poisson process; else evenly spaced")
-	fs.BoolVar(&o.Drop, "drop", false, "drop and count a request that finds no connection free")
-	fs.StringVarP(&f.method, "method", "m", "GET", "request method (default POST when there is a body)")
+	fs.IntVarP(&o.Requests, "requests", "n", 0, "end after this number of requests over all connections")
+	fs.VarP(&f.rate, "rate", "r", "start this number of requests a second, on a schedule; also as 50/1s or 3000/1m")
+	fs.StringArrayVar(&f.stages, "stage", nil, "a stage of the schedule, as 500/30s: the rate changes linearly to 500/s in 30 s; the first stage is constant; may be repeated")
+	fs.BoolVar(&o.Poisson, "poisson", false, "make the schedule a Poisson process (default evenly spaced)")
+	fs.BoolVar(&o.Drop, "drop", false, "drop and count a request that finds no free connection")
+	fs.StringVarP(&f.method, "method", "m", "GET", "request method (default POST with a body)")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header, as 'Name: value'; may be repeated")
 	fs.StringVarP(&f.body, "body", "b", "", "request body, or @FILE, or @- for standard input")
 	fs.StringVarP(&f.bodyFile, "body-file", "D", "", "request body from this `FILE`, - for standard input")
 	fs.StringVar(&f.targets, "targets", "", "send the requests that this `FILE` lists, in turn; - for standard input; docs/targets.md")
-	fs.StringVar(&f.curl, "curl", "", "send what this curl `COMMAND` would")
-	fs.StringVar(&f.rows.File, "data", "", "fill {{data.COLUMN}} in from the rows of this `FILE`: "+builtin.Endings+"; the load ends with them")
-	fs.StringVar(&f.order, "data-order", "sequential", "which row a request gets: sequential (each once), random, or unique (each connection its own)")
-	fs.BoolVar(&f.rows.Wrap, "data-wrap", false, "begin again after the last row")
-	fs.BoolVar(&o.Literal, "literal", false, "send {{ as it stands: no templates")
+	fs.StringVar(&f.curl, "curl", "", "send the request that this curl `COMMAND` would send")
+	fs.StringVar(&f.rows.File, "data", "", "replace {{data.COLUMN}} by values from the rows of this `FILE`: "+builtin.Endings+"; the load ends after the last row")
+	fs.StringVar(&f.order, "data-order", "sequential", "which row a request uses: sequential (each once), random, or unique (each connection has its own)")
+	fs.BoolVar(&f.rows.Wrap, "data-wrap", false, "start again after the last row")
+	fs.BoolVar(&o.Literal, "literal", false, "send {{ unchanged: no templates")
 	f.addClient(cmd)
 	fs.VarP((*threadsValue)(&o.Threads), "threads", "t", "operating system threads that run the load's code at once (default as many as there are CPUs)")
 	for _, name := range []string{"targets", "body-file"} {
@@ -119,11 +119,11 @@ func (f *httpFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("data", "csv", "tsv", "jsonl", "ndjson")
 	_ = cmd.RegisterFlagCompletionFunc("data-order", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp))
 	f.load.add(cmd)
-	f.at.master.addAs(cmd, "`URL` of a master whose agents are to make the load", "master-cacert")
+	f.at.master.addAs(cmd, "`URL` of a master whose agents make the load", "master-cacert")
 	f.at.add(cmd)
 }
 
-// check makes options of the flags, and refuses what cannot be, naming the flag.
+// check makes options of the flags. It returns an error that names the first wrong flag.
 func (f *httpFlags) check(cmd *cobra.Command, args []string) error {
 	if err := f.load.check(cmd); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	return (&localRun{app: a, load: f.load, options: o}).run(cmd.Context())
 }
 
-// settings are the options as reports tell them.
+// settings returns the options that reports show.
 func (f *httpFlags) settings() map[string]string {
 	o := &f.options
 	config := map[string]string{
@@ -175,7 +175,7 @@ func (f *httpFlags) settings() map[string]string {
 
 var orders = []string{data.Sequential.String(), data.Random.String(), data.Unique.String()}
 
-// takeData takes the file of --data, and holds the templates against it.
+// takeData sets the file of --data, and checks the templates against it.
 func (f *httpFlags) takeData(cmd *cobra.Command) error {
 	o, given := &f.options, cmd.Flags().Changed
 	number := slices.Index(orders, f.order)
@@ -183,7 +183,7 @@ func (f *httpFlags) takeData(cmd *cobra.Command) error {
 	case number < 0:
 		return usageError("", "--data-order is %q: want %s", f.order, strings.Join(orders, ", "))
 	case f.rows.File == "" && (given("data-order") || given("data-wrap")):
-		return usageError("", "--data-order and --data-wrap are of a file: add --data FILE")
+		return usageError("", "--data-order and --data-wrap need --data FILE")
 	case f.rows.File != "" && o.Literal:
 		return usageError("", "--data and --literal exclude each other: {{data.COLUMN}} is a template")
 	case f.rows.File != "":
@@ -201,12 +201,12 @@ func (f *httpFlags) takeData(cmd *cobra.Command) error {
 		return usageError("", "%w", err)
 	}
 	if err := checked.Check(); err != nil {
-		return usageError("docs/templates.md tells what may stand between braces; --literal sends them as they are; --data FILE has the rows of {{data.COLUMN}}", "%w", err)
+		return usageError("docs/templates.md lists what may stand between braces; --literal sends them unchanged; --data FILE has the rows of {{data.COLUMN}}", "%w", err)
 	}
 	return nil
 }
 
-// takeLoad checks how much load there is to be.
+// takeLoad sets how much load is made.
 func (f *httpFlags) takeLoad(cmd *cobra.Command) error {
 	o, load := &f.options, &f.load
 	switch {
@@ -228,8 +228,7 @@ func (f *httpFlags) takeLoad(cmd *cobra.Command) error {
 	return nil
 }
 
-// takeSchedule takes the stages that --rate or --stage tell, and leaves the end of the
-// run to them.
+// takeSchedule sets the stages of --rate or --stage, which then decide when the run ends.
 func (f *httpFlags) takeSchedule(cmd *cobra.Command) error {
 	o, load := &f.options, &f.load
 	given := cmd.Flags().Changed
@@ -237,15 +236,15 @@ func (f *httpFlags) takeSchedule(cmd *cobra.Command) error {
 	case given("rate") && given("stage"):
 		return usageError("--stage 500/30s --stage 500/5m holds 500/s", "--rate and --stage exclude each other")
 	case (given("rate") || given("stage")) && o.Requests > 0:
-		return usageError("", "--requests is not of a schedule: --rate times --duration says how many")
+		return usageError("", "--requests can't be used with a schedule: it has --rate times --duration requests")
 	case given("rate"):
 		if load.duration == 0 {
-			return usageError("", "--rate wants a --duration above 0")
+			return usageError("", "--rate needs a --duration above 0")
 		}
 		o.Stages = []scenario.Rate{{To: float64(f.rate), Over: load.duration}}
 	case given("stage"):
 		if given("duration") {
-			return usageError("", "--stage and --duration exclude each other: the stages say how long")
+			return usageError("", "--stage and --duration exclude each other: the stages have their durations")
 		}
 		var err error
 		if o.Stages, err = parseStages(f.stages); err != nil {
@@ -253,7 +252,7 @@ func (f *httpFlags) takeSchedule(cmd *cobra.Command) error {
 		}
 	default:
 		if o.Poisson || o.Drop {
-			return usageError("", "--poisson and --drop are of a schedule: add --rate or --stage")
+			return usageError("", "--poisson and --drop need a schedule: add --rate or --stage")
 		}
 		if load.duration > 0 {
 			load.duration += load.warmup
@@ -268,7 +267,7 @@ func (f *httpFlags) takeSchedule(cmd *cobra.Command) error {
 // maxRate is the greatest rate of a schedule, a second.
 const maxRate = 10_000_000
 
-// parseStages reads stages as RATE/TIME.
+// parseStages parses stages as RATE/TIME.
 func parseStages(texts []string) (stages []scenario.Rate, err error) {
 	for _, text := range texts {
 		to, over, ok := strings.Cut(text, "/")
@@ -309,7 +308,7 @@ func (r *rateValue) Set(s string) error {
 func (r *rateValue) String() string { return strconv.FormatFloat(float64(*r), 'g', -1, 64) }
 func (r *rateValue) Type() string   { return "rate" }
 
-// threadsValue is the flag of a number of threads; 0: the runtime decides.
+// threadsValue is the flag of a number of threads; 0: as the Go runtime chooses.
 type threadsValue int
 
 func (t *threadsValue) Set(s string) error {

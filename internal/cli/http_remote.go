@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/redact"
 )
 
-// httpScenario is the scenario that agents run: the same for all loads, so that a master
-// compiles it once for a platform. What differs is in optionsFile.
+// httpScenario is the scenario that agents run. It is the same for all loads, so that a
+// master compiles it once for a platform; optionsFile has the options of one load.
 const httpScenario = `// The load of gobench http. Its options are in ` + optionsFile + `.
 package main
 
@@ -26,21 +27,21 @@ func export() scenario.Vus { return builtin.Load("http", "` + optionsFile + `") 
 
 const optionsFile = "options.json"
 
-// remote tells whether a master's agents are to make the load.
+// remote reports whether a master's agents make the load.
 func (f *httpFlags) remote() bool { return f.at.master.url != "" }
 
-// checkPlace refuses flags that are not of where the load is to be made.
+// checkPlace returns an error if a flag does not suit where the load is made.
 func (f *httpFlags) checkPlace(cmd *cobra.Command) error {
 	if !f.remote() {
 		return f.at.refuseLocal(cmd)
 	}
 	if f.options.Client.KeyLog != "" {
-		return usageError("run it without --master", "--tls-key-log is of runs on this machine")
+		return usageError("run it without --master", "--tls-key-log is only for runs on this machine")
 	}
 	return f.load.inside.refuseRemote()
 }
 
-// runHTTPAt has a master's agents make the load.
+// runHTTPAt makes the load on a master's agents.
 func (a *app) runHTTPAt(cmd *cobra.Command, f *httpFlags) error {
 	o := f.at.options()
 	o.Builtin = &run.Builtin{Target: redact.Line(f.target), Options: f.settings()}
@@ -51,8 +52,8 @@ func (a *app) runHTTPAt(cmd *cobra.Command, f *httpFlags) error {
 	return a.submitAndFollow(cmd.Context(), f.at.master, f.load, "http", submission("http", source, &f.load, o))
 }
 
-// source is what agents run: the scenario, its options with all that files and standard
-// input had, and the rows of data.
+// source returns what agents run: the scenario, its options with the contents of files and
+// standard input, and the rows of data.
 func (f *httpFlags) source() (s run.Source, err error) {
 	s.Scenario = httpScenario
 	o := f.options
@@ -75,8 +76,8 @@ func (f *httpFlags) source() (s run.Source, err error) {
 	for _, file := range s.Files {
 		size += len(file.Data)
 	}
-	if size > maxSource {
-		return s, usageError("", "the requests and rows of this load are %.1f MB: a master takes %d MB", float64(size)/(1<<20), maxSource>>20)
+	if size > client.MaxSource {
+		return s, usageError("", "the requests and rows of this load are %.1f MB: a master takes %d MB", float64(size)/(1<<20), client.MaxSource>>20)
 	}
 	return s, nil
 }

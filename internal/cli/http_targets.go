@@ -13,8 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/suggest"
 )
 
-// takeTargets takes what is to be sent: a URL with its flags, a file of targets, or a
-// curl command. Headers of -H are added to those that a target does not bring.
+// takeTargets sets what is sent: a URL with its flags, a file of targets, or a curl
+// command. Headers of -H are added if a target does not have them.
 func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed
 	listed := given("targets") || given("curl")
@@ -22,13 +22,13 @@ func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
 	case given("targets") && given("curl"):
 		return usageError("", "--targets and --curl exclude each other")
 	case listed && len(args) > 0:
-		return usageError("", "--targets and --curl say what to send: %q is one too many", args[0])
+		return usageError("", "--targets and --curl replace the URL: %q is one too many", args[0])
 	case listed && (given("method") || given("body") || given("body-file")):
-		return usageError("", "--method, --body and --body-file are of a URL: --targets and --curl say what to send")
+		return usageError("", "--method, --body and --body-file need a URL: --targets and --curl replace it")
 	case !listed && len(args) == 0:
-		return usageError("as in: gobench http http://localhost:8080/", "gobench http wants the URL, --targets FILE or --curl COMMAND")
+		return usageError("as in: gobench http http://localhost:8080/", "gobench http needs a URL, --targets FILE or --curl COMMAND")
 	case !listed && len(args) > 1:
-		return usageError("a URL with spaces or & stands in quotes", "gobench http wants one URL: %q is one too many", args[1])
+		return usageError("quote a URL with spaces or &", "gobench http takes one URL: %q is one too many", args[1])
 	}
 	headers, err := parseHeaders(f.headers)
 	if err != nil {
@@ -82,7 +82,7 @@ func (f *httpFlags) takeURL(cmd *cobra.Command, url string) error {
 	return err
 }
 
-// checkURL refuses a URL that can't be asked, with the one that was probably meant.
+// checkURL returns an error for a URL that can't be used, with the one that was probably meant.
 func checkURL(url string) error {
 	err := builtin.CheckURL(url)
 	scheme, rest, ok := strings.Cut(url, ":")
@@ -113,7 +113,7 @@ func (f *httpFlags) readTargets(cmd *cobra.Command) error {
 	defer in.Close()
 	var err error
 	if f.options.Targets, err = builtin.ReadTargets(in, name); err != nil {
-		return usageError("docs/targets.md tells how targets are written", "--targets: %w", err)
+		return usageError("docs/targets.md describes the format", "--targets: %w", err)
 	}
 	f.target = fmt.Sprintf("%d targets of %s, in turn", len(f.options.Targets), name)
 	return nil
@@ -122,7 +122,7 @@ func (f *httpFlags) readTargets(cmd *cobra.Command) error {
 func (f *httpFlags) takeCurl(cmd *cobra.Command) error {
 	t, c, err := builtin.Curl(f.curl)
 	if err != nil {
-		return usageError("quote the whole command for the shell, or give the URL and its flags", "--curl: %w", err)
+		return usageError("quote the whole command for the shell, or use the URL and flags", "--curl: %w", err)
 	}
 	f.options.Targets = []builtin.Target{t}
 	own := &f.options.Client
@@ -136,7 +136,7 @@ func (f *httpFlags) takeCurl(cmd *cobra.Command) error {
 	return nil
 }
 
-// named is err as one of a flag.
+// named returns err with the name of its flag.
 func named(flag string, err error) error {
 	if err == nil {
 		return nil

@@ -32,13 +32,13 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init DIR",
 		Short: "Write a first scenario, ready to run and to edit",
-		Long: `Write a first scenario into the folder DIR, which is made: scenario.go with a go.mod,
-a README and, for editors and go vet, gobench's packages below .gobench. Nothing of it
-needs the network. A file that is there already is never written over.
+		Long: `Write a first scenario into the new folder DIR: scenario.go with a go.mod, a README
+and, for editors and go vet, gobench's packages below .gobench. It needs no network. A
+file that exists is never overwritten.
 
---sdk writes .gobench alone anew, with the lines of go.mod that point there: after a
+--sdk writes only .gobench again, with the lines of go.mod that point there: after a
 fresh clone of a scenario's repository, or with a newer gobench. gobench run does not
-need .gobench: it brings packages of its own.`,
+need .gobench: it has its own copy of the packages.`,
 		Example: `  gobench init shop
   gobench init load --module example.com/load
   gobench init --sdk shop`,
@@ -46,7 +46,7 @@ need .gobench: it brings packages of its own.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if sdk {
 				if cmd.Flags().Changed("module") {
-					return usageError("", "--module is not of --sdk: go.mod names the module already")
+					return usageError("", "--module can't be used with --sdk: go.mod names the module already")
 				}
 				return a.renewSDK(args[0])
 			}
@@ -57,7 +57,7 @@ need .gobench: it brings packages of its own.`,
 		},
 	}
 	cmd.Flags().StringVar(&name, "module", "", "`NAME` of the module in go.mod (default: the folder's name)")
-	cmd.Flags().BoolVar(&sdk, "sdk", false, "only write gobench's packages for editors anew")
+	cmd.Flags().BoolVar(&sdk, "sdk", false, "only write gobench's packages for editors again")
 	return cmd
 }
 
@@ -76,7 +76,7 @@ func (a *app) init(dir, name string) error {
 		}
 	}
 	own := []byte("module " + name + "\n")
-	if err := build.CheckMod("go.mod", own, ""); err != nil { // a name that a build would refuse
+	if err := build.CheckMod("go.mod", own, ""); err != nil { // a build would refuse the name
 		return usageError("", "--module %s: %w", name, err)
 	}
 	sdk := build.NewSDK(a.sdk)
@@ -93,7 +93,7 @@ func (a *app) init(dir, name string) error {
 	}
 	for _, f := range files {
 		if _, err := os.Lstat(filepath.Join(dir, f.name)); err == nil {
-			return usageError("name another folder, as in: gobench init "+filepath.Join(dir, "load"), "%s is there already: nothing was written", filepath.Join(dir, f.name))
+			return usageError("name another folder, as in: gobench init "+filepath.Join(dir, "load"), "%s exists already: nothing was written", filepath.Join(dir, f.name))
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return usageError("name another folder", "%w", err)
 		}
@@ -109,7 +109,7 @@ func (a *app) init(dir, name string) error {
 	if err := sdk.WriteEditorDir(dir); err != nil {
 		return &exitError{exitFailed, fmt.Errorf("write gobench's packages for editors: %w", err), ""}
 	}
-	fmt.Fprintf(a.stdout, `made %s: a scenario to begin with
+	fmt.Fprintf(a.stdout, `made %s: a first scenario
 
   cd %s
   gobench target http          # in another terminal: a small server to try it on
@@ -118,7 +118,7 @@ func (a *app) init(dir, name string) error {
 	return nil
 }
 
-// renewSDK writes the SDK for editors of the scenario in dir.
+// renewSDK writes the packages for editors of the scenario in dir again.
 func (a *app) renewSDK(dir string) error {
 	file := filepath.Join(dir, "go.mod")
 	own, err := os.ReadFile(file)
@@ -145,7 +145,7 @@ func (a *app) renewSDK(dir string) error {
 	return nil
 }
 
-// moduleName makes a module's name of a folder's.
+// moduleName returns a module's name for a folder's.
 func moduleName(folder string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -160,7 +160,7 @@ func moduleName(folder string) string {
 	return name
 }
 
-// writeNew writes a file that is not there yet.
+// writeNew writes a file that does not exist yet.
 func writeNew(name, text string) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
 	if err != nil {
@@ -170,7 +170,7 @@ func writeNew(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// quoted is s as a shell takes it for one word.
+// quoted returns s quoted for a shell, if it needs that.
 func quoted(s string) string {
 	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:") == "" {
 		return s

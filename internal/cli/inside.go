@@ -26,42 +26,42 @@ type insideFlags struct {
 	verbose    bool
 
 	cpuTime time.Duration
-	files   [len(profileKinds)]string // of profiles, by profileKinds
+	files   [len(profileKinds)]string // of profiles, in the order of profileKinds
 
-	profiles []profileFile // those that are asked for, made by check
+	profiles []profileFile // those that are requested, set by check
 }
 
-// profileFile is a profile that a flag asks for.
+// profileFile is a profile that a flag requests.
 type profileFile struct {
-	flag, name string // as they were given
+	flag, name string // as typed
 	profile    *wire.Profile
 }
 
 // profileKinds are the profiles of an executor, as the wire names them.
 var profileKinds = [...]struct{ kind, flag, what string }{
 	{"cpu", "cpu-profile", "write a CPU profile of the executor to this `FILE`, for go tool pprof"},
-	{"heap", "heap-profile", "write what the executor's memory holds when the load is over to this `FILE`, for go tool pprof"},
-	{"mutex", "mutex-profile", "write where the executor waits for locks to this `FILE`, for go tool pprof"},
-	{"block", "block-profile", "write where the executor's goroutines wait to this `FILE`, for go tool pprof"},
+	{"heap", "heap-profile", "write a heap profile of the executor at the end of the load to this `FILE`, for go tool pprof"},
+	{"mutex", "mutex-profile", "write a mutex profile of the executor to this `FILE`, for go tool pprof"},
+	{"block", "block-profile", "write a block profile of the executor to this `FILE`, for go tool pprof"},
 	{"trace", "trace", "write an execution trace of the executor to this `FILE`, for go tool trace; some MB a second"},
 }
 
-// notOnce are the flags that say how much load there is to be.
+// notOnce are the flags of how much load is made.
 var notOnce = []string{"duration", "warmup", "requests", "connections", "rate", "stage", "poisson", "drop", "streams"}
 
 func (f *insideFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.BoolVar(&f.once, "once", false, "one user, one iteration: show every exchange, check and step, without secrets")
-	fs.BoolVar(&f.verbose, "verbose", false, "say on standard error what gobench and the executor do; never a line for each request")
+	fs.BoolVar(&f.once, "once", false, "run one user and one iteration, and show every exchange, check and step, without secrets")
+	fs.BoolVar(&f.verbose, "verbose", false, "log what gobench and the executor do to standard error; never a line for each request")
 	for i, p := range profileKinds {
 		fs.StringVar(&f.files[i], p.flag, "", p.what)
 		_ = cmd.MarkFlagFilename(p.flag)
 	}
-	timeVar(fs, &f.cpuTime, "cpu-profile-duration", "", 0, "how long the CPU profile is taken (default as long as the load lasts)")
-	fs.Lookup("cpu-profile-duration").DefValue = "" // which the text says
+	timeVar(fs, &f.cpuTime, "cpu-profile-duration", "", 0, "length of the CPU profile (default the whole load)")
+	fs.Lookup("cpu-profile-duration").DefValue = "" // the text has the default
 }
 
-// check refuses what does not go together, and files that can't be written.
+// check returns an error for flags that exclude each other, and sets profiles.
 func (f *insideFlags) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if f.once {
@@ -75,7 +75,7 @@ func (f *insideFlags) check(cmd *cobra.Command) error {
 	case f.cpuTime < 0:
 		return usageError("", "--cpu-profile-duration is %v: want a time above 0", f.cpuTime)
 	case given("cpu-profile-duration") && f.files[0] == "":
-		return usageError("add --cpu-profile FILE", "--cpu-profile-duration is of --cpu-profile")
+		return usageError("add --cpu-profile FILE", "--cpu-profile-duration needs --cpu-profile")
 	}
 	var names []string
 	for i, p := range profileKinds {
@@ -87,7 +87,7 @@ func (f *insideFlags) check(cmd *cobra.Command) error {
 			return usageError("", "--%s: %w", p.flag, err)
 		}
 		if slices.Contains(names, full) {
-			return usageError("give each profile its own file", "--%s: %s is another profile's file", p.flag, f.files[i])
+			return usageError("name another file for each profile", "--%s: %s is another profile's file", p.flag, f.files[i])
 		}
 		names = append(names, full)
 		profile := &wire.Profile{Kind: p.kind, File: full}
@@ -99,21 +99,21 @@ func (f *insideFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// refuseRemote refuses what is of a run on this machine only.
+// refuseRemote returns an error if a flag is set that needs a run on this machine.
 func (f *insideFlags) refuseRemote() error {
 	switch {
 	case f.once:
-		return usageError("run it without --master: one user needs no cluster", "--once is of runs on this machine")
+		return usageError("run it without --master: one user needs no cluster", "--once is only for runs on this machine")
 	case f.verbose:
-		return usageError("gobench logs RUN has what executors print, and the master's own log the rest", "--verbose is of runs on this machine")
+		return usageError("gobench logs RUN shows what executors print; the master has its own log", "--verbose is only for runs on this machine")
 	case len(f.profiles) > 0:
-		return usageError("gobench profile RUN takes one of an executor while the run goes on", "--%s is of runs on this machine", f.profiles[0].flag)
+		return usageError("gobench profile RUN takes a profile of an executor during a run", "--%s is only for runs on this machine", f.profiles[0].flag)
 	}
 	return nil
 }
 
-// makeFiles makes the files of the profiles before the run begins: a wrong name must not
-// cost a run.
+// makeFiles creates the files of the profiles before the run begins, so that a wrong name
+// does not cost a run.
 func (f *insideFlags) makeFiles() error {
 	for _, p := range f.profiles {
 		file, err := os.Create(p.profile.File)
@@ -136,14 +136,14 @@ func (f *insideFlags) wireProfiles() (all []*wire.Profile) {
 	return all
 }
 
-// seen shows what the executor lets be seen.
+// seen shows an exchange, check or step, or logs what the executor does.
 func (l *localRun) seen(m *wire.Seen) {
 	if m.Log {
 		var lines bytes.Buffer
 		log := l.load.inside.logger(&lines)
 		for line := range strings.Lines(m.Text) {
-			at, said, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-			log.Info(said, "by", "executor", "at", at)
+			at, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			log.Info(text, "by", "executor", "at", at)
 		}
 		l.logLines(lines.Bytes())
 		return
@@ -158,17 +158,17 @@ func (l *localRun) seen(m *wire.Seen) {
 	_, _ = io.WriteString(l.text(), b.String()) // a closed terminal does not end the run
 }
 
-// logLines tells lines of --verbose, as one event: a view's queue is for pieces.
+// logLines shows lines of --verbose as one event, which is one entry of the view's queue.
 func (l *localRun) logLines(b []byte) {
 	var safe []string
 	for line := range strings.Lines(string(b)) {
 		safe = append(safe, units.Safe(strings.TrimSuffix(line, "\n")))
 	}
-	l.tell(event.Event{Kind: event.Log, Text: strings.Join(safe, "\n")})
+	l.emit(event.Event{Kind: event.Log, Text: strings.Join(safe, "\n")})
 }
 
-// text is where people read the report: standard output, unless a report for programs
-// goes there.
+// text returns where the report for people goes: standard output, unless a report for
+// programs goes there.
 func (l *localRun) text() io.Writer {
 	if l.load.json || l.load.toStandard() {
 		return l.stderr
@@ -176,7 +176,7 @@ func (l *localRun) text() io.Writer {
 	return l.stdout
 }
 
-// logger gives the log of --verbose, written to w; else one that writes nothing.
+// logger returns the log of --verbose, written to w; without that flag it writes nothing.
 func (f *insideFlags) logger(w io.Writer) *slog.Logger {
 	if !f.verbose {
 		return slog.New(slog.DiscardHandler)

@@ -7,7 +7,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// What comes to be seen is shown in lines that no terminal obeys, whoever sent it.
+// What is shown has no characters that control a terminal, whatever was sent.
 func TestSeenIsSafe(t *testing.T) {
 	var out strings.Builder
 	l := &localRun{app: &app{stdout: &out}}

@@ -13,21 +13,22 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// kept is a run that was made before: one of the history, or a file of -o FILE.json.
-type kept struct {
+// stored is a run of before: of the history, of a file that -o FILE.json wrote, or of a
+// master.
+type stored struct {
 	*run.Result
 	series report.Intervals
-	dir    string // where the history keeps it; of a file none
+	dir    string // in the history; else empty
 }
 
-// runArgument says in help how a command's arguments name runs.
+// runArgument explains in help how a command's arguments name runs.
 const runArgument = `A run is named by the first or last characters of its id, by "last" for the newest,
 or by a file that -o FILE.json wrote.`
 
-// keptAt finds and reads a run: one of a master where --master is.
-func (a *app) keptAt(ctx context.Context, at masterFlags, name string) (*kept, error) {
+// storedAt finds and reads a run: with --master one of that master.
+func (a *app) storedAt(ctx context.Context, at masterFlags, name string) (*stored, error) {
 	if at.url == "" {
-		return a.kept(name)
+		return a.stored(name)
 	}
 	c, err := a.client(at)
 	if err != nil {
@@ -41,26 +42,26 @@ func (a *app) keptAt(ctx context.Context, at masterFlags, name string) (*kept, e
 	if err != nil {
 		return nil, refusal(err)
 	}
-	return &kept{r, seriesAt(ctx, c, id), ""}, nil
+	return &stored{r, seriesAt(ctx, c, id), ""}, nil
 }
 
-// kept finds and reads a run of this machine.
-func (a *app) kept(name string) (*kept, error) {
+// stored finds and reads a run of this machine, or of a file.
+func (a *app) stored(name string) (*stored, error) {
 	if strings.ContainsRune(name, filepath.Separator) || strings.EqualFold(filepath.Ext(name), ".json") {
 		r, series, err := report.Read(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, usageError("gobench runs lists the runs kept here", "%s: there is no such file", name)
+			return nil, usageError("gobench runs lists the stored runs", "%s: there is no such file", name)
 		}
 		if err != nil {
-			return nil, usageError("-o FILE.json writes such files", "%w", err)
+			return nil, usageError("the format is that of -o FILE.json", "%w", err)
 		}
-		return &kept{r, series, ""}, nil
+		return &stored{r, series, ""}, nil
 	}
 	r, err := a.load(name)
 	if err != nil {
 		return nil, err
 	}
-	return &kept{r, a.series(r), a.history().Dir(r.ID)}, nil
+	return &stored{r, a.series(r), a.history().Dir(r.ID)}, nil
 }
 
 // series returns the series of a run of this machine, computed again from its batches.
@@ -68,7 +69,7 @@ func (a *app) series(r *run.Result) report.Intervals {
 	return func(yield func(run.Interval) error) error { return a.history().Series(r, yield) }
 }
 
-// completeRuns completes up to so many arguments that name runs.
+// completeRuns completes the first most arguments as names of runs.
 func (a *app) completeRuns(most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= most {

@@ -51,13 +51,13 @@ func (l *localRun) run(ctx context.Context) error {
 	stopSignals := sync.OnceFunc(l.signals())
 	defer stopSignals()
 	l.view = l.app.view(&l.load, live.Run{Name: l.options.Name, Target: l.options.Config.Target}, l.press)
-	defer l.view.clear() // also after a panic the terminal is restored
+	defer l.view.Flush() // also after a panic the terminal is restored
 	l.log = l.load.inside.logger(writerFunc(l.logLines))
 	l.complete()
 	l.result, err = local.Run(ctx, l.options)
 	l.loading.Store(false)
 	l.steers.Wait()
-	l.view.clear()
+	l.view.Flush()
 	stopSignals()
 	if l.result.State.Final() {
 		defer l.startWarming()
@@ -65,7 +65,7 @@ func (l *localRun) run(ctx context.Context) error {
 	} else {
 		err = l.refused(err)
 	}
-	l.view.close(l.endOf(err))
+	l.view.Close(l.endOf(err))
 	return err
 }
 
@@ -78,7 +78,7 @@ func (l *localRun) complete() {
 	if f.inside.verbose {
 		o.Log = l.log
 	}
-	o.Output, o.Seen, o.Event, o.Controls = l.view.scenario(), l.seen, l.event, &l.controls
+	o.Output, o.Seen, o.Event, o.Controls = l.view.Output(), l.seen, l.event, &l.controls
 }
 
 // event shows what happens in the run.
@@ -95,11 +95,11 @@ func (l *localRun) event(e event.Event) {
 			e.Text += "; Ctrl-C again cancels"
 		}
 	}
-	l.view.tell(e)
+	l.view.Show(e)
 }
 
-// tell shows what this command line does itself.
-func (l *localRun) tell(e event.Event) {
+// emit shows what this command line does itself.
+func (l *localRun) emit(e event.Event) {
 	e.Time = time.Now()
 	l.event(e)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 )
 
-// loginFlags say who logs in.
+// loginFlags are the flags of gobench login.
 type loginFlags struct {
 	name  string
 	file  string // of the password
@@ -31,11 +31,11 @@ func (a *app) loginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login [URL]",
 		Short: "Log in at a master",
-		Long: `Log in at a master, ` + defaultMaster + ` if nothing else is said.
+		Long: `Log in at a master (default ` + defaultMaster + `).
 
-It asks for name and password, makes an API token for this machine and keeps that in
---dir, readable for you alone. The link that a new master prints makes its first user.
-Without a login, GOBENCH_MASTER and GOBENCH_TOKEN say the same.`,
+It asks for name and password, makes an API token for this machine and stores that in
+--dir, readable by you alone. The link that a new master prints makes its first user.
+GOBENCH_MASTER and GOBENCH_TOKEN can be set instead of a login.`,
 		Example: `  gobench login
   gobench login https://gobench.example.com:8443 --name ada
   gobench login 'http://127.0.0.1:8080/#setup=TOKEN' --name ada
@@ -57,7 +57,7 @@ Without a login, GOBENCH_MASTER and GOBENCH_TOKEN say the same.`,
 	return cmd
 }
 
-// login logs in and keeps what lets this machine in from then on.
+// login logs in and stores a token for this machine.
 func (a *app) login(ctx context.Context, f *loginFlags) error {
 	at, setup, err := setupOf(f.at.url)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *app) login(ctx context.Context, f *loginFlags) error {
 		return err
 	}
 	login, err := a.saved()
-	if err != nil && at == "" { // else a login that can't be read is written anew
+	if err != nil && at == "" { // else a login that can't be read is replaced
 		return err
 	}
 	if at == "" {
@@ -104,7 +104,7 @@ func (a *app) login(ctx context.Context, f *loginFlags) error {
 	return nil
 }
 
-// setupOf takes a setup token off the link that a new master prints.
+// setupOf splits the link that a new master prints into its URL and its setup token.
 func setupOf(at string) (master, token string, err error) {
 	link, fragment, ok := strings.Cut(at, "#")
 	if !ok {
@@ -137,7 +137,7 @@ func (a *app) session(ctx context.Context, c *client.Client, f *loginFlags, setu
 	}
 	me, err := c.Login(ctx, name, password)
 	if client.IsCode(err, types.Unauthenticated) {
-		return me, &exitError{exitFailed, err, ""} // that it is to log in is no news
+		return me, &exitError{exitFailed, err, ""} // without the hint to log in
 	}
 	return me, refusal(err)
 }
@@ -163,7 +163,7 @@ func (a *app) loginByToken(ctx context.Context, at, token, ca string) error {
 	return nil
 }
 
-// prompt gives value, or asks for it on the terminal.
+// prompt returns value, or asks for it on the terminal if that is empty.
 func (a *app) prompt(value, what string) (string, error) {
 	if value != "" {
 		return value, nil
@@ -179,8 +179,8 @@ func (a *app) prompt(value, what string) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// password reads a password: of a file, of the environment, or from the terminal,
-// without showing it.
+// password reads a password from a file, the environment, or the terminal, where it is not
+// shown.
 func (a *app) password(file, what string) (string, error) {
 	if file != "" {
 		b, err := os.ReadFile(file)
@@ -193,7 +193,7 @@ func (a *app) password(file, what string) (string, error) {
 		return p, nil
 	}
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return "", usageError("--password-file FILE or GOBENCH_PASSWORD says it", "there is no terminal to ask for the password on")
+		return "", usageError("use --password-file FILE or GOBENCH_PASSWORD", "there is no terminal to ask for the password on")
 	}
 	fmt.Fprint(a.stderr, what)
 	b, err := term.ReadPassword(int(os.Stdin.Fd()))
@@ -207,7 +207,7 @@ func (a *app) password(file, what string) (string, error) {
 func (a *app) logoutCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "logout",
-		Short:   "Forget the login, and have its token refused",
+		Short:   "Delete the login, and revoke its token",
 		Example: "  gobench logout",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/suggest"
 )
 
-// misuse makes cobra's own error of a wrong command line one of ours: what is wrong,
-// and what was probably meant.
+// misuse turns cobra's error of a wrong command line into one of ours: what is wrong, and
+// what was probably meant.
 func misuse(cmd *cobra.Command, err error) *exitError {
 	lists := cmd.CommandPath() + " --help lists them"
 	var (
@@ -46,13 +46,13 @@ func misuse(cmd *cobra.Command, err error) *exitError {
 	return &exitError{exitUsage, fmt.Errorf("%s takes no arguments: %q is one too many", cmd.CommandPath(), word), "see " + cmd.CommandPath() + " --help"}
 }
 
-// scanned reads cobra's words for what is no command.
+// scanned parses cobra's error for an unknown command, and reports whether err is one.
 func scanned(err error, word, path *string) bool {
 	_, wrong := fmt.Sscanf(err.Error(), "unknown command %q for %q", word, path)
 	return wrong == nil
 }
 
-// otherFlag says which flag was probably meant, or whose it is.
+// otherFlag returns a hint at the flag that was probably meant, or the command that has it.
 func otherFlag(cmd *cobra.Command, name string) string {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -71,13 +71,13 @@ func otherFlag(cmd *cobra.Command, name string) string {
 	return ""
 }
 
-// synonyms are words of other tools for our commands.
+// synonyms are other tools' names for our commands.
 var synonyms = map[string]string{
 	"list": "runs", "ls": "runs", "history": "runs", "rm": "clean", "delete": "clean", "prune": "clean", "new": "init", "create": "init",
 	"check": "doctor", "env": "doctor", "server": "target", "attack": "http", "bench": "http", "exec": "run", "test": "run",
 }
 
-// otherCommand says which command was probably meant.
+// otherCommand returns a hint at the command that was probably meant.
 func otherCommand(cmd *cobra.Command, word string) string {
 	if !cmd.HasParent() {
 		switch info, err := os.Stat(word); {
@@ -103,7 +103,7 @@ func otherCommand(cmd *cobra.Command, word string) string {
 	return fmt.Sprintf("did you mean %s %s? %[1]s --help lists all commands", cmd.CommandPath(), meant)
 }
 
-// plainCause is why a flag does not take a value, in words for people.
+// plainCause returns why a flag refuses a value, in words for people.
 func plainCause(f *pflag.Flag, cause error) error {
 	var number *strconv.NumError
 	switch errors.As(cause, &number); {
@@ -112,14 +112,14 @@ func plainCause(f *pflag.Flag, cause error) error {
 	case f.Value.Type() == "bool":
 		return errors.New("want true or false")
 	case errors.Is(cause, strconv.ErrRange):
-		return errors.New("the number is too great")
+		return errors.New("the number is too large")
 	case strings.HasPrefix(f.Value.Type(), "float"):
 		return errors.New("want a number")
 	}
 	return errors.New("want a whole number")
 }
 
-// flagHelp is a flag's line of help.
+// flagHelp returns a flag's line of help.
 func flagHelp(f *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(f)
 	return strings.TrimSpace("--"+f.Name+" "+value) + ": " + usage

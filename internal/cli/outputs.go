@@ -15,23 +15,23 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// output is a report to be written: to standard output, or to a file. A regular file
-// is written beside its place, under a name of its own, and takes it when it is whole.
+// output is a report that is to be written to standard output or to a file. A regular file
+// is written under a temporary name beside it, and renamed when it is complete.
 type output struct {
 	name   string // as given with -o
 	format report.Format
 	w      io.Writer // standard output; else nil
 	file   *os.File
-	place  string // of a regular file
+	place  string // path of a regular file; else empty
 }
 
-// outputs are those of a command. They are opened before a run begins: a wrong name
-// must not cost a run.
+// outputs are those of a command. They are opened before a run begins, so that a wrong
+// name does not cost a run.
 type outputs []*output
 
 // outputFlag adds -o.
 func outputFlag(cmd *cobra.Command, names *[]string, does string) {
-	cmd.Flags().StringArrayVarP(names, "output", "o", nil, does+", in the form that its ending tells: "+report.Endings()+"; - is JSON on standard output, -.csv and so on the other forms; may be repeated")
+	cmd.Flags().StringArrayVarP(names, "output", "o", nil, does+", in the format of its ending: "+report.Endings()+"; - is JSON on standard output, -.csv and so on are the other formats; may be repeated")
 	var endings []string
 	for _, f := range report.Formats {
 		endings = append(endings, f.Ending[1:])
@@ -43,7 +43,7 @@ func openOutputs(names []string, stdout io.Writer) (all outputs, err error) {
 	for _, name := range names {
 		o, err := openOutput(name, stdout)
 		if err == nil && all.has(o) {
-			err = errors.Join(usageError("", "-o %s is given twice", name), o.discard())
+			err = errors.Join(usageError("", "-o %s is there twice", name), o.discard())
 		}
 		if err != nil {
 			all.discard()
@@ -63,7 +63,7 @@ func (all outputs) has(o *output) bool {
 	return false
 }
 
-// openOutput makes sure that a report can be written under a name.
+// openOutput opens the output of a name, and checks that it can be written.
 func openOutput(name string, stdout io.Writer) (*output, error) {
 	o := &output{name: name}
 	if name == "-" {
@@ -72,7 +72,7 @@ func openOutput(name string, stdout io.Writer) (*output, error) {
 	}
 	var known bool
 	if o.format, known = report.FormatOf(name); !known {
-		return nil, usageError("name it FILE"+report.Endings(), "-o %s: no report is known by the ending %q", name, filepath.Ext(name))
+		return nil, usageError("name it FILE"+report.Endings(), "-o %s: no report has the ending %q", name, filepath.Ext(name))
 	}
 	if strings.HasPrefix(name, "-.") {
 		o.w = stdout
@@ -88,13 +88,14 @@ func openOutput(name string, stdout io.Writer) (*output, error) {
 	return o, nil
 }
 
-// open opens the file that is written: what is no regular file, as a pipe, itself.
+// open opens the file that is written: a temporary one, or the named one if that is not a
+// regular file, as a pipe.
 func (o *output) open() error {
 	var err error
 	if o.place, err = placeOf(o.name); err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o666) // less what the user's mask takes
+	mode := fs.FileMode(0o666) // before umask
 	file, err := os.OpenFile(o.place, os.O_WRONLY, 0)
 	switch {
 	case err == nil:
@@ -114,7 +115,8 @@ func (o *output) open() error {
 	return err
 }
 
-// placeOf gives the one path of a file that may exist: two names of it give the same.
+// placeOf returns the path of a file without symbolic links, so that two names of one file
+// can be compared. The file need not exist.
 func placeOf(name string) (string, error) {
 	full, err := filepath.Abs(name)
 	if err != nil {
@@ -127,7 +129,7 @@ func placeOf(name string) (string, error) {
 	return filepath.Join(dir, filepath.Base(full)), err
 }
 
-// write writes all of them; one that can't be written leaves the others alone.
+// write writes all of them. If one fails, the others are written all the same.
 func (all outputs) write(r *run.Result, each report.Intervals) error {
 	var errs []error
 	for _, o := range all {
@@ -158,10 +160,10 @@ func (o *output) write(r *run.Result, each report.Intervals) error {
 	return err
 }
 
-// discard gives up those that are not written. It may follow write.
+// discard closes and deletes those that are not written. It may be called after write.
 func (all outputs) discard() {
 	for _, o := range all {
-		_ = o.discard() // nothing is lost with it
+		_ = o.discard() // nothing was written to it
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// parseSet reads the values of --set.
+// parseSet parses the values of --set.
 func parseSet(texts []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, text := range texts {
@@ -20,14 +20,14 @@ func parseSet(texts []string) (map[string]string, error) {
 			return nil, usageError("write it as --set NAME=VALUE", "--set %q has no name and equals sign", text)
 		}
 		if _, twice := values[name]; twice {
-			return nil, usageError("", "--set gives %s twice", name)
+			return nil, usageError("", "--set has %s twice", name)
 		}
 		values[name] = value
 	}
 	return values, nil
 }
 
-// helpParams adds the parameters of the scenario in args, if there is one, to the
+// helpParams prints the parameters of the scenario in args, if there is one, after the
 // help of gobench run.
 func (a *app) helpParams(ctx context.Context, args []string) {
 	if len(args) != 1 {
@@ -38,7 +38,7 @@ func (a *app) helpParams(ctx context.Context, args []string) {
 	}
 	built, err := a.compile(ctx, args[0], func(event.Event) {}, slog.New(slog.DiscardHandler))
 	if err != nil {
-		fmt.Fprintf(a.stdout, "\nParameters of %s: it does not compile; gobench run %s says why\n", args[0], args[0])
+		fmt.Fprintf(a.stdout, "\nParameters of %s: it does not compile; gobench run %s shows why\n", args[0], args[0])
 		return
 	}
 	declared, err := local.Parameters(ctx, built.Path)

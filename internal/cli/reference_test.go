@@ -63,7 +63,7 @@ func TestHelpIsWhole(t *testing.T) {
 	}
 }
 
-// commands gives cmd and all below it that people call, in order.
+// commands returns cmd and all commands below it that are not hidden, in order.
 func commands(cmd *cobra.Command) []*cobra.Command {
 	list := []*cobra.Command{cmd}
 	for _, c := range cmd.Commands() {
@@ -133,7 +133,7 @@ func markdown(root *cobra.Command) string {
 	return b.String()
 }
 
-// shownDefault is a flag's default where it tells something.
+// shownDefault returns a flag's default; empty if that is not worth a word.
 func shownDefault(f *pflag.Flag) string {
 	switch f.DefValue {
 	case "", "0", "0s", "false", "[]", "-1":

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -18,39 +19,42 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// remoteRun is a run on a master as the command line that asked for it sees it: the same
-// view, reports and exit status as of a run on this machine.
+// remoteRun is a run on a master as a command line sees it, with the same view, reports and
+// exit status as a run on this machine.
 type remoteRun struct {
 	*app
 	load   loadFlags
 	client *client.Client
-	name   string // of the scenario, as it was given; empty: as the master says
-	target string // of a built-in
+	name   string // of the scenario, as typed; empty: the master's name of it
+	target string // of a built-in scenario
 	view   view
 
-	loading  atomic.Bool // the load goes on
-	steering sync.Mutex  // held while a key changes the load
-	giveUp   func()      // ends the following
-	errands  sync.WaitGroup
+	loading  atomic.Bool    // the load is running
+	steering sync.Mutex     // held while a key changes the load
+	leave    func()         // stops following the run
+	requests sync.WaitGroup // of signals and keys
 
 	mu   sync.Mutex
-	id   string // of the run; empty: the master has not said it; guarded by mu until then
-	ends int    // how often a person has ended it, guarded by mu
+	id   string // of the run; empty until the master has returned it; guarded by mu until then
+	ends int    // how often the user has ended it, guarded by mu
 }
 
-// scenarioAt asks for a run of the scenario at path.
+// scenarioAt returns the submission of the scenario at path.
 func scenarioAt(path string, set map[string]string, load *loadFlags, o run.Options) (s types.Submission, err error) {
-	name, source, err := readSource(path)
+	if _, err := os.Stat(path); err != nil {
+		return s, usageError("name the scenario's file, as in: gobench submit scenario.go", "%w", err)
+	}
+	name, source, err := client.ReadSource(path)
 	if err != nil {
-		return s, err
+		return s, &exitError{exitUsage, err, ""}
 	}
 	o.Parameters = set
 	return submission(name, source, load, o), nil
 }
 
-// submission asks for a run of a source.
+// submission returns the submission of a source.
 func submission(name string, source run.Source, load *loadFlags, o run.Options) types.Submission {
-	o.Duration, o.Warmup, o.Interval, o.GracefulStop = load.duration.Seconds(), load.warmup.Seconds(), load.interval.Seconds(), max(load.graceful, time.Millisecond).Seconds() // 0 would be the usual one
+	o.Duration, o.Warmup, o.Interval, o.GracefulStop = load.duration.Seconds(), load.warmup.Seconds(), load.interval.Seconds(), max(load.graceful, time.Millisecond).Seconds() // 0 would be the default
 	o.Thresholds, o.Guards.Targets = load.expressions, load.allowed.entries
 	if load.seedGiven {
 		o.Seed = load.seed
@@ -71,8 +75,8 @@ func (a *app) runAt(ctx context.Context, at masterFlags, path string, set map[st
 	return a.submitAndFollow(ctx, at, load, path, s)
 }
 
-// submitAndFollow submits to a master what is called name here, and follows the run to
-// its end.
+// submitAndFollow submits a run to a master and follows it to its end. name is the
+// scenario's name here.
 func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlags, name string, s types.Submission) error {
 	outputs, err := openOutputs(load.out, a.stdout)
 	if err != nil {
@@ -91,41 +95,41 @@ func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlag
 	return r.run(ctx, outputs, func(ctx context.Context) (run.Order, error) { return c.Submit(ctx, s) })
 }
 
-// run has the run queued, shows it until it is over, and reports.
+// run queues the run, shows it until it is over, and reports.
 func (r *remoteRun) run(ctx context.Context, outputs outputs, queue func(context.Context) (run.Order, error)) error {
-	ctx, r.giveUp = context.WithCancel(ctx)
-	defer r.giveUp()
-	deaf := sync.OnceFunc(r.signals(ctx))
-	defer deaf()
+	ctx, r.leave = context.WithCancel(ctx)
+	defer r.leave()
+	stopSignals := sync.OnceFunc(r.signals(ctx))
+	defer stopSignals()
 	r.view = r.app.view(&r.load, live.Run{Name: cmp.Or(filepath.Base(r.name), "run"), Target: r.target}, r.press(ctx))
-	defer r.view.clear()
+	defer r.view.Flush()
 	result, err := r.follow(ctx, queue)
-	r.view.clear()
-	deaf()
-	r.errands.Wait()
+	r.view.Flush()
+	stopSignals()
+	r.requests.Wait()
 	if err == nil && !unbegun(result) {
 		err = r.report(ctx, result, outputs)
 	}
 	if err == nil {
 		err = r.statusOf(result)
 	}
-	r.view.close(r.endOf(result, err))
+	r.view.Close(r.endOf(result, err))
 	return err
 }
 
-// follow has the run queued and passes on what happens until it is over.
+// follow queues the run, shows its events until it is over, and returns its result.
 func (r *remoteRun) follow(ctx context.Context, queue func(context.Context) (run.Order, error)) (*run.Result, error) {
 	order, err := queue(ctx)
 	if errors.Is(err, context.Canceled) {
-		return nil, &exitError{exitCancelled, errors.New("given up before the master had answered: gobench runs --master " + r.client.URL() + " tells whether it has the run"), ""}
+		return nil, &exitError{exitCancelled, errors.New("interrupted before the master had answered: gobench runs --master " + r.client.URL() + " shows whether it has the run"), ""}
 	}
 	if err != nil {
 		return nil, refusal(err)
 	}
-	r.begun(ctx, order.ID)
+	r.queued(ctx, order.ID)
 	err = r.events(ctx)
 	if ctx.Err() != nil {
-		return nil, &exitError{exitCancelled, fmt.Errorf("run %s is left to the master", r.id), "gobench cancel " + r.id + " --master " + r.client.URL() + " ends it"}
+		return nil, &exitError{exitCancelled, fmt.Errorf("run %s continues on the master", r.id), "gobench cancel " + r.id + " --master " + r.client.URL() + " ends it"}
 	}
 	if err != nil {
 		return nil, refusal(fmt.Errorf("follow run %s, which the master has: %w", r.id, err))
@@ -134,27 +138,27 @@ func (r *remoteRun) follow(ctx context.Context, queue func(context.Context) (run
 	return result, refusal(err)
 }
 
-// events passes on what happens until the run is over.
+// events shows what happens until the run is over.
 func (r *remoteRun) events(ctx context.Context) error {
-	said := false // that the master is out of reach
+	warned := false // that the master can't be reached
 	r.client.WhenBroken(func(err error) {
-		if !said && err != nil {
-			said = true
-			r.view.tell(event.Event{Kind: event.Warning, Time: time.Now(), Text: fmt.Sprintf("%v; trying again until Ctrl-C: the run goes on without", err)})
+		if !warned && err != nil {
+			warned = true
+			r.view.Show(event.Event{Kind: event.Warning, Time: time.Now(), Text: fmt.Sprintf("%v; trying again until Ctrl-C: the run itself continues", err)})
 		}
 	})
 	for e, err := range r.client.Events(ctx, r.id, 0) {
 		if err != nil {
 			return err
 		}
-		said = false
+		warned = false
 		what := e.Live()
 		switch what.Kind {
 		case event.Ended:
 			return nil
 		case event.State:
 			r.loading.Store(what.State == run.Running)
-			if what.State.Final() { // the end says so
+			if what.State.Final() { // event.Ended follows
 				continue
 			}
 			if what.State == run.Queued {
@@ -168,9 +172,9 @@ func (r *remoteRun) events(ctx context.Context) error {
 				what.Totals = func() event.Totals { return event.Totals{} }
 			}
 		}
-		r.view.tell(what)
+		r.view.Show(what)
 	}
-	return errors.New("the master told no end of it")
+	return errors.New("the master sent no end of it")
 }
 
 // report writes the reports of -o, and the text.
@@ -189,13 +193,13 @@ func (r *remoteRun) report(ctx context.Context, result *run.Result, outputs outp
 	return nil
 }
 
-// seriesAt gives a run's series from its master.
+// seriesAt returns a run's series from its master.
 func seriesAt(ctx context.Context, c *client.Client, id string) report.Intervals {
 	return func(yield func(run.Interval) error) error { return c.Series(ctx, run.SeriesQuery{Run: id}, yield) }
 }
 
-// unbegun tells whether a run ended before there was anything to report: as on this
-// machine, what is wrong is all that is said then.
+// unbegun reports whether a run ended before there was anything to report. As on this
+// machine, only the error is printed then.
 func unbegun(r *run.Result) bool {
 	switch r.Failure {
 	case run.FailedCompile, run.FailedInput:
@@ -204,7 +208,7 @@ func unbegun(r *run.Result) bool {
 	return r.State == run.Cancelled && r.Config.Executor == ""
 }
 
-// statusOf is the exit status of a run that a master had.
+// statusOf returns the exit status of a run of a master, as an error.
 func (r *remoteRun) statusOf(x *run.Result) error {
 	switch x.State {
 	case run.Finished:
@@ -228,7 +232,7 @@ func (r *remoteRun) statusOf(x *run.Result) error {
 	return &exitError{exitFailed, errors.New(x.Cause), "what it printed: gobench logs " + x.ID + " --master " + r.client.URL()}
 }
 
-// endOf is the event of the run's end with err, its exit status.
+// endOf returns the event of the run's end with err, its exit status.
 func (r *remoteRun) endOf(x *run.Result, err error) event.Event {
 	if x == nil {
 		x = &run.Result{ID: r.id, State: run.Failed}

@@ -13,8 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/show/live"
 )
 
-// begun notes the run's id, and ends the run if somebody has wished that meanwhile.
-func (r *remoteRun) begun(ctx context.Context, id string) {
+// queued stores the run's id, and ends the run if the user has asked for that meanwhile.
+func (r *remoteRun) queued(ctx context.Context, id string) {
 	r.mu.Lock()
 	r.id = id
 	ends := r.ends
@@ -32,28 +32,28 @@ func (r *remoteRun) end(ctx context.Context, cancel bool) {
 	if cancel {
 		ask = r.client.Cancel
 	}
-	if err := ask(ctx, r.id); err != nil && !client.IsCode(err, types.Conflict) { // else it is over
-		r.view.tell(event.Event{Kind: event.Warning, Time: time.Now(), Text: "the master could not be told: " + err.Error()})
+	if err := ask(ctx, r.id); err != nil && !client.IsCode(err, types.Conflict) { // a conflict: it is over
+		r.view.Show(event.Event{Kind: event.Warning, Time: time.Now(), Text: "the master could not be reached: " + err.Error()})
 	}
 }
 
-// ending is what a person's next wish to end the run comes to.
-func (r *remoteRun) ending() (n int, begun bool) {
+// countEnd counts a request of the user to end the run. It returns how many there were, and
+// whether the run is queued.
+func (r *remoteRun) countEnd() (n int, queued bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ends++
 	return r.ends, r.id != ""
 }
 
-// signals lets a first Ctrl-C (or SIGTERM) stop the run, a second cancel it, and a third
-// leave it to the master. The end of the terminal leaves it to the master, too. Call the
-// function it returns when the run is over. Until then a reader of ours that is gone ends
-// nothing.
+// signals makes a first Ctrl-C (or SIGTERM) stop the run, a second cancel it, and a third
+// leave it to the master, as the end of the terminal does. Until the caller calls the
+// returned function, when the run is over, a closed pipe does not end this process.
 func (r *remoteRun) signals(ctx context.Context) func() {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	gone := make(chan os.Signal, 1)
-	signal.Notify(gone, syscall.SIGPIPE) // writes then fail, and no more
+	signal.Notify(gone, syscall.SIGPIPE) // a write then fails, without a signal
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -63,11 +63,11 @@ func (r *remoteRun) signals(ctx context.Context) func() {
 			case <-done:
 				return
 			}
-			switch n, begun := r.ending(); {
-			case n > 2 || n == 2 && !begun:
-				r.giveUp()
-			case begun:
-				r.errands.Go(func() { r.end(ctx, n == 2) })
+			switch n, queued := r.countEnd(); {
+			case n > 2 || n == 2 && !queued:
+				r.leave()
+			case queued:
+				r.requests.Go(func() { r.end(ctx, n == 2) })
 			}
 		}
 	}()
@@ -79,14 +79,14 @@ func (r *remoteRun) signals(ctx context.Context) func() {
 	}
 }
 
-// press does what a key of the terminal asks for.
+// press returns the function that handles keys of the terminal.
 func (r *remoteRun) press(ctx context.Context) live.Press {
 	return func(key byte, look func(func(*live.Run))) {
 		switch key {
-		case 'q', 'Q': // whatever Ctrl-C does now
+		case 'q', 'Q': // as Ctrl-C
 			_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
 		case 's', 'S':
-			r.errands.Go(func() { r.end(ctx, false) })
+			r.requests.Go(func() { r.end(ctx, false) })
 		default:
 			if changes := changesOf(key); changes != nil {
 				r.steer(ctx, look, changes)
@@ -95,19 +95,19 @@ func (r *remoteRun) press(ctx context.Context) live.Press {
 	}
 }
 
-// steer changes the load as changes says, unless the change before is still under way.
+// steer makes changes of the load, unless the previous ones are not done yet.
 func (r *remoteRun) steer(ctx context.Context, look func(func(*live.Run)), changes func(*live.Run) []event.Change) {
 	if !r.loading.Load() || !r.steering.TryLock() {
 		return
 	}
-	r.errands.Go(func() {
+	r.requests.Go(func() {
 		defer r.steering.Unlock()
 		var all []event.Change
 		look(func(run *live.Run) { all = changes(run) })
 		for _, c := range all {
 			err := r.client.Control(ctx, r.id, types.Control{What: c.What, Class: c.Class, Users: c.Users, Rate: c.Rate})
 			if err != nil {
-				r.view.tell(event.Event{Kind: event.Note, Time: time.Now(), Text: "the load stays as it is: " + err.Error()})
+				r.view.Show(event.Event{Kind: event.Note, Time: time.Now(), Text: "the load is unchanged: " + err.Error()})
 			}
 		}
 	})

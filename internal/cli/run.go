@@ -30,11 +30,11 @@ func (a *app) runCommand() *cobra.Command {
 master: the view, the report and the exit status are the same.
 
 FILE is a Go file with a function export() scenario.Vus, or a folder of such a
-package. A go.mod and go.sum beside it are respected and never written.
+package. A go.mod and go.sum beside it are used and never written.
 gobench run FILE --help lists the parameters that the scenario declares.
 
-The first Ctrl-C stops the run: nothing new begins, what is in flight ends, the
-report comes. A second one cancels it.`,
+The first Ctrl-C stops the run: nothing new begins, what is in flight ends, and the
+report is shown. A second one cancels it.`,
 		Example: `  gobench run scenario.go
   gobench run scenario.go --duration 30s -o result.json
   gobench run scenario.go --set url=http://localhost:9090 --set users=50
@@ -62,10 +62,10 @@ report comes. A second one cancels it.`,
 			return []string{"go"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
-	timeVar(cmd.Flags(), &load.duration, "duration", "d", 0, "end the run after this time, or hold it open so long (default: the scenario decides)")
+	timeVar(cmd.Flags(), &load.duration, "duration", "d", 0, "end the run after this time, and keep it open until then (default: the scenario decides)")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set a parameter of the scenario, as NAME=VALUE; may be repeated")
 	load.add(cmd)
-	at.master.add(cmd, "`URL` of a master whose agents are to run it")
+	at.master.add(cmd, "`URL` of a master whose agents run it")
 	at.add(cmd)
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -84,13 +84,13 @@ func (a *app) runScenario(ctx context.Context, path string, set map[string]strin
 	l := &localRun{app: a, load: load, options: local.Options{Name: filepath.Base(full), Config: run.Config{Scenario: full},
 		Parameters: set, Hold: true, Env: append(load.allowed.env(), data.DirEnv+"="+scenarioDir(full))}}
 	l.options.Prepare = func(ctx context.Context) (local.Program, error) {
-		built, err := a.compile(ctx, path, l.tell, l.log)
+		built, err := a.compile(ctx, path, l.emit, l.log)
 		return local.Program{Path: built.Path, SHA256: built.SHA256, Notes: built.Notes}, err
 	}
 	return l.run(ctx)
 }
 
-// scenarioDir is the folder of the scenario at path.
+// scenarioDir returns the folder of the scenario at path.
 func scenarioDir(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return path
@@ -98,34 +98,34 @@ func scenarioDir(path string) string {
 	return filepath.Dir(path)
 }
 
-// compile builds the executor, telling what takes time.
-func (a *app) compile(ctx context.Context, path string, tell func(event.Event), log *slog.Logger) (build.Executor, error) {
+// compile builds the executor and passes each step that takes time to emit.
+func (a *app) compile(ctx context.Context, path string, emit func(event.Event), log *slog.Logger) (build.Executor, error) {
 	builder, err := a.builder(log)
 	if err != nil {
 		return build.Executor{}, err
 	}
-	stopWarming() // it would only compile beside us
+	stopWarming() // it would compete for the CPUs
 	began := time.Now()
-	tell(event.Event{Kind: event.State, State: run.Compiling})
+	emit(event.Event{Kind: event.State, State: run.Compiling})
 	built, err := builder.Build(ctx, build.Source{Path: path}, build.Options{
 		Person:   build.ThisPerson(),
-		Progress: func(step string) { tell(event.Event{Kind: event.Step, State: run.Compiling, Text: step}) },
-		Package:  func(path string) { tell(event.Event{Kind: event.Step, State: run.Compiling, Detail: path}) },
+		Progress: func(step string) { emit(event.Event{Kind: event.Step, State: run.Compiling, Text: step}) },
+		Package:  func(path string) { emit(event.Event{Kind: event.Step, State: run.Compiling, Detail: path}) },
 	})
 	if err != nil {
 		return built, compileError(path, err)
 	}
 	log.Info("compiled", "executor", built.Path, "sha256", built.SHA256, "cached", built.Cached, "took", time.Since(began))
 	for _, note := range built.Notes {
-		tell(event.Event{Kind: event.Note, Text: units.Safe(note)})
+		emit(event.Event{Kind: event.Note, Text: units.Safe(note)})
 	}
 	if !built.Cached {
-		tell(event.Event{Kind: event.Note, Text: fmt.Sprintf("compiled in %.1f s", time.Since(began).Seconds())})
+		emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("compiled in %.1f s", time.Since(began).Seconds())})
 	}
 	return built, nil
 }
 
-// builder gives the builder of scenarios.
+// builder returns the builder of scenarios.
 func (a *app) builder(log *slog.Logger) (*build.Builder, error) {
 	dir, err := build.DefaultDir()
 	if err != nil {
@@ -138,7 +138,7 @@ func (a *app) builder(log *slog.Logger) (*build.Builder, error) {
 	return b, nil
 }
 
-// compileError gives a failed build its exit status.
+// compileError adds an exit status to an error of a build.
 func compileError(path string, err error) error {
 	var input *build.InputError
 	var compile *build.CompileError

@@ -18,7 +18,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// dataDir is where gobench keeps what it has.
+// dataDir returns the folder of gobench's data.
 func (a *app) dataDir() string {
 	if a.dir != "" {
 		return a.dir
@@ -32,7 +32,7 @@ func (a *app) dataDir() string {
 	return ".gobench"
 }
 
-// history gives the folder of all runs.
+// history returns the history of this machine.
 func (a *app) history() history.History { return history.Open(filepath.Join(a.dataDir(), "runs")) }
 
 func (a *app) runsCommand() *cobra.Command {
@@ -40,7 +40,7 @@ func (a *app) runsCommand() *cobra.Command {
 	var at masterFlags
 	cmd := &cobra.Command{
 		Use:     "runs",
-		Short:   "List the runs kept here, or those of a master, the newest last",
+		Short:   "List the runs of this machine, or those of a master, the newest last",
 		Example: "  gobench runs\n  gobench runs --json | jq .id\n  gobench runs --master http://127.0.0.1:8080",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,7 +53,7 @@ func (a *app) runsCommand() *cobra.Command {
 				return &exitError{exitFailed, err, ""}
 			}
 			if len(ids) == 0 && !asJSON {
-				fmt.Fprintln(a.stdout, "no runs yet; make one with: gobench http URL")
+				fmt.Fprintln(a.stdout, "no runs yet; start one with: gobench http URL")
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			for i, id := range ids {
@@ -113,7 +113,7 @@ func (a *app) runsAt(ctx context.Context, at masterFlags, asJSON bool) error {
 	return w.Flush()
 }
 
-// summary is a run in the list for programs.
+// summary is a run in the list of --json.
 type summary struct {
 	ID       string      `json:"id"`
 	Name     string      `json:"name"`

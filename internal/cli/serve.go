@@ -20,7 +20,7 @@ import (
 	"github.com/gobench-io/gobench/internal/show/live"
 )
 
-// serveFlags are what a master is told.
+// serveFlags are the flags of a master.
 type serveFlags struct {
 	addr      string
 	agentAddr string
@@ -34,7 +34,7 @@ type serveFlags struct {
 	creds     string
 	natsCA    string
 	runLimit  time.Duration
-	compile   time.Duration // longest that it may take
+	compile   time.Duration // longest time of a compile
 	keepRuns  int
 	keepFor   time.Duration
 	cache     string
@@ -48,16 +48,16 @@ func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Start a master, with an agent in it (what gobench alone does)",
-		Long: `Start a master: it queues runs, shares each out among its agents, keeps what they
-counted and serves the API. It has an agent in it, so that one command is enough on
-one machine; gobench agents join makes a token with which further hosts join.
+		Short: "Start a master with an agent (as gobench without a command does)",
+		Long: `Start a master: it queues runs, splits each over its agents, stores what they counted
+and serves the API. It includes an agent, so that one command is enough on one machine;
+gobench agents join makes a token with which further hosts join.
 
-The first start prints a link with which the first user, an admin, is made. All of it
-listens on this machine only unless --addr and --agent-addr say otherwise.
+The first start prints a link at which the first user, an admin, is made. It listens on
+this machine only, unless --addr and --agent-addr name other addresses.
 
-The first Ctrl-C (or SIGTERM) cancels the run that is active and ends when that is
-kept, the second ends at once.`,
+The first Ctrl-C (or SIGTERM) cancels the active run and ends when that is stored, the
+second ends at once.`,
 		Example: `  gobench
   gobench serve --addr 127.0.0.1:9000 --dir /var/lib/gobench
   gobench serve --addr 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --agent-addr 0.0.0.0:8444
@@ -69,7 +69,7 @@ kept, the second ends at once.`,
 	return cmd
 }
 
-// defaultServe is what gobench without a command does.
+// defaultServe returns the flags of gobench without a command.
 func defaultServe() *serveFlags {
 	f := &serveFlags{}
 	f.add(&cobra.Command{})
@@ -80,24 +80,24 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` of the API")
 	fs.StringVar(&f.agentAddr, "agent-addr", "127.0.0.1:8081", "`HOST:PORT` that agents connect to, with TLS")
-	fs.StringSliceVar(&f.advertise, "advertise", nil, "`HOST:PORT` by which agents reach --agent-addr, where that is another one")
-	fs.StringSliceVar(&f.hosts, "host", nil, "further name by which the API may be called")
+	fs.StringSliceVar(&f.advertise, "advertise", nil, "`HOST:PORT` by which agents reach --agent-addr, if it differs")
+	fs.StringSliceVar(&f.hosts, "host", nil, "additional `HOST` name of the API")
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate `FILE` of the API")
 	fs.StringVar(&f.key, "tls-key", "", "key `FILE` of --tls-cert")
-	fs.BoolVar(&f.insecure, "insecure", false, "let other hosts reach the API without TLS, or before there is a user")
-	fs.BoolVar(&f.noAgent, "no-agent", false, "no agent in this process")
-	fs.StringVar(&f.db, "db", "", "`URL` of a PostgreSQL data base (default an SQLite file in --dir)")
+	fs.BoolVar(&f.insecure, "insecure", false, "let other hosts reach the API without TLS, or before a user exists")
+	fs.BoolVar(&f.noAgent, "no-agent", false, "do not run an agent in this process")
+	fs.StringVar(&f.db, "db", "", "`URL` of a PostgreSQL database (default an SQLite file in --dir)")
 	fs.StringVar(&f.nats, "nats", "", "`URL` of a NATS cluster to use, or several with commas (default a server in this process)")
 	fs.StringVar(&f.creds, "nats-creds", "", "`FILE` of credentials for --nats")
-	fs.StringVar(&f.natsCA, "nats-ca", "", "`FILE` with who signed the certificates of --nats, as PEM (default whom this host trusts); agents learn it by their tokens")
-	timeVar(fs, &f.runLimit, "run-limit", "", 24*time.Hour, "longest that a run may last")
-	timeVar(fs, &f.compile, "compile-limit", "", build.DefaultLimits().Time, "longest that a compile may take, with the download of modules")
-	fs.IntVar(&f.keepRuns, "keep-runs", 0, "keep so many runs, the newest (default all)")
-	timeVar(fs, &f.keepFor, "keep-for", "", 0, "keep runs for so long (default for ever)")
+	fs.StringVar(&f.natsCA, "nats-ca", "", "`FILE` with the authorities of the certificates of --nats, as PEM (default those of this host); join tokens contain it")
+	timeVar(fs, &f.runLimit, "run-limit", "", 24*time.Hour, "longest time of a run")
+	timeVar(fs, &f.compile, "compile-limit", "", build.DefaultLimits().Time, "longest time of a compile, with the download of modules")
+	fs.IntVar(&f.keepRuns, "keep-runs", 0, "number of runs to keep, the newest (default all)")
+	timeVar(fs, &f.keepFor, "keep-for", "", 0, "how long to keep runs (default forever)")
 	fs.Lookup("keep-for").DefValue = ""
 	fs.StringVar(&f.password, "admin-password", "", "password of the user admin; others can see it in the process list: prefer --admin-password-file or GOBENCH_ADMIN_PASSWORD")
 	fs.StringVar(&f.file, "admin-password-file", "", "`FILE` with the password of the user admin")
-	fs.StringVar(&f.cache, "cache", "", "`FOLDER` of what the compiler keeps (default the user's cache, of root /var/cache/gobench)")
+	fs.StringVar(&f.cache, "cache", "", "`FOLDER` of the compiler's cache (default the user's cache, of root /var/cache/gobench)")
 	ledgerFlag(fs, &f.ledger)
 	timeScaleFlag(fs, &f.scale)
 	_ = cmd.MarkFlagDirname("cache")
@@ -106,13 +106,13 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// adminPassword is what the flags and the environment say; empty: nothing.
+// adminPassword returns the password of the flags or the environment; empty if unset.
 func (f *serveFlags) adminPassword(log *slog.Logger) (string, error) {
 	switch {
 	case f.password != "" && f.file != "":
 		return "", usageError("", "--admin-password and --admin-password-file exclude each other")
 	case f.password != "":
-		log.Warn("the password is in the process list of this machine: --admin-password-file FILE or GOBENCH_ADMIN_PASSWORD keep it out of there")
+		log.Warn("the password is in the process list of this machine: use --admin-password-file FILE or GOBENCH_ADMIN_PASSWORD")
 		return f.password, nil
 	case f.file != "":
 		b, err := os.ReadFile(f.file)
@@ -122,7 +122,7 @@ func (f *serveFlags) adminPassword(log *slog.Logger) (string, error) {
 		return strings.TrimRight(string(b), "\r\n"), nil
 	}
 	password := os.Getenv("GOBENCH_ADMIN_PASSWORD")
-	_ = os.Unsetenv("GOBENCH_ADMIN_PASSWORD") // not for what this process starts
+	_ = os.Unsetenv("GOBENCH_ADMIN_PASSWORD") // child processes must not have it
 	return password, nil
 }
 
@@ -207,22 +207,22 @@ func (f *serveFlags) serverError(err error) error {
 	return &exitError{exitFailed, err, hint}
 }
 
-// tls is what --tls-cert and --tls-key say.
+// tls returns the configuration of --tls-cert and --tls-key; nil if unset.
 func (f *serveFlags) tls() (*tls.Config, error) {
 	if f.cert == "" && f.key == "" {
 		return nil, nil
 	}
 	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 	if err != nil {
-		return nil, usageError("give both --tls-cert FILE and --tls-key FILE, as PEM", "--tls-cert: %w", err)
+		return nil, usageError("both --tls-cert FILE and --tls-key FILE are needed, as PEM", "--tls-cert: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// listenError says why an address can't be listened on, and which flag names another.
+// listenError returns why an address can't be listened on, and the flag that names another.
 func listenError(flag, addr string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return &exitError{exitFailed, fmt.Errorf("%s is taken by another program, or by another gobench", addr), "choose another one with " + flag + " HOST:PORT"}
+		return &exitError{exitFailed, fmt.Errorf("%s is used by another program, or by another gobench", addr), "choose another one with " + flag + " HOST:PORT"}
 	}
 	return usageError("want HOST:PORT, as 127.0.0.1:8080", "%s %s: %w", flag, addr, err)
 }
@@ -275,7 +275,7 @@ func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop 
 	}
 }
 
-// serverLog writes lines of JSON where nobody reads them as they come.
+// serverLog returns a log of JSON lines, or of text on a terminal.
 func (a *app) serverLog() *slog.Logger {
 	if f, ok := a.stderr.(*os.File); ok && live.IsTerminal(f) {
 		return slog.New(slog.NewTextHandler(a.stderr, nil))

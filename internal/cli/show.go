@@ -15,8 +15,8 @@ func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show RUN [RUN]",
 		Short: "Show the report of a run again, or two runs side by side",
-		Long: `Show the report of a run again, or two runs side by side: the figures that matter
-and how much they changed, after what else was not the same.
+		Long: `Show the report of a run again, or two runs side by side: first what differed between
+them, then the figures that matter and how much they changed.
 
 ` + runArgument,
 		Example: `  gobench show last
@@ -26,13 +26,13 @@ and how much they changed, after what else was not the same.
 		Args:              rangeArgs(1, 2, "the run's id, or last"),
 		ValidArgsFunction: a.completeRuns(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			k, err := a.keptAt(cmd.Context(), at, args[0])
+			k, err := a.storedAt(cmd.Context(), at, args[0])
 			if err != nil {
 				return err
 			}
 			switch {
 			case len(args) == 2 && full:
-				return usageError("", "--full is of one run")
+				return usageError("", "--full is for one run")
 			case len(args) == 2:
 				err = a.compare(cmd.Context(), k, at, args[1], asJSON)
 			case asJSON:
@@ -48,15 +48,15 @@ and how much they changed, after what else was not the same.
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: a run with its series (docs/formats/result.md), two runs as docs/reports.md has it")
-	cmd.Flags().BoolVar(&full, "full", false, "all there is, not what fits a screen")
+	cmd.Flags().BoolVar(&full, "full", false, "show all, not only what fits a screen")
 	cmd.MarkFlagsMutuallyExclusive("json", "full")
 	at.add(cmd, "`URL` of a master whose run it is")
 	return cmd
 }
 
-// compare shows run k beside another.
-func (a *app) compare(ctx context.Context, k *kept, at masterFlags, other string, asJSON bool) error {
-	b, err := a.keptAt(ctx, at, other)
+// compare shows run k and another side by side.
+func (a *app) compare(ctx context.Context, k *stored, at masterFlags, other string, asJSON bool) error {
+	b, err := a.storedAt(ctx, at, other)
 	if err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func (a *app) reportCommand() *cobra.Command {
 		ValidArgsFunction: a.completeRuns(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(out) == 0 {
-				return usageError("gobench show RUN shows it on the screen", "say what to write: -o FILE, with the ending %s", report.Endings())
+				return usageError("gobench show RUN shows it on the screen", "-o FILE is missing, with the ending %s", report.Endings())
 			}
-			k, err := a.keptAt(cmd.Context(), at, args[0])
+			k, err := a.storedAt(cmd.Context(), at, args[0])
 			if err != nil {
 				return err
 			}

@@ -6,17 +6,17 @@ import (
 	"syscall"
 )
 
-// signals lets a first Ctrl-C (or SIGTERM, or the end of the terminal) stop the run,
-// which then drains, and a second cancel it. Call the function it returns when the run
-// is over. Until then a reader of ours that is gone ends nothing.
+// signals makes a first Ctrl-C (or SIGTERM, or the end of the terminal) stop the run,
+// which then drains, and a second cancel it. Until the caller calls the returned function,
+// when the run is over, a closed pipe does not end this process.
 func (l *localRun) signals() func() {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signal.Notify(ch, syscall.SIGHUP)
 	}
 	gone := make(chan os.Signal, 1)
-	signal.Notify(gone, syscall.SIGPIPE) // writes then fail, and no more
+	signal.Notify(gone, syscall.SIGPIPE) // a write then fails, without a signal
 	done := make(chan struct{})
 	go func() {
 		for {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slim gives back the pages of the program's own file that only its start needed. Most of
-// this program is a master's and an agent's, and a run on this machine needs none of it;
-// what is needed again comes back from the page cache.
+// slim releases the pages of the program's own file that only its start needed. Most of
+// this program belongs to a master and an agent, and is not used by a run on this machine.
+// A page that is needed again is read from the page cache.
 func slim() {
 	f, err := os.Open("/proc/self/maps")
 	if err != nil {
@@ -28,6 +28,6 @@ func slim() {
 		if _, err := fmt.Sscanf(s.Text(), "%x-%x %s", &begin, &end, &mode); err != nil || !strings.HasSuffix(s.Text(), " "+self) || mode[1] == 'w' {
 			continue
 		}
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, begin, end-begin, unix.MADV_DONTNEED) // else it stays as it was
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, begin, end-begin, unix.MADV_DONTNEED) // on an error the pages stay
 	}
 }

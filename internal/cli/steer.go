@@ -8,10 +8,10 @@ import (
 	"github.com/gobench-io/gobench/internal/show/live"
 )
 
-// press does what a key of the terminal asks for.
+// press handles a key of the terminal.
 func (l *localRun) press(key byte, look func(func(*live.Run))) {
 	switch key {
-	case 'q', 'Q': // whatever Ctrl-C does now
+	case 'q', 'Q': // as Ctrl-C
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
 	case 's', 'S':
 		l.controls.Stop("a key")
@@ -22,7 +22,7 @@ func (l *localRun) press(key byte, look func(func(*live.Run))) {
 	}
 }
 
-// changesOf is what a key changes of the load; nil: nothing.
+// changesOf returns what a key changes of the load; nil if it changes nothing.
 func changesOf(key byte) func(*live.Run) []event.Change {
 	switch key {
 	case 'p', 'P':
@@ -40,7 +40,7 @@ func changesOf(key byte) func(*live.Run) []event.Change {
 	return nil
 }
 
-// steer changes the load as changes says, unless the change before is still under way.
+// steer makes changes of the load, unless the previous ones are not done yet.
 func (l *localRun) steer(look func(func(*live.Run)), changes func(*live.Run) []event.Change) {
 	if !l.loading.Load() || !l.steering.TryLock() {
 		return
@@ -52,7 +52,7 @@ func (l *localRun) steer(look func(func(*live.Run)), changes func(*live.Run) []e
 		for _, c := range all {
 			c.By = "a key"
 			if err := l.controls.Change(c); err != nil {
-				l.tell(event.Event{Kind: event.Note, Text: "the load stays as it is: " + err.Error()})
+				l.emit(event.Event{Kind: event.Note, Text: "the load is unchanged: " + err.Error()})
 			}
 		}
 	})

@@ -10,19 +10,20 @@ import (
 	"github.com/gobench-io/gobench/internal/master/store"
 )
 
-// natsPage is what an operator of a NATS cluster reads.
+// natsPage is the page for operators of a NATS cluster.
 const natsPage = "docs/nats.md"
 
-// checkStores refuses what --db and the flags of --nats can't mean, before anything is made.
+// checkStores returns an error for wrong values of --db and the flags of --nats, before
+// anything is created.
 func (f *serveFlags) checkStores() error {
 	if f.db != "" && !strings.HasPrefix(f.db, "postgres://") && !strings.HasPrefix(f.db, "postgresql://") {
-		return usageError("as --db postgres://gobench@db.example/gobench", "--db is no URL of a PostgreSQL data base")
+		return usageError("as --db postgres://gobench@db.example/gobench", "--db is not the URL of a PostgreSQL database")
 	}
 	switch {
 	case (f.nats == "") != (f.creds == ""):
-		return usageError("agents of a NATS cluster are told apart by the permissions of their credentials: "+natsPage, "--nats URL and --nats-creds FILE go together")
+		return usageError("the permissions of credentials separate the agents of a NATS cluster: "+natsPage, "--nats URL and --nats-creds FILE go together")
 	case f.nats == "" && f.natsCA != "":
-		return usageError("the server in the master has an authority of its own", "--nats-ca FILE is for --nats URL")
+		return usageError("the NATS server in the master has its own authority", "--nats-ca FILE needs --nats URL")
 	case f.nats == "":
 		return nil
 	}
@@ -33,7 +34,7 @@ func (f *serveFlags) checkStores() error {
 	return err
 }
 
-// natsServers are the URLs of --nats, and what --nats-ca holds.
+// natsServers returns the URLs of --nats, and the certificates of --nats-ca.
 func (f *serveFlags) natsServers() (urls []string, ca []byte, err error) {
 	if urls, err = bus.Servers(f.nats); err != nil {
 		return nil, nil, usageError("as --nats tls://a.example,tls://b.example", "--nats: %w", err)
@@ -46,18 +47,20 @@ func (f *serveFlags) natsServers() (urls []string, ca []byte, err error) {
 	return urls, ca, nil
 }
 
-// checkCredentials refuses a file of --nats-creds that holds none; no file is right.
+// checkCredentials returns an error for a file of --nats-creds without credentials. An
+// empty path is valid.
 func checkCredentials(path string) error {
 	if path == "" {
 		return nil
 	}
 	if err := bus.CheckCredentials(path); err != nil {
-		return usageError(natsPage+" tells how it is made", "--nats-creds: %w", err)
+		return usageError(natsPage+" shows how to make it", "--nats-creds: %w", err)
 	}
 	return nil
 }
 
-// absolute is where a file is for a later start, from another folder; no file has none.
+// absolute returns the absolute path of a file, for a start from another folder. It keeps
+// an empty path empty.
 func absolute(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -65,8 +68,9 @@ func absolute(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// outside keeps with an agent which has joined what its flags say of a NATS cluster.
-func (f *agentFlags) outside(dir string, who bus.Identity) (bus.Identity, error) {
+// setNATS sets the flags of a NATS cluster in the identity of an agent that has joined, and
+// stores it.
+func (f *agentFlags) setNATS(dir string, who bus.Identity) (bus.Identity, error) {
 	if f.creds == "" && f.natsCA == "" {
 		return who, nil
 	}
@@ -88,38 +92,39 @@ func (f *agentFlags) outside(dir string, who bus.Identity) (bus.Identity, error)
 	return who, nil
 }
 
-// natsError says which flag has to do with a bus that can't be used.
+// natsError returns the exit status of a bus that can't be used, with the flag that would
+// help.
 func (f *serveFlags) natsError(err error) error {
 	if f.nats == "" {
 		return &exitError{exitFailed, fmt.Errorf("connect to the bus: %w", err), ""}
 	}
-	flag, hint := "--nats "+f.nats, "is it running, and is this its address? The URL is tls://HOST:PORT or nats://HOST:PORT"
+	flag, hint := "--nats "+f.nats, "is it running at this address? The URL is tls://HOST:PORT or nats://HOST:PORT"
 	switch {
 	case errors.Is(err, bus.ErrCredentials):
 		flag, hint = "--nats-creds "+f.creds, "the user has to be in that server's configuration, and not expired or revoked: "+natsPage
 	case errors.Is(err, bus.ErrAuthority) && f.natsCA != "":
-		flag, hint = "--nats-ca "+f.natsCA, "give the certificate of the authority that has signed the NATS server's, and call it in --nats by a name that is in that"
+		flag, hint = "--nats-ca "+f.natsCA, "name the authority that signed the NATS server's certificate, and use a host name of that certificate in --nats"
 	case errors.Is(err, bus.ErrAuthority):
-		hint = "--nats-ca FILE names the authority that has signed it, where this host does not know that one"
+		hint = "--nats-ca FILE names the authority that signed it, if this host does not trust that one"
 	case errors.Is(err, bus.ErrNoTLS):
-		hint = "give it a certificate, or leave --nats-ca out and call it nats://"
+		hint = "configure a certificate there, or leave --nats-ca out and use nats://"
 	case errors.Is(err, bus.ErrPermission):
-		flag, hint = "--nats-creds "+f.creds, "what the master has to be allowed is listed in "+natsPage
+		flag, hint = "--nats-creds "+f.creds, "the permissions that the master needs are listed in "+natsPage
 	case errors.Is(err, bus.ErrJetStream):
-		hint = "how much of it gobench needs is in " + natsPage
+		hint = "what gobench needs of it is in " + natsPage
 	}
 	return &exitError{exitFailed, fmt.Errorf("%s: %w", flag, err), hint}
 }
 
-// storeError says of a data base that can't be used which flag names it.
+// storeError returns the exit status of a database that can't be used.
 func (f *serveFlags) storeError(err error) error {
 	if f.db == "" {
 		return &exitError{exitFailed, err, ""}
 	}
-	hint := "is it running, and is there this data base (createdb) for this user? --db postgres://USER:PASSWORD@HOST/NAME"
+	hint := "is it running, and does this database exist (createdb) for this user? --db postgres://USER:PASSWORD@HOST/NAME"
 	var known *store.Error
 	if errors.As(err, &known) {
-		hint = "" // its text has it
+		hint = "" // its text has one
 	}
 	return &exitError{exitFailed, fmt.Errorf("--db: %w", err), hint}
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// styleOf is how text is shown on w: as wide as the terminal that it is, if it is one,
-// and in colour unless NO_COLOR (no-color.org) or TERM=dumb says otherwise.
+// styleOf returns how text is shown on w: if w is a terminal, as wide as that and in
+// colour, unless NO_COLOR (no-color.org) or TERM=dumb is set.
 func styleOf(w io.Writer) report.Style {
 	file, ok := w.(*os.File)
 	if !ok {
 		return report.Style{}
 	}
 	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
-	if err != nil { // it is no terminal
+	if err != nil { // not a terminal
 		return report.Style{}
 	}
 	return report.Style{Width: int(size.Col), Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}

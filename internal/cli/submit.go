@@ -16,6 +16,7 @@ import (
 	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/show/lines"
 )
 
 func (a *app) submitCommand() *cobra.Command {
@@ -29,8 +30,9 @@ func (a *app) submitCommand() *cobra.Command {
 		Long: `Queue a scenario at a master, and print the run's id.
 
 FILE is a Go file with a function export() scenario.Vus, or a folder of such a
-package. go.mod and go.sum beside it go along, and files that its texts name. With
---follow it is as gobench run --master: the live view, the report, the exit status.`,
+package. go.mod and go.sum beside it are sent along, and files that its string literals
+name. With --follow it is as gobench run --master: the live view, the report, the exit
+status.`,
 		Example: `  gobench submit scenario.go
   gobench submit scenario.go --follow --duration 1m -o result.json
   id=$(gobench submit scenario.go --quiet)`,
@@ -49,7 +51,7 @@ package. go.mod and go.sum beside it go along, and files that its texts name. Wi
 			return a.submit(cmd, args[0], values, &load, &at)
 		},
 	}
-	timeVar(cmd.Flags(), &load.duration, "duration", "d", 0, "end the run after this time, or hold it open so long (default: the scenario decides)")
+	timeVar(cmd.Flags(), &load.duration, "duration", "d", 0, "end the run after this time, and keep it open until then (default: the scenario decides)")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set a parameter of the scenario, as NAME=VALUE; may be repeated")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show the run until it is over, and report")
 	at.master.add(cmd, ofMaster)
@@ -58,7 +60,7 @@ package. go.mod and go.sum beside it go along, and files that its texts name. Wi
 	return cmd
 }
 
-// submit queues a run and leaves it to the master.
+// submit queues a run without following it.
 func (a *app) submit(cmd *cobra.Command, path string, set map[string]string, load *loadFlags, at *clusterFlags) error {
 	if err := load.checkFollow(false); err != nil {
 		return err
@@ -82,7 +84,7 @@ func (a *app) submit(cmd *cobra.Command, path string, set map[string]string, loa
 	return a.queued(c, o, load)
 }
 
-// queued tells of a run that is left to the master.
+// queued prints a run that is not followed.
 func (a *app) queued(c *client.Client, o run.Order, load *loadFlags) error {
 	switch {
 	case load.json:
@@ -102,7 +104,8 @@ func (a *app) encode(what any) error {
 	return nil
 }
 
-// remoteID finds the run of a master that begins or ends with part, "last" the newest.
+// remoteID returns the id of a master's run that begins or ends with part; "last" is the
+// newest.
 func remoteID(ctx context.Context, c *client.Client, part string) (string, error) {
 	if run.ValidID(part) {
 		return part, nil
@@ -129,7 +132,7 @@ func remoteID(ctx context.Context, c *client.Client, part string) (string, error
 	return "", usageError("", "%q fits %d runs: %v", part, len(found), found)
 }
 
-// onRun makes a command that asks a master something about a run.
+// onRun returns cmd as a command that calls do with a run of a master.
 func (a *app) onRun(cmd *cobra.Command, do func(ctx context.Context, c *client.Client, id string) error) *cobra.Command {
 	var at masterFlags
 	at.add(cmd, ofMaster)
@@ -171,19 +174,19 @@ func (a *app) stopCommand() *cobra.Command {
 	var all, queued bool
 	cmd := a.onRun(&cobra.Command{
 		Use:   "stop [RUN]",
-		Short: "End the load of a master's run and drain it; --all cancels whatever runs",
-		Long: `End the load of a master's run: nothing new begins, what is in flight ends, the report
-comes. --all is the switch for an emergency: it cancels the run that is active at once.`,
+		Short: "End the load of a master's run and drain it; --all cancels the active run",
+		Long: `End the load of a master's run: nothing new begins, what is in flight ends, and the
+report is made. --all is for emergencies: it cancels the active run at once.`,
 		Example: "  gobench stop last\n  gobench stop --all\n  gobench stop --all --queued",
 		Args:    rangeArgs(0, 1, "the run"),
 	}, func(ctx context.Context, c *client.Client, id string) error {
 		switch {
 		case all == (id != ""):
-			return usageError("gobench stop RUN, or gobench stop --all", "name a run, or say --all")
+			return usageError("gobench stop RUN, or gobench stop --all", "name a run, or use --all")
 		case all:
 			ids, err := c.StopAll(ctx, queued)
 			if err == nil && len(ids) == 0 {
-				fmt.Fprintln(a.stdout, "nothing runs")
+				fmt.Fprintln(a.stdout, "no run is active")
 			}
 			for _, id := range ids {
 				fmt.Fprintf(a.stdout, "run %s is being cancelled\n", id)
@@ -196,8 +199,8 @@ comes. --all is the switch for an emergency: it cancels the run that is active a
 		fmt.Fprintf(a.stdout, "run %s is being stopped\n", id)
 		return nil
 	})
-	cmd.Flags().BoolVar(&all, "all", false, "cancel the run that is active")
-	cmd.Flags().BoolVar(&queued, "queued", false, "with --all: cancel also the runs that wait")
+	cmd.Flags().BoolVar(&all, "all", false, "cancel the active run")
+	cmd.Flags().BoolVar(&queued, "queued", false, "with --all: also cancel the queued runs")
 	return cmd
 }
 
@@ -220,12 +223,12 @@ func (a *app) logsCommand() *cobra.Command {
 				}
 			}
 		}
-		p := &printed{show: func(b []byte) { _, _ = a.stdout.Write(b) }} // a closed terminal ends it below
-		defer p.flush()
+		p := &lines.Printed{Show: func(b []byte) { _, _ = a.stdout.Write(b) }} // a closed terminal ends it below
+		defer p.Flush()
 		return c.Log(ctx, p, id, agent, 0, follow)
 	})
 	cmd.Flags().StringVar(&agent, "agent", "", "only of this agent, by id or name")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on as it comes, until the run is over")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue until the run is over")
 	return cmd
 }
 
@@ -236,9 +239,9 @@ func (a *app) profileCommand() *cobra.Command {
 	var at masterFlags
 	cmd := &cobra.Command{
 		Use:   "profile RUN KIND [TIME]",
-		Short: "Take a profile of an executor of a master's run while it goes on",
-		Long: `Take a profile of an executor of a master's run while it goes on, for go tool pprof (a
-trace: for go tool trace). KIND is cpu, heap, mutex, block or trace.`,
+		Short: "Take a profile of an executor of a master's active run",
+		Long: `Take a profile of an executor of a master's active run, for go tool pprof (a trace: for
+go tool trace). KIND is cpu, heap, mutex, block or trace.`,
 		Example: "  gobench profile last cpu 30s --agent web-2\n  gobench profile last heap -o heap.pprof",
 		Args:    rangeArgs(2, 3, "the run and a kind of profile"),
 		RunE: func(cmd *cobra.Command, args []string) error {

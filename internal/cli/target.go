@@ -35,8 +35,8 @@ func (a *app) targetHTTPCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "http",
 		Short: "Answer every HTTP request with the same page",
-		Long: `Answer every HTTP request with the same page, until Ctrl-C; then say how many
-requests were answered: a count to hold a run's own against.`,
+		Long: `Answer every HTTP request with the same page, until Ctrl-C; then print how many
+requests were answered, to compare with a run's own count.`,
 		Example: `  gobench target http
   gobench target http --addr 127.0.0.1:0 --delay 20ms --size 1000`,
 		Args: cobra.NoArgs,
@@ -49,13 +49,13 @@ requests were answered: a count to hold a run's own against.`,
 			}
 			l, err := net.Listen("tcp", addr)
 			if errors.Is(err, syscall.EADDRINUSE) {
-				return &exitError{exitFailed, fmt.Errorf("the address %s is taken by another program", addr), "--addr names another; port 0 takes a free one"}
+				return &exitError{exitFailed, fmt.Errorf("the address %s is used by another program", addr), "--addr names another; port 0 takes a free one"}
 			}
 			switch {
 			case errors.Is(err, syscall.EADDRNOTAVAIL):
-				return &exitError{exitFailed, fmt.Errorf("%s is no address of this machine", addr), "127.0.0.1 is this machine for itself, 0.0.0.0 all of its addresses"}
+				return &exitError{exitFailed, fmt.Errorf("%s is not an address of this machine", addr), "127.0.0.1 can be reached from this machine only, 0.0.0.0 stands for all of its addresses"}
 			case errors.Is(err, syscall.EACCES):
-				return &exitError{exitFailed, fmt.Errorf("the port of %s is for the system alone", addr), "take one from 1024 on"}
+				return &exitError{exitFailed, fmt.Errorf("the port of %s needs root", addr), "use one from 1024 on"}
 			case err != nil:
 				return usageError("write it as host:port, as in 127.0.0.1:8080", "--addr %s: %v", addr, err)
 			}
@@ -71,7 +71,7 @@ requests were answered: a count to hold a run's own against.`,
 		},
 	}
 	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8080", "address to listen on, host:port; port 0 takes a free one")
-	timeVar(cmd.Flags(), &t.Delay, "delay", "", 0, "wait so long before each answer")
+	timeVar(cmd.Flags(), &t.Delay, "delay", "", 0, "wait this long before each response")
 	cmd.Flags().IntVar(&t.Size, "size", 612, "size of the page in bytes")
 	return cmd
 }

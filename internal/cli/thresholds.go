@@ -8,8 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// pointed gives, where err is of an expression, the lines that point at the wrong
-// place in it.
+// pointed returns lines that mark the wrong place of an expression; empty if err is not
+// of an expression.
 func pointed(err error) string {
 	var wrong *threshold.SyntaxError
 	if errors.As(err, &wrong) {
@@ -18,7 +18,8 @@ func pointed(err error) string {
 	return ""
 }
 
-// crossedError is the exit status of a finished run by its thresholds.
+// crossedError returns the exit status of a finished run with crossed thresholds; nil if
+// all are met.
 func crossedError(r *run.Result) error {
 	crossed := 0
 	for _, t := range r.Thresholds {
@@ -32,7 +33,7 @@ func crossedError(r *run.Result) error {
 	return &exitError{exitCrossed, fmt.Errorf("%d of %d thresholds crossed", crossed, len(r.Thresholds)), ""}
 }
 
-// strictError is the exit status of --strict.
+// strictError returns the exit status of --strict.
 func strictError(r *run.Result) error {
 	if r.Verdict != run.Invalid {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// timeValue is the flag of a time, as 30s or 2m. A number alone is one of seconds, as
-// wrk and ab have it.
+// timeValue is the flag of a time, as 30s or 2m. A plain number is in seconds, as with wrk
+// and ab.
 type timeValue time.Duration
 
 func (t *timeValue) Set(text string) error {
@@ -30,7 +30,7 @@ func (t *timeValue) Set(text string) error {
 func (t *timeValue) String() string { return time.Duration(*t).String() }
 func (t *timeValue) Type() string   { return "duration" }
 
-// timeVar adds a flag of a time.
+// timeVar adds a timeValue flag.
 func timeVar(fs *pflag.FlagSet, p *time.Duration, name, short string, def time.Duration, usage string) {
 	*p = def
 	fs.VarP((*timeValue)(p), name, short, usage)

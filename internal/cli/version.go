@@ -17,7 +17,7 @@ func (a *app) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Say which gobench this is",
+		Short:   "Print the version of gobench",
 		Example: "  gobench version\n  gobench version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -34,7 +34,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// commit is the commit that this gobench was built from, when the build knew.
+// commit returns the commit that this gobench was built from; empty if unknown.
 func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -48,14 +48,14 @@ func commit() string {
 	return ""
 }
 
-// exactArgs wants n arguments and says what they are.
+// exactArgs returns an error unless there are n arguments, described by what.
 func exactArgs(n int, what string) cobra.PositionalArgs { return rangeArgs(n, n, what) }
 
-// rangeArgs asks for least to most arguments, said as what.
+// rangeArgs returns an error unless there are least to most arguments, described by what.
 func rangeArgs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least {
-			return usageError("see "+cmd.CommandPath()+" --help", "%s wants %s", cmd.CommandPath(), what)
+			return usageError("see "+cmd.CommandPath()+" --help", "%s needs %s", cmd.CommandPath(), what)
 		}
 		if len(args) > most {
 			return usageError("see "+cmd.CommandPath()+" --help", "%s takes only %s: %q is one too many", cmd.CommandPath(), what, args[most])

@@ -16,23 +16,22 @@ import (
 	"github.com/gobench-io/gobench/internal/run/filelock"
 )
 
-// The first scenario that a machine compiles takes half a minute, since all that
-// scenarios import has to be compiled too. So after its first run gobench does that
-// in the background, behind everything else, and never beside a load: a run that
-// begins meanwhile ends it.
+// The first scenario that a machine compiles takes half a minute, because all that
+// scenarios import has to be compiled too. So after its first run gobench does that in a
+// background process of low priority. A run that begins meanwhile ends that process.
 
-// warmCommand begins the command line of the process that warms, and noWarmEnv
-// keeps it from being started.
+// warmCommand begins the command line of the background process. If noWarmEnv is set, it
+// is not started.
 const (
 	warmCommand = "warm"
 	noWarmEnv   = "GOBENCH_NO_WARM"
 )
 
-// warming is the file that the process that warms holds locked, with its pid in it.
+// warming is the file that the background process locks, and writes its pid to.
 const warming = "warming"
 
-// startWarming starts the process that warms, unless this gobench has been warmed
-// for. It is a convenience: what goes wrong is not told.
+// startWarming starts the background process, unless it has been done for this gobench.
+// Errors are ignored: it only saves time.
 func (a *app) startWarming() {
 	dir, err := build.DefaultDir()
 	if err != nil || os.Getenv(noWarmEnv) != "" {
@@ -46,13 +45,13 @@ func (a *app) startWarming() {
 		return
 	}
 	cmd := exec.Command(self, warmCommand)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives this process and its terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it continues after this process and its terminal
 	if cmd.Start() == nil {
 		_ = cmd.Process.Release()
 	}
 }
 
-// runWarm is the process that warms.
+// runWarm is the background process.
 func runWarm(sdk fs.FS) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -67,7 +66,7 @@ func runWarm(sdk fs.FS) int {
 	}
 	defer lock.Close()
 	if ok, err := filelock.Try(lock); !ok || err != nil {
-		return exitOK // another one is at it
+		return exitOK // another process does it
 	}
 	if err := lock.Truncate(0); err != nil {
 		return exitFailed
@@ -86,8 +85,8 @@ func runWarm(sdk fs.FS) int {
 	return exitOK
 }
 
-// stopWarming ends the process that warms, if there is one, and waits until it is
-// gone, so that it takes nothing from the load that is to begin.
+// stopWarming ends the background process and waits until it is gone, so that it does not
+// compete with the load.
 func stopWarming() {
 	dir, err := build.DefaultDir()
 	if err != nil {
@@ -113,7 +112,7 @@ func stopWarming() {
 	}
 }
 
-// warmedFile is there when this very gobench has been warmed for.
+// warmedFile returns the file that exists once runWarm has been done for this gobench.
 func warmedFile(dir string) string {
 	name := "warmed"
 	if self, err := os.Executable(); err == nil {

@@ -61,9 +61,9 @@ func (c *Controls) Ended() (by string, cancelled bool) {
 	return c.by, c.cancelled
 }
 
-// Change pauses, resumes or scales the load for change.By. It waits at most 5 s for a load
-// that is still being started, and returns an error if there is none, or if the load
-// cannot be changed so.
+// Change pauses, resumes or scales the load for change.By. If the load is still being
+// started, it waits at most 5 s. It returns an error if no load is running, or if the load
+// does not allow the change.
 func (c *Controls) Change(change event.Change) error {
 	c.mu.Lock()
 	load, executor := c.load, c.executor

@@ -56,8 +56,8 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 	})
 }
 
-// endNow cancels the load and waits until all agents have said that it is over, for as
-// long as a cancel may take.
+// endNow cancels the load and waits until all agents have reported its end, at most
+// Times.Cancel.
 func (a *active) endNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Cancel)
 	defer cancel()
@@ -67,10 +67,10 @@ func (a *active) endNow(ctx context.Context) {
 	told.wait()
 }
 
-// await waits until the last delivery of every agent has come, as long as it may take.
-// Agents that are lost, and not found again, are not waited for beyond their lease.
+// await waits until the last delivery of every agent has come, at most limit. An agent that
+// is lost, and not found again, is not waited for beyond its lease.
 func (a *active) await(ctx context.Context, limit time.Duration) {
-	if a.record == nil { // no agent has anything
+	if a.record == nil { // no agent has started anything
 		return
 	}
 	end := time.NewTimer(limit)
@@ -103,7 +103,8 @@ func (a *active) await(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// unconfirmed names the agents that have not said that their load is over.
+// unconfirmed returns the names of agents that have not reported the end of their load;
+// empty if all have.
 func (a *active) unconfirmed() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,7 +147,7 @@ func (a *active) finish(ctx context.Context, e run.Ending) error {
 	return a.m.intake.flush(ctx) // so that the series of a final run is stored
 }
 
-// hostsOf tells on which hosts the run was, and when the load began on each.
+// hostsOf sets the hosts of a result, and when the load began on each.
 func (a *active) hostsOf(r *run.Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -175,7 +176,8 @@ func (a *active) hostsOf(r *run.Result) {
 	}
 }
 
-// exitStatus is what a command line that followed the run ends with: docs/exit-codes.md.
+// exitStatus returns the exit status of a command line that followed the run:
+// docs/exit-codes.md.
 func exitStatus(r *run.Result) int {
 	switch r.State {
 	case run.Cancelled:
@@ -197,7 +199,7 @@ func exitStatus(r *run.Result) int {
 	return 1
 }
 
-// endOf is the event of a run's end.
+// endOf returns the event of a run's end.
 func (m *Master) endOf(r *run.Result) event.Event {
 	exit := exitStatus(r)
 	e := event.Event{Kind: event.Ended, Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: &exit}

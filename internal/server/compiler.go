@@ -163,7 +163,7 @@ func (c *compiler) note(box sandbox.State) error {
 		err = os.WriteFile(c.notes, b, 0o600)
 	}
 	if err != nil {
-		c.log.Warn("note where scenarios are compiled", "error", err)
+		c.log.Warn("store where scenarios are compiled", "error", err)
 	}
 	return nil
 }

@@ -20,24 +20,25 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// What an archive may hold at most, in bytes, and how many times its own size: figures
-// and texts do not become smaller than that.
+// Limits of an archive's contents, in bytes, and as a multiple of the archive's own size:
+// no result or batch compresses better than that.
 const (
 	maxResult  = 64 << 20
 	maxBatches = 4 << 30
 	maxRatio   = 100
-	ratioFrom  = 1 << 20 // what is smaller may have any
+	ratioFrom  = 1 << 20 // smaller contents may have any ratio
 )
 
-// archived are the files of an archive, in the order in which they stand there, with the
-// most bytes that each may have.
+// archived are the files of an archive in their order, each with its maximum size in
+// bytes.
 var archived = []struct {
 	name string
 	most int64
 }{{resultFile, maxResult}, {batchesFile, maxBatches}, {logFile, maxLog + 1<<10}}
 
-// Export writes the folder of run id, which must be over, as an archive: a tar compressed
-// by zstd, with ID/result.json, ID/batches and ID/executor.log.
+// Export writes the folder of run id to w as an archive: a tar compressed by zstd, with
+// ID/result.json, ID/batches and ID/executor.log. It returns an error if the run is not
+// over.
 func (h History) Export(id string, w io.Writer) error {
 	r, err := h.Load(id)
 	if err != nil {
@@ -59,7 +60,7 @@ func (h History) Export(id string, w io.Writer) error {
 	return errors.Join(t.Close(), z.Close())
 }
 
-// pack adds a file, if it is there.
+// pack adds a file to t, if it exists.
 func pack(t *tar.Writer, id, path string, when time.Time) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,9 +82,10 @@ func pack(t *tar.Writer, id, path string, when time.Time) error {
 	return err
 }
 
-// Import reads an archive that Export wrote and makes the folder of its run, once check
-// has found the staged one good. What is no such archive is refused (an error that wraps
-// run.ErrArchive), and a run that is there already (run.ErrConflict).
+// Import reads an archive that Export wrote and adds its run to the history, if check
+// returns nil for a history that has only this run. The error wraps run.ErrArchive if in
+// is not such an archive, and run.ErrConflict if the history has the run already. On an
+// error the history is unchanged.
 func (h History) Import(in io.Reader, check func(staged History, id string) error) (*run.Result, error) {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return nil, err
@@ -106,17 +108,18 @@ func (h History) Import(in io.Reader, check func(staged History, id string) erro
 		return nil, err
 	}
 	if _, err := os.Lstat(h.Dir(id)); err == nil {
-		return nil, fmt.Errorf("%w: run %s is there already", run.ErrConflict, id)
+		return nil, fmt.Errorf("%w: run %s exists already", run.ErrConflict, id)
 	}
 	return r, os.Rename(staged.Dir(id), h.Dir(id))
 }
 
-// OpenLog opens what the executors of run id printed.
+// OpenLog opens the log of what the executors of run id printed. The caller must close it.
 func (h History) OpenLog(id string) (*os.File, error) {
 	return os.Open(filepath.Join(h.Dir(id), logFile))
 }
 
-// examine reads the result and all batches.
+// examine reads and returns the result of run id, and reads all its batches to check their
+// format.
 func (h History) examine(id string) (*run.Result, error) {
 	r, err := h.Load(id)
 	if err != nil {
@@ -137,13 +140,13 @@ func (h History) examine(id string) (*run.Result, error) {
 	for {
 		if _, _, err := wire.ReadRecord(records); errors.Is(err, io.EOF) {
 			return r, nil
-		} else if err != nil { // here the end within a record is one, too
+		} else if err != nil { // also if the file ends within a record
 			return nil, fmt.Errorf("batches: %w", err)
 		}
 	}
 }
 
-// unpack writes an archive's files below dir and gives the run's id.
+// unpack writes an archive's files below dir and returns the run's id.
 func unpack(in io.Reader, dir string) (id string, err error) {
 	packed := &counter{in: in}
 	z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecoderLowmem(true))
@@ -172,11 +175,11 @@ func unpack(in io.Reader, dir string) (id string, err error) {
 		case !run.ValidID(folder) || id != "" && folder != id || at < 0:
 			return "", fmt.Errorf("%w: it has a file %q", run.ErrArchive, head.Name)
 		case head.Typeflag != tar.TypeReg || slices.ContainsFunc(slices.Collect(maps.Keys(head.PAXRecords)), sparse):
-			return "", fmt.Errorf("%w: %s is no file", run.ErrArchive, head.Name)
+			return "", fmt.Errorf("%w: %s is not a regular file", run.ErrArchive, head.Name)
 		case slices.Contains(seen, name):
-			return "", fmt.Errorf("%w: %s is there twice", run.ErrArchive, head.Name)
+			return "", fmt.Errorf("%w: it has %s twice", run.ErrArchive, head.Name)
 		case head.Size > archived[at].most:
-			return "", fmt.Errorf("%w: %s has %d bytes, and may have %d", run.ErrArchive, head.Name, head.Size, archived[at].most)
+			return "", fmt.Errorf("%w: %s has %d bytes, more than %d", run.ErrArchive, head.Name, head.Size, archived[at].most)
 		}
 		if id == "" {
 			if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
@@ -188,11 +191,11 @@ func unpack(in io.Reader, dir string) (id string, err error) {
 		if err != nil {
 			return "", err
 		}
-		to := &target{f: f}
+		to := &output{f: f}
 		_, err = io.Copy(to, t)
 		err = errors.Join(err, f.Sync(), f.Close())
 		if to.err != nil {
-			return "", to.err // ours, not the archive's
+			return "", to.err // not an error of the archive
 		}
 		if err != nil {
 			return "", refused(packed, err)
@@ -204,11 +207,11 @@ func unpack(in io.Reader, dir string) (id string, err error) {
 	return id, nil
 }
 
-// sparse tells whether a record of a header is of a file with holes, which takes up more
-// than the archive holds.
+// sparse reports whether a header's record is of a file with holes, which is larger on disk
+// than in the archive.
 func sparse(key string) bool { return strings.HasPrefix(key, "GNU.sparse") }
 
-// refused is an error of an archive, or that of who sends it.
+// refused returns err as an error of the archive, or the error of reading it.
 func refused(packed *counter, err error) error {
 	if packed.err != nil && !errors.Is(packed.err, io.EOF) {
 		return fmt.Errorf("read the archive: %w", packed.err)
@@ -216,7 +219,7 @@ func refused(packed *counter, err error) error {
 	return fmt.Errorf("%w: %w", run.ErrArchive, err)
 }
 
-// counter counts what is read of an archive as it came.
+// counter counts the bytes that are read of an archive.
 type counter struct {
 	in  io.Reader
 	n   int64
@@ -230,8 +233,8 @@ func (c *counter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ratioReader reads what an archive holds, as long as that is not many times as much as
-// came.
+// ratioReader reads the contents of an archive. It fails when they are many times as large
+// as the archive.
 type ratioReader struct {
 	in     io.Reader
 	packed *counter
@@ -246,13 +249,14 @@ func (r *ratioReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// target is a file whose own errors are told apart from those of what is copied to it.
-type target struct {
+// output is a file that records its errors, to distinguish them from those of the reader
+// that is copied to it.
+type output struct {
 	f   *os.File
 	err error
 }
 
-func (t *target) Write(b []byte) (int, error) {
+func (t *output) Write(b []byte) (int, error) {
 	n, err := t.f.Write(b)
 	if err != nil {
 		t.err = err

@@ -15,15 +15,17 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Folder is the folder of a run that this process makes. It is for one goroutine at
-// a time, but for Log.
+// Folder is the folder of a run of this process. Except for Log, it must not be used by
+// several goroutines at once. The caller must Close or Discard it: until then other
+// processes take the run for an active one.
 type Folder struct {
 	dir     string
 	batches *os.File
-	Log     *Log // what the executor prints
+	Log     *Log // for what the executor prints
 }
 
-// Create makes the folder of run id. Nobody but this user can read it.
+// Create creates the folder of run id, which only this user can read. If it returns an
+// error, there is no folder.
 func (h History) Create(id string) (_ *Folder, err error) {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return nil, err
@@ -34,7 +36,7 @@ func (h History) Create(id string) (_ *Folder, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(f.dir) // half a folder is no run
+			_ = os.RemoveAll(f.dir) // the first error is the one to report
 		}
 	}()
 	if err := os.WriteFile(filepath.Join(f.dir, ownerFile), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
@@ -50,14 +52,15 @@ func (h History) Create(id string) (_ *Folder, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Log = &Log{file: log, rest: maxLog}
+	f.Log = &Log{file: log, left: maxLog}
 	return f, nil
 }
 
 // Dir returns the path of the folder.
 func (f *Folder) Dir() string { return f.dir }
 
-// Append adds a batch of an executor to the folder.
+// Append writes a batch of an executor to the folder. It is synced by the Put of a final
+// result.
 func (f *Folder) Append(executor int, b *wire.Batch) error {
 	record, err := wire.AppendRecord(nil, executor, b)
 	if err != nil {
@@ -67,7 +70,8 @@ func (f *Folder) Append(executor int, b *wire.Batch) error {
 	return err
 }
 
-// Put writes the result as it now stands, whole or not at all.
+// Put replaces the stored result by r, and syncs it; if that is final, also the batches. If
+// it returns an error, the previous result is unchanged.
 func (f *Folder) Put(r *run.Result) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -80,7 +84,7 @@ func (f *Folder) Put(r *run.Result) error {
 	}
 	tmp := filepath.Join(f.dir, resultFile+".new")
 	if err := writeSynced(tmp, append(b, '\n')); err != nil {
-		_ = os.Remove(tmp) // half of it helps nobody
+		_ = os.Remove(tmp) // the first error is the one to report
 		return err
 	}
 	return os.Rename(tmp, filepath.Join(f.dir, resultFile))
@@ -95,16 +99,17 @@ func writeSynced(path string, b []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// Close gives the folder up.
+// Close closes the folder. The run then has no process any more.
 func (f *Folder) Close() error {
 	return errors.Join(f.batches.Close(), f.Log.Close(), os.Remove(filepath.Join(f.dir, ownerFile)))
 }
 
-// Discard gives the folder up and deletes it: nothing has run.
+// Discard closes and deletes the folder, for a run that has not taken place.
 func (f *Folder) Discard() error { return errors.Join(f.Close(), os.RemoveAll(f.dir)) }
 
-// Batches calls each with every batch of run id, in the order they came. A file
-// that ends within a record, as after a crash, ends there without an error.
+// Batches calls each with every batch of run id, in the order of Append. An error of each
+// ends it and is returned. If the file ends within a record, as after a crash, the record
+// is ignored. The error wraps run.ErrNotFound if the run has no batches.
 func (h History) Batches(id string, each func(executor int, b *wire.Batch) error) error {
 	file, err := os.Open(filepath.Join(h.Dir(id), batchesFile))
 	if errors.Is(err, fs.ErrNotExist) {

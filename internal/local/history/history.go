@@ -1,9 +1,9 @@
-// Package history keeps every run as a folder: result.json, what was asked and
-// counted; batches, the executors' batches as they came, from which the series and
-// the totals can be made again; executor.log, what the executor printed.
+// Package history stores every run as a folder with three files: result.json, the options
+// and figures; batches, the executors' batches in their order, from which the series and
+// the totals can be computed again; executor.log, what the executor printed.
 //
-// docs/formats/run.md describes the files. A folder belongs to the process that
-// makes it until its result is final; others may read it at any time.
+// docs/formats/run.md describes the files. Only the process that creates a folder writes
+// it; others may read it at any time.
 package history
 
 import (
@@ -25,13 +25,13 @@ const (
 	resultFile  = "result.json"
 	batchesFile = "batches"
 	logFile     = "executor.log"
-	ownerFile   = "owner" // the pid of the process that makes the folder
+	ownerFile   = "owner" // the pid of the process that runs the run, until it is over
 )
 
-// History is the folder of all runs.
+// History is the folder of all runs. Its methods may be used by any goroutine.
 type History struct{ dir string }
 
-// Open gives the history in dir, which is made when it is first written to.
+// Open returns the history in dir, which is created by the first Create or Import.
 func Open(dir string) History { return History{dir} }
 
 // Dir returns the path of the folder of run id.
@@ -40,8 +40,9 @@ func (h History) Dir(id string) string { return filepath.Join(h.dir, id) }
 // File returns the path of the result of run id.
 func (h History) File(id string) string { return filepath.Join(h.dir, id, resultFile) }
 
-// Load reads the result of run id: run.ErrNotFound when there is none. A run whose
-// process is gone without a final result is Failed, and its result says so.
+// Load reads the result of run id. If the run's process has ended without a final result,
+// the returned result is Failed, with the cause. The error wraps run.ErrNotFound if there
+// is no such run.
 func (h History) Load(id string) (*run.Result, error) {
 	if !run.ValidID(id) {
 		return nil, fmt.Errorf("%w: %q", run.ErrNotFound, id)
@@ -67,7 +68,7 @@ func (h History) Load(id string) (*run.Result, error) {
 	return r, nil
 }
 
-// owned tells whether the process that makes the folder is alive.
+// owned reports whether the process that runs run id is alive.
 func (h History) owned(id string) bool {
 	b, err := os.ReadFile(filepath.Join(h.Dir(id), ownerFile))
 	if err != nil {
@@ -81,7 +82,7 @@ func (h History) owned(id string) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// List gives the ids of all runs, the oldest first.
+// List returns the ids of all runs, the oldest first.
 func (h History) List() ([]string, error) {
 	entries, err := os.ReadDir(h.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,8 +101,9 @@ func (h History) List() ([]string, error) {
 	return ids, nil
 }
 
-// Find gives the id that begins or ends with part, "last" the newest. An error
-// names the candidates when there is more than one.
+// Find returns the id of the run whose id begins with part, or whose last group does; part
+// has 3 characters at least. "last" is the newest run. The error wraps run.ErrNotFound if
+// no run matches, and lists the runs if several do.
 func (h History) Find(part string) (string, error) {
 	ids, err := h.List()
 	if err != nil {
@@ -130,7 +132,7 @@ func (h History) Find(part string) (string, error) {
 
 func hasPrefix(s, p string) bool { return len(s) >= len(p) && s[:len(p)] == p }
 
-// Remove deletes the folder of run id. A run that goes on is refused.
+// Remove deletes the folder of run id. It returns an error if the run is active.
 func (h History) Remove(id string) error {
 	if !run.ValidID(id) {
 		return fmt.Errorf("%w: %q", run.ErrNotFound, id)
@@ -141,8 +143,8 @@ func (h History) Remove(id string) error {
 	return os.RemoveAll(h.Dir(id))
 }
 
-// Size is the number of bytes that the folder of run id takes, and Created the
-// time its id tells.
+// Size returns the size of the folder of run id in bytes, without files that can't be
+// read.
 func (h History) Size(id string) (n int64) {
 	_ = filepath.WalkDir(h.Dir(id), func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -150,12 +152,12 @@ func (h History) Size(id string) (n int64) {
 				n += info.Size()
 			}
 		}
-		return nil // what cannot be read is not counted
+		return nil
 	})
 	return n
 }
 
-// Created is the time that an id tells.
+// Created returns the time that is part of a valid id, to the second.
 func Created(id string) time.Time {
 	t, _ := time.Parse("20060102-150405", id[:15])
 	return t

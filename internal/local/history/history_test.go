@@ -166,7 +166,7 @@ func TestFind(t *testing.T) {
 func TestLogIsBounded(t *testing.T) {
 	h := Open(t.TempDir())
 	f, r := create(t, h, time.Now())
-	f.Log.rest = 10
+	f.Log.left = 10
 	for range 3 {
 		if n, err := f.Log.Write([]byte("1234567")); n != 7 || err != nil {
 			t.Fatalf("Write = %d, %v", n, err)

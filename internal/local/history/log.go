@@ -6,40 +6,41 @@ import (
 	"sync"
 )
 
-// maxLog is how much of an executor's output is kept, in bytes.
+// maxLog is how much of an executor's output is stored, in bytes.
 const maxLog = 64 << 20
 
-// Log keeps what an executor prints, up to a limit, and counts the rest. Writing
-// never fails: a full disk must not hold up the executor.
+// Log stores what an executor prints, up to a limit, and counts the rest. Write never
+// fails, so that a full disk does not stop the executor. Its methods may be called by any
+// goroutine.
 type Log struct {
 	mu      sync.Mutex
 	file    *os.File
-	rest    int64 // bytes that may still be written
+	left    int64 // bytes that may still be written
 	dropped int64
 }
 
-// Write keeps b, or counts it as dropped.
+// Write stores b, or counts it as dropped. It returns no error.
 func (l *Log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	keep := min(int64(len(b)), l.rest)
-	n, err := l.file.Write(b[:keep])
+	size := min(int64(len(b)), l.left)
+	n, err := l.file.Write(b[:size])
 	if err != nil {
-		l.rest = 0 // no more after a gap
+		l.left = 0 // no more after a gap
 	}
-	l.rest = max(0, l.rest-int64(n))
+	l.left = max(0, l.left-int64(n))
 	l.dropped += int64(len(b) - n)
 	return len(b), nil
 }
 
-// Dropped is the number of bytes not kept.
+// Dropped returns the number of bytes that were not stored.
 func (l *Log) Dropped() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dropped
 }
 
-// Close says in the log what was dropped and closes it.
+// Close notes in the log how many bytes were dropped, and closes it.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

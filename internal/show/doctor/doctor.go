@@ -1,13 +1,12 @@
-// Package doctor tells what this machine can do for a load, and what lifts each limit
-// that it has.
+// Package doctor reports how much load this machine can make, and what raises each of its
+// limits.
 //
 // [Read] reads the machine into [Facts]; [Examine] is a pure function of them.
 package doctor
 
 import "time"
 
-// Facts are what was read of a machine. What it does not tell is zero, and is not
-// judged.
+// Facts are what was read of a machine. A zero field is unknown and is not judged.
 type Facts struct {
 	OS     string `json:"os"`
 	Kernel string `json:"kernel,omitempty"`
@@ -18,7 +17,7 @@ type Facts struct {
 	FilesHighest uint64 `json:"files_highest,omitempty"`  // fs.nr_open: the highest hard limit that can be set
 	PortsFirst   int    `json:"ports_first,omitempty"`    // of those for outgoing connections
 	PortsLast    int    `json:"ports_last,omitempty"`     //
-	ReusePorts   int    `json:"tcp_tw_reuse"`             // net.ipv4.tcp_tw_reuse: 0 never, 1 always, 2 loopback; -1 not told
+	ReusePorts   int    `json:"tcp_tw_reuse"`             // net.ipv4.tcp_tw_reuse: 0 never, 1 always, 2 loopback; -1 unknown
 	Tracked      uint64 `json:"conntrack_now,omitempty"`  // connections that the firewall remembers
 	TrackedMost  uint64 `json:"conntrack_most,omitempty"` // and how many at most
 
@@ -36,14 +35,14 @@ type Facts struct {
 	MemoryLimit uint64 `json:"memory_limit,omitempty"`     // bytes that the cgroup allows
 
 	Clock     string        `json:"clock,omitempty"`      // the kernel's source of time
-	Clocks    string        `json:"clocks,omitempty"`     // those that it could take
+	Clocks    string        `json:"clocks,omitempty"`     // those that the kernel could use
 	ClockRead time.Duration `json:"clock_read,omitempty"` // what reading the time costs
-	TimerP50  time.Duration `json:"timer_p50,omitempty"`  // by how much a wait was too long
+	TimerP50  time.Duration `json:"timer_p50,omitempty"`  // by how much waits of 1 ms were late
 	TimerP99  time.Duration `json:"timer_p99,omitempty"`
 
 	Go      string   `json:"go,omitempty"` // the version of the command that compiles scenarios
 	GoPath  string   `json:"go_path,omitempty"`
-	GoError string   `json:"go_error,omitempty"` // why there is none
+	GoError string   `json:"go_error,omitempty"` // why there is no Go command
 	Folders []Folder `json:"folders"`
 }
 
@@ -67,15 +66,15 @@ const (
 	Stop  Level = "stop"  // of any run, or of any run of a scenario
 )
 
-// Finding is what one part of a machine is good for.
+// Finding is the result for one part of a machine.
 type Finding struct {
 	Name  string `json:"name"`
 	Level Level  `json:"level"`
 	Text  string `json:"text"`
-	Lifts []Lift `json:"lifts,omitempty"` // ways out, each by itself
+	Lifts []Lift `json:"lifts,omitempty"` // any of them is enough
 }
 
-// Lift is what lifts a limit.
+// Lift is a command that raises a limit.
 type Lift struct {
 	Where   string `json:"where"` // "in this shell", "docker"
 	Command string `json:"command"`

@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// machines are what doctors see: one that lacks nothing, one as it is delivered, one
-// on which nothing runs, and one that tells little.
+// machines are one without limits, one as it is installed, one that can't run anything,
+// and one of which little is known.
 var machines = map[string]Facts{
 	"tuned": {FilesSoft: 1024, FilesHard: 1 << 20, FilesHighest: 1 << 20, PortsFirst: 1024, PortsLast: 65535, ReusePorts: 1, Tracked: 12, TrackedMost: 1 << 20,
 		Listen: 4096, Backlog: 5000, CPU: "AMD EPYC", CPUs: 16, Online: 16, Governors: "performance", Memory: 64 << 30, Available: 60 << 30,
@@ -61,8 +61,8 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// The files of a machine are read to the facts they tell; those that are not there, or
-// say something else, to none.
+// The files of a machine are read to facts; those that are missing or malformed leave zero
+// fields.
 func TestReadSystem(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -107,8 +107,8 @@ func TestReadSystem(t *testing.T) {
 	}
 }
 
-// This machine is read, and measured on the spot; what has no folder yet is looked for
-// above it, and nothing is left behind.
+// This machine is read and measured; for a missing folder the one above it is checked, and
+// nothing is left behind.
 func TestReadThisMachine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

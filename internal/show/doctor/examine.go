@@ -8,7 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// From where on a machine is no limit to ordinary loads.
+// The bounds of the levels. Of a pair the first is that of Limit, the second that of Stop.
 const (
 	manyFiles  = 65_536
 	fewFiles   = 64
@@ -20,21 +20,21 @@ const (
 	dearClock  = 200 * time.Nanosecond
 	fewMemory  = 512 << 20
 	noMemory   = 64 << 20
-	userMemory = 10 << 10 // of a user with a connection: 7.5 KB here (docs/benchmarks.md), and the kernel's
+	userMemory = 10 << 10 // bytes of a user with a connection: 7.5 KB here (docs/benchmarks.md), and the kernel's
 	littleDisk = 1 << 30
 	noDisk     = 16 << 20
 )
 
-// OwnFiles are about how many files an executor has open beside its connections.
+// OwnFiles is about the number of files that an executor has open beside its connections.
 const OwnFiles = 32
 
-// Users is how many users with a connection each a limit of open files carries.
+// Users returns how many users with a connection each a limit of open files allows.
 func Users(files uint64) uint64 { return max(files, OwnFiles) - OwnFiles }
 
-// closing is how long the kernel holds the port of a connection that was closed.
+// closing is how long the kernel reserves the port of a closed connection.
 const closing = 60 * time.Second
 
-// Examine tells what each part of a machine is good for.
+// Examine returns what each part of a machine allows. It is a pure function.
 func Examine(f Facts) []Finding {
 	var all []Finding
 	for _, examine := range []func(Facts) []Finding{files, ports, conntrack, queues, cpus, memory, clock, goCommand, folders} {
@@ -43,7 +43,7 @@ func Examine(f Facts) []Finding {
 	return all
 }
 
-// Stops counts the findings that stop runs, and limits those that limit large loads.
+// Stops returns how many findings stop runs, and how many limit large loads.
 func Stops(all []Finding) (stops, limits int) {
 	for _, f := range all {
 		switch f.Level {
@@ -59,7 +59,7 @@ func Stops(all []Finding) (stops, limits int) {
 func count[N uint64 | int](n N) string { return units.Count(int64(n)) }
 func size(n uint64) string             { return units.Bytes(float64(n)) }
 
-// about is n to three digits, not above it.
+// about returns n rounded down to three digits.
 func about(n uint64) string {
 	step := uint64(1)
 	for n/step >= 1000 {
@@ -95,7 +95,8 @@ func files(f Facts) []Finding {
 	return one("open files", level, FileLifts(f.FilesHighest), "%s", text)
 }
 
-// FileLifts are what raises the limit of open files; highest is fs.nr_open, or 0.
+// FileLifts returns the commands that raise the limit of open files to highest, which is
+// fs.nr_open; 0 if unknown.
 func FileLifts(highest uint64) []Lift {
 	if highest == 0 {
 		highest = 1 << 20
@@ -108,7 +109,7 @@ func FileLifts(highest uint64) []Lift {
 	}
 }
 
-// PortLifts are what makes more ports for outgoing connections.
+// PortLifts returns the commands that make more ports available for outgoing connections.
 func PortLifts() []Lift {
 	return []Lift{
 		{"this machine", `sudo sysctl -w net.ipv4.ip_local_port_range="1024 65535"`},
@@ -133,7 +134,7 @@ func ports(f Facts) []Finding {
 	if f.ReusePorts < 0 || f.ReusePorts == 1 {
 		return all
 	}
-	text := fmt.Sprintf("wait %.0f s: %s new connections a second to one address can go on for long", closing.Seconds(), count(max(n, 0)/int(closing.Seconds())))
+	text := fmt.Sprintf("wait %.0f s: %s new connections a second to one address can be sustained", closing.Seconds(), count(max(n, 0)/int(closing.Seconds())))
 	if f.ReusePorts == 2 {
 		text += "; no limit over loopback"
 	}
@@ -178,7 +179,7 @@ func cpus(f Facts) []Finding {
 	var lifts []Lift
 	if f.Online > f.CPUs {
 		level = Limit
-		text += fmt.Sprintf(" of %d: gobench is kept to some (affinity)", f.Online)
+		text += fmt.Sprintf(" of %d: gobench may use only some of them (affinity)", f.Online)
 		lifts = append(lifts, Lift{"this shell", fmt.Sprintf("taskset -pc 0-%d $$", f.Online-1)}, Lift{"docker", fmt.Sprintf("docker run --cpuset-cpus 0-%d IMAGE", f.Online-1)})
 	}
 	if f.CPU != "" {
@@ -229,7 +230,7 @@ func memory(f Facts) []Finding {
 	return one("memory", level, lifts, "%s", text)
 }
 
-// slowClocks are sources of time that cost a call of the kernel or more.
+// slowClocks are time sources that need a system call or more to be read.
 var slowClocks = map[string]bool{"hpet": true, "acpi_pm": true, "jiffies": true, "pit": true, "xen": true}
 
 func clock(f Facts) (all []Finding) {
@@ -239,7 +240,7 @@ func clock(f Facts) (all []Finding) {
 			level = Limit
 		}
 		all = one("timer", level, []Lift{{"this machine", "ps -e -o pcpu,comm --sort -pcpu | head"}},
-			"waits of 1 ms ended %s late (p50), %s (p99), measured now%s", span(f.TimerP50), span(f.TimerP99), ifNot(level, ": what else runs here delays starts"))
+			"waits of 1 ms ended %s late (p50), %s (p99), measured now%s", span(f.TimerP50), span(f.TimerP99), ifNot(level, ": other processes delay starts"))
 	}
 	if f.Clock == "" {
 		return all
@@ -248,7 +249,7 @@ func clock(f Facts) (all []Finding) {
 	if slowClocks[f.Clock] || f.ClockRead > dearClock {
 		level = Limit
 	}
-	lifts := []Lift{{"this machine", "at its start: kernel parameter tsc=reliable"}}
+	lifts := []Lift{{"this machine", "at boot: kernel parameter tsc=reliable"}}
 	for _, name := range strings.Fields(f.Clocks) {
 		if !slowClocks[name] && name != f.Clock {
 			lifts = []Lift{{"this machine", "echo " + name + " | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"}}
@@ -272,7 +273,7 @@ func goCommand(f Facts) []Finding {
 	if f.GoError == "" {
 		return nil
 	}
-	return one("Go", Limit, []Lift{{"from", "https://go.dev/dl/"}}, "%s; gobench http needs none", f.GoError)
+	return one("Go", Limit, []Lift{{"from", "https://go.dev/dl/"}}, "%s; gobench http does not need it", f.GoError)
 }
 
 func folders(f Facts) (all []Finding) {

@@ -13,8 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/health"
 )
 
-// Read reads this machine, in a quarter of a second: timers are measured. It writes
-// and removes an empty file in each folder.
+// Read reads this machine and the folders that runs write to. It takes a quarter of a
+// second, because it measures timers. It creates and deletes an empty file in each folder.
 func Read(folders []Folder) Facts {
 	f := Facts{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), ReusePorts: -1}
 	var name unix.Utsname
@@ -35,7 +35,7 @@ func Read(folders []Folder) Facts {
 	return f
 }
 
-// measure times what a load leans on.
+// measure measures timers and the clock.
 func (f *Facts) measure() {
 	late := runner.Lateness(time.Millisecond, 200)
 	slices.Sort(late)
@@ -49,8 +49,8 @@ func (f *Facts) measure() {
 	f.ClockRead = last.Sub(began) / reads
 }
 
-// look tells whether the folder, or the nearest above it that is there, can be
-// written, and what is free.
+// look sets whether the folder, or the nearest existing one above it, can be written, and
+// its free space.
 func (d *Folder) look() {
 	dir := d.Path
 	for {
@@ -74,7 +74,7 @@ func (d *Folder) look() {
 	}
 }
 
-// reason is a path error without its path, which may be of a file that nobody knows.
+// reason returns the text of a path error without its path, which is of a temporary file.
 func reason(err error) string {
 	if p, ok := err.(*os.PathError); ok {
 		return p.Err.Error()

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readSystem reads what /proc and /sys tell; root goes before every path.
+// readSystem reads /proc and /sys; root is put before every path.
 func (f *Facts) readSystem(root string) {
 	text := func(name string) string {
 		b, _ := os.ReadFile(root + name)
@@ -33,7 +33,7 @@ func (f *Facts) readSystem(root string) {
 	f.Listen, f.Backlog = int(number("/proc/sys/net/core/somaxconn")), int(number("/proc/sys/net/core/netdev_max_backlog"))
 	f.CPU = field(text("/proc/cpuinfo"), "model name")
 	f.Online = cpuList(text("/sys/devices/system/cpu/online"))
-	names, _ := filepath.Glob(root + "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor") // a good pattern
+	names, _ := filepath.Glob(root + "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor") // the pattern is valid
 	var governors []string
 	for _, name := range names {
 		if g := text(strings.TrimPrefix(name, root)); g != "" && !slices.Contains(governors, g) {
@@ -48,7 +48,7 @@ func (f *Facts) readSystem(root string) {
 	f.Clocks = text("/sys/devices/system/clocksource/clocksource0/available_clocksource")
 }
 
-// field is the value of the first "name : value" line.
+// field returns the value of the first "name : value" line.
 func field(text, name string) string {
 	for line := range strings.Lines(text) {
 		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == name {
@@ -58,14 +58,14 @@ func field(text, name string) string {
 	return ""
 }
 
-// kilobytes reads "24684084 kB" as bytes.
+// kilobytes parses "24684084 kB" and returns bytes.
 func kilobytes(s string) uint64 {
 	n, _ := strconv.ParseUint(strings.TrimSuffix(s, " kB"), 10, 64)
 	return n << 10
 }
 
-// softLimit reads the soft limit of open files from /proc/PID/limits; 0: none, or not
-// told.
+// softLimit returns the soft limit of open files in /proc/PID/limits; 0 if unlimited or
+// unknown.
 func softLimit(limits string) uint64 {
 	for line := range strings.Lines(limits) {
 		if rest, ok := strings.CutPrefix(line, "Max open files"); ok {
@@ -76,7 +76,7 @@ func softLimit(limits string) uint64 {
 	return 0
 }
 
-// cpuList counts the CPUs of a list as "0-3,8,10-11"; 0 for what is none.
+// cpuList returns the number of CPUs in a list as "0-3,8,10-11"; 0 if it can't be parsed.
 func cpuList(s string) (n int) {
 	for part := range strings.SplitSeq(s, ",") {
 		first, last, ranged := strings.Cut(part, "-")

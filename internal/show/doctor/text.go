@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// marks go before a finding, and words beside them: nothing is told by a mark alone.
+// marks precede findings. Words repeat what they mean.
 var marks = map[Level]string{Fine: "✓ fine ", Limit: "! limit", Stop: "✗ stop "}
 
-// Write shows findings as text.
+// Write writes findings as text to w.
 func Write(w io.Writer, all []Finding) error {
 	width := 0
 	for _, f := range all {

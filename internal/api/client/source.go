@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"errors"
@@ -16,15 +16,16 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// maxSource is how much a scenario with its files may be for a master.
-const maxSource = 8 << 20
+// MaxSource is the largest size of a scenario with its files that a master takes, in bytes.
+const MaxSource = 8 << 20
 
-// readSource reads the scenario at path, a file or a folder, with its go.mod and go.sum,
-// and the files that it names in texts or embeds: those it may read when it runs.
-func readSource(path string) (name string, s run.Source, err error) {
+// ReadSource reads the scenario at path, a file or a folder, to be submitted: with its
+// go.mod and go.sum, and the files that it embeds or whose names are in its string
+// literals, since it may read them when it runs. name is the last element of path.
+func ReadSource(path string) (name string, s run.Source, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", s, usageError("name the scenario's file, as in: gobench submit scenario.go", "%w", err)
+		return "", s, err
 	}
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -40,10 +41,7 @@ func readSource(path string) (name string, s run.Source, err error) {
 	if err == nil {
 		s, err = r.source()
 	}
-	if err != nil {
-		return "", s, &exitError{exitUsage, err, ""}
-	}
-	return filepath.Base(full), s, nil
+	return filepath.Base(full), s, err
 }
 
 // sourceReader collects a scenario's files by their paths below dir.
@@ -75,7 +73,7 @@ func (r *sourceReader) folder() error {
 	})
 }
 
-// goFile reads a Go file and what it names.
+// goFile reads a Go file and the files that it names.
 func (r *sourceReader) goFile(name string) error {
 	text, err := r.read(name)
 	if err != nil {
@@ -85,7 +83,7 @@ func (r *sourceReader) goFile(name string) error {
 	if f == nil {
 		return err
 	}
-	for _, d := range f.Decls { // what does not parse is the compiler's to say
+	for _, d := range f.Decls { // the compiler reports what does not parse
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "export" && filepath.Dir(name) == "." {
 			r.main = name
 		}
@@ -124,14 +122,15 @@ func (r *sourceReader) goFile(name string) error {
 	return nil
 }
 
-// data reads a file that a text of the scenario names, if it names one below the folder.
+// data reads a file below the folder that a string literal names; other literals are
+// ignored.
 func (r *sourceReader) data(name string) error {
 	if name == "" || len(name) > 255 || strings.ContainsAny(name, "\n\x00") || !filepath.IsLocal(name) || r.files[filepath.Clean(name)] != nil {
 		return nil
 	}
 	info, err := os.Stat(filepath.Join(r.dir, name))
 	if err != nil || !info.Mode().IsRegular() || filepath.Ext(name) == ".go" {
-		return nil // some other text
+		return nil // another text
 	}
 	_, err = r.read(filepath.Clean(name))
 	return err
@@ -142,8 +141,8 @@ func (r *sourceReader) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.size += int(info.Size()); info.Size() > maxSource || r.size > maxSource {
-		return nil, fmt.Errorf("%s: the scenario and its files are more than the %d MB that a master takes", name, maxSource>>20)
+	if r.size += int(info.Size()); info.Size() > MaxSource || r.size > MaxSource {
+		return nil, fmt.Errorf("%s: the scenario and its files are more than the %d MB that a master takes", name, MaxSource>>20)
 	}
 	b, err := os.ReadFile(filepath.Join(r.dir, name))
 	if err != nil {
@@ -156,7 +155,7 @@ func (r *sourceReader) read(name string) ([]byte, error) {
 	return b, nil
 }
 
-// source puts together what was read.
+// source returns what was read as a source.
 func (r *sourceReader) source() (s run.Source, err error) {
 	if r.main == "" {
 		return s, fmt.Errorf("%s: no file there has a function export()", r.dir)

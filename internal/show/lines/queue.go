@@ -1,4 +1,4 @@
-package cli
+package lines
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// queue writes what is told of a run that goes on. A slow reader never holds up the
-// run: what it does not take in time is left out and counted.
+// queue writes to w in a goroutine of its own. A slow reader never delays the run: what
+// it does not read in time is dropped and counted.
 type queue struct {
 	w     io.Writer
 	lines chan []byte // closed by close
@@ -33,7 +33,7 @@ func newQueue(w io.Writer) *queue {
 	return q
 }
 
-// put queues b, or drops it when the queue is full.
+// put queues b, or drops it if the queue is full.
 func (q *queue) put(b []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,7 +47,7 @@ func (q *queue) put(b []byte) {
 	}
 }
 
-// close writes what is queued and ends; it tells how many bytes were dropped.
+// close writes what is queued, ends, and returns how many bytes were dropped.
 func (q *queue) close() (dropped int) {
 	q.mu.Lock()
 	if !q.closed {
@@ -59,57 +59,59 @@ func (q *queue) close() (dropped int) {
 	return q.dropped
 }
 
-// tellDropped says that not all was shown.
-func tellDropped(w io.Writer, dropped int) {
+// ReportDropped writes to w that bytes of output were not shown, if any were.
+func ReportDropped(w io.Writer, dropped int) {
 	if dropped > 0 {
 		fmt.Fprintf(w, "[%s of output not shown: the terminal was slower than the run; the run's log has it]\n", units.Bytes(float64(dropped)))
 	}
 }
 
-// longest is how much of a line is waited for before it is shown.
+// longest is the length from which a line is shown before its end has come.
 const longest = 4 << 10
 
-// printed makes whole lines, safe for a terminal, of what a scenario prints.
-type printed struct {
-	show func([]byte)
+// Printed splits what a scenario prints into whole lines that are safe for a terminal. Its
+// methods may be called by any goroutine.
+type Printed struct {
+	Show func([]byte) // receives one or more lines
 
 	mu   sync.Mutex
-	rest []byte // of a line whose end has not come, guarded by mu
+	part []byte // a line without its end, guarded by mu
 }
 
-func (p *printed) Write(b []byte) (int, error) {
+// Write shows the lines that are whole with b. It never fails.
+func (p *Printed) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rest = append(p.rest, b...)
+	p.part = append(p.part, b...)
 	var out []byte
 	for {
-		line, rest, ok := bytes.Cut(p.rest, []byte("\n"))
+		line, rest, ok := bytes.Cut(p.part, []byte("\n"))
 		if !ok {
 			break
 		}
-		out, p.rest = append(append(out, safeLine(line)...), '\n'), rest
+		out, p.part = append(append(out, safe(line)...), '\n'), rest
 	}
-	if len(p.rest) > longest {
-		out, p.rest = append(append(out, safeLine(p.rest)...), '\n'), nil
+	if len(p.part) > longest {
+		out, p.part = append(append(out, safe(p.part)...), '\n'), nil
 	}
 	if out != nil {
-		p.show(out)
+		p.Show(out)
 	}
 	return len(b), nil
 }
 
-// flush shows a last line that has no end.
-func (p *printed) flush() {
+// Flush shows a last line that has no end.
+func (p *Printed) Flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.rest) > 0 {
-		p.show([]byte(safeLine(p.rest) + "\n"))
-		p.rest = nil
+	if len(p.part) > 0 {
+		p.Show([]byte(safe(p.part) + "\n"))
+		p.part = nil
 	}
 }
 
-// safeLine is a line without what could steer a terminal.
-func safeLine(b []byte) string {
+// safe returns a line without characters that control a terminal.
+func safe(b []byte) string {
 	s := strings.TrimSuffix(string(b), "\r")
 	return units.Safe(strings.ReplaceAll(s, "\t", "    "))
 }

@@ -1,0 +1,133 @@
+// Package lines shows a run as it goes in lines of text or of JSON, where there is no
+// terminal to draw on.
+package lines
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/show/report"
+)
+
+// Text shows a run in lines of text, of its intervals at most one a second. Show and
+// Output may be used by any goroutine and return at once.
+type Text struct {
+	q       *queue
+	w       io.Writer
+	quiet   bool
+	printed Printed
+	last    time.Duration // end of the interval that was shown last, since the load began
+	once    sync.Once
+
+	mu   sync.Mutex
+	slow *time.Timer // shows a step that takes long, guarded by mu
+}
+
+// NewText returns a Text that writes to w. With quiet it leaves out all but what the user
+// did and warnings. The caller must call Close.
+func NewText(w io.Writer, quiet bool) *Text {
+	t := &Text{q: newQueue(w), w: w, quiet: quiet, last: -time.Second}
+	t.printed.Show = t.q.put
+	return t
+}
+
+// slowStep is how long a step before the load takes until it is shown. Steps of the
+// compiler are shown at once.
+const slowStep = time.Second
+
+// always are the events that are shown with quiet too.
+var always = []event.Kind{event.Control, event.Ending, event.Warning, event.Log}
+
+// Show shows an event.
+func (t *Text) Show(e event.Event) {
+	t.mu.Lock()
+	if t.slow != nil && (e.Kind == event.Step || e.Kind == event.State) {
+		t.slow.Stop()
+	}
+	t.mu.Unlock()
+	switch {
+	case t.quiet && !slices.Contains(always, e.Kind):
+	case e.Kind == event.Step && e.State != run.Compiling:
+		t.mu.Lock()
+		t.slow = time.AfterFunc(slowStep, func() { t.put(e.Text) })
+		t.mu.Unlock()
+	case e.Kind == event.Interval:
+		end := time.Duration((e.Interval.From + e.Interval.Seconds) * float64(time.Second))
+		if end-t.last < time.Second {
+			return
+		}
+		t.last = end
+		t.put(report.Line(*e.Interval, e.Totals().Metrics))
+	case e.Text != "":
+		t.put(e.Text)
+	}
+}
+
+func (t *Text) put(s string) { t.q.put([]byte(s + "\n")) }
+
+// Output returns the writer for what the scenario prints.
+func (t *Text) Output() io.Writer {
+	if t.quiet {
+		return io.Discard
+	}
+	return &t.printed
+}
+
+// Flush writes what is queued, and ends. Further calls do nothing.
+func (t *Text) Flush() {
+	t.once.Do(func() {
+		t.mu.Lock()
+		if t.slow != nil {
+			t.slow.Stop()
+		}
+		t.mu.Unlock()
+		t.printed.Flush()
+		ReportDropped(t.w, t.q.close())
+	})
+}
+
+// Close is Flush: the report shows the end of the run.
+func (t *Text) Close(event.Event) { t.Flush() }
+
+// JSON shows each event of a run in a line of JSON (docs/formats/events.md).
+type JSON struct {
+	q    *queue
+	once sync.Once
+}
+
+// NewJSON returns a JSON that writes to w. The caller must call Close.
+func NewJSON(w io.Writer) *JSON { return &JSON{q: newQueue(w)} }
+
+// Show shows an event.
+func (j *JSON) Show(e event.Event) {
+	if e.Kind == event.Step && e.Text == "" {
+		return
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(e) == nil { // all events can be encoded
+		j.q.put(b.Bytes())
+	}
+}
+
+// Output discards: the run's log has what the scenario prints.
+func (j *JSON) Output() io.Writer { return io.Discard }
+
+// Flush does nothing: Close does.
+func (j *JSON) Flush() {}
+
+// Close shows the end of the run, writes what is queued, and ends. Further calls do
+// nothing.
+func (j *JSON) Close(end event.Event) {
+	j.once.Do(func() {
+		j.Show(end)
+		j.q.close()
+	})
+}
