@@ -29,6 +29,7 @@ type agentFlags struct {
 	same   bool
 	memory int64
 	ledger string
+	scale  float64
 }
 
 // called is the agent's name: --name, or the host's.
@@ -67,6 +68,7 @@ Started as root, it runs each scenario as a user of its own without privileges.`
 	fs.BoolVar(&f.same, "same-user", false, "run scenarios as this user, also where they could have one of their own")
 	fs.Int64Var(&f.memory, "memory", 0, "most memory that a run may use, in `MB`, where control groups can be made (default no limit)")
 	ledgerFlag(fs, &f.ledger)
+	timeScaleFlag(fs, &f.scale)
 	_ = cmd.MarkFlagFilename("nats-creds")
 	_ = cmd.MarkFlagFilename("nats-ca")
 	_ = cmd.MarkFlagDirname("work")
@@ -139,4 +141,11 @@ func readToken(s string) (string, error) {
 func ledgerFlag(fs *pflag.FlagSet, folder *string) {
 	fs.StringVar(folder, "ledger", "", "keep what each executor says that it counted in `FOLDER`, for tests")
 	_ = fs.MarkHidden("ledger")
+}
+
+// timeScaleFlag adds the flag by which tests of whole clusters shorten timeouts and
+// intervals.
+func timeScaleFlag(fs *pflag.FlagSet, factor *float64) {
+	fs.Float64Var(factor, "time-scale", 1, "multiply timeouts and intervals of the cluster by this, for tests; the same on all hosts")
+	_ = fs.MarkHidden("time-scale")
 }

@@ -122,7 +122,7 @@ func (a *app) parts(ctx context.Context, f *serveFlags, own net.Addr, log *slog.
 		return nil, err
 	}
 	p.master, err = master.New(master.Options{Store: p.store, Bus: p.conn, Compiler: p.compiler, Dir: p.dir, Logger: log, Key: p.conn.PublicKey(), Cluster: string(id),
-		RunLimit: f.runLimit, Token: p.token, Protected: ownPorts(own, p.addresses)})
+		RunLimit: f.runLimit, Times: master.DefaultTimes().Scale(f.scale), Token: p.token, Protected: ownPorts(own, p.addresses)})
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (a *app) ownAgent(ctx context.Context, p *parts, f *serveFlags, log *slog.L
 	if who.Creds, err = absolute(f.creds); err != nil {
 		return err
 	}
-	return runAgent(ctx, dir, who, agentFlags{ledger: f.ledger}, log)
+	return runAgent(ctx, dir, who, agentFlags{ledger: f.ledger, scale: f.scale}, log)
 }
 
 // joinAs joins with a token and keeps who this agent is by then.
@@ -218,7 +218,7 @@ func runAgent(ctx context.Context, dir string, who bus.Identity, f agentFlags, l
 	}
 	defer conn.Close()
 	return agent.New(agent.Options{Dir: dir, Work: f.work, Bus: conn, ID: who.Agent, Hello: &agentpb.Hello{Name: f.called(), Address: addressTo(who.Addresses)}, Log: log,
-		Same: f.same, Memory: f.memory << 20, Ledgers: f.ledger}).Run(ctx)
+		Same: f.same, Memory: f.memory << 20, Ledgers: f.ledger, Every: time.Duration(f.scale * float64(time.Second))}).Run(ctx)
 }
 
 // addressTo gives this host's own address on the way to one of some HOST:PORTs, or URLs of

@@ -42,6 +42,7 @@ type serveFlags struct {
 	keepFor   time.Duration
 	cache     string
 	ledger    string
+	scale     float64
 	password  string
 	file      string // of the password
 }
@@ -101,6 +102,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.file, "admin-password-file", "", "`FILE` with the password of the user admin")
 	fs.StringVar(&f.cache, "cache", "", "`FOLDER` of what the compiler keeps (default the user's cache, of root /var/cache/gobench)")
 	ledgerFlag(fs, &f.ledger)
+	timeScaleFlag(fs, &f.scale)
 	_ = cmd.MarkFlagDirname("cache")
 	for _, name := range []string{"tls-cert", "tls-key", "nats-creds", "nats-ca", "admin-password-file"} {
 		_ = cmd.MarkFlagFilename(name)

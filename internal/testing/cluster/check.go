@@ -22,7 +22,7 @@ func (c *Cluster) Check(t testing.TB, targets check.Targets) {
 	c.Settle(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	o := check.Options{DB: c.Database(), Ledgers: c.ledgers, Targets: targets, Host: true, Work: []string{c.work}, API: c.url, Token: c.viewer(t), Gobench: Gobench(t)}
+	o := check.Options{DB: c.Database(), Ledgers: c.ledgers, Targets: targets, Host: true, Work: []string{c.work}, API: c.url, Token: c.tokens.viewer, Gobench: Gobench(t)}
 	// A result follows its totals within a moment, in which the two may differ.
 	var found []check.Violation
 	for range 5 {
@@ -102,15 +102,4 @@ func (x *Target) Counts(users bool) map[string]int64 {
 		counts["users"] = int64(len(by))
 	}
 	return counts
-}
-
-// viewer gives an API token of a viewer.
-func (c *Cluster) viewer(t testing.TB) string {
-	t.Helper()
-	if c.token == "" {
-		var made struct{ Text string }
-		c.Do(t, "POST", "/api/v1/tokens", map[string]any{"name": "checker", "role": "viewer"}, &made)
-		c.token = made.Text
-	}
-	return c.token
 }

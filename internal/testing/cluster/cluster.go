@@ -30,7 +30,7 @@ type Cluster struct {
 	url     string
 	ledgers string   // folder, of all agents
 	work    string   // folder of the boxes of all agents
-	token   string   // of a viewer; empty: none is made yet
+	tokens  tokens   // of the API
 	Wrap    []string // command and arguments that agents to come are started by
 }
 
@@ -41,8 +41,6 @@ type Node struct {
 	Dir string
 	ID  string // of an agent
 }
-
-const password = "a password of the trial"
 
 // New starts a master without an agent of its own, and so many agents.
 func New(t testing.TB, agents int, flags ...string) *Cluster {
@@ -68,9 +66,13 @@ func newCluster(t testing.TB, host func(name string) *Host, agents int, flags []
 	}
 	t.Cleanup(func() { os.RemoveAll(work) })
 	c := &Cluster{host: host, Master: &Node{Host: h, Dir: t.TempDir()}, ledgers: t.TempDir(), work: work}
+	c.prepare(t)
 	c.serve(t, flags)
 	for range agents {
-		c.Join(t)
+		c.begin(t)
+	}
+	for _, n := range c.Agents {
+		c.AwaitAgent(t, n, "ready", time.Minute)
 	}
 	return c
 }
@@ -80,14 +82,15 @@ func (c *Cluster) serve(t testing.TB, flags []string) {
 	t.Helper()
 	h := c.Master.Host
 	c.url = "http://" + h.Address + ":8080"
-	args := append([]string{"serve", "--no-agent", "--insecure", "--dir", c.Master.Dir, "--addr", h.Address + ":8080", "--agent-addr", h.Address + ":8081", "--cache", cache(t)}, flags...)
-	c.Master.Process = h.Start(t, []string{"GOBENCH_ADMIN_PASSWORD=" + password, "GOBENCH_NO_WARM=1"}, args...)
+	args := append([]string{"serve", "--no-agent", "--insecure", "--dir", c.Master.Dir, "--addr", h.Address + ":8080", "--agent-addr", h.Address + ":8081", "--cache", cache(t), timeScale()}, flags...)
+	c.Master.Process = h.Start(t, []string{"GOBENCH_NO_WARM=1"}, args...)
 	t.Cleanup(func() {
 		if t.Failed() {
 			c.explain(t)
 		}
 	})
-	c.Login(t)
+	c.http = &http.Client{Timeout: 30 * time.Second}
+	c.Back(t)
 }
 
 // cache is the compiler's folder, of all tests and of later ones.
@@ -104,24 +107,19 @@ func cache(t testing.TB) string {
 	return dir
 }
 
-// Login logs in at the master once it is there.
+// Login starts a session with the name and password of the admin, which takes the place
+// of the admin's token.
 func (c *Cluster) Login(t testing.TB) {
 	t.Helper()
 	jar, _ := cookiejar.New(nil)
-	c.http = &http.Client{Jar: jar, Timeout: 30 * time.Second}
-	Eventually(t, 60*time.Second, func() string {
-		status, body, err := c.try("POST", "/api/v1/login", map[string]string{"name": "admin", "password": password})
-		if err != nil || status != 200 {
-			return fmt.Sprintf("log in: %v %d %s", err, status, body)
-		}
-		return ""
-	})
+	c.http, c.tokens.admin = &http.Client{Jar: jar, Timeout: 30 * time.Second}, ""
+	c.Do(t, "POST", "/api/v1/login", map[string]string{"name": "admin", "password": password}, nil)
 }
 
-// Back waits until a master that was begun again answers who has logged in before.
+// Back waits until the master answers.
 func (c *Cluster) Back(t testing.TB) {
 	t.Helper()
-	Eventually(t, 30*time.Second, func() string {
+	Eventually(t, time.Minute, func() string {
 		if err := c.get("/api/v1/me", new(any)); err != nil {
 			return err.Error()
 		}
@@ -132,16 +130,23 @@ func (c *Cluster) Back(t testing.TB) {
 // Join starts a further agent and waits until the master has it.
 func (c *Cluster) Join(t testing.TB, flags ...string) *Node {
 	t.Helper()
+	n := c.begin(t, flags...)
+	c.AwaitAgent(t, n, "ready", time.Minute)
+	return n
+}
+
+// begin starts a further agent, which joins.
+func (c *Cluster) begin(t testing.TB, flags ...string) *Node {
+	t.Helper()
 	var token struct{ Text string }
 	c.Do(t, "POST", "/api/v1/join-tokens", struct{}{}, &token)
 	h := c.host("agent")
 	n := &Node{Host: h, Dir: t.TempDir()}
 	h.Wrap = c.Wrap
-	args := append([]string{"agent", "--dir", n.Dir, "--name", h.Name, "--ledger", c.ledgers, "--work", c.work}, flags...)
+	args := append([]string{"agent", "--dir", n.Dir, "--name", h.Name, "--ledger", c.ledgers, "--work", c.work, timeScale()}, flags...)
 	n.Process = h.Start(t, nil, append(args, "--join", token.Text)...)
 	n.Process.Args = args // from now on it is known
 	c.Agents = append(c.Agents, n)
-	c.AwaitAgent(t, n, "ready", 30*time.Second)
 	return n
 }
 
@@ -192,6 +197,9 @@ func (c *Cluster) try(method, path string, in any) (status int, body []byte, err
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.tokens.admin != "" {
+		req.Header.Set("Authorization", "Bearer "+c.tokens.admin)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -254,6 +262,13 @@ func (c *Cluster) Finished(t testing.TB, id string, limit time.Duration) *run.Re
 	t.Helper()
 	c.Await(t, id, limit, run.Finished, run.Failed, run.Cancelled)
 	return c.Result(t, id)
+}
+
+// stop stops a run and returns its result.
+func (c *Cluster) stop(t testing.TB, id string) *run.Result {
+	t.Helper()
+	c.Do(t, "POST", "/api/v1/runs/"+id+"/stop", nil, nil)
+	return c.Finished(t, id, time.Minute)
 }
 
 // Result gives a run's result.

@@ -13,19 +13,30 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/long"
 )
+
+// limit is how many streams a master serves at once.
+const limit = 1024
 
 // F34: while a run goes on a thousand dashboards each get every event, in order and without
 // a gap, for less than 200 MiB of the master's memory; the one past the limit is told to
-// come again. One that is read too slowly is cut, and goes on where it was. It is alone on
-// this machine, as a thousand readers in one process want it.
+// come again. One that is read too slowly is cut, and goes on where it was. The full size
+// has the machine to itself, as a thousand readers in one process want it; the short form
+// is below the limit.
 func TestThousandDashboards(t *testing.T) {
-	const dashboards, most, wanted = 1024, 200 << 10, 8 // the master's limit; KiB; intervals
+	dashboards, wanted := 64, 3 // and intervals
+	if long.Run {
+		dashboards, wanted = limit, 8
+	} else {
+		t.Parallel()
+	}
+	const most = 200 << 10 // KiB
 	c, target := New(t, 1), NewTarget(t)
-	id := c.Submit(t, steady(target.URL, 10), run.Options{Duration: 300})
-	load(t, target, 1)
+	id := c.start(t, steady(target.URL, 10), run.Options{Duration: 300})
+	awaitLoad(t, target, 1)
 	c.Await(t, id, 3*time.Minute, run.Running)
-	token := c.viewer(t)
+	token := c.tokens.viewer
 	before := c.Master.resident(t)
 	client := &http.Client{Transport: &http.Transport{}}
 	open := func(after int) (*http.Response, error) {
@@ -68,7 +79,8 @@ func TestThousandDashboards(t *testing.T) {
 			}
 		})
 	}
-	if answer, err := open(0); err != nil || answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
+	if dashboards < limit {
+	} else if answer, err := open(0); err != nil || answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
 		t.Errorf("one more than may be: %v, %v", answer, err)
 	} else {
 		answer.Body.Close()
@@ -80,8 +92,7 @@ func TestThousandDashboards(t *testing.T) {
 		t.Logf("%d dashboards take %d MiB", dashboards, grown>>10)
 	}
 	client.CloseIdleConnections()
-	c.Do(t, "POST", "/api/v1/runs/"+id+"/stop", nil, nil)
-	exact(t, c.Finished(t, id, time.Minute), target)
+	exact(t, c.stop(t, id), target)
 }
 
 // dashboard reads a stream until it has all intervals that are wanted, or ends, and tells

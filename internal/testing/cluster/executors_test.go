@@ -49,13 +49,14 @@ func strike(t *testing.T, n *Node, s syscall.Signal) {
 	}
 }
 
-// doing is steady with something that the user vui 1, who is on one host, does after 3 s.
-func doing(url string, nu int, what string, imports ...string) string {
-	s := strings.Replace(steady(url, nu), "for ctx.Err() == nil {", "began := time.Now()\n\tfor ctx.Err() == nil {\n\t\tif vui == 1 && time.Since(began) > 3*time.Second {\n\t\t\t"+what+"\n\t\t}", 1)
-	for _, i := range imports {
-		s = strings.Replace(s, "import (", "import (\n\t\""+i+"\"", 1)
-	}
-	return s
+// An executor is killed, or kills itself, after the first deadAfter seconds of deadRun.
+const deadAfter, deadRun = 2, 8
+
+// faulty returns a steady load whose user 1, who is on one host, ends its process.
+func faulty(url string, users int, fault string) load {
+	l := steady(url, users)
+	l.Fault, l.After = fault, deadAfter*time.Second
+	return l
 }
 
 // dead makes sure that a run went on without an executor of one host, and says so.
@@ -70,12 +71,12 @@ func dead(t *testing.T, c *Cluster, target *Target, id string, says ...string) {
 			t.Errorf("the result does not say %q: %s", text, all)
 		}
 	}
-	if total, counted := asked(target, c.Agents...), count(t, r, "home.http_ok"); total-counted < 0 || total-counted > 2*4*20 {
-		t.Errorf("the target has seen %d requests, counted are %d: want at most two seconds of one executor between them", total, counted)
+	if total, counted := asked(target, c.Agents...), count(t, r, "home.http_ok"); total-counted < 0 || total-counted > 4*4*perSecond {
+		t.Errorf("the target has seen %d requests, counted are %d: want at most four seconds of one executor between them", total, counted)
 	}
 	busy := 0
 	for _, n := range c.Agents {
-		if asked(target, n) > 4*20*8 { // 4 users, 20 a second each, most of 10 s
+		if asked(target, n) > 4*perSecond*deadAfter*2 { // 4 users
 			busy++
 		}
 	}
@@ -85,23 +86,22 @@ func dead(t *testing.T, c *Cluster, target *Target, id string, says ...string) {
 	c.Check(t, check.Targets{id: target.Counts(false)})
 }
 
-// F1, F3: a scenario that ends its process on one of three hosts, by an exit, a signal, or
+// F1, F3: a scenario that ends its process on one of several hosts, by an exit, a signal, or
 // a panic of a goroutine of its own, ends that one; the report says how.
 func TestExecutorEnds(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name, does string
-		imports    []string
-		says       string
+		fault, says string
+		agents      int
 	}{
-		{"exit", "os.Exit(3)", []string{"os"}, "status 3"},
-		{"segv", "_ = syscall.Kill(syscall.Getpid(), syscall.SIGSEGV); time.Sleep(time.Minute)", []string{"syscall"}, "status 2"},
-		{"goroutine", `go func() { panic("all of its own") }(); time.Sleep(time.Minute)`, nil, "status 2"},
+		{"exit", "status 3", 3},
+		{"segv", "status 2", 2},
+		{"goroutine", "status 2", 2},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.fault, func(t *testing.T) {
 			t.Parallel()
-			c, target := New(t, 3), NewTarget(t)
-			dead(t, c, target, c.Submit(t, doing(target.URL, 12, tt.does, tt.imports...), run.Options{Duration: 10}), tt.says)
+			c, target := New(t, tt.agents), NewTarget(t)
+			dead(t, c, target, c.start(t, faulty(target.URL, 4*tt.agents, tt.fault), run.Options{Duration: deadRun}), tt.says)
 		})
 	}
 }
@@ -110,8 +110,8 @@ func TestExecutorEnds(t *testing.T) {
 func TestExecutorEndsAndTheRunWith(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 2), NewTarget(t)
-	id := c.Submit(t, doing(target.URL, 8, "os.Exit(3)", "os"), run.Options{Duration: 60, Lost: run.LostStop})
-	r := c.Finished(t, id, 40*time.Second)
+	id := c.start(t, faulty(target.URL, 8, "exit"), run.Options{Duration: 60, Lost: run.LostStop})
+	r := c.Finished(t, id, time.Minute)
 	if r.State != run.Failed || r.Failure != run.FailedExecutor || !strings.Contains(r.Cause, "status 3") {
 		t.Errorf("the run is %s (%s), failure %q: want failed, by its executor", r.State, r.Cause, r.Failure)
 	}
@@ -122,8 +122,9 @@ func TestExecutorEndsAndTheRunWith(t *testing.T) {
 func TestUserPanics(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 2), NewTarget(t)
-	s := strings.Replace(scenario(target.URL, 100, 0, 5, 20*time.Millisecond), "for range 5 {", "if vui == 7 {\n\t\tpanic(\"not me\")\n\t}\n\tfor range 5 {", 1)
-	id := c.Submit(t, s, run.Options{})
+	s := requests(target.URL, 100, 0, 5, 20*time.Millisecond)
+	s.Panics = 7
+	id := c.start(t, s, run.Options{})
 	r := c.Finished(t, id, time.Minute)
 	if r.State != run.Finished || !r.Complete || count(t, r, "vu.ask.panics") != 1 || count(t, r, "home.http_ok") != 495 {
 		t.Errorf("the run is %s (%s), %d panics, %d answers: want finished, 1, 495", r.State, r.Cause, count(t, r, "vu.ask.panics"), count(t, r, "home.http_ok"))
@@ -142,10 +143,10 @@ func TestUserPanics(t *testing.T) {
 func TestExecutorKilled(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 3), NewTarget(t)
-	id := c.Submit(t, steady(target.URL, 12), run.Options{Duration: 10})
-	load(t, target, 3)
-	Eventually(t, 20*time.Second, func() string {
-		if n := asked(target, c.Agents[1]); n < 4*20*2 {
+	id := c.start(t, steady(target.URL, 12), run.Options{Duration: deadRun})
+	awaitLoad(t, target, 3)
+	Eventually(t, time.Minute, func() string {
+		if n := asked(target, c.Agents[1]); n < 4*perSecond {
 			return fmt.Sprintf("%d requests of %s", n, c.Agents[1].Host.Name)
 		}
 		return ""
@@ -158,13 +159,19 @@ func TestExecutorKilled(t *testing.T) {
 func TestExecutorFrozen(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 2), NewTarget(t)
-	id := c.Submit(t, steady(target.URL, 8), run.Options{Duration: 14})
-	load(t, target, 2)
+	id := c.start(t, steady(target.URL, 8), run.Options{Duration: 300})
+	awaitLoad(t, target, 2)
 	c.Await(t, id, time.Minute, run.Running)
 	strike(t, c.Agents[0], syscall.SIGSTOP)
 	time.Sleep(8 * time.Second) // as long as it is to stand
 	strike(t, c.Agents[0], syscall.SIGCONT)
-	r := c.Finished(t, id, time.Minute)
+	Eventually(t, time.Minute, func() string {
+		if notes := fmt.Sprint(c.Result(t, id).Notes); !strings.Contains(notes, "goes on after it stood still") {
+			return "notes are " + notes
+		}
+		return ""
+	})
+	r := c.stop(t, id)
 	if r.State != run.Finished || r.Verdict == run.Valid {
 		t.Errorf("the run is %s (%s), %s: want finished, not VALID", r.State, r.Cause, r.Verdict)
 	}
@@ -179,7 +186,7 @@ func TestExecutorFrozen(t *testing.T) {
 func TestShortestRun(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 2), NewTarget(t)
-	id := c.Submit(t, scenario(target.URL, 1, 0, 1, 0), run.Options{})
+	id := c.start(t, requests(target.URL, 1, 0, 1, 0), run.Options{})
 	r := c.Finished(t, id, time.Minute)
 	if ok, started := count(t, r, "home.http_ok"), count(t, r, "vu.ask.started"); r.State != run.Finished || !r.Complete || ok != 1 || started != 1 {
 		t.Errorf("the run is %s (%s), %d answers to %d users, missing %q: want finished, 1, 1", r.State, r.Cause, ok, started, r.Missing)

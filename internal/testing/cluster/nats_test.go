@@ -24,8 +24,8 @@ func TestOnThreeNATSServers(t *testing.T) {
 	for range 2 {
 		c.Join(t, "--nats-creds", creds)
 	}
-	id := c.Submit(t, steady(target.URL, 20), run.Options{Duration: 30})
-	load(t, target, 1) // both agents have one address
+	id := c.start(t, steady(target.URL, 8), run.Options{Duration: 12})
+	awaitLoad(t, target, 1) // both agents have one address
 	c.Await(t, id, time.Minute, run.Running)
 
 	nc, err := nats.Connect(urls, nats.UserCredentials(creds))

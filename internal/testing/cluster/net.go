@@ -9,6 +9,7 @@
 package cluster
 
 import (
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -27,6 +28,17 @@ const insideEnv = "GOBENCH_TEST_TRIAL"
 // Main runs a package's tests in a network and mount namespace of their own, which has a
 // bridge that hosts are connected to, and gives the exit status.
 func Main(m *testing.M) int {
+	flag.Parse()
+	parallel := "8" // tests wait more than they work, however few CPUs there are
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name == "test.parallel" {
+			parallel = f.Value.String()
+		}
+	})
+	if err := flag.Set("test.parallel", parallel); err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		return 1
+	}
 	if os.Getenv(insideEnv) != "" {
 		if err := furnish(); err != nil {
 			fmt.Fprintln(os.Stderr, "trial:", err)
@@ -63,17 +75,15 @@ func furnish() error {
 	if err := unix.Mount("tmpfs", "/run/netns", "tmpfs", 0, ""); err != nil {
 		return fmt.Errorf("mount /run/netns: %w", err)
 	}
-	for _, args := range []string{"link set lo up", "link add br0 type bridge", "addr add 10.77.0.254/16 dev br0", "link set br0 up"} {
-		if err := ip(args); err != nil {
-			return err
-		}
-	}
-	return nil
+	return ip("-batch -", "link set lo up", "link add br0 type bridge", "addr add 10.77.0.254/16 dev br0", "link set br0 up")
 }
 
-func ip(args string) error {
-	if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
-		return fmt.Errorf("ip %s: %w: %s", args, err, out)
+// ip runs the program ip with arguments, and with lines on its standard input for -batch.
+func ip(args string, batch ...string) error {
+	cmd := exec.Command("ip", strings.Fields(args)...)
+	cmd.Stdin = strings.NewReader(strings.Join(batch, "\n"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("ip %s %q: %w: %s", args, batch, err, out)
 	}
 	return nil
 }
@@ -93,17 +103,15 @@ func NewHost(t testing.TB, name string) *Host {
 	t.Helper()
 	n := hosts.Add(1)
 	h := &Host{Name: fmt.Sprintf("%s%d", name, n), Address: fmt.Sprintf("10.77.%d.%d", n/250, n%250+1)}
-	for _, args := range []string{
-		"netns add " + h.Name,
+	err := ip("-batch -",
+		"netns add "+h.Name,
 		fmt.Sprintf("link add v%d type veth peer name eth0 netns %s", n, h.Name),
-		fmt.Sprintf("link set v%d master br0 up", n),
-		fmt.Sprintf("-n %s addr add %s/16 dev eth0", h.Name, h.Address),
-		fmt.Sprintf("-n %s link set eth0 up", h.Name),
-		fmt.Sprintf("-n %s link set lo up", h.Name),
-	} {
-		if err := ip(args); err != nil {
-			t.Fatal(err)
-		}
+		fmt.Sprintf("link set v%d master br0 up", n))
+	if err == nil {
+		err = ip(fmt.Sprintf("-n %s -batch -", h.Name), fmt.Sprintf("addr add %s/16 dev eth0", h.Address), "link set eth0 up", "link set lo up")
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ip("netns del " + h.Name) }) // it goes with this process at the latest
 	return h

@@ -35,6 +35,9 @@ var built struct {
 func Gobench(t testing.TB) string {
 	t.Helper()
 	built.once.Do(func() {
+		if built.path = os.Getenv("GOBENCH_TEST_BINARY"); built.path != "" {
+			return
+		}
 		dir, err := os.MkdirTemp("", "gobench-trial-")
 		if err != nil {
 			built.err = err
@@ -137,10 +140,12 @@ func (p *Process) Output(t testing.TB) string {
 func Eventually(t testing.TB, limit time.Duration, f func() string) {
 	t.Helper()
 	why := ""
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	pause := 10 * time.Millisecond
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(pause) {
 		if why = f(); why == "" {
 			return
 		}
+		pause = min(pause*3/2, 100*time.Millisecond)
 	}
 	t.Fatalf("after %v: %s", limit, why)
 }

@@ -20,8 +20,8 @@ import (
 func TestHundredSubmissionsAtOnce(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 1), NewTarget(t)
-	blocker := c.Submit(t, steady(target.URL, 1), run.Options{Duration: 300})
-	body := map[string]any{"name": "many", "source": run.Source{Scenario: scenario(target.URL, 1, 0, 1, 0)}}
+	blocker := c.start(t, steady(target.URL, 1), run.Options{Duration: 300})
+	body := map[string]any{"name": "many", "source": run.Source{Scenario: program, Files: []run.File{requests(target.URL, 1, 0, 1, 0).file(t)}}}
 	orders := make([]run.Order, 100)
 	errs := make([]error, len(orders))
 	var all sync.WaitGroup
@@ -76,8 +76,8 @@ func TestHundredSubmissionsAtOnce(t *testing.T) {
 func TestAgentsJoinLater(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 0), NewTarget(t)
-	id := c.Submit(t, steady(target.URL, 4), run.Options{Duration: 8})
-	Eventually(t, 20*time.Second, func() string {
+	id := c.start(t, steady(target.URL, 4), run.Options{Duration: 300})
+	Eventually(t, time.Minute, func() string {
 		if !strings.Contains(c.Master.Output(t), "no agent is there") {
 			return "the master does not say why the run waits"
 		}
@@ -87,14 +87,14 @@ func TestAgentsJoinLater(t *testing.T) {
 		t.Errorf("the run is %s without an agent", o.State)
 	}
 	c.Join(t)
-	load(t, target, 1)
+	awaitLoad(t, target, 1)
 	second := c.Join(t)
-	r := c.Finished(t, id, time.Minute)
+	r := c.stop(t, id)
 	if r.State != run.Finished || !r.Complete || len(r.Hosts) != 1 || asked(target, second) != 0 {
 		t.Errorf("the run is %s (%s) on %d hosts, %d requests of the one that joined late", r.State, r.Cause, len(r.Hosts), asked(target, second))
 	}
 	seen := target.Counts(false)
-	next := c.Submit(t, scenario(target.URL, 4, 0, 3, 0), run.Options{})
+	next := c.start(t, requests(target.URL, 4, 0, 3, 0), run.Options{})
 	if r := c.Finished(t, next, time.Minute); len(r.Hosts) != 2 || asked(target, second) != 6 {
 		t.Errorf("the next run is on %d hosts, with %d requests of the second, want 2, 6", len(r.Hosts), asked(target, second))
 	}

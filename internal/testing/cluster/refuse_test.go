@@ -89,7 +89,7 @@ func TestOtherPlatform(t *testing.T) {
 			return &agentpb.Answer{Error: "this is no machine of that kind", Code: "platform"}
 		})
 	})
-	id := c.Submit(t, scenario(target.URL, 4, 0, 3, 0), run.Options{})
+	id := c.start(t, requests(target.URL, 4, 0, 3, 0), run.Options{})
 	o := c.Await(t, id, 3*time.Minute, run.Failed)
 	if !strings.Contains(o.Cause, "this is no machine of that kind") {
 		t.Errorf("the cause is %q", o.Cause)
@@ -114,8 +114,8 @@ func TestDamagedFiles(t *testing.T) {
 	c, target := New(t, 1), NewTarget(t)
 	submit := func() string {
 		var order run.Order
-		c.Do(t, "POST", "/api/v1/runs", map[string]any{"name": "damaged", "source": run.Source{Scenario: scenario(target.URL, 2, 0, 2, 0),
-			Files: []run.File{{Path: "rows.csv", Data: []byte("a,b\n1,2\n")}}}}, &order)
+		c.Do(t, "POST", "/api/v1/runs", map[string]any{"name": "damaged", "source": run.Source{Scenario: program,
+			Files: []run.File{requests(target.URL, 2, 0, 2, 0).file(t), {Path: "rows.csv", Data: []byte("a,b\n1,2\n")}}}}, &order)
 		return order.ID
 	}
 	if r := c.Finished(t, submit(), time.Minute); r.State != run.Finished {

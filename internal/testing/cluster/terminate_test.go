@@ -15,22 +15,20 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/check"
 )
 
-// endless has users that ask the target every 50 ms and never end.
-func endless(url string, nu int) string {
-	return strings.Replace(steady(url, nu), "for ctx.Err() == nil {", "ctx = context.WithoutCancel(ctx)\n\tfor {", 1)
-}
-
 // terminated starts a run whose users never end, with another one behind it, and has the
 // master be asked to end.
 func terminated(t *testing.T, c *Cluster, target *Target, before func()) (id, next string) {
 	t.Helper()
-	id = c.Submit(t, endless(target.URL, 20), run.Options{Duration: 300, GracefulStop: 3600})
-	next = c.Submit(t, scenario(target.URL+"next", 4, 0, 3, 0), run.Options{})
+	c.Login(t) // held follows the runs in a session
+	l := steady(target.URL, 20)
+	l.Endless = true
+	id = c.start(t, l, run.Options{Duration: 300, GracefulStop: 3600})
+	next = c.start(t, requests(target.URL+"next", 4, 0, 3, 0), run.Options{})
 	c.Await(t, id, time.Minute, run.Running)
-	load(t, target, len(c.Agents))
+	awaitLoad(t, target, len(c.Agents))
 	before()
 	c.Master.Signal(syscall.SIGTERM)
-	Eventually(t, 5*time.Second, func() string {
+	Eventually(t, time.Minute, func() string {
 		if !strings.Contains(c.Master.Output(t), "ending: cancelling the run that is active") {
 			return "the master does not say that it ends"
 		}
@@ -88,7 +86,7 @@ func TestMasterTerminated(t *testing.T) {
 				}
 				asked = time.Now()
 			})
-			if status := c.Master.Wait(t, 20*time.Second); status != 0 {
+			if status := c.Master.Wait(t, 30*time.Second); status != 0 {
 				t.Errorf("the master ended with status %d", status)
 			}
 			t.Logf("the master ended after %v", time.Since(asked).Round(time.Millisecond))
@@ -102,18 +100,18 @@ func TestMasterTerminated(t *testing.T) {
 			}
 			c.Master.Begin(t)
 			c.Back(t)
-			if o := c.Run(t, id); o.State != run.Cancelled || !strings.HasPrefix(o.Cause, tt.cause) {
+			if o := c.Await(t, id, time.Minute, run.Cancelled); !strings.HasPrefix(o.Cause, tt.cause) {
 				t.Errorf("the run is %s (%s), want cancelled, %s", o.State, o.Cause, tt.cause)
 			}
 			ok := int64(0)
-			Eventually(t, 30*time.Second, func() string { // what the one that was away has, too
+			Eventually(t, time.Minute, func() string { // what the one that was away has, too
 				r := c.Result(t, id)
 				if ok = count(t, r, "home.http_ok"); !r.Complete || ok > seen || ok < seen-20 { // a cancel cuts what is in flight
 					return fmt.Sprintf("the run counts %d answers (complete: %v, missing %q), the target has seen %d", ok, r.Complete, r.Missing, seen)
 				}
 				return ""
 			})
-			if r := c.Finished(t, next, 30*time.Second); r.State != run.Finished || !r.Complete || target.On("/next") != 12 {
+			if r := c.Finished(t, next, time.Minute); r.State != run.Finished || !r.Complete || target.On("/next") != 12 {
 				t.Errorf("the run that waited is %s (%s), and asked %d times", r.State, r.Cause, target.On("/next"))
 			}
 			c.Check(t, check.Targets{id: {"home.http_ok": ok}, next: {"home.http_ok": 12}})
@@ -125,7 +123,7 @@ func TestMasterTerminated(t *testing.T) {
 // to be within the lease.
 func (c *Cluster) quiet(t *testing.T, target *Target) (last time.Time) {
 	t.Helper()
-	Eventually(t, 18*time.Second, func() string {
+	Eventually(t, times.Lease+30*time.Second, func() string {
 		all := target.Seen(time.Time{})
 		if last = all[len(all)-1].At; time.Since(last) < 2*time.Second {
 			return "the load goes on without a master"
@@ -148,17 +146,17 @@ func TestMasterTerminatedTwice(t *testing.T) {
 	})
 	asked := time.Now()
 	c.Master.Signal(syscall.SIGTERM)
-	c.Master.Wait(t, 2*time.Second)
+	c.Master.Wait(t, 10*time.Second)
 	gone := time.Now()
 	t.Logf("the master ended %v after the second signal", gone.Sub(asked).Round(time.Millisecond))
 	t.Logf("the load ended %v after the master", c.quiet(t, target).Sub(gone).Round(time.Millisecond))
 	c.part(t, away, false)
 	c.Master.Begin(t)
 	c.Back(t)
-	if o := c.Await(t, id, 10*time.Second, run.Cancelled); o.Cause != "master restarted" {
+	if o := c.Await(t, id, time.Minute, run.Cancelled); o.Cause != "master restarted" {
 		t.Errorf("the run is cancelled by %q, want master restarted", o.Cause)
 	}
-	if r := c.Finished(t, next, 30*time.Second); r.State != run.Finished {
+	if r := c.Finished(t, next, time.Minute); r.State != run.Finished {
 		t.Errorf("the run that waited is %s (%s)", r.State, r.Cause)
 	}
 	c.Check(t, check.Targets{next: {"home.http_ok": 12}})
