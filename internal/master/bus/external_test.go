@@ -28,7 +28,7 @@ func TestClusterOfThree(t *testing.T) {
 	}
 	times := testTimes
 	times.Registry = 0 // the agent of this test seldom beats
-	times.Store = 2 * time.Second
+	times.Store = time.Second
 	m, err := Master(t.Context(), MasterOptions{URL: urls, Creds: creds, Seed: seed, Log: testLog(t), Times: times})
 	if err != nil {
 		t.Fatal(err)
