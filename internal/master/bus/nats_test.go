@@ -248,7 +248,7 @@ func TestPermissionsAreEnough(t *testing.T) {
 		"more than the account": {func(o *MasterOptions) { o.Space = 1 << 40 }, ErrJetStream},
 	} {
 		o := with
-		o.Log = nil
+		o.Log, o.Times.Store = nil, time.Second
 		tt.change(&o)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // far less than Master would try for
 		if _, err := Master(ctx, o); !errors.Is(err, tt.want) || ctx.Err() != nil {

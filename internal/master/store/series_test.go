@@ -150,14 +150,14 @@ func TestReadersSeeEachCountOnce(t *testing.T) {
 		s, ctx := e.open(), t.Context()
 		o, gone := newRun(t, s, 1), newRun(t, s, 2)
 		end(t, s, gone, base)
-		seconds, step := 3*3600, 240 // of which 45 minutes and more are trimmed
+		seconds, step, readers := 3*3600, 360, []int{0, 50} // of which 45 minutes and more are trimmed
 		if long.Run {
-			seconds, step = 4*3600, 120
+			seconds, step, readers = 4*3600, 120, []int{0, 10, 50, 400, 1000}
 		}
 		var begun, kept atomic.Int64 // up to which second, at least and at most
 		var others sync.WaitGroup
 		done := make(chan struct{})
-		for i, points := range []int{0, 10, 50, 400, 1000} {
+		for i, points := range readers {
 			others.Go(func() {
 				for n := 0; ; n++ {
 					least := kept.Load()
