@@ -179,72 +179,73 @@ func TestOldEventsHaveNoTotals(t *testing.T) {
 // What executors print is read whole, from an offset, of one agent, and as it comes; what
 // comes twice is there once.
 func TestLogs(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one", "two")
-	id := r.running(run.Options{}, "one", "two")
-	print := func(agent string, executor uint32, offset int64, text string, dropped int64) *agentpb.Delivery {
-		return r.of(agent).deliver(&agentpb.Delivery{Executor: executor, What: &agentpb.Delivery_Log{Log: &agentpb.Log{Offset: offset, Text: []byte(text), Dropped: dropped}}})
-	}
-	read := func(agent string, offset int64) string {
-		l, err := r.Log(t.Context(), id, agent, offset, false)
-		if err != nil {
-			t.Fatal(err)
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one", "two")
+		id := r.running(run.Options{}, "one", "two")
+		print := func(agent string, executor uint32, offset int64, text string, dropped int64) *agentpb.Delivery {
+			return r.of(agent).deliver(&agentpb.Delivery{Executor: executor, What: &agentpb.Delivery_Log{Log: &agentpb.Log{Offset: offset, Text: []byte(text), Dropped: dropped}}})
 		}
-		defer l.Close()
-		b, err := io.ReadAll(l)
-		if err != nil {
-			t.Fatal(err)
+		read := func(agent string, offset int64) string {
+			l, err := r.Log(t.Context(), id, agent, offset, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			b, err := io.ReadAll(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
 		}
-		return string(b)
-	}
-	first := print("one", 0, 0, "hello\n", 0)
-	r.until("the line is there", func() bool { return read("", 0) == "hello\n" })
-	r.of("one").send(first)
-	print("one", 0, 6, "again\n", 0)
-	r.until("both are there, once", func() bool { return read("", 0) == "hello\nagain\n" })
-	if got := read("aone", 6); got != "again\n" {
-		t.Errorf("from an offset: %q", got)
-	}
-	print("two", 1, 0, "other\n", 7)
-	want := "==> aone-000 <==\nhello\nagain\n==> atwo-001 <==\nother\n\n[gobench: 7 more bytes were not kept]\n"
-	r.until("all are there", func() bool { return read("", 0) == want })
-	if got := read("atwo", 0); got != strings.TrimPrefix(want, "==> aone-000 <==\nhello\nagain\n==> atwo-001 <==\n") {
-		t.Errorf("of one agent: %q", got)
-	}
-	// What was dropped leaves no hole, and the same piece again, also by a master that was
-	// begun anew, comes to its place.
-	for _, piece := range []*agentpb.Log{{Offset: 13, Text: []byte("more\n"), Dropped: 1 << 40}, {Offset: 18 + 1<<40, Text: []byte("last\n")}} {
-		for range 2 {
+		first := print("one", 0, 0, "hello\n", 0)
+		r.until("the line is there", func() bool { return read("", 0) == "hello\n" })
+		r.of("one").send(first)
+		print("one", 0, 6, "again\n", 0)
+		r.until("both are there, once", func() bool { return read("", 0) == "hello\nagain\n" })
+		if got := read("aone", 6); got != "again\n" {
+			t.Errorf("from an offset: %q", got)
+		}
+		print("two", 1, 0, "other\n", 7)
+		want := "==> aone-000 <==\nhello\nagain\n==> atwo-001 <==\nother\n\n[gobench: 7 more bytes were not kept]\n"
+		r.until("all are there", func() bool { return read("", 0) == want })
+		if got := read("atwo", 0); got != strings.TrimPrefix(want, "==> aone-000 <==\nhello\nagain\n==> atwo-001 <==\n") {
+			t.Errorf("of one agent: %q", got)
+		}
+		// What was dropped leaves no hole, and the same piece again, also by a master that was
+		// begun anew, comes to its place.
+		for _, piece := range []*agentpb.Log{{Offset: 13, Text: []byte("more\n"), Dropped: 1 << 40}, {Offset: 18 + 1<<40, Text: []byte("last\n")}} {
+			for range 2 {
+				r.logs.write(id, "atwo", 1, piece)
+			}
+		}
+		last := "other\n\n[gobench: 7 more bytes were not kept]\nmore\n\n[gobench: 1099511627776 more bytes were not kept]\nlast\n"
+		if got := read("atwo", 0); got != last {
+			t.Errorf("after a drop: %q, want %q", got, last)
+		}
+		for _, piece := range []*agentpb.Log{{Offset: 1 << 60, Text: []byte("far\n")}, {Offset: -7, Text: []byte("no\n")}} { // of an agent that lies
 			r.logs.write(id, "atwo", 1, piece)
 		}
-	}
-	last := "other\n\n[gobench: 7 more bytes were not kept]\nmore\n\n[gobench: 1099511627776 more bytes were not kept]\nlast\n"
-	if got := read("atwo", 0); got != last {
-		t.Errorf("after a drop: %q, want %q", got, last)
-	}
-	for _, piece := range []*agentpb.Log{{Offset: 1 << 60, Text: []byte("far\n")}, {Offset: -7, Text: []byte("no\n")}} { // of an agent that lies
-		r.logs.write(id, "atwo", 1, piece)
-	}
-	if got := read("atwo", 0); len(got) > len(last)+10 {
-		t.Errorf("after lies it has %d bytes: %.200q", len(got), got)
-	}
-	l, err := r.Log(t.Context(), id, "aone", 0, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	followed := make(chan string)
-	go func() {
-		b, err := io.ReadAll(l)
-		followed <- fmt.Sprint(string(b), err)
-	}()
-	print("one", 0, 12, "the end\n", 0)
-	r.of("one").finish()
-	r.of("two").finish()
-	r.result(id)
-	if got := <-followed; got != "hello\nagain\nthe end\n<nil>" {
-		t.Errorf("followed: %q", got)
-	}
-	if _, err := r.Log(t.Context(), "20261121-191932-85hmfb", "", 0, false); !errors.Is(err, run.ErrNotFound) {
-		t.Errorf("of no run: %v", err)
-	}
+		if got := read("atwo", 0); len(got) > len(last)+10 {
+			t.Errorf("after lies it has %d bytes: %.200q", len(got), got)
+		}
+		l, err := r.Log(t.Context(), id, "aone", 0, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		followed := make(chan string)
+		go func() {
+			b, err := io.ReadAll(l)
+			followed <- fmt.Sprint(string(b), err)
+		}()
+		print("one", 0, 12, "the end\n", 0)
+		r.of("one").finish()
+		r.of("two").finish()
+		r.result(id)
+		if got := <-followed; got != "hello\nagain\nthe end\n<nil>" {
+			t.Errorf("followed: %q", got)
+		}
+		if _, err := r.Log(t.Context(), "20261121-191932-85hmfb", "", 0, false); !errors.Is(err, run.ErrNotFound) {
+			t.Errorf("of no run: %v", err)
+		}
+	})
 }

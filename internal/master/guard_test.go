@@ -32,143 +32,147 @@ func TestGuards(t *testing.T) {
 		{"rate", run.Guards{Rate: 500}, 5000, 0, time.Millisecond, "operations a second were done, and at most 500 may", 100, time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, "one", "two")
-			id := r.running(run.Options{Guards: tt.guards}, "one", "two")
-			r.of("one").batch(tt.harmless, 0, tt.harmlessLatency)
-			r.of("two").batch(tt.harmless, 0, tt.harmlessLatency)
-			r.until("what is harmless is taken in", func() bool { return r.Figures().Batches >= 2 })
-			if o, _ := r.Run(context.Background(), id); o.State != run.Running {
-				t.Fatalf("the run is %s (%s) after no harm", o.State, o.Cause)
-			}
-			began := time.Now()
-			r.of("two").batch(tt.ok, tt.fail, tt.latency)
-			r.until("agents are told", func() bool { return r.of("one").has("cancel") && r.of("two").has("cancel") })
-			if took := time.Since(began); took > 2*time.Second {
-				t.Errorf("agents were told %v after", took)
-			}
-			x := r.result(id)
-			if x.State != run.Failed || x.Failure != run.FailedGuard || !strings.Contains(strings.ReplaceAll(x.Cause, "1.00", "1,00"), tt.cause) || exitStatus(x) != 1 {
-				t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
-			}
-			if want := 2*tt.harmless + tt.ok; !x.Complete || count(x, "home.http_ok") != want {
-				t.Errorf("complete %v, counts %d, want %d", x.Complete, count(x, "home.http_ok"), want)
-			}
+			bubble(t, func(t *testing.T) {
+				r := newRig(t, "one", "two")
+				id := r.running(run.Options{Guards: tt.guards}, "one", "two")
+				r.of("one").batch(tt.harmless, 0, tt.harmlessLatency)
+				r.of("two").batch(tt.harmless, 0, tt.harmlessLatency)
+				r.until("what is harmless is taken in", func() bool { return r.Figures().Batches >= 2 })
+				if o, _ := r.Run(context.Background(), id); o.State != run.Running {
+					t.Fatalf("the run is %s (%s) after no harm", o.State, o.Cause)
+				}
+				began := time.Now()
+				r.of("two").batch(tt.ok, tt.fail, tt.latency)
+				r.until("agents are told", func() bool { return r.of("one").has("cancel") && r.of("two").has("cancel") })
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("agents were told %v after", took)
+				}
+				x := r.result(id)
+				if x.State != run.Failed || x.Failure != run.FailedGuard || !strings.Contains(strings.ReplaceAll(x.Cause, "1.00", "1,00"), tt.cause) || exitStatus(x) != 1 {
+					t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
+				}
+				if want := 2*tt.harmless + tt.ok; !x.Complete || count(x, "home.http_ok") != want {
+					t.Errorf("complete %v, counts %d, want %d", x.Complete, count(x, "home.http_ok"), want)
+				}
+			})
 		})
 	}
 }
 
 // A threshold that aborts is judged on all executors' counts together.
 func TestThresholdOnTheWhole(t *testing.T) {
-	t.Parallel()
-	if _, err := threshold.ParseFor("home.http_ok count <= 50 abort", time.Second); err != nil {
-		t.Fatal(err)
-	}
-	r := newRig(t, "one", "two", "three")
-	id := r.running(run.Options{Thresholds: []string{"home.http_ok count <= 50 abort"}}, "one", "two", "three")
-	for range 2 { // 30 in a second, 60 in two; 20 of each executor
-		for _, name := range []string{"one", "two", "three"} {
-			r.of(name).batch(10, 0, time.Millisecond)
+	bubble(t, func(t *testing.T) {
+		if _, err := threshold.ParseFor("home.http_ok count <= 50 abort", time.Second); err != nil {
+			t.Fatal(err)
 		}
-	}
-	x := r.result(id) // the agents are told to stop
-	if x.State != run.Finished || !strings.Contains(x.Cause, "threshold home.http_ok count <= 50 abort crossed") || exitStatus(x) != 4 || len(x.Thresholds) != 1 || x.Thresholds[0].OK {
-		t.Errorf("the run is %s (%s), exit %d, thresholds %+v", x.State, x.Cause, exitStatus(x), x.Thresholds)
-	}
-	if !r.of("one").has("stop") || r.of("one").has("cancel") {
-		t.Error("the load was not stopped, or was cancelled")
-	}
+		r := newRig(t, "one", "two", "three")
+		id := r.running(run.Options{Thresholds: []string{"home.http_ok count <= 50 abort"}}, "one", "two", "three")
+		for range 2 { // 30 in a second, 60 in two; 20 of each executor
+			for _, name := range []string{"one", "two", "three"} {
+				r.of(name).batch(10, 0, time.Millisecond)
+			}
+		}
+		x := r.result(id) // the agents are told to stop
+		if x.State != run.Finished || !strings.Contains(x.Cause, "threshold home.http_ok count <= 50 abort crossed") || exitStatus(x) != 4 || len(x.Thresholds) != 1 || x.Thresholds[0].OK {
+			t.Errorf("the run is %s (%s), exit %d, thresholds %+v", x.State, x.Cause, exitStatus(x), x.Thresholds)
+		}
+		if !r.of("one").has("stop") || r.of("one").has("cancel") {
+			t.Error("the load was not stopped, or was cancelled")
+		}
+	})
 }
 
 // Live control goes to all executors, shared out, and sums are exact.
 func TestControl(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one", "two", "three")
-	users := func(n int64) event.Change { return event.Change{What: "scale", Users: &n, By: "somebody"} }
-	id := r.running(run.Options{}, "one", "two", "three")
-	queued := r.submit(run.Options{})
-	if err := r.Control(context.Background(), queued, users(5)); err == nil {
-		t.Error("a run that waits was changed")
-	}
-	if err := r.Cancel(context.Background(), queued, "somebody"); err != nil {
-		t.Fatal(err)
-	}
-	names := []string{"one", "two", "three"}
-	for _, n := range []int64{100, 7, 2, 0, 31} {
-		if err := r.Control(context.Background(), id, users(n)); err != nil {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one", "two", "three")
+		users := func(n int64) event.Change { return event.Change{What: "scale", Users: &n, By: "somebody"} }
+		id := r.running(run.Options{}, "one", "two", "three")
+		queued := r.submit(run.Options{})
+		if err := r.Control(context.Background(), queued, users(5)); err == nil {
+			t.Error("a run that waits was changed")
+		}
+		if err := r.Cancel(context.Background(), queued, "somebody"); err != nil {
 			t.Fatal(err)
 		}
-		sum := int64(0)
-		for _, name := range names {
-			a := r.of(name)
-			a.mu.Lock()
-			last := a.told[slices.IndexFunc(a.told, func(c *agentpb.Command) bool { return c.GetControl() != nil })]
-			for _, c := range a.told {
-				if c.GetControl() != nil {
-					last = c
+		names := []string{"one", "two", "three"}
+		for _, n := range []int64{100, 7, 2, 0, 31} {
+			if err := r.Control(context.Background(), id, users(n)); err != nil {
+				t.Fatal(err)
+			}
+			sum := int64(0)
+			for _, name := range names {
+				a := r.of(name)
+				a.mu.Lock()
+				last := a.told[slices.IndexFunc(a.told, func(c *agentpb.Command) bool { return c.GetControl() != nil })]
+				for _, c := range a.told {
+					if c.GetControl() != nil {
+						last = c
+					}
 				}
+				a.mu.Unlock()
+				if last.GetControl().AllUsers != n {
+					t.Errorf("%s was told of %d users in all, want %d", name, last.GetControl().AllUsers, n)
+				}
+				sum += last.GetControl().Users
 			}
-			a.mu.Unlock()
-			if last.GetControl().AllUsers != n {
-				t.Errorf("%s was told of %d users in all, want %d", name, last.GetControl().AllUsers, n)
+			if sum != n {
+				t.Errorf("users add up to %d, want %d", sum, n)
 			}
-			sum += last.GetControl().Users
 		}
-		if sum != n {
-			t.Errorf("users add up to %d, want %d", sum, n)
+		rate := 5.0
+		if err := r.Control(context.Background(), id, event.Change{What: "scale", Rate: &rate}); err == nil {
+			t.Error("a closed class was given a rate")
 		}
-	}
-	rate := 5.0
-	if err := r.Control(context.Background(), id, event.Change{What: "scale", Rate: &rate}); err == nil {
-		t.Error("a closed class was given a rate")
-	}
-	if err := r.Control(context.Background(), id, event.Change{What: "explode"}); err == nil {
-		t.Error("it did what there is not")
-	}
-	for _, what := range []string{"pause", "resume"} {
-		if err := r.Control(context.Background(), id, event.Change{What: what}); err != nil {
-			t.Error(err)
+		if err := r.Control(context.Background(), id, event.Change{What: "explode"}); err == nil {
+			t.Error("it did what there is not")
 		}
-	}
-	for _, name := range names {
-		r.of(name).batch(1, 0, time.Millisecond)
-		r.of(name).finish()
-	}
-	notes := strings.Join(r.result(id).Notes, "\n")
-	for _, want := range []string{"s: class ask set to 100 users\n", "s: class ask set to 0 users\n", "s: paused\n", "s: resumed\n"} {
-		if strings.Count(notes, want) != 1 {
-			t.Errorf("%q is %d times in the notes %q", want, strings.Count(notes, want), notes)
+		for _, what := range []string{"pause", "resume"} {
+			if err := r.Control(context.Background(), id, event.Change{What: what}); err != nil {
+				t.Error(err)
+			}
 		}
-	}
+		for _, name := range names {
+			r.of(name).batch(1, 0, time.Millisecond)
+			r.of(name).finish()
+		}
+		notes := strings.Join(r.result(id).Notes, "\n")
+		for _, want := range []string{"s: class ask set to 100 users\n", "s: class ask set to 0 users\n", "s: paused\n", "s: resumed\n"} {
+			if strings.Count(notes, want) != 1 {
+				t.Errorf("%q is %d times in the notes %q", want, strings.Count(notes, want), notes)
+			}
+		}
+	})
 }
 
 // What executors are told of targets: the run's, what no run may connect to, and the
 // master's own.
 func TestTargets(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one")
-	r.of("one").finishes()
-	r.result(r.submit(run.Options{Guards: run.Guards{Targets: []string{"10.0.0.0/8", "a.example:443"}}}))
-	found := false
-	for _, c := range r.of("one").told {
-		for _, e := range c.GetPrepare().GetEnv() {
-			text, ok := strings.CutPrefix(e, allowlist.Env+"=")
-			if !ok {
-				continue
-			}
-			found = true
-			want := `{"allow":["10.0.0.0/8","a.example:443"],"deny":["169.254.0.0/16","fe80::/10","unix:","192.0.2.1:8080"]}`
-			if text != want {
-				t.Errorf("executors are told %s, want %s", text, want)
-			}
-			if _, err := allowlist.Parse(text); err != nil {
-				t.Error(err)
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		r.of("one").finishes()
+		r.result(r.submit(run.Options{Guards: run.Guards{Targets: []string{"10.0.0.0/8", "a.example:443"}}}))
+		found := false
+		for _, c := range r.of("one").told {
+			for _, e := range c.GetPrepare().GetEnv() {
+				text, ok := strings.CutPrefix(e, allowlist.Env+"=")
+				if !ok {
+					continue
+				}
+				found = true
+				want := `{"allow":["10.0.0.0/8","a.example:443"],"deny":["169.254.0.0/16","fe80::/10","unix:","192.0.2.1:8080"]}`
+				if text != want {
+					t.Errorf("executors are told %s, want %s", text, want)
+				}
+				if _, err := allowlist.Parse(text); err != nil {
+					t.Error(err)
+				}
 			}
 		}
-	}
-	if !found {
-		t.Error("executors are told nothing")
-	}
+		if !found {
+			t.Error("executors are told nothing")
+		}
+	})
 }
 
 // What comes late, as after an agent was cut off, is judged by when it happened; what is

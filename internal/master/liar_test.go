@@ -38,52 +38,54 @@ func TestHellosThatLie(t *testing.T) {
 		"a threshold":        {{Classes: oneClass(), Thresholds: []string{"what"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, "one")
-			a := r.of("one")
-			a.change(func(*fakeAgent) {
-				a.answers = func(c *agentpb.Command) *agentpb.Answer {
-					if kind(c) == "prepare" {
-						return &agentpb.Answer{Hellos: hellos}
+			bubble(t, func(t *testing.T) {
+				r := newRig(t, "one")
+				a := r.of("one")
+				a.change(func(*fakeAgent) {
+					a.answers = func(c *agentpb.Command) *agentpb.Answer {
+						if kind(c) == "prepare" {
+							return &agentpb.Answer{Hellos: hellos}
+						}
+						return nil
 					}
-					return nil
+				})
+				if x := r.result(r.submit(run.Options{})); x.State != run.Failed || x.Cause == "" {
+					t.Errorf("the run is %s (%s)", x.State, x.Cause)
+				}
+				a.change(func(*fakeAgent) { a.answers = nil })
+				a.finishes()
+				if x := r.result(r.submit(run.Options{})); x.State != run.Finished {
+					t.Errorf("the next run is %s (%s)", x.State, x.Cause)
 				}
 			})
-			if x := r.result(r.submit(run.Options{})); x.State != run.Failed || x.Cause == "" {
-				t.Errorf("the run is %s (%s)", x.State, x.Cause)
-			}
-			a.change(func(*fakeAgent) { a.answers = nil })
-			a.finishes()
-			if x := r.result(r.submit(run.Options{})); x.State != run.Finished {
-				t.Errorf("the next run is %s (%s)", x.State, x.Cause)
-			}
 		})
 	}
 }
 
 // An agent whose clock says anything does not keep the others from beginning.
 func TestClocksThatLie(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one", "two")
-	two := r.of("two")
-	two.change(func(*fakeAgent) {
-		two.answers = func(c *agentpb.Command) *agentpb.Answer {
-			if kind(c) == "ping" {
-				return &agentpb.Answer{ReceivedNs: time.Now().UnixNano(), SentNs: time.Now().Add(-1000 * time.Hour).UnixNano()}
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one", "two")
+		two := r.of("two")
+		two.change(func(*fakeAgent) {
+			two.answers = func(c *agentpb.Command) *agentpb.Answer {
+				if kind(c) == "ping" {
+					return &agentpb.Answer{ReceivedNs: time.Now().UnixNano(), SentNs: time.Now().Add(-1000 * time.Hour).UnixNano()}
+				}
+				return nil
 			}
-			return nil
+		})
+		id := r.running(run.Options{}, "one", "two")
+		began := time.Now()
+		for _, c := range r.of("one").told {
+			if b := c.GetBegin(); b != nil && time.Unix(0, b.AtUnixNs).After(began.Add(5*time.Second)) {
+				t.Errorf("the load begins at %v", time.Unix(0, b.AtUnixNs))
+			}
+		}
+		r.of("one").finish()
+		two.finish()
+		if x := r.result(id); x.State != run.Finished {
+			t.Errorf("the run is %s (%s)", x.State, x.Cause)
 		}
 	})
-	id := r.running(run.Options{}, "one", "two")
-	began := time.Now()
-	for _, c := range r.of("one").told {
-		if b := c.GetBegin(); b != nil && time.Unix(0, b.AtUnixNs).After(began.Add(5*time.Second)) {
-			t.Errorf("the load begins at %v", time.Unix(0, b.AtUnixNs))
-		}
-	}
-	r.of("one").finish()
-	two.finish()
-	if x := r.result(id); x.State != run.Finished {
-		t.Errorf("the run is %s (%s)", x.State, x.Cause)
-	}
 }

@@ -28,40 +28,41 @@ func TestLostAgent(t *testing.T) {
 	} {
 		for _, policy := range []run.LostPolicy{run.LostContinue, run.LostStop} {
 			t.Run(fmt.Sprint(tt.name, ", ", policy), func(t *testing.T) {
-				t.Parallel()
-				r := newRig(t, "one", "two")
-				id := r.running(run.Options{Lost: policy}, "one", "two")
-				r.of("one").batch(10, 0, time.Millisecond)
-				r.of("two").batch(10, 0, time.Millisecond)
-				r.of("two").change(tt.how)
-				if policy == run.LostStop {
-					x := r.result(id)
-					if x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "agent two was lost at") || !strings.Contains(x.Cause, tt.why) {
-						t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
-					}
-					return
-				}
-				r.until("the agent is lost", func() bool {
-					all, err := r.Events(t.Context(), id, 0)
-					if err != nil {
-						t.Fatal(err)
-					}
-					for len(all) > 0 {
-						if e := <-all; strings.Contains(e.Text, "agent two was lost at") {
-							return true
+				bubble(t, func(t *testing.T) {
+					r := newRig(t, "one", "two")
+					id := r.running(run.Options{Lost: policy}, "one", "two")
+					r.of("one").batch(10, 0, time.Millisecond)
+					r.of("two").batch(10, 0, time.Millisecond)
+					r.of("two").change(tt.how)
+					if policy == run.LostStop {
+						x := r.result(id)
+						if x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "agent two was lost at") || !strings.Contains(x.Cause, tt.why) {
+							t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
 						}
+						return
 					}
-					return false
+					r.until("the agent is lost", func() bool {
+						all, err := r.Events(t.Context(), id, 0)
+						if err != nil {
+							t.Fatal(err)
+						}
+						for len(all) > 0 {
+							if e := <-all; strings.Contains(e.Text, "agent two was lost at") {
+								return true
+							}
+						}
+						return false
+					})
+					r.of("one").batch(10, 0, time.Millisecond)
+					r.of("one").finish()
+					x := r.result(id)
+					if x.State != run.Finished || x.Complete || len(x.Missing) != 1 || !strings.Contains(x.Missing[0], "executor 1 on two") || count(x, "home.http_ok") != 30 {
+						t.Errorf("the run is %s (%s), complete %v, missing %q, counts %d", x.State, x.Cause, x.Complete, x.Missing, count(x, "home.http_ok"))
+					}
+					if x.Verdict == run.Valid || !strings.Contains(fmt.Sprint(x.Notes), tt.why) {
+						t.Errorf("the verdict is %s, notes %q", x.Verdict, x.Notes)
+					}
 				})
-				r.of("one").batch(10, 0, time.Millisecond)
-				r.of("one").finish()
-				x := r.result(id)
-				if x.State != run.Finished || x.Complete || len(x.Missing) != 1 || !strings.Contains(x.Missing[0], "executor 1 on two") || count(x, "home.http_ok") != 30 {
-					t.Errorf("the run is %s (%s), complete %v, missing %q, counts %d", x.State, x.Cause, x.Complete, x.Missing, count(x, "home.http_ok"))
-				}
-				if x.Verdict == run.Valid || !strings.Contains(fmt.Sprint(x.Notes), tt.why) {
-					t.Errorf("the verdict is %s, notes %q", x.Verdict, x.Notes)
-				}
 			})
 		}
 	}
@@ -69,122 +70,127 @@ func TestLostAgent(t *testing.T) {
 
 // An agent that is lost between the order to begin and the load says so.
 func TestLostBeforeTheLoad(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one", "two")
-	r.end()
-	r.times.Lead = 30 * time.Second // much longer than it takes to see that the agent is lost
-	r.begin()
-	r.standing("two", agentReady)
-	id := r.submit(run.Options{Lost: run.LostStop})
-	r.await(id, run.Running)
-	r.of("two").change(func(a *fakeAgent) { a.boot, a.beats, a.run, a.parts = 2, 0, "", nil })
-	if x := r.result(id); x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "agent two was lost before the load began: it was begun anew") {
-		t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
-	}
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one", "two")
+		r.end()
+		r.times.Lead = 30 * time.Second // much longer than it takes to see that the agent is lost
+		r.begin()
+		r.standing("two", agentReady)
+		id := r.submit(run.Options{Lost: run.LostStop})
+		r.await(id, run.Running)
+		r.of("two").change(func(a *fakeAgent) { a.boot, a.beats, a.run, a.parts = 2, 0, "", nil })
+		if x := r.result(id); x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "agent two was lost before the load began: it was begun anew") {
+			t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
+		}
+	})
 }
 
 func TestAllLost(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one")
-	id := r.running(run.Options{}, "one")
-	r.of("one").change(func(a *fakeAgent) { a.silent = true })
-	if x := r.result(id); x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "all agents were lost") || !strings.Contains(x.Cause, "agent one unconfirmed, its lease ends") {
-		t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
-	}
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		id := r.running(run.Options{}, "one")
+		r.of("one").change(func(a *fakeAgent) { a.silent = true })
+		if x := r.result(id); x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "all agents were lost") || !strings.Contains(x.Cause, "agent one unconfirmed, its lease ends") {
+			t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
+		}
+	})
 }
 
 // Agents are not lost while the bus has no leader, nor for the time of it.
 func TestNoLeader(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one")
-	id := r.running(run.Options{}, "one")
-	r.standing("one", agentBusy)
-	leader := func(there bool) { r.bus.mu.Lock(); r.bus.leader = there; r.bus.mu.Unlock() }
-	leader(false)
-	for end := time.Now().Add(2 * short.Lost); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if w, _ := r.fleet.get("aone"); w.state != agentBusy && w.state != agentSuspect {
-			t.Fatalf("the agent is %s: %s", w.state, w.why)
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		id := r.running(run.Options{}, "one")
+		r.standing("one", agentBusy)
+		leader := func(there bool) { r.bus.mu.Lock(); r.bus.leader = there; r.bus.mu.Unlock() }
+		leader(false)
+		for end := time.Now().Add(2 * short.Lost); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if w, _ := r.fleet.get("aone"); w.state != agentBusy && w.state != agentSuspect {
+				t.Fatalf("the agent is %s: %s", w.state, w.why)
+			}
 		}
-	}
-	if r.Ready(context.Background()) == nil {
-		t.Error("the master is ready, without a bus")
-	}
-	leader(true)
-	r.standing("one", agentBusy)
-	r.of("one").batch(1, 0, time.Millisecond)
-	r.of("one").finish()
-	if x := r.result(id); x.State != run.Finished || x.Verdict == run.Invalid || strings.Contains(fmt.Sprint(x.Notes), "lost") {
-		t.Errorf("the run is %s (%s), notes %q", x.State, x.Cause, x.Notes)
-	}
+		if r.Ready(context.Background()) == nil {
+			t.Error("the master is ready, without a bus")
+		}
+		leader(true)
+		r.standing("one", agentBusy)
+		r.of("one").batch(1, 0, time.Millisecond)
+		r.of("one").finish()
+		if x := r.result(id); x.State != run.Finished || x.Verdict == run.Invalid || strings.Contains(fmt.Sprint(x.Notes), "lost") {
+			t.Errorf("the run is %s (%s), notes %q", x.State, x.Cause, x.Notes)
+		}
+	})
 }
 
 // An executor that dies leaves the run to the others; when the last has died it failed.
 func TestDeadExecutors(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one", "two")
-	id := r.running(run.Options{}, "one", "two")
-	for i, name := range []string{"one", "two"} {
-		a := r.of(name)
-		a.batch(10, 0, time.Millisecond)
-		a.change(func(*fakeAgent) { a.parts[0].over = true })
-		if o, err := r.Run(context.Background(), id); err != nil || o.State.Final() {
-			t.Fatalf("the run is %s, %v", o.State, err)
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one", "two")
+		id := r.running(run.Options{}, "one", "two")
+		for i, name := range []string{"one", "two"} {
+			a := r.of(name)
+			a.batch(10, 0, time.Millisecond)
+			a.change(func(*fakeAgent) { a.parts[0].over = true })
+			if o, err := r.Run(context.Background(), id); err != nil || o.State.Final() {
+				t.Fatalf("the run is %s, %v", o.State, err)
+			}
+			a.deliver(&agentpb.Delivery{Executor: uint32(i), What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{Error: "the executor was killed", Cause: "oom"}}})
+			a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
 		}
-		a.deliver(&agentpb.Delivery{Executor: uint32(i), What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{Error: "the executor was killed", Cause: "oom"}}})
-		a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
-	}
-	x := r.result(id)
-	if x.State != run.Failed || x.Failure != run.FailedExecutor || !strings.Contains(x.Cause, ": the executor was killed") || count(x, "home.http_ok") != 20 || len(x.Missing) != 2 {
-		t.Errorf("the run is %s (%s), failure %q, counts %d, missing %q", x.State, x.Cause, x.Failure, count(x, "home.http_ok"), x.Missing)
-	}
+		x := r.result(id)
+		if x.State != run.Failed || x.Failure != run.FailedExecutor || !strings.Contains(x.Cause, ": the executor was killed") || count(x, "home.http_ok") != 20 || len(x.Missing) != 2 {
+			t.Errorf("the run is %s (%s), failure %q, counts %d, missing %q", x.State, x.Cause, x.Failure, count(x, "home.http_ok"), x.Missing)
+		}
+	})
 }
 
 // F14: a new master on the same store cancels the run that was active, and takes in what
 // comes of it, each batch once; what waited runs.
 func TestMasterRestart(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one", "two")
-	id := r.running(run.Options{}, "one", "two")
-	next := r.submit(run.Options{})
-	for _, name := range []string{"one", "two"} {
-		r.of(name).batch(10, 1, time.Millisecond)
-	}
-	r.until("what was counted is kept", func() bool { return len(r.of("one").unsaved())+len(r.of("two").unsaved()) == 0 })
-	r.end()
-	for _, name := range []string{"one", "two"} { // that nobody takes
-		r.of(name).batch(20, 2, time.Millisecond)
-		r.of(name).change(func(a *fakeAgent) { a.stuck = true })
-	}
-	r.begin()
-	o, err := r.Run(context.Background(), id)
-	if err != nil || o.State != run.Cancelled || o.Cause != causeRestart {
-		t.Fatalf("the run is %s (%s), %v", o.State, o.Cause, err)
-	}
-	r.until("agents are told to end it", func() bool { return r.of("one").has("cancel") && r.of("two").has("cancel") })
-	for _, name := range []string{"one", "two"} {
-		a := r.of(name)
-		a.mu.Lock()
-		parts := a.parts
-		a.mu.Unlock()
-		if len(parts) == 0 { // it was released before: what is left of it comes
-			continue
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one", "two")
+		id := r.running(run.Options{}, "one", "two")
+		next := r.submit(run.Options{})
+		for _, name := range []string{"one", "two"} {
+			r.of(name).batch(10, 1, time.Millisecond)
 		}
-		a.finish()
-	}
-	r.until("all that was counted is there", func() bool {
-		x, err := r.Result(context.Background(), id)
-		if err != nil {
-			t.Fatal(err)
+		r.until("what was counted is kept", func() bool { return len(r.of("one").unsaved())+len(r.of("two").unsaved()) == 0 })
+		r.end()
+		for _, name := range []string{"one", "two"} { // that nobody takes
+			r.of(name).batch(20, 2, time.Millisecond)
+			r.of(name).change(func(a *fakeAgent) { a.stuck = true })
 		}
-		return count(x, "home.http_ok") == 60 && count(x, "home.http_other_fail") == 6
+		r.begin()
+		o, err := r.Run(context.Background(), id)
+		if err != nil || o.State != run.Cancelled || o.Cause != causeRestart {
+			t.Fatalf("the run is %s (%s), %v", o.State, o.Cause, err)
+		}
+		r.until("agents are told to end it", func() bool { return r.of("one").has("cancel") && r.of("two").has("cancel") })
+		for _, name := range []string{"one", "two"} {
+			a := r.of(name)
+			a.mu.Lock()
+			parts := a.parts
+			a.mu.Unlock()
+			if len(parts) == 0 { // it was released before: what is left of it comes
+				continue
+			}
+			a.finish()
+		}
+		r.until("all that was counted is there", func() bool {
+			x, err := r.Result(context.Background(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return count(x, "home.http_ok") == 60 && count(x, "home.http_other_fail") == 6
+		})
+		for _, name := range []string{"one", "two"} {
+			r.of(name).change(func(a *fakeAgent) { a.stuck = false })
+			r.of(name).finishes()
+		}
+		if x := r.result(next); x.State != run.Finished || count(x, "home.http_ok") != 20 {
+			t.Errorf("the run that waited is %s (%s), counts %d", x.State, x.Cause, count(x, "home.http_ok"))
+		}
 	})
-	for _, name := range []string{"one", "two"} {
-		r.of(name).change(func(a *fakeAgent) { a.stuck = false })
-		r.of(name).finishes()
-	}
-	if x := r.result(next); x.State != run.Finished || count(x, "home.http_ok") != 20 {
-		t.Errorf("the run that waited is %s (%s), counts %d", x.State, x.Cause, count(x, "home.http_ok"))
-	}
 }
 
 func (a *fakeAgent) unsaved() []*agentpb.Delivery {
@@ -196,88 +202,90 @@ func (a *fakeAgent) unsaved() []*agentpb.Delivery {
 // The part of an executor that died is done by another one, once, though its agent is lost
 // after that, too.
 func TestRebalanceOnce(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one", "two", "three")
-	id := r.running(run.Options{Lost: run.LostRebalance}, "one", "two", "three")
-	one, two := r.of("one"), r.of("two")
-	for _, name := range []string{"one", "two", "three"} {
-		r.of(name).batch(10, 0, time.Millisecond)
-	}
-	two.parts[0].over = true
-	two.deliver(&agentpb.Delivery{Executor: uint32(two.parts[0].number), What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{Error: "the executor was killed"}}})
-	two.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
-	more := func() (starts []*wire.Start) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one", "two", "three")
+		id := r.running(run.Options{Lost: run.LostRebalance}, "one", "two", "three")
+		one, two := r.of("one"), r.of("two")
 		for _, name := range []string{"one", "two", "three"} {
-			a := r.of(name)
-			a.mu.Lock()
-			for _, c := range a.told {
-				if c.Epoch > 1 {
-					starts = append(starts, c.GetArm().GetStarts()...)
+			r.of(name).batch(10, 0, time.Millisecond)
+		}
+		two.parts[0].over = true
+		two.deliver(&agentpb.Delivery{Executor: uint32(two.parts[0].number), What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{Error: "the executor was killed"}}})
+		two.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
+		more := func() (starts []*wire.Start) {
+			for _, name := range []string{"one", "two", "three"} {
+				a := r.of(name)
+				a.mu.Lock()
+				for _, c := range a.told {
+					if c.Epoch > 1 {
+						starts = append(starts, c.GetArm().GetStarts()...)
+					}
 				}
+				a.mu.Unlock()
 			}
-			a.mu.Unlock()
+			return starts
 		}
-		return starts
-	}
-	r.until("others take over", func() bool { return len(more()) > 0 })
-	two.change(func(a *fakeAgent) { a.silent = true })
-	r.standing("two", agentLost)
-	r.until("the load of those that took over is on", func() bool { return one.times("begin")+r.of("three").times("begin") >= 3 })
-	users := int64(0)
-	for _, s := range more() {
-		if s.Parts == 0 || s.ElapsedNs == 0 {
-			t.Errorf("a start that takes over is %v", s)
+		r.until("others take over", func() bool { return len(more()) > 0 })
+		two.change(func(a *fakeAgent) { a.silent = true })
+		r.standing("two", agentLost)
+		r.until("the load of those that took over is on", func() bool { return one.times("begin")+r.of("three").times("begin") >= 3 })
+		users := int64(0)
+		for _, s := range more() {
+			if s.Parts == 0 || s.ElapsedNs == 0 {
+				t.Errorf("a start that takes over is %v", s)
+			}
+			if s.Parts == 1 || s.Part == 0 {
+				users++
+			}
 		}
-		if s.Parts == 1 || s.Part == 0 {
-			users++
+		if users != 1 {
+			t.Errorf("%d executors' parts were taken over, want 1: %v", users, more())
 		}
-	}
-	if users != 1 {
-		t.Errorf("%d executors' parts were taken over, want 1: %v", users, more())
-	}
-	if err := r.Cancel(context.Background(), id, "somebody"); err != nil {
-		t.Fatal(err)
-	}
-	x := r.result(id)
-	if x.State != run.Cancelled || count(x, "home.http_ok") != 30 {
-		t.Errorf("the run is %s (%s), counts %d", x.State, x.Cause, count(x, "home.http_ok"))
-	}
+		if err := r.Cancel(context.Background(), id, "somebody"); err != nil {
+			t.Fatal(err)
+		}
+		x := r.result(id)
+		if x.State != run.Cancelled || count(x, "home.http_ok") != 30 {
+			t.Errorf("the run is %s (%s), counts %d", x.State, x.Cause, count(x, "home.http_ok"))
+		}
+	})
 }
 
 // Agents that can't take over what was lost do their own part: nobody waits for what did
 // not begin.
 func TestNobodyTakesOver(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one", "two")
-	id := r.running(run.Options{Lost: run.LostRebalance}, "one", "two")
-	one, two := r.of("one"), r.of("two")
-	one.batch(10, 0, time.Millisecond)
-	one.change(func(*fakeAgent) {
-		one.answers = func(c *agentpb.Command) *agentpb.Answer {
-			if kind(c) == "prepare" {
-				return refused("space", "the disk has no room")
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one", "two")
+		id := r.running(run.Options{Lost: run.LostRebalance}, "one", "two")
+		one, two := r.of("one"), r.of("two")
+		one.batch(10, 0, time.Millisecond)
+		one.change(func(*fakeAgent) {
+			one.answers = func(c *agentpb.Command) *agentpb.Answer {
+				if kind(c) == "prepare" {
+					return refused("space", "the disk has no room")
+				}
+				return nil
 			}
-			return nil
+		})
+		two.change(func(a *fakeAgent) { a.boot, a.beats, a.run, a.parts, a.silent = 2, 0, "", nil, true })
+		r.until("it is tried", func() bool { return one.times("prepare") == 2 })
+		r.until("the run says so", func() bool {
+			x, err := r.Result(context.Background(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Contains(fmt.Sprint(x.Notes), "could not be given to others: agent one: the disk has no room")
+		})
+		one.batch(10, 0, time.Millisecond)
+		one.change(func(a *fakeAgent) { a.epoch = 1 }) // of the deliveries of the executor that goes on
+		one.finish()
+		over := time.Now()
+		x := r.result(id)
+		if took := time.Since(over); took > short.Flush {
+			t.Errorf("the end was waited for %v", took)
+		}
+		if x.State != run.Finished || count(x, "home.http_ok") != 20 || x.Verdict == run.Valid {
+			t.Errorf("the run is %s (%s), %s, counts %d", x.State, x.Cause, x.Verdict, count(x, "home.http_ok"))
 		}
 	})
-	two.change(func(a *fakeAgent) { a.boot, a.beats, a.run, a.parts, a.silent = 2, 0, "", nil, true })
-	r.until("it is tried", func() bool { return one.times("prepare") == 2 })
-	r.until("the run says so", func() bool {
-		x, err := r.Result(context.Background(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Contains(fmt.Sprint(x.Notes), "could not be given to others: agent one: the disk has no room")
-	})
-	one.batch(10, 0, time.Millisecond)
-	one.change(func(a *fakeAgent) { a.epoch = 1 }) // of the deliveries of the executor that goes on
-	one.finish()
-	over := time.Now()
-	x := r.result(id)
-	if took := time.Since(over); took > short.Flush {
-		t.Errorf("the end was waited for %v", took)
-	}
-	if x.State != run.Finished || count(x, "home.http_ok") != 20 || x.Verdict == run.Valid {
-		t.Errorf("the run is %s (%s), %s, counts %d", x.State, x.Cause, x.Verdict, count(x, "home.http_ok"))
-	}
 }

@@ -56,38 +56,7 @@ type Options struct {
 	Protected []string
 
 	RunLimit time.Duration // for a run that says nothing else; 0: 24 h
-	Times    Times         // zero fields: the usual ones
-}
-
-// Times are how long the master waits for what.
-type Times struct {
-	Suspect time.Duration // 3 s without a beat
-	Lost    time.Duration // 10 s without a beat
-	Lease   time.Duration // 15 s: agents stop load when it is not renewed
-	Renew   time.Duration // 1 s between renewals
-	Commit  time.Duration // 200 ms between transactions of what was counted
-	Prepare time.Duration // 60 s for agents to fetch an executor and start it
-	Cancel  time.Duration // 12 s from a cancel to the final state
-	Flush   time.Duration // 10 min for the last batches of an agent that is away
-	Lead    time.Duration // 500 ms from the order to begin to the begin
-}
-
-func (t Times) withDefaults() Times {
-	set := func(d *time.Duration, usual time.Duration) {
-		if *d == 0 {
-			*d = usual
-		}
-	}
-	set(&t.Suspect, 3*time.Second)
-	set(&t.Lost, 10*time.Second)
-	set(&t.Lease, 15*time.Second)
-	set(&t.Renew, time.Second)
-	set(&t.Commit, 200*time.Millisecond)
-	set(&t.Prepare, time.Minute)
-	set(&t.Cancel, 12*time.Second)
-	set(&t.Flush, 10*time.Minute)
-	set(&t.Lead, 500*time.Millisecond)
-	return t
+	Times    Times
 }
 
 // Master is a master. Make it with New and call Serve once; its other methods may be

@@ -26,87 +26,90 @@ func (r *rig) transitions(id string) (all []run.Transition, states string) {
 
 // I6, F52: runs begin in the order of their numbers, and never is a second one active.
 func TestQueueIsInOrder(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one", "two")
-	r.of("one").finishes()
-	r.of("two").finishes()
-	var ids []string
-	for range 6 {
-		ids = append(ids, r.submit(run.Options{}))
-	}
-	for i, id := range ids {
-		x := r.result(id)
-		if x.State != run.Finished || !x.Complete || count(x, "home.http_ok") != 20 {
-			t.Fatalf("run %d is %s (%s), complete %v, counts %d, missing %q", i, x.State, x.Cause, x.Complete, count(x, "home.http_ok"), x.Missing)
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one", "two")
+		r.of("one").finishes()
+		r.of("two").finishes()
+		var ids []string
+		for range 6 {
+			ids = append(ids, r.submit(run.Options{}))
 		}
-	}
-	var before time.Time
-	for i, id := range ids {
-		all, states := r.transitions(id)
-		if strings.Replace(states, "stopping ", "", 1) != "queued compiling starting running finished" { // that it drained may not be seen
-			t.Errorf("run %d went %s", i, states)
+		for i, id := range ids {
+			x := r.result(id)
+			if x.State != run.Finished || !x.Complete || count(x, "home.http_ok") != 20 {
+				t.Fatalf("run %d is %s (%s), complete %v, counts %d, missing %q", i, x.State, x.Cause, x.Complete, count(x, "home.http_ok"), x.Missing)
+			}
 		}
-		if began := all[1].At; began.Before(before) {
-			t.Errorf("run %d began %v, before the one before it had ended at %v", i, began, before)
+		var before time.Time
+		for i, id := range ids {
+			all, states := r.transitions(id)
+			if strings.Replace(states, "stopping ", "", 1) != "queued compiling starting running finished" { // that it drained may not be seen
+				t.Errorf("run %d went %s", i, states)
+			}
+			if began := all[1].At; began.Before(before) {
+				t.Errorf("run %d began %v, before the one before it had ended at %v", i, began, before)
+			}
+			before = all[len(all)-1].At
 		}
-		before = all[len(all)-1].At
-	}
+	})
 }
 
 // A run is of all agents though one is free later than the other after the run before.
 func TestNextRunIsOfAllAgents(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one", "two")
-	r.running(run.Options{}, "one", "two")
-	next := r.submit(run.Options{})
-	r.standing("two", agentBusy)
-	one, two := r.of("one"), r.of("two")
-	one.finishes()
-	two.finishes()
-	slow := make(chan struct{})
-	two.change(func(*fakeAgent) {
-		usual := two.answers
-		two.answers = func(c *agentpb.Command) *agentpb.Answer {
-			if kind(c) == "release" && c.Run != next {
-				<-slow
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one", "two")
+		r.running(run.Options{}, "one", "two")
+		next := r.submit(run.Options{})
+		r.standing("two", agentBusy)
+		one, two := r.of("one"), r.of("two")
+		one.finishes()
+		two.finishes()
+		slow := make(chan struct{})
+		two.change(func(*fakeAgent) {
+			usual := two.answers
+			two.answers = func(c *agentpb.Command) *agentpb.Answer {
+				if kind(c) == "release" && c.Run != next {
+					<-slow
+				}
+				return usual(c)
 			}
-			return usual(c)
+		})
+		one.batch(1, 0, time.Millisecond)
+		two.batch(1, 0, time.Millisecond)
+		one.finish()
+		two.finish()
+		two.change(func(*fakeAgent) { two.run = "that was" })
+		r.standing("one", agentReady)
+		close(slow)
+		two.change(func(*fakeAgent) { two.run = "" })
+		if x := r.result(next); x.State != run.Finished || len(x.Hosts) != 2 {
+			t.Errorf("the next run is %s (%s) on %d hosts, want 2", x.State, x.Cause, len(x.Hosts))
 		}
 	})
-	one.batch(1, 0, time.Millisecond)
-	two.batch(1, 0, time.Millisecond)
-	one.finish()
-	two.finish()
-	two.change(func(*fakeAgent) { two.run = "that was" })
-	r.standing("one", agentReady)
-	close(slow)
-	two.change(func(*fakeAgent) { two.run = "" })
-	if x := r.result(next); x.State != run.Finished || len(x.Hosts) != 2 {
-		t.Errorf("the next run is %s (%s) on %d hosts, want 2", x.State, x.Cause, len(x.Hosts))
-	}
 }
 
 func TestRunsWait(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "late")
-	late := r.of("late")
-	late.change(func(a *fakeAgent) { a.hello.Protocol = 99 })
-	r.standing("late", agentRefused)
-	first := r.submit(run.Options{Agents: []string{"late"}})
-	second := r.submit(run.Options{})
-	r.until("the first waits for its agent", func() bool { return strings.Contains(r.Waiting(first), "agent late is refused") })
-	r.until("the second waits for the first", func() bool { return strings.Contains(r.Waiting(second), first) })
-	if f := r.Figures(); f.Queued != 2 || f.Active != "" {
-		t.Errorf("figures are %+v, want 2 queued", f)
-	}
-	late.finishes()
-	late.change(func(a *fakeAgent) { a.hello.Protocol = agentpb.Protocol })
-	if x := r.result(first); x.State != run.Finished {
-		t.Errorf("the first is %s (%s)", x.State, x.Cause)
-	}
-	if x := r.result(second); x.State != run.Finished {
-		t.Errorf("the second is %s (%s)", x.State, x.Cause)
-	}
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "late")
+		late := r.of("late")
+		late.change(func(a *fakeAgent) { a.hello.Protocol = 99 })
+		r.standing("late", agentRefused)
+		first := r.submit(run.Options{Agents: []string{"late"}})
+		second := r.submit(run.Options{})
+		r.until("the first waits for its agent", func() bool { return strings.Contains(r.Waiting(first), "agent late is refused") })
+		r.until("the second waits for the first", func() bool { return strings.Contains(r.Waiting(second), first) })
+		if f := r.Figures(); f.Queued != 2 || f.Active != "" {
+			t.Errorf("figures are %+v, want 2 queued", f)
+		}
+		late.finishes()
+		late.change(func(a *fakeAgent) { a.hello.Protocol = agentpb.Protocol })
+		if x := r.result(first); x.State != run.Finished {
+			t.Errorf("the first is %s (%s)", x.State, x.Cause)
+		}
+		if x := r.result(second); x.State != run.Finished {
+			t.Errorf("the second is %s (%s)", x.State, x.Cause)
+		}
+	})
 }
 
 // F50: a cancel in any state, and a stop, which before the load is a cancel.
@@ -143,38 +146,39 @@ func TestEndInEveryState(t *testing.T) {
 				name, want = tt.name+" stop", tt.stop
 			}
 			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				r := newRig(t, "one")
-				tt.how(r, r.of("one"))
-				id := r.submit(run.Options{})
-				r.await(id, tt.state)
-				if tt.name == "preparing" || tt.name == "arming" {
-					r.until("the agent is told", func() bool {
-						return r.of("one").has(strings.TrimSuffix(strings.Replace(tt.name, "preparing", "prepare", 1), "ing"))
-					})
-				}
-				began := time.Now()
-				end := r.Stop
-				if cancel {
-					end = r.Cancel
-				}
-				if err := end(context.Background(), id, "somebody"); err != nil {
-					t.Fatal(err)
-				}
-				x := r.result(id)
-				if took := time.Since(began); took > short.Cancel+3*time.Second {
-					t.Errorf("it took %v", took)
-				}
-				by := "cancelled by somebody"
-				if want == run.Finished {
-					by = "stopped by somebody"
-				}
-				if o, _ := r.Run(context.Background(), id); x.State != want || o.State != want || !strings.HasPrefix(x.Cause, by) || o.Cause != x.Cause {
-					t.Errorf("the run is %s (%s), its order %s (%s), want %s (%s)", x.State, x.Cause, o.State, o.Cause, want, by)
-				}
-				if err := r.Cancel(context.Background(), id, "somebody"); !errors.Is(err, run.ErrConflict) {
-					t.Errorf("a second end: %v, want a conflict", err)
-				}
+				bubble(t, func(t *testing.T) {
+					r := newRig(t, "one")
+					tt.how(r, r.of("one"))
+					id := r.submit(run.Options{})
+					r.await(id, tt.state)
+					if tt.name == "preparing" || tt.name == "arming" {
+						r.until("the agent is told", func() bool {
+							return r.of("one").has(strings.TrimSuffix(strings.Replace(tt.name, "preparing", "prepare", 1), "ing"))
+						})
+					}
+					began := time.Now()
+					end := r.Stop
+					if cancel {
+						end = r.Cancel
+					}
+					if err := end(context.Background(), id, "somebody"); err != nil {
+						t.Fatal(err)
+					}
+					x := r.result(id)
+					if took := time.Since(began); took > short.Cancel+time.Second {
+						t.Errorf("it took %v", took)
+					}
+					by := "cancelled by somebody"
+					if want == run.Finished {
+						by = "stopped by somebody"
+					}
+					if o, _ := r.Run(context.Background(), id); x.State != want || o.State != want || !strings.HasPrefix(x.Cause, by) || o.Cause != x.Cause {
+						t.Errorf("the run is %s (%s), its order %s (%s), want %s (%s)", x.State, x.Cause, o.State, o.Cause, want, by)
+					}
+					if err := r.Cancel(context.Background(), id, "somebody"); !errors.Is(err, run.ErrConflict) {
+						t.Errorf("a second end: %v, want a conflict", err)
+					}
+				})
 			})
 		}
 	}
@@ -196,7 +200,6 @@ func hang(r *rig, a *fakeAgent, what string) func(*agentpb.Command) *agentpb.Ans
 			select {
 			case <-over:
 			case <-a.bus.stop:
-			case <-time.After(4 * time.Second): // a real bus gives up with the command's context
 			}
 			return refused("unknown", "it was cancelled")
 		case "cancel":
@@ -250,95 +253,99 @@ func TestNoLoad(t *testing.T) {
 		{"parameter", nil, run.Options{Parameters: map[string]string{"x": "1"}}, run.FailedInput, 2, "x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, "one", "two")
-			if tt.how != nil {
-				tt.how(r, r.of("two"))
-			}
-			id := r.submit(tt.options)
-			x := r.result(id)
-			if x.State != run.Failed || x.Failure != tt.failure || !strings.Contains(x.Cause, tt.cause) || exitStatus(x) != tt.exit {
-				t.Errorf("the run is %s (%s), failure %q, exit %d; want failed (%s), %q, %d", x.State, x.Cause, x.Failure, exitStatus(x), tt.cause, tt.failure, tt.exit)
-			}
-			for _, name := range []string{"one", "two"} { // nothing is left there
-				if a := r.of(name); a.has("prepare") && tt.name != "busy" {
-					r.until("agent "+name+" is released", func() bool { return a.has("release") })
+			bubble(t, func(t *testing.T) {
+				r := newRig(t, "one", "two")
+				if tt.how != nil {
+					tt.how(r, r.of("two"))
 				}
-			}
-			r.of("two").change(func(a *fakeAgent) { a.answers, a.classes = nil, oneClass() })
-			r.compiler.set(nil, nil)
-			r.of("one").finishes()
-			r.of("two").finishes()
-			if x := r.result(r.submit(run.Options{})); x.State != run.Finished {
-				t.Errorf("the next run is %s (%s)", x.State, x.Cause)
-			}
+				id := r.submit(tt.options)
+				x := r.result(id)
+				if x.State != run.Failed || x.Failure != tt.failure || !strings.Contains(x.Cause, tt.cause) || exitStatus(x) != tt.exit {
+					t.Errorf("the run is %s (%s), failure %q, exit %d; want failed (%s), %q, %d", x.State, x.Cause, x.Failure, exitStatus(x), tt.cause, tt.failure, tt.exit)
+				}
+				for _, name := range []string{"one", "two"} { // nothing is left there
+					if a := r.of(name); a.has("prepare") && tt.name != "busy" {
+						r.until("agent "+name+" is released", func() bool { return a.has("release") })
+					}
+				}
+				r.of("two").change(func(a *fakeAgent) { a.answers, a.classes = nil, oneClass() })
+				r.compiler.set(nil, nil)
+				r.of("one").finishes()
+				r.of("two").finishes()
+				if x := r.result(r.submit(run.Options{})); x.State != run.Finished {
+					t.Errorf("the next run is %s (%s)", x.State, x.Cause)
+				}
+			})
 		})
 	}
 }
 
 func TestRunLimit(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one")
-	id := r.submit(run.Options{Limit: 1})
-	r.await(id, run.Running)
-	r.of("one").batch(5, 0, time.Millisecond)
-	x := r.result(id)
-	if x.State != run.Failed || !strings.Contains(x.Cause, "longer than its limit of 1s") || count(x, "home.http_ok") != 5 || !x.Complete {
-		t.Errorf("the run is %s (%s), complete %v, counts %d", x.State, x.Cause, x.Complete, count(x, "home.http_ok"))
-	}
-	if !r.of("one").has("cancel") {
-		t.Error("the agent was not told")
-	}
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		id := r.submit(run.Options{Limit: 1})
+		r.await(id, run.Running)
+		r.of("one").batch(5, 0, time.Millisecond)
+		x := r.result(id)
+		if x.State != run.Failed || !strings.Contains(x.Cause, "longer than its limit of 1s") || count(x, "home.http_ok") != 5 || !x.Complete {
+			t.Errorf("the run is %s (%s), complete %v, counts %d", x.State, x.Cause, x.Complete, count(x, "home.http_ok"))
+		}
+		if !r.of("one").has("cancel") {
+			t.Error("the agent was not told")
+		}
+	})
 }
 
 func TestDelete(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, "one")
-	active, queued := r.running(run.Options{}, "one"), r.submit(run.Options{})
-	if err := r.Delete(context.Background(), active); !errors.Is(err, run.ErrConflict) {
-		t.Errorf("a run that goes on: %v, want a conflict", err)
-	}
-	if err := r.Delete(context.Background(), queued); err != nil {
-		t.Errorf("a run that waits: %v", err)
-	}
-	ids, err := r.StopAll(context.Background(), true, "somebody")
-	if err != nil || len(ids) != 1 || ids[0] != active {
-		t.Errorf("stop all: %q, %v; want %s", ids, err, active)
-	}
-	r.result(active)
-	if err := r.Delete(context.Background(), active); err != nil {
-		t.Errorf("a run that is over: %v", err)
-	}
-	for _, id := range []string{active, queued, "../../etc"} {
-		if _, err := r.Run(context.Background(), id); !errors.Is(err, run.ErrNotFound) {
-			t.Errorf("%s is there: %v", id, err)
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		active, queued := r.running(run.Options{}, "one"), r.submit(run.Options{})
+		if err := r.Delete(context.Background(), active); !errors.Is(err, run.ErrConflict) {
+			t.Errorf("a run that goes on: %v, want a conflict", err)
 		}
-	}
+		if err := r.Delete(context.Background(), queued); err != nil {
+			t.Errorf("a run that waits: %v", err)
+		}
+		ids, err := r.StopAll(context.Background(), true, "somebody")
+		if err != nil || len(ids) != 1 || ids[0] != active {
+			t.Errorf("stop all: %q, %v; want %s", ids, err, active)
+		}
+		r.result(active)
+		if err := r.Delete(context.Background(), active); err != nil {
+			t.Errorf("a run that is over: %v", err)
+		}
+		for _, id := range []string{active, queued, "../../etc"} {
+			if _, err := r.Run(context.Background(), id); !errors.Is(err, run.ErrNotFound) {
+				t.Errorf("%s is there: %v", id, err)
+			}
+		}
+	})
 }
 
 // Options that no run can have are refused, each by its name.
 func TestBadOptions(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	for field, o := range map[string]run.Options{
-		"options.duration_seconds":      {Duration: -1},
-		"options.interval_seconds":      {Interval: 0.01},
-		"options.limit_seconds":         {Limit: 1e9},
-		"options.guards.error_rate":     {Guards: run.Guards{ErrorRate: 1.1}},
-		"options.guards.p99_seconds":    {Guards: run.Guards{P99: -1}},
-		"options.guards.window_seconds": {Guards: run.Guards{Window: 0.1}},
-		"options.guards.max_rate":       {Guards: run.Guards{Rate: -1}},
-		"options.guards.targets.1":      {Guards: run.Guards{Targets: []string{"a.example", "http://b.example"}}},
-		"options.interval_seconds ":     {Interval: 2, Guards: run.Guards{P99: 1}},
-		"options.on_lost":               {Lost: "panic"},
-		"options.weights.one":           {Weights: map[string]int{"one": -1}},
-		"options.seed":                  {Seed: 1 << 60},
-		"options.thresholds.0":          {Thresholds: []string{"what"}},
-	} {
-		_, err := r.Submit(context.Background(), run.Submission{Name: "x", Source: run.Source{Scenario: "package main"}, Options: o})
-		var wrong *run.InputError
-		if !errors.As(err, &wrong) || wrong.Field != strings.TrimSpace(field) {
-			t.Errorf("%s: %v", field, err)
+	bubble(t, func(t *testing.T) {
+		r := newRig(t)
+		for field, o := range map[string]run.Options{
+			"options.duration_seconds":      {Duration: -1},
+			"options.interval_seconds":      {Interval: 0.01},
+			"options.limit_seconds":         {Limit: 1e9},
+			"options.guards.error_rate":     {Guards: run.Guards{ErrorRate: 1.1}},
+			"options.guards.p99_seconds":    {Guards: run.Guards{P99: -1}},
+			"options.guards.window_seconds": {Guards: run.Guards{Window: 0.1}},
+			"options.guards.max_rate":       {Guards: run.Guards{Rate: -1}},
+			"options.guards.targets.1":      {Guards: run.Guards{Targets: []string{"a.example", "http://b.example"}}},
+			"options.interval_seconds ":     {Interval: 2, Guards: run.Guards{P99: 1}},
+			"options.on_lost":               {Lost: "panic"},
+			"options.weights.one":           {Weights: map[string]int{"one": -1}},
+			"options.seed":                  {Seed: 1 << 60},
+			"options.thresholds.0":          {Thresholds: []string{"what"}},
+		} {
+			_, err := r.Submit(context.Background(), run.Submission{Name: "x", Source: run.Source{Scenario: "package main"}, Options: o})
+			var wrong *run.InputError
+			if !errors.As(err, &wrong) || wrong.Field != strings.TrimSpace(field) {
+				t.Errorf("%s: %v", field, err)
+			}
 		}
-	}
+	})
 }

@@ -26,7 +26,8 @@ type AgentConn struct {
 
 // AgentOptions are what an agent connects with beside its identity.
 type AgentOptions struct {
-	Log *slog.Logger
+	Log   *slog.Logger
+	Times Times
 }
 
 // Dial connects an agent. It does not wait for that: Wait does. It goes on until Close.
@@ -67,7 +68,7 @@ func Dial(i Identity, o AgentOptions) (*AgentConn, error) {
 			return pair.Sign(nonce)
 		}))
 	}
-	c, err := connect(addressList(i.Addresses), "agent "+i.Agent, o.Log, append(more, secure(i.Pin, i.CA)...)...)
+	c, err := connect(addressList(i.Addresses), "agent "+i.Agent, o.Log, o.Times, append(more, secure(i.Pin, i.CA)...)...)
 	if err != nil {
 		return nil, fmt.Errorf("bus: %w", err)
 	}
@@ -90,7 +91,7 @@ func (a *AgentConn) Beat(ctx context.Context, b *agentpb.Beat) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := a.attempt(ctx, 5*time.Second)
+	ctx, cancel := a.attempt(ctx, a.times.Store)
 	defer cancel()
 	if err := publish(ctx, a.nc, &nats.Msg{Subject: beatSubject + a.id, Data: data}); err != nil {
 		return fmt.Errorf("beat: %w", err)
@@ -132,7 +133,7 @@ func (a *AgentConn) Deliver(ctx context.Context, d *agentpb.Delivery) error {
 	m.Header.Set(nats.MsgIdHdr, unique())
 	var last error
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		try, cancel := a.attempt(ctx, 5*time.Second)
+		try, cancel := a.attempt(ctx, a.times.Store)
 		err := publish(try, a.nc, m)
 		cancel()
 		if err == nil {

@@ -14,16 +14,6 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-const (
-	// askAgain is when a command that is not answered is sent again: the answer may be lost
-	// with a connection.
-	askAgain = 3 * time.Second
-	// awayFor is for how long nobody may be there before a command is given up, and longer
-	// is it for one that was taken before: an agent that reconnects is back by then.
-	awayFor       = 2 * time.Second
-	awayForLonger = 10 * time.Second
-)
-
 // questions are what the master has asked and agents have not yet answered.
 type questions struct {
 	mu    sync.Mutex
@@ -123,12 +113,12 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 	reply, in, closed := m.asked.ask(c.Agent)
 	defer closed()
 	heard := time.Now() // when the agent was last known to listen
-	patience := awayFor
+	patience := m.times.Away
 	for challenges := 0; ; {
 		err := m.command(c.Agent, b, reply)
 		if err == nil {
 			var answer *nats.Msg
-			if answer, err = await(ctx, in, askAgain); answer != nil {
+			if answer, err = await(ctx, in, m.times.Resend); answer != nil {
 				if session := answer.Header.Get(challengeHeader); session != "" {
 					m.asked.learn(c.Agent, session, number(answer, highHeader))
 					if challenges++; challenges%8 != 0 {
@@ -145,7 +135,7 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 		case ctx.Err() != nil:
 			return nil, because(ctx, "command to agent "+c.Agent, err)
 		case err == nil: // sent, and not answered: it is at work, or the message is lost
-			patience, heard = awayForLonger, time.Now()
+			patience, heard = m.times.AwayKnown, time.Now()
 			continue
 		case errors.Is(err, agentpb.ErrAway) && time.Since(heard) > patience:
 			return nil, fmt.Errorf("agent %s: %w", c.Agent, agentpb.ErrAway)

@@ -91,12 +91,12 @@ func TestAnAgentKeepsToItsSubjects(t *testing.T) {
 				if !errors.Is(err, nats.ErrPermissionViolation) {
 					t.Errorf("%s: %v", who.name, err)
 				}
-			case <-time.After(5 * time.Second):
+			case <-time.After(30 * time.Second):
 				t.Fatalf("%s: fewer violations than attacks", who.name)
 			}
 		}
 		for _, subject := range append(who.publish, who.subscribe...) {
-			eventually(t, 5*time.Second, "told: "+who.name+" "+subject, w.heard(&w.violations, who.name+" "+subject))
+			eventually(t, 30*time.Second, "told: "+who.name+" "+subject, w.heard(&w.violations, who.name+" "+subject))
 		}
 		// What goes on beside it is not seen.
 		if err := b.Deliver(t.Context(), &agentpb.Delivery{Agent: "a2", Run: "r", Number: 1}); err != nil {
@@ -183,7 +183,7 @@ func TestAnswersGoWhereTheirAgentListens(t *testing.T) {
 	if err := victim.Deliver(t.Context(), &agentpb.Delivery{Agent: "a2", Run: "last"}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "all that was delivered", func() bool {
+	eventually(t, 30*time.Second, "all that was delivered", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Contains(taken, "a2 last") && len(taken) >= len(subjects)

@@ -100,7 +100,7 @@ func read(f *agentpb.Fetch, open func(string) (agentpb.File, error)) (*agentpb.P
 // what does not come until ctx ends. The digest is the caller's to check.
 func (a *AgentConn) Fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer) error {
 	return fetch(ctx, b, offset, w, func(ctx context.Context, f []byte) (*nats.Msg, error) {
-		ctx, cancel := a.attempt(ctx, 10*time.Second)
+		ctx, cancel := a.attempt(ctx, a.times.Part)
 		defer cancel()
 		return a.nc.RequestWithContext(ctx, fetchSubject+a.id, f)
 	})
@@ -118,7 +118,7 @@ func (m *MasterConn) Fetch(ctx context.Context, agent string, b *agentpb.Blob, w
 		if err := m.nc.PublishRequest(commandTo+agent+".blob", reply, f); err != nil {
 			return nil, err
 		}
-		answer, err := await(ctx, in, 10*time.Second)
+		answer, err := await(ctx, in, m.times.Part)
 		switch {
 		case err != nil:
 			return nil, err

@@ -36,12 +36,7 @@ const (
 	commandTo    = "gb.c."
 	answerTo     = "gb.r."
 
-	// lifetime is how long an entry of the registry lives.
-	lifetime = 15 * time.Second
-
-	// ping is how often both ends ask whether the other is there, and pings how many of
-	// these may be open: a peer that went without a word is missed after 6 s at most.
-	ping  = 2 * time.Second
+	// pings is how many pings may be unanswered; one more and the peer is disconnected.
 	pings = 2
 
 	// maxPayload is the largest message.
@@ -74,18 +69,18 @@ func agentOf(subject, prefix string) string {
 
 // options are those of every connection: it is made again for ever, what is written while
 // it is down is refused rather than kept, and a peer that is gone is missed soon.
-func options(name string, log *slog.Logger, up, down func()) []nats.Option {
+func options(name string, log *slog.Logger, t Times, up, down func()) []nats.Option {
 	return []nats.Option{
 		nats.Name(name),
 		nats.MaxReconnects(-1),
-		nats.ReconnectWait(200 * time.Millisecond),
-		nats.ReconnectJitter(300*time.Millisecond, 800*time.Millisecond),
+		nats.ReconnectWait(t.Reconnect),
+		nats.ReconnectJitter(t.Reconnect*3/2, t.Reconnect*4),
 		nats.ReconnectBufSize(-1),
 		nats.IgnoreAuthErrorAbort(),
-		nats.PingInterval(ping),
+		nats.PingInterval(t.Ping),
 		nats.MaxPingsOutstanding(pings),
-		nats.FlusherTimeout(5 * time.Second),
-		nats.Timeout(5 * time.Second),
+		nats.FlusherTimeout(t.Connect),
+		nats.Timeout(t.Connect),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			down()
 			if err != nil {

@@ -27,6 +27,10 @@ var (
 	_ agent.Bus  = (*AgentConn)(nil)
 )
 
+// testTimes are short. Pings keep their default: a busy host must not end a connection.
+var testTimes = Times{Reconnect: 50 * time.Millisecond, Registry: 3 * time.Second, Redeliver: time.Second, Retry: 50 * time.Millisecond,
+	Heartbeat: minHeartbeat, Resend: time.Second, Away: 500 * time.Millisecond, Leader: 100 * time.Millisecond}
+
 // world is a master with its embedded server, and what it knows of agents and tokens.
 type world struct {
 	dir    string
@@ -80,7 +84,8 @@ func (w *world) start(t *testing.T, change ...func(*ServerOptions)) {
 			defer w.mu.Unlock()
 			w.refused = append(w.refused, who)
 		},
-		Log: testLog(t),
+		Log:   testLog(t),
+		Times: testTimes,
 	}
 	for _, f := range change {
 		f(&o)
@@ -149,12 +154,17 @@ func (w *world) dial(t *testing.T, id string) *AgentConn {
 
 func dial(t *testing.T, i Identity) *AgentConn {
 	t.Helper()
-	a, err := Dial(i, AgentOptions{Log: testLog(t)})
+	return dialWith(t, i, testTimes)
+}
+
+func dialWith(t *testing.T, i Identity, times Times) *AgentConn {
+	t.Helper()
+	a, err := Dial(i, AgentOptions{Log: testLog(t), Times: times})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	if err := a.Wait(ctx); err != nil {
 		t.Fatal(err)
@@ -241,7 +251,7 @@ func TestAnAgentJoinsAndWorks(t *testing.T) {
 	goes(t, func(ctx context.Context) error {
 		return w.master.Watch(ctx, func(b *agentpb.Beat) { beats <- b }, func(string) {})
 	})
-	eventually(t, 5*time.Second, "a beat", func() bool {
+	eventually(t, 30*time.Second, "a beat", func() bool {
 		if err := a.Beat(t.Context(), &agentpb.Beat{Agent: "a1", Count: 7}); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +267,7 @@ func TestAnAgentJoinsAndWorks(t *testing.T) {
 		})
 	})
 	var answer *agentpb.Answer
-	eventually(t, 5*time.Second, "an answer", func() bool {
+	eventually(t, 30*time.Second, "an answer", func() bool {
 		answer, err = w.master.Command(t.Context(), &agentpb.Command{Agent: "a1", Run: "r", What: &agentpb.Command_Release{Release: &agentpb.Release{}}})
 		return !errors.Is(err, master.ErrAway)
 	})
@@ -288,7 +298,7 @@ func TestAnAgentJoinsAndWorks(t *testing.T) {
 	goes(t, func(ctx context.Context) error {
 		return a.Committed(ctx, func(c *agentpb.Committed) { committed <- c })
 	})
-	eventually(t, 5*time.Second, "committed", func() bool {
+	eventually(t, 30*time.Second, "committed", func() bool {
 		if err := w.master.Committed(t.Context(), "a1", &agentpb.Committed{Run: "r", Number: 3}); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ import (
 func TestCommandsInOrderAndAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p, a := w.overLine(t)
+	p, a := w.overLine(t, testTimes)
 	if _, err := w.master.Command(t.Context(), &agentpb.Command{Agent: "a1"}); !errors.Is(err, agentpb.ErrAway) {
 		t.Errorf("nobody listens: %v", err)
 	}
@@ -52,19 +52,19 @@ func TestCommandsInOrderAndAtOnce(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, 5*time.Second, "the agent's listening", func() bool {
+	eventually(t, 30*time.Second, "the agent's listening", func() bool {
 		_, err := w.master.Command(t.Context(), &agentpb.Command{Agent: "a1", What: &agentpb.Command_Ping{}})
 		return err == nil
 	})
 	ask(&agentpb.Command{Id: "p", What: &agentpb.Command_Prepare{}})
-	eventually(t, 5*time.Second, "preparing", func() bool { mu.Lock(); defer mu.Unlock(); return len(order) == 1 })
+	eventually(t, 30*time.Second, "preparing", func() bool { mu.Lock(); defer mu.Unlock(); return len(order) == 1 })
 	ask(&agentpb.Command{Id: "a", What: &agentpb.Command_Arm{}})
 	if _, err := w.master.Command(t.Context(), &agentpb.Command{Agent: "a1", What: &agentpb.Command_Ping{}}); err != nil {
 		t.Errorf("ping meanwhile: %v", err)
 	}
 	// The connection is lost before the answers: the master asks again, and each is done once.
 	p.cut()
-	eventually(t, 10*time.Second, "back", func() bool { up, _ := a.Connected(); return up })
+	eventually(t, 30*time.Second, "back", func() bool { up, _ := a.Connected(); return up })
 	ask(&agentpb.Command{Id: "c", What: &agentpb.Command_Cancel{}})
 	wg.Wait()
 	if want := []string{"prepare", "prepared", "arm"}; !slices.Equal(order, want) {
@@ -95,7 +95,7 @@ func TestCommandsOfOthersAndOldOnes(t *testing.T) {
 	send := func(id string) *agentpb.Answer {
 		t.Helper()
 		var answer *agentpb.Answer
-		eventually(t, 5*time.Second, "an answer", func() bool {
+		eventually(t, 30*time.Second, "an answer", func() bool {
 			var err error
 			answer, err = w.master.Command(t.Context(), &agentpb.Command{Id: id, Agent: "a1", What: &agentpb.Command_Release{Release: &agentpb.Release{}}})
 			return err == nil
@@ -124,7 +124,7 @@ func TestCommandsOfOthersAndOldOnes(t *testing.T) {
 		if err := w.master.nc.PublishMsg(m); err != nil {
 			t.Fatal(err)
 		}
-		answer, err := await(t.Context(), in, 5*time.Second)
+		answer, err := await(t.Context(), in, 30*time.Second)
 		if err != nil || answer == nil {
 			t.Fatalf("no answer: %v", err)
 		}

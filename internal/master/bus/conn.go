@@ -12,8 +12,9 @@ import (
 
 // conn is a connection and whether it is up.
 type conn struct {
-	nc  *nats.Conn
-	log *slog.Logger
+	nc    *nats.Conn
+	log   *slog.Logger
+	times Times
 
 	mu    sync.Mutex
 	up    bool
@@ -24,11 +25,12 @@ type conn struct {
 }
 
 // connect makes a connection, which need not be up yet when it returns.
-func connect(address, name string, log *slog.Logger, more ...nats.Option) (*conn, error) {
-	c := &conn{log: log, since: time.Now(), back: make(chan struct{})}
+func connect(address, name string, log *slog.Logger, t Times, more ...nats.Option) (*conn, error) {
+	t = t.withDefaults()
+	c := &conn{log: log, times: t, since: time.Now(), back: make(chan struct{})}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.end()
-	nc, err := nats.Connect(address, append(options(name, log, c.setUp, c.setDown), more...)...)
+	nc, err := nats.Connect(address, append(options(name, log, t, c.setUp, c.setDown), more...)...)
 	if err != nil {
 		return nil, err
 	}

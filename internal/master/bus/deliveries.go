@@ -15,10 +15,6 @@ import (
 const (
 	consumer = "master"
 
-	// again is when a delivery that is not done comes again.
-	again = 10 * time.Second
-	// soon is when a delivery that was not taken is tried again.
-	soon = 250 * time.Millisecond
 	// inFlight is how many deliveries may be out and not done.
 	inFlight = 8192
 	// queued is how many deliveries may wait to be taken: as many as are taken in some tens
@@ -28,7 +24,7 @@ const (
 
 // Deliveries calls take with what agents send of their runs, in each agent's order, until
 // ctx ends; agents at once, an agent's deliveries one after the other. What is not taken is tried
-// again before what follows it. What is taken and not done comes again after 10 s.
+// again before what follows it. What is taken and not done comes again after Times.Redeliver.
 //
 // It begins with the oldest that is not done. Whoever listened before gets nothing more, but
 // an error.
@@ -53,7 +49,7 @@ func (m *MasterConn) Deliveries(ctx context.Context, take func(*agentpb.Delivery
 			m.log.Info("deliveries were lost on their way: they come again, in order")
 		default:
 			m.log.Warn("deliveries do not come; trying again", "error", err)
-			_ = pause(ctx, soon)
+			_ = pause(ctx, m.times.Retry)
 		}
 	}
 	return nil
@@ -63,12 +59,12 @@ func (m *MasterConn) Deliveries(ctx context.Context, take func(*agentpb.Delivery
 // that is not done: an agent's order holds over the end of a master that had taken some, and over
 // deliveries that were lost on their way. The first time it may be another master's that it replaces.
 func (m *MasterConn) consumer(ctx context.Context, id string, first bool) (jetstream.Consumer, error) {
-	ctx, cancel := m.attempt(ctx, 10*time.Second)
+	ctx, cancel := m.attempt(ctx, 2*m.times.Store)
 	defer cancel()
 	if !first {
 		c, err := m.js.Consumer(ctx, deliveries, consumer)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) { // another master may be about to make its own
-			if err := pause(ctx, time.Second); err != nil {
+			if err := pause(ctx, 4*m.times.Retry); err != nil {
 				return nil, err
 			}
 			c, err = m.js.Consumer(ctx, deliveries, consumer)
@@ -84,7 +80,7 @@ func (m *MasterConn) consumer(ctx context.Context, id string, first bool) (jetst
 		return nil, err
 	}
 	return m.js.CreateConsumer(ctx, deliveries, jetstream.ConsumerConfig{
-		Durable: consumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: again, MaxAckPending: inFlight, MaxDeliver: -1,
+		Durable: consumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: m.times.Redeliver, MaxAckPending: inFlight, MaxDeliver: -1,
 		Metadata: map[string]string{ownerKey: id},
 	})
 }
@@ -126,7 +122,7 @@ type arrived struct {
 
 // receive takes deliveries from the stream until ctx ends or the consumer fails.
 func (d *dispatcher) receive(ctx context.Context, c jetstream.Consumer) error {
-	it, err := c.Messages(jetstream.PullMaxMessagesWithBytesLimit(512, 8<<20), jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(2*time.Second))
+	it, err := c.Messages(jetstream.PullMaxMessagesWithBytesLimit(512, 8<<20), jetstream.PullExpiry(5*d.m.times.Heartbeat), jetstream.PullHeartbeat(d.m.times.Heartbeat))
 	if err != nil {
 		return err
 	}
@@ -210,7 +206,7 @@ func (d *dispatcher) run(ctx context.Context, agent string, l *lane) {
 		if err := d.one(ctx, agent, msg); err != nil {
 			d.m.log.Warn("a delivery is not taken; trying again", "agent", agent, "error", err)
 			_ = msg.InProgress() // it waits longer than others
-			_ = pause(ctx, soon)
+			_ = pause(ctx, d.m.times.Retry)
 			continue
 		}
 		d.mu.Lock()

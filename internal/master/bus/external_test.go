@@ -26,7 +26,10 @@ func TestClusterOfThree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Master(t.Context(), MasterOptions{URL: urls, Creds: creds, Seed: seed, Log: testLog(t)})
+	times := testTimes
+	times.Registry = 0 // the agent of this test seldom beats
+	times.Store = time.Second
+	m, err := Master(t.Context(), MasterOptions{URL: urls, Creds: creds, Seed: seed, Log: testLog(t), Times: times})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +56,7 @@ func TestClusterOfThree(t *testing.T) {
 		})
 	})
 	dir := t.TempDir()
-	eventually(t, 10*time.Second, "joined", func() bool {
+	eventually(t, time.Minute, "joined", func() bool {
 		_, err := Join(t.Context(), tok.String(), JoinOptions{Dir: dir, Creds: creds})
 		return err == nil
 	})
@@ -61,7 +64,7 @@ func TestClusterOfThree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := dial(t, i)
+	a := dialWith(t, i, times)
 	goes(t, func(ctx context.Context) error {
 		return a.Commands(ctx, func(context.Context, *agentpb.Command) *agentpb.Answer { return &agentpb.Answer{} })
 	})
@@ -71,7 +74,7 @@ func TestClusterOfThree(t *testing.T) {
 		_, err := m.Command(ctx, &agentpb.Command{Agent: "a1", What: &agentpb.Command_Ping{Ping: &agentpb.Ping{}}})
 		return err
 	}
-	eventually(t, 20*time.Second, "answering", func() bool { return ping() == nil })
+	eventually(t, time.Minute, "answering", func() bool { return ping() == nil })
 	var beats, gone atomic.Int64
 	goes(t, func(ctx context.Context) error {
 		return m.Watch(ctx, func(*agentpb.Beat) { beats.Add(1) }, func(string) { gone.Add(1) })
@@ -120,7 +123,7 @@ func TestClusterOfThree(t *testing.T) {
 		}
 		sent <- nil
 	}()
-	eventually(t, 20*time.Second, "deliveries on their way", func() bool { return len(at) > all/4 })
+	eventually(t, time.Minute, "deliveries on their way", func() bool { return len(at) > all/4 })
 	if stream, err = m.js.Stream(t.Context(), deliveries); err != nil {
 		t.Fatal(err)
 	}
@@ -140,12 +143,12 @@ func TestClusterOfThree(t *testing.T) {
 	}
 	eventually(t, 60*time.Second, "all that was delivered", func() bool { mu.Lock(); defer mu.Unlock(); return len(came) == all })
 	t.Logf("the leader was killed: all was there after %v, worst Deliver %v, %d repeats", time.Since(begun), time.Duration(worst.Load()), repeats)
-	eventually(t, 30*time.Second, "answering again", func() bool { return ping() == nil })
+	eventually(t, time.Minute, "answering again", func() bool { return ping() == nil })
 	seen := beats.Load()
-	eventually(t, 30*time.Second, "beating again", func() bool {
+	eventually(t, time.Minute, "beating again", func() bool {
 		return a.Beat(t.Context(), &agentpb.Beat{Agent: "a1"}) == nil && beats.Load() > seen
 	})
-	eventually(t, 30*time.Second, "available", m.Available)
+	eventually(t, time.Minute, "available", m.Available)
 
 	// Another one less, and there is no leader: no agent is gone for that.
 	var second *servers.NATSServer
@@ -156,7 +159,7 @@ func TestClusterOfThree(t *testing.T) {
 	}
 	second.Kill()
 	begun = time.Now()
-	eventually(t, 20*time.Second, "connected, and unavailable", func() bool { up, _ := m.state(); return up && !m.Available() })
+	eventually(t, time.Minute, "connected, and unavailable", func() bool { up, _ := m.state(); return up && !m.Available() })
 	t.Logf("seen after %v that there is no leader", time.Since(begun))
 	short, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -169,7 +172,7 @@ func TestClusterOfThree(t *testing.T) {
 	if err := a.Deliver(t.Context(), &agentpb.Delivery{Agent: "a1", Run: "r", Number: all + 1}); err != nil {
 		t.Error(err)
 	}
-	eventually(t, 30*time.Second, "delivered", func() bool { mu.Lock(); defer mu.Unlock(); return len(came) == all+1 })
+	eventually(t, time.Minute, "delivered", func() bool { mu.Lock(); defer mu.Unlock(); return len(came) == all+1 })
 	if gone.Load() > 0 {
 		t.Error("an agent is gone")
 	}
@@ -195,7 +198,7 @@ func TestOneServerOfOnesOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Master(t.Context(), MasterOptions{URL: s.URL, Seed: seed, Log: testLog(t)})
+	m, err := Master(t.Context(), MasterOptions{URL: s.URL, Seed: seed, Log: testLog(t), Times: testTimes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,12 +10,12 @@ import (
 // large, and what a scenario may reach.
 func TestExecutorsDoNotLinkTheBus(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command("go", "list", "-deps", "../../executor/...", "../../clients/http", "../runner").Output()
+	out, err := exec.Command("go", "list", "-deps", "../../../executor/...", "../../../clients/http", "../../load/runner").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for dep := range strings.Lines(string(out)) {
-		if dep = strings.TrimSpace(dep); strings.Contains(dep, "nats-io") || strings.HasSuffix(dep, "gobench/internal/bus") {
+		if dep = strings.TrimSpace(dep); strings.Contains(dep, "nats-io") || strings.HasSuffix(dep, "gobench/internal/master/bus") {
 			t.Errorf("an executor links %s", dep)
 		}
 	}

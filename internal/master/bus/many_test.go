@@ -9,17 +9,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/testing/long"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// TestFiveHundredAgents: all are there and heard, and what they take of the master.
+// TestFiveHundredAgents: all connect and are heard; the log has what they take of the master.
+// Fifty do in make test.
 func TestFiveHundredAgents(t *testing.T) {
 	w := newWorld(t, func(o *ServerOptions) { o.Log = nil })
-	const n = 500
+	n := 50
+	if long.Run {
+		n = 500
+	}
 	before := heap()
 	agents := make([]*AgentConn, n)
 	begun := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for i := range agents {
 		a, err := Dial(w.identity(t, fmt.Sprint("a", i)), AgentOptions{})
@@ -32,12 +37,12 @@ func TestFiveHundredAgents(t *testing.T) {
 		}
 		agents[i] = a
 	}
-	t.Logf("%d agents connected in %v; master and agents take %d KB each in this process", n, time.Since(begun), (heap()-before)/n>>10)
+	t.Logf("%d agents connected in %v; master and agents take %d KB each in this process", n, time.Since(begun), (heap()-before)/uint64(n)>>10)
 	heard := make(chan string, n)
 	goes(t, func(ctx context.Context) error {
 		return w.master.Watch(ctx, func(b *agentpb.Beat) { heard <- b.Agent }, func(string) {})
 	})
-	eventually(t, 10*time.Second, "heard", func() bool {
+	eventually(t, 30*time.Second, "heard", func() bool {
 		if err := agents[0].Beat(ctx, &agentpb.Beat{Agent: "a0"}); err != nil {
 			t.Fatal(err)
 		}

@@ -35,6 +35,8 @@ type MasterOptions struct {
 
 	Seed []byte // of the key that signs commands: NewSeed's, kept by the master
 	Log  *slog.Logger
+
+	Times Times // zero: with Server, its own
 }
 
 // MasterConn is the master's side of the bus. All its methods may be called at once by any
@@ -69,7 +71,10 @@ func Master(ctx context.Context, o MasterOptions) (*MasterConn, error) {
 	}
 	if o.Server != nil {
 		o.Space, o.Replicas = o.Server.space, 1
-		m.conn, err = connect("", "master", o.Log, nats.InProcessServer(o.Server.ns), nats.UserInfo(masterUser, o.Server.admit.secret))
+		if o.Times == (Times{}) {
+			o.Times = o.Server.times
+		}
+		m.conn, err = connect("", "master", o.Log, o.Times, nats.InProcessServer(o.Server.ns), nats.UserInfo(masterUser, o.Server.admit.secret))
 	} else {
 		var more []nats.Option
 		if o.Creds != "" {
@@ -79,7 +84,7 @@ func Master(ctx context.Context, o MasterOptions) (*MasterConn, error) {
 			}
 			more = append(more, creds)
 		}
-		m.conn, err = connect(o.URL, "master", o.Log, append(more, secure([32]byte{}, o.CA)...)...)
+		m.conn, err = connect(o.URL, "master", o.Log, o.Times, append(more, secure([32]byte{}, o.CA)...)...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("bus: connect: %w", reason(err))
@@ -151,7 +156,7 @@ func (m *MasterConn) prepare(ctx context.Context, o MasterOptions) error {
 		case errors.Is(m.nc.LastError(), nats.ErrPermissionViolation):
 			return m.nc.LastError()
 		default: // no leader yet, or no answer
-			if pause(ctx, 250*time.Millisecond) != nil {
+			if pause(ctx, m.times.Retry) != nil {
 				return because(ctx, "prepare JetStream", err)
 			}
 		}
@@ -166,7 +171,7 @@ func (m *MasterConn) create(ctx context.Context, replicas int, space int64) erro
 	defer cancel()
 	if _, err := m.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 		Bucket: registry, Description: "gobench: agents that are there", Storage: jetstream.MemoryStorage, History: 1,
-		TTL: lifetime, LimitMarkerTTL: time.Minute, MaxBytes: registrySpace, MaxValueSize: 256 << 10, Replicas: replicas,
+		TTL: m.times.Registry, LimitMarkerTTL: time.Minute, MaxBytes: registrySpace, MaxValueSize: 256 << 10, Replicas: replicas,
 	}); err != nil {
 		return fmt.Errorf("registry: %w", err)
 	}
@@ -195,10 +200,10 @@ func checkVersion(version string) error {
 	return fmt.Errorf("the NATS server is of version %q: gobench needs 2.11 or a later one", version)
 }
 
-// watchLeader asks each half second whether what is stored has a leader. The embedded
+// watchLeader asks at intervals of Times.Leader whether what is stored has a leader. The embedded
 // server is always its own.
 func (m *MasterConn) watchLeader(ctx context.Context) {
-	for pause(ctx, 500*time.Millisecond) == nil {
+	for pause(ctx, m.times.Leader) == nil {
 		had := m.leader.Load()
 		has := m.server != nil || m.led(ctx, deliveries) && m.led(ctx, "KV_"+registry)
 		up, _ := m.state()
@@ -219,7 +224,7 @@ func (m *MasterConn) watchLeader(ctx context.Context) {
 
 // led tells whether a stream has a leader: only that answers.
 func (m *MasterConn) led(ctx context.Context, stream string) bool {
-	ctx, cancel := m.attempt(ctx, 1500*time.Millisecond)
+	ctx, cancel := m.attempt(ctx, 3*m.times.Leader)
 	defer cancel()
 	s, err := m.js.Stream(ctx, stream)
 	if err != nil {

@@ -23,7 +23,8 @@ func (m *MasterConn) Watch(ctx context.Context, beat func(*agentpb.Beat), gone f
 	}
 	heard := m.registered(ctx)
 	defer l.end()
-	tick := time.NewTicker(time.Second)
+	lifetime := m.times.Registry
+	tick := time.NewTicker(lifetime / 15)
 	defer tick.Stop()
 	for {
 		select {

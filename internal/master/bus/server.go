@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -38,6 +39,10 @@ type ServerOptions struct {
 	OnRefused func(who, address string)
 
 	Log *slog.Logger
+
+	Times Times // of which the server uses Ping and Connect
+
+	maxPending int64 // bytes that may wait for one client; 0: 64 MiB; tests set less
 }
 
 // Server is a NATS server within this process.
@@ -48,6 +53,7 @@ type Server struct {
 	addresses []string
 	pin       [32]byte
 	space     int64
+	times     Times
 	stop      func() bool
 	once      sync.Once
 }
@@ -93,7 +99,7 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 		return nil, err
 	}
 
-	s := &Server{pin: ca.pin(), space: o.Space}
+	s := &Server{pin: ca.pin(), space: o.Space, times: o.Times.withDefaults()}
 	s.admit = &admission{authorize: o.Authorize, invited: o.Invited, secret: rand.Text()}
 	s.log = newServerLog(o.Log, s.admit, o.OnViolation, o.OnRefused)
 	s.admit.refused = s.log.refused
@@ -102,8 +108,8 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 		NoSigs: true, NoSystemAccount: true, DisableJetStreamBanner: true,
 		TLSConfig: tlsConfig, TLSHandshakeFirst: true, TLSTimeout: 10, AuthTimeout: 10,
 		AlwaysEnableNonce: true, CustomClientAuthentication: s.admit,
-		MaxPayload: maxPayload, PingInterval: ping, MaxPingsOut: pings, WriteDeadline: 5 * time.Second,
-		MaxPending: 64 << 20, MaxSubs: 256, MaxControlLine: 1024,
+		MaxPayload: maxPayload, PingInterval: s.times.Ping, MaxPingsOut: pings, WriteDeadline: s.times.Connect,
+		MaxPending: cmp.Or(o.maxPending, 64<<20), MaxSubs: 256, MaxControlLine: 1024,
 		// Not SyncAlways: what a power cut takes of the stream, agents have in their spools
 		// until it is committed, and send again. A message would wait for the disk of each
 		// before it, which bounds all agents together to some hundred batches a second.

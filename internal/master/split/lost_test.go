@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run/segment"
+	"github.com/gobench-io/gobench/internal/testing/long"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -15,7 +16,11 @@ func TestTakeOverIsWhole(t *testing.T) {
 	t.Parallel()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 3))
-	for configuration := range 200 {
+	configurations := 50
+	if long.Run {
+		configurations = 200
+	}
+	for configuration := range configurations {
 		var places []Place
 		for range 2 + r.IntN(12) {
 			places = append(places, Place{Weight: 1 + r.IntN(1+configuration%4)})

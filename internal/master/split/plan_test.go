@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run/segment"
+	"github.com/gobench-io/gobench/internal/testing/long"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -76,7 +77,11 @@ func TestSharesAddUp(t *testing.T) {
 	t.Parallel()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	for configuration := range 1000 {
+	configurations := 200
+	if long.Run {
+		configurations = 1000
+	}
+	for configuration := range configurations {
 		var places []Place
 		sum := 0.0
 		for agent := range 1 + configuration%50 {

@@ -72,7 +72,7 @@ func (s *Store) failed(err error) error {
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	kind, text := kindOf(err)
+	kind, text := s.kindOf(err)
 	if kind == "" {
 		return err
 	}
@@ -86,12 +86,12 @@ func (s *Store) failed(err error) error {
 	return e
 }
 
-func kindOf(err error) (Kind, string) {
+func (s *Store) kindOf(err error) (Kind, string) {
 	var lite *sqlite.Error
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &lite):
-		return kindOfSQLite(lite.Code())
+		return s.kindOfSQLite(lite.Code())
 	case errors.As(err, &pg):
 		switch {
 		case pg.Code == "53100":
@@ -101,7 +101,7 @@ func kindOf(err error) (Kind, string) {
 		case strings.HasPrefix(pg.Code, "58"):
 			return Disk, "the server can't read or write its files: see its log"
 		case pg.Code == "55P03":
-			return Locked, fmt.Sprintf("another session has held a lock for more than %v: pg_stat_activity names it", busyTimeout)
+			return Locked, fmt.Sprintf("another session has held a lock for more than %v: pg_stat_activity names it", s.options.Times.Busy)
 		case pg.Code == "25006":
 			return ReadOnly, "the server takes no writes: it is read-only, or a standby"
 		}
@@ -115,7 +115,7 @@ func kindOf(err error) (Kind, string) {
 	return "", ""
 }
 
-func kindOfSQLite(code int) (Kind, string) {
+func (s *Store) kindOfSQLite(code int) (Kind, string) {
 	switch code & 0xff {
 	case sqlite3.SQLITE_FULL:
 		return Full, "no space is left on the disk; it goes on when there is some"
@@ -129,7 +129,7 @@ func kindOfSQLite(code int) (Kind, string) {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
 		return ReadOnly, "the file and its folder must be writable for the user that gobench runs as: change their owner or mode, or give another place by --dir"
 	case sqlite3.SQLITE_BUSY:
-		return Locked, fmt.Sprintf("another program has held the file's lock for more than %v: end it (lsof names it)", busyTimeout)
+		return Locked, fmt.Sprintf("another program has held the file's lock for more than %v: end it (lsof names it)", s.options.Times.Busy)
 	}
 	return "", ""
 }

@@ -19,10 +19,6 @@ import (
 // bytes of "gobench".
 const lockKey = 0x676f62656e6368
 
-// lockWait is how long a connection waits for the lock: the server needs a moment to see
-// that the connection before it is gone, of this master or of the one before.
-const lockWait = 3 * time.Second
-
 // openPostgres opens the data base of Options.DSN. The connection that writes holds the
 // lock: when it is lost and another master has taken the lock meanwhile, there is no new
 // one.
@@ -41,7 +37,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 		host = "unknown"
 	}
 	config.RuntimeParams["application_name"] = fmt.Sprintf("gobench pid %d on %.20s", os.Getpid(), host)
-	config.RuntimeParams["lock_timeout"] = fmt.Sprint(busyTimeout.Milliseconds())
+	config.RuntimeParams["lock_timeout"] = fmt.Sprint(s.options.Times.Busy.Milliseconds())
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 10 * time.Second
 	}
@@ -89,7 +85,7 @@ func briefly(err error) error {
 
 // holdLock takes the lock with a new connection, or says who has it.
 func (s *Store) holdLock(ctx context.Context, c *pgx.Conn) error {
-	for deadline := time.Now().Add(lockWait); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(s.options.Times.Lock); time.Now().Before(deadline); {
 		var ok bool
 		if err := c.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(lockKey)).Scan(&ok); err != nil || ok {
 			return err

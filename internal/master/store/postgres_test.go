@@ -28,7 +28,7 @@ func cut(t *testing.T, other *sql.DB) {
 		WHERE datname = current_database() AND application_name LIKE 'gobench pid %'`); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(30 * time.Second); ; {
 		var n int
 		must(t, other.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND application_name LIKE 'gobench pid %'`).Scan(&n))
@@ -61,7 +61,7 @@ func TestALostConnection(t *testing.T) {
 // A master that lost its connection, and its lock to another, writes nothing more.
 func TestAMasterThatIsReplaced(t *testing.T) {
 	e, other := postgres(t)
-	s, ctx := e.open(), t.Context()
+	s, ctx := e.open(func(o *Options) { o.Times.Lock = 300 * time.Millisecond }), t.Context()
 	o := newRun(t, s, 1)
 	// What another master does at once when the lock is free.
 	c, err := other.Conn(ctx)
@@ -72,7 +72,7 @@ func TestAMasterThatIsReplaced(t *testing.T) {
 		_, err := c.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, int64(lockKey))
 		got <- err
 	}()
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(30 * time.Second); ; {
 		var n int
 		must(t, other.QueryRowContext(ctx, `SELECT COUNT(*) FROM pg_locks l WHERE locktype = 'advisory' AND NOT granted
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/api/auth"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
 func TestApplications(t *testing.T) {
@@ -311,13 +312,14 @@ func TestTransitionsAtOnce(t *testing.T) {
 // I7: a random walk over a model. What is illegal is a conflict and leaves no row.
 func TestAnyOrderOfTransitions(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
-		steps := 100_000
-		if e.options.DSN != "" {
-			steps = 5_000
-		} else if raced {
-			steps = 20_000
+		steps := 3_000
+		if long.Run {
+			steps = 100_000
+			if e.options.DSN != "" {
+				steps = 5_000
+			}
 		}
-		s, ctx := e.open(func(o *Options) { o.tests.lax = true }), t.Context()
+		s, ctx := e.open(), t.Context()
 		states := []run.State{run.Queued, run.Compiling, run.Starting, run.Running, run.Stopping, run.Finished, run.Failed, run.Cancelled, "", "x"}
 		r := rand.New(rand.NewPCG(1, 2))
 		model := []*run.Order{}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
 // fill takes in a run's series from one second to another, a count of 1 each.
@@ -98,12 +99,15 @@ func TestFoldingConservesCounts(t *testing.T) {
 		s, ctx := e.open(), t.Context()
 		o := newRun(t, s, 1)
 		r := rand.New(rand.NewPCG(3, 4))
-		const minutes = 300
-		var perMinute [minutes]uint64
-		for round := range 30 {
+		minutes, rounds := 60, 10
+		if long.Run {
+			minutes, rounds = 300, 30
+		}
+		perMinute := make([]uint64, minutes)
+		for round := range rounds {
 			in := &run.Intake{}
 			for range 200 {
-				second := r.IntN((round + 1) * minutes * 2) // 30 x 2 s a minute
+				second := r.IntN((round + 1) * minutes * 60 / rounds)
 				n := uint64(r.IntN(1000))
 				perMinute[second/60] += n
 				at := time.Duration(second) * time.Second
@@ -143,14 +147,17 @@ func TestFoldingConservesCounts(t *testing.T) {
 // While parts come in, are folded and trimmed, a reader sees each count once.
 func TestReadersSeeEachCountOnce(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
-		s, ctx := e.open(func(o *Options) { o.tests.lax = true }), t.Context()
+		s, ctx := e.open(), t.Context()
 		o, gone := newRun(t, s, 1), newRun(t, s, 2)
 		end(t, s, gone, base)
-		const seconds, step = 4 * 3600, 120
+		seconds, step, readers := 3*3600, 360, []int{0, 50} // of which 45 minutes and more are trimmed
+		if long.Run {
+			seconds, step, readers = 4*3600, 120, []int{0, 10, 50, 400, 1000}
+		}
 		var begun, kept atomic.Int64 // up to which second, at least and at most
 		var others sync.WaitGroup
 		done := make(chan struct{})
-		for i, points := range []int{0, 10, 50, 400, 1000} {
+		for i, points := range readers {
 			others.Go(func() {
 				for n := 0; ; n++ {
 					least := kept.Load()
@@ -189,9 +196,9 @@ func TestReadersSeeEachCountOnce(t *testing.T) {
 			fill(t, s, o.ID, n, n+step, 0)
 			kept.Store(int64(n + step))
 			switch n {
-			case 600:
+			case 5 * step:
 				fill(t, s, gone.ID, 0, 1000, 0)
-			case 1200:
+			case 10 * step:
 				must(t, s.DeleteRun(ctx, gone.ID)) // while it is folded
 			}
 		}
@@ -206,10 +213,14 @@ func TestReadersSeeEachCountOnce(t *testing.T) {
 func TestIntervalsOfAllLengthsAreFolded(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		s, ctx := e.open(), t.Context()
+		most := 600
+		if long.Run {
+			most = 3000
+		}
 		for i, step := range []time.Duration{100 * time.Millisecond, 7 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 20 * time.Minute} {
 			o := newRun(t, s, i)
 			in := &run.Intake{}
-			n := min(int(9*time.Hour/step), 3000)
+			n := min(int(9*time.Hour/step), most)
 			for k := range n {
 				in.Series = append(in.Series, run.SeriesPart{Run: o.ID, Step: step, From: time.Duration(k) * step, To: time.Duration(k+1) * step, Data: counts(1)})
 			}
@@ -236,7 +247,7 @@ func TestWhatCannotBeFoldedStays(t *testing.T) {
 		o := newRun(t, s, 1)
 		fill(t, s, o.ID, 0, 20, 0)
 		must(t, s.Take(ctx, &run.Intake{Series: []run.SeriesPart{{Run: o.ID, Step: time.Second, From: 5 * time.Second, To: 6 * time.Second, Data: []byte("no count")[:3]}}}))
-		fill(t, s, o.ID, 20, 4*3600, 0)
+		fill(t, s, o.ID, 20, 9000, 0) // so that the beginning is trimmed
 		must(t, s.Maintain(ctx))
 		must(t, s.Maintain(ctx))
 		all := parts(t, s, run.SeriesQuery{Run: o.ID, To: 30 * time.Second, Points: 3})

@@ -12,15 +12,11 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/gobench-io/gobench/internal/run/filelock"
 )
-
-// busyTimeout is how long a write waits for another program's lock on the file.
-const busyTimeout = 5 * time.Second
 
 // oldestSQLite is the first version without the WAL's reset bug: https://sqlite.org/wal.html#walresetbug.
 var oldestSQLite = [3]int{3, 51, 3}
@@ -72,7 +68,7 @@ func (s *Store) pragmas() []string {
 		sync = "OFF"
 	}
 	return []string{
-		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
+		fmt.Sprintf("busy_timeout(%d)", s.options.Times.Busy.Milliseconds()),
 		"journal_mode(WAL)", "synchronous(" + sync + ")", "foreign_keys(1)", "mmap_size(0)", "cache_size(-4096)", "trusted_schema(0)",
 		"journal_size_limit(16777216)", // the log shrinks to 16 MB once it has been longer
 	}
@@ -92,7 +88,7 @@ func (s *Store) unusable(err error) error {
 	if errors.Is(err, fs.ErrPermission) || isReadOnlyFS(err) {
 		return &Error{ReadOnly, s.name, "the file and its folder must be writable for the user that gobench runs as: change their owner or mode, or give another place by --dir", err}
 	}
-	if kind, text := kindOf(err); kind != "" {
+	if kind, text := s.kindOf(err); kind != "" {
 		return &Error{kind, s.name, text, err}
 	}
 	return &Error{Disk, s.name, "it can't be opened", err}

@@ -40,6 +40,8 @@ type Options struct {
 	Log  *slog.Logger     // nil: silent
 	Now  func() time.Time // nil: time.Now
 
+	Times Times
+
 	tests hooks
 }
 
@@ -81,6 +83,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Times = o.Times.withDefaults()
 	if o.tests.migrations == nil {
 		o.tests.migrations = migrations
 	}

@@ -1,6 +1,0 @@
-//go:build !race
-
-package store
-
-// raced tells that the race detector is on.
-const raced = false
