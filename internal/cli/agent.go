@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gobench-io/gobench/internal/master"
 	"github.com/gobench-io/gobench/internal/master/bus"
 	"github.com/gobench-io/gobench/internal/run/version"
 )
@@ -148,4 +149,13 @@ func ledgerFlag(fs *pflag.FlagSet, folder *string) {
 func timeScaleFlag(fs *pflag.FlagSet, factor *float64) {
 	fs.Float64Var(factor, "time-scale", 1, "multiply timeouts and intervals of the cluster by this, for tests; the same on all hosts")
 	_ = fs.MarkHidden("time-scale")
+}
+
+// masterTimes returns the master's times in a time scale. Limits of work stay as they are:
+// it takes its time in tests, too.
+func masterTimes(scale float64) master.Times {
+	usual := master.DefaultTimes()
+	t := usual.Scale(scale)
+	t.Prepare, t.Cancel, t.Lead = usual.Prepare, usual.Cancel, usual.Lead
+	return t
 }

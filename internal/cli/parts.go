@@ -99,7 +99,7 @@ func (a *app) parts(ctx context.Context, f *serveFlags, own net.Addr, log *slog.
 		}
 	}
 	if f.nats == "" {
-		if p.bus, err = bus.Serve(ctx, bus.ServerOptions{Dir: filepath.Join(p.dir, "bus"), Listen: f.agentAddr, Advertise: f.advertise,
+		if p.bus, err = bus.Serve(ctx, bus.ServerOptions{Times: bus.DefaultTimes().Scale(f.scale), Dir: filepath.Join(p.dir, "bus"), Listen: f.agentAddr, Advertise: f.advertise,
 			Authorize: authorize, Invited: p.invited, Log: log,
 			OnViolation: func(who, subject string) {
 				p.master.Flag(who, subject)
@@ -114,7 +114,7 @@ func (a *app) parts(ctx context.Context, f *serveFlags, own net.Addr, log *slog.
 			return nil, err
 		}
 	}
-	with := bus.MasterOptions{Server: p.bus, URL: strings.Join(p.addresses, ","), Creds: f.creds, CA: p.ca, Seed: seed, Log: log}
+	with := bus.MasterOptions{Server: p.bus, URL: strings.Join(p.addresses, ","), Creds: f.creds, CA: p.ca, Seed: seed, Log: log, Times: bus.DefaultTimes().Scale(f.scale)}
 	if p.conn, err = bus.Master(ctx, with); err != nil {
 		return nil, f.natsError(err)
 	}
@@ -122,7 +122,7 @@ func (a *app) parts(ctx context.Context, f *serveFlags, own net.Addr, log *slog.
 		return nil, err
 	}
 	p.master, err = master.New(master.Options{Store: p.store, Bus: p.conn, Compiler: p.compiler, Dir: p.dir, Logger: log, Key: p.conn.PublicKey(), Cluster: string(id),
-		RunLimit: f.runLimit, Times: master.DefaultTimes().Scale(f.scale), Token: p.token, Protected: ownPorts(own, p.addresses)})
+		RunLimit: f.runLimit, Times: masterTimes(f.scale), Token: p.token, Protected: ownPorts(own, p.addresses)})
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func joinAs(ctx context.Context, dir, token string, f agentFlags, log *slog.Logg
 
 // runAgent is an agent that has joined, until ctx ends.
 func runAgent(ctx context.Context, dir string, who bus.Identity, f agentFlags, log *slog.Logger) error {
-	conn, err := bus.Dial(who, bus.AgentOptions{Log: log})
+	conn, err := bus.Dial(who, bus.AgentOptions{Log: log, Times: bus.DefaultTimes().Scale(f.scale)})
 	if err != nil {
 		return fmt.Errorf("connect to the master: %w", err)
 	}
