@@ -33,15 +33,13 @@ type Options struct {
 	Hello *agentpb.Hello // what is known of it beside its host: name, address
 	Log   *slog.Logger   // default none
 
-	Same   bool          // executors run as this process's user, also where they need not
-	Memory int64         // bytes that a run's executors may use where that can be limited; 0: any
-	Blobs  int64         // bytes of executors and files that are kept; 0: 4 GiB
-	Every  time.Duration // between beats; 0: 1 s
+	Same   bool  // executors run as this process's user, also where they need not
+	Memory int64 // bytes that a run's executors may use where that can be limited; 0: any
+	Blobs  int64 // bytes of executors and files that are kept; 0: 4 GiB
 
-	StartLimit time.Duration // from an executor's start to its hello; 0: StartLimit
+	Times Times // zero: DefaultTimes
 
-	Ledgers string        // folder for executors' own accounts of what they count, for tests; empty: none are kept
-	Idle    time.Duration // after which a run that has not begun, and of which nothing is heard, is given up; 0: 2 min
+	Ledgers string // folder for executors' own accounts of what they count, for tests; empty: none are kept
 }
 
 // Agent is a host of a cluster: it runs the executors that its master asks for and
@@ -84,17 +82,11 @@ func New(o Options) *Agent {
 	if o.Blobs == 0 {
 		o.Blobs = 4 << 30
 	}
-	if o.Idle == 0 {
-		o.Idle = 2 * time.Minute
-	}
-	if o.Every == 0 {
-		o.Every = time.Second
+	if o.Times == (Times{}) {
+		o.Times = DefaultTimes()
 	}
 	return &Agent{o: o, log: o.Log, boot: rand.Uint64(), epochs: map[string]uint64{}, used: map[string]uint64{}}
 }
-
-// stopLimit is how long deliveries are sent on when the agent stops.
-const stopLimit = 2 * time.Second
 
 // Run is the agent until ctx ends: then it cancels what it runs, and keeps what is not
 // delivered for the next start. What an earlier life has left is ended before the first
@@ -114,7 +106,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.codec, err = compress.New(wire.MaxMessage); err != nil {
 		return err
 	}
-	if a.out, err = openOutbox(filepath.Join(a.o.Dir, "spool"), a.o.ID, a.o.Bus, a.log); err != nil {
+	if a.out, err = openOutbox(filepath.Join(a.o.Dir, "spool"), a.o.ID, a.o.Bus, a.log, a.o.Times); err != nil {
 		return err
 	}
 	if err := a.reap(); err != nil {
@@ -159,7 +151,7 @@ func (a *Agent) work(ctx context.Context) error {
 	<-ctx.Done()
 	a.end()
 	parts.Wait()
-	for end := time.Now().Add(stopLimit); !a.out.sent() && time.Now().Before(end); {
+	for end := time.Now().Add(a.o.Times.Stop); !a.out.sent() && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	stopSending()

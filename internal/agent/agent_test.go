@@ -3,6 +3,8 @@ package agent_test
 import (
 	"bufio"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,7 +20,20 @@ import (
 )
 
 // interval is the time between the batches of these tests' executors.
-const interval = 100 * time.Millisecond
+const interval = 50 * time.Millisecond
+
+// patience is how long a test waits for what must come.
+const patience = 60 * time.Second
+
+// quick are Times for tests: short intervals, and timeouts that a busy host does not reach.
+func quick() agent.Times {
+	t := agent.DefaultTimes()
+	t.Beat, t.Watch, t.Output = 50*time.Millisecond, 20*time.Millisecond, 50*time.Millisecond
+	t.Stall, t.Stop, t.Resend, t.Send = patience, patience, patience, patience
+	t.Process = t.Process.Scale(10)
+	t.Process.Output = 200 * time.Millisecond
+	return t
+}
 
 // TestMain: this test binary is also the sandbox's helper, an agent, and the executors.
 func TestMain(m *testing.M) {
@@ -27,7 +42,24 @@ func TestMain(m *testing.M) {
 		agentProcess(dir)
 	}
 	processtest.Main()
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+// run builds the executor and runs the tests, many at once, since they wait.
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "executor")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path, err := processtest.Build(dir)
+	if err == nil {
+		err = errors.Join(os.Setenv(executorEnv, path), flag.Set("test.parallel", "12"))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
 
 // agentProcess is an agent in a process of its own, with a master that it asks nothing:
@@ -36,7 +68,7 @@ func TestMain(m *testing.M) {
 func agentProcess(dir string) {
 	bus := newBus()
 	bus.commits.Store(os.Getenv(commitEnv) != "")
-	a := agent.New(agent.Options{Dir: dir, Work: os.Getenv(workEnv), Bus: bus, ID: "A1"})
+	a := agent.New(agent.Options{Dir: dir, Work: os.Getenv(workEnv), Bus: bus, ID: "A1", Times: quick()})
 	go func() {
 		<-bus.ready
 		fmt.Println("ready")
@@ -56,7 +88,7 @@ func agentProcess(dir string) {
 			return
 		}
 		answer := bus.command(&agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Prepare{Prepare: &agentpb.Prepare{
-			Executor: bus.put("", self()), Env: []string{processtest.Env(name), processtest.ListenEnv + "=" + os.Getenv(processtest.ListenEnv)}, Processes: 2}}})
+			Executor: bus.executor(), Env: []string{processtest.Env(name), processtest.ListenEnv + "=" + os.Getenv(processtest.ListenEnv)}, Processes: 2}}})
 		if answer.Error != "" {
 			panic(answer.Error)
 		}
@@ -124,11 +156,11 @@ func spawn(t *testing.T, env ...string) *child {
 	return c
 }
 
-func wait(t *testing.T, limit time.Duration, what string, f func() bool) {
+func wait(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); !f(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not in %v: %s", limit, what)
+			t.Fatalf("not in %v: %s", patience, what)
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 // beats puts the agent's entry in the registry until ctx ends. It waits for nothing
 // that a run or a look at the host may hold up.
 func (a *Agent) beats(ctx context.Context) {
-	tick := time.NewTicker(a.o.Every)
+	tick := time.NewTicker(a.o.Times.Beat)
 	defer tick.Stop()
 	for count := uint64(1); ; count++ {
-		limited, cancel := context.WithTimeout(ctx, max(a.o.Every, time.Second))
+		limited, cancel := context.WithTimeout(ctx, max(a.o.Times.Beat, time.Second))
 		if err := a.o.Bus.Beat(limited, a.beat(count)); err != nil && ctx.Err() == nil {
 			a.log.Debug("beat", "error", err)
 		}
@@ -43,7 +43,7 @@ func (a *Agent) beat(count uint64) *agentpb.Beat {
 
 // looks looks at the host and the executors until ctx ends.
 func (a *Agent) looks(ctx context.Context) {
-	tick := time.NewTicker(a.o.Every)
+	tick := time.NewTicker(a.o.Times.Beat)
 	defer tick.Stop()
 	for {
 		select {

@@ -40,7 +40,6 @@ type fakeBus struct {
 	blobs      map[string][]byte
 	spoil      func(offset int64, b []byte) ([]byte, error) // what is fetched
 	beats      []*agentpb.Beat
-	beatTimes  []time.Time
 	deliveries []*agentpb.Delivery
 	commands   int
 }
@@ -60,7 +59,6 @@ func (b *fakeBus) Beat(_ context.Context, beat *agentpb.Beat) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.beats = append(b.beats, proto.CloneOf(beat))
-	b.beatTimes = append(b.beatTimes, time.Now())
 	return nil
 }
 
@@ -133,18 +131,30 @@ func (b *fakeBus) put(name string, data []byte) *agentpb.Blob {
 	return blob
 }
 
-// self is this test binary, which is the executor of all tests.
-var self = sync.OnceValue(func() []byte {
-	path, err := os.Executable()
+// program is the executor of all tests, and its digest.
+type program struct {
+	body []byte
+	sum  string
+}
+
+// executable reads the executor that TestMain has built.
+var executable = sync.OnceValue(func() program {
+	b, err := os.ReadFile(os.Getenv(executorEnv))
 	if err != nil {
 		panic(err)
 	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		panic(err)
-	}
-	return b
+	sum := sha256.Sum256(b)
+	return program{b, hex.EncodeToString(sum[:])}
 })
+
+// executor gives the master the executor.
+func (b *fakeBus) executor() *agentpb.Blob {
+	p := executable()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.blobs[p.sum] = p.body
+	return &agentpb.Blob{Sha256: p.sum, Size: int64(len(p.body))}
+}
 
 // command sends a command and gives the answer.
 func (b *fakeBus) command(c *agentpb.Command) *agentpb.Answer {
@@ -205,6 +215,9 @@ func start(t *testing.T, o agent.Options) *host {
 	if o.ID == "" {
 		o.ID = "A1"
 	}
+	if o.Times == (agent.Times{}) {
+		o.Times = quick()
+	}
 	a := agent.New(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -214,8 +227,8 @@ func start(t *testing.T, o agent.Options) *host {
 		select {
 		case err := <-ended:
 			return err
-		case <-time.After(30 * time.Second):
-			return errors.New("the agent did not end in 30 s")
+		case <-time.After(patience):
+			return fmt.Errorf("the agent did not end in %v", patience)
 		}
 	})
 	t.Cleanup(func() {
@@ -228,7 +241,7 @@ func start(t *testing.T, o agent.Options) *host {
 	case err := <-ended:
 		ended <- err
 		t.Fatalf("the agent ended: %v", err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the agent does not take commands")
 	}
 	return h
@@ -249,7 +262,7 @@ const aRun = "20261121-120000-000001"
 // prepare is the command to prepare processes of a scenario.
 func (h *host) prepare(scenario string, processes uint32) *agentpb.Command {
 	return &agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Prepare{Prepare: &agentpb.Prepare{
-		Executor: h.put("", self()), Env: []string{processtest.Env(scenario), "EXTRA=given"}, Processes: processes, LeaseNs: int64(time.Minute)}}}
+		Executor: h.executor(), Env: []string{processtest.Env(scenario), "EXTRA=given"}, Processes: processes, LeaseNs: int64(time.Minute)}}}
 }
 
 func arm(hellos []*wire.Hello, first uint32) *agentpb.Command {
@@ -290,21 +303,21 @@ func (h *host) load(scenario string, processes uint32) []*wire.Hello {
 }
 
 // over waits until all of a run is delivered, and gives it.
-func (h *host) over(limit time.Duration) []*agentpb.Delivery {
+func (h *host) over() []*agentpb.Delivery {
 	h.t.Helper()
-	h.until(limit, "the run is over", func() bool {
+	h.until("the run is over", func() bool {
 		all := h.of(aRun)
 		return len(all) > 0 && all[len(all)-1].GetOver()
 	})
 	return h.of(aRun)
 }
 
-// until polls.
-func (h *host) until(limit time.Duration, what string, f func() bool) {
+// until polls f.
+func (h *host) until(what string, f func() bool) {
 	h.t.Helper()
-	for end := time.Now().Add(limit); !f(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(patience); !f(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			h.t.Fatalf("not in %v: %s; delivered: %s", limit, what, list(h.of(aRun)))
+			h.t.Fatalf("not in %v: %s; delivered: %s", patience, what, list(h.of(aRun)))
 		}
 	}
 }

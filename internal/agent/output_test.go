@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -29,7 +30,7 @@ func TestOutput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var logs []*agentpb.Log
-			o := newOutput(newQuota(tt.limit), func(l *agentpb.Log) { logs = append(logs, l) })
+			o := newOutput(newQuota(tt.limit), time.Hour, func(l *agentpb.Log) { logs = append(logs, l) })
 			var all int64
 			for _, s := range tt.in {
 				if n, err := o.Write([]byte(s)); n != len(s) || err != nil {

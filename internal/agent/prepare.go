@@ -192,7 +192,7 @@ func processCount(p *agentpb.Prepare, files uint64) int {
 // has ended.
 func (r *agentRun) launch(q *queue, number uint32, executable *os.File, prepare *agentpb.Prepare, ledgers []string) *executor {
 	e := &executor{run: r, number: number, queue: q, thinner: budget.New(r.agent.codec), over: make(chan struct{})}
-	e.output = newOutput(r.quota, e.printed)
+	e.output = newOutput(r.quota, r.agent.o.Times.Output, e.printed)
 	e.process = process.New(process.Spec{
 		Make:   func(env []string) (*exec.Cmd, error) { return r.box.Command(executable, r.box.Environ(env)) },
 		Env:    append(slices.Clone(prepare.Env), ledgers...),
@@ -202,7 +202,7 @@ func (r *agentRun) launch(q *queue, number uint32, executable *os.File, prepare 
 		Log:    e.output,
 		// The rest of its life.
 		Started: e.started, Stopping: e.stopping, Seen: e.saw, Batch: e.sent,
-		StartLimit: r.agent.o.StartLimit,
+		Times: r.agent.o.Times.Process,
 	})
 	r.mu.Lock()
 	r.executors = append(r.executors, e)

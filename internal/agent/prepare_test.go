@@ -44,7 +44,7 @@ func TestPrepareRefuses(t *testing.T) {
 		}, "unknown", "is no name for a file"},
 		{"too many processes", "short", func(_ *host, c *agentpb.Command) { c.GetPrepare().Processes = 1e6 }, "unknown", "are the most"},
 		{"another agent", "short", func(_ *host, c *agentpb.Command) { c.Agent = "A2" }, "unknown", "is for agent A2"},
-		{"no hello", "no hello", func(_ *host, _ *agentpb.Command) {}, "dead", "did not say hello in 1s"},
+		{"no hello", "no hello", func(_ *host, _ *agentpb.Command) {}, "dead", "did not say hello in 5s"},
 		{"no classes", "no classes", func(_ *host, _ *agentpb.Command) {}, "scenario", "export() returned no classes"},
 		{"another protocol", "another protocol", func(_ *host, _ *agentpb.Command) {}, "unknown", "compile the scenario again"},
 		{"dies before it says hello", "no such scenario", func(_ *host, _ *agentpb.Command) {}, "dead", "exited with status 2"},
@@ -52,7 +52,11 @@ func TestPrepareRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			h := start(t, agent.Options{StartLimit: time.Second})
+			times := quick()
+			if tt.name == "no hello" {
+				times.Process.Start = 5 * time.Second
+			}
+			h := start(t, agent.Options{Times: times})
 			c := h.prepare(tt.scenario, 2)
 			tt.change(h, c)
 			answer := h.command(c)
@@ -76,7 +80,7 @@ func TestPrepareRefuses(t *testing.T) {
 				c.Epoch = 2
 				h.must(c)
 			}
-			h.until(10*time.Second, "the next run is over", func() bool {
+			h.until("the next run is over", func() bool {
 				all := h.of(aRun)
 				return len(all) > 0 && all[len(all)-1].GetOver() && all[len(all)-1].Epoch == 2
 			})
@@ -91,7 +95,7 @@ func TestPrepareRefuses(t *testing.T) {
 func TestPrepareGoesOnFetching(t *testing.T) {
 	t.Parallel()
 	h := start(t, agent.Options{})
-	half := len(self()) / 2
+	half := len(executable().body) / 2
 	h.spoil = func(_ int64, b []byte) ([]byte, error) { return b[:half], errors.New("the line broke") }
 	c := h.prepare("short", 1)
 	if answer := h.command(c); !strings.Contains(answer.Error, "the line broke") {
@@ -102,12 +106,12 @@ func TestPrepareGoesOnFetching(t *testing.T) {
 	h.mu.Unlock()
 	c = h.prepare("short", 1)
 	h.must(c)
-	if got := h.fetched.Load(); got != int64(len(self())) {
-		t.Errorf("%d bytes were fetched of an executor that has %d", got, len(self()))
+	if got := h.fetched.Load(); got != int64(len(executable().body)) {
+		t.Errorf("%d bytes were fetched of an executor that has %d", got, len(executable().body))
 	}
 	h.must(release())
 	h.must(&agentpb.Command{Run: aRun, Epoch: 2, What: h.prepare("short", 1).What})
-	if got := h.fetched.Load(); got != int64(len(self())) {
+	if got := h.fetched.Load(); got != int64(len(executable().body)) {
 		t.Errorf("an executor that is there was fetched again")
 	}
 	h.must(&agentpb.Command{Run: aRun, Epoch: 2, What: release().What})
@@ -125,7 +129,7 @@ func TestWhatAScenarioIsGiven(t *testing.T) {
 	hellos := h.must(c).Hellos
 	h.must(arm(hellos, 0))
 	h.must(begin(time.Now(), 0))
-	text, _ := printed(t, h.over(10*time.Second), 0)
+	text, _ := printed(t, h.over(), 0)
 	if want := `file "a,b\n" <nil>, input "input", home true, extra "given"` + "\n"; text != want {
 		t.Errorf("it printed %q, want %q", text, want)
 	}
@@ -160,7 +164,7 @@ func TestBusyAndFenced(t *testing.T) {
 	c = begin(time.Now(), 0)
 	c.Epoch = 2
 	h.must(c)
-	h.until(5*time.Second, "all send batches", func() bool {
+	h.until("all send batches", func() bool {
 		sent := map[uint32]bool{}
 		for _, d := range h.of(aRun) {
 			sent[d.Executor] = sent[d.Executor] || batch(d) != nil
@@ -173,7 +177,7 @@ func TestBusyAndFenced(t *testing.T) {
 	c = stopRun()
 	c.Epoch = 2
 	h.must(c)
-	h.until(10*time.Second, "both epochs are over", func() bool {
+	h.until("both epochs are over", func() bool {
 		over := 0
 		for _, d := range h.of(aRun) {
 			if d.GetOver() {
@@ -227,6 +231,7 @@ func TestTwoAgentsWithOneFolder(t *testing.T) {
 
 // F19: an agent whose disk is full refuses what it has no room for, and says so.
 func TestPrepareOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := small(t, "4m")
 	h := start(t, agent.Options{Dir: filepath.Join(dir, "agent")})
 	if answer := h.command(h.prepare("short", 1)); answer.Code != "space" {

@@ -59,7 +59,7 @@ func newRun(a *Agent, id string, epoch uint64, p *agentpb.Prepare) *agentRun {
 	r := &agentRun{agent: a, id: id, epoch: epoch, quota: newQuota(p.LogBytes), phase: phasePreparing, holders: 1,
 		lease: time.Duration(p.LeaseNs), contact: time.Now(), empty: make(chan struct{}), over: make(chan struct{})}
 	if r.lease <= 0 {
-		r.lease = defaultLease
+		r.lease = a.o.Times.Lease
 	}
 	r.ctx, r.abort = context.WithCancel(context.WithoutCancel(a.ctx)) // the agent's end cancels first
 	r.fetching, r.giveUp = context.WithCancel(r.ctx)

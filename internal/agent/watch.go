@@ -5,18 +5,13 @@ import (
 	"time"
 )
 
-// What a run watches over.
-const (
-	watchEvery   = 100 * time.Millisecond
-	defaultLease = 15 * time.Second
-	idleAtWork   = 30              // times as long a run is not given up while a command, as one that sets up, is at work
-	stallLimit   = 5 * time.Second // beyond an interval, without a batch
-)
+// idleAtWork multiplies Times.Idle while a command, such as one that sets up, is at work.
+const idleAtWork = 30
 
 // watch ends a load whose lease runs out, tells of executors that stand still, and
 // returns when nothing holds the run any more.
 func (r *agentRun) watch() {
-	tick := time.NewTicker(watchEvery)
+	tick := time.NewTicker(r.agent.o.Times.Watch)
 	defer tick.Stop()
 	var cancelAt time.Time // of a load that was stopped since nobody renewed it
 	for {
@@ -29,7 +24,7 @@ func (r *agentRun) watch() {
 		r.mu.Lock()
 		deadline, contact, graceful, lease := r.deadline, r.contact, r.graceful, r.lease
 		ended := r.why != ""
-		limit := r.agent.o.Idle
+		limit := r.agent.o.Times.Idle
 		if r.holders > r.alive() {
 			limit *= idleAtWork
 		}
@@ -69,7 +64,7 @@ func (r *agentRun) alive() (n int) {
 func (e *executor) stall(now time.Time) {
 	e.mu.Lock()
 	silent := now.Sub(e.heard)
-	stalled := e.begun && !e.heard.IsZero() && !e.last && !e.isOver() && silent > e.interval()+stallLimit
+	stalled := e.begun && !e.heard.IsZero() && !e.last && !e.isOver() && silent > e.interval()+e.run.agent.o.Times.Stall
 	before := e.stalled
 	e.stalled = stalled
 	e.mu.Unlock()

@@ -20,10 +20,10 @@ type child struct {
 // start starts cmd. The thread that starts a child must live as long as the child,
 // since the kernel sends the parent-death signal when that thread ends
 // (golang/go#27505): so one goroutine keeps its thread, starts and waits.
-func start(cmd *exec.Cmd) (*child, error) {
+func start(cmd *exec.Cmd, output time.Duration) (*child, error) {
 	c := &child{cmd: cmd, done: make(chan struct{})}
 	setAttributes(cmd)
-	cmd.WaitDelay = time.Second // a grandchild that holds the output does not hold us
+	cmd.WaitDelay = output // a grandchild that holds the output does not hold us
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()

@@ -17,15 +17,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Time limits of an executor's life.
-const (
-	StartLimit   = 15 * time.Second // from process start to hello
-	cancelLimit  = 5 * time.Second  // from cancel to kill
-	stopReserve  = 30 * time.Second // beyond the graceful time, from stop to kill
-	exitLimit    = 2 * time.Second  // from the last batch to the process's end
-	controlLimit = 5 * time.Second  // for a load to begin that is to be changed
-	tailSize     = 64 << 10         // of its output kept for the report
-)
+// tailSize is how many bytes at the end of the executor's output a DeadError holds.
+const tailSize = 64 << 10
 
 // Spec says what to run. Path and Batch are needed.
 type Spec struct {
@@ -58,7 +51,7 @@ type Spec struct {
 	// Batch takes each batch, in order. An error ends the run.
 	Batch func(*wire.Batch) error
 
-	StartLimit time.Duration // default StartLimit
+	Times Times // zero: DefaultTimes
 }
 
 // Process is one executor process. Run it once; the other methods may be called at
@@ -100,8 +93,8 @@ type beginning struct {
 
 // New returns a process that is not yet started.
 func New(spec Spec) *Process {
-	if spec.StartLimit == 0 {
-		spec.StartLimit = StartLimit
+	if spec.Times == (Times{}) {
+		spec.Times = DefaultTimes()
 	}
 	return &Process{spec: spec, stop: make(chan struct{}), cancel: make(chan struct{}),
 		requests: make(chan func(*supervisor)), over: make(chan struct{}), greeted: make(chan struct{}),
@@ -112,7 +105,7 @@ func New(spec Spec) *Process {
 // Stop asks for the end of the load: what is in flight drains.
 func (p *Process) Stop() { p.stopOnce.Do(func() { close(p.stop) }) }
 
-// Cancel asks for the end at once; after 5 s the process is killed.
+// Cancel asks for the end at once; after Times.Cancel the process is killed.
 func (p *Process) Cancel() { p.cancelOnce.Do(func() { close(p.cancel) }) }
 
 // ErrScenario is wrapped by Run's error when the scenario itself cannot run: what
@@ -165,7 +158,7 @@ func (p *Process) run(ctx context.Context) error {
 	}
 	cmd.Stdout = io.MultiWriter(tail, orDiscard(p.spec.Log))
 	cmd.Stderr = cmd.Stdout
-	child, err := start(cmd)
+	child, err := start(cmd, p.spec.Times.Output)
 	for _, f := range cmd.ExtraFiles {
 		f.Close()
 	}
@@ -177,7 +170,7 @@ func (p *Process) run(ctx context.Context) error {
 	s := &supervisor{Process: p, ctx: ctx, child: child, tail: tail}
 	err = s.run(srv)
 	if err == nil {
-		child.wait(exitLimit)
+		child.wait(p.spec.Times.Exit)
 	}
 	child.kill()
 	return err

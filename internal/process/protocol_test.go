@@ -1,12 +1,33 @@
 package process_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/process"
 )
+
+// An executor that ignores what it is asked is killed.
+func TestExecutorsThatDoNotEnd(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*process.Process){"stop": (*process.Process).Stop, "cancel": (*process.Process).Cancel} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := new(tally)
+			s := spec("deaf", got)
+			s.Times.Cancel, s.Times.Stop = 200*time.Millisecond, 200*time.Millisecond
+			p := process.New(s)
+			go func() { <-got.started; end(p) }()
+			err := p.Run(t.Context())
+			var dead *process.DeadError
+			if !errors.As(err, &dead) || dead.Cause != process.CauseStuck || !strings.Contains(dead.How, "did not stop in time and was killed") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
 
 func TestExecutorsThatDoNotKeepToTheProtocol(t *testing.T) {
 	t.Parallel()
@@ -23,9 +44,11 @@ func TestExecutorsThatDoNotKeepToTheProtocol(t *testing.T) {
 			t.Parallel()
 			got := new(tally)
 			s := spec(name, got)
-			s.StartLimit = 5 * time.Second
-			if strings.Contains(want, "500ms") {
-				s.StartLimit = 500 * time.Millisecond
+			switch {
+			case strings.Contains(want, "500ms"):
+				s.Times.Start = 500 * time.Millisecond
+			case name == "closed its stream":
+				s.Times.Exit = 300 * time.Millisecond
 			}
 			err := process.New(s).Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), want) {

@@ -119,7 +119,7 @@ func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecu
 
 // do has the supervisor do something once the load goes on.
 func (p *Process) do(f func(*supervisor)) error {
-	limit := time.NewTimer(controlLimit)
+	limit := time.NewTimer(p.spec.Times.Control)
 	defer limit.Stop()
 	select {
 	case p.requests <- f:

@@ -26,7 +26,7 @@ type supervisor struct {
 
 // run follows the executor from its start to its end.
 func (s *supervisor) run(srv *server) error {
-	limit := time.NewTimer(s.spec.StartLimit)
+	limit := time.NewTimer(s.spec.Times.Start)
 	defer limit.Stop()
 	select {
 	case a := <-srv.attached:
@@ -191,12 +191,12 @@ func (s *supervisor) load(graceful time.Duration) error {
 		case <-stop:
 			stop = nil
 			if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Stop{Stop: &wire.Stop{}}}); err == nil {
-				overdue = time.After(graceful + stopReserve)
+				overdue = time.After(graceful + s.spec.Times.Stop)
 			}
 		case <-cancel:
 			cancel = nil
 			if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Cancel{Cancel: &wire.Cancel{}}}); err == nil {
-				overdue = time.After(cancelLimit)
+				overdue = time.After(s.spec.Times.Cancel)
 			}
 		case <-overdue:
 			s.child.kill()
@@ -268,7 +268,7 @@ func (s *supervisor) send(m *wire.ToExecutor) error { return s.stream.Send(m) }
 
 // died waits for the process, whose stream has ended, and tells how it ended.
 func (s *supervisor) died() error {
-	if !s.child.wait(exitLimit) {
+	if !s.child.wait(s.spec.Times.Exit) {
 		s.child.kill()
 		return &DeadError{How: "closed its connection before its last batch and was killed", Cause: CauseStuck, Output: s.tail.Bytes()}
 	}
@@ -279,7 +279,7 @@ func (s *supervisor) died() error {
 func (s *supervisor) noHello() error {
 	s.child.kill()
 	return &DeadError{
-		How:    fmt.Sprintf("did not say hello in %v and was killed: does an init function, a package variable or export() never return?", s.spec.StartLimit),
+		How:    fmt.Sprintf("did not say hello in %v and was killed: does an init function, a package variable or export() never return?", s.spec.Times.Start),
 		Cause:  CauseStuck,
 		Output: s.tail.Bytes(),
 	}

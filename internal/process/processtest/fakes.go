@@ -31,6 +31,15 @@ var fakes = map[string]func(wire.Parent_AttachClient, wire.ParentClient){
 		say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Batch{Batch: &wire.Batch{Seq: 5, ToNs: 1}}})
 	},
 	"attached, and silent": func(wire.Parent_AttachClient, wire.ParentClient) {},
+	"deaf": func(s wire.Parent_AttachClient, _ wire.ParentClient) {
+		hello(s)
+		ready(s)
+		for {
+			if _, err := s.Recv(); err != nil {
+				select {}
+			}
+		}
+	},
 	"closed its stream": func(s wire.Parent_AttachClient, _ wire.ParentClient) {
 		hello(s)
 		ready(s)
