@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/master"
 	"github.com/gobench-io/gobench/internal/master/bus"
 	"github.com/gobench-io/gobench/internal/run/version"
@@ -151,8 +152,16 @@ func timeScaleFlag(fs *pflag.FlagSet, factor *float64) {
 	_ = fs.MarkHidden("time-scale")
 }
 
-// masterTimes returns the master's times in a time scale. Limits of work stay as they are:
-// it takes its time in tests, too.
+// agentTimes returns an agent's times in a time scale. Limits of work stay as they are: it
+// takes its time in tests, too.
+func agentTimes(scale float64) agent.Times {
+	usual := agent.DefaultTimes()
+	t := usual.Scale(scale)
+	t.Process, t.Send = usual.Process, usual.Send
+	return t
+}
+
+// masterTimes returns the master's times in a time scale, as agentTimes does.
 func masterTimes(scale float64) master.Times {
 	usual := master.DefaultTimes()
 	t := usual.Scale(scale)

@@ -218,7 +218,7 @@ func runAgent(ctx context.Context, dir string, who bus.Identity, f agentFlags, l
 	}
 	defer conn.Close()
 	return agent.New(agent.Options{Dir: dir, Work: f.work, Bus: conn, ID: who.Agent, Hello: &agentpb.Hello{Name: f.called(), Address: addressTo(who.Addresses)}, Log: log,
-		Same: f.same, Memory: f.memory << 20, Ledgers: f.ledger, Every: time.Duration(f.scale * float64(time.Second))}).Run(ctx)
+		Same: f.same, Memory: f.memory << 20, Ledgers: f.ledger, Times: agentTimes(f.scale)}).Run(ctx)
 }
 
 // addressTo gives this host's own address on the way to one of some HOST:PORTs, or URLs of

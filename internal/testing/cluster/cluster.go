@@ -96,13 +96,13 @@ func (c *Cluster) serve(t testing.TB, flags []string) {
 // cache is the compiler's folder, of all tests and of later ones.
 func cache(t testing.TB) string {
 	t.Helper()
-	dir := "/var/cache/gobench-trial"
+	dir := "/var/cache/gobench-test"
 	if os.Geteuid() != 0 {
 		own, err := os.UserCacheDir()
 		if err != nil {
 			t.Fatal(err)
 		}
-		dir = filepath.Join(own, "gobench-trial")
+		dir = filepath.Join(own, "gobench-test")
 	}
 	return dir
 }

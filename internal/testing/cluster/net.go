@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const insideEnv = "GOBENCH_TEST_TRIAL"
+const insideEnv = "GOBENCH_TEST_CLUSTER"
 
 // Main runs a package's tests in a network and mount namespace of their own, which has a
 // bridge that hosts are connected to, and gives the exit status.
@@ -41,7 +41,7 @@ func Main(m *testing.M) int {
 	}
 	if os.Getenv(insideEnv) != "" {
 		if err := furnish(); err != nil {
-			fmt.Fprintln(os.Stderr, "trial:", err)
+			fmt.Fprintln(os.Stderr, "cluster:", err)
 			return 1
 		}
 		return m.Run()
@@ -58,7 +58,7 @@ func Main(m *testing.M) int {
 	runtime.LockOSThread() // Pdeathsig is of the thread
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
-		fmt.Fprintf(os.Stderr, "trial: no namespaces can be made here: %v: run the tests as root\n", err)
+		fmt.Fprintf(os.Stderr, "cluster: no namespaces can be made here: %v: run the tests as root\n", err)
 		return 1
 	}
 	return cmd.ProcessState.ExitCode()
