@@ -34,7 +34,7 @@ func Main(vus scenario.Vus, thresholds ...string) {
 	os.Unsetenv(SocketEnv) // not for the scenario's own children
 	os.Unsetenv(scenario.ParamsEnv)
 	os.Unsetenv(allowlist.Env) // which internal/load/conn has read
-	if err := attach(socket, vus, thresholds, (*meter.Scope)(process).Registry); err != nil {
+	if err := attach(socket, vus, thresholds, (*meter.Scope)(own).Registry); err != nil {
 		fmt.Fprintln(os.Stderr, "gobench executor:", err)
 		os.Exit(1)
 	}

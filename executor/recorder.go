@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/meter"
@@ -13,27 +14,60 @@ import (
 // methods may be called by any number of goroutines at once.
 type Recorder meter.Scope
 
-// process is the recorder of code that has no user's ctx at hand.
-var process = &Recorder{Registry: meter.New()}
+// own is the process's recorder: that of code without a user's ctx. current is the one in
+// use: own, or that of SetClientConnect.
+var (
+	own     = &Recorder{Registry: meter.New()}
+	current atomic.Pointer[Recorder]
+)
 
-// From gives the recorder that ctx carries, or the process's own.
+func init() { current.Store(own) }
+
+// From returns the recorder that ctx carries, or the process's own if it carries none.
 func From(ctx context.Context) *Recorder {
 	if s := meter.ScopeOf(ctx); s != nil {
 		return (*Recorder)(s)
 	}
-	return process
+	return current.Load()
 }
 
 // Setup declares metrics; see [Recorder.Setup].
-func Setup(groups []metrics.Group) error { return process.Setup(groups) }
+func Setup(groups []metrics.Group) error { return current.Load().Setup(groups) }
 
 // Notify records value under title; see [Recorder.Notify].
-func Notify(title string, value int64) error { return process.Notify(title, value) }
+func Notify(title string, value int64) error { return current.Load().Notify(title, value) }
 
-// Find gives the meter of title; see [Recorder.Find].
-func Find(title string) (Meter, error) { return process.Find(title) }
+// Find returns the meter of title; see [Recorder.Find].
+func Find(title string) (Meter, error) { return current.Load().Find(title) }
 
-// Rand is the random source of ctx's user, seeded from the run's recorded seed, so
+// ClientConnector receives what a scenario and its clients declare and record; see
+// [SetClientConnect]. Any number of goroutines may call its methods at once.
+type ClientConnector interface {
+	// Setup receives each declaration of metrics. Its error is that of executor.Setup,
+	// or of the constructor of the client that declares.
+	Setup([]metrics.Group) error
+	// Notify receives each value by its metric's title: what a counter adds, what a
+	// histogram counts, what a gauge is set to. Its error is that of executor.Notify.
+	Notify(title string, value int64) error
+}
+
+// SetClientConnect makes cc receive all that is declared and recorded from now on without
+// a run's ctx, by [Setup], [Notify] and [Find] and by clients made with a plain context.
+// It is for tests of scenarios and clients; nothing is counted meanwhile. A nil cc restores
+// the process's own recorder. Clients that exist already are not affected, nor are those
+// made with the ctx of a user in a run. The error is always nil.
+//
+// Tests that may run in parallel use package executortest instead.
+func SetClientConnect(cc ClientConnector) error {
+	if cc == nil {
+		current.Store(own)
+		return nil
+	}
+	current.Store(&Recorder{Registry: meter.NewConnected(cc.Setup, cc.Notify)})
+	return nil
+}
+
+// Rand returns the random source of ctx's user, seeded from the run's recorded seed, so
 // that a run can be repeated. Only the user's own goroutine may use it.
 func Rand(ctx context.Context) *rand.Rand {
 	return (*meter.Scope)(From(ctx)).Rand()

@@ -15,11 +15,12 @@ type resultMeters struct{ ok, fail, latency, bytes meter.Meter }
 // counts KIND.NAME.ok and KIND.NAME.bytes and adds KIND.NAME.latency, to the
 // nanosecond. It may be called by any number of goroutines.
 func RecordSuccess(kind, name string, elapsed time.Duration, bytes int64) {
-	m, ok := resultOf(kind, name)
+	r := current.Load()
+	m, ok := r.resultOf(kind, name)
 	if !ok {
 		return
 	}
-	e := process.Entry()
+	e := r.Entry()
 	e.Add(m.ok, 1)
 	e.Record(m.latency, int64(elapsed))
 	e.Add(m.bytes, bytes)
@@ -30,23 +31,25 @@ func RecordSuccess(kind, name string, elapsed time.Duration, bytes int64) {
 // error's text, of which 200 are kept apart. A failure has no latency: elapsed is
 // taken for boomer's sake.
 func RecordFailure(kind, name string, elapsed time.Duration, err string) {
-	m, ok := resultOf(kind, name)
+	r := current.Load()
+	m, ok := r.resultOf(kind, name)
 	if !ok {
 		return
 	}
 	m.fail.Add(1)
 	source := kind + "." + name
-	process.Error(source, "failure", err)
-	process.Sample(source, "failure", func() Exchange {
+	r.Error(source, "failure", err)
+	r.Sample(source, "failure", func() Exchange {
 		return Exchange{What: source + " failed", Began: time.Now().Add(-elapsed), Parts: []Part{{Name: "after", Took: elapsed}}, Error: err}
 	})
 }
 
-// resultOf finds the meters of kind and name, or counts why there are none.
-func resultOf(kind, name string) (resultMeters, bool) {
-	m, err := process.names().results.get(kind+"."+name, process.declareResult)
+// resultOf returns the meters of kind and name. If they can't be declared, it counts the
+// reason as an error and returns false.
+func (r *Recorder) resultOf(kind, name string) (resultMeters, bool) {
+	m, err := r.names().results.get(kind+"."+name, r.declareResult)
 	if err != nil {
-		process.Error(kind, "declare", err.Error())
+		r.Error(kind, "declare", err.Error())
 	}
 	return m, err == nil
 }

@@ -14,11 +14,11 @@ func TestRecordSuccessAndFailure(t *testing.T) {
 	for range 3 {
 		RecordFailure("grpc", "hello", time.Second, "deadline exceeded")
 	}
-	cut := process.Registry.Cut()
+	cut := own.Registry.Cut()
 	if len(cut.Failures) != 1 || cut.Failures[0].Count != 3 || cut.Failures[0].Failure != (meter.Failure{Source: "grpc.hello", Class: "failure", Text: "deadline exceeded"}) {
 		t.Errorf("failures = %v", cut.Failures)
 	}
-	for _, total := range process.Registry.Totals() {
+	for _, total := range own.Registry.Totals() {
 		switch total.Title {
 		case "grpc.hello.ok":
 			if total.Value != 2 {

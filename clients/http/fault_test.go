@@ -103,6 +103,9 @@ func TestFaultClasses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			if tt.scheme == "dns" {
+				tt.opts.DNSServers = []string{servers.Names(t, nil).Addr}
+			}
 			ctx, c, rec := newClient(t, tt.opts)
 			well := servers.Faults(t, func(p *servers.Peer) {
 				for p.Request() != "" {
@@ -112,11 +115,6 @@ func TestFaultClasses(t *testing.T) {
 			var url string
 			switch {
 			case tt.scheme == "dns":
-				unknown, err := conn.ResolverOf([]string{servers.Names(t, nil).Addr})
-				if err != nil {
-					t.Fatal(err)
-				}
-				c.c.settings.dialer.Names = &conn.Names{Resolver: unknown}
 				url = "http://gobench.test/"
 			case tt.script == nil:
 				url = nobody(t)

@@ -107,12 +107,9 @@ func newNetwork(r *executor.Recorder, o *Options) (network, error) {
 		},
 		protocols: o.ALPN,
 	}
-	n.dialer.Unix = o.Unix
 	switch {
 	case o.TLSTimeout < 0, o.HeaderTimeout < 0, o.MaxStreams < 0, o.DNSCache < 0:
 		return n, errors.New("options: a negative TLSTimeout, HeaderTimeout, MaxStreams or DNSCache")
-	case o.Unix != "" && (o.Proxy != "" || len(o.Sources) > 0 || len(o.Hosts) > 0 || len(o.DNSServers) > 0 || o.DNSCache > 0):
-		return n, errors.New("option Unix is the whole way: Proxy, Sources, Hosts, DNSCache and DNSServers can't go with it")
 	case o.HTTP2 && o.ALPN != nil && !slices.Contains(o.ALPN, "h2"):
 		return n, fmt.Errorf("option HTTP2 wants h2 among ALPN, which is %q", o.ALPN)
 	}
@@ -128,79 +125,24 @@ func newNetwork(r *executor.Recorder, o *Options) (network, error) {
 	if err := n.tls.Check(); err != nil {
 		return n, err
 	}
-	if o.KeyLogFile != "" {
-		if _, err := n.tls.Config("", nil, nil); err != nil { // it can't be opened
-			return n, err
-		}
+	way := conn.Options{Unix: o.Unix, Proxy: o.Proxy, ProxyRootCAs: o.ProxyRootCAs, Sources: o.Sources,
+		Hosts: o.Hosts, DNSCache: o.DNSCache, DNSServers: o.DNSServers}
+	if o.Proxy == ProxyEnvironment && o.Unix == "" {
+		way.Proxy = "" // see proxies
+		n.proxies = &proxies{tls: &tls.Config{RootCAs: o.ProxyRootCAs}}
 	}
-	if err := n.way(r, o); err != nil {
+	dialer, err := conn.NewDialer(way, r.Shared)
+	if err != nil {
 		return n, err
 	}
-	return n, n.throughProxy(o)
-}
-
-// sourcesKey and namesKey are the keys of what all clients of a run share who say
-// the same.
-type (
-	sourcesKey string
-	namesKey   string
-)
-
-// way sets where connections come from and how names are looked up.
-func (n *network) way(r *executor.Recorder, o *Options) error {
-	if len(o.Sources) > 0 {
-		v, err := r.Shared(sourcesKey(strings.Join(o.Sources, ",")), func() (any, error) { return conn.ParseSources(o.Sources) })
-		if err != nil {
-			return fmt.Errorf("option Sources: %w", err)
-		}
-		n.dialer.Sources = v.(*conn.Sources)
-	}
-	if len(o.Hosts) == 0 && o.DNSCache == 0 && len(o.DNSServers) == 0 {
-		return nil
-	}
-	v, err := r.Shared(namesKey(fmt.Sprintln(o.Hosts, o.DNSCache, o.DNSServers)), func() (any, error) { return newNames(o) })
-	if err != nil {
-		return err
-	}
-	n.dialer.Names = v.(*conn.Names)
-	return nil
-}
-
-func newNames(o *Options) (*conn.Names, error) {
-	names := &conn.Names{Keep: o.DNSCache}
-	var err error
-	if names.Fixed, err = conn.ParseFixed(o.Hosts); err != nil {
-		return nil, fmt.Errorf("option Hosts: %w", err)
-	}
-	if len(o.DNSServers) > 0 {
-		if names.Resolver, err = conn.ResolverOf(o.DNSServers); err != nil {
-			return nil, fmt.Errorf("option DNSServers: %w", err)
-		}
-	}
-	return names, nil
-}
-
-func (n *network) throughProxy(o *Options) error {
-	switch o.Proxy {
-	case "":
-		return nil
-	case ProxyEnvironment:
-		n.proxies = &proxies{roots: &tls.Config{RootCAs: o.ProxyRootCAs}}
-		return nil
-	}
-	p, err := conn.ParseProxy(o.Proxy)
-	if err != nil {
-		return fmt.Errorf("option Proxy: %w", err)
-	}
-	p.TLS = &tls.Config{RootCAs: o.ProxyRootCAs}
-	n.dialer.Proxy = p
-	return nil
+	n.dialer = *dialer
+	return n, nil
 }
 
 // proxies are those that the environment names, by the target's origin.
 type proxies struct {
-	roots *tls.Config
-	known sync.Map // *conn.Proxy, or error
+	tls   *tls.Config // of https proxies
+	known sync.Map    // *conn.Proxy, or error
 	count atomic.Int32
 }
 
@@ -231,11 +173,10 @@ func (p *proxies) ask(t *target) any {
 	if u == nil {
 		return (*conn.Proxy)(nil)
 	}
-	proxy, err := conn.ParseProxy(u.String())
+	proxy, err := conn.ParseProxy(u.String(), p.tls)
 	if err != nil {
 		return fmt.Errorf("proxy of the environment: %w", err)
 	}
-	proxy.TLS = p.roots
 	return proxy
 }
 
@@ -244,13 +185,13 @@ func (n *network) proxy(t *target) (*conn.Proxy, error) {
 	if n.proxies != nil {
 		return n.proxies.of(t)
 	}
-	return n.dialer.Proxy, nil
+	return n.dialer.Proxy(), nil
 }
 
 // proxied prepares q for a proxy that takes whole URLs: those of HTTP/1.1 without
 // TLS. All else goes through a tunnel.
 func (s *settings) proxied(q *call) error {
-	if s.proxies == nil && s.dialer.Proxy == nil {
+	if s.proxies == nil && s.dialer.Proxy() == nil {
 		return nil
 	}
 	p, err := s.proxy(q.target)
@@ -279,8 +220,8 @@ func (s *settings) connect(ctx context.Context, t *target, limit time.Duration) 
 		return nil, took, err
 	}
 	d := &s.dialer
-	if p != d.Proxy {
-		d = &conn.Dialer{Sources: d.Sources, Names: d.Names, Unix: d.Unix, Proxy: p, Allowed: d.Allowed}
+	if p != d.Proxy() {
+		d = d.Through(p)
 	}
 	if s.tellsProxy(t, p) {
 		cn, err = d.DialProxy(ctx, t.addr, limit, &took)

@@ -7,6 +7,9 @@ package metrics
 // of several executors become one.
 type Type string
 
+// MetricType is another name of Type, which scenarios of the first gobench use.
+type MetricType = Type
+
 const (
 	// Counter only grows; values are added, over time and over executors.
 	Counter Type = "counter"

@@ -15,6 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/master/store"
 	"github.com/gobench-io/gobench/internal/run/units"
+	"github.com/gobench-io/gobench/internal/server"
 )
 
 func (a *app) tokensCommand() *cobra.Command {
@@ -222,7 +223,7 @@ gobench.db-shm, which a master that was killed leaves.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := filepath.Abs(args[0])
 			if err == nil {
-				err = store.BackupFile(cmd.Context(), a.database(), to)
+				err = store.BackupFile(cmd.Context(), server.Database(a.dataDir()), to)
 			}
 			if err != nil {
 				return &exitError{exitFailed, err, ""}

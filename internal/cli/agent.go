@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,10 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gobench-io/gobench/internal/agent"
-	"github.com/gobench-io/gobench/internal/master"
 	"github.com/gobench-io/gobench/internal/master/bus"
 	"github.com/gobench-io/gobench/internal/run/version"
+	"github.com/gobench-io/gobench/internal/server"
 )
 
 // agentFlags are what an agent is told.
@@ -34,13 +34,10 @@ type agentFlags struct {
 	scale  float64
 }
 
-// called is the agent's name: --name, or the host's.
-func (f agentFlags) called() string {
-	if f.name != "" {
-		return f.name
-	}
-	host, _ := os.Hostname() // without one the master says what it lacks
-	return host
+// options describe the agent whose data is in dir.
+func (f *agentFlags) options(dir string, log *slog.Logger) (server.AgentOptions, error) {
+	creds, err := absolute(f.creds)
+	return server.AgentOptions{Dir: dir, Name: f.name, Creds: creds, Work: f.work, SameUser: f.same, Memory: f.memory << 20, Ledger: f.ledger, TimeScale: f.scale, Log: log}, err
 }
 
 func (a *app) agentCommand() *cobra.Command {
@@ -77,13 +74,17 @@ Started as root, it runs each scenario as a user of its own without privileges.`
 	return cmd
 }
 
-// agent is an agent's life.
+// agent runs an agent until it is ended.
 func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	log := a.serverLog()
 	if err := checkCredentials(f.creds); err != nil {
 		return err
 	}
 	dir := filepath.Join(a.dataDir(), "agent")
+	o, err := f.options(dir, log)
+	if err != nil {
+		return &exitError{exitFailed, err, ""}
+	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	who, err := bus.ReadIdentity(dir)
@@ -105,7 +106,7 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 		case !outside && f.creds != "":
 			return usageError("leave it out", "--nats-creds is for a NATS cluster, and this master has a server of its own")
 		}
-		if err := joinAs(ctx, dir, token, *f, log); err != nil {
+		if err := server.Join(ctx, token, o); err != nil {
 			return &exitError{exitFailed, err, ""}
 		}
 	case errors.Is(err, fs.ErrNotExist):
@@ -121,7 +122,7 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	}
 	slim()
 	log.Info("gobench agent", "version", version.Version, "agent", who.Agent, "master", who.Addresses)
-	if err := runAgent(ctx, dir, who, *f, log); err != nil {
+	if err := server.RunAgent(ctx, who, o); err != nil {
 		return &exitError{exitFailed, fmt.Errorf("agent: %w", err), ""}
 	}
 	return nil
@@ -150,21 +151,4 @@ func ledgerFlag(fs *pflag.FlagSet, folder *string) {
 func timeScaleFlag(fs *pflag.FlagSet, factor *float64) {
 	fs.Float64Var(factor, "time-scale", 1, "multiply timeouts and intervals of the cluster by this, for tests; the same on all hosts")
 	_ = fs.MarkHidden("time-scale")
-}
-
-// agentTimes returns an agent's times in a time scale. Limits of work stay as they are: it
-// takes its time in tests, too.
-func agentTimes(scale float64) agent.Times {
-	usual := agent.DefaultTimes()
-	t := usual.Scale(scale)
-	t.Process, t.Send = usual.Process, usual.Send
-	return t
-}
-
-// masterTimes returns the master's times in a time scale, as agentTimes does.
-func masterTimes(scale float64) master.Times {
-	usual := master.DefaultTimes()
-	t := usual.Scale(scale)
-	t.Prepare, t.Cancel, t.Lead = usual.Prepare, usual.Cancel, usual.Lead
-	return t
 }

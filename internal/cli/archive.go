@@ -40,12 +40,11 @@ func (a *app) export(ctx context.Context, at masterFlags, name, out string) erro
 	var id string
 	var write func(io.Writer) error
 	if at.url == "" {
-		h := a.history()
 		var err error
-		if id, err = h.Find(name); err != nil {
-			return &exitError{exitUsage, err, "gobench runs lists them"}
+		if id, err = a.find(name); err != nil {
+			return err
 		}
-		write = func(w io.Writer) error { return h.Export(id, w) }
+		write = func(w io.Writer) error { return a.history().Export(id, w) }
 	} else {
 		c, err := a.client(at)
 		if err != nil {
@@ -129,17 +128,7 @@ func (a *app) importRun(ctx context.Context, at masterFlags, path string) error 
 		fmt.Fprintln(a.stdout, o.ID)
 		return nil
 	}
-	r, err := a.history().Import(f, func(staged history.History, id string) error {
-		r, err := staged.Load(id)
-		if err != nil {
-			return err
-		}
-		merger, err := retallyIn(staged, r, new(run.Result), func(run.Interval) error { return nil })
-		if err != nil {
-			return fmt.Errorf("%w: %w", run.ErrArchive, err)
-		}
-		return merger.Agrees(r)
-	})
+	r, err := a.history().Import(f, history.Check)
 	switch {
 	case errors.Is(err, run.ErrArchive):
 		return &exitError{exitUsage, fmt.Errorf("%s: %w", path, err), ""}

@@ -17,6 +17,7 @@ import (
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/builtin"
 	"github.com/gobench-io/gobench/internal/run/version"
+	"github.com/gobench-io/gobench/internal/server"
 )
 
 // Exit statuses (docs/exit-codes.md).
@@ -71,7 +72,7 @@ func Main(sdk fs.FS) int {
 		return runWarm(sdk)
 	}
 	if Called() {
-		return compileChild(sdk)
+		return server.RunCompiler(sdk)
 	}
 	a := &app{sdk: sdk, stdout: os.Stdout, stderr: os.Stderr}
 	return a.main(context.Background(), os.Args[1:])
@@ -79,7 +80,7 @@ func Main(sdk fs.FS) int {
 
 // Called tells whether this process is one that gobench started for a part of its work,
 // by an environment of its own: it is Main's.
-func Called() bool { return os.Getenv(compileEnv) != "" }
+func Called() bool { return server.IsCompiler() }
 
 // main runs one command line.
 func (a *app) main(ctx context.Context, args []string) int {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -126,14 +127,14 @@ func (a *app) client(at masterFlags) (*client.Client, error) {
 		url, said = os.Getenv(masterEnv), masterEnv
 	}
 	if url == "" {
-		url, said = orElse(urlOf(login), defaultMaster), "the login"
+		url, said = cmp.Or(urlOf(login), defaultMaster), "the login"
 	}
 	if url, err = client.Address(url); err != nil {
 		return nil, usageError("", "%s: %w", said, err)
 	}
 	token := os.Getenv(tokenEnv)
 	if login != nil && login.URL == url {
-		token, ca = orElse(token, login.Token), orElse(ca, login.CA)
+		token, ca = cmp.Or(token, login.Token), cmp.Or(ca, login.CA)
 	}
 	return connectTo(url, token, ca)
 }

@@ -1,48 +1,21 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/local"
 	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/run/units"
-	"github.com/gobench-io/gobench/internal/wire"
-)
-
-// wish is what gobench ctl asks of a run, a line of JSON over the run's socket.
-type wish struct {
-	What  string  `json:"what"` // pause, resume, scale, stop, cancel
-	Class string  `json:"class,omitempty"`
-	Users int64   `json:"users"` // below 0: as they are
-	Rate  float64 `json:"rate"`  // below 0: as it is
-}
-
-// answer is what the run says to it.
-type answer struct {
-	Error string `json:"error,omitempty"`
-}
-
-const (
-	controlSocket = "ctl"            // in the run's folder, for its user alone
-	controlLimit  = 10 * time.Second // of one wish
 )
 
 func (a *app) ctlCommand() *cobra.Command {
-	w := wish{}
+	var c event.Change
+	var rate float64
+	var users int64
 	var at masterFlags
 	cmd := &cobra.Command{
 		Use:   "ctl ID pause|resume|scale|stop|cancel",
@@ -62,9 +35,9 @@ With --master it is a run of that master.`,
 			return a.completeIDs(cmd, args, s)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w.What = args[1]
+			c.What = args[1]
 			given := cmd.Flags().Changed
-			switch w.What {
+			switch c.What {
 			case "pause", "resume", "stop", "cancel":
 				if given("rate") || given("users") || given("class") {
 					return usageError("", "--rate, --users and --class are of scale")
@@ -73,54 +46,46 @@ With --master it is a run of that master.`,
 				if !given("rate") && !given("users") {
 					return usageError("gobench ctl last scale --rate 500", "say what to scale: --rate or --users")
 				}
-				if given("rate") && !(w.Rate >= 0) || given("users") && w.Users < 0 {
-					return usageError("", "--rate %v, --users %d: want 0 or more", w.Rate, w.Users)
+				if given("rate") && !(rate >= 0) || given("users") && users < 0 {
+					return usageError("", "--rate %v, --users %d: want 0 or more", rate, users)
+				}
+				if given("rate") {
+					c.Rate = &rate
+				}
+				if given("users") {
+					c.Users = &users
 				}
 			default:
-				return usageError("pause, resume, scale, stop or cancel", "gobench ctl can't %q", w.What)
+				return usageError("pause, resume, scale, stop or cancel", "gobench ctl can't %q", c.What)
 			}
 			if at.url != "" {
-				return a.askMaster(cmd.Context(), at, args[0], w)
+				return a.changeAt(cmd.Context(), at, args[0], c)
 			}
-			return a.ask(args[0], w)
+			return a.change(args[0], c)
 		},
 	}
-	cmd.Flags().Float64Var(&w.Rate, "rate", -1, "scale: starts a second of an open load")
-	cmd.Flags().Int64Var(&w.Users, "users", -1, "scale: active users")
-	cmd.Flags().StringVar(&w.Class, "class", "", "scale: the class, where there are several")
+	cmd.Flags().Float64Var(&rate, "rate", -1, "scale: starts a second of an open load")
+	cmd.Flags().Int64Var(&users, "users", -1, "scale: active users")
+	cmd.Flags().StringVar(&c.Class, "class", "", "scale: the class, where there are several")
 	at.add(cmd, "`URL` of the master whose run it is")
 	return cmd
 }
 
-// ask sends w to the run that part names.
-func (a *app) ask(part string, w wish) error {
-	h := a.history()
-	id, err := h.Find(part)
+// change changes the run of this machine that part names.
+func (a *app) change(part string, c event.Change) error {
+	id, err := a.find(part)
 	if err != nil {
-		return &exitError{exitUsage, err, "gobench runs lists them"}
+		return err
 	}
-	conn, err := net.DialTimeout("unix", filepath.Join(h.Dir(id), controlSocket), time.Second)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return &exitError{exitFailed, fmt.Errorf("run %s does not go on", id), ""}
+	if err := local.Send(a.history(), id, c); err != nil {
+		return &exitError{exitFailed, err, ""}
 	}
-	if err != nil {
-		return &exitError{exitFailed, fmt.Errorf("reach run %s: %w", id, err), ""}
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(controlLimit + time.Second)) // it only fails on a closed connection
-	var said answer
-	if err := errors.Join(json.NewEncoder(conn).Encode(w), json.NewDecoder(conn).Decode(&said)); err != nil {
-		return &exitError{exitFailed, fmt.Errorf("run %s did not answer: %w", id, err), ""}
-	}
-	if said.Error != "" {
-		return &exitError{exitFailed, errors.New(said.Error), ""}
-	}
-	fmt.Fprintf(a.stdout, "run %s: %s\n", id, w.What)
+	fmt.Fprintf(a.stdout, "run %s: %s\n", id, c.What)
 	return nil
 }
 
-// askMaster asks a master what w says of a run.
-func (a *app) askMaster(ctx context.Context, at masterFlags, part string, w wish) error {
+// changeAt changes the run of a master that part names.
+func (a *app) changeAt(ctx context.Context, at masterFlags, part string, change event.Change) error {
 	c, err := a.client(at)
 	if err != nil {
 		return err
@@ -130,20 +95,13 @@ func (a *app) askMaster(ctx context.Context, at masterFlags, part string, w wish
 	if err != nil {
 		return err
 	}
-	switch w.What {
+	switch change.What {
 	case "stop":
 		err = c.Stop(ctx, id)
 	case "cancel":
 		err = c.Cancel(ctx, id)
 	default:
-		change := types.Control{What: w.What, Class: w.Class}
-		if w.Users >= 0 {
-			change.Users = &w.Users
-		}
-		if w.Rate >= 0 {
-			change.Rate = &w.Rate
-		}
-		err = c.Control(ctx, id, change)
+		err = c.Control(ctx, id, types.Control{What: change.What, Class: change.Class, Users: change.Users, Rate: change.Rate})
 	}
 	if client.IsCode(err, types.Invalid) {
 		return &exitError{exitFailed, err, ""} // as a run of this machine answers
@@ -151,92 +109,6 @@ func (a *app) askMaster(ctx context.Context, at masterFlags, part string, w wish
 	if err != nil {
 		return refusal(err)
 	}
-	fmt.Fprintf(a.stdout, "run %s: %s\n", id, w.What)
+	fmt.Fprintf(a.stdout, "run %s: %s\n", id, change.What)
 	return nil
-}
-
-// listen serves the run's socket until the function it returns is called. A folder
-// whose path is too long for a socket has none: the run goes on without.
-func (l *localRun) listen() (stop func()) {
-	path := filepath.Join(l.folder.Dir(), controlSocket)
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		return func() {}
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		listener.Close()
-		return func() {}
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return // closed
-			}
-			wg.Go(func() {
-				defer conn.Close()
-				_ = conn.SetDeadline(time.Now().Add(controlLimit))
-				l.grant(conn)
-			})
-		}
-	})
-	return func() {
-		listener.Close() // removes the socket
-		wg.Wait()
-	}
-}
-
-// grant reads one wish and answers it.
-func (l *localRun) grant(conn net.Conn) {
-	line, err := bufio.NewReaderSize(conn, 4096).ReadSlice('\n')
-	w := wish{Users: -1, Rate: -1}
-	if err == nil {
-		err = json.Unmarshal(line, &w)
-	}
-	if err == nil {
-		err = l.follow(w, "gobench ctl")
-	}
-	said := answer{}
-	if err != nil {
-		said.Error = err.Error()
-	}
-	_ = json.NewEncoder(conn).Encode(said) // who asked may be gone
-}
-
-// follow does what w asks, for whom it says.
-func (l *localRun) follow(w wish, by string) error {
-	switch w.What {
-	case "stop":
-		l.end(false, by)
-	case "cancel":
-		l.end(true, by)
-	default:
-		if err := l.executor.Control(&wire.Control{What: w.What, Class: w.Class, Users: w.Users, Rate: w.Rate}); err != nil {
-			return err
-		}
-		change := &event.Change{What: w.What, Class: w.Class, By: by}
-		if w.Users >= 0 && w.What == "scale" {
-			change.Users = &w.Users
-		}
-		if w.Rate >= 0 && w.What == "scale" {
-			change.Rate = &w.Rate
-		}
-		l.tell(event.Event{Kind: event.Control, Control: change, Text: units.Safe(strings.TrimSpace(fmt.Sprintf("%s by %s %s", w.What, by, w.numbers())))})
-	}
-	return nil
-}
-
-// numbers tells what a scale sets.
-func (w wish) numbers() (s string) {
-	if w.What != "scale" {
-		return ""
-	}
-	if w.Rate >= 0 {
-		s += fmt.Sprintf("rate %v/s ", w.Rate)
-	}
-	if w.Users >= 0 {
-		s += fmt.Sprintf("users %d ", w.Users)
-	}
-	return s + w.Class
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/builtin"
-	"github.com/gobench-io/gobench/internal/process"
+	"github.com/gobench-io/gobench/internal/local"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/redact"
 )
@@ -149,10 +150,12 @@ func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	if err != nil {
 		return &exitError{exitFailed, err, ""}
 	}
-	l := &localRun{app: a, load: f.load,
-		spec:   process.Spec{Path: self, Args: []string{executorCommand, "http"}, In: options, Env: f.load.allowed.env()},
-		result: &run.Result{Name: "http", Config: run.Config{Target: redact.Line(f.target), Options: f.settings()}}}
-	return l.run(cmd.Context())
+	o := local.Options{Name: "http", Config: run.Config{Target: redact.Line(f.target), Options: f.settings()}, Env: f.load.allowed.env()}
+	o.Prepare = func(context.Context) (local.Program, error) {
+		stopWarming()
+		return local.Program{Path: self, Args: []string{executorCommand, "http"}, Input: options}, nil
+	}
+	return (&localRun{app: a, load: f.load, options: o}).run(cmd.Context())
 }
 
 // settings are the options as reports tell them.

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -14,10 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -48,10 +45,6 @@ var profileKinds = [...]struct{ kind, flag, what string }{
 	{"block", "block-profile", "write where the executor's goroutines wait to this `FILE`, for go tool pprof"},
 	{"trace", "trace", "write an execution trace of the executor to this `FILE`, for go tool trace; some MB a second"},
 }
-
-// onceLimit ends a run of --once in which a Fu does not return. An iteration that is
-// under way is waited for, as in any run.
-const onceLimit = 10 * time.Second
 
 // notOnce are the flags that say how much load there is to be.
 var notOnce = []string{"duration", "warmup", "requests", "connections", "rate", "stage", "poisson", "drop", "streams"}
@@ -135,22 +128,12 @@ func (f *insideFlags) makeFiles() error {
 	return nil
 }
 
-// apply tells the executor what to show and to profile, and the result what becomes of
-// its classes.
-func (f *insideFlags) apply(start *wire.Start, r *run.Result) {
-	start.Once, start.Verbose = f.once, f.verbose
+// wireProfiles returns the profiles that the executor is to write.
+func (f *insideFlags) wireProfiles() (all []*wire.Profile) {
 	for _, p := range f.profiles {
-		start.Profiles = append(start.Profiles, p.profile)
+		all = append(all, p.profile)
 	}
-	if !f.once {
-		return
-	}
-	start.DurationNs, start.Hold, start.WarmupNs = int64(onceLimit), false, 0
-	for i, s := range start.Shares {
-		s.Nu, s.Rate, s.Iterations = 1, 0, f.iterations
-		c := &r.Config.Classes[i]
-		c.Users, c.Rate, c.Load, c.Closed = 1, 0, "once", true
-	}
+	return all
 }
 
 // seen shows what the executor lets be seen.
@@ -166,10 +149,7 @@ func (l *localRun) seen(m *wire.Seen) {
 		return
 	}
 	var b strings.Builder
-	if strings.HasPrefix(m.Text, "* ") { // a check or a step, which belongs to what came before
-		l.remarks++
-	} else {
-		l.exchanges++
+	if !strings.HasPrefix(m.Text, "* ") { // a check or a step belongs to what came before
 		b.WriteString("\n")
 	}
 	for line := range strings.Lines(m.Text) {
@@ -196,22 +176,6 @@ func (l *localRun) text() io.Writer {
 	return l.stdout
 }
 
-// logged logs a batch.
-func (l *localRun) logged(b *wire.Batch) {
-	if !l.load.inside.verbose {
-		return
-	}
-	l.log.Info("batch", "number", b.Seq, "from", time.Duration(b.FromNs), "to", time.Duration(b.ToNs), "bytes", proto.Size(b),
-		"new_metrics", len(b.Declared), "failures", failures(b), "last", b.Final != nil)
-}
-
-func failures(b *wire.Batch) (n int64) {
-	for _, f := range b.Failures {
-		n += f.Count
-	}
-	return n
-}
-
 // logger gives the log of --verbose, written to w; else one that writes nothing.
 func (f *insideFlags) logger(w io.Writer) *slog.Logger {
 	if !f.verbose {
@@ -226,19 +190,6 @@ func (f *insideFlags) logger(w io.Writer) *slog.Logger {
 		}
 		return a
 	}}))
-}
-
-// noteOnce notes where a run of --once did not show all there was.
-func (l *localRun) noteOnce() {
-	if l.exchanges >= wire.MaxSeen {
-		l.result.Notes = append(l.result.Notes, fmt.Sprintf("only the first %d exchanges are shown", wire.MaxSeen))
-	}
-	if l.remarks >= wire.MaxRemarks {
-		l.result.Notes = append(l.result.Notes, fmt.Sprintf("only the first %d checks and steps are shown", wire.MaxRemarks))
-	}
-	if l.tally.Merger.End() >= onceLimit {
-		l.result.Notes = append(l.result.Notes, fmt.Sprintf("not every user was done after %v, and the run was ended: a Fu that never returns has no one iteration", onceLimit))
-	}
 }
 
 type writerFunc func([]byte)

@@ -3,54 +3,9 @@ package cli
 import (
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/gobench-io/gobench/internal/measure/monitor"
-	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
 )
-
-// --once leaves one user of each class, for a time that ends a Fu that never returns.
-func TestOnceApplies(t *testing.T) {
-	start := func() (*wire.Start, *run.Result) {
-		return &wire.Start{DurationNs: 5, Hold: true, WarmupNs: 3, Shares: []*wire.Share{{Nu: 7, Rate: 3, Iterations: 9, Part: 1}}},
-			&run.Result{Config: run.Config{Classes: []run.Class{{Name: "a", Users: 7, Rate: 3, Load: "loop"}}}}
-	}
-	s, r := start()
-	(&insideFlags{once: true, iterations: 2}).apply(s, r)
-	if share := s.Shares[0]; !s.Once || s.Hold || s.WarmupNs != 0 || time.Duration(s.DurationNs) != onceLimit || share.Nu != 1 || share.Rate != 0 || share.Iterations != 2 {
-		t.Errorf("the start is %v", s)
-	}
-	if want := (run.Class{Name: "a", Users: 1, Load: "once", Closed: true}); r.Config.Classes[0] != want {
-		t.Errorf("the class is %+v", r.Config.Classes[0])
-	}
-	s, r = start()
-	(&insideFlags{verbose: true}).apply(s, r)
-	if s.Once || !s.Verbose || !s.Hold || s.Shares[0].Nu != 7 || r.Config.Classes[0].Users != 7 {
-		t.Errorf("without --once: %v, %+v", s, r.Config.Classes[0])
-	}
-}
-
-func TestNoteOnce(t *testing.T) {
-	for _, tt := range []struct {
-		exchanges int
-		end       time.Duration
-		want      []string
-	}{
-		{99, time.Second, nil},
-		{wire.MaxSeen, time.Second, []string{"only the first 100 exchanges are shown"}},
-		{1, onceLimit + 1, []string{"not every user was done after 10s"}},
-	} {
-		l := &localRun{tally: monitor.New(monitor.Options{Interval: time.Second}), result: new(run.Result), exchanges: tt.exchanges}
-		if err := l.tally.Merger.Add(l.tally.Executor("", 0), &wire.Batch{Seq: 1, ToNs: int64(tt.end), Final: &wire.Final{LoadNs: int64(tt.end)}}); err != nil {
-			t.Fatal(err)
-		}
-		l.noteOnce()
-		if got := strings.Join(l.result.Notes, "|"); len(l.result.Notes) != len(tt.want) || !strings.Contains(got, strings.Join(tt.want, "|")) {
-			t.Errorf("after %d exchanges and %v: %q, want %q", tt.exchanges, tt.end, got, tt.want)
-		}
-	}
-}
 
 // What comes to be seen is shown in lines that no terminal obeys, whoever sent it.
 func TestSeenIsSafe(t *testing.T) {
@@ -58,7 +13,7 @@ func TestSeenIsSafe(t *testing.T) {
 	l := &localRun{app: &app{stdout: &out}}
 	l.seen(&wire.Seen{Text: "GET /\x1b[2J\n< X: \x9b1m\r"})
 	l.seen(&wire.Seen{Text: "* check"})
-	if got := out.String(); got != "\nGET /\\x1b[2J\n< X: \\x9b1m\\r\n* check\n" || l.exchanges != 1 {
-		t.Errorf("shown %q, %d exchanges", got, l.exchanges)
+	if got := out.String(); got != "\nGET /\\x1b[2J\n< X: \\x9b1m\\r\n* check\n" {
+		t.Errorf("shown %q", got)
 	}
 }

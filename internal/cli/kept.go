@@ -9,13 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/local/history"
-	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/measure/merge"
-	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/show/report"
-	"github.com/gobench-io/gobench/internal/wire"
 )
 
 // kept is a run that was made before: one of the history, or a file of -o FILE.json.
@@ -68,32 +63,9 @@ func (a *app) kept(name string) (*kept, error) {
 	return &kept{r, a.series(r), a.history().Dir(r.ID)}, nil
 }
 
-// series gives a run's series, made again from its batches.
+// series returns the series of a run of this machine, computed again from its batches.
 func (a *app) series(r *run.Result) report.Intervals {
-	return func(yield func(run.Interval) error) error { return a.retally(r, new(run.Result), yield) }
-}
-
-// retally makes a run's figures again from its batches, into a result, and gives its
-// intervals.
-func (a *app) retally(r, into *run.Result, yield func(run.Interval) error) error {
-	_, err := retallyIn(a.history(), r, into, yield)
-	return err
-}
-
-// retallyIn does so with a run of some history, and gives what was merged.
-func retallyIn(h history.History, r, into *run.Result, yield func(run.Interval) error) (*merge.Merger, error) {
-	var failed error
-	t := monitor.New(monitor.Options{Interval: interval(r), Tell: func(e event.Event) {
-		if failed == nil && e.Kind == event.Interval {
-			failed = yield(*e.Interval)
-		}
-	}})
-	t.Executor("", 0)
-	err := h.Batches(r.ID, func(executor int, b *wire.Batch) error {
-		return errors.Join(t.Add(executor, b), failed)
-	})
-	t.Finish(into)
-	return t.Merger, errors.Join(err, failed)
+	return func(yield func(run.Interval) error) error { return a.history().Series(r, yield) }
 }
 
 // completeRuns completes up to so many arguments that name runs.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,13 +72,13 @@ func (a *app) login(ctx context.Context, f *loginFlags) error {
 		return err
 	}
 	if at == "" {
-		at = orElse(os.Getenv(masterEnv), orElse(urlOf(login), defaultMaster))
+		at = cmp.Or(os.Getenv(masterEnv), urlOf(login), defaultMaster)
 	}
 	if at, err = client.Address(at); err != nil {
 		return usageError("", "%w", err)
 	}
 	if login != nil && login.URL == at {
-		ca = orElse(ca, login.CA)
+		ca = cmp.Or(ca, login.CA)
 	}
 	if f.token != "" {
 		return a.loginByToken(ctx, at, f.token, ca)

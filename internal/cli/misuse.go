@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -31,7 +32,7 @@ func misuse(cmd *cobra.Command, err error) *exitError {
 		if unknown.GetSpecifiedShortnames() != "" {
 			dashed = "-" + name
 		}
-		return &exitError{exitUsage, fmt.Errorf("%s has no flag %s", cmd.CommandPath(), dashed), orElse(otherFlag(cmd, name), lists)}
+		return &exitError{exitUsage, fmt.Errorf("%s has no flag %s", cmd.CommandPath(), dashed), cmp.Or(otherFlag(cmd, name), lists)}
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		return &exitError{exitUsage, fmt.Errorf("--%s %q: %w", f.Name, invalid.GetValue(), plainCause(f, invalid.Unwrap())), flagHelp(f)}
@@ -40,7 +41,7 @@ func misuse(cmd *cobra.Command, err error) *exitError {
 	case !scanned(err, &word, &path):
 		return &exitError{exitUsage, err, "see " + cmd.CommandPath() + " --help"}
 	case cmd.HasAvailableSubCommands():
-		return &exitError{exitUsage, fmt.Errorf("%s has no command %q", cmd.CommandPath(), word), orElse(otherCommand(cmd, word), lists)}
+		return &exitError{exitUsage, fmt.Errorf("%s has no command %q", cmd.CommandPath(), word), cmp.Or(otherCommand(cmd, word), lists)}
 	}
 	return &exitError{exitUsage, fmt.Errorf("%s takes no arguments: %q is one too many", cmd.CommandPath(), word), "see " + cmd.CommandPath() + " --help"}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -101,7 +102,7 @@ func markdown(root *cobra.Command) string {
 	}
 	b.WriteString("\nA time is written as `500ms`, `30s` or `2m`; a number alone is one of seconds. Long flags take their value after a space or `=`.\n")
 	for _, cmd := range commands(root) {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", cmd.CommandPath(), outsideCode(orElse(cmd.Long, cmd.Short+".")))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", cmd.CommandPath(), outsideCode(cmp.Or(cmd.Long, cmd.Short+".")))
 		if cmd.Runnable() {
 			fmt.Fprintf(&b, "\n    %s\n", cmd.UseLine())
 		}
@@ -177,7 +178,7 @@ func manual(root *cobra.Command) string {
 	section("COMMANDS")
 	for _, cmd := range commands(root)[1:] {
 		fmt.Fprintf(&b, ".SS %s\n", roff(cmd.UseLine()))
-		roffText(&b, orElse(cmd.Long, cmd.Short+"."))
+		roffText(&b, cmp.Or(cmd.Long, cmd.Short+"."))
 		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && f.Name != "help" {
 				roffFlag(&b, f)

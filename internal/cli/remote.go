@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/run/redact"
 	"github.com/gobench-io/gobench/internal/show/live"
 	"github.com/gobench-io/gobench/internal/show/report"
 )
@@ -55,7 +55,7 @@ func submission(name string, source run.Source, load *loadFlags, o run.Options) 
 	if load.seedGiven {
 		o.Seed = load.seed
 	}
-	o.Command = append([]string{"gobench"}, redact.Args(commandLine())...)
+	o.Command = commandLine()
 	return types.Submission{Name: name, Source: &source, Options: o}
 }
 
@@ -97,7 +97,7 @@ func (r *remoteRun) run(ctx context.Context, outputs outputs, queue func(context
 	defer r.giveUp()
 	deaf := sync.OnceFunc(r.signals(ctx))
 	defer deaf()
-	r.view = r.app.view(&r.load, live.Run{Name: orElse(filepath.Base(r.name), "run"), Target: r.target}, r.press(ctx))
+	r.view = r.app.view(&r.load, live.Run{Name: cmp.Or(filepath.Base(r.name), "run"), Target: r.target}, r.press(ctx))
 	defer r.view.clear()
 	result, err := r.follow(ctx, queue)
 	r.view.clear()
@@ -221,7 +221,7 @@ func (r *remoteRun) statusOf(x *run.Result) error {
 	}
 	switch x.Failure {
 	case run.FailedCompile:
-		return &exitError{exitCompile, fmt.Errorf("%s does not compile:\n%s", orElse(r.name, x.Name), x.Cause), ""}
+		return &exitError{exitCompile, fmt.Errorf("%s does not compile:\n%s", cmp.Or(r.name, x.Name), x.Cause), ""}
 	case run.FailedInput:
 		return &exitError{exitUsage, errors.New(x.Cause), ""}
 	}

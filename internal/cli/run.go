@@ -13,11 +13,10 @@ import (
 
 	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/internal/build"
+	"github.com/gobench-io/gobench/internal/local"
 	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
-	"github.com/gobench-io/gobench/internal/wire"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -82,22 +81,11 @@ func (a *app) runScenario(ctx context.Context, path string, set map[string]strin
 	if err != nil {
 		full = path
 	}
-	l := &localRun{app: a, load: load, hold: true, result: &run.Result{Name: filepath.Base(full), Config: run.Config{Scenario: full}}}
-	l.prepare = func(ctx context.Context) error {
+	l := &localRun{app: a, load: load, options: local.Options{Name: filepath.Base(full), Config: run.Config{Scenario: full},
+		Parameters: set, Hold: true, Env: append(load.allowed.env(), data.DirEnv+"="+scenarioDir(full))}}
+	l.options.Prepare = func(ctx context.Context) (local.Program, error) {
 		built, err := a.compile(ctx, path, l.tell, l.log)
-		l.spec.Path, l.result.Config.Executor, l.result.Notes = built.Path, built.SHA256, built.Notes
-		return err
-	}
-	l.spec.Env = append(paramsEnv(set), data.DirEnv+"="+scenarioDir(full))
-	l.spec.Env = append(l.spec.Env, load.allowed.env()...)
-	l.spec.Hello = func(h *wire.Hello) error {
-		l.result.Config.Parameters = monitor.Params(h)
-		err := monitor.CheckParams(h, set)
-		var wrong *monitor.ParamError
-		if errors.As(err, &wrong) {
-			return usageError(wrong.Hint, "%s", wrong.Text)
-		}
-		return err
+		return local.Program{Path: built.Path, SHA256: built.SHA256, Notes: built.Notes}, err
 	}
 	return l.run(ctx)
 }

@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,8 +69,8 @@ func (a *app) runsCommand() *cobra.Command {
 					if i == 0 {
 						fmt.Fprintln(w, "ID\tSTARTED\tSTATE\tVERDICT\tTIME\tWHAT")
 					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Created.Local().Format(time.DateTime), r.State, orElse(string(r.Verdict), "-"),
-						units.Seconds(r.Seconds), units.Safe(orElse(r.Config.Target, r.Name)))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Created.Local().Format(time.DateTime), r.State, cmp.Or(string(r.Verdict), "-"),
+						units.Seconds(r.Seconds), units.Safe(cmp.Or(r.Config.Target, r.Name)))
 				}
 			}
 			return w.Flush()
@@ -108,7 +108,7 @@ func (a *app) runsAt(ctx context.Context, at masterFlags, asJSON bool) error {
 		if !o.Started.IsZero() && !o.Ended.IsZero() {
 			took = units.Seconds(o.Ended.Sub(o.Started).Seconds())
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.ID, o.Created.Local().Format(time.DateTime), units.Safe(o.Owner), o.State, orElse(string(o.Verdict), "-"), took, units.Safe(o.Name))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.ID, o.Created.Local().Format(time.DateTime), units.Safe(o.Owner), o.State, cmp.Or(string(o.Verdict), "-"), took, units.Safe(o.Name))
 	}
 	return w.Flush()
 }
@@ -130,32 +130,26 @@ func summaryOf(r *run.Result) summary {
 	return summary{r.ID, r.Name, r.State, r.Verdict, r.Cause, r.Created, r.Seconds, r.Config.Target, r.Complete}
 }
 
-// load finds and reads a run. One that gobench did not live to finish has its
-// figures made again from its batches.
+// load finds and reads a run.
 func (a *app) load(part string) (*run.Result, error) {
-	h := a.history()
-	id, err := h.Find(part)
+	id, err := a.find(part)
 	if err != nil {
-		return nil, &exitError{exitUsage, err, "gobench runs lists them"}
+		return nil, err
 	}
-	r, err := h.Load(id)
+	r, err := a.history().LoadFigures(id)
 	if err != nil {
 		return nil, &exitError{exitFailed, err, ""}
-	}
-	if len(r.Metrics) == 0 && r.State != run.Starting {
-		missing := r.Missing
-		err := a.retally(r, r, func(run.Interval) error { return nil })
-		if err != nil && !errors.Is(err, run.ErrNotFound) {
-			return nil, &exitError{exitFailed, err, ""}
-		}
-		r.Missing = append(missing, r.Missing...)
-		r.Complete = r.Complete && len(missing) == 0
 	}
 	return r, nil
 }
 
-func interval(r *run.Result) time.Duration {
-	return time.Duration(r.Config.Interval * float64(time.Second))
+// find returns the id of the run of this machine that part names.
+func (a *app) find(part string) (string, error) {
+	id, err := a.history().Find(part)
+	if err != nil {
+		return "", &exitError{exitUsage, err, "gobench runs lists them"}
+	}
+	return id, nil
 }
 
 func (a *app) completeIDs(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -16,10 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/api"
 	"github.com/gobench-io/gobench/internal/build"
-	"github.com/gobench-io/gobench/internal/master"
-	"github.com/gobench-io/gobench/internal/run/version"
+	"github.com/gobench-io/gobench/internal/server"
 	"github.com/gobench-io/gobench/internal/show/live"
 )
 
@@ -129,87 +126,85 @@ func (f *serveFlags) adminPassword(log *slog.Logger) (string, error) {
 	return password, nil
 }
 
-// serve is a master's life.
-func (a *app) serve(cmd *cobra.Command, f *serveFlags) (err error) {
-	log := a.serverLog()
-	if err := f.checkStores(); err != nil {
-		return err
-	}
-	password, err := f.adminPassword(log)
+// serve runs a master until it is ended.
+func (a *app) serve(cmd *cobra.Command, f *serveFlags) error {
+	o, err := f.options(a.serverLog())
 	if err != nil {
 		return err
 	}
-	secure, err := f.tls()
-	if err != nil {
-		return err
+	o.Dir = a.dataDir()
+	o.Ready = func(link string) {
+		if link != "" {
+			fmt.Fprintf(a.stdout, "Make the first user here, within an hour:\n  %s\n", link)
+		}
+		slim()
 	}
-	l, err := net.Listen("tcp", f.addr)
-	if err != nil {
+	if o.Listener, err = net.Listen("tcp", f.addr); err != nil {
 		return listenError("--addr", f.addr, err)
 	}
-	defer l.Close()
-	ctx, cancel := context.WithCancelCause(cmd.Context())
-	defer cancel(nil)
-	p, err := a.parts(ctx, f, l.Addr(), log)
+	defer o.Listener.Close()
+	s, err := server.New(cmd.Context(), o)
 	if err != nil {
-		return err
+		return f.serverError(err)
 	}
-	defer a.endMaster(ctx, p.master, cancel, log)() // last, so that it ends what hangs in what comes before
-	defer func() { err = errors.Join(err, p.close()) }()
-	server, err := api.New(p.master, p.store, api.Options{Dir: p.dir, Hosts: f.hosts, TLS: secure, Insecure: f.insecure, Log: log})
-	if err != nil {
-		return err
-	}
-	if password != "" {
-		if err := server.EnsureAdmin(ctx, password); err != nil {
-			return usageError("", "the admin's password: %w", err)
-		}
-	}
-	if err := server.MayListen(ctx, l.Addr()); err != nil {
-		return usageError("--tls-cert FILE with --tls-key FILE, or --addr 127.0.0.1:PORT, or --insecure; --admin-password-file FILE makes the first user", "%w", err)
-	}
-	link, err := setupLink(ctx, server, f, l, secure != nil)
-	if err != nil {
-		return err
-	}
-	done := make(chan error, 3)
-	working := 0
-	begin := func(what string, part func(context.Context) error) {
-		working++
-		go func() {
-			err := part(ctx)
-			if err != nil && ctx.Err() == nil {
-				err = fmt.Errorf("%s: %w", what, err)
-			} else {
-				err = nil
-			}
-			cancel(err)
-			done <- err
-		}()
-	}
-	begin("the master", p.master.Serve)
-	begin("the API", func(ctx context.Context) error { return server.Serve(ctx, l) })
-	if p.agent != nil {
-		begin("the agent", p.agent)
-	}
-	warm := make(chan struct{})
-	go func() {
-		defer close(warm)
-		p.compiler.warm(ctx)
-	}()
-	defer func() { <-warm }()
-	log.Info("gobench is ready", "version", version.Version, "api", f.url(l, secure != nil), "agents", strings.Join(p.addresses, ","), "data", p.dir)
-	if link != "" {
-		fmt.Fprintf(a.stdout, "Make the first user here, within an hour:\n  %s\n", link)
-	}
-	slim()
-	for range working {
-		err = errors.Join(err, <-done)
-	}
-	if err != nil {
+	defer endOnSignal(cmd.Context(), s, o.Log)() // after Run, so that a second signal ends a close that hangs
+	if err := s.Run(); err != nil {
 		return &exitError{exitFailed, err, ""}
 	}
 	return nil
+}
+
+// options checks the flags and returns the server that they describe.
+func (f *serveFlags) options(log *slog.Logger) (o server.Options, err error) {
+	o = server.Options{Hosts: f.hosts, Insecure: f.insecure, AgentAddr: f.agentAddr, Advertise: f.advertise, NoAgent: f.noAgent, Ledger: f.ledger,
+		Database: f.db, RunLimit: f.runLimit, CompileLimit: f.compile, KeepRuns: f.keepRuns, KeepFor: f.keepFor, Cache: f.cache,
+		TimeScale: f.scale, NoWarm: os.Getenv(noWarmEnv) != "", Log: log}
+	if err := f.checkStores(); err != nil {
+		return o, err
+	}
+	if o.Password, err = f.adminPassword(log); err != nil {
+		return o, err
+	}
+	if o.TLS, err = f.tls(); err != nil {
+		return o, err
+	}
+	if o.Creds, err = absolute(f.creds); err != nil {
+		return o, &exitError{exitFailed, err, ""}
+	}
+	if f.nats != "" {
+		o.NATS, o.CA, err = f.natsServers()
+	}
+	return o, err
+}
+
+// serverError returns the exit status of a server that could not be started, and the flag
+// that would help.
+func (f *serveFlags) serverError(err error) error {
+	part := server.PartOther
+	var e *server.Error
+	if errors.As(err, &e) {
+		part = e.Part
+	}
+	hint := ""
+	switch part {
+	case server.PartDatabase:
+		return f.storeError(err)
+	case server.PartAgentListener:
+		return listenError("--agent-addr", f.agentAddr, err)
+	case server.PartBus:
+		return f.natsError(err)
+	case server.PartPassword:
+		return usageError("", "the admin's password: %w", err)
+	case server.PartExposed:
+		return usageError("--tls-cert FILE with --tls-key FILE, or --addr 127.0.0.1:PORT, or --insecure; --admin-password-file FILE makes the first user", "%w", err)
+	case server.PartFolder:
+		hint = dataStorage.hint(err)
+	case server.PartCompiler:
+		hint = tempStorage.hint(err)
+	case server.PartCache:
+		hint = "--cache FOLDER names another one"
+	}
+	return &exitError{exitFailed, err, hint}
 }
 
 // tls is what --tls-cert and --tls-key say.
@@ -224,23 +219,6 @@ func (f *serveFlags) tls() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-func (f *serveFlags) url(l net.Listener, secure bool) string {
-	u := url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
-	if secure {
-		u.Scheme = "https"
-	}
-	return u.String()
-}
-
-// setupLink is where the first user is made; empty when there is one.
-func setupLink(ctx context.Context, s *api.Server, f *serveFlags, l net.Listener, secure bool) (string, error) {
-	token, err := s.Setup(ctx)
-	if err != nil || token == "" {
-		return "", err
-	}
-	return f.url(l, secure) + "#setup=" + token, nil
-}
-
 // listenError says why an address can't be listened on, and which flag names another.
 func listenError(flag, addr string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -249,19 +227,18 @@ func listenError(flag, addr string, err error) error {
 	return usageError("want HOST:PORT, as 127.0.0.1:8080", "%s %s: %w", flag, addr, err)
 }
 
-// A master that ends has endLimit for all of it, of which its run has runLimit; once it is
-// told again, it has againLimit.
+// Time limits of a server's end.
 const (
-	endLimit   = 19 * time.Second
-	runLimit   = 18 * time.Second
-	againLimit = time.Second
+	endLimit    = 19 * time.Second // all of it
+	runLimit    = 18 * time.Second // cancelling the active run
+	secondLimit = time.Second      // all that is left after a second signal
 )
 
-// endMaster lets a first Ctrl-C or SIGTERM cancel the run that is active and end the
-// master when that is done, and a second one end it at once. What has not ended in time, as
-// a request that does not go on, ends with the process: all that counts is on disk. The
-// function that it gives ends this.
-func (a *app) endMaster(ctx context.Context, m *master.Master, end context.CancelCauseFunc, log *slog.Logger) func() {
+// endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run and then end the
+// server, and a second one end it at once. What has not ended in time, as a request that
+// is stuck, ends with the process: all that counts is on disk. The caller must call stop
+// when the server has ended.
+func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
@@ -271,19 +248,21 @@ func (a *app) endMaster(ctx context.Context, m *master.Master, end context.Cance
 		case <-done:
 			return
 		}
-		log.Info("ending: cancelling the run that is active; a second signal ends at once")
-		rests, again, late := rest(ctx, m, log), ch, time.NewTimer(endLimit)
+		log.Info("ending: cancelling the active run; a second signal ends at once")
+		go func() {
+			ctx, cancel := context.WithTimeout(ctx, runLimit)
+			defer cancel()
+			s.Shutdown(ctx)
+		}()
+		second, late := ch, time.NewTimer(endLimit)
 		for {
 			select {
-			case <-rests:
-				rests = nil
-				end(nil)
-			case <-again:
-				again = nil
-				end(nil)
-				late.Reset(againLimit)
+			case <-second:
+				second = nil
+				s.End()
+				late.Reset(secondLimit)
 			case <-late.C:
-				log.Warn("ending without what does not end")
+				log.Warn("ending without waiting for the parts that have not ended")
 				os.Exit(exitOK)
 			case <-done:
 				return
@@ -294,20 +273,6 @@ func (a *app) endMaster(ctx context.Context, m *master.Master, end context.Cance
 		signal.Stop(ch)
 		close(done)
 	}
-}
-
-// rest cancels the run that is active, and gives a channel that is closed when that is done.
-func rest(ctx context.Context, m *master.Master, log *slog.Logger) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ctx, cancel := context.WithTimeout(ctx, runLimit)
-		defer cancel()
-		if err := m.Rest(ctx, "the end of the master"); err != nil && ctx.Err() == nil {
-			log.Error("cancel the run that is active", "error", err)
-		}
-	}()
-	return done
 }
 
 // serverLog writes lines of JSON where nobody reads them as they come.

@@ -14,7 +14,7 @@ func (l *localRun) press(key byte, look func(func(*live.Run))) {
 	case 'q', 'Q': // whatever Ctrl-C does now
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
 	case 's', 'S':
-		l.end(false, "a key")
+		l.controls.Stop("a key")
 	default:
 		if changes := changesOf(key); changes != nil {
 			l.steer(look, changes)
@@ -50,14 +50,8 @@ func (l *localRun) steer(look func(func(*live.Run)), changes func(*live.Run) []e
 		var all []event.Change
 		look(func(r *live.Run) { all = changes(r) })
 		for _, c := range all {
-			w := wish{What: c.What, Class: c.Class, Users: -1, Rate: -1}
-			if c.Users != nil {
-				w.Users = *c.Users
-			}
-			if c.Rate != nil {
-				w.Rate = *c.Rate
-			}
-			if err := l.follow(w, "a key"); err != nil {
+			c.By = "a key"
+			if err := l.controls.Change(c); err != nil {
 				l.tell(event.Event{Kind: event.Note, Text: "the load stays as it is: " + err.Error()})
 			}
 		}

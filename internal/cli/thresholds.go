@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/gobench-io/gobench/internal/measure/threshold"
-	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -17,21 +16,6 @@ func pointed(err error) string {
 		return "\n" + wrong.Pointed()
 	}
 	return ""
-}
-
-// judgeBy makes the run's evaluator of the command line's thresholds and the
-// scenario's own.
-func (l *localRun) judgeBy(scenario []string) error {
-	all := l.load.thresholds
-	for _, text := range scenario {
-		t, err := threshold.ParseFor(text, l.load.interval)
-		if err != nil {
-			return fmt.Errorf("%w: thresholds(): %w", process.ErrScenario, err)
-		}
-		all = append(all, t)
-	}
-	l.tally.Thresholds(all)
-	return nil
 }
 
 // crossedError is the exit status of a finished run by its thresholds.

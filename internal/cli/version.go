@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -25,7 +26,7 @@ func (a *app) versionCommand() *cobra.Command {
 			if asJSON {
 				return json.NewEncoder(a.stdout).Encode(v)
 			}
-			fmt.Fprintf(a.stdout, "gobench %s (commit %s, %s, %s/%s)\n", v["version"], orElse(v["commit"], "unknown"), v["go"], v["os"], v["arch"])
+			fmt.Fprintf(a.stdout, "gobench %s (commit %s, %s, %s/%s)\n", v["version"], cmp.Or(v["commit"], "unknown"), v["go"], v["os"], v["arch"])
 			return nil
 		},
 	}

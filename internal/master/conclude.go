@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,34 +14,31 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// conclude brings the run to its final state, whatever it came to: it waits for what
-// agents still have, ends what they still do, and gives the result.
+// conclude brings the run to its final state: it waits until the agents have delivered
+// what they still have, ends what they still run, and stores the result. failed is why the
+// run failed, if it did.
 func (a *active) conclude(ctx context.Context, failed error) error {
 	a.mu.Lock()
 	cancelled, stop := a.cancelled, a.stop
 	a.mu.Unlock()
-	early := errors.Is(failed, errGivenUp) // before the load
 	if cancelled != "" || failed != nil {
 		a.endNow(ctx)
 	} else {
 		a.await(ctx, a.m.Times.Flush)
 	}
-	state, cause, by := run.Finished, "", "master"
-	switch {
-	case cancelled != "" || early:
-		by = orElse(cancelled, stop)
-		state, cause, a.result.Failure = run.Cancelled, "cancelled by "+by, ""
-	case failed != nil:
-		state, cause = run.Failed, failed.Error()
-	case stop != "" && stop != byThreshold:
-		cause = "stopped by " + stop
+	if stop == byThreshold { // finish asks the tally which
+		stop = ""
 	}
-	cause += a.unconfirmed()
-	if err := a.finish(ctx, state, cause); err != nil {
+	early := errors.Is(failed, errGivenUp) // before the load
+	ending := run.Ending{Cancelled: cancelled != "" || early, By: cmp.Or(cancelled, stop), Err: failed}
+	by := "master"
+	if ending.Cancelled {
+		by, a.result.Failure = ending.By, ""
+	}
+	if err := a.finish(ctx, ending); err != nil {
 		return err
 	}
-	err := a.to(ctx, state, a.result.Cause, by)
-	if err != nil {
+	if err := a.to(ctx, a.result.State, a.result.Cause, by); err != nil {
 		return err
 	}
 	a.m.events.tell(a.id, a.m.endOf(a.result))
@@ -56,13 +54,6 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 			a.record.active, a.record.last = nil, time.Now()
 		}
 	})
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }
 
 // endNow cancels the load and waits until all agents have said that it is over, for as
@@ -128,31 +119,31 @@ func (a *active) unconfirmed() string {
 	return "; " + strings.Join(names, "; ")
 }
 
-// finish gives the run its result and keeps it.
-func (a *active) finish(ctx context.Context, state run.State, cause string) error {
+// finish makes the result final and stores it.
+func (a *active) finish(ctx context.Context, e run.Ending) error {
 	r := a.result
-	r.State, r.Cause = state, strings.TrimPrefix(cause, "; ")
 	if a.record == nil {
+		r.State, r.Cause = e.Conclude()
 		return a.m.Store.PutResult(ctx, r)
 	}
-	var kept error
+	var failed error
 	err := a.m.intake.with(ctx, func() {
 		a.hostsOf(r)
-		if t := a.record.tally.Aborted(); t != "" && state == run.Finished {
-			r.Cause = "threshold " + t + " crossed"
-		}
+		e.Threshold = a.record.tally.Aborted()
+		r.State, r.Cause = e.Conclude()
+		r.Cause = strings.TrimPrefix(r.Cause+a.unconfirmed(), "; ")
 		a.record.tally.Finish(r)
-		// What comes from now on changes the result with the transaction that keeps it: none of
-		// those is to be overwritten by this one.
-		kept = a.m.Store.PutResult(ctx, r)
+		// A delivery that comes from now on changes the result in its own transaction, which
+		// this write must not overwrite.
+		failed = a.m.Store.PutResult(ctx, r)
 		a.record.dirty = true
 		later := *r
 		a.record.result = &later
 	})
-	if err := errors.Join(err, kept); err != nil {
+	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
-	return a.m.intake.flush(ctx) // a final run's series is there
+	return a.m.intake.flush(ctx) // so that the series of a final run is stored
 }
 
 // hostsOf tells on which hosts the run was, and when the load began on each.

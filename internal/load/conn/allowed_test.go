@@ -51,17 +51,17 @@ func TestNameBoundAnew(t *testing.T) {
 	_, bad := listen(t, "127.0.0.2:"+port)
 	server := servers.Names(t, nil)
 	system := net.DefaultResolver
-	net.DefaultResolver = names(t, server, 0).Resolver
+	net.DefaultResolver = namesFrom(t, server, 0).base
 	defer func() { net.DefaultResolver = system }()
-	sources, err := ParseSources([]string{"127.0.0.1"})
+	sources, err := parseSources([]string{"127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	allowed := allowing(t, []string{"169.254.0.0/16"}, "bound.test", "127.0.0.1")
 	for way, dialer := range map[string]func() *Dialer{
-		"net's own dialer":    func() *Dialer { return &Dialer{Allowed: allowed} },
-		"names that are kept": func() *Dialer { return &Dialer{Allowed: allowed, Names: &Names{Keep: Forever}} }, // and new each time
-		"a source address":    func() *Dialer { return &Dialer{Allowed: allowed, Sources: sources} },
+		"net's own dialer":    func() *Dialer { return &Dialer{allowed: allowed} },
+		"names that are kept": func() *Dialer { return &Dialer{allowed: allowed, names: &names{ttl: Forever}} }, // and new each time
+		"a source address":    func() *Dialer { return &Dialer{allowed: allowed, sources: sources} },
 	} {
 		before := good.Load()
 		server.Set("bound.test", "127.0.0.1")
@@ -97,17 +97,17 @@ func TestBlocked(t *testing.T) {
 	addr := "127.0.0.1:" + port
 	web, socks := servers.HTTPProxy(t, "", nil), servers.SOCKSProxy(t, "", nil)
 	through := func(scheme, addr string) *Proxy {
-		p, err := ParseProxy(scheme + "://" + addr)
+		p, err := ParseProxy(scheme+"://"+addr, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	fixed, err := ParseFixed(map[string]string{"a.test": "127.0.0.1"})
+	fixed, err := parseFixed(map[string]string{"a.test": "127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := ParseSources([]string{"127.0.0.1"})
+	sources, err := parseSources([]string{"127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,26 +117,26 @@ func TestBlocked(t *testing.T) {
 		dialer *Dialer
 		addr   string
 	}{
-		{"an address", &Dialer{Allowed: other}, addr},
-		{"IPv4 in IPv6", &Dialer{Allowed: other}, "[::ffff:127.0.0.1]:" + port},
-		{"the unspecified address", &Dialer{Allowed: other}, "0.0.0.0:" + port},
-		{"an address, from a source", &Dialer{Allowed: other, Sources: sources}, addr},
-		{"a name", &Dialer{Allowed: other}, "localhost:" + port},
-		{"a name that the scenario fixed", &Dialer{Allowed: other, Names: &Names{Fixed: fixed}}, "a.test:" + port},
-		{"a denied port", &Dialer{Allowed: allowing(t, []string{"127.0.0.0/8:" + port}, addr)}, addr},
-		{"a socket", &Dialer{Allowed: other, Unix: "/run/no-such-socket"}, "a.test:80"},
-		{"a proxy", &Dialer{Allowed: other, Proxy: through("http", web.Addr)}, "127.0.0.9:80"},
-		{"through a proxy", &Dialer{Allowed: allowing(t, nil, web.Addr), Proxy: through("http", web.Addr)}, addr},
-		{"through SOCKS", &Dialer{Allowed: allowing(t, nil, socks.Addr), Proxy: through("socks5", socks.Addr)}, addr},
-		{"a name through SOCKS", &Dialer{Allowed: allowing(t, nil, socks.Addr), Proxy: through("socks5h", socks.Addr)}, "localhost:" + port},
+		{"an address", &Dialer{allowed: other}, addr},
+		{"IPv4 in IPv6", &Dialer{allowed: other}, "[::ffff:127.0.0.1]:" + port},
+		{"the unspecified address", &Dialer{allowed: other}, "0.0.0.0:" + port},
+		{"an address, from a source", &Dialer{allowed: other, sources: sources}, addr},
+		{"a name", &Dialer{allowed: other}, "localhost:" + port},
+		{"a name that the scenario fixed", &Dialer{allowed: other, names: &names{fixed: fixed}}, "a.test:" + port},
+		{"a denied port", &Dialer{allowed: allowing(t, []string{"127.0.0.0/8:" + port}, addr)}, addr},
+		{"a socket", &Dialer{allowed: other, unix: "/run/no-such-socket"}, "a.test:80"},
+		{"a proxy", &Dialer{allowed: other, proxy: through("http", web.Addr)}, "127.0.0.9:80"},
+		{"through a proxy", &Dialer{allowed: allowing(t, nil, web.Addr), proxy: through("http", web.Addr)}, addr},
+		{"through SOCKS", &Dialer{allowed: allowing(t, nil, socks.Addr), proxy: through("socks5", socks.Addr)}, addr},
+		{"a name through SOCKS", &Dialer{allowed: allowing(t, nil, socks.Addr), proxy: through("socks5h", socks.Addr)}, "localhost:" + port},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := tt.dialer.Dial(t.Context(), tt.addr, 5*time.Second, nil)
 			if Classify(err) != Blocked {
 				t.Errorf("%v, want blocked", err)
 			}
-			if tt.dialer.Proxy != nil {
-				if _, err := tt.dialer.DialProxy(t.Context(), tt.addr, 5*time.Second, nil); Classify(err) != Blocked && tt.dialer.Proxy.HTTP() {
+			if tt.dialer.proxy != nil {
+				if _, err := tt.dialer.DialProxy(t.Context(), tt.addr, 5*time.Second, nil); Classify(err) != Blocked && tt.dialer.proxy.HTTP() {
 					t.Errorf("the proxy alone: %v, want blocked", err)
 				}
 			}

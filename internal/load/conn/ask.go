@@ -6,47 +6,47 @@ import (
 	"time"
 )
 
-// glanceAfter is after how long at most Ask looks whether the answer came unnoticed.
-const glanceAfter = 100 * time.Millisecond
+// recheckAfter is the longest time after which Ask reads although the system reported no
+// event.
+const recheckAfter = 100 * time.Millisecond
 
-// Ask sends p whole and waits for the first bytes of the answer, as Write and Fill
-// do, with a system call less: it does not begin the wait by asking for bytes that
-// can't have come yet. What came is unread afterwards; if nothing is, call Fill,
-// which tells why. An error is that of writing.
+// Ask sends all of p and waits for the first bytes of the answer. It does what Write and
+// Fill do with one system call less: it does not try to read before it waits, since
+// nothing can have arrived yet. Afterwards the bytes are unread; if there are none, call
+// Fill, which returns the reason. The error is that of writing. now is the current time by
+// Now.
 //
-// Bytes or an end that came before Ask are not news to the system, which wakes the
-// reader of a socket only when something happens. So Ask is for a connection whose
-// last answer was read to its end a moment ago, and that answers within a few
-// milliseconds; if an end does fall in between, Ask finds it within 100 ms. now is
-// the time by Now.
+// The system wakes the reader of a socket only for a new event, not for bytes or an end
+// that arrived before Ask. So use Ask only on a connection whose last answer was read to
+// its end a moment ago and that answers within milliseconds. If the server closes in
+// between all the same, Ask notices within 100 ms.
 func (c *Conn) Ask(p []byte, now time.Duration) error {
-	if !c.park || c.buf != nil || len(p) == 0 || c.deadline < now+glanceAfter {
+	if !c.park || c.buf != nil || len(p) == 0 || c.deadline < now+recheckAfter {
 		return c.write(p)
 	}
-	if c.glance < now+glanceAfter/2 {
-		c.glance = now + glanceAfter
-		c.setRead(c.glance)
+	if c.recheck < now+recheckAfter/2 {
+		c.recheck = now + recheckAfter
+		c.setRead(c.recheck)
 	}
 	return c.ask(p)
 }
 
-// errIdle is what a connection met that the other side had ended, or filled with what
-// nobody asked for, while it was idle.
+// errIdle is the error for a connection that the other side closed, or sent unrequested
+// bytes on, while it was idle.
 var errIdle = &Error{Class: EOF, Err: errors.New("the server closed the connection while it was idle")}
 
-// AskIdle is Ask for a connection that was idle, however long, and for answers that
-// take their time: it looks first whether the connection can still be used, as Gone
-// does, and fails with class EOF, having sent nothing, if it can't. Where CanAsk is
-// false it is Write.
+// AskIdle is Ask for a connection that was idle for any time, and for slow answers. It
+// first checks whether the connection is still usable, as Gone does; if not, it sends
+// nothing and returns an error of the class EOF. If CanAsk is false, AskIdle is Write.
 func (c *Conn) AskIdle(p []byte) error {
 	if !c.CanAsk() || c.buf != nil || len(p) == 0 {
 		return c.write(p)
 	}
-	c.looking = true
+	c.checking = true
 	return c.ask(p)
 }
 
-// CanAsk reports whether AskIdle looks before it sends.
+// CanAsk reports whether AskIdle checks the connection before it sends.
 func (c *Conn) CanAsk() bool { return c.park }
 
 // ask writes p and waits until something can be read.
@@ -56,15 +56,15 @@ func (c *Conn) ask(p []byte) error {
 	rest := c.asking
 	c.asking = nil
 	switch {
-	case c.looking: // it waited for nothing, and wrote nothing
-		c.looking = false
+	case c.checking: // it did not wait and wrote nothing
+		c.checking = false
 		if err == nil {
 			return errIdle
 		}
 		if !c.early(err) {
 			return c.clean("write", closedOrLate(err))
 		}
-	case rest == nil: // written; what the wait met, Fill meets again
+	case rest == nil: // written; Fill returns the error of the wait again
 		return nil
 	case err != nil && !c.early(err):
 		return c.clean("write", closedOrLate(err))
@@ -72,11 +72,11 @@ func (c *Conn) ask(p []byte) error {
 		err, c.err = c.err, nil
 		return c.clean("write", os.NewSyscallError("write", err))
 	}
-	// There was no room for all of it, or this goroutine came too late to glance.
+	// The socket buffer had no room for all of it, or the recheck time had passed already.
 	return c.write(rest)
 }
 
-// write is Write, with all the operation's time.
+// write is Write with the operation's whole time limit.
 func (c *Conn) write(p []byte) error {
 	if c.set < c.deadline {
 		c.setDeadline()
@@ -86,22 +86,22 @@ func (c *Conn) write(p []byte) error {
 	return err
 }
 
-// early reports that reading has ended with err before the operation's time: Ask wanted to
-// look again soon, or the socket's deadline was an earlier one. Reading then has the whole
-// time again.
+// early reports whether reading ended with err before the operation's deadline: at Ask's
+// recheck time, or at an earlier deadline of the socket. It has then set the socket to the
+// operation's deadline, and the caller should read again.
 func (c *Conn) early(err error) bool {
-	if c.glance == 0 {
+	if c.recheck == 0 {
 		return c.moved(err)
 	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
-	c.glance = 0
+	c.recheck = 0
 	c.setRead(c.deadline)
 	return true
 }
 
-// setRead moves the deadline of reading, but leaves an operation cut that was.
+// setRead sets the deadline of reading, unless the operation was canceled.
 func (c *Conn) setRead(at time.Duration) {
 	_ = c.tcp.SetReadDeadline(epoch.Add(at))
 	if c.guard.state.Load()&cut != 0 {

@@ -51,11 +51,11 @@ func TestAsk(t *testing.T) {
 		want   string // unread at the end
 	}{
 		{"an answer", answer, nil, "b", Other, Other, "23"},
-		{"an answer later than a glance", asked(func(p *servers.Peer) { time.Sleep(2 * glanceAfter); p.Send("23"); p.Hold() }),
+		{"an answer later than a recheck", asked(func(p *servers.Peer) { time.Sleep(2 * recheckAfter); p.Send("23"); p.Hold() }),
 			nil, "b", Other, Other, "23"},
-		{"no answer", (*servers.Peer).Hold, func(t *testing.T, c *Conn) { c.Arm(Now(), 2*glanceAfter) }, "b", Other, Timeout, ""},
-		{"no answer, and less time than a glance", (*servers.Peer).Hold,
-			func(t *testing.T, c *Conn) { c.Arm(Now(), glanceAfter/2) }, "b", Other, Timeout, ""},
+		{"no answer", (*servers.Peer).Hold, func(t *testing.T, c *Conn) { c.Arm(Now(), 2*recheckAfter) }, "b", Other, Timeout, ""},
+		{"no answer, and less time than a recheck", (*servers.Peer).Hold,
+			func(t *testing.T, c *Conn) { c.Arm(Now(), recheckAfter/2) }, "b", Other, Timeout, ""},
 		{"an end instead", asked(func(p *servers.Peer) {}), nil, "b", Other, EOF, ""},
 		{"a reset instead", asked((*servers.Peer).Reset), nil, "b", Other, Reset, ""},
 		{"a half end before", func(p *servers.Peer) { p.HalfClose(); p.Hold() }, gone, "b", Other, EOF, ""},
@@ -69,8 +69,8 @@ func TestAsk(t *testing.T) {
 			p.Send("23")
 			p.Hold()
 		}, nil, strings.Repeat("b", 32<<20), Other, Other, "23"},
-		{"too late to glance", answer, func(t *testing.T, c *Conn) {
-			c.glance = Now() + time.Hour // so Ask does not move it
+		{"too late to recheck", answer, func(t *testing.T, c *Conn) {
+			c.recheck = Now() + time.Hour // so Ask does not move it
 			c.setRead(-time.Hour)
 		}, "b", Other, Other, "23"},
 		{"unread bytes", answer, func(t *testing.T, c *Conn) {
@@ -112,7 +112,7 @@ func TestAsk(t *testing.T) {
 // The end of a context cuts a wait, in whatever part of it.
 func TestAskIsCut(t *testing.T) {
 	servers.NoLeaks(t)
-	for after := time.Duration(0); after <= 3*glanceAfter/2; after += glanceAfter / 4 {
+	for after := time.Duration(0); after <= 3*recheckAfter/2; after += recheckAfter / 4 {
 		c := asks(t, (*servers.Peer).Hold)
 		ctx, cancel := context.WithCancel(t.Context())
 		if err := c.Begin(ctx); err != nil {
@@ -167,11 +167,11 @@ func TestAskIdle(t *testing.T) {
 		want   string
 	}{
 		{"an answer", func(p *servers.Peer) { asked(func(p *servers.Peer) { p.Send("23") })(p); p.Hold() }, nil, "b", false, Other, "23"},
-		{"a late answer", asked(func(p *servers.Peer) { time.Sleep(3 * glanceAfter); p.Send("23"); p.Hold() }), nil, "b", false, Other, "23"},
-		{"no answer", (*servers.Peer).Hold, func(t *testing.T, c *Conn) { c.Arm(Now(), 2*glanceAfter) }, "b", false, Timeout, ""},
-		{"after a glance that is over", func(p *servers.Peer) { asked(func(p *servers.Peer) { p.Send("23") })(p); p.Hold() }, func(t *testing.T, c *Conn) {
-			c.glance = Now() - time.Second
-			c.setRead(c.glance)
+		{"a late answer", asked(func(p *servers.Peer) { time.Sleep(3 * recheckAfter); p.Send("23"); p.Hold() }), nil, "b", false, Other, "23"},
+		{"no answer", (*servers.Peer).Hold, func(t *testing.T, c *Conn) { c.Arm(Now(), 2*recheckAfter) }, "b", false, Timeout, ""},
+		{"after a recheck that is over", func(p *servers.Peer) { asked(func(p *servers.Peer) { p.Send("23") })(p); p.Hold() }, func(t *testing.T, c *Conn) {
+			c.recheck = Now() - time.Second
+			c.setRead(c.recheck)
 		}, "b", false, Other, "23"},
 		{"an end instead", asked(func(p *servers.Peer) {}), nil, "b", false, EOF, ""},
 		{"a half end before", func(p *servers.Peer) { p.HalfClose(); p.Hold() }, gone, "b", true, Other, ""},

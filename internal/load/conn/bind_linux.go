@@ -5,11 +5,11 @@ import "syscall"
 // ipBindAddressNoPort is IP_BIND_ADDRESS_NO_PORT, which package syscall has no name for.
 const ipBindAddressNoPort = 24
 
-// bindLate lets the kernel choose the local port when it connects and no longer when
-// it binds: a port may then be used towards each server anew, and not once for all.
+// bindLate makes the kernel choose the local port when it connects instead of when it
+// binds, so that one local port can serve connections to several servers.
 func bindLate(_, _ string, raw syscall.RawConn) error {
 	return raw.Control(func(fd uintptr) {
-		// Without it connecting works too, with fewer ports.
+		// An error is ignored: connecting works all the same, with fewer ports.
 		_ = syscall.SetsockoptInt(int(fd), syscall.SOL_IP, ipBindAddressNoPort, 1)
 	})
 }

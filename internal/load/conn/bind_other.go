@@ -4,5 +4,5 @@ package conn
 
 import "syscall"
 
-// bindLate can't be asked for here.
+// bindLate does nothing: other systems have no such option.
 func bindLate(_, _ string, _ syscall.RawConn) error { return nil }

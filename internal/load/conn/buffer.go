@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// bufferSize is what one read can bring: a TLS record's worth. Buffers are
-	// few (one a running reader), so they may be large.
+	// bufferSize is the size of one read: that of a TLS record. There are few buffers
+	// (one for each active reader), so they may be large.
 	bufferSize = 16 << 10
-	// MaxUnread bounds what a connection may hold unread.
+	// MaxUnread is the largest number of unread bytes of a connection.
 	MaxUnread = 64 << 10
 )
 
-// ErrFull means that a connection holds MaxUnread bytes that nobody takes: what
-// came has no end where it should have one.
+// ErrFull is returned by Fill if MaxUnread bytes are unread: a line or head that should
+// have ended did not.
 var ErrFull = errors.New("64 KiB came without an end")
 
 // buffer holds bytes between their arrival and their use: data[r:w].
@@ -27,7 +27,7 @@ var buffers = sync.Pool{New: func() any { return &buffer{data: make([]byte, buff
 
 func newBuffer() *buffer { return buffers.Get().(*buffer) }
 
-// free gives the buffer back. One that had to grow is left to the collector.
+// free returns b to the pool. One that had grown is left to the garbage collector.
 func (b *buffer) free() {
 	if len(b.data) != bufferSize {
 		return
@@ -36,8 +36,8 @@ func (b *buffer) free() {
 	buffers.Put(b)
 }
 
-// room makes place for at least one more byte, and reports false when the buffer
-// holds MaxUnread.
+// room makes room for at least one more byte. It returns false if the buffer holds
+// MaxUnread bytes.
 func (b *buffer) room() bool {
 	if b.w < len(b.data) {
 		return true

@@ -16,37 +16,36 @@ import (
 type Class uint8
 
 const (
-	Other     Class = iota // none of those below, as a network without a route
-	Refused                // nobody listens there
-	Reset                  // the other side broke the connection off
-	Timeout                // no connection or no complete answer in time
-	DNS                    // the name could not be looked up
-	TLS                    // no secure connection: certificate, version, garbage
-	EOF                    // the other side closed before its answer was complete
-	TooLarge               // the answer is larger than may be kept
-	Protocol               // the answer breaks the protocol's rules
+	Other     Class = iota // any other, such as no route to the network
+	Refused                // nothing listens at the address
+	Reset                  // the other side reset the connection
+	Timeout                // no connection, or no complete answer, in time
+	DNS                    // the name could not be resolved
+	TLS                    // the TLS handshake failed: certificate, version, malformed record
+	EOF                    // the other side closed the connection before its answer was complete
+	TooLarge               // the answer is larger than the client's limit
+	Protocol               // the answer violates the protocol
 	LocalFD                // this host has no file descriptor left; not the target's fault
 	LocalPort              // this host has no port left; not the target's fault
-	ByProxy                // the proxy can't be reached, refuses, or has no way to the target
-	Blocked                // the run may not connect there; not the target's fault
-	Canceled               // the run, or the caller's context, ended it; no failure
+	ByProxy                // the proxy is unreachable, refuses, or can't reach the target
+	Blocked                // the run is not permitted to connect there; not the target's fault
+	Canceled               // the run or the caller's context ended it; not a failure
 )
 
-// Classes is how many there are: they go from 0 to Classes-1.
+// Classes is the number of classes; they are 0 to Classes-1.
 const Classes = int(Canceled) + 1
 
 var classes = [Classes]string{"other", "refused", "reset", "timeout", "dns", "tls", "eof",
 	"too_large", "protocol", "local_fd", "local_port", "proxy", "blocked", "canceled"}
 
-// String gives the word used in metric titles.
+// String returns the word for c in metric titles.
 func (c Class) String() string { return classes[c] }
 
-// Local reports whether the fault is this host's or the run's own, never to be blamed on
-// the target.
+// Local reports whether the fault lies with this host or the run, and not with the target.
 func (c Class) Local() bool { return c == LocalFD || c == LocalPort || c == Blocked }
 
-// Error is an error whose class can't be told from what caused it. A client makes
-// one for each way in which an answer can break its protocol.
+// Error is an error with an explicit class, where the cause does not imply it. A client
+// defines one for each way in which an answer can violate its protocol.
 type Error struct {
 	Class Class
 	Err   error
@@ -55,8 +54,8 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Classify gives the class of an error of this package, of net, crypto/tls or of a
-// context.
+// Classify returns the class of an error of this package, of net, crypto/tls or a context;
+// Other for errors it does not know. err must not be nil.
 func Classify(err error) Class {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
@@ -71,7 +70,7 @@ func Classify(err error) Class {
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
 		if strings.Contains(e.Err, syscall.EMFILE.Error()) || strings.Contains(e.Err, syscall.ENFILE.Error()) {
-			return LocalFD // the resolver keeps the text only
+			return LocalFD // the resolver passes on only the text
 		}
 		return DNS
 	}
@@ -90,8 +89,8 @@ func Classify(err error) Class {
 	return Other
 }
 
-// isTLS knows the errors that crypto/tls has types for. The others get their class
-// where they appear, in Conn.
+// isTLS reports whether err is of one of the types that crypto/tls exports. Its other
+// errors get their class where they occur, in Conn.
 func isTLS(err error) bool {
 	return is[tls.RecordHeaderError](err) || is[tls.AlertError](err) ||
 		is[*tls.CertificateVerificationError](err) || is[*tls.ECHRejectionError](err) ||

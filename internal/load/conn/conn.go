@@ -1,11 +1,3 @@
-// Package conn is what every client's connections have in common.
-//
-// A [Dialer] opens a [Conn], which reads without owning a buffer: a connection
-// that waits with nothing unread costs its socket and this struct, and takes a
-// buffer from a pool only once bytes are there. A context ends an operation in
-// flight at once (Begin, End); deadlines are moved rarely (Arm). [Classify] tells
-// what kind of failure an error is, [Text] gives a text by which equal failures
-// can be counted together.
 package conn
 
 import (
@@ -18,39 +10,40 @@ import (
 	"time"
 )
 
-// Conn is a stream connection. One goroutine at a time may use it, though one may
-// call WriteParts while another reads; Abort may be called from any.
+// Conn is a stream connection. One goroutine at a time may use it, except that one may
+// call WriteParts while another reads, and that any may call Abort. Its user must call
+// Close or Drop.
 type Conn struct {
-	// What asking and reading need comes first, in two cache lines: with very many
-	// connections each line that is touched is fetched from memory. TestConnsLines
-	// holds them there.
-	raw      syscall.RawConn    // of tcp; nil where sockets are not read and written past package net
-	readStep func(uintptr) bool // c.readRaw; bound once, as writeStep is, so that a call allocates nothing; see plain
-	asking   []byte             // what Ask has yet to write
-	buf      *buffer            // bytes that came and were not taken; nil when there are none
-	park     bool               // Fill waits without a buffer, as it can with raw and without TLS
-	looking  bool               // before that AskIdle has yet to look
-	direct   bool               // reading is to into, not to buf
+	// The fields used by asking and reading come first, in two cache lines: with very
+	// many connections each line that is touched is fetched from memory. TestConnsLines
+	// checks that.
+	raw      syscall.RawConn    // of tcp; nil where package net reads and writes the socket
+	readStep func(uintptr) bool // c.readRaw; bound once, like writeStep, so that a call allocates nothing; see plain
+	asking   []byte             // the part of the request that Ask has not written yet
+	buf      *buffer            // bytes that arrived and were not taken; nil: none
+	park     bool               // Fill waits without a buffer: raw is set and there is no TLS
+	checking bool               // AskIdle has still to check the connection before it writes
+	direct   bool               // read into into, not buf
 
 	in, out  int64
 	deadline time.Duration // of the operation, on the clock of Now; 0: none
-	set      time.Duration // that which tcp has: that, or an earlier one of ArmAsk
-	glance   time.Duration // an earlier one that Ask has set for reading; 0: none
-	err      error         // what reading, or Ask's writing, met
+	set      time.Duration // of tcp: the same, or an earlier one set by ArmAsk
+	recheck  time.Duration // an earlier one for reading, set by Ask; 0: none
+	err      error         // of reading, or of writing within Ask
 
 	nc        net.Conn           // reads and writes: the socket, or TLS on it
-	tcp       net.Conn           // the socket as package net knows it
+	tcp       net.Conn           // the socket as package net sees it
 	writeStep func(uintptr) bool // c.writeRaw
-	into      []byte             // where to read to
-	from      []byte             // what is yet to be written
+	into      []byte             // destination of a direct read
+	from      []byte             // bytes to write
 	got       int                // bytes read into into
-	werr      error              // what writing met
+	werr      error              // of writing
 	guard     guard
-	_         [56]byte // makes it a number of lines, so that each begins one
+	_         [56]byte // rounds the size up to whole cache lines, so that each Conn begins one
 }
 
-// New makes a Conn of an established connection, which it then owns. Reading is
-// bufferless where nc is a socket of the operating system.
+// New returns a Conn on an established connection and takes ownership of nc. Waiting
+// needs no buffer if nc is a socket of the operating system.
 func New(nc net.Conn) *Conn {
 	c := &Conn{nc: nc, tcp: nc}
 	if sc, ok := nc.(syscall.Conn); ok && canReadRaw {
@@ -62,8 +55,8 @@ func New(nc net.Conn) *Conn {
 	return c
 }
 
-// Unread gives the bytes that came and were not taken yet. They stay valid until
-// the next call of Fill, Take or Read.
+// Unread returns the bytes that arrived and were not taken yet. They are valid until the
+// next call of Fill, Take or Read.
 func (c *Conn) Unread() []byte {
 	if c.buf == nil {
 		return nil
@@ -71,8 +64,8 @@ func (c *Conn) Unread() []byte {
 	return c.buf.data[c.buf.r:c.buf.w]
 }
 
-// Take marks the first n unread bytes as used. When none is left the buffer goes
-// back to the pool.
+// Take consumes the first n unread bytes. After the last one the buffer returns to the
+// pool.
 func (c *Conn) Take(n int) {
 	b := c.buf
 	if b == nil {
@@ -85,9 +78,10 @@ func (c *Conn) Take(n int) {
 	}
 }
 
-// Fill waits until at least one more byte came, and adds what came to the unread
-// ones. With nothing unread it waits without a buffer. [ErrFull] means that
-// MaxUnread bytes are unread already; io.EOF that the other side has ended.
+// Fill waits for at least one more byte and adds what arrived to the unread bytes. If
+// none are unread, it waits without a buffer. It returns [ErrFull] if MaxUnread bytes are
+// unread already, io.EOF if the other side has closed the connection, and an error of the
+// class Timeout after the limit set by Arm.
 func (c *Conn) Fill() error {
 	if c.buf != nil && !c.buf.room() {
 		return ErrFull
@@ -95,7 +89,7 @@ func (c *Conn) Fill() error {
 	if !c.park {
 		return c.fillThrough()
 	}
-	if c.err == nil { // else Ask has met it
+	if c.err == nil { // else Ask has found it already
 		if err := c.raw.Read(c.readStep); err != nil {
 			if c.early(err) {
 				return c.Fill()
@@ -111,8 +105,8 @@ func (c *Conn) Fill() error {
 	return c.clean("read", os.NewSyscallError("read", err))
 }
 
-// fillThrough is Fill for connections that have to be read through nc: the buffer
-// is held while it waits.
+// fillThrough is Fill for connections that must be read through nc: it holds a buffer
+// while it waits.
 func (c *Conn) fillThrough() error {
 	b := c.buf
 	if b == nil {
@@ -131,10 +125,11 @@ func (c *Conn) fillThrough() error {
 	b.w += n
 	c.in += int64(n)
 	c.buf = b
-	return nil // an error beside bytes comes again at the next read
+	return nil // the next read returns the error again
 }
 
-// Read takes unread bytes if there are any, else waits for some, straight into p.
+// Read takes unread bytes if there are any; else it waits for some and reads them
+// directly into p.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.buf != nil {
 		n := copy(p, c.Unread())
@@ -152,7 +147,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return 0, c.clean("read", err)
 }
 
-// Write sends p whole. The count of an error is how much of p was handed over.
+// Write sends all of p. With an error it returns how many bytes the system accepted.
 func (c *Conn) Write(p []byte) (int, error) {
 	n, err := c.nc.Write(p)
 	c.out += int64(n)
@@ -162,8 +157,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteParts sends the parts whole, one after the other, with as few system calls
-// as the connection allows. It changes parts.
+// WriteParts sends all of the parts in order, with as few system calls as the connection
+// allows. It modifies parts. Another goroutine may read meanwhile.
 func (c *Conn) WriteParts(parts net.Buffers) error {
 	var n int64
 	var err error
@@ -180,21 +175,22 @@ func (c *Conn) WriteParts(parts net.Buffers) error {
 	return nil
 }
 
-// StopWriting makes a WriteParts that another goroutine waits in give up, unless it
-// has handed everything over. The next Arm lets write again.
+// StopWriting makes a WriteParts in another goroutine return with an error, unless the
+// system has accepted all its bytes. Writing is possible again after the next Arm.
 func (c *Conn) StopWriting() {
 	c.deadline, c.set = 0, 0
 	_ = c.tcp.SetWriteDeadline(past)
 }
 
-// In gives how many bytes were read; of TLS, after decryption.
+// In returns the number of bytes read; with TLS, after decryption.
 func (c *Conn) In() int64 { return c.in }
 
-// Out gives how many bytes were written; of TLS, before encryption.
+// Out returns the number of bytes written; with TLS, before encryption.
 func (c *Conn) Out() int64 { return c.out }
 
-// Handshake turns the connection into TLS. Bytes that came before are lost, so
-// call it before any Fill. An error that is TLS's own has the class TLS.
+// Handshake performs a TLS handshake as the client; all later reading and writing is
+// encrypted. Unread bytes are lost, so call it before any Fill. If TLS itself fails, the
+// error has the class TLS. Arm and Begin limit it like any operation.
 func (c *Conn) Handshake(config *tls.Config) error {
 	tc := tls.Client(c.nc, config)
 	c.nc, c.park = tc, false
@@ -206,7 +202,7 @@ func (c *Conn) Handshake(config *tls.Config) error {
 	return nil
 }
 
-// TLS gives the state of a secure connection's handshake; nil without one.
+// TLS returns the state of the connection's TLS; nil before Handshake.
 func (c *Conn) TLS() *tls.ConnectionState {
 	tc, ok := c.nc.(*tls.Conn)
 	if !ok {
@@ -216,24 +212,27 @@ func (c *Conn) TLS() *tls.ConnectionState {
 	return &state
 }
 
-// Peer gives the address that the socket is connected to: a proxy's, if there is one.
+// Peer returns the address that the socket is connected to: that of the proxy, if there is
+// one.
 func (c *Conn) Peer() net.Addr { return c.tcp.RemoteAddr() }
 
-// Close ends the connection in order: TLS says goodbye first.
+// Close closes the connection; TLS sends its close_notify first. The Conn must not be
+// used again.
 func (c *Conn) Close() {
 	c.nc.Close()
 	c.release()
 }
 
-// Drop ends a connection that failed, without a word.
+// Drop closes a connection that failed, without a close_notify. The Conn must not be used
+// again.
 func (c *Conn) Drop() {
 	c.tcp.Close()
 	c.release()
 }
 
-// Abort ends the connection under the hands of its user, whose reading and writing
-// then fails with net.ErrClosed; the user still has to call Drop. Any goroutine
-// may call it.
+// Abort closes the socket while another goroutine uses the connection: that goroutine's
+// reads and writes fail with net.ErrClosed, and it must still call Drop. Any goroutine may
+// call it.
 func (c *Conn) Abort() { c.tcp.Close() }
 
 func (c *Conn) release() {
@@ -244,8 +243,9 @@ func (c *Conn) release() {
 	}
 }
 
-// closedOrLate gives an error with which waiting on a socket ended one shape: the time
-// is over, or the socket was closed, which package os has no exported error for.
+// closedOrLate returns os.ErrDeadlineExceeded, a system call's error, or net.ErrClosed for
+// the error with which waiting on a socket ended; package os exports no error for a closed
+// one.
 func closedOrLate(err error) error {
 	if _, own := errors.AsType[*os.SyscallError](err); err == nil || own || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
@@ -253,16 +253,16 @@ func closedOrLate(err error) error {
 	return net.ErrClosed
 }
 
-// clean gives err the shape that all of a connection's errors have: what was done,
-// to which address, and why it failed; without the ephemeral local port that net's
-// own errors name, so that equal failures read alike.
+// clean returns err in the form that all errors of a connection have: the operation, the
+// remote address and the cause, without the ephemeral local port that net's own errors
+// contain, so that equal failures have equal texts.
 func (c *Conn) clean(op string, err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return err
 	}
 	_, secure := c.nc.(*tls.Conn)
 	if oe, ok := errors.AsType[*net.OpError](err); ok && oe.Addr != nil {
-		err = oe.Err // of the network; TLS's own have no address
+		err = oe.Err // of the network; errors of TLS have no address
 	}
 	addr := c.tcp.RemoteAddr()
 	err = &net.OpError{Op: op, Net: addr.Network(), Addr: addr, Err: err}

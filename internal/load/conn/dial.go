@@ -14,22 +14,34 @@ import (
 	"github.com/gobench-io/gobench/internal/load/allowlist"
 )
 
-// Dialer opens stream connections. The zero value connects straight, over TCP, with
-// names looked up at each Dial. Any number of goroutines may use it at once.
+// Dialer opens stream connections. [NewDialer] makes one; the zero value connects
+// directly over TCP and looks names up at each Dial. Any number of goroutines may use a
+// Dialer at once. It holds nothing to close.
 type Dialer struct {
-	Sources *Sources // where connections come from, in turn; nil: the system chooses
-	Names   *Names   // how names are looked up; nil: by the system, at each Dial
-	Unix    string   // path of a Unix socket to connect to, whatever the address; "": none
-	Proxy   *Proxy   // to connect through; nil: straight. Not together with Unix
+	sources *sources // local addresses, in turn; nil: the system chooses
+	names   *names   // nil: the system looks names up, at each Dial
+	unix    string   // path of a Unix socket to connect to, whatever the address
+	proxy   *Proxy   // nil: direct; never together with unix
 
-	Allowed *allowlist.List // where connections may go; nil: where the process's may
+	allowed *allowlist.List // permitted destinations; nil: those of the process
 }
 
-// process says where connections of this process may go. An environment that can't be
-// read allows nothing.
+// Proxy returns the proxy that d connects through; nil if it connects directly.
+func (d *Dialer) Proxy() *Proxy { return d.proxy }
+
+// Through returns a copy of d that connects through p, or directly if p is nil. The copy
+// shares d's sources and names.
+func (d *Dialer) Through(p *Proxy) *Dialer {
+	c := *d
+	c.proxy = p
+	return &c
+}
+
+// process lists the permitted destinations of this process. If the environment variable
+// is malformed, nothing is permitted.
 var process, errProcess = allowlist.Parse(os.Getenv(allowlist.Env))
 
-// blocked gives a refusal its class.
+// blocked wraps a refusal in an Error of the class Blocked; nil stays nil.
 func blocked(err error) error {
 	if err == nil {
 		return nil
@@ -37,25 +49,28 @@ func blocked(err error) error {
 	return &Error{Class: Blocked, Err: err}
 }
 
-// Times are what the parts of a Dial took.
+// Times holds the durations of the parts of a Dial.
 type Times struct {
-	Lookup  time.Duration // looking names up; 0: there was nothing to look up
-	Connect time.Duration // the rest: TCP, and what a proxy took to open the way
+	Lookup  time.Duration // name lookup; 0: there was no name to look up
+	Connect time.Duration // the rest: connecting, and the proxy's part of it
 }
 
-// Dial connects to addr ("host:port") within timeout, and not longer than ctx
-// lasts. The error is of the class Timeout when the time is over, DNS when that was
-// spent on looking up the name. took, unless nil, gets what a success took.
+// Dial connects to addr ("host:port"). It gives up after timeout or when ctx ends. The
+// caller owns the connection and must Close or Drop it.
 //
-// Of several addresses of a name the next is tried when one fails. The kernel sends
-// no keep-alive probes: a client's own timeouts find a dead peer, and each
-// connection is spared three system calls.
+// The class of the error is Timeout if the time is over, DNS if it was over before the
+// name was resolved, Canceled if ctx was canceled, Blocked if the run may not connect to
+// that address. After a success *took holds the durations, unless took is nil.
+//
+// If a name has several addresses, Dial tries the next one when one fails. The kernel
+// sends no keep-alive probes: a client's own timeouts detect a dead peer, and each
+// connection saves three system calls.
 func (d *Dialer) Dial(ctx context.Context, addr string, timeout time.Duration, took *Times) (*Conn, error) {
 	return d.dial(ctx, addr, timeout, took, true)
 }
 
-// DialProxy connects to the proxy alone, for a protocol that tells the proxy itself that
-// it wants to go to addr.
+// DialProxy connects to the proxy only, for a client that then asks the proxy for addr in
+// its own protocol, as HTTP does with whole URLs. All else is as for Dial.
 func (d *Dialer) DialProxy(ctx context.Context, addr string, timeout time.Duration, took *Times) (*Conn, error) {
 	return d.dial(ctx, addr, timeout, took, false)
 }
@@ -64,7 +79,7 @@ func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, t
 	if timeout <= 0 {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}
-	allowed := d.Allowed
+	allowed := d.allowed
 	if allowed == nil {
 		if allowed = process; errProcess != nil {
 			return nil, blocked(errProcess)
@@ -86,12 +101,12 @@ func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, t
 
 func (d *Dialer) dialAside(ctx context.Context, allowed *allowlist.List, addr string, timeout time.Duration, took *Times, tunnel bool) (*Conn, error) {
 	began := Now()
-	a := attempt{Dialer: d, allowed: allowed, began: began, deadline: began + timeout}
+	a := attempt{Dialer: d, permitted: allowed, began: began, deadline: began + timeout}
 	var c *Conn
 	var err error
 	aside(func() {
-		if d.Proxy != nil {
-			c, err = a.through(ctx, d.Proxy, addr, tunnel)
+		if d.proxy != nil {
+			c, err = a.through(ctx, d.proxy, addr, tunnel)
 		} else {
 			c, err = a.connect(ctx, addr)
 		}
@@ -103,11 +118,12 @@ func (d *Dialer) dialAside(ctx context.Context, allowed *allowlist.List, addr st
 	return c, err
 }
 
-// straight reports whether addr is an address that nothing stands before.
+// straight reports whether addr is an IP address that d connects to directly: without a
+// proxy, sources or a lookup.
 //
 //go:noinline
 func (d *Dialer) straight(addr string) (to netip.AddrPort, ok bool) {
-	if d.Proxy != nil || d.Unix != "" || d.Sources != nil || d.Names.decides(addr) {
+	if d.proxy != nil || d.unix != "" || d.sources != nil || d.names.decides(addr) {
 		return to, false
 	}
 	to, err := netip.ParseAddrPort(addr)
@@ -117,30 +133,30 @@ func (d *Dialer) straight(addr string) (to netip.AddrPort, ok bool) {
 	return netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), true
 }
 
-// attempt is one Dial.
+// attempt is the state of one Dial.
 type attempt struct {
 	*Dialer
-	allowed         *allowlist.List
+	permitted       *allowlist.List
 	began, deadline time.Duration // on the clock of Now
-	lookup          atomic.Int64  // time spent on looking names up, in ns
+	lookup          atomic.Int64  // time spent on lookups, in ns
 }
 
-// connect makes a connection to addr without a proxy.
+// connect connects to addr without a proxy.
 func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
-	if a.Unix != "" {
-		if err := a.allowed.Unix(a.Unix); err != nil {
+	if a.unix != "" {
+		if err := a.permitted.Unix(a.unix); err != nil {
 			return nil, blocked(err)
 		}
-		nc, err := a.open(ctx, "unix", a.Unix, a.deadline, nil, "")
+		nc, err := a.open(ctx, "unix", a.unix, a.deadline, nil, "")
 		if errors.Is(err, syscall.ENOENT) {
 			return nil, &Error{Class: Refused, Err: err}
 		}
 		return made(nc, err)
 	}
-	if a.Sources == nil && !a.Names.decides(addr) {
+	if a.sources == nil && !a.names.decides(addr) {
 		return made(a.open(ctx, "tcp", addr, a.deadline, nil, a.nameOf(addr)))
 	}
-	name := a.Names.own(addr)
+	name := a.names.systemName(addr)
 	addrs, err := a.resolve(ctx, addr)
 	if err != nil {
 		return nil, err
@@ -162,12 +178,12 @@ func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
 	return nil, first
 }
 
-// resolve gives the addresses behind "host:port".
+// resolve returns the addresses of "host:port".
 func (a *attempt) resolve(ctx context.Context, addr string) ([]netip.AddrPort, error) {
 	began := Now()
 	ctx, cancel := context.WithTimeout(ctx, a.deadline-began)
 	defer cancel()
-	addrs, looked, err := a.Names.resolve(ctx, addr)
+	addrs, looked, err := a.names.resolve(ctx, addr)
 	if looked {
 		a.lookup.Add(int64(Now() - began))
 	}
@@ -177,17 +193,17 @@ func (a *attempt) resolve(ctx context.Context, addr string) ([]netip.AddrPort, e
 	return addrs, nil
 }
 
-// from connects to an address, from the source whose turn it is. Name is as for
-// allow.List.Address.
+// from connects to an address, from the next source in rotation. name is as for
+// allowlist.List.Address.
 func (a *attempt) from(ctx context.Context, to netip.AddrPort, name string, deadline time.Duration) (*Conn, error) {
-	if err := a.allowed.Address(to, name); err != nil {
+	if err := a.permitted.Address(to, name); err != nil {
 		return nil, blocked(err)
 	}
 	var ip netip.Addr
 	var local net.Addr
-	if a.Sources != nil {
+	if a.sources != nil {
 		var ok bool
-		if ip, ok = a.Sources.next(to.Addr().Is4()); !ok {
+		if ip, ok = a.sources.next(to.Addr().Is4()); !ok {
 			return nil, &Error{Class: LocalPort, Err: errors.New("dial tcp " + to.String() + ": no source address of its family")}
 		}
 		local = net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 0))
@@ -198,7 +214,7 @@ func (a *attempt) from(ctx context.Context, to netip.AddrPort, name string, dead
 	return made(a.open(ctx, "tcp", to.String(), deadline, local, ""))
 }
 
-// nameOf is the name in addr; "": it has an address.
+// nameOf returns the host name in addr; "" if it is an IP address.
 func (a *attempt) nameOf(addr string) string {
 	if _, err := netip.ParseAddrPort(addr); err == nil {
 		return ""
@@ -207,19 +223,20 @@ func (a *attempt) nameOf(addr string) string {
 	return host
 }
 
-// open is package net's Dial. If addr has a name that it looks up, named, the time until
-// the first socket is noted. Each address is judged before there is a connection to it.
+// open connects by package net. If addr has a name to look up, named, the time until the
+// first socket counts as lookup. Each address is checked against the permitted ones before
+// open connects to it.
 func (a *attempt) open(ctx context.Context, network, addr string, deadline time.Duration, local net.Addr, named string) (net.Conn, error) {
 	nd := net.Dialer{Timeout: deadline - Now(), KeepAlive: -1, LocalAddr: local}
 	if nd.Timeout <= 0 {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: os.ErrDeadlineExceeded}
 	}
 	if named != "" {
-		nd.Resolver = a.Names.resolver()
+		nd.Resolver = a.names.resolver()
 	}
 	began, name := Now(), ""
 	if named != "" {
-		name = a.Names.own(addr)
+		name = a.names.systemName(addr)
 	}
 	switch {
 	case local != nil:
@@ -231,7 +248,7 @@ func (a *attempt) open(ctx context.Context, network, addr string, deadline time.
 			}
 			to, err := netip.ParseAddrPort(addr)
 			if err == nil {
-				err = a.allowed.Address(to, name)
+				err = a.permitted.Address(to, name)
 			}
 			return blocked(err)
 		}
@@ -256,7 +273,8 @@ func made(nc net.Conn, err error) (*Conn, error) {
 	return New(nc), nil
 }
 
-// splitPort is net.SplitHostPort with the port as a number; services have names too.
+// splitPort is net.SplitHostPort with the port as a number. The port may be the name of a
+// service.
 func splitPort(ctx context.Context, addr string) (host string, port uint16, err error) {
 	host, text, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -273,9 +291,9 @@ func splitPort(ctx context.Context, addr string) (host string, port uint16, err 
 	return host, uint16(n), nil
 }
 
-// aside runs f in a goroutine of its own and waits for it. To connect and to shake
-// hands takes a deep stack; the stack of a user's goroutine, of which there may be
-// a million, would grow for it and stay large.
+// aside runs f in another goroutine and waits for it. Connecting and TLS handshakes need a
+// deep stack; the stack of the user's goroutine, of which there may be a million, would
+// grow for them and stay large.
 func aside(f func()) {
 	done := make(chan struct{})
 	go func() {

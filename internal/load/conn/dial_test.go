@@ -35,11 +35,11 @@ func TestDialErrors(t *testing.T) {
 		{"nobody listens", t.Context(), &Dialer{}, closed.Addr().String(), time.Minute, Refused,
 			"dial tcp ADDR: connect: connection refused"},
 		// 192.0.2.0/24 is nobody's (RFC 5737), so not this host's either.
-		{"no such local address", t.Context(), &Dialer{Sources: foreign()}, live.Addr, time.Minute, LocalPort,
+		{"no such local address", t.Context(), &Dialer{sources: foreign()}, live.Addr, time.Minute, LocalPort,
 			"dial tcp ADDR: bind: cannot assign requested address"},
-		{"no such name", t.Context(), &Dialer{Names: names(t, servers.Names(t, nil), 0)}, "a.test:80", time.Minute, DNS,
+		{"no such name", t.Context(), &Dialer{names: namesFrom(t, servers.Names(t, nil), 0)}, "a.test:80", time.Minute, DNS,
 			"no such host"},
-		{"no answer about the name", t.Context(), &Dialer{Names: names(t, silent, 0)}, "a.test:80", 50 * time.Millisecond, DNS,
+		{"no answer about the name", t.Context(), &Dialer{names: namesFrom(t, silent, 0)}, "a.test:80", 50 * time.Millisecond, DNS,
 			"i/o timeout"},
 		{"no time left", t.Context(), &Dialer{}, live.Addr, 0, Timeout, "i/o timeout"},
 		{"canceled", canceled, &Dialer{}, live.Addr, time.Minute, Canceled, "dial tcp ADDR: context canceled"},
@@ -61,8 +61,8 @@ func TestDialErrors(t *testing.T) {
 }
 
 // foreign is a source address that is not this host's.
-func foreign() *Sources {
-	return &Sources{v4: family{spans: []span{{netip.MustParseAddr("192.0.2.1"), 1}}, total: 1}}
+func foreign() *sources {
+	return &sources{v4: family{spans: []span{{netip.MustParseAddr("192.0.2.1"), 1}}, total: 1}}
 }
 
 func TestGone(t *testing.T) {

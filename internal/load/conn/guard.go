@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// epoch is where the clock of this package starts.
+// epoch is the zero of this package's clock.
 var epoch = time.Now()
 
-// Now is the monotonic clock, in nanoseconds since the program started. It costs
-// half of time.Now, which reads the wall clock too.
+// Now returns the monotonic time since the program started. It costs half of time.Now,
+// which reads the wall clock too.
 func Now() time.Duration { return time.Since(epoch) }
 
-// past is a deadline that ends all waiting at once.
+// past is a deadline that ends all waiting immediately.
 var past = time.Unix(1, 0)
 
-// Arm makes waiting end with os.ErrDeadlineExceeded timeout after start, on the
-// clock of Now. So that the runtime's timer is touched rarely, a deadline stays
-// as it is while it is at most one hundredth of timeout later than asked for: an
-// operation never ends before its time, and at most 1 % after it. Call it before
-// Begin.
+// Arm sets the time limit of the next operation: reading and writing fail with
+// os.ErrDeadlineExceeded timeout after start, on the clock of Now. To set the runtime's
+// timer rarely, an earlier deadline remains in force if it is at most 1 % of timeout later
+// than requested; so an operation never ends before its limit, and at most 1 % after it.
+// Call Arm before Begin.
 func (c *Conn) Arm(start, timeout time.Duration) {
 	at, slack := start+timeout, timeout/100
 	if c.set >= at && c.set <= at+slack {
@@ -33,9 +33,9 @@ func (c *Conn) Arm(start, timeout time.Duration) {
 	c.setDeadline()
 }
 
-// ArmAsk is Arm for an operation that begins with Ask or AskIdle, and only reads then. The
-// socket's deadline stays though it is earlier, down to half of timeout: reading moves it
-// on when it gets there, which few answers let it.
+// ArmAsk is Arm for an operation that begins with Ask or AskIdle and only reads after it.
+// It leaves the socket's deadline as it is even if it is earlier than requested, down to
+// half of timeout: a read that reaches it moves it, which few answers are slow enough for.
 func (c *Conn) ArmAsk(start, timeout time.Duration) {
 	if at := start + timeout; c.park && c.set < at && c.set >= start+timeout/2 {
 		c.deadline = at
@@ -44,14 +44,14 @@ func (c *Conn) ArmAsk(start, timeout time.Duration) {
 	c.Arm(start, timeout)
 }
 
-// setDeadline gives the socket the deadline.
+// setDeadline sets the socket's deadline to the operation's.
 func (c *Conn) setDeadline() {
-	c.set, c.glance = c.deadline, 0
+	c.set, c.recheck = c.deadline, 0
 	_ = c.tcp.SetDeadline(epoch.Add(c.deadline)) // it only fails on a closed connection, as reading then will
 }
 
-// moved tells whether waiting has ended with err only because the socket's deadline was
-// earlier than the operation's: the socket has that now.
+// moved reports whether waiting ended with err only because the socket's deadline was
+// earlier than the operation's. It has then set the socket to the operation's deadline.
 func (c *Conn) moved(err error) bool {
 	if c.set >= c.deadline || !errors.Is(err, os.ErrDeadlineExceeded) || Now() >= c.deadline || c.guard.state.Load()&cut != 0 {
 		return false
@@ -61,37 +61,37 @@ func (c *Conn) moved(err error) bool {
 	return true
 }
 
-// stayCut leaves an operation cut that was while its deadline was moved.
+// stayCut ends waiting again if the operation was canceled while its deadline was moved.
 func (c *Conn) stayCut() {
 	if c.guard.state.Load()&cut != 0 {
 		_ = c.tcp.SetDeadline(past)
 	}
 }
 
-// Rearm is Arm within an operation.
+// Rearm is Arm between Begin and End.
 func (c *Conn) Rearm(start, timeout time.Duration) {
 	c.Arm(start, timeout)
 	c.stayCut()
 }
 
-// Disarm lets waiting last for ever, as a connection needs that many share.
+// Disarm removes the time limit, for a connection that several operations share.
 func (c *Conn) Disarm() {
-	c.deadline, c.set, c.glance = 0, 0, 0
+	c.deadline, c.set, c.recheck = 0, 0, 0
 	_ = c.tcp.SetDeadline(time.Time{})
 }
 
-// guard lets the end of a context end an operation, at no cost an operation while
-// the same context is used again.
+// guard ends an operation when its context ends, at no cost per operation while the same
+// context is used again.
 //
-// state holds the number of the watch in force, times 4, plus busy, cut, or 0
-// between operations. Only an operation that is busy under the watch's own number
-// can be cut, so a context that ends when the connection is idle or serves another
-// one does nothing. Who cuts turns busy to cut before it touches the deadline, and
-// who ends an operation turns busy to 0: one of the two succeeds.
+// state holds the number of the current watch, times 4, plus busy, cut, or 0 between
+// operations. Only an operation that is busy under the watch's own number can be cut, so
+// a context that ends while the connection is idle, or under another context, has no
+// effect. The watch turns busy to cut before it changes the deadline; End turns busy to 0.
+// Exactly one of the two succeeds.
 type guard struct {
 	state   atomic.Uint64
-	watches uint64          // how many there were; the number of the one in force
-	done    <-chan struct{} // of the watched context; nil: none is watched
+	watches uint64          // the number of watches so far, which numbers the current one
+	done    <-chan struct{} // of the watched context; nil: none
 	stop    func() bool     // ends the watch
 }
 
@@ -100,11 +100,11 @@ const (
 	cut  = 2
 )
 
-// Begin opens an operation that ends when ctx does: reading or writing that waits
-// then returns at once, with an error of the class Timeout. It returns ctx's error
-// if ctx is done already; the connection can't be used again then. It goes on
-// watching ctx, which costs an entry there, so that the next operation under the
-// same ctx costs nothing.
+// Begin starts an operation that ends when ctx does: a waiting read or write then returns
+// immediately, with an error of the class Timeout. If ctx is done already, Begin returns
+// its error and the connection can't be used again. After End the connection still watches
+// ctx, so that the next operation under the same ctx costs nothing; Close and Drop end the
+// watch.
 func (c *Conn) Begin(ctx context.Context) error {
 	g := &c.guard
 	if done := ctx.Done(); done != g.done {
@@ -116,8 +116,8 @@ func (c *Conn) Begin(ctx context.Context) error {
 		}
 	}
 	g.state.Store(g.watches<<2 | busy)
-	// A context that ends from here on finds the operation busy; one that ended
-	// before is seen here.
+	// A context that ends after this line finds the operation busy; one that ended
+	// before is detected here.
 	if err := ctx.Err(); err != nil {
 		_ = c.End()
 		return err
@@ -125,8 +125,8 @@ func (c *Conn) Begin(ctx context.Context) error {
 	return nil
 }
 
-// End closes the operation. It reports false when the operation was cut: the
-// connection can't be used again then, even if the operation has succeeded.
+// End ends the operation. It returns false if ctx ended first; the connection can't be
+// used again then, even if the operation succeeded.
 func (c *Conn) End() bool {
 	n := c.guard.watches << 2
 	return c.guard.state.CompareAndSwap(n|busy, n)

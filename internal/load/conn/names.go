@@ -12,43 +12,42 @@ import (
 	"time"
 )
 
-// Forever is a Keep that looks each name up once.
+// Forever is an [Options.DNSCache] that looks each name up once.
 const Forever = time.Duration(math.MaxInt64)
 
-// maxNames bounds the names whose addresses are kept; others are looked up each time.
+// maxNames bounds the names whose addresses are cached; others are looked up each time.
 const maxNames = 10_000
 
-// Names tells which addresses a name has. Dialers that share one share what it
-// keeps. The zero value asks the system at each connect. Set the fields before the
-// first use.
-type Names struct {
-	Fixed    map[string][]netip.AddrPort // by "host" or "host:port", in lower case; port 0: the one asked for
-	Keep     time.Duration               // how long an answer is used; 0: for one connect; Forever: it is never asked again
-	Resolver *net.Resolver               // whom to ask; nil: the system's
+// names resolves host names. Dialers that share one share its cache. The zero value,
+// and nil, ask the system at each connect.
+type names struct {
+	fixed map[string][]netip.AddrPort // by "host" or "host:port", in lower case; port 0: the one asked for
+	ttl   time.Duration               // how long an answer is cached; 0: not at all; Forever: without end
+	base  *net.Resolver               // nil: the system's
 
 	mu    sync.Mutex
-	known map[string]*kept // by host
-	turns sync.Map         // of fixed names: how many connects there were, as *atomic.Uint32
+	cache map[string]*entry // by host
+	turns sync.Map          // by fixed name: the number of connects so far, an *atomic.Uint32
 }
 
-// kept is what is known of a name.
-type kept struct {
-	addrs []netip.Addr
-	until time.Duration // on the clock of Now
-	turn  uint32        // how many connects there were
-	asked *flight       // the question that is under way; nil: none is
+// entry is a cached name.
+type entry struct {
+	addrs   []netip.Addr
+	until   time.Duration // on the clock of Now
+	turn    uint32        // the number of connects so far
+	pending *lookup       // the lookup in progress; nil: none
 }
 
-// flight is a question that many wait for.
-type flight struct {
+// lookup is a question to a name server, for whose answer several goroutines may wait.
+type lookup struct {
 	done  chan struct{}
 	addrs []netip.Addr
 	err   error
 }
 
-// ParseFixed reads fixed names: from "host" or "host:port" to addresses separated by
+// parseFixed parses fixed names: from "host" or "host:port" to addresses separated by
 // commas, each with a port or without: {"a.test": "10.0.0.1, 10.0.0.2:8080"}.
-func ParseFixed(hosts map[string]string) (map[string][]netip.AddrPort, error) {
+func parseFixed(hosts map[string]string) (map[string][]netip.AddrPort, error) {
 	fixed := make(map[string][]netip.AddrPort, len(hosts))
 	for host, list := range hosts {
 		if host == "" {
@@ -71,44 +70,44 @@ func ParseFixed(hosts map[string]string) (map[string][]netip.AddrPort, error) {
 	return fixed, nil
 }
 
-// decides reports whether the way to addr is Names' own; else package net looks the
-// name up as it connects.
-func (n *Names) decides(addr string) bool {
-	return n != nil && (n.Keep > 0 || n.fixed(addr) != nil)
+// decides reports whether n resolves addr by its own table or cache; else package net
+// looks the name up as it connects.
+func (n *names) decides(addr string) bool {
+	return n != nil && (n.ttl > 0 || n.fixedFor(addr) != nil)
 }
 
-// own gives the name in addr if its addresses are what the system's resolver says, and not
-// what the scenario says; "": they are not.
-func (n *Names) own(addr string) string {
-	if n != nil && (n.Resolver != nil || n.fixed(addr) != nil) {
+// systemName returns the host name in addr if the system's resolver finds its addresses,
+// and "" if the scenario's own hosts or name servers do.
+func (n *names) systemName(addr string) string {
+	if n != nil && (n.base != nil || n.fixedFor(addr) != nil) {
 		return ""
 	}
 	host, _, _ := net.SplitHostPort(addr)
 	return host
 }
 
-// fixed gives the addresses that are fixed for addr; nil: none are.
-func (n *Names) fixed(addr string) []netip.AddrPort {
-	if n == nil || len(n.Fixed) == 0 {
+// fixedFor returns the fixed addresses of addr; nil if it has none.
+func (n *names) fixedFor(addr string) []netip.AddrPort {
+	if n == nil || len(n.fixed) == 0 {
 		return nil
 	}
 	addr = strings.ToLower(addr)
-	if to := n.Fixed[addr]; to != nil {
+	if to := n.fixed[addr]; to != nil {
 		return to
 	}
 	host, _, _ := net.SplitHostPort(addr)
-	return n.Fixed[host]
+	return n.fixed[host]
 }
 
-// resolve gives the addresses of "host:port" in the order in which to try them, and
-// whether somebody had to be asked. Where they are kept or fixed, connects begin with
-// each in turn.
-func (n *Names) resolve(ctx context.Context, addr string) (addrs []netip.AddrPort, looked bool, err error) {
+// resolve returns the addresses of "host:port" in the order in which to try them, and
+// whether a name server was asked. Addresses that are cached or fixed rotate, so that
+// successive connects begin with each in turn.
+func (n *names) resolve(ctx context.Context, addr string) (addrs []netip.AddrPort, looked bool, err error) {
 	host, port, err := splitPort(ctx, addr)
 	if err != nil {
 		return nil, false, err
 	}
-	if fixed := n.fixed(addr); fixed != nil {
+	if fixed := n.fixedFor(addr); fixed != nil {
 		turn, _ := n.turns.LoadOrStore(strings.ToLower(addr), new(atomic.Uint32))
 		from := int(turn.(*atomic.Uint32).Add(1)-1) % len(fixed)
 		for i := range fixed {
@@ -123,11 +122,11 @@ func (n *Names) resolve(ctx context.Context, addr string) (addrs []netip.AddrPor
 	ips, from := []netip.Addr(nil), 0
 	if ip, parseErr := netip.ParseAddr(host); parseErr == nil {
 		ips = []netip.Addr{ip.Unmap()}
-	} else if n == nil || n.Keep == 0 {
+	} else if n == nil || n.ttl == 0 {
 		looked = true
 		ips, err = n.ask(ctx, host)
 	} else {
-		ips, from, looked, err = n.keep(ctx, strings.ToLower(host))
+		ips, from, looked, err = n.cached(ctx, strings.ToLower(host))
 	}
 	if err != nil {
 		return nil, looked, err
@@ -138,18 +137,18 @@ func (n *Names) resolve(ctx context.Context, addr string) (addrs []netip.AddrPor
 	return addrs, looked, nil
 }
 
-// resolver gives a resolver for one question. One of our own is made anew for each:
-// a Resolver has those who ask for the same name share a question, so that one that
-// got no answer would hold all up for seconds after the name server is back.
-func (n *Names) resolver() *net.Resolver {
-	if n == nil || n.Resolver == nil {
+// resolver returns a resolver for one question. A resolver of our own is made anew for
+// each: concurrent questions for a name share one query in a Resolver, and a query that
+// got no answer would delay them all for seconds after the name server is back.
+func (n *names) resolver() *net.Resolver {
+	if n == nil || n.base == nil {
 		return net.DefaultResolver
 	}
-	return &net.Resolver{PreferGo: n.Resolver.PreferGo, StrictErrors: n.Resolver.StrictErrors, Dial: n.Resolver.Dial}
+	return &net.Resolver{PreferGo: n.base.PreferGo, StrictErrors: n.base.StrictErrors, Dial: n.base.Dial}
 }
 
 // ask looks a name up.
-func (n *Names) ask(ctx context.Context, host string) ([]netip.Addr, error) {
+func (n *names) ask(ctx context.Context, host string) ([]netip.Addr, error) {
 	ips, err := n.resolver().LookupNetIP(ctx, "ip", host)
 	if err == nil && len(ips) == 0 {
 		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
@@ -160,58 +159,58 @@ func (n *Names) ask(ctx context.Context, host string) ([]netip.Addr, error) {
 	return ips, err
 }
 
-// keep gives the addresses of a name as they are known, or looks it up. Only one
-// caller asks at a time, the others wait for its answer. A failure is not kept.
-func (n *Names) keep(ctx context.Context, host string) (ips []netip.Addr, turn int, looked bool, err error) {
+// cached returns the addresses of a name from the cache, or looks it up. One caller
+// asks at a time; the others wait for its answer. A failure is not cached.
+func (n *names) cached(ctx context.Context, host string) (ips []netip.Addr, turn int, looked bool, err error) {
 	for {
 		n.mu.Lock()
-		k := n.known[host]
-		if k == nil {
-			if len(n.known) >= maxNames {
+		e := n.cache[host]
+		if e == nil {
+			if len(n.cache) >= maxNames {
 				n.mu.Unlock()
 				ips, err = n.ask(ctx, host)
 				return ips, 0, true, err
 			}
-			if n.known == nil {
-				n.known = map[string]*kept{}
+			if n.cache == nil {
+				n.cache = map[string]*entry{}
 			}
-			k = &kept{}
-			n.known[host] = k
+			e = &entry{}
+			n.cache[host] = e
 		}
-		if k.addrs != nil && Now() < k.until {
-			turn = int(k.turn) % len(k.addrs)
-			k.turn++
-			ips = k.addrs
+		if e.addrs != nil && Now() < e.until {
+			turn = int(e.turn) % len(e.addrs)
+			e.turn++
+			ips = e.addrs
 			n.mu.Unlock()
 			return ips, turn, looked, nil
 		}
-		f, mine := k.asked, false
-		if f == nil {
-			f, mine = &flight{done: make(chan struct{})}, true
-			k.asked = f
+		l, mine := e.pending, false
+		if l == nil {
+			l, mine = &lookup{done: make(chan struct{})}, true
+			e.pending = l
 		}
 		n.mu.Unlock()
 		looked = true
 		if mine {
-			f.addrs, f.err = n.ask(ctx, host)
+			l.addrs, l.err = n.ask(ctx, host)
 			n.mu.Lock()
-			k.asked = nil
-			if f.err == nil {
-				k.addrs, k.until = f.addrs, n.until()
-			} else if k.addrs == nil {
-				delete(n.known, host)
+			e.pending = nil
+			if l.err == nil {
+				e.addrs, e.until = l.addrs, n.until()
+			} else if e.addrs == nil {
+				delete(n.cache, host)
 			}
 			n.mu.Unlock()
-			close(f.done)
-			if f.err != nil {
-				return nil, 0, true, f.err
+			close(l.done)
+			if l.err != nil {
+				return nil, 0, true, l.err
 			}
 			continue
 		}
 		select {
-		case <-f.done:
-			if f.err != nil && ctx.Err() == nil && Classify(f.err) != Canceled {
-				return nil, 0, true, f.err
+		case <-l.done:
+			if l.err != nil && ctx.Err() == nil && Classify(l.err) != Canceled {
+				return nil, 0, true, l.err
 			}
 		case <-ctx.Done():
 		}
@@ -224,17 +223,17 @@ func (n *Names) keep(ctx context.Context, host string) (ips []netip.Addr, turn i
 	}
 }
 
-// until is when an answer that came now is used up.
-func (n *Names) until() time.Duration {
-	if n.Keep == Forever {
+// until returns when an answer that arrives now expires.
+func (n *names) until() time.Duration {
+	if n.ttl == Forever {
 		return Forever
 	}
-	return Now() + n.Keep
+	return Now() + n.ttl
 }
 
-// ResolverOf asks name servers ("10.0.0.53" or "10.0.0.53:5353") instead of those of
-// the system, each question's tries going to them in turn.
-func ResolverOf(servers []string) (*net.Resolver, error) {
+// resolverOf returns a resolver that asks the name servers ("10.0.0.53" or
+// "10.0.0.53:5353") in turn instead of those of the system.
+func resolverOf(servers []string) (*net.Resolver, error) {
 	addrs := make([]string, len(servers))
 	for i, s := range servers {
 		to, err := netip.ParseAddrPort(s)

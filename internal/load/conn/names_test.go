@@ -13,20 +13,20 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-func names(t *testing.T, s *servers.NameServer, keep time.Duration) *Names {
+func namesFrom(t *testing.T, s *servers.NameServer, keep time.Duration) *names {
 	t.Helper()
-	r, err := ResolverOf([]string{s.Addr})
+	r, err := resolverOf([]string{s.Addr})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Names{Resolver: r, Keep: keep}
+	return &names{base: r, ttl: keep}
 }
 
 // Any number of connects at once ask once, and each begins with another address.
 func TestNamesAskOnce(t *testing.T) {
 	t.Parallel()
 	s := servers.Names(t, map[string][]string{"a.test": {"10.0.0.1", "10.0.0.2", "fd00::1"}})
-	n := names(t, s, Forever)
+	n := namesFrom(t, s, Forever)
 	var mu sync.Mutex
 	first := map[string]int{}
 	var wg sync.WaitGroup
@@ -55,7 +55,7 @@ func TestNamesAskOnce(t *testing.T) {
 func TestNamesFail(t *testing.T) {
 	t.Parallel()
 	s := servers.Names(t, nil)
-	n := names(t, s, Forever)
+	n := namesFrom(t, s, Forever)
 	if _, looked, err := n.resolve(t.Context(), "a.test:80"); Classify(err) != DNS || !looked {
 		t.Errorf("%v, looked up: %v", err, looked)
 	}
@@ -93,24 +93,24 @@ func TestNamesFail(t *testing.T) {
 func TestNamesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := servers.Names(t, map[string][]string{"a.test": {"10.0.0.1"}})
-	n := names(t, s, Forever)
-	n.known = map[string]*kept{}
+	n := namesFrom(t, s, Forever)
+	n.cache = map[string]*entry{}
 	for i := range maxNames {
-		n.known[string(rune(i))] = &kept{}
+		n.cache[string(rune(i))] = &entry{}
 	}
 	for range 2 {
 		if addrs, _, err := n.resolve(t.Context(), "a.test:80"); err != nil || len(addrs) != 1 {
 			t.Error(addrs, err)
 		}
 	}
-	if len(n.known) != maxNames || s.Asked("a.test") != 2 {
-		t.Errorf("%d names kept, asked %d times", len(n.known), s.Asked("a.test"))
+	if len(n.cache) != maxNames || s.Asked("a.test") != 2 {
+		t.Errorf("%d names kept, asked %d times", len(n.cache), s.Asked("a.test"))
 	}
 }
 
 func TestSources(t *testing.T) {
 	t.Parallel()
-	s, err := ParseSources([]string{"127.1.0.0/30", " 127.2.0.1 ", "127.3.0.0/31", "::1"})
+	s, err := parseSources([]string{"127.1.0.0/30", " 127.2.0.1 ", "127.3.0.0/31", "::1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,10 +125,10 @@ func TestSources(t *testing.T) {
 	if ip, ok := s.next(false); !ok || ip != netip.IPv6Loopback() {
 		t.Errorf("of IPv6: %v", ip)
 	}
-	if _, ok := new(Sources).next(true); ok {
+	if _, ok := new(sources).next(true); ok {
 		t.Error("a source of none")
 	}
-	wide, err := ParseSources([]string{"127.0.0.0/8"})
+	wide, err := parseSources([]string{"127.0.0.0/8"})
 	if err != nil || wide.v4.total != maxSpan-2 {
 		t.Errorf("%v, %d addresses", err, wide.v4.total)
 	}
@@ -145,11 +145,11 @@ func TestProxyAddresses(t *testing.T) {
 		"socks5://me:pw@a":        "a:1080",
 		"socks5h://[fd00::1]:999": "[fd00::1]:999",
 	} {
-		if p, err := ParseProxy(text); err != nil || p.addr != want {
+		if p, err := ParseProxy(text, nil); err != nil || p.addr != want {
 			t.Errorf("%s: %v, %v; want %s", text, p, err, want)
 		}
 	}
-	if p, _ := ParseProxy("http://Aladdin:open%20sesame@a"); p.Authorization() != "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==" { // RFC 7617
+	if p, _ := ParseProxy("http://Aladdin:open%20sesame@a", nil); p.Authorization() != "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==" { // RFC 7617
 		t.Errorf("authorization %q", p.Authorization())
 	}
 }

@@ -7,15 +7,14 @@ import (
 	"unsafe"
 )
 
-// maxTransfer bounds one system call, in bytes, and so how long it holds its
-// processor.
+// maxTransfer is the largest number of bytes of one system call, which limits how long
+// the call occupies its processor.
 const maxTransfer = 128 << 10
 
-// maxParts is how many parts of a message go into one system call.
+// maxParts is the largest number of parts of one system call.
 const maxParts = 4
 
-// writeParts writes the parts whole to a socket that is read and written past package
-// net.
+// writeParts writes all of the parts by this package's own system calls.
 func (c *Conn) writeParts(parts net.Buffers) (written int64, err error) {
 	waited := c.raw.Write(func(fd uintptr) bool {
 		for {
@@ -49,9 +48,9 @@ func (c *Conn) writeParts(parts net.Buffers) (written int64, err error) {
 	return written, err
 }
 
-// sysWritev is writev(2) of the first parts. What is short is written as by sysWrite; of
-// much, Go's scheduler is told: one call that takes 0.2 ms costs less than eight that
-// hold their processor, for the server too, which finds more to read each time.
+// sysWritev calls writev(2) with the first parts. Short ones are written as by sysWrite;
+// for long ones Go's scheduler is notified: one call of 0.2 ms costs less than eight that
+// occupy their processor, for the server too, which reads more at a time.
 func sysWritev(fd uintptr, parts net.Buffers) (int, error) {
 	var vector [maxParts]syscall.Iovec
 	used, size := 0, 0

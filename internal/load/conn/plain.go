@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// plain is a Conn's socket, as TLS sees it. Its Read and Write may be called at the
-// same time.
+// plain is the socket of a Conn as a net.Conn, for TLS. Read and Write may be called
+// concurrently.
 type plain Conn
 
 func (p *plain) Read(b []byte) (int, error) {

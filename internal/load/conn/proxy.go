@@ -11,24 +11,25 @@ import (
 	"net/url"
 )
 
-// Proxy is a server to connect through.
+// Proxy is a server to connect through. It is immutable.
 type Proxy struct {
-	TLS *tls.Config // of an https proxy; nil: this host's authorities, the proxy's name
-
-	scheme         string // http, https, socks5 or socks5h
-	addr, name     string // "host:port" and "host" of the proxy
+	tls            *tls.Config // of an https proxy; nil: the system's authorities, the proxy's name
+	scheme         string      // http, https, socks5 or socks5h
+	addr, name     string      // "host:port" and "host" of the proxy
 	user, password string
-	named          bool // a user was given
+	named          bool // the URL has a user
 }
 
-// ParseProxy reads "SCHEME://[USER:PASSWORD@]HOST[:PORT]". The schemes: http and
-// https (CONNECT, the latter over TLS), socks5 (this host looks the target's name
-// up) and socks5h (the proxy does). The ports are 80, 443 and 1080 unless given.
-func ParseProxy(text string) (*Proxy, error) {
+// ParseProxy parses "SCHEME://[USER:PASSWORD@]HOST[:PORT]". The schemes are http and
+// https (CONNECT, the latter over TLS), socks5 (this host resolves the target's name)
+// and socks5h (the proxy does). The default ports are 80, 443 and 1080. config is for the
+// TLS of an https proxy; nil stands for the system's authorities. No error contains the
+// password.
+func ParseProxy(text string, config *tls.Config) (*Proxy, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		if ue, ok := errors.AsType[*url.Error](err); ok {
-			err = ue.Err // the whole has the password
+			err = ue.Err // ue's text contains the password
 		}
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
@@ -45,7 +46,7 @@ func ParseProxy(text string) (*Proxy, error) {
 	if u.Port() != "" {
 		port = u.Port()
 	}
-	p := &Proxy{scheme: u.Scheme, name: u.Hostname(), addr: net.JoinHostPort(u.Hostname(), port)}
+	p := &Proxy{tls: config, scheme: u.Scheme, name: u.Hostname(), addr: net.JoinHostPort(u.Hostname(), port)}
 	if u.User != nil {
 		p.named, p.user = true, u.User.Username()
 		p.password, _ = u.User.Password()
@@ -56,13 +57,13 @@ func ParseProxy(text string) (*Proxy, error) {
 	return p, nil
 }
 
-// HTTP reports whether the proxy speaks HTTP, so that it takes whole http:// URLs
-// beside CONNECT.
+// HTTP reports whether the proxy speaks HTTP, and so accepts whole http:// URLs besides
+// CONNECT.
 func (p *Proxy) HTTP() bool { return !p.socks() }
 
 func (p *Proxy) socks() bool { return p.scheme == "socks5" || p.scheme == "socks5h" }
 
-// Authorization gives the value of Proxy-Authorization; "" when no user was given.
+// Authorization returns the value of the header Proxy-Authorization; "" without a user.
 func (p *Proxy) Authorization() string {
 	if !p.named {
 		return ""
@@ -70,16 +71,16 @@ func (p *Proxy) Authorization() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(p.user+":"+p.password))
 }
 
-// through connects to the proxy and, unless tunnel is false, has it connect to addr.
-// What fails on that way is of the class Proxy, but for what this host lacks, time
-// that is over, and the end of ctx.
+// through connects to the proxy and, unless tunnel is false, asks it to connect to addr.
+// An error has the class ByProxy, except for a timeout, a canceled ctx, and a fault of
+// this host.
 func (a *attempt) through(ctx context.Context, p *Proxy, addr string, tunnel bool) (*Conn, error) {
-	if p.scheme != "socks5" { // whose target is looked up here
+	if p.scheme != "socks5" { // where this host resolves the target
 		name, port, err := splitPort(ctx, addr)
 		if err != nil {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
 		}
-		if err := a.allowed.Name(name, port); err != nil {
+		if err := a.permitted.Name(name, port); err != nil {
 			return nil, blocked(err)
 		}
 	}
@@ -99,16 +100,16 @@ func (a *attempt) through(ctx context.Context, p *Proxy, addr string, tunnel boo
 		c.Drop()
 		return nil, proxyError(err)
 	}
-	c.in, c.out = 0, 0 // the way there is not the traffic
+	c.in, c.out = 0, 0 // talking to the proxy is not the target's traffic
 	return c, nil
 }
 
-// negotiate does on a connection to the proxy what opens the way to addr.
+// negotiate asks the proxy at the other end of c for a tunnel to addr.
 func (a *attempt) negotiate(ctx context.Context, c *Conn, p *Proxy, addr string, tunnel bool) error {
 	if p.scheme == "https" {
 		config := &tls.Config{ServerName: p.name}
-		if p.TLS != nil {
-			config = p.TLS.Clone()
+		if p.tls != nil {
+			config = p.tls.Clone()
 			if config.ServerName == "" {
 				config.ServerName = p.name
 			}
@@ -127,7 +128,7 @@ func (a *attempt) negotiate(ctx context.Context, c *Conn, p *Proxy, addr string,
 		if err != nil {
 			return &localLookup{err}
 		}
-		if err := a.allowed.Address(addrs[0], a.Names.own(addr)); err != nil {
+		if err := a.permitted.Address(addrs[0], a.names.systemName(addr)); err != nil {
 			return &localLookup{blocked(err)}
 		}
 		addr = addrs[0].String()
@@ -135,7 +136,7 @@ func (a *attempt) negotiate(ctx context.Context, c *Conn, p *Proxy, addr string,
 	return p.socks5(ctx, c, addr)
 }
 
-// localLookup is a name that this host could not look up: no fault of the proxy.
+// localLookup is the error of a lookup by this host, which is no fault of the proxy.
 type localLookup struct{ error }
 
 func (e *localLookup) Unwrap() error { return e.error }
@@ -151,7 +152,7 @@ func proxyError(err error) error {
 	return &Error{Class: ByProxy, Err: fmt.Errorf("proxy: %w", err)}
 }
 
-// maxProxyHead bounds the head of a proxy's answer.
+// maxProxyHead is the largest head of a proxy's answer, in bytes.
 const maxProxyHead = 16 << 10
 
 // connect asks an HTTP proxy for a tunnel (RFC 9110, section 9.3.6).

@@ -26,7 +26,7 @@ func FuzzProxyAnswers(f *testing.F) {
 	f.Add(true, []byte("\x05\x02\x01\x00\x05\x00\x00\x01\x0a\x00\x00\x01\x00\x50rest"))
 	f.Add(true, []byte("\x05\x02\x01\x00\x05\x00\x00\x03\x01x\x00\x50"))
 	f.Add(true, []byte("\x05\xff"))
-	p, err := ParseProxy("http://me:pw@a")
+	p, err := ParseProxy("http://me:pw@a", nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -14,13 +14,12 @@ import (
 	"unsafe"
 )
 
-// socket is a TCP connection that this package has made with the system's own calls.
-// Package net makes one with three contexts, a goroutine and a timer, for what it may
-// have to wait for; here that comes only when connecting has to wait, which it does
-// not within a host. One that is made, used for one request and closed takes a third
-// less processor time.
+// socket is a TCP connection that this package opened by its own system calls. Package net
+// needs three contexts, a goroutine and a timer to open one; this package needs them only
+// if connecting has to wait, which it does not within a host. A connection that is opened,
+// used for one request and closed takes a third less processor time.
 type socket struct {
-	*os.File // waits by the runtime's poller, as net's connections do
+	*os.File // uses the runtime's poller, like connections of package net
 	peer     netip.AddrPort
 }
 
@@ -38,20 +37,20 @@ func (s *socket) LocalAddr() net.Addr {
 // direct reports whether reach can connect to an address.
 func direct(to netip.AddrPort) bool { return to.Addr().IsValid() && to.Addr().Zone() == "" }
 
-// reach connects to an address for which direct holds, unmapped, from the address from unless
-// that is the zero value, and not longer than ctx lasts or until deadline, on the
-// clock of Now.
+// reach connects to an unmapped address for which direct is true, from the address from
+// unless that is the zero value. It gives up when ctx ends or at deadline, on the clock of
+// Now.
 //
-// Its frame and those of its callers are small, and what is large is apart: this is the
-// deepest that a user's stack gets, and 4 KB are to hold it (see aside).
+// Its frame and those of its callers are small, and large ones are in functions of their
+// own: a user's stack is nowhere deeper, and must fit in 4 KB (see aside).
 func reach(ctx context.Context, to netip.AddrPort, from netip.Addr, deadline time.Duration) (*Conn, error) {
 	for tries := 0; ; tries++ {
 		fd, pending, err := begin(ctx, to, from)
 		if err != nil {
 			return nil, unreached(to, err)
 		}
-		// The poller takes the socket now: it would find one that is not yet connecting to
-		// have ended.
+		// The socket is registered with the poller only now, because the poller would
+		// report one that is not connecting yet as closed.
 		c := New(&socket{File: os.NewFile(uintptr(fd), ""), peer: to})
 		if pending {
 			err = c.connected(ctx, to, fd, deadline)
@@ -69,7 +68,7 @@ func reach(ctx context.Context, to netip.AddrPort, from netip.Addr, deadline tim
 	}
 }
 
-// unreached is the error of a connection that was not made.
+// unreached returns the error for a connection that failed with err.
 //
 //go:noinline
 func unreached(to netip.AddrPort, err error) error {
@@ -79,13 +78,13 @@ func unreached(to netip.AddrPort, err error) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(to), Err: err}
 }
 
-// errSelf is what became of a socket whose port the kernel chose to be the very one
-// that it connects to, where nobody listens: it is connected to itself (RFC 9293,
-// section 3.5, simultaneous open).
+// errSelf means that nothing listens on the port, and that the kernel chose the same port
+// as the local one: the socket is connected to itself (RFC 9293, section 3.5, simultaneous
+// open).
 var errSelf = errors.New("the socket is connected to itself")
 
-// begin makes a socket that begins to connect to an address; pending says that it has not
-// done so yet.
+// begin opens a socket and starts to connect it to an address. pending reports that it is
+// not connected yet.
 //
 //go:noinline
 func begin(ctx context.Context, to netip.AddrPort, from netip.Addr) (fd int, pending bool, err error) {
@@ -108,7 +107,7 @@ func begin(ctx context.Context, to netip.AddrPort, from netip.Addr) (fd int, pen
 			return 0, false, os.NewSyscallError("bind", err)
 		}
 	}
-	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1) // without it, only slower
+	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1) // on an error it is only slower
 	switch err := addr.set(to).call(syscall.SYS_CONNECT, fd); err {
 	case nil:
 		return fd, false, nil
@@ -128,8 +127,8 @@ func toItself(fd int, to netip.AddrPort) bool {
 	return own.Port() == to.Port() && (own.Addr() == to.Addr() || to.Addr().IsUnspecified())
 }
 
-// connected waits until a socket is connected to an address. To connect a second time
-// tells how the first has gone.
+// connected waits until a socket is connected to an address. A second connect(2) returns
+// the result of the first.
 func (c *Conn) connected(ctx context.Context, to netip.AddrPort, fd int, deadline time.Duration) error {
 	var addr sockaddr
 	err := addr.set(to).call(syscall.SYS_CONNECT, fd)
@@ -189,8 +188,8 @@ func (s *sockaddr) set(a netip.AddrPort) *sockaddr {
 	return s
 }
 
-// call is connect(2) or bind(2), without telling Go's scheduler: see sysRead. On
-// Linux both return at once.
+// call calls connect(2) or bind(2) without notifying Go's scheduler; see sysRead. On Linux
+// neither blocks.
 func (s *sockaddr) call(trap uintptr, fd int) error {
 	_, _, errno := syscall.RawSyscall(trap, uintptr(fd), uintptr(unsafe.Pointer(&s.bytes)), s.size)
 	if errno != 0 {
@@ -199,7 +198,7 @@ func (s *sockaddr) call(trap uintptr, fd int) error {
 	return nil
 }
 
-// ownAddr is the address that a socket has here.
+// ownAddr returns the local address of a socket.
 func ownAddr(fd int) netip.AddrPort {
 	var s sockaddr
 	size := uint32(len(s.bytes))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// direct: elsewhere package net makes all connections.
+// direct returns false: on other systems package net opens all connections.
 func direct(netip.AddrPort) bool { return false }
 
 func reach(context.Context, netip.AddrPort, netip.Addr, time.Duration) (*Conn, error) {

@@ -63,7 +63,8 @@ func (p *Proxy) socks5(ctx context.Context, c *Conn, addr string) error {
 	return socksBound(c, b[3])
 }
 
-// socksRequest is CONNECT to addr, a name or an address.
+// socksRequest returns the message that asks for a connection to addr, a name or an
+// address.
 func socksRequest(ctx context.Context, addr string) ([]byte, error) {
 	host, port, err := splitPort(ctx, addr)
 	if err != nil {
@@ -87,7 +88,7 @@ func socksRequest(ctx context.Context, addr string) ([]byte, error) {
 	return binary.BigEndian.AppendUint16(msg, port), nil
 }
 
-// socksBound reads past the address that the proxy connects from.
+// socksBound skips the address that the proxy connects from.
 func socksBound(c *Conn, kind byte) error {
 	n := 0
 	switch kind {
@@ -108,7 +109,7 @@ func socksBound(c *Conn, kind byte) error {
 	return err
 }
 
-// socksReply says what a reply other than 0 means.
+// socksReply returns the meaning of a reply code other than 0.
 func socksReply(code byte) string {
 	replies := [...]string{1: "general failure", 2: "not allowed by its rules", 3: "network unreachable",
 		4: "host unreachable", 5: "connection refused", 6: "TTL expired", 7: "command not supported", 8: "address type not supported"}

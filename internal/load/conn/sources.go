@@ -10,14 +10,12 @@ import (
 	"sync/atomic"
 )
 
-// Sources are the local addresses that connections come from, each in turn. One
-// address has about 28,000 ports for one server's address and port, so many
-// connections need many. Dialers that share one share the turn.
-type Sources struct {
+// sources are the local addresses that connections come from, each in turn.
+type sources struct {
 	v4, v6 family
 }
 
-// family is the addresses of one IP version, as ranges that are never written out.
+// family holds the addresses of one IP version, as ranges.
 type family struct {
 	spans []span
 	total uint64
@@ -30,14 +28,14 @@ type span struct {
 	count uint64
 }
 
-// maxSpan bounds the addresses of one prefix that are used.
+// maxSpan is the largest number of addresses used of one prefix.
 const maxSpan = 1 << 20
 
-// ParseSources reads addresses ("10.0.0.7") and prefixes ("127.1.0.0/24", all of it
-// but, of IPv4, the network's own and the broadcast address). An error names an
-// entry that is none, or whose first address is not one of this host's.
-func ParseSources(texts []string) (*Sources, error) {
-	s := &Sources{}
+// parseSources parses addresses ("10.0.0.7") and prefixes ("127.1.0.0/24"; of IPv4
+// without the network's own and the broadcast address). The error names an entry that
+// is malformed, or whose first address does not belong to this host.
+func parseSources(texts []string) (*sources, error) {
+	s := &sources{}
 	for _, text := range texts {
 		sp, err := parseSpan(strings.TrimSpace(text))
 		if err != nil {
@@ -79,8 +77,8 @@ func parseSpan(text string) (span, error) {
 	return sp, nil
 }
 
-// next gives the address whose turn it is; false: there is none of that family.
-func (s *Sources) next(v4 bool) (netip.Addr, bool) {
+// next returns the next address in rotation; false if s has none of that family.
+func (s *sources) next(v4 bool) (netip.Addr, bool) {
 	f := &s.v6
 	if v4 {
 		f = &s.v4
@@ -95,11 +93,11 @@ func (s *Sources) next(v4 bool) (netip.Addr, bool) {
 		}
 		i -= sp.count
 	}
-	panic("conn: Sources.total is not the sum of its spans")
+	panic("conn: sources.total is not the sum of its spans")
 }
 
-// nth gives the nth address of a span. A span is so short that only the lowest 32
-// bits differ.
+// nth returns the nth address of a span. A span is so short that only the lowest 32 bits
+// differ.
 func (sp span) nth(n uint64) netip.Addr {
 	b := sp.first.AsSlice()
 	low := b[len(b)-4:]

@@ -2,13 +2,12 @@
 
 package conn
 
-// Elsewhere connections are read and written by package net, and own a buffer while
-// they wait.
+// On other systems package net reads and writes connections, and each owns a buffer while
+// it waits.
 const canReadRaw = false
 
 func (c *Conn) readRaw(uintptr) bool  { return true }
 func (c *Conn) writeRaw(uintptr) bool { return true }
 
-// Gone reports that a connection that was idle can't be used again. It is not known
-// here.
+// Gone always returns false: it is not implemented on this system.
 func (c *Conn) Gone() bool { return false }

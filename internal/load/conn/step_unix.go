@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// canReadRaw tells that sockets are read and written by this package's own system
-// calls, and package net only waits.
+// canReadRaw means that this package reads and writes sockets by its own system calls, and
+// that package net only waits.
 const canReadRaw = true
 
-// readRaw tries to read what is there, and reports whether it is done; false makes
-// the runtime wait until the socket is readable and call again. While it waits, a
-// connection with nothing unread owns no buffer. There must be no large local
-// variable here: this runs on the small stack of a user's goroutine.
+// readRaw tries to read and reports whether it is done; false makes the runtime wait until
+// the socket is readable and call it again. While it waits, a connection with nothing
+// unread owns no buffer. It must have no large local variable: it runs on the small stack
+// of a user's goroutine.
 func (c *Conn) readRaw(fd uintptr) bool {
 	switch {
 	case c.asking != nil:
@@ -49,7 +49,7 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	return true
 }
 
-// end keeps why reading brought nothing.
+// end stores the reason why a read returned nothing.
 func (c *Conn) end(n int, err error) {
 	if n == 0 && err == nil {
 		err = io.EOF
@@ -57,14 +57,14 @@ func (c *Conn) end(n int, err error) {
 	c.err = err
 }
 
-// askRaw writes what Ask wants written. It reports false, and so waits until
-// something can be read, when all of it is.
+// askRaw writes the request of Ask. When all of it is written, it returns false, so that
+// the runtime waits until something can be read.
 func (c *Conn) askRaw(fd uintptr) bool {
-	if c.looking {
+	if c.checking {
 		if used(fd) {
 			return true
 		}
-		c.looking = false
+		c.checking = false
 	}
 	n, err := sysWrite(fd, c.asking)
 	if err != nil {
@@ -81,8 +81,8 @@ func (c *Conn) askRaw(fd uintptr) bool {
 	return false
 }
 
-// writeRaw writes until all is written or there is no more room; false makes the
-// runtime wait for room.
+// writeRaw writes until everything is written or the socket's buffer is full; it then
+// returns false, so that the runtime waits for room.
 func (c *Conn) writeRaw(fd uintptr) bool {
 	for len(c.from) > 0 {
 		n, err := sysWrite(fd, c.from)
@@ -98,17 +98,17 @@ func (c *Conn) writeRaw(fd uintptr) bool {
 	return true
 }
 
-// used tells whether a connection that was idle has ended, or has brought what nobody
-// asked for. It is Gone for a connection that is then dropped: a byte of that is lost.
+// used reports whether an idle connection has ended or has received unrequested bytes.
+// Unlike Gone it consumes a byte, so the connection must then be dropped.
 func used(fd uintptr) bool {
 	var b [1]byte
 	_, err := sysRead(fd, b[:])
 	return err != syscall.EAGAIN
 }
 
-// Gone reports that a connection that was idle can't be used again: the other side
-// has ended it, or has sent what nobody asked for. It costs one system call and does
-// not wait. False is no promise: the other side may end it right after.
+// Gone reports whether an idle connection is unusable: the other side has closed it or has
+// sent unrequested bytes. It costs one system call and does not wait. After false the
+// other side may still close it at any moment.
 func (c *Conn) Gone() bool {
 	sc, ok := c.tcp.(syscall.Conn)
 	if !ok {

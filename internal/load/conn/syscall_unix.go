@@ -4,8 +4,8 @@ package conn
 
 import "syscall"
 
-// sysRead and sysWrite are read(2) and write(2) on a socket that does not block. The
-// race detector needs to be told of them, as package syscall does.
+// sysRead and sysWrite call read(2) and write(2) on a nonblocking socket. Package syscall
+// notifies the race detector of them.
 func sysRead(fd uintptr, p []byte) (n int, err error) {
 	for {
 		if n, err = syscall.Read(int(fd), p); err != syscall.EINTR {

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxText bounds an error's text, in bytes.
+// maxText is the largest length of an error's text, in bytes.
 const maxText = 200
 
-// Text gives err's text without what differs from one failure to the next, so that
-// a table of texts stays small: the local address and port ("read tcp
-// 10.0.0.1:40112->10.0.0.2:80: ..."), and the time at which a certificate was found
-// to have expired. It is cut after 200 bytes.
+// Text returns err's text without the parts that differ between equal failures, so that
+// failures can be counted by text: the local address and port ("read tcp
+// 10.0.0.1:40112->10.0.0.2:80: ...") and the current time in the error about an expired
+// certificate. It returns at most 200 bytes.
 func Text(err error) string {
 	s := err.Error()
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {

@@ -10,20 +10,21 @@ import (
 	"sync"
 )
 
-// TLSOptions is how handshakes are made. The zero value is TLS 1.2 or newer with whoever
-// this host trusts.
+// TLSOptions configures handshakes. The zero value accepts TLS 1.2 or newer and the
+// system's authorities.
 type TLSOptions struct {
-	RootCAs            *x509.CertPool    // who may sign servers' certificates; nil: whom this host trusts
-	InsecureSkipVerify bool              // take any certificate
-	ServerName         string            // to ask for and to check certificates against; "": the target's host
-	Certificates       []tls.Certificate // to show to servers that ask who is there
+	RootCAs            *x509.CertPool    // trusted for servers' certificates; nil: the system's
+	InsecureSkipVerify bool              // accept any certificate
+	ServerName         string            // requested by SNI and verified; "": the target's host
+	Certificates       []tls.Certificate // for servers that request a client certificate
 	MinTLS             uint16            // tls.VersionTLS12 and so on; 0: TLS 1.2
 	MaxTLS             uint16            // 0: the newest
 	NoResumption       bool              // make each handshake a full one
-	KeyLogFile         string            // append each connection's secrets there, for Wireshark; "": don't
+	KeyLogFile         string            // file to append each connection's secrets to, for Wireshark; "": none
 }
 
-// Check names what can't be.
+// Check reports options that are wrong or contradict each other. It opens KeyLogFile. The
+// error names the option.
 func (t *TLSOptions) Check() error {
 	for _, v := range []struct {
 		name    string
@@ -44,12 +45,16 @@ func (t *TLSOptions) Check() error {
 			return fmt.Errorf("option Certificates[%d] has no certificate or no key: load it with tls.LoadX509KeyPair", i)
 		}
 	}
+	if t.KeyLogFile != "" {
+		_, err := keyLog(t.KeyLogFile)
+		return err
+	}
 	return nil
 }
 
-// Config makes what a handshake with a server wants: name is the server's host,
-// protocols are offered in that order (ALPN), sessions are those that this client
-// may resume.
+// Config returns the configuration of a handshake with the host name. It offers protocols
+// in that order (ALPN) and resumes and stores sessions in the cache given, unless that is
+// nil. The error is that of opening KeyLogFile, which Check returns before.
 func (t *TLSOptions) Config(name string, protocols []string, sessions tls.ClientSessionCache) (*tls.Config, error) {
 	c := &tls.Config{
 		RootCAs:            t.RootCAs,
@@ -75,17 +80,18 @@ func (t *TLSOptions) Config(name string, protocols []string, sessions tls.Client
 	return c, nil
 }
 
-// keyLogs are the open key logs by path. They stay open: a line may come at any time.
+// keyLogs holds the open key logs by path. They stay open until the process ends, since
+// any connection may still write a line.
 var keyLogs struct {
 	sync.Mutex
 	byPath map[string]*os.File
 }
 
-// maxKeyLogs bounds the key logs that are open.
+// maxKeyLogs is the largest number of open key logs.
 const maxKeyLogs = 100
 
-// keyLog opens a key log for appending, once a process. What it holds opens recorded
-// traffic: only its owner may read it.
+// keyLog opens a key log for appending, once per process. Its contents decrypt recorded
+// traffic, so only its owner may read it.
 func keyLog(path string) (io.Writer, error) {
 	keyLogs.Lock()
 	defer keyLogs.Unlock()

@@ -54,11 +54,8 @@ func (h History) Create(id string) (_ *Folder, err error) {
 	return f, nil
 }
 
-// Dir is where the folder is.
+// Dir returns the path of the folder.
 func (f *Folder) Dir() string { return f.dir }
-
-// File is the file of the run's result.
-func (f *Folder) File() string { return filepath.Join(f.dir, resultFile) }
 
 // Append adds a batch of an executor to the folder.
 func (f *Folder) Append(executor int, b *wire.Batch) error {

@@ -34,8 +34,11 @@ type History struct{ dir string }
 // Open gives the history in dir, which is made when it is first written to.
 func Open(dir string) History { return History{dir} }
 
-// Dir is where the folder of run id is.
+// Dir returns the path of the folder of run id.
 func (h History) Dir(id string) string { return filepath.Join(h.dir, id) }
+
+// File returns the path of the result of run id.
+func (h History) File(id string) string { return filepath.Join(h.dir, id, resultFile) }
 
 // Load reads the result of run id: run.ErrNotFound when there is none. A run whose
 // process is gone without a final result is Failed, and its result says so.

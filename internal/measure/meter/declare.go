@@ -32,7 +32,8 @@ type declared struct {
 	byTitle map[string]int // index into decls and metrics
 	decls   []Decl
 	metrics []*metric
-	slots   [2]int // counters and histograms so far
+	slots   [2]int      // counters and histograms so far
+	to      *connection // of a connected registry
 }
 
 // Setup declares groups. Declaring again what is there already is the usual case,
@@ -41,6 +42,11 @@ type declared struct {
 // a title has one type, unit and place in a run. A refusal names both
 // declarations and leaves everything as it was.
 func (r *Registry) Setup(groups []metrics.Group) error {
+	if r.to != nil {
+		if err := r.to.setup(groups); err != nil {
+			return err
+		}
+	}
 	if d := r.declared.Load(); d.has(groups) {
 		return nil
 	}
@@ -75,6 +81,9 @@ func (r *Registry) Find(title string) (Meter, error) {
 // Notify records value under title: a counter adds it, a histogram counts it, a
 // gauge is set to it. It is the slow way, by name; see Find.
 func (r *Registry) Notify(title string, value int64) error {
+	if r.to != nil {
+		return r.to.notify(title, value)
+	}
 	m, err := r.Find(title)
 	if err != nil {
 		return err
@@ -178,7 +187,9 @@ func (d *declared) addMetric(m Decl) error {
 		return fmt.Errorf("metric %q is one too many: a run has at most %d", m.Title, MaxMetrics)
 	}
 	made := &metric{kind: k}
-	if k != gauge {
+	if d.to != nil {
+		made = &metric{kind: connected, isGauge: k == gauge, title: m.Title, to: d.to}
+	} else if k != gauge {
 		made.slot = d.slots[k]
 		d.slots[k]++
 	}

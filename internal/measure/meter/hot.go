@@ -14,6 +14,7 @@ const (
 	counter kind = iota
 	histogram
 	gauge
+	connected // recorded by a function; see NewConnected
 )
 
 // Meter records one declared metric. It is a small value to keep and copy; any
@@ -28,6 +29,10 @@ type metric struct {
 	kind  kind
 	slot  int // its place in the shards' counters or histograms
 	gauge atomic.Int64
+
+	to      *connection // of a connected one, with what follows
+	title   string
+	isGauge bool
 }
 
 // shard is one part of the counts.
@@ -56,8 +61,8 @@ func (r *Registry) lock() *shard {
 // gauge is set to it. A negative value is refused by a histogram and a counter and
 // counted as refused, which the report shows.
 func (m Meter) Record(v int64) {
-	if m.m.kind == gauge {
-		m.m.gauge.Store(v)
+	if m.m.kind >= gauge {
+		m.m.set(v)
 		return
 	}
 	s := m.r.lock()
@@ -71,8 +76,8 @@ func (m Meter) Record(v int64) {
 // Add adds n to a counter (n is 0 or more) or to a gauge (any n). A histogram
 // records it.
 func (m Meter) Add(n int64) {
-	if m.m.kind == gauge {
-		m.m.gauge.Add(n)
+	if m.m.kind >= gauge {
+		m.m.add(n)
 		return
 	}
 	m.Record(n)
@@ -93,8 +98,8 @@ func (r *Registry) Entry() Entry { return Entry{r, r.lock()} }
 
 // Record is Meter.Record within the entry.
 func (e Entry) Record(m Meter, v int64) {
-	if m.m.kind == gauge {
-		m.m.gauge.Store(v)
+	if m.m.kind >= gauge {
+		m.m.set(v)
 		return
 	}
 	if !e.s.record(m.m, v) {
@@ -104,8 +109,8 @@ func (e Entry) Record(m Meter, v int64) {
 
 // Add is Meter.Add within the entry.
 func (e Entry) Add(m Meter, n int64) {
-	if m.m.kind == gauge {
-		m.m.gauge.Add(n)
+	if m.m.kind >= gauge {
+		m.m.add(n)
 		return
 	}
 	e.Record(m, n)

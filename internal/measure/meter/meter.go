@@ -35,7 +35,8 @@ type Registry struct {
 	declared atomic.Pointer[declared] // copied on write, so that reading takes no lock
 	shards   []*shard
 	shift    uint
-	shared   sync.Map // values of Shared
+	to       *connection // of a connected registry; nil: it counts
+	shared   sync.Map    // values of Shared
 	refused  atomic.Int64
 	failures failures
 	samples  samples

@@ -1,7 +1,8 @@
-package cli
+package local
 
 import (
 	"bufio"
+	"encoding/json"
 	"os"
 	"runtime"
 	"strconv"
@@ -9,10 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// environment tells what machine this is. What the system does not say is left out.
+// environment describes this machine. A field that the system does not report is empty.
 func environment() run.Environment {
 	e := run.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: procField("/proc/cpuinfo", "model name"), Go: runtime.Version()}
 	e.Host, _ = os.Hostname()
@@ -30,7 +32,7 @@ func environment() run.Environment {
 	return e
 }
 
-// procField is the value of the first "name : value" line of a file in /proc.
+// procField returns the value of the first "name : value" line of a file in /proc.
 func procField(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {
@@ -45,5 +47,11 @@ func procField(file, name string) string {
 	return ""
 }
 
-// commandLine is this process's arguments, for the record of the run.
-func commandLine() []string { return os.Args[1:] }
+// paramsEnv passes an executor the values of its parameters.
+func paramsEnv(values map[string]string) string {
+	b, err := json.Marshal(values)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return scenario.ParamsEnv + "=" + string(b)
+}

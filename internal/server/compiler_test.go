@@ -1,6 +1,6 @@
 //go:build linux
 
-package cli
+package server
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
 )
 
-// A master that is killed while it compiles leaves a source in a folder: its next life
+// A master that is killed while it compiles leaves a source in a folder: the next start
 // deletes that, and nothing else.
 func TestWhatACompilerLeaves(t *testing.T) {
 	own, cache, log := t.TempDir(), filepath.Join(t.TempDir(), "cache"), slog.New(slog.DiscardHandler)

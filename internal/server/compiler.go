@@ -1,7 +1,8 @@
-package cli
+package server
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,54 +22,54 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// compiler compiles for a master: in a process of its own, and where this one is root, as
-// a user without privileges who can't see the master's data.
+// compiler compiles scenarios for a master: in a separate process and, if this one is root,
+// as a user without privileges who can't read the master's data.
 type compiler struct {
 	dir   string // the cache, and below it what is compiled
 	limit time.Duration
 	user  int    // 0: this process's
-	notes string // the file that says which box is in use
+	notes string // the file that names the box in use
 	log   *slog.Logger
 
 	turn sync.Mutex // held while something is compiled
 
-	mu   sync.Mutex
-	cool func() // ends the warming
+	mu       sync.Mutex
+	stopWarm func() // guarded by mu; nil unless warm is running
 }
 
 // compileEnv makes this program the compiler's process.
 const compileEnv = "GOBENCH_COMPILE"
 
-// compileOrder is what that process is told on standard input, and compileNews a line of
-// what it says on standard output.
+// compileOrder is what that process reads from standard input, as JSON, and compileReport a
+// line that it writes to standard output.
 type (
 	compileOrder struct {
-		Warm         bool   // nothing is compiled but what all scenarios share
+		Warm         bool   // compile only what all scenarios share
 		Dir          string // of the cache
 		Source       string // the folder with the scenario
 		GOOS, GOARCH string
 		Limit        time.Duration
 	}
-	compileNews struct {
+	compileReport struct {
 		Step   string   `json:",omitempty"`
 		Path   string   `json:",omitempty"`
 		SHA256 string   `json:",omitempty"`
 		Notes  []string `json:",omitempty"`
 		Refuse string   `json:",omitempty"` // what is wrong with the source
-		Input  bool     `json:",omitempty"` // that is no text of the compiler
+		Input  bool     `json:",omitempty"` // Refuse is not a text of the Go compiler
 		Error  string   `json:",omitempty"`
 	}
 )
 
-// newCompiler makes the compiler of a master that has its data in own, and whose cache is
-// in dir (empty: where it usually is). Where it runs as this user, it shares the cache of
-// local runs. What an earlier life of that master was compiling is cleared up.
+// newCompiler returns the compiler of a master whose data is in own and whose cache is in
+// dir (empty: the default). If it runs as this user, it shares the cache of local runs. It
+// deletes what a previous process of that master was compiling. An error is an *[Error].
 func newCompiler(dir, own string, limit time.Duration, log *slog.Logger) (*compiler, error) {
 	c := &compiler{dir: dir, limit: limit, notes: filepath.Join(own, "compiling.json"), log: log}
 	c.reap()
 	level, err := sandbox.Level(sandbox.Options{Note: c.note})
 	if err != nil {
-		return nil, &exitError{exitFailed, fmt.Errorf("try how scenarios are compiled here: %w", err), tempStorage.hint(err)}
+		return nil, &Error{PartCompiler, fmt.Errorf("try how scenarios are compiled here: %w", err)}
 	}
 	c.forget()
 	if level > 0 {
@@ -95,50 +96,51 @@ func newCompiler(dir, own string, limit time.Duration, log *slog.Logger) (*compi
 		err = os.Chown(c.dir, c.user, c.user)
 	}
 	if err != nil {
-		return nil, &exitError{exitFailed, fmt.Errorf("make the compiler's folder: %w", err), "--cache FOLDER names another one"}
+		return nil, &Error{PartCache, fmt.Errorf("make the compiler's folder: %w", err)}
 	}
 	return c, nil
 }
 
-// Compile builds a source for a platform.
+// Compile compiles a source for a platform and calls step before each step that takes
+// time. If the source is wrong, the error is a *[master.CompileError].
 func (c *compiler) Compile(ctx context.Context, source run.Source, goos, goarch string, step func(string)) (master.Built, error) {
 	c.mu.Lock()
-	if c.cool != nil { // it would only compile beside us
-		c.cool()
+	if c.stopWarm != nil { // it would compete for the CPUs
+		c.stopWarm()
 	}
 	c.mu.Unlock()
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	box, err := c.box(ctx)
 	if err != nil {
-		return master.Built{}, fmt.Errorf("make room to compile in: %w", err)
+		return master.Built{}, fmt.Errorf("make a folder to compile in: %w", err)
 	}
 	defer c.leave(box)
 	folder := filepath.Join(box.Home(), "scenario")
-	if err := lay(box, folder, source); err != nil {
-		return master.Built{}, fmt.Errorf("lay the scenario out: %w", err)
+	if err := write(box, folder, source); err != nil {
+		return master.Built{}, fmt.Errorf("write the scenario: %w", err)
 	}
 	order, err := json.Marshal(compileOrder{Dir: c.dir, Source: folder, GOOS: goos, GOARCH: goarch, Limit: c.limit})
 	if err != nil {
 		return master.Built{}, err
 	}
-	news, err := c.child(ctx, box, order, step)
+	r, err := c.child(ctx, box, order, step)
 	switch {
 	case err != nil:
 		return master.Built{}, err
-	case news.Refuse != "":
-		return master.Built{}, &master.CompileError{Text: news.Refuse, Input: news.Input}
-	case news.Error != "":
-		return master.Built{}, errors.New(news.Error)
+	case r.Refuse != "":
+		return master.Built{}, &master.CompileError{Text: r.Refuse, Input: r.Input}
+	case r.Error != "":
+		return master.Built{}, errors.New(r.Error)
 	}
-	if !strings.HasPrefix(filepath.Clean(news.Path), c.dir+string(filepath.Separator)) {
-		return master.Built{}, fmt.Errorf("the compiler put its executor at %s", news.Path)
+	if !strings.HasPrefix(filepath.Clean(r.Path), c.dir+string(filepath.Separator)) {
+		return master.Built{}, fmt.Errorf("the compiler put its executor at %s", r.Path)
 	}
-	return master.Built{Path: news.Path, SHA256: news.SHA256, Notes: news.Notes}, nil
+	return master.Built{Path: r.Path, SHA256: r.SHA256, Notes: r.Notes}, nil
 }
 
-// box makes the room to compile in. Another master of this machine may be in there: it is
-// waited for.
+// box creates the sandbox to compile in. If another master of this machine uses it, box
+// waits until that has left, or ctx ends.
 func (c *compiler) box(ctx context.Context) (*sandbox.Box, error) {
 	for {
 		box, err := sandbox.New(sandbox.Options{User: c.user, Same: c.user == 0, Note: c.note})
@@ -153,8 +155,8 @@ func (c *compiler) box(ctx context.Context) (*sandbox.Box, error) {
 	}
 }
 
-// note keeps what the next life of this master needs to know of a box. Where the disk takes
-// nothing it compiles all the same.
+// note stores what the next process of this master needs to clear up after a crash. If it
+// can't be written, scenarios are compiled all the same.
 func (c *compiler) note(box sandbox.State) error {
 	b, err := json.Marshal(box)
 	if err == nil {
@@ -172,7 +174,7 @@ func (c *compiler) forget() {
 	}
 }
 
-// leave clears a box up.
+// leave closes a box, which deletes it and ends its processes.
 func (c *compiler) leave(box *sandbox.Box) {
 	if err := box.Close(); err != nil {
 		c.log.Error("clear up after the compiler", "error", err)
@@ -181,45 +183,43 @@ func (c *compiler) leave(box *sandbox.Box) {
 	c.forget()
 }
 
-// reap clears up the box that an earlier life of this master was killed in.
+// reap closes the box that a previous process of this master left when it was killed.
 func (c *compiler) reap() {
 	var left sandbox.State
 	b, err := os.ReadFile(c.notes)
 	if err != nil || json.Unmarshal(b, &left) != nil || left.Folder == "" {
-		return // nothing is left, or half a note, of nothing
+		return // nothing is left, or the note was not written completely
 	}
-	c.log.Warn("an earlier life of this master was compiling", "folder", left.Folder)
+	c.log.Warn("deleting what the previous process of this master was compiling", "folder", left.Folder)
 	c.leave(sandbox.Open(left))
 }
 
-// warm compiles what all scenarios share, so that the first one need not wait for it.
+// warm compiles what all scenarios import, so that the first one need not wait for it.
+// Compile ends it.
 func (c *compiler) warm(ctx context.Context) {
-	if os.Getenv(noWarmEnv) != "" {
-		return
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	c.mu.Lock()
-	c.cool = cancel
+	c.stopWarm = cancel
 	c.mu.Unlock()
 	box, err := c.box(ctx)
 	if err != nil {
-		return // the first run says so
+		return // the first run reports it
 	}
 	defer c.leave(box)
 	order, err := json.Marshal(compileOrder{Warm: true, Dir: c.dir})
 	if err != nil {
 		return
 	}
-	if news, err := c.child(ctx, box, order, func(string) {}); ctx.Err() == nil && (err != nil || news.Error != "") {
-		c.log.Info("the compiler could not be warmed", "error", err, "text", news.Error)
+	if r, err := c.child(ctx, box, order, func(string) {}); ctx.Err() == nil && (err != nil || r.Error != "") {
+		c.log.Info("the compiler could not be warmed", "error", err, "text", r.Error)
 	}
 }
 
-// child runs the compiler's process until it has said its last word.
-func (c *compiler) child(ctx context.Context, box *sandbox.Box, order []byte, step func(string)) (last compileNews, err error) {
+// child runs the compiler's process and returns its last report.
+func (c *compiler) child(ctx context.Context, box *sandbox.Box, order []byte, step func(string)) (last compileReport, err error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
 		return last, err
@@ -240,8 +240,8 @@ func (c *compiler) child(ctx context.Context, box *sandbox.Box, order []byte, st
 		return last, err
 	}
 	cmd.Stdin = strings.NewReader(string(order))
-	var said strings.Builder
-	cmd.Stderr = &capped{&said, 64 << 10}
+	var errout strings.Builder
+	cmd.Stderr = &capped{&errout, 64 << 10}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return last, err
@@ -259,48 +259,41 @@ func (c *compiler) child(ctx context.Context, box *sandbox.Box, order []byte, st
 	lines := bufio.NewScanner(io.LimitReader(out, 8<<20))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var news compileNews
-		if json.Unmarshal(lines.Bytes(), &news) != nil {
+		var r compileReport
+		if json.Unmarshal(lines.Bytes(), &r) != nil {
 			continue
 		}
-		if news.Step != "" {
-			step(news.Step)
+		if r.Step != "" {
+			step(r.Step)
 			continue
 		}
-		last = news
+		last = r
 	}
 	err = cmd.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return last, context.Cause(ctx)
 	case last.Path == "" && last.Refuse == "" && last.Error == "":
-		return last, fmt.Errorf("the compiler's process ended without a word: %w: %s", orNil(err), said.String())
+		return last, fmt.Errorf("the compiler's process ended without a report: %w: %s", cmp.Or(err, errors.New("exit status 0")), errout.String())
 	}
 	return last, nil
 }
 
-func orNil(err error) error {
-	if err == nil {
-		return errors.New("exit status 0")
-	}
-	return err
-}
-
-// capped takes all that is written and keeps so much.
+// capped accepts all that is written and passes on its first bytes.
 type capped struct {
 	into *strings.Builder
-	rest int
+	left int // bytes that are still passed on
 }
 
 func (c *capped) Write(b []byte) (int, error) {
-	n := min(len(b), c.rest)
-	c.rest -= n
+	n := min(len(b), c.left)
+	c.left -= n
 	c.into.Write(b[:n])
 	return len(b), nil
 }
 
-// lay puts a source into a folder of the box, which its user may read.
-func lay(box *sandbox.Box, folder string, source run.Source) error {
+// write writes a source into a folder of the box, readable by its user.
+func write(box *sandbox.Box, folder string, source run.Source) error {
 	files := append([]run.File{{Path: source.FileName(), Data: []byte(source.Scenario)}}, source.Files...)
 	if source.GoMod != "" {
 		files = append(files, run.File{Path: "go.mod", Data: []byte(source.GoMod)})
@@ -329,45 +322,50 @@ func lay(box *sandbox.Box, folder string, source run.Source) error {
 	return box.Give(folder)
 }
 
-// compileChild is the compiler's process.
-func compileChild(sdk fs.FS) int {
+// IsCompiler reports whether this process is the compiler's of a master: main must then
+// return what RunCompiler does.
+func IsCompiler() bool { return os.Getenv(compileEnv) != "" }
+
+// RunCompiler is the compiler's process. It compiles one scenario against the sources in
+// sdk, as standard input asks, and returns the exit status.
+func RunCompiler(sdk fs.FS) int {
 	out := json.NewEncoder(os.Stdout)
-	say := func(n compileNews) { _ = out.Encode(n) } // nobody listens: nobody waits
+	report := func(r compileReport) { _ = out.Encode(r) } // if the master is gone, no one reads it
 	var o compileOrder
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
-		say(compileNews{Error: err.Error()})
-		return exitFailed
+		report(compileReport{Error: err.Error()})
+		return 1
 	}
 	b, err := build.New(build.NewSDK(sdk), o.Dir, slog.New(slog.DiscardHandler))
 	if err != nil {
-		say(compileNews{Error: err.Error()})
-		return exitFailed
+		report(compileReport{Error: err.Error()})
+		return 1
 	}
 	person := build.ThisPerson()
 	person.GoCache, person.ModCache = os.Getenv("GOCACHE"), os.Getenv("GOMODCACHE")
 	if o.Warm {
 		if err := b.Warm(context.Background(), build.Options{Person: person}); err != nil {
-			say(compileNews{Error: err.Error()})
-			return exitFailed
+			report(compileReport{Error: err.Error()})
+			return 1
 		}
-		say(compileNews{Path: o.Dir})
-		return exitOK
+		report(compileReport{Path: o.Dir})
+		return 0
 	}
 	path, as := o.Source, "."
 	if many, _ := filepath.Glob(filepath.Join(o.Source, "*.go")); len(many) == 1 {
 		path, as = many[0], filepath.Base(many[0])
 	}
 	built, err := b.Build(context.Background(), build.Source{Path: path, As: as}, build.Options{
-		GOOS: o.GOOS, GOARCH: o.GOARCH, Person: person, Limits: build.Limits{Time: o.Limit}, Progress: func(s string) { say(compileNews{Step: s}) }})
+		GOOS: o.GOOS, GOARCH: o.GOARCH, Person: person, Limits: build.Limits{Time: o.Limit}, Progress: func(s string) { report(compileReport{Step: s}) }})
 	var input *build.InputError
 	var refused *build.CompileError
 	switch {
 	case errors.As(err, &input), errors.As(err, &refused):
-		say(compileNews{Refuse: err.Error(), Input: input != nil})
+		report(compileReport{Refuse: err.Error(), Input: input != nil})
 	case err != nil:
-		say(compileNews{Error: err.Error()})
+		report(compileReport{Error: err.Error()})
 	default:
-		say(compileNews{Path: built.Path, SHA256: built.SHA256, Notes: built.Notes})
+		report(compileReport{Path: built.Path, SHA256: built.SHA256, Notes: built.Notes})
 	}
-	return exitOK
+	return 0
 }

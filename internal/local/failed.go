@@ -1,4 +1,4 @@
-package cli
+package local
 
 import (
 	"errors"
@@ -11,12 +11,13 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// explain says of a run that ended with err what its scenario did wrong.
-func (l *localRun) explain(err error) error {
+// explain returns the error of a run whose executor ended with err, with what the scenario
+// did wrong as far as that is known.
+func (r *load) explain(err error) error {
 	var dead *process.DeadError
 	switch {
 	case err == nil:
-		return allPanicked(l.tally.Merger.Metrics(), l.tally.Merger.Failures(), l.tally.Merger.Notes())
+		return allPanicked(r.tally.Merger.Metrics(), r.tally.Merger.Failures(), r.tally.Merger.Notes())
 	case !errors.As(err, &dead):
 		return err
 	}
@@ -26,7 +27,7 @@ func (l *localRun) explain(err error) error {
 	if line != "" {
 		text += " (" + line + ")"
 	}
-	began := !l.result.Start.IsZero()
+	began := !r.result.Start.IsZero()
 	switch {
 	case crashed && began:
 		return fmt.Errorf("a goroutine of the scenario panicked: %s; %w", units.Safe(text), err)
@@ -42,7 +43,7 @@ func (l *localRun) explain(err error) error {
 	return fmt.Errorf("the scenario ended before its load began; %w", err)
 }
 
-// crash is what the Go runtime printed of a panic or a fatal error.
+// crash returns what the Go runtime printed about a panic or a fatal error.
 func crash(out string) (text string, ok bool) {
 	for line := range strings.Lines(out) {
 		for _, word := range []string{"panic: ", "fatal error: "} {
@@ -59,8 +60,8 @@ func lastLine(out string) string {
 	return lines[len(lines)-1]
 }
 
-// explainDeath says what a dead executor's last words mean.
-func explainDeath(dead *process.DeadError) (notes []string) {
+// lastOutput returns notes on how an executor that died crashed and what it printed last.
+func lastOutput(dead *process.DeadError) (notes []string) {
 	out := string(dead.Output)
 	text, crashed := crash(out)
 	switch {
@@ -79,8 +80,7 @@ func explainDeath(dead *process.DeadError) (notes []string) {
 	return notes
 }
 
-// allPanicked is the error of a run in which every user panicked: nothing of it is a
-// measurement.
+// allPanicked returns an error if every user panicked: such a run has measured nothing.
 func allPanicked(metrics []run.Metric, failures []run.Failure, notes []string) error {
 	var started, panics int64
 	for _, m := range metrics {

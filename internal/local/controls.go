@@ -1,0 +1,112 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/process"
+	"github.com/gobench-io/gobench/internal/run/units"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// Controls change one run. The zero value is ready to be passed to Run. All methods may be
+// called by any goroutine at any time, also before Run and after it.
+type Controls struct {
+	mu        sync.Mutex // guards all below
+	by        string     // who ended the run; empty: no one has
+	cancelled bool
+	load      *load            // nil before Run
+	abandon   func()           // cancels what comes before the executor
+	executor  *process.Process // nil before it is started
+}
+
+// Stop ends the load and lets what is in flight drain. by, as "Ctrl-C", goes into the
+// result's cause. Before the executor is started the run is abandoned instead. Stop does
+// nothing after another Stop or Cancel.
+func (c *Controls) Stop(by string) { c.end(false, by) }
+
+// Cancel ends the run at once, also while it drains.
+func (c *Controls) Cancel(by string) { c.end(true, by) }
+
+func (c *Controls) end(cancel bool, by string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by != "" && !cancel {
+		return
+	}
+	c.by, c.cancelled = by, cancel
+	switch {
+	case c.executor == nil:
+		if c.abandon != nil {
+			c.abandon()
+		}
+	case cancel:
+		c.load.log.Info("cancel", "asked_by", by)
+		c.executor.Cancel()
+		c.load.emit(event.Event{Kind: event.Ending, Cancel: true, By: by, Text: "cancelling"})
+	default:
+		c.load.log.Info("stop", "asked_by", by)
+		c.executor.Stop()
+		c.load.emit(event.Event{Kind: event.Ending, By: by, Text: "stopping: waiting for what is in flight"})
+	}
+}
+
+// Ended returns who has stopped or cancelled the run so far. by is empty if no one has.
+func (c *Controls) Ended() (by string, cancelled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.by, c.cancelled
+}
+
+// Change pauses, resumes or scales the load for change.By. It waits at most 5 s for a load
+// that is still being started, and returns an error if there is none, or if the load
+// cannot be changed so.
+func (c *Controls) Change(change event.Change) error {
+	c.mu.Lock()
+	load, executor := c.load, c.executor
+	c.mu.Unlock()
+	if executor == nil {
+		return process.ErrNoLoad
+	}
+	if change.What != "scale" {
+		change.Users, change.Rate = nil, nil
+	}
+	m := &wire.Control{What: change.What, Class: change.Class, Users: -1, Rate: -1}
+	text := change.What + " by " + change.By
+	if change.Rate != nil {
+		m.Rate = *change.Rate
+		text += fmt.Sprintf(" rate %v/s", m.Rate)
+	}
+	if change.Users != nil {
+		m.Users = *change.Users
+		text += fmt.Sprintf(" users %d", m.Users)
+	}
+	if change.What == "scale" {
+		text += " " + change.Class
+	}
+	if err := executor.Control(m); err != nil {
+		return err
+	}
+	load.emit(event.Event{Kind: event.Control, Control: &change, Text: units.Safe(strings.TrimSpace(text))})
+	return nil
+}
+
+// attach makes c the controls of r. A run that was ended before is abandoned.
+func (c *Controls) attach(r *load, abandon context.CancelFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.load, c.abandon = r, abandon
+	if c.by != "" {
+		abandon()
+	}
+}
+
+// begin makes c control an executor from here on.
+func (c *Controls) begin(e *process.Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.executor = e
+}

@@ -1,0 +1,69 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/measure/monitor"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire"
+)
+
+// LoadFigures is Load, but if gobench ended before the run did, the result's figures are
+// computed again from the stored batches.
+func (h History) LoadFigures(id string) (*run.Result, error) {
+	r, err := h.Load(id)
+	if err != nil || len(r.Metrics) > 0 || r.State == run.Starting {
+		return r, err
+	}
+	missing := r.Missing
+	_, err = h.merge(r, r, func(run.Interval) error { return nil })
+	if err != nil && !errors.Is(err, run.ErrNotFound) {
+		return nil, err
+	}
+	r.Missing = append(missing, r.Missing...)
+	r.Complete = r.Complete && len(missing) == 0
+	return r, nil
+}
+
+// Series calls yield with each interval of r, computed again from its batches, in order.
+// An error of yield ends it and is returned.
+func (h History) Series(r *run.Result, yield func(run.Interval) error) error {
+	_, err := h.merge(r, new(run.Result), yield)
+	return err
+}
+
+// Check is a check for Import: it returns an error that wraps run.ErrArchive if the
+// result of run id is not what its batches add up to.
+func Check(staged History, id string) error {
+	r, err := staged.Load(id)
+	if err != nil {
+		return err
+	}
+	merger, err := staged.merge(r, new(run.Result), func(run.Interval) error { return nil })
+	if err != nil {
+		return fmt.Errorf("%w: %w", run.ErrArchive, err)
+	}
+	return merger.Agrees(r)
+}
+
+// merge merges the batches of r again, fills into with their figures and calls yield with
+// each interval.
+func (h History) merge(r, into *run.Result, yield func(run.Interval) error) (*merge.Merger, error) {
+	var failed error
+	interval := time.Duration(r.Config.Interval * float64(time.Second))
+	t := monitor.New(monitor.Options{Interval: interval, Tell: func(e event.Event) {
+		if failed == nil && e.Kind == event.Interval {
+			failed = yield(*e.Interval)
+		}
+	}})
+	t.Executor("", 0)
+	err := h.Batches(r.ID, func(executor int, b *wire.Batch) error {
+		return errors.Join(t.Add(executor, b), failed)
+	})
+	t.Finish(into)
+	return t.Merger, errors.Join(err, failed)
+}

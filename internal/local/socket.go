@@ -1,0 +1,135 @@
+package local
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/local/history"
+	"github.com/gobench-io/gobench/internal/measure/event"
+)
+
+// request is a line of JSON that is sent over a run's socket, and reply the line that
+// answers it.
+type (
+	request struct {
+		What  string  `json:"what"` // pause, resume, scale, stop, cancel
+		Class string  `json:"class,omitempty"`
+		Users int64   `json:"users"` // of scale; below 0: unchanged
+		Rate  float64 `json:"rate"`  // of scale; below 0: unchanged
+	}
+	reply struct {
+		Error string `json:"error,omitempty"`
+	}
+)
+
+const (
+	controlSocket = "ctl"            // in the run's folder, open to its user alone
+	controlLimit  = 10 * time.Second // of one request
+	requestBy     = "gobench ctl"
+)
+
+// Send changes the run id of this machine's history from another process, and returns
+// when that is done. change.What is as in [event.Change], or "stop" or "cancel"; By is
+// ignored.
+func Send(h history.History, id string, change event.Change) error {
+	conn, err := net.DialTimeout("unix", filepath.Join(h.Dir(id), controlSocket), time.Second)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("run %s is not running", id)
+	}
+	if err != nil {
+		return fmt.Errorf("reach run %s: %w", id, err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(controlLimit + time.Second)) // it only fails on a closed connection
+	q := request{What: change.What, Class: change.Class, Users: -1, Rate: -1}
+	if change.Users != nil {
+		q.Users = *change.Users
+	}
+	if change.Rate != nil {
+		q.Rate = *change.Rate
+	}
+	var a reply
+	if err := errors.Join(json.NewEncoder(conn).Encode(q), json.NewDecoder(conn).Decode(&a)); err != nil {
+		return fmt.Errorf("run %s did not answer: %w", id, err)
+	}
+	if a.Error != "" {
+		return errors.New(a.Error)
+	}
+	return nil
+}
+
+// serve serves the run's socket until stop is called. If the folder's path is too long
+// for a socket, the run continues without one.
+func (r *load) serve() (stop func()) {
+	path := filepath.Join(r.folder.Dir(), controlSocket)
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return func() {}
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		listener.Close()
+		return func() {}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // closed
+			}
+			wg.Go(func() {
+				defer conn.Close()
+				_ = conn.SetDeadline(time.Now().Add(controlLimit))
+				r.answer(conn)
+			})
+		}
+	})
+	return func() {
+		listener.Close() // removes the socket
+		wg.Wait()
+	}
+}
+
+// answer reads one request, does it and replies.
+func (r *load) answer(conn net.Conn) {
+	line, err := bufio.NewReaderSize(conn, 4096).ReadSlice('\n')
+	q := request{Users: -1, Rate: -1}
+	if err == nil {
+		err = json.Unmarshal(line, &q)
+	}
+	if err == nil {
+		err = r.do(q)
+	}
+	a := reply{}
+	if err != nil {
+		a.Error = err.Error()
+	}
+	_ = json.NewEncoder(conn).Encode(a) // the other side may have gone
+}
+
+func (r *load) do(q request) error {
+	switch q.What {
+	case "stop":
+		r.Controls.Stop(requestBy)
+		return nil
+	case "cancel":
+		r.Controls.Cancel(requestBy)
+		return nil
+	}
+	change := event.Change{What: q.What, Class: q.Class, By: requestBy}
+	if q.Users >= 0 {
+		change.Users = &q.Users
+	}
+	if q.Rate >= 0 {
+		change.Rate = &q.Rate
+	}
+	return r.Controls.Change(change)
+}

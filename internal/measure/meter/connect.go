@@ -1,0 +1,41 @@
+package meter
+
+import "github.com/gobench-io/gobench/executor/metrics"
+
+// connection receives the declarations and recordings of a connected registry.
+type connection struct {
+	setup  func([]metrics.Group) error
+	notify func(title string, value int64) error
+}
+
+// NewConnected returns a registry that counts nothing: it passes each declaration to setup
+// and each recording to notify, which any number of goroutines may call at once. A gauge
+// passes on its new value. The error of setup is that of Registry.Setup, the error
+// of notify that of Registry.Notify; other ways of recording ignore it. Neither function
+// may record to the same registry.
+func NewConnected(setup func([]metrics.Group) error, notify func(title string, value int64) error) *Registry {
+	r := New()
+	r.to = &connection{setup, notify}
+	r.declared.Store(&declared{to: r.to})
+	return r
+}
+
+// set is Record of a metric that is not counted in a shard.
+func (m *metric) set(v int64) {
+	m.gauge.Store(v)
+	if m.kind == connected {
+		_ = m.to.notify(m.title, v)
+	}
+}
+
+// add is Add of a metric that is not counted in a shard.
+func (m *metric) add(n int64) {
+	switch {
+	case m.kind == gauge:
+		m.gauge.Add(n)
+	case m.isGauge:
+		_ = m.to.notify(m.title, m.gauge.Add(n))
+	default:
+		_ = m.to.notify(m.title, n)
+	}
+}

@@ -1,0 +1,27 @@
+package run
+
+import "cmp"
+
+// Ending is what ended a run. Its zero value is a run whose load ended by itself.
+type Ending struct {
+	Cancelled bool   // ended at once, without draining
+	By        string // who cancelled or stopped it, as "Ctrl-C"; empty if no one did
+	Err       error  // why it failed; ignored if Cancelled
+	Threshold string // the crossed threshold that stopped it; empty if none did
+}
+
+// Conclude returns the final state of a run that ended so, and its cause in words. The
+// cause of a run that finished by itself is empty.
+func (e Ending) Conclude() (state State, cause string) {
+	switch {
+	case e.Cancelled:
+		return Cancelled, "cancelled by " + cmp.Or(e.By, "signal")
+	case e.Err != nil:
+		return Failed, e.Err.Error()
+	case e.Threshold != "":
+		return Finished, "threshold " + e.Threshold + " crossed"
+	case e.By != "":
+		return Finished, "stopped by " + e.By
+	}
+	return Finished, ""
+}

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/master/bus"
+	"github.com/gobench-io/gobench/internal/run/version"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+// AgentOptions describe an agent's process. Dir and Log are required.
+type AgentOptions struct {
+	Dir      string // of the agent's data
+	Name     string // in reports; empty: the host's name
+	Creds    string // file of credentials for a NATS cluster; absolute
+	Work     string // for the private folders of runs; empty: the temporary folder
+	SameUser bool   // run scenarios as this user, also as root
+	Memory   int64  // most bytes that a run may use; 0: no limit
+	Ledger   string // folder to which executors' own counts are written, for tests; empty: nowhere
+	Log      *slog.Logger
+
+	TimeScale float64 // factor of all timeouts and intervals of the cluster, for tests; 0: 1
+}
+
+func (o *AgentOptions) name() string {
+	if o.Name != "" {
+		return o.Name
+	}
+	host, _ := os.Hostname() // without one the master reports what is missing
+	return host
+}
+
+// Join joins the master that made the token, and stores this agent's identity in o.Dir.
+func Join(ctx context.Context, token string, o AgentOptions) error {
+	hello := &agentpb.Hello{Name: o.name(), Version: version.Version, Protocol: agentpb.Protocol, Minor: agentpb.Minor}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	_, err := bus.Join(ctx, token, bus.JoinOptions{Dir: o.Dir, Creds: o.Creds, Hello: hello, Log: o.Log})
+	return err
+}
+
+// RunAgent runs the agent that has joined as who, until ctx ends.
+func RunAgent(ctx context.Context, who bus.Identity, o AgentOptions) error {
+	conn, err := bus.Dial(who, bus.AgentOptions{Log: o.Log, Times: timeScale(o.TimeScale).bus()})
+	if err != nil {
+		return fmt.Errorf("connect to the master: %w", err)
+	}
+	defer conn.Close()
+	return agent.New(agent.Options{Dir: o.Dir, Work: o.Work, Bus: conn, ID: who.Agent, Hello: &agentpb.Hello{Name: o.name(), Address: addressTo(who.Addresses)}, Log: o.Log,
+		Same: o.SameUser, Memory: o.Memory, Ledgers: o.Ledger, Times: timeScale(o.TimeScale).agent()}).Run(ctx)
+}
+
+// ownAgent runs the agent in the master's process. It joins as all agents do, and has no
+// rights that others lack. If the master's data was lost, it joins anew.
+func (s *Server) ownAgent(ctx context.Context) error {
+	o := AgentOptions{Dir: filepath.Join(s.o.Dir, "agent"), Creds: s.o.Creds, Ledger: s.o.Ledger, TimeScale: s.o.TimeScale, Log: s.log}
+	who, err := bus.ReadIdentity(o.Dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && who.MasterKey != s.conn.PublicKey() {
+		var token string
+		if _, token, err = s.master.JoinToken(ctx, time.Minute, "master"); err == nil {
+			err = Join(ctx, token, o)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if who, err = bus.ReadIdentity(o.Dir); err != nil {
+		return err
+	}
+	who.Addresses, who.CA, who.Creds = s.addresses, s.o.CA, s.o.Creds // where the master is now
+	return RunAgent(ctx, who, o)
+}
+
+// addressTo returns this host's own address on the way to one of some HOST:PORTs, or URLs
+// of a NATS cluster; empty if unknown. Nothing is sent.
+func addressTo(all []string) string {
+	for _, a := range all {
+		if _, host, ok := strings.Cut(a, "://"); ok {
+			a = host
+		}
+		if c, err := net.Dial("udp", a); err == nil {
+			defer c.Close()
+			if own, ok := c.LocalAddr().(*net.UDPAddr); ok {
+				return own.IP.String()
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,344 @@
+// Package server is the process of a master: it opens the store, the bus, the master, the
+// API, the compiler's process and an agent of its own, runs them, and closes them in
+// order. [RunAgent] is the process of an agent.
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/api"
+	"github.com/gobench-io/gobench/internal/api/auth"
+	"github.com/gobench-io/gobench/internal/master"
+	"github.com/gobench-io/gobench/internal/master/bus"
+	"github.com/gobench-io/gobench/internal/master/store"
+	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/run/version"
+)
+
+// Options describe a master's process. Dir, Listener, AgentAddr (without NATS) and Log are
+// required.
+type Options struct {
+	Dir string // gobench's data: the master's in master below it, its own agent's in agent
+
+	Listener net.Listener // of the API; closed when Run returns
+	Hosts    []string     // further names by which the API may be called
+	TLS      *tls.Config  // of the API; nil: plain HTTP
+	Insecure bool         // other hosts may reach the API without TLS, or before there is a user
+	Password string       // of the user admin, who is created if missing; empty: unchanged
+
+	AgentAddr string   // HOST:PORT that agents connect to
+	Advertise []string // HOST:PORTs by which they reach it; empty: AgentAddr
+	NoAgent   bool     // no agent in this process
+	Ledger    string   // see AgentOptions
+
+	Database string   // URL of a PostgreSQL database; empty: the SQLite file Database(Dir)
+	NATS     []string // URLs of a NATS cluster; empty: a server in this process
+	Creds    string   // file of credentials for NATS
+	CA       []byte   // PEM, certificates that sign those of NATS; nil: the host's
+
+	RunLimit     time.Duration // longest that a run may last
+	CompileLimit time.Duration // longest that a compile may take
+	KeepRuns     int           // number of runs to keep, the newest; 0: all
+	KeepFor      time.Duration // how long to keep runs; 0: forever
+	Cache        string        // the compiler's folder; empty: the user's cache, of root /var/cache/gobench
+	TimeScale    float64       // factor of all timeouts and intervals of the cluster, for tests; 0: 1
+	NoWarm       bool          // do not compile in advance what all scenarios import
+
+	Ready func(link string) // called once, when all parts run; link makes the first user, empty if there is one; nil: nothing
+	Log   *slog.Logger
+}
+
+// Part is the part of a server that an Error comes from.
+type Part int
+
+// The parts.
+const (
+	PartOther         Part = iota
+	PartFolder             // Dir can't be written
+	PartDatabase           // Database can't be opened
+	PartAgentListener      // AgentAddr can't be listened on
+	PartBus                // NATS can't be reached or used
+	PartCompiler           // a temporary folder to compile in can't be made
+	PartCache              // Cache can't be made
+	PartPassword           // Password is refused
+	PartExposed            // the API may not be served at Listener's address
+)
+
+// Error is New's error. A command line names the flag and a hint by its Part.
+type Error struct {
+	Part Part
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Server is a master's process.
+type Server struct {
+	o         Options
+	dir       string // of the master's data
+	store     *store.Store
+	bus       *bus.Server // nil with a NATS cluster
+	conn      *bus.MasterConn
+	master    *master.Master
+	addresses []string // that agents connect to
+	compiler  *compiler
+	api       *api.Server
+	log       *slog.Logger
+	link      string
+	cancel    context.CancelCauseFunc
+	ctx       context.Context // from New to the end of Run
+}
+
+// Database returns the path of the SQLite database of a master whose data is in dir. It is
+// absolute, as a URI of SQLite requires.
+func Database(dir string) string {
+	path := filepath.Join(dir, "master", "gobench.db")
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
+}
+
+// New opens all parts of a master. The caller must call Run, which closes them. An error is
+// an *[Error], and nothing is left open then but o.Listener. The end of ctx ends the
+// server.
+func New(ctx context.Context, o Options) (_ *Server, err error) {
+	s := &Server{o: o, dir: filepath.Join(o.Dir, "master"), log: o.Log}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	defer func() {
+		if err == nil {
+			return
+		}
+		s.cancel(nil)
+		var known *Error
+		err = errors.Join(err, s.close())
+		if !errors.As(err, &known) {
+			err = &Error{PartOther, err}
+		}
+	}()
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, &Error{PartFolder, fmt.Errorf("make the master's folder: %w", err)}
+	}
+	if err := s.openStore(); err != nil {
+		return nil, &Error{PartDatabase, err}
+	}
+	if err := s.openMaster(); err != nil {
+		return nil, err
+	}
+	s.api, err = api.New(s.master, s.store, api.Options{Dir: s.dir, Hosts: o.Hosts, TLS: o.TLS, Insecure: o.Insecure, Log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	if o.Password != "" {
+		if err := s.api.EnsureAdmin(s.ctx, o.Password); err != nil {
+			return nil, &Error{PartPassword, err}
+		}
+	}
+	if err := s.api.MayListen(s.ctx, o.Listener.Addr()); err != nil {
+		return nil, &Error{PartExposed, err}
+	}
+	token, err := s.api.Setup(s.ctx)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		s.link = s.url() + "#setup=" + token
+	}
+	return s, nil
+}
+
+// Run serves until one of the parts fails, the context of New ends, or Shutdown has ended
+// the server. It then closes all parts, and returns the error of the part that failed.
+func (s *Server) Run() (err error) {
+	defer func() { err = errors.Join(err, s.close()) }()
+	defer s.cancel(nil)
+	done := make(chan error, 3)
+	running := 0
+	start := func(what string, part func(context.Context) error) {
+		running++
+		go func() {
+			err := part(s.ctx)
+			if err != nil && s.ctx.Err() == nil {
+				err = fmt.Errorf("%s: %w", what, err)
+			} else {
+				err = nil
+			}
+			s.cancel(err)
+			done <- err
+		}()
+	}
+	start("the master", s.master.Serve)
+	start("the API", func(ctx context.Context) error { return s.api.Serve(ctx, s.o.Listener) })
+	if !s.o.NoAgent {
+		start("the agent", s.ownAgent)
+	}
+	warm := make(chan struct{})
+	go func() {
+		defer close(warm)
+		if !s.o.NoWarm {
+			s.compiler.warm(s.ctx)
+		}
+	}()
+	defer func() { <-warm }()
+	s.log.Info("gobench is ready", "version", version.Version, "api", s.url(), "agents", strings.Join(s.addresses, ","), "data", s.dir)
+	if s.o.Ready != nil {
+		s.o.Ready(s.link)
+	}
+	for range running {
+		err = errors.Join(err, <-done)
+	}
+	return err
+}
+
+// Shutdown cancels the active run, waits until that is final or ctx ends, and ends the
+// server.
+func (s *Server) Shutdown(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	if err := s.master.Rest(ctx, "the end of the master"); err != nil && s.ctx.Err() == nil {
+		s.log.Error("cancel the active run", "error", err)
+	}
+	s.cancel(nil)
+}
+
+// End ends the server at once. The next start settles the active run.
+func (s *Server) End() { s.cancel(nil) }
+
+func (s *Server) url() string {
+	u := url.URL{Scheme: "http", Host: s.o.Listener.Addr().String(), Path: "/"}
+	if s.o.TLS != nil {
+		u.Scheme = "https"
+	}
+	return u.String()
+}
+
+// close closes what is open, in order.
+func (s *Server) close() error {
+	var errs []error
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	if s.bus != nil {
+		errs = append(errs, s.bus.Close())
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Server) openStore() (err error) {
+	o := store.Options{Dir: filepath.Join(s.dir, "copies"), Fold: merge.Fold, Log: s.log, Keep: store.Keep{Runs: s.o.KeepRuns, Age: s.o.KeepFor}, DSN: s.o.Database}
+	if o.DSN == "" {
+		o.Path = Database(s.o.Dir)
+	}
+	s.store, err = store.Open(s.ctx, o)
+	return err
+}
+
+// openMaster connects the master to its bus and creates it.
+func (s *Server) openMaster() error {
+	seed, err := s.secret("signing key", bus.NewSeed)
+	if err != nil {
+		return err
+	}
+	id, err := s.secret("cluster", func() ([]byte, error) { return []byte(strings.ToLower(rand.Text())), nil })
+	if err != nil {
+		return err
+	}
+	created := make(chan struct{}) // closed once there is a master: agents that have joined connect before
+	if s.addresses = s.o.NATS; len(s.o.NATS) == 0 {
+		if err := s.openBus(created); err != nil {
+			return &Error{PartAgentListener, err}
+		}
+	}
+	with := bus.MasterOptions{Server: s.bus, URL: strings.Join(s.addresses, ","), Creds: s.o.Creds, CA: s.o.CA, Seed: seed, Log: s.log, Times: timeScale(s.o.TimeScale).bus()}
+	if s.conn, err = bus.Master(s.ctx, with); err != nil {
+		return &Error{PartBus, err}
+	}
+	if s.compiler, err = newCompiler(s.o.Cache, s.dir, s.o.CompileLimit, s.log); err != nil {
+		return err
+	}
+	s.master, err = master.New(master.Options{Store: s.store, Bus: s.conn, Compiler: s.compiler, Dir: s.dir, Logger: s.log, Key: s.conn.PublicKey(), Cluster: string(id),
+		RunLimit: s.o.RunLimit, Times: timeScale(s.o.TimeScale).master(), Token: s.token, Protected: ownPorts(s.o.Listener.Addr(), s.addresses)})
+	if err != nil {
+		return err
+	}
+	close(created)
+	return nil
+}
+
+// openBus starts the NATS server of this process.
+func (s *Server) openBus(created <-chan struct{}) (err error) {
+	s.bus, err = bus.Serve(s.ctx, bus.ServerOptions{Times: timeScale(s.o.TimeScale).bus(), Dir: filepath.Join(s.dir, "bus"), Listen: s.o.AgentAddr, Advertise: s.o.Advertise, Invited: s.invited, Log: s.log,
+		Authorize: func(key string) (string, bool) {
+			select {
+			case <-created:
+				return s.master.AgentOf(key)
+			case <-time.After(time.Second):
+				return "", false // the agent tries again
+			}
+		},
+		OnViolation: func(who, subject string) {
+			s.master.Flag(who, subject)
+			s.audit("agent.violation", who, subject)
+		},
+		OnRefused: func(who, address string) { s.audit("agent.connect", who, address) }})
+	if err == nil {
+		s.addresses = s.bus.Addresses()
+	}
+	return err
+}
+
+// secret returns a stored secret of the master, which make creates at the first start.
+func (s *Server) secret(name string, make func() ([]byte, error)) ([]byte, error) {
+	value, err := s.store.Setting(s.ctx, name)
+	if err != nil || value != nil {
+		return value, err
+	}
+	if value, err = make(); err != nil {
+		return nil, err
+	}
+	return value, s.store.PutSetting(s.ctx, name, value)
+}
+
+// audit records what an agent was denied.
+func (s *Server) audit(action, who, detail string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	e := &auth.Entry{Time: time.Now().UTC(), User: who, Action: action, Object: who, Detail: detail, Result: "denied"}
+	if err := s.store.Audit(ctx, e); err != nil {
+		s.log.Error("audit", "action", action, "who", who, "error", err)
+	}
+}
+
+// token returns the text of a join token.
+func (s *Server) token(id, secret string) (string, error) {
+	t := bus.Token{Addresses: s.addresses, CA: s.o.CA, ID: id, Secret: secret}
+	if s.bus != nil {
+		t.Pin = s.bus.Pin()
+	}
+	return t.String(), nil
+}
+
+// invited reports whether a join token is valid.
+func (s *Server) invited(id string, hash []byte) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	t, err := s.store.JoinToken(ctx, id)
+	return err == nil && subtle.ConstantTimeCompare(t.Hash, hash) == 1 && t.Spent.IsZero() && time.Now().Before(t.Expires)
+}
