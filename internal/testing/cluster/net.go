@@ -9,6 +9,7 @@
 package cluster
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -137,32 +138,38 @@ func (h *Host) link(t testing.TB, how string) {
 // Listen listens on a port of the host, for a server in this process.
 func (h *Host) Listen(t testing.TB, port int) net.Listener {
 	t.Helper()
-	type result struct {
-		l   net.Listener
-		err error
+	l, err := h.listen(port)
+	if err != nil {
+		t.Fatal(err)
 	}
-	done := make(chan result)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		l, err := h.listen(port)
-		done <- result{l, err}
-	}()
-	r := <-done
-	if r.err != nil {
-		t.Fatal(r.err)
-	}
-	t.Cleanup(func() { r.l.Close() })
-	return r.l
+	t.Cleanup(func() { l.Close() })
+	return l
 }
 
+// listen enters the host's namespace and leaves it again. The thread must not end with its
+// namespace: Linux would then kill the processes that it has started with Pdeathsig.
 func (h *Host) listen(port int) (net.Listener, error) {
+	runtime.LockOSThread()
+	own, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		runtime.UnlockOSThread()
+		return nil, err
+	}
+	defer own.Close()
 	ns, err := os.Open("/run/netns/" + h.Name)
 	if err != nil {
+		runtime.UnlockOSThread()
 		return nil, err
 	}
 	defer ns.Close()
 	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
 		return nil, err
 	}
-	return net.Listen("tcp4", fmt.Sprintf("%s:%d", h.Address, port))
+	l, err := net.Listen("tcp4", fmt.Sprintf("%s:%d", h.Address, port))
+	if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); back != nil {
+		return l, errors.Join(err, back) // the thread stays locked: it is of no use
+	}
+	runtime.UnlockOSThread()
+	return l, err
 }
