@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,13 +51,13 @@ func Join(ctx context.Context, token string, o AgentOptions) error {
 
 // RunAgent runs the agent that has joined as who, until ctx ends.
 func RunAgent(ctx context.Context, who bus.Identity, o AgentOptions) error {
-	conn, err := bus.Dial(who, bus.AgentOptions{Log: o.Log})
+	conn, err := bus.Dial(who, bus.AgentOptions{Log: o.Log, Times: timeScale(o.TimeScale).bus()})
 	if err != nil {
 		return fmt.Errorf("connect to the master: %w", err)
 	}
 	defer conn.Close()
 	return agent.New(agent.Options{Dir: o.Dir, Work: o.Work, Bus: conn, ID: who.Agent, Hello: &agentpb.Hello{Name: o.name(), Address: addressTo(who.Addresses)}, Log: o.Log,
-		Same: o.SameUser, Memory: o.Memory, Ledgers: o.Ledger, Times: agent.DefaultTimes().Scale(cmp.Or(o.TimeScale, 1))}).Run(ctx)
+		Same: o.SameUser, Memory: o.Memory, Ledgers: o.Ledger, Times: timeScale(o.TimeScale).agent()}).Run(ctx)
 }
 
 // ownAgent runs the agent in the master's process. It joins as all agents do, and has no
@@ -82,8 +81,8 @@ func (s *Server) ownAgent(ctx context.Context) error {
 	return RunAgent(ctx, who, o)
 }
 
-// addressTo returns the address of this host from which it would connect to one of some
-// HOST:PORTs, or URLs of a NATS cluster; empty if unknown. Nothing is sent.
+// addressTo returns this host's own address on the way to one of some HOST:PORTs, or URLs
+// of a NATS cluster; empty if unknown. Nothing is sent.
 func addressTo(all []string) string {
 	for _, a := range all {
 		if _, host, ok := strings.Cut(a, "://"); ok {

@@ -4,7 +4,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -267,7 +266,7 @@ func (s *Server) openMaster() error {
 			return &Error{PartAgentListener, err}
 		}
 	}
-	with := bus.MasterOptions{Server: s.bus, URL: strings.Join(s.addresses, ","), Creds: s.o.Creds, CA: s.o.CA, Seed: seed, Log: s.log}
+	with := bus.MasterOptions{Server: s.bus, URL: strings.Join(s.addresses, ","), Creds: s.o.Creds, CA: s.o.CA, Seed: seed, Log: s.log, Times: timeScale(s.o.TimeScale).bus()}
 	if s.conn, err = bus.Master(s.ctx, with); err != nil {
 		return &Error{PartBus, err}
 	}
@@ -275,7 +274,7 @@ func (s *Server) openMaster() error {
 		return err
 	}
 	s.master, err = master.New(master.Options{Store: s.store, Bus: s.conn, Compiler: s.compiler, Dir: s.dir, Logger: s.log, Key: s.conn.PublicKey(), Cluster: string(id),
-		RunLimit: s.o.RunLimit, Times: master.DefaultTimes().Scale(cmp.Or(s.o.TimeScale, 1)), Token: s.token, Protected: ownPorts(s.o.Listener.Addr(), s.addresses)})
+		RunLimit: s.o.RunLimit, Times: timeScale(s.o.TimeScale).master(), Token: s.token, Protected: ownPorts(s.o.Listener.Addr(), s.addresses)})
 	if err != nil {
 		return err
 	}
@@ -285,7 +284,7 @@ func (s *Server) openMaster() error {
 
 // openBus starts the NATS server of this process.
 func (s *Server) openBus(created <-chan struct{}) (err error) {
-	s.bus, err = bus.Serve(s.ctx, bus.ServerOptions{Dir: filepath.Join(s.dir, "bus"), Listen: s.o.AgentAddr, Advertise: s.o.Advertise, Invited: s.invited, Log: s.log,
+	s.bus, err = bus.Serve(s.ctx, bus.ServerOptions{Times: timeScale(s.o.TimeScale).bus(), Dir: filepath.Join(s.dir, "bus"), Listen: s.o.AgentAddr, Advertise: s.o.Advertise, Invited: s.invited, Log: s.log,
 		Authorize: func(key string) (string, bool) {
 			select {
 			case <-created:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/binary"
 	"github.com/gobench-io/gobench/internal/testing/check"
 	"github.com/gobench-io/gobench/internal/testing/long"
 )
@@ -21,7 +22,7 @@ import (
 func (c *Cluster) backup(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
-	if out, err := exec.Command(Gobench(t), "backup", "--dir", c.Master.Dir, path).CombinedOutput(); err != nil {
+	if out, err := exec.Command(binary.Gobench(t), "backup", "--dir", c.Master.Dir, path).CombinedOutput(); err != nil {
 		t.Fatalf("gobench backup: %v: %s", err, out)
 	}
 	return path

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/binary"
 	"github.com/gobench-io/gobench/internal/testing/check"
 )
 
@@ -22,7 +23,7 @@ func (c *Cluster) Check(t testing.TB, targets check.Targets) {
 	c.Settle(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	o := check.Options{DB: c.Database(), Ledgers: c.ledgers, Targets: targets, Host: true, Work: []string{c.work}, API: c.url, Token: c.tokens.viewer, Gobench: Gobench(t)}
+	o := check.Options{DB: c.Database(), Ledgers: c.ledgers, Targets: targets, Host: true, Work: []string{c.work}, API: c.url, Token: c.tokens.viewer, Gobench: binary.Gobench(t)}
 	// A result follows its totals within a moment, in which the two may differ.
 	var found []check.Violation
 	for range 5 {

@@ -96,13 +96,13 @@ func (c *Cluster) serve(t testing.TB, flags []string) {
 // cache is the compiler's folder, of all tests and of later ones.
 func cache(t testing.TB) string {
 	t.Helper()
-	dir := "/var/cache/gobench-trial"
+	dir := "/var/cache/gobench-test"
 	if os.Geteuid() != 0 {
 		own, err := os.UserCacheDir()
 		if err != nil {
 			t.Fatal(err)
 		}
-		dir = filepath.Join(own, "gobench-trial")
+		dir = filepath.Join(own, "gobench-test")
 	}
 	return dir
 }
@@ -239,10 +239,11 @@ func (c *Cluster) Run(t testing.TB, id string) (o run.Order) {
 	return o
 }
 
-// Await waits until a run is in one of some states.
+// Await waits until a run is in one of some states. The limit begins when the run has been
+// compiled, which on a busy host takes minutes if nothing is cached.
 func (c *Cluster) Await(t testing.TB, id string, limit time.Duration, states ...run.State) (o run.Order) {
 	t.Helper()
-	Eventually(t, limit, func() string {
+	look := func() string {
 		if err := c.get("/api/v1/runs/"+id, &o); err != nil {
 			return err.Error()
 		}
@@ -253,7 +254,15 @@ func (c *Cluster) Await(t testing.TB, id string, limit time.Duration, states ...
 			return fmt.Sprintf("run %s is %s, want one of %v", id, o.State, states)
 		}
 		return ""
+	}
+	Eventually(t, 5*time.Minute, func() string {
+		why := look()
+		if o.State != "" && o.State != run.Queued && o.State != run.Compiling {
+			return "" // compiled
+		}
+		return why
 	})
+	Eventually(t, limit, look)
 	return o
 }
 

@@ -17,7 +17,7 @@ import (
 // awaitLoad waits until the target is asked, and so the load is on.
 func awaitLoad(t *testing.T, target *Target, hosts int) {
 	t.Helper()
-	Eventually(t, 2*time.Minute, func() string {
+	Eventually(t, 5*time.Minute, func() string { // the scenario may have to be compiled
 		if _, _, from := target.Counted(); len(from) < hosts {
 			return fmt.Sprintf("the target is asked by %d hosts, want %d", len(from), hosts)
 		}

@@ -9,6 +9,7 @@
 package cluster
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -23,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const insideEnv = "GOBENCH_TEST_TRIAL"
+const insideEnv = "GOBENCH_TEST_CLUSTER"
 
 // Main runs a package's tests in a network and mount namespace of their own, which has a
 // bridge that hosts are connected to, and gives the exit status.
@@ -41,7 +42,7 @@ func Main(m *testing.M) int {
 	}
 	if os.Getenv(insideEnv) != "" {
 		if err := furnish(); err != nil {
-			fmt.Fprintln(os.Stderr, "trial:", err)
+			fmt.Fprintln(os.Stderr, "cluster:", err)
 			return 1
 		}
 		return m.Run()
@@ -58,7 +59,7 @@ func Main(m *testing.M) int {
 	runtime.LockOSThread() // Pdeathsig is of the thread
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
-		fmt.Fprintf(os.Stderr, "trial: no namespaces can be made here: %v: run the tests as root\n", err)
+		fmt.Fprintf(os.Stderr, "cluster: no namespaces can be made here: %v: run the tests as root\n", err)
 		return 1
 	}
 	return cmd.ProcessState.ExitCode()
@@ -137,32 +138,38 @@ func (h *Host) link(t testing.TB, how string) {
 // Listen listens on a port of the host, for a server in this process.
 func (h *Host) Listen(t testing.TB, port int) net.Listener {
 	t.Helper()
-	type result struct {
-		l   net.Listener
-		err error
+	l, err := h.listen(port)
+	if err != nil {
+		t.Fatal(err)
 	}
-	done := make(chan result)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		l, err := h.listen(port)
-		done <- result{l, err}
-	}()
-	r := <-done
-	if r.err != nil {
-		t.Fatal(r.err)
-	}
-	t.Cleanup(func() { r.l.Close() })
-	return r.l
+	t.Cleanup(func() { l.Close() })
+	return l
 }
 
+// listen enters the host's namespace and leaves it again. The thread must not end with its
+// namespace: Linux would then kill the processes that it has started with Pdeathsig.
 func (h *Host) listen(port int) (net.Listener, error) {
+	runtime.LockOSThread()
+	own, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		runtime.UnlockOSThread()
+		return nil, err
+	}
+	defer own.Close()
 	ns, err := os.Open("/run/netns/" + h.Name)
 	if err != nil {
+		runtime.UnlockOSThread()
 		return nil, err
 	}
 	defer ns.Close()
 	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
 		return nil, err
 	}
-	return net.Listen("tcp4", fmt.Sprintf("%s:%d", h.Address, port))
+	l, err := net.Listen("tcp4", fmt.Sprintf("%s:%d", h.Address, port))
+	if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); back != nil {
+		return l, errors.Join(err, back) // the thread stays locked: it is of no use
+	}
+	runtime.UnlockOSThread()
+	return l, err
 }

@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/testing/binary"
 )
 
 // Process is a program on a host.
@@ -23,37 +24,6 @@ type Process struct {
 	Args []string
 	host *Host
 	env  []string
-}
-
-var built struct {
-	once sync.Once
-	path string
-	err  error
-}
-
-// Gobench builds this module's gobench, once for all tests.
-func Gobench(t testing.TB) string {
-	t.Helper()
-	built.once.Do(func() {
-		if built.path = os.Getenv("GOBENCH_TEST_BINARY"); built.path != "" {
-			return
-		}
-		dir, err := os.MkdirTemp("", "gobench-trial-")
-		if err != nil {
-			built.err = err
-			return
-		}
-		built.path = filepath.Join(dir, "gobench")
-		out, err := exec.Command("go", "build", "-o", built.path, "github.com/gobench-io/gobench").CombinedOutput()
-		if err != nil {
-			t.Logf("%s", out)
-			built.err = err
-		}
-	})
-	if built.err != nil {
-		t.Fatal(built.err)
-	}
-	return built.path
 }
 
 // Start starts gobench on the host. What it prints goes to a file, which a test that
@@ -86,9 +56,9 @@ func (p *Process) Begin(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	p.cmd = exec.Command("ip", slices.Concat([]string{"netns", "exec", p.host.Name}, p.host.Wrap, []string{Gobench(t)}, p.Args)...)
+	p.cmd = exec.Command("ip", slices.Concat([]string{"netns", "exec", p.host.Name}, p.host.Wrap, []string{binary.Gobench(t)}, p.Args)...)
 	if p.host.here {
-		p.cmd = exec.Command(Gobench(t), p.Args...)
+		p.cmd = exec.Command(binary.Gobench(t), p.Args...)
 	}
 	p.cmd.Env = append(os.Environ(), p.env...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out

@@ -29,7 +29,7 @@ func terminated(t *testing.T, c *Cluster, target *Target, before func()) (id, ne
 	before()
 	c.Master.Signal(syscall.SIGTERM)
 	Eventually(t, time.Minute, func() string {
-		if !strings.Contains(c.Master.Output(t), "ending: cancelling the run that is active") {
+		if !strings.Contains(c.Master.Output(t), "ending: cancelling the active run") {
 			return "the master does not say that it ends"
 		}
 		return ""
