@@ -166,7 +166,7 @@ func TestExecutorFrozen(t *testing.T) {
 	time.Sleep(8 * time.Second) // as long as it is to stand
 	strike(t, c.Agents[0], syscall.SIGCONT)
 	Eventually(t, time.Minute, func() string {
-		if notes := fmt.Sprint(c.Result(t, id).Notes); !strings.Contains(notes, "goes on after it stood still") {
+		if notes := fmt.Sprint(c.Result(t, id).Notes); !strings.Contains(notes, "continues after it was stuck") {
 			return "notes are " + notes
 		}
 		return ""
