@@ -40,11 +40,12 @@ func DefaultTimes() Times {
 	}
 }
 
-// Scale returns t with each duration multiplied by f.
+// Scale returns t with the intervals and timeouts of the cluster multiplied by f. Stall, Stop
+// and Process are unchanged: they wait for executors, whose own timeouts have no factor, and
+// for work that takes its time.
 func (t Times) Scale(f float64) Times {
-	for _, d := range []*time.Duration{&t.Beat, &t.Watch, &t.Lease, &t.Idle, &t.Stall, &t.Stop, &t.Output, &t.Resend, &t.Send, &t.Retry, &t.RetryMax} {
+	for _, d := range []*time.Duration{&t.Beat, &t.Watch, &t.Lease, &t.Idle, &t.Output, &t.Resend, &t.Send, &t.Retry, &t.RetryMax} {
 		*d = time.Duration(float64(*d) * f)
 	}
-	t.Process = t.Process.Scale(f)
 	return t
 }
