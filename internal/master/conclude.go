@@ -56,8 +56,8 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 	})
 }
 
-// endNow cancels the load and waits until all agents have said that it is over, for as
-// long as a cancel may take.
+// endNow cancels the load and waits until all agents have confirmed its end, for
+// Times.Cancel at most.
 func (a *active) endNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Cancel)
 	defer cancel()
@@ -67,10 +67,10 @@ func (a *active) endNow(ctx context.Context) {
 	told.wait()
 }
 
-// await waits until the last delivery of every agent has come, as long as it may take.
-// Agents that are lost, and not found again, are not waited for beyond their lease.
+// await waits until the last delivery of every agent was received, for limit at most. It
+// waits for lost agents until their leases end.
 func (a *active) await(ctx context.Context, limit time.Duration) {
-	if a.record == nil { // no agent has anything
+	if a.record == nil { // no agent has batches
 		return
 	}
 	end := time.NewTimer(limit)
@@ -103,7 +103,7 @@ func (a *active) await(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// unconfirmed names the agents that have not said that their load is over.
+// unconfirmed returns a text about the agents that have not confirmed the end of their load.
 func (a *active) unconfirmed() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,7 +146,7 @@ func (a *active) finish(ctx context.Context, e run.Ending) error {
 	return a.m.intake.flush(ctx) // so that the series of a final run is stored
 }
 
-// hostsOf tells on which hosts the run was, and when the load began on each.
+// hostsOf adds the hosts of the run to the result, with the start of the load on each.
 func (a *active) hostsOf(r *run.Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -175,7 +175,7 @@ func (a *active) hostsOf(r *run.Result) {
 	}
 }
 
-// exitStatus is what a command line that followed the run ends with: docs/exit-codes.md.
+// exitStatus returns the exit status of a command that followed the run: docs/exit-codes.md.
 func exitStatus(r *run.Result) int {
 	switch r.State {
 	case run.Cancelled:
@@ -197,7 +197,7 @@ func exitStatus(r *run.Result) int {
 	return 1
 }
 
-// endOf is the event of a run's end.
+// endOf returns the event of a run's end.
 func (m *Master) endOf(r *run.Result) event.Event {
 	exit := exitStatus(r)
 	e := event.Event{Kind: event.Ended, Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: &exit}
