@@ -8,7 +8,7 @@ import (
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 // RandomString returns n random ASCII letters and digits, each of the 62
-// equally likely. It is a payload, not a secret. n below 1 gives "".
+// equally likely. It is a payload, not a secret. n below 1 returns "".
 func RandomString(n int) string {
 	if n <= 0 {
 		return ""
@@ -28,7 +28,7 @@ func RandomString(n int) string {
 }
 
 // RandomByte returns n random bytes, for payloads that must not compress. It is
-// no source of secrets. n below 1 gives an empty slice.
+// no source of secrets. n below 1 returns an empty slice.
 func RandomByte(n int) []byte {
 	b := make([]byte, max(n, 0))
 	rest := b

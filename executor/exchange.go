@@ -5,45 +5,44 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/transcript"
 )
 
-// Exchange is what a client asked of a server and what came of it, for people who look
-// inside: gobench run --once shows every one, a result keeps the first failed ones as
-// samples. Secrets are taken out of its texts when it is shown (docs/inside.md), and
-// what does not print is written out, so a client gives them as they went.
+// Exchange is a request and its answer, for people to read: gobench run --once shows every
+// one, and a result contains the first failed ones as samples. A client passes the bytes as
+// sent and received; secrets are removed (docs/inside.md) and unprintable bytes are escaped
+// when it is shown.
 type Exchange = transcript.Exchange
 
-// Part is one step of an exchange and how long it took.
+// Part is one step of an exchange, with its duration.
 type Part = transcript.Part
 
-// Message is what one side of an exchange said.
+// Message is what one side of an exchange sent.
 type Message = transcript.Message
 
-// Shown is how much of a head, or of a body, a client has to give, in bytes: no more is
-// shown.
+// Shown is the largest part of a head, or of a body, that is shown, in bytes. A client need
+// not pass more.
 const Shown = transcript.Shown
 
-// Watched reports whether somebody watches exchanges: a client then gives each to Show.
-// It is seldom so; asking costs an atomic load.
+// Watched reports whether exchanges are shown; a client then passes each one to Show. It
+// costs an atomic load.
 func (r *Recorder) Watched() bool { return r.Registry.Watched() }
 
-// Show shows an exchange to whoever watches.
+// Show shows an exchange if exchanges are watched.
 func (r *Recorder) Show(x Exchange) { (*meter.Scope)(r).Show(x) }
 
-// WantsSample reports whether [Recorder.Sample] would keep a failure of a source and
-// class, for a client that has to keep something of the answer for it.
+// WantsSample reports whether [Recorder.Sample] would store a failure of a source and class,
+// for a client that must copy a part of the answer for it.
 func (r *Recorder) WantsSample(source, class string) bool {
 	return r.Registry.WantsSample(source, class)
 }
 
-// Sample keeps a failed exchange for the report if it is one of the first of its
-// source and class, and makes it only then.
+// Sample stores a failed exchange for the report if it is one of the first of its source and
+// class. It calls failed only in that case, before it returns.
 func (r *Recorder) Sample(source, class string, failed func() Exchange) {
 	(*meter.Scope)(r).Sample(source, class, failed)
 }
 
-// Log tells people who want to know (--verbose) what a client does, as that it opened
-// its first connection. It is not for what happens with each operation.
+// Log prints a line with --verbose, such as that a client opened its first connection; line
+// is called only then. It is not for every operation.
 func (r *Recorder) Log(line func() string) { r.Registry.Log(line) }
 
-// remark shows a line on what happened beside exchanges, made only when somebody
-// watches.
+// remark shows a line between exchanges; line is called only if they are watched.
 func (r *Recorder) remark(line func() string) { (*meter.Scope)(r).Remark(line) }

@@ -13,10 +13,10 @@ type Request struct {
 	Method  string            // empty: GET
 	URL     string            // http://HOST[:PORT]/PATH?QUERY or https://...
 	Headers map[string]string // added to Host and User-Agent, which they may replace; "Expect: 100-continue" is obeyed
-	Body    []byte            // sent whole, with its Content-Length
-	Discard bool              // read the answer and throw head and body away, in flat memory
+	Body    []byte            // sent with its Content-Length; must not be changed before Do returns
+	Discard bool              // read the answer and discard its head and body, whatever their size
 
-	Name     string            // counts the request also under PREFIX.url.NAME, one of 50 names; "": it does not
+	Name     string            // if set, the request is counted under PREFIX.url.NAME too; at most 50 names per prefix
 	Source   Source            // the body, in place of Body
 	Chunked  bool              // send the body in chunks though its length is known; over HTTP/2 without its length
 	Trailers map[string]string // sent after the body, which then goes as with Chunked; values may be set while Source is read

@@ -8,18 +8,18 @@ import (
 
 // Response is a complete answer.
 type Response struct {
-	Status   int    // as 200
-	Header   Header // without trailers; empty when the request said Discard
-	Body     []byte // nil when the request said Discard
-	Trailers Header // what came after the body; empty when the request said Discard
+	Status   int    // such as 200
+	Header   Header // without trailers; empty with Request.Discard
+	Body     []byte // the caller's; nil with Request.Discard
+	Trailers Header // sent after the body; empty with Request.Discard
 
-	URL       string        // that the answer is from: the request's, or where redirects led
-	Redirects int           // how many were followed
+	URL       string        // of the last request: the call's, or where redirects led
+	Redirects int           // number of redirects that were followed
 	Latency   time.Duration // from the call to the answer's last byte, as it was recorded
 	FirstByte time.Duration // from the call to the answer's first byte; over HTTP/2 to its whole head
 }
 
-// response gives q's answer.
+// response returns q's answer.
 func (q *call) response() Response {
 	_, lines, _ := bytes.Cut(q.head, []byte{'\n'}) // without the status line
 	r := Response{
@@ -32,15 +32,15 @@ func (q *call) response() Response {
 	return r
 }
 
-// Header is the headers of an answer, as they came; over HTTP/2 sorted, with names as
-// HTTP/1.1 writes them. Looking one up reads through
-// them, so that answers whose headers nobody asks for cost nothing more.
+// Header holds the headers of an answer as received; over HTTP/2 they are sorted, with names
+// as HTTP/1.1 writes them. It is not indexed: Get and All parse it each time, so an answer
+// whose headers are not read costs nothing more. It is immutable.
 type Header struct {
 	lines []byte // checked, with or without a blank line at the end
 }
 
-// Get gives the value of the first header of that name, in any case of letters; ""
-// when there is none.
+// Get returns the value of the first header with that name, ignoring case; "" if it is
+// missing.
 func (h Header) Get(name string) string {
 	for n, value := range h.All() {
 		if strings.EqualFold(n, name) {
@@ -50,8 +50,7 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// All gives the headers in the order in which they came, with names as they were
-// written.
+// All yields the headers in the order and with the names received.
 func (h Header) All() func(yield func(name, value string) bool) {
 	return func(yield func(name, value string) bool) {
 		eachField(h.lines, func(name, value []byte) bool { return yield(string(name), string(value)) })

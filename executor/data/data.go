@@ -35,7 +35,7 @@ import (
 // scenario's folder, from which relative names of files are taken.
 const DirEnv = "GOBENCH_SCENARIO_DIR"
 
-// Order says which row a user gets.
+// Order is the order in which users get rows.
 type Order int
 
 const (
@@ -51,10 +51,10 @@ const (
 	Unique
 )
 
-// String gives the order's name, as options are written.
+// String returns the order's name, as options are written.
 func (o Order) String() string { return [...]string{"sequential", "random", "unique"}[o] }
 
-// Options say how a file is read. The zero value is ready.
+// Options configures how a file is read. The zero value is valid.
 type Options struct {
 	Order Order
 	Wrap  bool // begin again after the last row; else the class's load ends then
@@ -65,7 +65,8 @@ type Options struct {
 // meets it begins no more iterations, and that user's own is not counted.
 var ErrEnd = errors.New("no row is left")
 
-// Feeder gives the rows of a file. Any number of goroutines may use it at once.
+// Feeder returns the rows of a file. Any number of goroutines may use it at once. There is
+// nothing to close.
 type Feeder struct {
 	name      string // as declared
 	options   Options
@@ -161,7 +162,7 @@ func Once() (names []string) {
 	return names
 }
 
-// eachOnce tells whether each row is given only once.
+// eachOnce reports whether each row is used only once.
 func (f *Feeder) eachOnce() bool { return f.options.Order == Sequential && !f.options.Wrap }
 
 // path is where the file is.
