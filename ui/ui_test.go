@@ -14,15 +14,17 @@ import (
 
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/show/report"
+	"github.com/gobench-io/gobench/internal/testing/binary"
+	"github.com/gobench-io/gobench/internal/testing/long"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// keep is a folder that reports and pictures are kept in, to be looked at.
+// keep is a folder for reports and pictures, to look at them after the tests; empty for a
+// temporary one.
 var keep = os.Getenv("GOBENCH_UI_KEEP")
 
-// TestPages opens reports in a browser, without a network: test/*.test.ts says what
-// must be seen there. What is made here is what these tests find in their folder, a
-// page and the JSON of the same run.
+// TestPages opens reports in a browser, without a network. test/*.test.ts checks what is
+// seen there. This test writes what they read: for each run a page and its JSON.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("node_modules"); err != nil {
@@ -39,12 +41,15 @@ func TestPages(t *testing.T) {
 	node(t, dir, "test.mjs")
 }
 
-// node runs a script of ours, and ends it with the test.
+// node runs a script of ui with the folder of reports. It is killed at the end of the test.
 func node(t *testing.T, dir, script string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", script)
 	cmd.Env = append(os.Environ(), "GOBENCH_REPORTS="+dir, "NO_COLOR=1")
+	if long.Run {
+		cmd.Env = append(cmd.Env, "GOBENCH_LONG=1") // with limits of time
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("node %s: %v\n%s", script, err, out)
@@ -71,22 +76,18 @@ func write(t *testing.T, name string, m *made) {
 	}
 }
 
-// realRun has gobench itself write both.
+// realRun writes both by gobench itself.
 func realRun(t *testing.T, name string) {
-	gobench := filepath.Join(t.TempDir(), "gobench")
-	if out, err := exec.Command("go", "build", "-o", gobench, "..").CombinedOutput(); err != nil {
-		t.Fatalf("build gobench: %v\n%s", err, out)
-	}
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 	defer target.Close()
-	cmd := exec.Command(gobench, "--dir", t.TempDir(), "http", target.URL, "-c", "5", "--rate", "500", "--duration", "2s", "--warmup", "500ms", "-q",
+	cmd := binary.Command(t, "--dir", t.TempDir(), "http", target.URL, "-c", "5", "--rate", "500", "--duration", "2s", "--warmup", "500ms", "-q",
 		"-o", name+".html", "-o", name+".json", "--threshold", "http.latency p99 < 10s")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
 }
 
-// runs are the runs whose pages are looked at, by name.
+// runs returns the runs whose pages are tested, by name.
 func runs(t *testing.T) map[string]*made {
 	empty := newRun(t, "empty.go")
 	empty.result.Verdict, empty.result.Start = "", time.Time{}
@@ -111,7 +112,7 @@ func runs(t *testing.T) map[string]*made {
 		"large": large(t, 50, 3600), "long": large(t, 2, 20_000), "hostile": hostile(t), "words": words(t)}
 }
 
-// words has long titles and many kinds of failure.
+// words returns a run with long titles and many kinds of failure.
 func words(t *testing.T) *made {
 	m := newRun(t, strings.Repeat("a-very-long-name-", 7)+".go")
 	m.result.Config.Target = "GET https://shop.example/" + strings.Repeat("a/long/path/", 20) + "?q=" + strings.Repeat("x", 200)
@@ -131,7 +132,7 @@ func words(t *testing.T) *made {
 	return m
 }
 
-// payloads would run, or add elements, in a page that took text for markup.
+// payloads would run, or add elements, in a page that does not escape text.
 var payloads = []string{
 	`<script>window.hit=1</script>`, `</script><script>window.hit=1</script>`, `<img src=x onerror="window.hit=1">`, `<svg onload="window.hit=1">`,
 	`"><script>window.hit=1</script>`, `'><img src=x onerror=window.hit=1>`, `<iframe srcdoc="<script>parent.hit=1</script>">`, `javascript:window.hit=1`,
@@ -140,7 +141,7 @@ var payloads = []string{
 	`${window.hit=1}`, `{{constructor.constructor('window.hit=1')()}}`, "\u2028window.hit=1//", "<\x00script>window.hit=1</script>", `<meta http-equiv=refresh content="0;url=javascript:window.hit=1">`, `<!--run-->`,
 }
 
-// hostile has them in every field that comes from outside.
+// hostile returns a run with the payloads in every field that comes from outside.
 func hostile(t *testing.T) *made {
 	m := newRun(t, strings.Join(payloads, " "))
 	for s := range 3 {

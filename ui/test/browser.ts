@@ -1,12 +1,27 @@
 // A browser that has no network, and reports in it.
 
 import { existsSync } from 'node:fs'
+import { after, before, describe } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 
 export const folder = process.env.GOBENCH_REPORTS!
 
-export async function launch(): Promise<Browser> {
+/** The browser of all tests, each of which has a context of its own. */
+export let browser: Browser
+
+/** Runs tests, some of them at once, with one browser. */
+export function inBrowser(tests: () => void) {
+  describe('in a browser', { concurrency: 3 }, () => {
+    before(async () => {
+      browser = await launch()
+    })
+    after(() => browser.close())
+    tests()
+  })
+}
+
+async function launch(): Promise<Browser> {
   const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((f) => existsSync(f))
   if (!executablePath) throw new Error('chromium is missing: scripts/test-setup.sh installs it')
   return chromium.launch({
