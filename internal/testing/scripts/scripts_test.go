@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "served": served, "schema": schema, "events": events, "field": field, "eventually": eventually, "asked": asked,
+			"exits": exits, "served": served, "answered": answered, "schema": schema, "events": events, "field": field, "eventually": eventually, "asked": asked,
 			"counted": counted, "unique": unique, "same": same, "fill": fill, "sums": sums, "lines": lines, "listens": listens, "ready": ready(warm), "certificate": certificate(ca, t), "mutual": mutual(ca, t), "documented": documented,
 			"nats": natsServer(ca), "postgres": postgres, "sql": sql,
 			"unpack": unpack, "restore": restore, "agree": agree,
@@ -96,6 +96,18 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 func served(ts *testscript.TestScript, _ bool, args []string) {
 	if n := ts.Value(targetKey{}).(*servers.Target).Served(); strconv.FormatInt(n, 10) != args[0] {
 		ts.Fatalf("the target served %d requests, want %s", n, args[0])
+	}
+}
+
+// answered waits until the target has answered at least so many requests: answered N.
+func answered(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.ParseInt(args[0], 10, 64)
+	ts.Check(err)
+	target := ts.Value(targetKey{}).(*servers.Target)
+	for end := time.Now().Add(time.Minute); target.Served() < want; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			ts.Fatalf("the target answered %d requests within a minute, want %d", target.Served(), want)
+		}
 	}
 }
 

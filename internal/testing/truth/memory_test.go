@@ -158,28 +158,48 @@ func TestTenGigabytes(t *testing.T) {
 }
 
 // discard runs gobench http against one answer of size bytes, and returns the greatest resident
-// memory of the executor, in MB.
-func discard(t *testing.T, size int64) float64 {
+// memory of the executor before the last byte, in MB.
+func discard(t *testing.T, size int64) (peak float64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer listener.Close()
+	body := &largeBody{size: size, nearlySent: make(chan struct{}), finish: make(chan struct{})}
 	sent := make(chan error, 1)
-	go func() { sent <- sendBody(listener, size) }()
-	m := measure(t, "", nil, "http", "-n", "1", "-c", "1", "-d", "5m", "--timeout", "5m", "http://"+listener.Addr().String()+"/")
-	listener.Close()
+	go func() { sent <- body.answer(listener) }()
+	m := measure(t, "", func(gobench int) {
+		defer close(body.finish)
+		select {
+		case <-body.nearlySent:
+		case <-time.After(4 * time.Minute):
+			t.Error("the body was not read")
+		}
+		if executor, err := binary.Child(gobench); err != nil {
+			t.Error(err)
+		} else {
+			peak = highWater(executor)
+		}
+	}, "http", "-n", "1", "-c", "1", "-d", "5m", "--timeout", "5m", "http://"+listener.Addr().String()+"/")
 	if err := <-sent; err != nil {
 		t.Fatal(err)
 	}
-	if ok, in := binary.Total(m.Result, "http.http_ok"), binary.Total(m.Result, "http.bytes_in"); ok != 1 || in < size {
-		t.Errorf("%d answers of %d bytes, want 1 of %d at least", ok, in, size)
+	if ok, in := binary.Total(m.Result, "http.http_ok"), binary.Total(m.Result, "http.bytes_in"); ok != 1 || in < size || peak == 0 {
+		t.Errorf("%d answers of %d bytes, want 1 of %d at least; %v MB of memory", ok, in, size, peak)
 	}
-	return float64(m.peak) / 1e6
+	return peak
 }
 
-// sendBody answers one request with a body of size bytes.
-func sendBody(listener net.Listener, size int64) error {
+// largeBody is the body of one answer.
+type largeBody struct {
+	size       int64         // bytes
+	nearlySent chan struct{} // closed when one byte is left
+	finish     chan struct{} // closed when that one is to be sent
+}
+
+// answer answers one request.
+func (b *largeBody) answer(listener net.Listener) error {
 	c, err := listener.Accept()
 	if err != nil {
 		return err
@@ -188,15 +208,19 @@ func sendBody(listener net.Listener, size int64) error {
 	if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size); err != nil {
+	if _, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", b.size); err != nil {
 		return err
 	}
-	for part := make([]byte, 1<<20); size > 0; {
-		n, err := c.Write(part[:min(size, int64(len(part)))])
+	part := make([]byte, 1<<20)
+	for left := b.size - 1; left > 0; {
+		n, err := c.Write(part[:min(left, int64(len(part)))])
 		if err != nil {
 			return err
 		}
-		size -= int64(n)
+		left -= int64(n)
 	}
-	return nil
+	close(b.nearlySent)
+	<-b.finish
+	_, err = c.Write(part[:1])
+	return err
 }
