@@ -14,8 +14,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// made is a run made up for a test: what it records goes the way of a real run's
-// batches.
+// made is a run that a test makes up. Its records take the same path as the batches of a real
+// run.
 type made struct {
 	t         *testing.T
 	result    *run.Result
@@ -27,7 +27,7 @@ type made struct {
 	histograms map[uint32]*hdr.Histogram
 	gauges     map[uint32]int64
 	batch      *wire.Batch
-	told       int // metrics that a batch has declared
+	declared   int // metrics that a batch has declared
 	rand       *rand.Rand
 }
 
@@ -42,7 +42,7 @@ func newRun(t *testing.T, name string) *made {
 			Metrics:     []run.Metric{}, Errors: []run.Failure{}}}
 }
 
-// number is that of a metric, declared when it first comes.
+// number returns the number of a metric, which it declares first if it is new.
 func (m *made) number(title, kind, group, graph, unit string) uint32 {
 	n, ok := m.numbers[title]
 	if !ok {
@@ -53,7 +53,7 @@ func (m *made) number(title, kind, group, graph, unit string) uint32 {
 	return n
 }
 
-// place is where a title belongs, as real ones do.
+// place returns the group and graph of a title, as clients choose them.
 func place(title string) (group, graph string) {
 	first, rest, _ := strings.Cut(title, ".")
 	switch first {
@@ -117,8 +117,8 @@ func (m *made) fail(source, class, text string, n int64) {
 func (m *made) cut(length time.Duration, warmup bool, health map[string]run.Severity) {
 	b := m.batch
 	b.ToNs, b.Warmup = b.FromNs+int64(length), warmup
-	b.First, b.Declared = uint32(m.told), m.metrics[m.told:]
-	m.told = len(m.metrics)
+	b.First, b.Declared = uint32(m.declared), m.metrics[m.declared:]
+	m.declared = len(m.metrics)
 	for n, h := range m.histograms {
 		b.Histograms = append(b.Histograms, &wire.Histogram{Metric: n, Counts: h.Append(nil)})
 		h.Reset()
@@ -147,7 +147,7 @@ func (m *made) each(yield func(run.Interval) error) error {
 	return nil
 }
 
-// own records what the generator says of itself.
+// own records the generator's figures of itself.
 func (m *made) own(cpu float64) {
 	m.record("gobench.cpu", "permille", 1, cpu*1000, 0.05)
 	m.record("gobench.memory", "permille", 1, 310, 0.005)
@@ -156,8 +156,8 @@ func (m *made) own(cpu float64) {
 	m.record("gobench.gc_pause", "ns", 1, 40e3, 0.5)
 }
 
-// shop is a run with something of everything: an open class under a schedule and a
-// closed one, a warm-up, a slow spell with failures and a generator ill at ease.
+// shop returns a run with something of everything: an open class under a schedule and a closed
+// one, a warm-up, a slow spell with failures and a generator in trouble.
 func shop(t *testing.T) *made {
 	m := newRun(t, "shop.go")
 	r := m.result
@@ -216,7 +216,7 @@ func shop(t *testing.T) *made {
 	return m
 }
 
-// large has so many histograms and seconds, made without recording anything.
+// large returns a run with a number of histograms and seconds, made without recording anything.
 func large(t *testing.T, histograms, seconds int) *made {
 	m := newRun(t, "large.go")
 	r := m.result

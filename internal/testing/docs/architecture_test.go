@@ -13,16 +13,16 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/repo"
 )
 
-// TestArchitecture holds the tree against docs/architecture.md: every package has a
-// line there, and imports only from lines below its own.
+// TestArchitecture compares the tree with docs/architecture.md: every package has a line
+// there, and imports only packages on lines below its own.
 func TestArchitecture(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(repo.Path(t, "docs/architecture.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := map[string]int{} // of a package's directory
-	var rooms []string
+	line := map[string]int{} // by a package's directory
+	var listed []string
 	for n, m := range regexp.MustCompile(`(?m)^[+ ] ([a-z]+(?:/[a-zA-Z]+)*)(?:/\{([a-zA-Z,]+)\})?/ +`).FindAllStringSubmatch(string(page), -1) {
 		subs := []string{m[1]}
 		if m[2] != "" {
@@ -33,12 +33,12 @@ func TestArchitecture(t *testing.T) {
 		}
 		for _, dir := range subs {
 			line[dir] = n
-			rooms = append(rooms, dir)
+			listed = append(listed, dir)
 		}
 	}
-	room := func(dir string) (string, bool) { // a package below a room belongs to it
+	lineOf := func(dir string) (string, bool) { // a package without a line belongs to the closest directory above it
 		best := ""
-		for _, r := range rooms {
+		for _, r := range listed {
 			if (dir == r || strings.HasPrefix(dir, r+"/")) && len(r) > len(best) {
 				best = r
 			}
@@ -66,16 +66,16 @@ func TestArchitecture(t *testing.T) {
 		if !own {
 			continue // main itself
 		}
-		from, ok := room(dir)
+		from, ok := lineOf(dir)
 		if !ok {
 			t.Errorf("%s has no line in docs/architecture.md", dir)
 			continue
 		}
 		for _, i := range p.Imports {
 			sub, own := strings.CutPrefix(i, module)
-			to, ok := room(sub)
+			to, ok := lineOf(sub)
 			if own && ok && to != from && line[to] <= line[from] {
-				t.Errorf("%s imports %s, which stands above it in docs/architecture.md", dir, sub)
+				t.Errorf("%s imports %s, which is above it in docs/architecture.md", dir, sub)
 			}
 		}
 	}

@@ -18,9 +18,8 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/repo"
 )
 
-// Every Go sample compiles: files as they stand, declarations and statements in a file
-// with the imports that they want. All are compiled at once, over files that are not
-// in the tree.
+// Every Go sample compiles. Samples of declarations or statements are put into a file with the
+// imports that they need. All are compiled at once, as an overlay of the tree.
 func TestGoSamples(t *testing.T) {
 	t.Parallel()
 	dir, overlay, n := t.TempDir(), map[string]string{}, 0
@@ -31,7 +30,7 @@ func TestGoSamples(t *testing.T) {
 			switch s.Kind {
 			case "go":
 			case "go sketch":
-				holdSketch(t, s)
+				checkSketch(t, s)
 				continue
 			default:
 				continue
@@ -68,14 +67,13 @@ func TestGoSamples(t *testing.T) {
 	}
 }
 
-// known are the packages that samples name without an import.
+// known has the packages that samples use without an import.
 var known = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "os": "os", "strconv": "strconv", "strings": "strings", "testing": "testing", "time": "time",
 	"data": "executor/data", "dis": "dis", "executor": "executor", "executortest": "executor/executortest", "http": "clients/http", "metrics": "executor/metrics", "scenario": "executor/scenario",
 }
 
-// compilable makes a file of a package of its own of a sample, with line numbers of
-// its page.
+// compilable returns a Go file with a sample, whose line numbers are those of its page.
 func compilable(root string, s Block) (string, error) {
 	at := fmt.Sprintf("//line %s:%d\n", s.Page, s.Line)
 	if clause := regexp.MustCompile(`(?m)^package \w+$`).FindStringIndex(s.Text); clause != nil {
@@ -90,7 +88,7 @@ func compilable(root string, s Block) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var used []string // variables of statements: that nobody reads them is no fault of a sample
+	var used []string // variables that a sample may leave unused
 	for _, d := range f.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == "_" {
 			for _, statement := range fn.Body.List {
@@ -120,9 +118,9 @@ func compilable(root string, s Block) (string, error) {
 	return "package sample\n\nimport (\n" + imports.String() + ")\n\n" + s.With + body, nil
 }
 
-// holdSketch holds the declarations of a sketch, which has no bodies, against those of
-// the packages that it shows: each name is there, functions have the same parameters.
-func holdSketch(t *testing.T, s Block) {
+// checkSketch compares the declarations of a sketch, which has no bodies, with those of the
+// packages that it shows: each name exists, and functions have the same parameters.
+func checkSketch(t *testing.T, s Block) {
 	fset := token.NewFileSet()
 	sketch, err := parser.ParseFile(fset, "", "package sketch\n"+s.Text, parser.SkipObjectResolution)
 	if err != nil {
@@ -160,8 +158,8 @@ func holdSketch(t *testing.T, s Block) {
 	}
 }
 
-// shapes gives a file's exported functions and types, by name: the types of
-// parameters and results, or the names of fields.
+// shapes returns a file's exported functions and types by name: the types of parameters and
+// results, or the names of fields.
 func shapes(f *ast.File) map[string]string {
 	all := map[string]string{}
 	for _, d := range f.Decls {

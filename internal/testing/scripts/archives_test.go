@@ -53,7 +53,7 @@ func unpack(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// restore starts a PostgreSQL with what a compressed dump has, and puts its URL into a
+// restore starts a PostgreSQL with the data of a compressed dump, and puts its URL into a
 // variable: restore VARIABLE DUMP.
 func restore(ts *testscript.TestScript, _ bool, args []string) {
 	t := ts.Value(testKey{}).(testing.TB)
@@ -65,9 +65,8 @@ func restore(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], url)
 }
 
-// agree checks that two results say the same of a run: its name, state, verdict and errors,
-// and the figures of each metric. What only one of them has, as a newer version's fields, may
-// be anything: agree OLD NEW.
+// agree checks that two results of a run have the same name, state, verdict, errors and figures
+// of each metric. Fields that only one of them has are ignored: agree OLD NEW.
 func agree(ts *testscript.TestScript, _ bool, args []string) {
 	type result struct {
 		ID, Name, State, Verdict, Cause string
@@ -78,15 +77,15 @@ func agree(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &old))
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &now))
 	if old.ID != now.ID || old.Name != now.Name || old.State != now.State || old.Verdict != now.Verdict || old.Cause != now.Cause {
-		ts.Fatalf("%s says %s %s %s %s %s, %s says %s %s %s %s %s", args[0], old.ID, old.Name, old.State, old.Verdict, old.Cause,
+		ts.Fatalf("%s has %s %s %s %s %s, %s has %s %s %s %s %s", args[0], old.ID, old.Name, old.State, old.Verdict, old.Cause,
 			args[1], now.ID, now.Name, now.State, now.Verdict, now.Cause)
 	}
 	sameFigures(ts, args, []string{"title"}, old.Metrics, now.Metrics)
 	sameFigures(ts, args, []string{"source", "class", "text"}, old.Errors, now.Errors)
 }
 
-// sameFigures checks that each row of old is in now, with the same numbers and texts. Key names
-// what a row is known by.
+// sameFigures checks that each row of old is in now, with the same numbers and texts. The fields
+// of key identify a row.
 func sameFigures(ts *testscript.TestScript, files, key []string, old, now []map[string]any) {
 	name := func(row map[string]any) (s string) {
 		for _, k := range key {

@@ -24,11 +24,11 @@ type visits struct {
 	lines []string // guarded by mu
 
 	first atomic.Int32
-	met   chan struct{} // closed when two requests are there at once
+	met   chan struct{} // closed when two requests have arrived
 }
 
-// meet holds the first two requests until both have come, so that each of two
-// connections has work.
+// meet blocks the first request until the second has arrived, so that both connections
+// are used.
 func (s *visits) meet(r *http.Request) {
 	if s.first.Add(1) == 2 {
 		close(s.met)
@@ -60,7 +60,7 @@ func (s *visits) add(r *http.Request) {
 	s.lines = append(s.lines, line)
 }
 
-// has counts the lines with a text.
+// has returns the number of lines with a text.
 func (s *visits) has(text string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *visits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Each flag of how connections are made does what it says, against a real server.
+// Each flag about connections works, against a real server.
 func TestClientFlags(t *testing.T) {
 	ca := servers.NewCA(t)
 	dir := t.TempDir()

@@ -9,9 +9,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Checks of the lines that asked has written.
+// Commands that check the lines of a file, such as those that asked writes.
 
-// matches gives the groups of each line that a pattern fits.
+// matches returns the groups of each line that matches a pattern.
 func matches(ts *testscript.TestScript, file, pattern string) (groups [][]string) {
 	re, err := regexp.Compile(pattern)
 	ts.Check(err)
@@ -23,17 +23,17 @@ func matches(ts *testscript.TestScript, file, pattern string) (groups [][]string
 	return groups
 }
 
-// counted checks how many lines fit a pattern, + for at least one: counted FILE PATTERN N.
+// counted checks how many lines match a pattern; + is one or more: counted FILE PATTERN N.
 func counted(ts *testscript.TestScript, _ bool, args []string) {
 	n := len(matches(ts, args[0], args[1]))
 	if args[2] == "+" && n > 0 || strconv.Itoa(n) == args[2] {
 		return
 	}
-	ts.Fatalf("%d lines of %s fit %s, want %s:\n%s", n, args[0], args[1], args[2], ts.ReadFile(args[0]))
+	ts.Fatalf("%d lines of %s match %s, want %s:\n%s", n, args[0], args[1], args[2], ts.ReadFile(args[0]))
 }
 
-// unique checks that so many lines fit a pattern, with a first group that is each
-// time another: unique FILE PATTERN N.
+// unique checks that N lines match a pattern and that their first groups differ:
+// unique FILE PATTERN N.
 func unique(ts *testscript.TestScript, _ bool, args []string) {
 	counted(ts, false, args)
 	seen := map[string]bool{}
@@ -45,11 +45,11 @@ func unique(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// same checks that the groups of each line that fits a pattern are equal: same FILE PATTERN.
+// same checks that the groups of each line that matches a pattern are equal: same FILE PATTERN.
 func same(ts *testscript.TestScript, _ bool, args []string) {
 	all := matches(ts, args[0], args[1])
 	if len(all) == 0 {
-		ts.Fatalf("no line of %s fits %s:\n%s", args[0], args[1], ts.ReadFile(args[0]))
+		ts.Fatalf("no line of %s matches %s:\n%s", args[0], args[1], ts.ReadFile(args[0]))
 	}
 	for _, m := range all {
 		for _, g := range m {
@@ -68,7 +68,7 @@ func fill(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// lines checks that a file has at most so many lines: lines MOST FILE.
+// lines checks that a file has at most MOST lines: lines MOST FILE.
 func lines(ts *testscript.TestScript, _ bool, args []string) {
 	most, err := strconv.Atoi(args[0])
 	ts.Check(err)

@@ -97,7 +97,7 @@ func ready(warm func() error) func(*testscript.TestScript, bool, []string) {
 }
 
 // certificate writes a server's certificate for 127.0.0.1, its key, and the certificate of
-// who signed it: certificate CERT KEY CA.
+// its authority: certificate CERT KEY CA.
 func certificate(ca *servers.CA, t *testing.T) func(*testscript.TestScript, bool, []string) {
 	cert, key := ca.PEM(t, servers.Leaf{})
 	return func(ts *testscript.TestScript, _ bool, args []string) {
@@ -107,8 +107,8 @@ func certificate(ca *servers.CA, t *testing.T) func(*testscript.TestScript, bool
 	}
 }
 
-// mutual has the target listen with TLS, too, where clients show a certificate of the same
-// authority, and puts that into a variable: mutual VARIABLE.
+// mutual lets the target listen with TLS, too, for clients with a certificate of the same
+// authority, and puts that URL into a variable: mutual VARIABLE.
 func mutual(ca *servers.CA, t *testing.T) func(*testscript.TestScript, bool, []string) {
 	own := ca.Certificate(t, servers.Leaf{})
 	return func(ts *testscript.TestScript, _ bool, args []string) {

@@ -14,10 +14,10 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// natsServer starts a nats-server with TLS as docs/nats.md tells: with the configuration of
-// the page, keys made for its users, and the same authority as certificate. It writes
-// the users' seeds, one of a user that the server does not know, and the certificate of another
-// authority, and puts the server's URL into a variable: nats VARIABLE MASTER AGENTS STRANGER STRAY.
+// natsServer starts a nats-server with TLS as docs/nats.md describes: with the configuration of
+// the page, new keys for its users, and a certificate of ca. It writes the seeds of the users, the
+// seed of a user that is unknown to the server, and the certificate of another authority into
+// files, and puts the server's URL into a variable: nats VARIABLE MASTER AGENTS STRANGER STRAY.
 func natsServer(ca *servers.CA) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		t := ts.Value(testKey{}).(testing.TB)
@@ -38,26 +38,26 @@ func natsServer(ca *servers.CA) func(*testscript.TestScript, bool, []string) {
 			conf = strings.Replace(conf, "nkey: "+name+",", "nkey: "+key+",", 1)
 		}
 		ts.Check(os.WriteFile(ts.MkAbs(args[4]), servers.NewCA(t).Root(), 0o600))
-		// Where it keeps its files is the test's, and so is its certificate.
-		var kept []string
+		// The test has its own directory and certificate for the server.
+		var lines []string
 		for line := range strings.Lines(conf) {
 			if !strings.HasPrefix(line, "tls ") && !strings.HasPrefix(line, "jetstream ") {
-				kept = append(kept, line)
+				lines = append(lines, line)
 			}
 		}
-		s := servers.NATSCluster(t, 1, servers.NATSTLS(t, ca)+strings.Join(kept, ""))[0]
+		s := servers.NATSCluster(t, 1, servers.NATSTLS(t, ca)+strings.Join(lines, ""))[0]
 		ts.Setenv(args[0], strings.Replace(s.URL, "nats://", "tls://", 1))
 	}
 }
 
-// postgres starts a PostgreSQL and puts the URL of an empty data base into a variable:
+// postgres starts a PostgreSQL and puts the URL of an empty database into a variable:
 // postgres VARIABLE.
 func postgres(ts *testscript.TestScript, _ bool, args []string) {
 	t := ts.Value(testKey{}).(testing.TB)
 	ts.Setenv(args[0], servers.Postgres(t).Database(t))
 }
 
-// sql does a statement in a data base of PostgreSQL: sql URL STATEMENT.
+// sql executes a statement in a PostgreSQL database: sql URL STATEMENT.
 func sql(ts *testscript.TestScript, _ bool, args []string) {
 	ctx := context.Background()
 	c, err := pgx.Connect(ctx, args[0])

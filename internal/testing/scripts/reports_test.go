@@ -65,7 +65,7 @@ func sums(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// csvSums adds up what intervals without warm-up counted.
+// csvSums returns the counts of each metric, added up over the intervals after the warm-up.
 func csvSums(ts *testscript.TestScript, file string) map[string]int64 {
 	rows, err := csv.NewReader(strings.NewReader(ts.ReadFile(file))).ReadAll()
 	ts.Check(err)
@@ -92,7 +92,7 @@ func csvSums(ts *testscript.TestScript, file string) map[string]int64 {
 	return sums
 }
 
-// xmlSums gives the counts among a suite's properties.
+// xmlSums returns the counts among the properties of a suite.
 func xmlSums(ts *testscript.TestScript, file string) map[string]string {
 	var suites struct {
 		Properties []struct {
@@ -110,8 +110,8 @@ func xmlSums(ts *testscript.TestScript, file string) map[string]string {
 	return counts
 }
 
-// pageTotals gives the first column of figures by the name before it; the first row of
-// a name counts.
+// pageTotals returns the first column of figures by the name before it. If a name has several
+// rows, the first is used.
 func pageTotals(page string, row *regexp.Regexp) map[string]string {
 	totals := map[string]string{}
 	for _, m := range row.FindAllStringSubmatch(page, -1) {

@@ -99,7 +99,7 @@ func served(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// answered waits until the target has answered at least so many requests: answered N.
+// answered waits until the target has answered N requests or more: answered N.
 func answered(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.ParseInt(args[0], 10, 64)
 	ts.Check(err)
@@ -111,13 +111,13 @@ func answered(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// asked writes what the target was asked since the last call: asked FILE.
+// asked writes a line for each request to the target since the last call: asked FILE.
 func asked(ts *testscript.TestScript, _ bool, args []string) {
 	requests := ts.Value(targetKey{}).(*servers.Target).TakeRequests()
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(requests, "\n")+"\n"), 0o600))
 }
 
-// schema holds a result against the schema in docs: schema FILE.
+// schema validates a result by the schema in docs: schema FILE.
 func schema(ts *testscript.TestScript, _ bool, args []string) {
 	s, err := jsonschema.NewCompiler().Compile(schemaFile(ts, "result"))
 	ts.Check(err)
@@ -128,7 +128,7 @@ func schema(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// events holds each line of a file against the schema of events: events FILE.
+// events validates each line of a file by the schema of events: events FILE.
 func events(ts *testscript.TestScript, _ bool, args []string) {
 	s, err := jsonschema.NewCompiler().Compile(schemaFile(ts, "events"))
 	ts.Check(err)
@@ -147,7 +147,7 @@ func schemaFile(ts *testscript.TestScript, name string) string {
 }
 
 // field checks one value of a JSON file: field FILE PATH WANT, the path's parts
-// separated by slashes; an array is entered by number, or by the title of an element.
+// separated by slashes; an element of an array is named by its number or its title.
 func field(ts *testscript.TestScript, neg bool, args []string) {
 	var v any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))

@@ -18,8 +18,8 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/binary"
 )
 
-// screen is a terminal that a command runs on, as far as gobench uses one. A sequence
-// that it does not know fails the test.
+// screen is a terminal with a command on it. It supports the control sequences that gobench
+// uses; another one fails the test.
 type screen struct {
 	t    *testing.T
 	pty  *os.File
@@ -34,7 +34,7 @@ type screen struct {
 	history        []string // lines that have scrolled out
 	hidden, noWrap bool
 	styled         bool   // a style was ever set
-	raw            []byte // a sequence whose end has not come
+	raw            []byte // an incomplete sequence
 	unknown        string
 }
 
@@ -63,8 +63,8 @@ func onScreen(t *testing.T, width, height int, env []string, name string, args .
 		s.err = s.cmd.Wait()
 	}()
 	t.Cleanup(func() {
-		_ = s.cmd.Process.Kill() // if it is still there
-		s.pty.Close()            // hangs up on what it has left behind
+		_ = s.cmd.Process.Kill() // if it still runs
+		s.pty.Close()            // which ends the processes that it started
 		<-s.done
 		if s.unknown != "" {
 			t.Errorf("the terminal was sent %q", s.unknown)
@@ -95,7 +95,7 @@ func (s *screen) resizeCells() {
 	s.x = min(s.x, s.width-1)
 }
 
-// resize makes the terminal another size.
+// resize changes the size of the terminal.
 func (s *screen) resize(width, height int) {
 	s.mu.Lock()
 	s.width, s.height = width, height
@@ -124,7 +124,8 @@ func (s *screen) write(b []byte) {
 	}
 }
 
-// step takes what b begins with, and tells how long that is; 0: its end is to come.
+// step handles the character or sequence at the start of b and returns its length, or 0 if it is
+// incomplete.
 func (s *screen) step(b []byte) int {
 	switch b[0] {
 	case '\r':
@@ -208,7 +209,7 @@ func (s *screen) escape(b []byte) int {
 	return end + 1
 }
 
-// text is what a person sees.
+// text returns what is on the screen.
 func (s *screen) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +220,7 @@ func (s *screen) text() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// all is what was ever seen: what has scrolled out and what is there.
+// all returns the lines that have scrolled out and those on the screen.
 func (s *screen) all() string {
 	text := s.text()
 	s.mu.Lock()
@@ -240,7 +241,7 @@ func (s *screen) sees(texts ...string) {
 	})
 }
 
-// until waits until ok says so of what is on the screen.
+// until waits until ok returns true for the text on the screen.
 func (s *screen) until(what string, ok func(string) bool) {
 	s.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -259,14 +260,14 @@ func (s *screen) types(keys string) {
 	}
 }
 
-// exits waits for the command's end, which must have a status, and holds what it left
-// behind against a terminal that is as it was.
+// exits waits until the command ends, and checks its exit status and that the cursor is visible
+// and lines wrap as before.
 func (s *screen) exits(status int) {
 	s.t.Helper()
 	select {
 	case <-s.done:
 	case <-time.After(time.Minute):
-		s.t.Fatalf("it did not end:\n%s", s.all())
+		s.t.Fatalf("the command did not end:\n%s", s.all())
 	}
 	if got := s.cmd.ProcessState.ExitCode(); got != status {
 		s.t.Errorf("exit status %d, want %d:\n%s", got, status, s.all())
@@ -276,7 +277,7 @@ func (s *screen) exits(status int) {
 	}
 }
 
-// modes are the terminal's, as text.
+// modes returns the modes of the terminal, as text.
 func (s *screen) modes() string {
 	s.t.Helper()
 	var m *unix.Termios

@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Keys do what they say, which the result tells; what gobench ctl does is seen; the
-// window may change its size at any time.
+// Keys change the run, as its result shows. The screen shows what gobench ctl does. The window
+// may change its size at any time.
 func TestTerminalKeys(t *testing.T) {
 	t.Parallel()
 	srv := servers.NewTarget(t)
@@ -81,7 +81,7 @@ func TestTerminalKeys(t *testing.T) {
 	}
 }
 
-// However a run ends, the terminal is as it was.
+// However a run ends, the terminal is as before.
 func TestTerminalIsRestored(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -131,7 +131,7 @@ func TestTerminalIsRestored(t *testing.T) {
 	}
 }
 
-// Ctrl-Z gives the shell the terminal as it was, and fg goes on with the run; in the
+// Ctrl-Z returns the terminal to the shell in its former modes, and fg continues the run. In the
 // background nothing is drawn.
 func TestTerminalSuspends(t *testing.T) {
 	t.Parallel()
@@ -160,8 +160,8 @@ func TestTerminalSuspends(t *testing.T) {
 	s.exits(0)
 }
 
-// What a scenario prints scrolls up above the block, without what could steer the
-// terminal; NO_COLOR leaves styles out.
+// What a scenario prints scrolls up above the block, without control sequences. NO_COLOR leaves
+// styles out.
 func TestTerminalShowsWhatIsPrinted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -199,14 +199,14 @@ func export() scenario.Vus {
 	s.types("s")
 	s.exits(4)
 	if s.styled {
-		t.Error("there were styles in spite of NO_COLOR")
+		t.Error("there were styles despite NO_COLOR")
 	}
 	if !strings.Contains(s.all(), "class a set to 3 users") {
-		t.Errorf("the report does not tell:\n%s", s.all())
+		t.Errorf("the report has no change of users:\n%s", s.all())
 	}
 }
 
-// A terminal that can't be drawn on, and --quiet, get lines.
+// A terminal without cursor control, and --quiet, get lines.
 func TestTerminalWithoutBlock(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
