@@ -14,7 +14,7 @@ func TestAlone(t *testing.T) {
 		s := onScreen(t, 240, 40, nil, "gobench", "--dir", t.TempDir())
 		s.sees("level=INFO", `msg="gobench is ready"`, "api=http://127.0.0.1:8080/", "agents=127.0.0.1:8081", "http://127.0.0.1:8080/#setup=", "state=ready")
 		s.types("\x03")
-		s.sees("ending: cancelling the run that is active")
+		s.sees("ending: cancelling the active run")
 		s.exits(0)
 	})
 }
