@@ -64,8 +64,10 @@ lint: $(STATICCHECK) ## gofmt, go vet, staticcheck, and that what is committed a
 	$(STATICCHECK) ./...
 	@if [ -d internal/build/bundle ]; then set -x; $(GO) run ./internal/build/bundle -check; fi
 
-docs: ## write docs/commands.md and the manual page docs/gobench.1 from the commands
+docs: ## write what is generated in docs: commands, manual page, OpenAPI, tables of metrics
 	$(GO) test ./internal/cli -run TestReference -update
+	$(GO) test ./internal/api -run TestDocumentIsCommitted -update
+	$(GO) test ./internal/testing/scripts -run TestScripts/metrics -update
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	FUZZTIME=$(FUZZTIME) scripts/fuzz.sh

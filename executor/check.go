@@ -14,17 +14,16 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/transcript"
 )
 
-// checkMeters count the outcomes of a check.
+// checkMeters are the meters of a check.
 type checkMeters struct{ passed, failed meter.Meter }
 
-// Check counts whether something held, by name, and returns ok: a failed check
-// changes no latency and ends nothing. Its counters are check.NAME.passed and
-// check.NAME.failed; a threshold may ask for their share, as in
-// `check "has a body" rate > 99%`. Name is a fixed text of at most 100 bytes: one
-// that differs from call to call is a metric each.
+// Check counts ok under check.NAME.passed or check.NAME.failed and returns it. A failed check
+// changes no latency and ends nothing. A threshold can require a rate, as in
+// `check "has a body" rate > 99%`. name is a constant text of at most 100 bytes: each
+// different name is a metric of its own. Any number of goroutines may call Check at once.
 //
-// A name that can't be declared, since it is too long or the run has too many
-// metrics, is counted as an error of source "check".
+// If name can't be declared, because it is too long or the run has too many metrics, the
+// check is counted as an error of source "check".
 func Check(ctx context.Context, name string, ok bool) bool {
 	r := From(ctx)
 	m, err := r.names().checks.get(name, r.declareCheck)
@@ -46,7 +45,7 @@ func Check(ctx context.Context, name string, ok bool) bool {
 	return ok
 }
 
-// caller tells where the scenario called this package.
+// caller returns the file and line where the scenario called this package.
 func caller() string {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -69,13 +68,14 @@ func (r *Recorder) declareCheck(name string) (m checkMeters, err error) {
 	return m, err
 }
 
-// stepMeters measure a step.
+// stepMeters are the meters of a step.
 type stepMeters struct{ time, failed meter.Meter }
 
-// Time runs f as a step of a scenario (a transaction, as "log in") and returns its
-// error. A step that succeeds adds its time to the histogram step.NAME.time, one
-// that fails counts under step.NAME.failed and its error by text, with no time. A
-// step that the end of ctx cut short counts nowhere. Steps may contain each other.
+// Time runs f as a step of a scenario (a transaction, such as "log in") and returns f's
+// error. A successful step records its duration in step.NAME.time, in nanoseconds. A failed
+// one adds 1 to step.NAME.failed, counts its error by text and records no duration. A step
+// that failed because ctx ended is not counted. Steps may be nested. If step can't be
+// declared, Time returns an error without calling f.
 func Time(ctx context.Context, step string, f func() error) error {
 	r := From(ctx)
 	m, err := r.names().steps.get(step, r.declareStep)
@@ -91,7 +91,7 @@ func Time(ctx context.Context, step string, f func() error) error {
 	case ctx.Err() == nil && !errors.Is(err, context.Canceled):
 		m.failed.Add(1)
 		var counted interface{ Counted() bool }
-		if !errors.As(err, &counted) || !counted.Counted() { // else its client has told the text
+		if !errors.As(err, &counted) || !counted.Counted() { // else its client has counted the text
 			r.Error("step."+step, "step", err.Error())
 			r.Sample("step."+step, "step", func() Exchange {
 				return Exchange{What: fmt.Sprintf("step %q failed", step), Began: began, Parts: []Part{{Name: "after", Took: took}}, Error: err.Error()}

@@ -1,9 +1,9 @@
-// Package executor is what scenarios and clients record with: declare metrics with
-// [Setup], record with [Notify] by name or with a [Meter] from [Find], and
-// use [From] to record where a user's ctx says.
+// Package executor lets scenarios and clients declare and record metrics: [Setup] declares
+// them, [Notify] records a value by name, and a [Meter] from [Find] records fast. [From]
+// returns the [Recorder] of a user's ctx, which has the same methods.
 //
-// An executor is the program that gobench compiles from a scenario. [Main] is all
-// that its main function calls.
+// An executor is the program that gobench compiles from a scenario. Its main function calls
+// [Main] and nothing else.
 package executor
 
 import (
@@ -16,22 +16,22 @@ import (
 	"github.com/gobench-io/gobench/internal/run/version"
 )
 
-// Version of gobench that this package belongs to.
+// Version is the version of gobench that this package belongs to.
 const Version = version.Version
 
-// SocketEnv names the environment variable by which gobench tells an executor where
-// to attach.
+// SocketEnv is the name of the environment variable that holds the path of the socket to
+// which an executor attaches.
 const SocketEnv = "GOBENCH_SOCKET"
 
-// Main runs vus as gobench asks it to, and exits. Thresholds are the conditions that
-// the run is to meet. It is called by generated code.
+// Main runs vus as the gobench process that started this executor requests, and exits.
+// thresholds are the conditions of the run. Generated code calls it.
 func Main(vus scenario.Vus, thresholds ...string) {
 	socket := os.Getenv(SocketEnv)
 	if socket == "" {
 		fmt.Fprintln(os.Stderr, "gobench: this is an executor, a scenario compiled by gobench\nhint: start it with: gobench run SCENARIO.go")
 		os.Exit(2)
 	}
-	os.Unsetenv(SocketEnv) // not for the scenario's own children
+	os.Unsetenv(SocketEnv) // must not reach processes that the scenario starts
 	os.Unsetenv(scenario.ParamsEnv)
 	os.Unsetenv(allowlist.Env) // which internal/load/conn has read
 	if err := attach(socket, vus, thresholds, (*meter.Scope)(own).Registry); err != nil {

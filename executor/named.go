@@ -9,14 +9,14 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// named gives the meters of names that are declared when they are first used: a
-// map read a use, without a lock or an allocation.
+// named holds the meters of names that are declared when they are first used. A use costs
+// one map read, without a lock or an allocation.
 type named[T any] struct {
 	mu    sync.Mutex // guards storing
 	known atomic.Pointer[map[string]T]
 }
 
-// get gives name's meters, made by declare at the first use.
+// get returns name's meters; at the first use it calls declare for them.
 func (n *named[T]) get(name string, declare func(name string) (T, error)) (T, error) {
 	if known := n.known.Load(); known != nil {
 		if m, ok := (*known)[name]; ok {
@@ -41,7 +41,7 @@ func (n *named[T]) get(name string, declare func(name string) (T, error)) (T, er
 	return m, nil
 }
 
-// registryNames are the names of one registry.
+// registryNames holds the names of one registry.
 type registryNames struct {
 	checks  named[checkMeters]
 	steps   named[stepMeters]
@@ -50,7 +50,7 @@ type registryNames struct {
 
 type namesKey struct{}
 
-// names gives those of r's registry.
+// names returns those of r's registry.
 func (r *Recorder) names() *registryNames {
 	v, _ := r.Shared(namesKey{}, func() (any, error) { return new(registryNames), nil }) // which never fails
 	return v.(*registryNames)

@@ -9,9 +9,9 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// Recorder is where a user's recordings go. Each user of a run has its own, which
-// [From] finds in the user's ctx; all of an executor share the same metrics. Its
-// methods may be called by any number of goroutines at once.
+// Recorder records the metrics of one user. [From] returns it from the user's ctx; all users
+// of an executor share the same metrics. Any number of goroutines may call its methods at
+// once. There is nothing to close.
 type Recorder meter.Scope
 
 // own is the process's recorder: that of code without a user's ctx. current is the one in
@@ -73,52 +73,54 @@ func Rand(ctx context.Context) *rand.Rand {
 	return (*meter.Scope)(From(ctx)).Rand()
 }
 
-// Meter records one metric without looking its name up: resolve it once with Find,
-// then call Record, Add or Set (a few nanoseconds, no allocation). Any number of
-// goroutines may use the same Meter at once. Record gives the metric a value: a
-// histogram counts it, a counter adds it, a gauge is set to it; Add adds to a
-// counter or a gauge; Set sets a gauge.
+// Meter records one metric without looking up its name: call Find once, then Record, Add or
+// Set, which cost a few nanoseconds and no allocation. Any number of goroutines may use the
+// same Meter at once. Record records a value: a histogram counts it, a counter adds it, a
+// gauge is set to it. Add adds to a counter or a gauge; Set sets a gauge. A negative value of
+// a counter or histogram is dropped, and the report shows how many were.
 type Meter = meter.Meter
 
-// Entry is several recordings of one event under one lock: open it with
-// [Recorder.Entry], call Record and Add with meters of the same recorder, then
-// Close, with nothing slow in between.
+// Entry records several values of one event under one lock, so that no interval's end
+// separates them. [Recorder.Entry] opens it; call Record and Add with meters of the same
+// recorder. The caller must Close it at once: an open Entry blocks the other recordings of
+// its shard.
 type Entry = meter.Entry
 
-// Setup declares groups of metrics. To declare the same again is the usual case,
-// since each user of a class makes its own client, and costs one map read a group.
-// A group may grow by new graphs. A title is unique in a run: to declare it with
-// another type, unit or place is an error that names both declarations.
+// Setup declares groups of metrics. Declaring the same groups again is usual, since each user
+// makes a client of its own, and costs one map read per group. A later declaration may add
+// graphs to a group. A title is unique in a run: if it was declared with another type, unit,
+// graph or group, Setup returns an error that names both declarations, and declares nothing.
 func (r *Recorder) Setup(groups []metrics.Group) error { return r.Registry.Setup(groups) }
 
-// Notify records value under title: a counter adds it, a histogram counts it, a
-// gauge is set to it. A title that is not declared is an error, as is a negative
-// value for a counter or histogram.
+// Notify records value under title: a counter adds it, a histogram counts it, a gauge is set
+// to it. It returns an error, and records nothing, if title is not declared or if value is
+// negative for a counter or histogram.
 func (r *Recorder) Notify(title string, value int64) error { return r.Registry.Notify(title, value) }
 
-// Find gives the meter of a declared title, for the hot path.
+// Find returns the meter of a declared title; the error names a title that is not declared.
 func (r *Recorder) Find(title string) (Meter, error) { return r.Registry.Find(title) }
 
-// Entry begins several recordings that belong to one event.
+// Entry opens an Entry, which the caller must Close.
 func (r *Recorder) Entry() Entry { return r.Registry.Entry() }
 
-// Error counts a failure under source (a client's prefix), class (a word, as
-// "timeout") and text. A source keeps its first 200 texts apart and counts the
-// rest as "other", so leave out of text what differs from one failure to the next.
+// Error counts a failure under source (a client's prefix), class (a word such as "timeout")
+// and text. The first 200 texts of a source are counted separately, the others together as
+// "other", so text should not contain what differs from one failure to the next.
 func (r *Recorder) Error(source, class, text string) { r.Registry.Failed(source, class, text) }
 
-// Begin tells that an operation of this user starts, and End that it is over: a
-// run that ends waits for operations in flight. Once the run is stopping, Begin
-// returns context.Canceled to a user who has no iterations to end by; the client
-// then does nothing and returns that error.
+// Begin marks the start of an operation of this user, and End its end: the end of a run waits
+// for operations in flight. While the run is stopping, Begin returns context.Canceled to a
+// user whose work is a single call of Fu; the client must then not start the operation, not
+// call End, and return that error.
 func (r *Recorder) Begin() error { return (*meter.Scope)(r).Begin() }
 
-// End ends what a Begin that returned nil began.
+// End ends the operation of a Begin that returned nil.
 func (r *Recorder) End() { (*meter.Scope)(r).End() }
 
-// Shared gives the one value that belongs to key in this run, made by make at the
-// first call. A client keeps there what all its users have in common, as the
-// meters of a prefix; later calls cost one map read.
+// Shared returns the value of key in this run; the first call calls make for it, later ones
+// cost one map read. A client stores there what all users have in common, such as the meters
+// of a prefix. If make returns an error, Shared returns it and stores nothing. Concurrent
+// first calls may each call make; all get the same value.
 func (r *Recorder) Shared(key any, make func() (any, error)) (any, error) {
 	return r.Registry.Shared(key, make)
 }

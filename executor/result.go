@@ -7,13 +7,13 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// resultMeters count what RecordSuccess and RecordFailure are told.
+// resultMeters are the meters of RecordSuccess and RecordFailure.
 type resultMeters struct{ ok, fail, latency, bytes meter.Meter }
 
-// RecordSuccess counts one operation that went well, as boomer's does: kind and name
-// tell which ("grpc", "hello"), elapsed how long it took, bytes what it brought. It
-// counts KIND.NAME.ok and KIND.NAME.bytes and adds KIND.NAME.latency, to the
-// nanosecond. It may be called by any number of goroutines.
+// RecordSuccess records one successful operation, like boomer's function: kind and name
+// identify it ("grpc", "hello"), elapsed is its duration, bytes the size of its answer. It
+// adds 1 to KIND.NAME.ok and bytes to KIND.NAME.bytes, and records elapsed in
+// KIND.NAME.latency, in nanoseconds. Any number of goroutines may call it at once.
 func RecordSuccess(kind, name string, elapsed time.Duration, bytes int64) {
 	r := current.Load()
 	m, ok := r.resultOf(kind, name)
@@ -27,9 +27,9 @@ func RecordSuccess(kind, name string, elapsed time.Duration, bytes int64) {
 	e.Close()
 }
 
-// RecordFailure counts one operation that failed, under KIND.NAME.fail and by the
-// error's text, of which 200 are kept apart. A failure has no latency: elapsed is
-// taken for boomer's sake.
+// RecordFailure records one failed operation: it adds 1 to KIND.NAME.fail and counts err, of
+// which the first 200 texts are counted separately. A failure has no latency; elapsed is only
+// shown in samples of failures. Any number of goroutines may call it at once.
 func RecordFailure(kind, name string, elapsed time.Duration, err string) {
 	r := current.Load()
 	m, ok := r.resultOf(kind, name)

@@ -23,7 +23,7 @@ func TestFaultClasses(t *testing.T) {
 		config := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, l)}}
 		return func(p *servers.Peer) { tls.Server(p, config).Handshake() }
 	}
-	short := Options{Timeout: 50 * time.Millisecond}
+	short := Options{Timeout: 500 * time.Millisecond}
 	for _, tt := range []struct {
 		name   string
 		script func(p *servers.Peer) // nil: nobody listens
@@ -96,7 +96,7 @@ func TestFaultClasses(t *testing.T) {
 			"127.0.0.1"},
 		{"certificate expired", badTLS(servers.Leaf{Expired: true}), Options{RootCAs: ca.Pool()}, "https", "tls",
 			"x509: certificate has expired or is not yet valid"},
-		{"handshake without an answer", (*servers.Peer).Hold, Options{ConnectTimeout: 50 * time.Millisecond}, "https", "timeout",
+		{"handshake without an answer", (*servers.Peer).Hold, Options{ConnectTimeout: 500 * time.Millisecond}, "https", "timeout",
 			"handshake tcp ADDR: i/o timeout"},
 		{"handshake within the whole time only", (*servers.Peer).Hold, short, "https", "timeout",
 			"handshake tcp ADDR: i/o timeout"},

@@ -1,7 +1,7 @@
-// Package http is an HTTP/1.1 client that measures; HTTP/2 is an option.
+// Package http is an HTTP/1.1 client that records metrics; HTTP/2 is an option.
 //
-// A scenario makes one client for each user, or one that its users share, and
-// calls it; every operation is counted under the client's prefix:
+// A scenario makes one client for each user, or one that its users share. Every call is one
+// operation, counted under the client's prefix:
 //
 //	client, err := http.NewHttpClient(ctx, "home")
 //	...
@@ -10,12 +10,10 @@
 // counts home.http_ok, home.http_fail or home.http_other_fail and records
 // home.latency; docs/clients/http.md lists all metrics.
 //
-// The engine is gobench's own (RFC 9110, RFC 9112): the caller's goroutine writes
-// a rendered request in one system call and reads the answer from a pooled buffer.
-// A request that repeats allocates nothing but the body it returns, and a
-// connection that waits owns no buffer. Redirects, cookies, Digest, decoding and
-// bodies from elsewhere are asked for by [Options] and [Request] and sit on the same
-// engine.
+// The engine is gobench's own (RFC 9110, RFC 9112): the caller's goroutine writes the
+// request in one system call and reads the answer into a pooled buffer. A repeated request
+// allocates nothing but the body it returns, and an idle connection owns no buffer. [Options]
+// and [Request] add redirects, cookies, Digest authentication, decoding and streamed bodies.
 package http
 
 import (
@@ -26,23 +24,23 @@ import (
 	"github.com/gobench-io/gobench/executor"
 )
 
-// HttpClient sends requests and records what becomes of them. It is a small value
-// to copy; the copies are one client. Any number of goroutines may use it at once.
+// HttpClient sends requests and records their outcomes. It is a small value; copies are the
+// same client. Any number of goroutines may use it at once.
 //
-// Calls that follow each other share one connection to a server; calls at the same
-// time have one each, up to [Options.MaxConns]. A client lasts until the ctx of
-// NewHttpClient ends: its connections are then closed, and calls in flight return.
+// Sequential calls share one connection to a server; concurrent calls use one each, up to
+// [Options.MaxConns]. When the ctx of NewHttpClient ends, the client closes its connections
+// and calls in flight return an error, so nothing needs to be closed.
 type HttpClient struct {
 	c *client
 }
 
-// NewHttpClient makes a client whose metrics are titled PREFIX.http_ok and so on.
-// Clients of the same prefix share their metrics: the second and later ones cost
-// one map read. It does not connect.
+// NewHttpClient returns a client whose metrics are titled PREFIX.http_ok and so on. Clients
+// with the same prefix share their metrics; the second and later ones cost one map read. It
+// does not connect.
 //
-// It records for the user that ctx carries; ctx is also how long the client lasts.
-// At most one Options may be given; without, it is [DefaultOptions]. An error tells
-// of a wrong option, or of a prefix that clashes with other metrics.
+// The client records for the user that ctx carries, and works until ctx ends. opts is empty,
+// which means [DefaultOptions], or has one element. The error reports a wrong option, or a
+// prefix whose titles other metrics have.
 func NewHttpClient(ctx context.Context, prefix string, opts ...Options) (HttpClient, error) {
 	if len(opts) > 1 {
 		return HttpClient{}, fmt.Errorf("http client %q: %d options given, want one", prefix, len(opts))
@@ -68,59 +66,63 @@ func NewHttpClient(ctx context.Context, prefix string, opts ...Options) (HttpCli
 	}}, nil
 }
 
-// Get fetches url and returns the whole body.
+// Get fetches url and returns the whole body, which the caller owns.
 //
-// It counts 2xx under http_ok and any other status under http_fail, and records one
-// latency, from the call to the last byte of the body. No complete answer counts
-// under http_other_fail and under the error's class, and adds no latency, so a
-// timeout never reads as a slow success. The error is then what went wrong;
-// errors.Is(err, context.Canceled) holds when the end of ctx or of the client ended
-// the call, which counts under error.canceled only.
+// It counts a status 2xx under http_ok and any other status under http_fail, and records one
+// latency in nanoseconds, from the call to the last byte of the body. Any status is an
+// answer: the error is nil.
 //
-// Any status is an answer and no error. A wrong call (url, headers) is an error
-// that counts nowhere, as is a ctx that is done before the call.
+// Without a complete answer it returns an error, counts the operation under http_other_fail
+// and under the error's class, and records no latency, so that a timeout never looks like a
+// slow success. If ctx or the client ended, it counts only under error.canceled, and
+// errors.Is(err, context.Canceled) is true.
+//
+// A malformed url or header, and a ctx that has ended before the call, return an error that
+// is counted nowhere.
 func (h HttpClient) Get(ctx context.Context, url string, headers map[string]string) ([]byte, error) {
 	return h.call(ctx, "GET", url, nil, headers, false)
 }
 
-// GetIgnoreRes is Get, but throws the body away as it comes, however large.
+// GetIgnoreRes is Get without the body, which it reads to its end and discards, whatever its
+// size.
 func (h HttpClient) GetIgnoreRes(ctx context.Context, url string, headers map[string]string) error {
 	_, err := h.call(ctx, "GET", url, nil, headers, true)
 	return err
 }
 
-// Post sends body to url and returns the whole body of the answer; it records as
-// Get does. On a connection that the server has just closed Post and Patch fail
-// (class eof or reset) once a byte of them is sent, where the other methods are sent
-// again on a new one (RFC 9110, section 9.2.2).
+// Post sends body to url and returns the whole body of the answer. It records as Get does.
+// body must not be changed before it returns.
+//
+// If the server closes the connection after a byte of the request was sent, Post and Patch
+// fail with the class eof or reset; other methods are repeated once on a new connection (RFC
+// 9110, section 9.2.2).
 func (h HttpClient) Post(ctx context.Context, url string, body []byte, headers map[string]string) ([]byte, error) {
 	return h.call(ctx, "POST", url, body, headers, false)
 }
 
-// PostIgnoreRes is Post, but throws the body of the answer away as it comes.
+// PostIgnoreRes is Post without the body of the answer, which it reads and discards.
 func (h HttpClient) PostIgnoreRes(ctx context.Context, url string, body []byte, headers map[string]string) error {
 	_, err := h.call(ctx, "POST", url, body, headers, true)
 	return err
 }
 
-// Put sends body to url and returns the whole body of the answer; it records as Get
-// does.
+// Put sends body to url and returns the whole body of the answer. It records as Get does.
 func (h HttpClient) Put(ctx context.Context, url string, body []byte, headers map[string]string) ([]byte, error) {
 	return h.call(ctx, "PUT", url, body, headers, false)
 }
 
-// Patch sends body to url and returns the whole body of the answer; it records as
+// Patch sends body to url and returns the whole body of the answer. It records and fails as
 // Post does.
 func (h HttpClient) Patch(ctx context.Context, url string, body []byte, headers map[string]string) ([]byte, error) {
 	return h.call(ctx, "PATCH", url, body, headers, false)
 }
 
-// Do sends any request and returns its answer; it records as Get does. With Discard
-// nothing of the answer's head and body is kept.
+// Do sends any request and returns its answer. It records as Get does. With Discard the
+// Response has neither head nor body.
 //
-// Where the answer asks for more (a redirect, a Digest challenge) and the client's
-// options say to give it, one call is several requests: it records once, of the last
-// answer, with the time from the call to that answer's last byte.
+// If the client's options let it follow a redirect or a Digest challenge, one call sends
+// several requests. It is still one operation: the status is that of the last answer, and
+// the latency is from the call to the last byte of that answer.
 func (h HttpClient) Do(ctx context.Context, request Request) (Response, error) {
 	q := call{request: request, keepHead: !request.Discard}
 	if q.request.Method == "" {
@@ -132,9 +134,9 @@ func (h HttpClient) Do(ctx context.Context, request Request) (Response, error) {
 	return q.response(), nil
 }
 
-// Close closes the client's connections: idle ones at once, the others after the
-// calls they serve. Later calls fail. A client needs no Close: its connections end
-// with the ctx of NewHttpClient.
+// Close closes idle connections at once and the others when their calls have ended. Later
+// calls return an error. Close is optional: the end of NewHttpClient's ctx closes all
+// connections too. It may be called more than once.
 func (h HttpClient) Close() {
 	if h.c != nil {
 		h.c.close(false)

@@ -270,7 +270,7 @@ func TestHTTP2Faults(t *testing.T) {
 	}
 	abort := func(w nethttp.ResponseWriter, r *nethttp.Request) { panic(nethttp.ErrAbortHandler) } // RST_STREAM
 	hang := func(w nethttp.ResponseWriter, r *nethttp.Request) { <-r.Context().Done() }
-	short := Options{Timeout: 100 * time.Millisecond}
+	short := Options{Timeout: 500 * time.Millisecond}
 	preface := func(then func(p *servers.Peer)) func(p *servers.Peer) {
 		return func(p *servers.Peer) {
 			p.Send("\x00\x00\x00\x04\x00\x00\x00\x00\x00") // SETTINGS
@@ -290,7 +290,7 @@ func TestHTTP2Faults(t *testing.T) {
 			return h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) { half(w); panic(nethttp.ErrAbortHandler) })
 		}, Options{}, "reset"},
 		{"silence", func(t *testing.T) string { return h2c(t, nil, hang) }, short, "timeout"},
-		{"no head in time", func(t *testing.T) string { return h2c(t, nil, hang) }, Options{HeaderTimeout: 50 * time.Millisecond}, "timeout"},
+		{"no head in time", func(t *testing.T) string { return h2c(t, nil, hang) }, Options{HeaderTimeout: 500 * time.Millisecond}, "timeout"},
 		{"silence in the body", func(t *testing.T) string {
 			return h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) { half(w); <-r.Context().Done() })
 		}, short, "timeout"},

@@ -20,15 +20,15 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// ProxyEnvironment is the [Options.Proxy] that the environment of the executor names:
-// HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Without it the environment is not looked at.
+// ProxyEnvironment as [Options.Proxy] uses the proxies in the executor's environment:
+// HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Without it the environment has no effect.
 const ProxyEnvironment = "environment"
 
-// DNSOnce is the [Options.DNSCache] that looks each name up once.
+// DNSOnce as [Options.DNSCache] looks each name up once.
 const DNSOnce = conn.Forever
 
-// network is the way to servers, made of options. The zero value is the plain one:
-// straight, names looked up at each connect, HTTP/1.1.
+// network is how a client reaches servers, by its options. The zero value connects
+// directly, looks names up at each connect and speaks HTTP/1.1.
 type network struct {
 	dialer    conn.Dialer
 	tls       conn.TLSOptions
@@ -37,17 +37,17 @@ type network struct {
 	http2     *nethttp.Transport
 }
 
-// given are options as a caller gave them, and what was made of them.
+// given holds options as a caller passed them, and their settings.
 type given struct {
 	options  Options
 	settings *settings
 }
 
-// maxGiven bounds how many different options of a prefix are remembered.
+// maxGiven is the largest number of different options of a prefix that are remembered.
 const maxGiven = 8
 
-// settings makes options whole, or gives what was made of the same ones before: a
-// million clients that are given one Options hold one settings.
+// settings returns the settings for o. Clients with equal options share them, so that a
+// million clients hold one.
 func (f *family) settings(r *executor.Recorder, o Options) (*settings, error) {
 	known := *f.given.Load()
 	for i := range known {
@@ -58,15 +58,14 @@ func (f *family) settings(r *executor.Recorder, o Options) (*settings, error) {
 	return f.newSettings(r, o)
 }
 
-// identical reports whether o and p hold the same bits. Then they are equal: what was
-// given is kept as a clone, so that slices and maps in it are others' never. It costs
-// no allocation, which comparing by package reflect does.
+// identical reports whether o and p have the same bits. Then they are equal, because the
+// stored options are a clone, whose slices and maps no caller can change. Unlike a
+// comparison by package reflect it does not allocate.
 func (o *Options) identical(p *Options) bool {
 	return string(unsafe.Slice((*byte)(unsafe.Pointer(o)), unsafe.Sizeof(*o))) == string(unsafe.Slice((*byte)(unsafe.Pointer(p)), unsafe.Sizeof(*p)))
 }
 
-// newSettings is settings for options that were not seen before, or that hold slices
-// or maps.
+// newSettings is settings for options that are new, or that have slices or maps.
 func (f *family) newSettings(r *executor.Recorder, o Options) (*settings, error) {
 	for _, g := range *f.given.Load() {
 		if reflect.DeepEqual(&g.options, &o) {
@@ -98,7 +97,7 @@ func (o Options) clone() Options {
 	return o
 }
 
-// newNetwork checks what o says of the way to servers. An error names the field.
+// newNetwork returns the network for o. The error names the wrong option.
 func newNetwork(r *executor.Recorder, o *Options) (network, error) {
 	n := network{
 		tls: conn.TLSOptions{
@@ -139,7 +138,7 @@ func newNetwork(r *executor.Recorder, o *Options) (network, error) {
 	return n, nil
 }
 
-// proxies are those that the environment names, by the target's origin.
+// proxies are the proxies of the environment, by the target's origin.
 type proxies struct {
 	tls   *tls.Config // of https proxies
 	known sync.Map    // *conn.Proxy, or error
@@ -160,7 +159,7 @@ func (p *proxies) of(t *target) (*conn.Proxy, error) {
 	return v.(*conn.Proxy), nil
 }
 
-// ask gives the environment's *conn.Proxy for t, nil for none, or an error.
+// ask returns the environment's *conn.Proxy for t, nil if it has none, or an error.
 func (p *proxies) ask(t *target) any {
 	scheme := "http"
 	if t.secure {
@@ -180,7 +179,7 @@ func (p *proxies) ask(t *target) any {
 	return proxy
 }
 
-// proxy gives the proxy on the way to t; nil: none.
+// proxy returns the proxy for t; nil: none.
 func (n *network) proxy(t *target) (*conn.Proxy, error) {
 	if n.proxies != nil {
 		return n.proxies.of(t)
@@ -188,8 +187,8 @@ func (n *network) proxy(t *target) (*conn.Proxy, error) {
 	return n.dialer.Proxy(), nil
 }
 
-// proxied prepares q for a proxy that takes whole URLs: those of HTTP/1.1 without
-// TLS. All else goes through a tunnel.
+// proxied prepares q for an HTTP proxy that accepts whole URLs, which are those of HTTP/1.1
+// without TLS. Other requests go through a tunnel.
 func (s *settings) proxied(q *call) error {
 	if s.proxies == nil && s.dialer.Proxy() == nil {
 		return nil
@@ -198,7 +197,7 @@ func (s *settings) proxied(q *call) error {
 	if err != nil {
 		return err
 	}
-	if !s.tellsProxy(q.target, p) {
+	if !s.wholeURL(q.target, p) {
 		return nil
 	}
 	q.path = "http://" + q.target.host + q.path
@@ -208,12 +207,12 @@ func (s *settings) proxied(q *call) error {
 	return nil
 }
 
-// tellsProxy reports whether requests for t tell p where they go.
-func (s *settings) tellsProxy(t *target, p *conn.Proxy) bool {
+// wholeURL reports whether requests for t carry their whole URL for p.
+func (s *settings) wholeURL(t *target, p *conn.Proxy) bool {
 	return p != nil && p.HTTP() && !t.secure && !s.HTTP2
 }
 
-// connect opens a connection to t, or to the proxy that takes requests for it.
+// connect opens a connection to t, or to the proxy that accepts requests for it.
 func (s *settings) connect(ctx context.Context, t *target, limit time.Duration) (cn *conn.Conn, took conn.Times, err error) {
 	p, err := s.proxy(t)
 	if err != nil {
@@ -223,7 +222,7 @@ func (s *settings) connect(ctx context.Context, t *target, limit time.Duration) 
 	if p != d.Proxy() {
 		d = d.Through(p)
 	}
-	if s.tellsProxy(t, p) {
+	if s.wholeURL(t, p) {
 		cn, err = d.DialProxy(ctx, t.addr, limit, &took)
 	} else {
 		cn, err = d.Dial(ctx, t.addr, limit, &took)
@@ -233,17 +232,17 @@ func (s *settings) connect(ctx context.Context, t *target, limit time.Duration) 
 
 var errNoHTTP2 = &conn.Error{Class: conn.Protocol, Err: errors.New("the server does not speak HTTP/2")}
 
-// refusal names the error of a handshake that failed since the server has not the
-// protocol that was offered.
+// refusal returns errNoHTTP2 for the error of a handshake in which the server refused the
+// protocol, and err otherwise.
 func (s *settings) refusal(err error) error {
-	// RFC 7301, section 3.2; crypto/tls has no type for what the other side says.
+	// RFC 7301, section 3.2; crypto/tls exports no type for this alert.
 	if s.HTTP2 && strings.HasSuffix(err.Error(), "tls: no application protocol") {
 		return errNoHTTP2
 	}
 	return err
 }
 
-// agreed checks the protocol that a handshake has agreed on.
+// agreed returns an error if the negotiated protocol is not the client's.
 func (s *settings) agreed(protocol string) error {
 	if s.HTTP2 && protocol != "h2" {
 		return errNoHTTP2
@@ -254,7 +253,7 @@ func (s *settings) agreed(protocol string) error {
 	return nil
 }
 
-// arm sets l's time limit for q: first that of the head, if it has one.
+// arm sets l's time limit for q: first that of the head, if there is one.
 func (c *client) arm(q *call, l *link) {
 	s := c.settings
 	q.whole = 0

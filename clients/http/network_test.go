@@ -217,7 +217,7 @@ func TestTLSHandshakesAreCounted(t *testing.T) {
 		if got["tls_handshakes"] != 5 || got["tls_resumed"] != tt.resumed || got["tls"] != 5 || got["connect"] != 5 || got["dns"] != 0 {
 			t.Errorf("%s: counts %v", tt.name, got)
 		}
-		if d := rec.Quantile("home.tls", 0.5); d < int64(10*time.Microsecond) || d > int64(10*time.Second) {
+		if d := rec.Quantile("home.tls", 0.5); d < int64(10*time.Microsecond) || d > int64(30*time.Second) {
 			t.Errorf("%s: a handshake takes %v", tt.name, time.Duration(d))
 		}
 		log := ""
@@ -288,7 +288,7 @@ func TestTLSTimeout(t *testing.T) {
 	s := servers.Faults(t, (*servers.Peer).Hold)
 	began := time.Now()
 	rec, err := ask(t, Options{TLSTimeout: 30 * time.Millisecond}, "https://"+s.Addr, 1, false)
-	if d := time.Since(began); conn.Classify(err) != conn.Timeout || d < 30*time.Millisecond || d > 5*time.Second {
+	if d := time.Since(began); conn.Classify(err) != conn.Timeout || d < 30*time.Millisecond || d > 30*time.Second {
 		t.Errorf("%v after %v", err, d)
 	}
 	wantCounts(t, rec, counts{"http_other_fail": 1, "error.timeout": 1})

@@ -10,46 +10,45 @@ import (
 	"github.com/gobench-io/gobench/internal/run/version"
 )
 
-// Options are how a client behaves. A field that is zero has the value that
-// [DefaultOptions] gives.
+// Options configures a client. A zero field has the value of [DefaultOptions].
 type Options struct {
-	ConnectTimeout time.Duration // to connect, TLS included; 10 s
-	Timeout        time.Duration // from the call to the answer's last byte, at most 1 % more; 60 s
-	MaxConns       int           // connections open at once; a call beyond them waits for one; 300
-	MaxBody        int64         // bytes of a body that is returned, decoded; a larger one fails as too_large; 64 MiB
+	ConnectTimeout time.Duration // limit for connecting, TLS included; 10 s
+	Timeout        time.Duration // limit from the call to the answer's last byte, exceeded by at most 1 %; 60 s
+	MaxConns       int           // largest number of open connections; further calls wait for one; 300
+	MaxBody        int64         // largest body to return, in bytes after decoding; a larger one fails as too_large; 64 MiB
 
-	MaxRedirects    int           // how many redirects a call follows; the answer beyond them is the call's; 0: none
-	Cookies         bool          // keep the servers' cookies and send them back; see HttpClient.Jar
+	MaxRedirects    int           // number of redirects that a call follows; it returns the answer after the last one; 0: none
+	Cookies         bool          // store the servers' cookies and send them back; see HttpClient.Jar
 	Auth            Auth          // Basic, Bearer or Digest; zero: none
-	Decode          bool          // ask for gzip, deflate, br and zstd, and decode bodies that are returned
-	ContinueTimeout time.Duration // how long "Expect: 100-continue" waits before the body is sent all the same; 1 s
+	Decode          bool          // accept gzip, deflate, br and zstd, and decode returned bodies
+	ContinueTimeout time.Duration // time after which "Expect: 100-continue" sends the body without an answer; 1 s
 
-	RootCAs            *x509.CertPool // who may sign servers' certificates; nil: whom this host trusts
-	InsecureSkipVerify bool           // take any certificate
-	ServerName         string         // to ask for and to check certificates against; "": the URL's host
+	RootCAs            *x509.CertPool // trusted for servers' certificates; nil: the system's
+	InsecureSkipVerify bool           // accept any certificate
+	ServerName         string         // requested by SNI and verified; "": the URL's host
 
-	// The way to the server. Clients of a run that say the same share the turn of
-	// Sources and what is known of names.
-	TLSTimeout    time.Duration     // the TLS handshake's own part of ConnectTimeout; 0: no part of its own
-	HeaderTimeout time.Duration     // from sending a request to its answer's whole head, for each of an operation; 0: Timeout alone
-	Certificates  []tls.Certificate // to show to servers that ask for one
+	// How to reach the server. Clients of a run with equal options share the rotation of
+	// Sources and the cache of names.
+	TLSTimeout    time.Duration     // limit for the TLS handshake alone, within ConnectTimeout; 0: none
+	HeaderTimeout time.Duration     // limit from sending each request to the end of its answer's head; 0: none but Timeout
+	Certificates  []tls.Certificate // for servers that request a client certificate
 	MinTLS        uint16            // tls.VersionTLS12 and so on; 0: TLS 1.2
 	MaxTLS        uint16            // 0: the newest
 	NoResumption  bool              // make each TLS handshake a full one
-	ALPN          []string          // protocols to offer instead of "http/1.1", or "h2" with HTTP2; empty, not nil: none
-	KeyLogFile    string            // append the secrets of TLS there, to read recorded traffic; "": don't
+	ALPN          []string          // protocols to offer instead of "http/1.1", or of "h2" with HTTP2; nil: these; empty: none
+	KeyLogFile    string            // file to append TLS secrets to, for decrypting recorded traffic; "": none
 	HTTP2         bool              // speak HTTP/2, never 1.1: by ALPN with https, with prior knowledge (h2c) with http
-	MaxStreams    int               // calls at once on a connection of HTTP/2, unless the server allows less; 100
+	MaxStreams    int               // largest number of concurrent calls on an HTTP/2 connection, if the server allows it; 100
 	Proxy         string            // "SCHEME://[USER:PASSWORD@]HOST:PORT" with http, https, socks5 or socks5h; ProxyEnvironment; "": none
-	ProxyRootCAs  *x509.CertPool    // who may sign an https proxy's certificate; nil: whom this host trusts
+	ProxyRootCAs  *x509.CertPool    // trusted for an https proxy's certificate; nil: the system's
 	Unix          string            // path of a Unix socket to connect to, whatever the URL's host; "": none
 	Sources       []string          // local addresses and prefixes ("127.1.0.0/24") to connect from, in turn; nil: the system chooses
 	Hosts         map[string]string // addresses of names: {"a.test": "10.0.0.1, 10.0.0.2:81"}, used in turn; also by "host:port"
-	DNSCache      time.Duration     // how long a name's addresses are used, in turn; 0: it is looked up at each connect; DNSOnce: for ever
+	DNSCache      time.Duration     // how long a name's addresses are cached, used in turn; 0: not at all; DNSOnce: without end
 	DNSServers    []string          // name servers ("10.0.0.53", "10.0.0.53:5353") to ask; nil: the system's
 }
 
-// DefaultOptions is what a client does when nothing else is said.
+// DefaultOptions returns the options of a client that is made without any.
 func DefaultOptions() Options {
 	return Options{
 		ConnectTimeout: 10 * time.Second,
@@ -62,19 +61,19 @@ func DefaultOptions() Options {
 	}
 }
 
-// settings are options made whole. Clients of a prefix that are given the same
-// options share them.
+// settings are options with the defaults filled in. Clients of a prefix with equal options
+// share them.
 type settings struct {
 	Options
 	network
 	last atomic.Pointer[template] // the template made last
 
-	follows   bool   // an answer may ask for more than being counted; see follow
+	follows   bool   // an answer may need another request, or decoding; see follow
 	added     *added // headers for each request; nil: none
 	addedAway *added // those for servers that a redirect points to
 }
 
-// plainSettings makes settings of whole options, but for the network.
+// plainSettings returns settings without a network; o has the defaults filled in.
 func plainSettings(o Options) *settings {
 	s := &settings{Options: o}
 	s.follows = o.MaxRedirects > 0 || o.Cookies || o.Auth.scheme == digest || o.Decode
@@ -91,7 +90,7 @@ func plainSettings(o Options) *settings {
 	return s
 }
 
-// whole gives o with the defaults filled in.
+// whole returns o with the defaults filled in. The error names an invalid option.
 func (o Options) whole() (Options, error) {
 	if o.ConnectTimeout < 0 || o.Timeout < 0 || o.MaxConns < 0 || o.MaxBody < 0 || o.MaxRedirects < 0 || o.ContinueTimeout < 0 {
 		return o, errors.New("options: a negative limit")
@@ -121,13 +120,13 @@ func (o Options) whole() (Options, error) {
 	return o, nil
 }
 
-// added are the values of headers that options add to the requests that do not bring
-// them; "": not added.
+// added holds the values of headers that options add to requests without them; "" adds
+// none.
 type added struct{ authorization, coding string }
 
 func (a *added) equal(b *added) bool { return a != nil && b != nil && *a == *b }
 
-// each gives the headers that r does not bring.
+// each yields the headers that r does not have.
 func (a *added) each(r *Request, yield func(name, value string)) {
 	if a.authorization != "" && !r.has("authorization") {
 		yield("Authorization", a.authorization)
@@ -137,7 +136,7 @@ func (a *added) each(r *Request, yield func(name, value string)) {
 	}
 }
 
-// append renders the headers that r does not bring.
+// append appends the headers that r does not have.
 func (a *added) append(b []byte, r *Request) []byte {
 	a.each(r, func(name, value string) {
 		b = append(b, name...)
@@ -148,5 +147,5 @@ func (a *added) append(b []byte, r *Request) []byte {
 	return b
 }
 
-// userAgent is what requests call themselves unless the caller says otherwise.
+// userAgent is the User-Agent of requests without one of their own.
 const userAgent = "gobench/" + version.Version

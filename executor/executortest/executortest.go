@@ -1,4 +1,4 @@
-// Package executortest lets a test of a client or scenario see what it records.
+// Package executortest lets a test of a client or scenario read what it records.
 package executortest
 
 import (
@@ -12,24 +12,24 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// Recorder is a test's own recorder.
+// Recorder holds what a test's clients and scenario record. Its methods are for one goroutine
+// at a time, while recording may go on.
 type Recorder struct {
 	registry *meter.Registry
 	failures map[meter.Failure]int64
 	samples  []meter.Sample
 }
 
-// Context gives a context that lasts as long as the test and carries a recorder of
-// its own, and that recorder. Tests that use it may run in parallel.
+// Context returns a context that ends with the test and carries a recorder of its own, and
+// that recorder. Tests that use it may run in parallel.
 func Context(t testing.TB) (context.Context, *Recorder) {
 	r := &Recorder{registry: meter.New(), failures: map[meter.Failure]int64{}}
 	ctx, _ := meter.With(t.Context(), r.registry, nil, [2]uint64{1, 2})
 	return ctx, r
 }
 
-// Counts gives the metrics whose title begins with prefix, by the rest of the
-// title: a counter's sum, a histogram's number of recordings, a gauge's value.
-// Those that are 0 are left out.
+// Counts returns the metrics whose title begins with prefix, by the rest of the title: a
+// counter's sum, a histogram's number of values, a gauge's value. Zeros are omitted.
 func (r *Recorder) Counts(prefix string) map[string]int64 {
 	counts := map[string]int64{}
 	for _, t := range r.totals() {
@@ -48,8 +48,8 @@ func (r *Recorder) Counts(prefix string) map[string]int64 {
 	return counts
 }
 
-// Quantile gives the value of a histogram below which the share q of its
-// recordings lies; 0 when title is not a histogram or has none.
+// Quantile returns the q-quantile (0 to 1) of the histogram title, in its own unit; 0 if
+// title is no histogram or is empty.
 func (r *Recorder) Quantile(title string, q float64) int64 {
 	for _, t := range r.totals() {
 		if t.Title == title && t.Histogram != nil {
@@ -59,7 +59,7 @@ func (r *Recorder) Quantile(title string, q float64) int64 {
 	return 0
 }
 
-// Errors gives how often each error text was counted under source, as "class: text".
+// Errors returns how often each error was counted under source, by "class: text".
 func (r *Recorder) Errors(source string) map[string]int64 {
 	r.totals()
 	errs := map[string]int64{}
@@ -71,7 +71,7 @@ func (r *Recorder) Errors(source string) map[string]int64 {
 	return errs
 }
 
-// Samples gives the texts of the failures of a source and class that were kept.
+// Samples returns the stored samples of failures of a source and class, as text.
 func (r *Recorder) Samples(source, class string) (texts []string) {
 	r.totals()
 	for _, s := range r.samples {
@@ -82,8 +82,8 @@ func (r *Recorder) Samples(source, class string) (texts []string) {
 	return texts
 }
 
-// Watch has exchanges shown, as gobench run --once does: from now on each is appended
-// to the texts that the function it returns gives.
+// Watch records exchanges as text, like gobench run --once. The function that it returns
+// returns those seen so far.
 func (r *Recorder) Watch() (seen func() []string) {
 	var mu sync.Mutex
 	var texts []string

@@ -1,23 +1,22 @@
-// Package metrics is the vocabulary in which a client declares what it measures:
-// a [Group] holds graphs, a [Graph] holds metrics of one unit, a [Metric] has a
-// title that is unique in a run. It is plain data; executor.Setup takes it.
+// Package metrics has the types in which a client declares its metrics to executor.Setup: a
+// [Group] contains graphs, a [Graph] contains metrics of one unit, and a [Metric] has a title
+// that is unique in a run. They are plain data.
 package metrics
 
-// Type is the kind of a metric. It decides what a value means and how the values
-// of several executors become one.
+// Type is the kind of a metric. It defines the meaning of a value and how the values of
+// several executors are merged.
 type Type string
 
 // MetricType is another name of Type, which scenarios of the first gobench use.
 type MetricType = Type
 
 const (
-	// Counter only grows; values are added, over time and over executors.
+	// Counter only grows: values, 0 or more, are added, over time and over executors.
 	Counter Type = "counter"
-	// Histogram keeps the distribution of its values, which are 0 or more
-	// (nanoseconds, bytes); the counts of all executors are added before any
-	// percentile is taken.
+	// Histogram is the distribution of its values, which are 0 or more (nanoseconds,
+	// bytes). The counts of all executors are added before percentiles are computed.
 	Histogram Type = "histogram"
-	// Gauge is the last value set; the gauges of several executors are added.
+	// Gauge is the last value set, of any sign; the gauges of several executors are added.
 	Gauge Type = "gauge"
 )
 
@@ -27,14 +26,14 @@ type Metric struct {
 	Type  Type
 }
 
-// Graph is a chart: metrics that share a unit and an axis.
+// Graph is a chart of metrics with one unit and axis.
 type Graph struct {
 	Title   string // unique in its group
 	Unit    string // of all values: "ns", "B", "N" (a number of things)
 	Metrics []Metric
 }
 
-// Group is what one client declares, as "HTTP (home)". Its name is unique in a run.
+// Group holds all graphs of one client, such as "HTTP (home)". Its name is unique in a run.
 type Group struct {
 	Name   string
 	Graphs []Graph

@@ -24,26 +24,26 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/compress"
 )
 
-// Options of an agent. Dir, Bus and ID are needed.
+// Options configures an agent. Dir, Bus and ID are required.
 type Options struct {
-	Dir   string         // its data: deliveries, blobs; of this agent alone
-	Work  string         // where runs have their private folders; default the temporary folder
-	Bus   Bus            // to its master
-	ID    string         // that it joined as
-	Hello *agentpb.Hello // what is known of it beside its host: name, address
-	Log   *slog.Logger   // default none
+	Dir   string         // its data: deliveries, blobs; no other agent may use it
+	Work  string         // where the private folders of runs are created; empty for the temporary folder
+	Bus   Bus            // connects it with its master
+	ID    string         // that it joined with
+	Hello *agentpb.Hello // name, address and other values that the agent does not find out itself; may be nil
+	Log   *slog.Logger   // nil for none
 
-	Same   bool  // executors run as this process's user, also where they need not
-	Memory int64 // bytes that a run's executors may use where that can be limited; 0: any
-	Blobs  int64 // bytes of executors and files that are kept; 0: 4 GiB
+	Same   bool  // run executors as this process's user, even where another could be used
+	Memory int64 // bytes that the executors of a run may use, where the system can limit them; 0 for no limit
+	Blobs  int64 // bytes of executors and files that are cached; 0 for 4 GiB
 
-	Times Times // zero: DefaultTimes
+	Times Times // the zero value means DefaultTimes; else each field must be positive
 
-	Ledgers string // folder for executors' own accounts of what they count, for tests; empty: none are kept
+	Ledgers string // folder to which the executors' own ledgers of what they count are copied, for tests; empty for none
 }
 
 // Agent is a host of a cluster: it runs the executors that its master asks for and
-// delivers what they count. Run it once.
+// delivers what they count.
 type Agent struct {
 	o     Options
 	log   *slog.Logger
@@ -54,15 +54,15 @@ type Agent struct {
 	codec *compress.Codec // of batches that are packed
 	watch *hoststat.Watch
 
-	ctx  context.Context // of Run: what a run here does ends with it
-	turn sync.Mutex      // held by Prepare, Arm and Begin, which follow each other
+	ctx  context.Context // of Run; contexts of runs derive from it
+	turn sync.Mutex      // held by Prepare, Arm and Begin, of which one is done at a time
 
-	recording sync.Mutex // held while the record of what runs is written
+	recording sync.Mutex // held while run.json is written
 
 	mu       sync.Mutex
-	run      *agentRun         // nil: nothing runs; guarded by mu, as all below
-	epochs   map[string]uint64 // the newest that is known of runs that are over here
-	used     map[string]uint64 // the newest in which executors of them were started
+	run      *agentRun         // nil if nothing runs; guarded by mu, as all below
+	epochs   map[string]uint64 // the newest epoch known of runs that are over here
+	used     map[string]uint64 // the newest epoch in which executors of them were started
 	answers  []answered        // of the last commands
 	host     *agentpb.Host
 	profiles []string // digests of profiles of the run
@@ -74,7 +74,7 @@ type answered struct {
 	answer *agentpb.Answer
 }
 
-// New makes an agent, not yet started.
+// New returns an agent that is not started; Run starts it.
 func New(o Options) *Agent {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -88,9 +88,12 @@ func New(o Options) *Agent {
 	return &Agent{o: o, log: o.Log, boot: rand.Uint64(), epochs: map[string]uint64{}, used: map[string]uint64{}}
 }
 
-// Run is the agent until ctx ends: then it cancels what it runs, and keeps what is not
-// delivered for the next start. What an earlier life has left is ended before the first
-// beat.
+// Run runs the agent until ctx ends, or until its bus fails, and returns the failure. It
+// must be called once.
+//
+// Before the first beat it ends what a previous process of this agent has left running. At
+// the end it cancels the run, sends deliveries for Times.Stop at most, and leaves the others
+// on disk for the next start.
 func (a *Agent) Run(ctx context.Context) error {
 	if err := os.MkdirAll(a.o.Dir, 0o700); err != nil {
 		return err
@@ -120,7 +123,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return errors.Join(a.work(ctx), a.out.close())
 }
 
-// work does all that an agent does side by side, until ctx ends or a part of it fails.
+// work runs the parts of the agent concurrently, until ctx ends or one of them fails.
 func (a *Agent) work(ctx context.Context) error {
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()
@@ -131,7 +134,7 @@ func (a *Agent) work(ctx context.Context) error {
 	sender.Go(func() { a.out.send(sending) })
 	for what, part := range map[string]func() error{
 		"take commands": func() error { return a.o.Bus.Commands(ctx, a.do) },
-		"hear what is committed": func() error {
+		"receive commits": func() error {
 			return a.o.Bus.Committed(sending, a.out.committed)
 		},
 		"serve profiles": func() error { return a.o.Bus.Serve(ctx, a.openBlob) },
@@ -139,7 +142,7 @@ func (a *Agent) work(ctx context.Context) error {
 		"look":           func() error { a.looks(ctx); return nil },
 	} {
 		wait := &parts
-		if what == "hear what is committed" { // also while the last is sent
+		if what == "receive commits" { // until the last delivery is sent
 			wait = &sender
 		}
 		wait.Go(func() {
@@ -162,7 +165,7 @@ func (a *Agent) work(ctx context.Context) error {
 	return nil
 }
 
-// end ends what runs, as a cancel does, when the agent stops.
+// end cancels the current run and waits until it is over.
 func (a *Agent) end() {
 	if r := a.current(); r != nil {
 		r.cancel(CauseCancelled)
@@ -170,14 +173,14 @@ func (a *Agent) end() {
 	}
 }
 
-// current gives the run that is here, or was last.
+// current returns the run that is here, or was last, or nil.
 func (a *Agent) current() *agentRun {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.run
 }
 
-// introduce makes the agent's hello.
+// introduce sets the hello that the agent's beats contain.
 func (a *Agent) introduce() error {
 	h := &agentpb.Hello{}
 	if a.o.Hello != nil {
@@ -185,7 +188,7 @@ func (a *Agent) introduce() error {
 	}
 	hoststat.Hello(h)
 	h.Protocol, h.Minor, h.Version, h.OpenFiles = agentpb.Protocol, agentpb.Minor, version.Version, sandbox.OpenFiles()
-	box := a.confinement("") // noted, if it can be: on a full disk an agent still begins
+	box := a.confinement("") // the record is optional here: on a full disk an agent still starts
 	note := box.Note
 	box.Note = func(s sandbox.State) error { _ = note(s); return nil }
 	level, err := sandbox.Level(box)
@@ -198,28 +201,29 @@ func (a *Agent) introduce() error {
 	return nil
 }
 
-// confinement is how the executors of a run are confined; their box is in the record from
-// before it is made.
+// confinement returns the options of a run's sandbox. The sandbox is recorded in run.json
+// before it is created.
 func (a *Agent) confinement(run string) sandbox.Options {
 	return sandbox.Options{Work: a.o.Work, Memory: a.o.Memory, Same: a.o.Same, Note: func(box sandbox.State) error {
 		return a.writeRecord(record{Run: run, Box: box, Processes: []recordProcess{}})
 	}}
 }
 
-// lock makes sure that one agent uses a folder.
+// lock locks a folder for one agent. It returns an error if another agent has locked it;
+// else the caller must call unlock.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if ok, err := filelock.Try(f); !ok || err != nil {
-		who, _ := os.ReadFile(path) // to say more
+		who, _ := os.ReadFile(path) // for the error text
 		f.Close()
 		return nil, fmt.Errorf("another agent (process %s) uses %s: stop it, or give this one a folder of its own with --dir",
 			strings.TrimSpace(string(who)), filepath.Dir(path))
 	}
 	if err := f.Truncate(0); err == nil {
-		_, _ = fmt.Fprintln(f, os.Getpid()) // to say more
+		_, _ = fmt.Fprintln(f, os.Getpid()) // for the error text of the next
 	}
 	return func() { f.Close() }, nil
 }

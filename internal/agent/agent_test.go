@@ -62,9 +62,9 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// agentProcess is an agent in a process of its own, with a master that it asks nothing:
-// it runs the scenario that it is told to, renews its lease, and says on standard output
-// what is delivered and which processes there are. Without a scenario it only delivers.
+// agentProcess is an agent in a separate process, without a master: it runs the scenario of
+// the environment, renews its lease, and prints its deliveries and its processes. Without a
+// scenario it only delivers.
 func agentProcess(dir string) {
 	bus := newBus()
 	bus.commits.Store(os.Getenv(commitEnv) != "")
@@ -109,7 +109,7 @@ func agentProcess(dir string) {
 	os.Exit(0)
 }
 
-// child is such a process, and what it has said.
+// child is such a process, and the lines that it printed.
 type child struct {
 	cmd *exec.Cmd
 	mu  sync.Mutex

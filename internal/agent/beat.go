@@ -7,8 +7,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// beats puts the agent's entry in the registry until ctx ends. It waits for nothing
-// that a run or a look at the host may hold up.
+// beats puts the agent's entry in the registry until ctx ends. It takes no lock that a run,
+// the disk or a look at the host may hold for long.
 func (a *Agent) beats(ctx context.Context) {
 	tick := time.NewTicker(a.o.Times.Beat)
 	defer tick.Stop()
@@ -26,6 +26,7 @@ func (a *Agent) beats(ctx context.Context) {
 	}
 }
 
+// beat returns the agent's entry.
 func (a *Agent) beat(count uint64) *agentpb.Beat {
 	unsaved, age := a.out.unsaved()
 	a.mu.Lock()
@@ -41,7 +42,7 @@ func (a *Agent) beat(count uint64) *agentpb.Beat {
 	return b
 }
 
-// looks looks at the host and the executors until ctx ends.
+// looks measures the host and the executors until ctx ends.
 func (a *Agent) looks(ctx context.Context) {
 	tick := time.NewTicker(a.o.Times.Beat)
 	defer tick.Stop()
@@ -62,7 +63,7 @@ func (a *Agent) looks(ctx context.Context) {
 	}
 }
 
-// look looks at the executors.
+// look measures the executors with at, which returns nil for a process that has ended.
 func (r *agentRun) look(at func(pid int) *agentpb.Process) {
 	var seen []*agentpb.Process
 	for _, e := range r.allExecutors() {

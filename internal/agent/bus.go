@@ -7,26 +7,25 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Bus is how an agent speaks with its master. All its methods may be called at once by
-// any goroutine. The connection is made again for ever when it is lost.
+// Bus connects an agent with its master. Its methods may be called by any number of
+// goroutines. It reconnects whenever the connection is lost, without limit.
 type Bus interface {
 	// Beat puts the agent's entry in the registry.
 	Beat(ctx context.Context, b *agentpb.Beat) error
-	// Commands calls do with each command that the master has signed for this agent, those
-	// of Prepare, Arm, Begin and Control one after the other and all others at once, until
-	// ctx ends.
+	// Commands calls do with each command that the master has signed for this agent, until
+	// ctx ends. Prepare, Arm, Begin and Control are done one at a time, all others
+	// concurrently.
 	Commands(ctx context.Context, do func(context.Context, *agentpb.Command) *agentpb.Answer) error
-	// Deliver sends a delivery and returns when the bus has it safe: it need not be
-	// committed yet.
+	// Deliver sends a delivery and returns once the bus has stored it. It is committed later.
 	Deliver(ctx context.Context, d *agentpb.Delivery) error
-	// Committed calls f with what the master has committed, until ctx ends.
+	// Committed calls f with each commit of the master, until ctx ends.
 	Committed(ctx context.Context, f func(*agentpb.Committed)) error
-	// Fetch copies the rest of a blob of the master, from an offset on, to w. The digest is
-	// the caller's to check.
+	// Fetch copies a blob of the master to w, from an offset on. The caller must check the
+	// digest.
 	Fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer) error
-	// Serve gives the master the blobs it asks for, until ctx ends.
+	// Serve sends the master the blobs that it requests, until ctx ends, and closes each.
 	Serve(ctx context.Context, open func(sha256 string) (Blob, error)) error
 }
 
-// Blob is a file to be fetched.
+// Blob is a file that the master fetches.
 type Blob = agentpb.File

@@ -121,7 +121,7 @@ func (b *fakeBus) Serve(ctx context.Context, open func(string) (agent.Blob, erro
 	return nil
 }
 
-// put gives the master a blob.
+// put adds a blob to the master.
 func (b *fakeBus) put(name string, data []byte) *agentpb.Blob {
 	sum := sha256.Sum256(data)
 	blob := &agentpb.Blob{Sha256: hex.EncodeToString(sum[:]), Size: int64(len(data)), Name: name}
@@ -147,7 +147,7 @@ var executable = sync.OnceValue(func() program {
 	return program{b, hex.EncodeToString(sum[:])}
 })
 
-// executor gives the master the executor.
+// executor adds the executor to the master.
 func (b *fakeBus) executor() *agentpb.Blob {
 	p := executable()
 	b.mu.Lock()
@@ -156,7 +156,7 @@ func (b *fakeBus) executor() *agentpb.Blob {
 	return &agentpb.Blob{Sha256: p.sum, Size: int64(len(p.body))}
 }
 
-// command sends a command and gives the answer.
+// command sends a command and returns the answer.
 func (b *fakeBus) command(c *agentpb.Command) *agentpb.Answer {
 	<-b.ready
 	b.mu.Lock()
@@ -169,7 +169,7 @@ func (b *fakeBus) command(c *agentpb.Command) *agentpb.Answer {
 	return do(context.Background(), c)
 }
 
-// of gives the deliveries of a run, each once, in the order of their numbers.
+// of returns the deliveries of a run, each once, in the order of their numbers.
 func (b *fakeBus) of(run string) (all []*agentpb.Delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -193,7 +193,7 @@ type host struct {
 	t    *testing.T
 	dir  string
 	work string       // where its runs' folders are
-	stop func() error // ends it and gives Run's error
+	stop func() error // ends it and returns Run's error
 }
 
 // start starts an agent with the options that it needs filled in.
@@ -302,7 +302,7 @@ func (h *host) load(scenario string, processes uint32) []*wire.Hello {
 	return hellos
 }
 
-// over waits until all of a run is delivered, and gives it.
+// over waits until all of a run is delivered, and returns it.
 func (h *host) over() []*agentpb.Delivery {
 	h.t.Helper()
 	h.until("the run is over", func() bool {
@@ -322,7 +322,7 @@ func (h *host) until(what string, f func() bool) {
 	}
 }
 
-// list tells deliveries in short.
+// list describes deliveries in short.
 func list(all []*agentpb.Delivery) string {
 	var b strings.Builder
 	for _, d := range all {
@@ -334,7 +334,7 @@ func list(all []*agentpb.Delivery) string {
 	return b.String()
 }
 
-// ended gives how each executor ended.
+// ended returns how each executor ended.
 func ended(all []*agentpb.Delivery) map[uint32]*agentpb.Ended {
 	m := map[uint32]*agentpb.Ended{}
 	for _, d := range all {
@@ -345,7 +345,7 @@ func ended(all []*agentpb.Delivery) map[uint32]*agentpb.Ended {
 	return m
 }
 
-// notes gives all notes, of the agent and of executors.
+// notes returns all notes, of the agent and of executors.
 func notes(all []*agentpb.Delivery) string {
 	var b strings.Builder
 	for _, d := range all {
@@ -359,7 +359,7 @@ func notes(all []*agentpb.Delivery) string {
 	return b.String()
 }
 
-// printed gives an executor's output, and how much of it was dropped.
+// printed returns an executor's output, and how much of it was dropped.
 func printed(t *testing.T, all []*agentpb.Delivery, executor uint32) (text string, dropped int64) {
 	var at int64
 	var b strings.Builder
@@ -376,7 +376,7 @@ func printed(t *testing.T, all []*agentpb.Delivery, executor uint32) (text strin
 	return b.String(), dropped
 }
 
-// batch gives a delivery's batch, or nil.
+// batch returns a delivery's batch, or nil.
 func batch(d *agentpb.Delivery) *wire.Batch {
 	body := d.GetBatch()
 	if packed := d.GetPacked(); packed != nil {

@@ -23,7 +23,8 @@ const (
 	executorEnv = "AGENT_TEST_EXECUTOR"
 )
 
-// merged merges the batches of some executors, and gives a metric's total.
+// merged merges the batches of some executors, and returns a metric's total and how many
+// pieces are missing.
 func merged(t *testing.T, all []*agentpb.Delivery, executors int, title string) (total int64, missing int) {
 	t.Helper()
 	m := merge.New(executors, interval)

@@ -17,14 +17,14 @@ import (
 
 // Codes of an answer's error.
 const (
-	codeFenced   = "fenced"   // the command is of an epoch that is past
+	codeFenced   = "fenced"   // the command has an old epoch
 	codeBusy     = "busy"     // another run is here
-	codePlatform = "platform" // the executor is for other machines
-	codeDigest   = "digest"   // a blob is not what it should be
+	codePlatform = "platform" // the executor is built for another platform
+	codeDigest   = "digest"   // the digest of a blob is wrong
 	codeSpace    = "space"    // the disk has no room
-	codeScenario = "scenario" // the scenario itself can't run
+	codeScenario = "scenario" // the scenario itself cannot run
 	codeDead     = "dead"     // an executor has ended
-	codeUnknown  = "unknown"  // there is no such run here, or all other reasons
+	codeUnknown  = "unknown"  // the run is not here, and all other reasons
 )
 
 // refusal is an error with its code.
@@ -39,10 +39,10 @@ func refuse(code, format string, args ...any) error {
 	return &refusal{code, fmt.Sprintf(format, args...)}
 }
 
-// keptAnswers is how many answers are kept for commands that come again.
-const keptAnswers = 64
+// maxAnswers is how many answers are stored for commands that are redelivered.
+const maxAnswers = 64
 
-// do does what a command asks for.
+// do carries a command out and returns its answer.
 func (a *Agent) do(_ context.Context, c *agentpb.Command) *agentpb.Answer {
 	received := time.Now().UnixNano()
 	answer := proto.CloneOf(a.once(c))
@@ -50,13 +50,13 @@ func (a *Agent) do(_ context.Context, c *agentpb.Command) *agentpb.Answer {
 	return answer
 }
 
-// once does a command that has not been done, and gives the answer of one that has.
+// once carries a command out, or returns the stored answer if the command was redelivered.
 func (a *Agent) once(c *agentpb.Command) *agentpb.Answer {
 	if c.Agent != "" && c.Agent != a.o.ID {
 		return failed(refuse(codeUnknown, "the command is for agent %s, this is %s", c.Agent, a.o.ID))
 	}
 	switch c.What.(type) {
-	case *agentpb.Command_Ping, *agentpb.Command_Renew: // again is as good as once
+	case *agentpb.Command_Ping, *agentpb.Command_Renew: // may be done twice
 		return a.perform(c)
 	case *agentpb.Command_Prepare, *agentpb.Command_Arm, *agentpb.Command_Begin:
 		a.turn.Lock()
@@ -70,7 +70,7 @@ func (a *Agent) once(c *agentpb.Command) *agentpb.Answer {
 	defer a.mu.Unlock()
 	if c.Id != "" {
 		a.answers = append(a.answers, answered{c.Id, answer})
-		a.answers = a.answers[max(0, len(a.answers)-keptAnswers):]
+		a.answers = a.answers[max(0, len(a.answers)-maxAnswers):]
 	}
 	return answer
 }
@@ -86,7 +86,7 @@ func (a *Agent) answered(id string) *agentpb.Answer {
 	return nil
 }
 
-// perform does a command.
+// perform carries a command out.
 func (a *Agent) perform(c *agentpb.Command) *agentpb.Answer {
 	answer := new(agentpb.Answer)
 	var err error
@@ -109,7 +109,7 @@ func (a *Agent) perform(c *agentpb.Command) *agentpb.Answer {
 	return answer
 }
 
-// steer does a command to a run that is here.
+// steer carries out a command for a run that is here.
 func (a *Agent) steer(r *agentRun, c *agentpb.Command) (*agentpb.Blob, error) {
 	switch what := c.What.(type) {
 	case *agentpb.Command_Arm:
@@ -132,8 +132,8 @@ func (a *Agent) steer(r *agentRun, c *agentpb.Command) (*agentpb.Blob, error) {
 	return nil, nil
 }
 
-// of gives the run that a command is of. A newer epoch than the one that is known is
-// from then on the newest.
+// of returns the run that a command is for, and stores the command's epoch if it is the
+// newest. It returns an error if the epoch is old or the run is not here.
 func (a *Agent) of(c *agentpb.Command) (*agentRun, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,7 +147,7 @@ func (a *Agent) of(c *agentpb.Command) (*agentRun, error) {
 	return a.run, nil
 }
 
-// fence refuses a command whose epoch is past. The caller holds mu.
+// fence returns an error if the command's epoch is old. The caller holds mu.
 func (a *Agent) fence(c *agentpb.Command) error {
 	newest := a.epochs[c.Run]
 	if a.run != nil && a.run.id == c.Run {
@@ -159,7 +159,7 @@ func (a *Agent) fence(c *agentpb.Command) error {
 	return nil
 }
 
-// release ends what is left of a run, and returns when it is gone.
+// release kills what is left of a run, and returns once it is gone.
 func (a *Agent) release(c *agentpb.Command) error {
 	a.mu.Lock()
 	if err := a.fence(c); err != nil {
@@ -169,7 +169,7 @@ func (a *Agent) release(c *agentpb.Command) error {
 	r := a.run
 	if r == nil || r.id != c.Run {
 		a.mu.Unlock()
-		return nil // nothing is left
+		return nil // it is gone already
 	}
 	a.mu.Unlock()
 	r.kill()
@@ -180,14 +180,14 @@ func (a *Agent) release(c *agentpb.Command) error {
 	return nil
 }
 
-// forget drops a run that is over, and what it left but its deliveries. The caller
-// holds mu.
+// forget removes a run that is over, and its profiles. Its deliveries remain until they are
+// committed. The caller holds mu.
 func (a *Agent) forget(r *agentRun, epoch uint64) {
 	if a.run != r {
 		return
 	}
 	a.run = nil
-	if len(a.epochs) >= 1000 { // of what is long past
+	if len(a.epochs) >= 1000 { // they are of old runs
 		clear(a.epochs)
 		clear(a.used)
 	}
@@ -201,11 +201,11 @@ func (a *Agent) forget(r *agentRun, epoch uint64) {
 	a.profiles = nil
 }
 
-// answerOutput is how much of what a dead executor printed an answer tells; all that is
-// kept of it comes with its Ended.
+// answerOutput is how many bytes of a dead executor's output an answer contains. Its Ended
+// delivery contains more.
 const answerOutput = 4 << 10
 
-// failed is the answer that tells of an error.
+// failed returns the answer that reports an error.
 func failed(err error) *agentpb.Answer {
 	answer := &agentpb.Answer{Error: err.Error(), Code: codeUnknown}
 	var r *refusal

@@ -19,7 +19,7 @@ import (
 )
 
 // F8, F55: nothing gets through for a while, or until after the run's end. All is then
-// delivered, in order and without a gap; meanwhile it is told how much waits.
+// delivered, in order and without a gap; meanwhile the spool grows.
 func TestNothingGetsThrough(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"for a while", "until after the end"} {
@@ -64,8 +64,8 @@ func spooled(t *testing.T, dir string) (n int64) {
 	return n
 }
 
-// F14: what is not committed is told in beats, sent again, and sent by the
-// agent's next life; once it is committed nothing of it is left.
+// F14: what is not committed is counted in beats, sent again, and sent by the
+// agent's next process; once it is committed nothing of it is left.
 func TestDeliveriesAreSentUntilTheyAreCommitted(t *testing.T) {
 	t.Parallel()
 	bus := newBus()
@@ -124,7 +124,7 @@ func TestFullDiskInARun(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
-	h.until("that it is full is told", func() bool { return strings.Contains(notes(h.of(aRun)), "its disk takes nothing") })
+	h.until("a note that it is full", func() bool { return strings.Contains(notes(h.of(aRun)), "because its disk fails") })
 	h.must(stopRun())
 	all := h.over()
 	if _, missing := merged(t, all, 1, "ticks"); missing != 0 {
@@ -210,7 +210,7 @@ func TestBeats(t *testing.T) {
 	h.mu.Lock()
 }
 
-// A profile is taken while the load goes on, and fetched as a blob; the run's release
+// A profile is taken while the load runs, and fetched as a blob; the run's release
 // deletes it. Nothing else is given out.
 func TestProfile(t *testing.T) {
 	t.Parallel()

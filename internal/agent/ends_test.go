@@ -25,13 +25,13 @@ func small(t *testing.T, size string) string {
 	return dir
 }
 
-// F1, F3, F4, F45, F48: how executors end is told, what they counted before is
-// there, and nothing of them is left.
+// F1, F3, F4, F45, F48: how executors end is delivered, with all that they counted
+// before, and nothing of them is left.
 func TestHowExecutorsEnd(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, scenario string
-		do             func(*host, *wire.Hello) // once the load goes on
+		do             func(*host, *wire.Hello) // once the load runs
 		cause, how     string
 		output         string
 	}{
@@ -180,7 +180,7 @@ func TestArmFails(t *testing.T) {
 	h.clean(hellos)
 }
 
-// F30: an executor that the kernel kills for want of memory is told of as such.
+// F30: an executor that the kernel kills because it is out of memory has that cause.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	h := start(t, agent.Options{Memory: 128 << 20})

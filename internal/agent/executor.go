@@ -14,13 +14,13 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Why an executor ended, for programs, beside the causes of package process.
+// Values of agentpb.Ended.Cause, in addition to the causes of package process.
 const (
-	CauseOOM       = "oom"       // killed by the kernel for want of memory
-	CauseLease     = "lease"     // its load was not renewed
-	CauseCancelled = "cancelled" // as it was asked to
-	CauseScenario  = "scenario"  // which cannot run
-	CauseSpace     = "space"     // what it counts can't be kept
+	CauseOOM       = "oom"       // killed by the kernel because it was out of memory
+	CauseLease     = "lease"     // the lease of its load was not renewed
+	CauseCancelled = "cancelled" // the run was cancelled
+	CauseScenario  = "scenario"  // the scenario cannot run
+	CauseSpace     = "space"     // what it counts cannot be stored
 )
 
 // executor is an executor process of a run on this agent.
@@ -31,12 +31,12 @@ type executor struct {
 	process *process.Process
 	thinner *budget.Thinner // of its process, and then of live
 	output  *output
-	over    chan struct{} // closed when it has ended and that is delivered
+	over    chan struct{} // closed once it has ended and its Ended is stored to be delivered
 
 	mu      sync.Mutex
-	start   *wire.Start // guarded by mu, as all below; nil: it is not armed
+	start   *wire.Start // guarded by mu, as all below; nil until it is armed
 	begun   bool
-	heard   time.Time // of its last batch, or when the load began
+	heard   time.Time // when its last batch came, or the load began
 	last    bool      // it has sent its last batch
 	stalled bool
 }
@@ -62,7 +62,7 @@ func (e *executor) setStart(s *wire.Start) {
 	e.start = s
 }
 
-// begin tells whether the process has yet to begin, once.
+// begin reports whether the process has not begun; later calls return false.
 func (e *executor) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,16 +71,17 @@ func (e *executor) begin() bool {
 	return first
 }
 
-// interval is the time between its batches. The caller holds mu.
+// interval returns the time between its batches. The caller holds mu.
 func (e *executor) interval() time.Duration { return time.Duration(e.start.GetIntervalNs()) }
 
+// hear notes that a batch came, or that the load began.
 func (e *executor) hear(last bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heard, e.last = time.Now(), last
 }
 
-// live runs the process and tells how it ended.
+// live runs the process and delivers how it ended.
 func (e *executor) live(ctx context.Context) {
 	defer e.run.drop()
 	err := e.process.Run(ctx)
@@ -89,15 +90,16 @@ func (e *executor) live(ctx context.Context) {
 	e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Ended{Ended: e.ended(err)}}, true)
 	e.run.agent.log.Info("an executor has ended", "run", e.run.id, "executor", e.number, "error", err)
 	close(e.over)
-	_ = e.run.agent.saveRecord(e.run) // it is in the log
+	_ = e.run.agent.saveRecord(e.run) // it has logged the error
 }
 
-func (e *executor) deliver(d *agentpb.Delivery, lastWord bool) error {
+// deliver stores a delivery of this executor to be sent.
+func (e *executor) deliver(d *agentpb.Delivery, essential bool) error {
 	d.Executor = e.number
-	return e.run.deliver(e.queue, d, lastWord)
+	return e.run.deliver(e.queue, d, essential)
 }
 
-// started, stopping, sent, saw and printed are what the executor does.
+// started, stopping, sent, saw and printed are called by process.Process and output.
 
 func (e *executor) started() {
 	e.hear(false)
@@ -106,7 +108,7 @@ func (e *executor) started() {
 
 func (e *executor) stopping() {
 	e.run.setPhase(phaseStopping)
-	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: true}}, true) // it is in the log
+	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: true}}, true) // deliver has logged it
 }
 
 func (e *executor) sent(b *wire.Batch) error {
@@ -119,32 +121,32 @@ func (e *executor) sent(b *wire.Batch) error {
 		return err
 	}
 	if err := e.deliver(sent.Delivery(), false); err != nil {
-		e.run.note(fmt.Sprintf("executor %d on agent %s was ended: from its batch %d on, what it counted can't be kept: %v",
+		e.run.note(fmt.Sprintf("executor %d on agent %s was ended: from its batch %d on, what it counted cannot be stored: %v",
 			e.number, e.run.agent.o.ID, b.Seq, err))
 		return err
 	}
 	return nil
 }
 
-// exactSize is how much of the exact histograms goes into one delivery, in bytes.
+// exactSize is how many bytes of exact histograms one delivery contains.
 const exactSize = 256 << 10
 
-// exact delivers the exact histograms of what was sent with less than all its counts.
+// exact delivers the exact histograms of batches that were thinned.
 func (e *executor) exact() {
 	for _, x := range e.thinner.Exact(exactSize) {
-		_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Exact{Exact: x}}, true) // it is in the log
+		_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Exact{Exact: x}}, true) // deliver has logged it
 	}
 }
 
 func (e *executor) saw(s *wire.Seen) {
-	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Seen{Seen: s}}, false) // it is in the log
+	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Seen{Seen: s}}, false) // deliver has logged it
 }
 
 func (e *executor) printed(l *agentpb.Log) {
-	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Log{Log: l}}, false) // it is in the log
+	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Log{Log: l}}, false) // deliver has logged it
 }
 
-// ended says how the process ended, when Run gave err.
+// ended returns how the process ended, from the error of its Run.
 func (e *executor) ended(err error) *agentpb.Ended {
 	end := &agentpb.Ended{Cause: process.CauseExit}
 	r := e.run
@@ -172,7 +174,7 @@ func (e *executor) ended(err error) *agentpb.Ended {
 	case r.why == "":
 		end.Cause = CauseCancelled
 		if !errors.Is(err, process.ErrCancelled) && !errors.Is(err, context.Canceled) {
-			end.Cause = process.CauseStuck // it did not keep to the protocol
+			end.Cause = process.CauseStuck // it broke the protocol
 		}
 	}
 	return end

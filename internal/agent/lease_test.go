@@ -20,8 +20,8 @@ func renew(lease time.Duration) *agentpb.Command {
 	return &agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Renew{Renew: &agentpb.Renew{LeaseNs: int64(lease)}}}
 }
 
-// F9: a load goes on as long as it is renewed, and stops by itself when it is not. What it
-// counted is there, and how it ended is told.
+// F9: a load continues while it is renewed, and stops by itself when it is not. What it
+// counted and how it ended are delivered.
 func TestLeaseRunsOut(t *testing.T) {
 	t.Parallel()
 	h := start(t, agent.Options{})
@@ -82,7 +82,7 @@ func TestAForgottenRun(t *testing.T) {
 			t.Errorf("executor %d: %v", n, e)
 		}
 	}
-	if text := notes(all); !strings.Contains(text, "nothing to say of it for 1s") {
+	if text := notes(all); !strings.Contains(text, "sent nothing about it for 1s") {
 		t.Errorf("notes:\n%s", text)
 	}
 	h.clean(hellos)
@@ -125,7 +125,7 @@ func listen(t *testing.T) *listener {
 }
 
 // F5: the agent is killed. Its executors die with it; what it had not delivered
-// comes from its next life, then how its executors ended, then that all is over.
+// comes from its next process, then how its executors ended, then Over.
 func TestTheAgentIsKilled(t *testing.T) {
 	t.Parallel()
 	dir, folder := t.TempDir(), work(t)
@@ -161,8 +161,8 @@ func TestTheAgentIsKilled(t *testing.T) {
 	}
 }
 
-// F5: what a killed agent leaves, and what no death signal ends, is ended before its next
-// life's first word.
+// F5: what a killed agent leaves, and no death signal ends, is killed before the next
+// process of the agent takes commands.
 func TestLeftoversAreReaped(t *testing.T) {
 	t.Parallel()
 	dir, folder := t.TempDir(), work(t)
@@ -202,9 +202,9 @@ func TestLeftoversAreReaped(t *testing.T) {
 	}
 }
 
-// F6: the agent stands still. Its executors notice that nobody renews their lease and
-// stop the load; when it goes on, all that they counted comes, once.
-func TestTheAgentStandsStill(t *testing.T) {
+// F6: the agent hangs. Its executors notice that their lease is not renewed and stop the
+// load; when it continues, all that they counted is delivered, once.
+func TestTheAgentHangs(t *testing.T) {
 	t.Parallel()
 	target := listen(t)
 	c := spawn(t, agentEnv+"="+t.TempDir(), workEnv+"="+work(t), loadEnv+"=calling", processtest.ListenEnv+"="+target.addr, commitEnv+"=1")
@@ -241,8 +241,8 @@ func TestTheAgentStandsStill(t *testing.T) {
 	}
 }
 
-// F7: an executor stands still. That is told, and that it goes on; its load goes on, too.
-func TestAnExecutorStandsStill(t *testing.T) {
+// F7: an executor hangs. Notes report that and that it continues; its load continues, too.
+func TestAnExecutorHangs(t *testing.T) {
 	t.Parallel()
 	times := quick()
 	times.Stall = 500 * time.Millisecond
@@ -253,11 +253,11 @@ func TestAnExecutorStandsStill(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	h.until("that it stands still is told", func() bool { return strings.Contains(notes(h.of(aRun)), "stands still") })
+	h.until("a note that it is stuck", func() bool { return strings.Contains(notes(h.of(aRun)), "it is stuck") })
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	h.until("that it goes on is told", func() bool { return strings.Contains(notes(h.of(aRun)), "goes on after it stood still") })
+	h.until("a note that it continues", func() bool { return strings.Contains(notes(h.of(aRun)), "continues after it was stuck") })
 	h.must(&agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Stop{Stop: &wire.Stop{}}})
 	all := h.over()
 	if _, missing := merged(t, all, 1, "ticks"); missing != 0 {

@@ -22,18 +22,18 @@ import (
 // sendWindow is how many deliveries of a queue are sent and not committed at most.
 const sendWindow = 64
 
-// outbox keeps deliveries in spools, one for each run and epoch, and sends them until
-// they are committed. Its methods may be called at once by any goroutine.
+// outbox stores deliveries in spools, one for each run and epoch, and sends them until they
+// are committed. Its methods may be called by any number of goroutines.
 type outbox struct {
 	dir   string
 	agent string
 	bus   Bus
 	log   *slog.Logger
 	times Times
-	wake  chan struct{} // holds one: there is something to send
+	wake  chan struct{} // holds one element if there is something to send
 
-	mu     sync.Mutex // never held while the disk is at work: beats need it
-	queues []*queue   // the oldest first; guarded by mu
+	mu     sync.Mutex // never held during disk operations: beats need it
+	queues []*queue   // oldest first; guarded by mu
 }
 
 // queue holds the deliveries of a run and an epoch.
@@ -43,14 +43,15 @@ type queue struct {
 	spool *spool.Spool
 
 	mu        sync.Mutex
-	sent      uint64    // last number that the bus has taken; guarded by mu, as all below
-	committed uint64    // last number that the master has
-	since     time.Time // when something was last committed, or first sent since
-	over      uint64    // number of the last delivery; 0: it is yet to come
-	troubled  bool      // the spool's trouble was told
+	sent      uint64    // last number that the bus has stored; guarded by mu, as all below
+	committed uint64    // last number that the master has committed
+	since     time.Time // of the last commit, or of the first sending after it
+	over      uint64    // number of the last delivery; 0 until it exists
+	troubled  bool      // the spool's trouble has been reported
 }
 
-// openOutbox opens the spools that an earlier life left.
+// openOutbox opens the spools in dir that previous processes of the agent left. The caller
+// must close the outbox.
 func openOutbox(dir, agent string, bus Bus, log *slog.Logger, times Times) (*outbox, error) {
 	o := &outbox{dir: dir, agent: agent, bus: bus, log: log, times: times, wake: make(chan struct{}, 1)}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -67,7 +68,7 @@ func openOutbox(dir, agent string, bus Bus, log *slog.Logger, times Times) (*out
 		}
 		epoch, err := strconv.ParseUint(e.Name()[end+1:], 10, 64)
 		if err != nil {
-			continue // nothing of ours
+			continue // not a spool
 		}
 		if _, err := o.open(e.Name()[:end], epoch); err != nil {
 			o.close()
@@ -77,17 +78,18 @@ func openOutbox(dir, agent string, bus Bus, log *slog.Logger, times Times) (*out
 	return o, nil
 }
 
+// path returns the folder of a queue's spool.
 func (o *outbox) path(run string, epoch uint64) string {
 	return filepath.Join(o.dir, fmt.Sprintf("%s-%d", run, epoch))
 }
 
-// open opens the queue of a run and an epoch, or gives it where it is open. One call
-// follows the other.
+// open opens the queue of a run and an epoch, or returns it if it is open already. It must
+// not be called concurrently.
 func (o *outbox) open(run string, epoch uint64) (*queue, error) {
 	if q := o.find(run, epoch); q != nil {
 		return q, nil
 	}
-	sp, err := spool.Open(o.path(run, epoch), spool.Options{Safe: o.hurry})
+	sp, err := spool.Open(o.path(run, epoch), spool.Options{Safe: o.notify})
 	if err != nil {
 		return nil, err
 	}
@@ -106,28 +108,29 @@ func (o *outbox) open(run string, epoch uint64) (*queue, error) {
 	return q, nil
 }
 
-// hurry has the sender look.
-func (o *outbox) hurry() {
+// notify wakes the sender.
+func (o *outbox) notify() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
 }
 
-// deliver keeps a delivery of a queue, to be sent. A last word, as how an executor ended,
-// is kept beyond the bound that holds for a disk that is full.
-func (o *outbox) deliver(q *queue, d *agentpb.Delivery, lastWord bool) error {
+// deliver stores a delivery in a queue, to be sent. If the disk fails and the memory for
+// that case is full, it returns an error, unless essential is true, as it is for how an
+// executor ended.
+func (o *outbox) deliver(q *queue, d *agentpb.Delivery, essential bool) error {
 	body, err := proto.Marshal(d)
 	if err != nil {
 		return err
 	}
-	if d.GetOver() { // its commit, which can come at once, must find it known
+	if d.GetOver() { // its commit, which may come at once, needs q.over
 		q.mu.Lock()
 		defer q.mu.Unlock()
 	}
-	n, err := q.spool.Append(body, lastWord)
+	n, err := q.spool.Append(body, essential)
 	if err != nil {
-		return fmt.Errorf("keep what is to be delivered: %w", err)
+		return fmt.Errorf("store a delivery: %w", err)
 	}
 	if d.GetOver() {
 		q.over = n
@@ -135,7 +138,8 @@ func (o *outbox) deliver(q *queue, d *agentpb.Delivery, lastWord bool) error {
 	return nil
 }
 
-// trouble gives why a queue is kept in memory, the first time that it is.
+// trouble returns why a queue is stored in memory only. It returns nil if the disk works,
+// and on later calls.
 func (q *queue) trouble() error {
 	err := q.spool.Trouble()
 	q.mu.Lock()
@@ -147,7 +151,7 @@ func (q *queue) trouble() error {
 	return err
 }
 
-// committed forgets what the master has.
+// committed deletes the deliveries that the master has committed.
 func (o *outbox) committed(c *agentpb.Committed) {
 	q := o.find(c.Run, c.Epoch)
 	if q != nil && q.commit(c.Number) {
@@ -155,13 +159,13 @@ func (o *outbox) committed(c *agentpb.Committed) {
 		o.queues = slices.DeleteFunc(o.queues, func(other *queue) bool { return other == q })
 		o.mu.Unlock()
 		if err := q.spool.Remove(); err != nil {
-			o.log.Warn("delete what is delivered", "run", q.run, "error", err)
+			o.log.Warn("delete committed deliveries", "run", q.run, "error", err)
 		}
 	}
-	o.hurry()
+	o.notify()
 }
 
-// find gives the queue of a run and an epoch; nil: there is none.
+// find returns the queue of a run and an epoch, or nil.
 func (o *outbox) find(run string, epoch uint64) *queue {
 	for _, q := range o.all() {
 		if q.run == run && q.epoch == epoch {
@@ -171,7 +175,8 @@ func (o *outbox) find(run string, epoch uint64) *queue {
 	return nil
 }
 
-// commit forgets up to a number and tells whether that was all.
+// commit deletes the deliveries up to a number and reports whether those were all of the
+// queue.
 func (q *queue) commit(n uint64) (all bool) {
 	n = min(n, q.spool.Last())
 	q.mu.Lock()
@@ -185,7 +190,7 @@ func (q *queue) commit(n uint64) (all bool) {
 	return all
 }
 
-// unsaved is how many deliveries are not committed, and the age of the oldest.
+// unsaved returns how many deliveries are not committed, and the age of the oldest.
 func (o *outbox) unsaved() (n int64, age time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -199,7 +204,7 @@ func (o *outbox) unsaved() (n int64, age time.Duration) {
 	return n, age
 }
 
-// send sends what is to be sent until ctx ends.
+// send sends deliveries until ctx ends.
 func (o *outbox) send(ctx context.Context) {
 	tick := time.NewTicker(min(o.times.Resend, time.Second))
 	defer tick.Stop()
@@ -224,7 +229,7 @@ func (o *outbox) send(ctx context.Context) {
 	}
 }
 
-// again has all that is not committed sent once more: the connection was lost.
+// again marks all that is not committed as not sent, since the connection was lost.
 func (o *outbox) again() {
 	for _, q := range o.all() {
 		q.mu.Lock()
@@ -233,13 +238,14 @@ func (o *outbox) again() {
 	}
 }
 
+// all returns a copy of queues.
 func (o *outbox) all() []*queue {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]*queue(nil), o.queues...)
 }
 
-// round sends what may be sent now, the oldest queue first.
+// round sends what the windows of the queues allow, the oldest queue first.
 func (o *outbox) round(ctx context.Context) error {
 	for _, q := range o.all() {
 		for {
@@ -276,7 +282,8 @@ func (o *outbox) round(ctx context.Context) error {
 	return nil
 }
 
-// window gives the number above which is to be sent, while the window has room.
+// window returns the number of the last delivery sent, and whether the next may be sent. If
+// nothing was committed for resend, sending starts again after the last commit.
 func (q *queue) window(resend time.Duration) (above uint64, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -286,7 +293,7 @@ func (q *queue) window(resend time.Duration) (above uint64, ok bool) {
 	return q.sent, q.sent-q.committed < sendWindow
 }
 
-// sent tells whether the bus has all.
+// sent reports whether the bus has stored all deliveries.
 func (o *outbox) sent() bool {
 	for _, q := range o.all() {
 		q.mu.Lock()
@@ -299,7 +306,7 @@ func (o *outbox) sent() bool {
 	return true
 }
 
-// close closes all spools. What is not committed is there at the next start.
+// close closes all spools. What is not committed remains for the next start.
 func (o *outbox) close() error {
 	var errs []error
 	for _, q := range o.all() {

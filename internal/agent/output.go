@@ -8,7 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// How much of the executors' output is delivered.
+// Bounds of the executors' output that is delivered.
 const (
 	defaultLog = 64 << 20 // bytes of a run
 	logRate    = 1 << 20  // bytes a second of a run
@@ -17,14 +17,16 @@ const (
 	logPending = 1 << 20  // bytes that wait to be delivered
 )
 
-// quota is what the executors of a run together may print.
+// quota is what the executors of a run together may print. Its methods may be called by any
+// number of goroutines.
 type quota struct {
 	mu   sync.Mutex
 	left int64     // of the run; guarded by mu, as all below
 	now  float64   // of this second
-	at   time.Time // when now was reckoned
+	at   time.Time // when now was computed
 }
 
+// newQuota returns the quota of a run; 0 bytes means defaultLog.
 func newQuota(bytes int64) *quota {
 	if bytes <= 0 {
 		bytes = defaultLog
@@ -32,7 +34,7 @@ func newQuota(bytes int64) *quota {
 	return &quota{left: bytes, now: logRate, at: time.Now()}
 }
 
-// take gives how many of n bytes may be kept.
+// take returns how many of n bytes may be delivered, and subtracts them.
 func (q *quota) take(n int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,8 +47,8 @@ func (q *quota) take(n int) int {
 	return n
 }
 
-// output takes what an executor prints. Write never waits: what is too much is dropped
-// and counted.
+// output delivers what an executor prints. Write never blocks: what exceeds the bounds is
+// dropped and counted.
 type output struct {
 	quota   *quota
 	deliver func(*agentpb.Log)
@@ -55,13 +57,15 @@ type output struct {
 
 	mu      sync.Mutex
 	at      int64          // bytes so far; guarded by mu, as all below
-	line    int            // of them in the line that goes on
+	line    int            // of them in the unfinished line
 	cut     bool           // some of that line was dropped
-	begun   bool           // some of it was kept
-	pending []*agentpb.Log // the last one grows
+	begun   bool           // some of it is delivered
+	pending []*agentpb.Log // the last one is appended to
 	bytes   int            // of pending
 }
 
+// newOutput returns an output that calls deliver every so often, from one goroutine. The
+// caller must close it.
 func newOutput(q *quota, every time.Duration, deliver func(*agentpb.Log)) *output {
 	o := &output{quota: q, deliver: deliver, stop: make(chan struct{})}
 	o.wg.Go(func() {
@@ -80,7 +84,7 @@ func newOutput(q *quota, every time.Duration, deliver func(*agentpb.Log)) *outpu
 	return o
 }
 
-// Write takes all of b.
+// Write accepts all of b. It returns no error.
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,31 +99,31 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take takes a line, or a piece of one. A line that is cut off keeps its end.
+// take adds a line, or a part of one. A line that is cut keeps its newline.
 func (o *output) take(b []byte) {
 	end := b[len(b)-1:]
 	if end[0] != '\n' {
 		end = nil
 	}
 	b = b[:len(b)-len(end)]
-	keep := o.room(min(len(b), maxLine-o.line))
-	o.keep(b[:keep])
-	o.drop(len(b) - keep)
+	room := o.room(min(len(b), maxLine-o.line))
+	o.append(b[:room])
+	o.drop(len(b) - room)
 	o.line += len(b)
-	o.cut = o.cut || keep < len(b)
-	o.begun = o.begun || keep > 0
+	o.cut = o.cut || room < len(b)
+	o.begun = o.begun || room > 0
 	if end == nil {
 		return
 	}
-	if (o.begun || !o.cut) && o.room(1) == 1 { // else all of the line was dropped
-		o.keep(end)
+	if (o.begun || !o.cut) && o.room(1) == 1 { // unless all of the line was dropped
+		o.append(end)
 	} else {
 		o.drop(1)
 	}
 	o.line, o.cut, o.begun = 0, false, false
 }
 
-// room is how many of n bytes may be kept now.
+// room returns how many of n bytes may be delivered now.
 func (o *output) room(n int) int {
 	if n <= 0 || o.bytes >= logPending {
 		return 0
@@ -127,7 +131,8 @@ func (o *output) room(n int) int {
 	return o.quota.take(n)
 }
 
-func (o *output) keep(b []byte) {
+// append adds b to what is pending.
+func (o *output) append(b []byte) {
 	for len(b) > 0 {
 		var last *agentpb.Log
 		if n := len(o.pending); n > 0 {
@@ -145,6 +150,7 @@ func (o *output) keep(b []byte) {
 	}
 }
 
+// drop counts n bytes as dropped.
 func (o *output) drop(n int) {
 	if n == 0 {
 		return
@@ -167,7 +173,7 @@ func (o *output) flush() {
 	}
 }
 
-// close delivers the rest. Nothing is written after it.
+// close delivers the rest. Write must not be called after it.
 func (o *output) close() {
 	close(o.stop)
 	o.wg.Wait()

@@ -10,7 +10,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// What is kept and what is dropped adds up to what was printed, at its place.
+// What is delivered and what is dropped adds up to what was printed, in order.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("y", maxLine+500)

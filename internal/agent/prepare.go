@@ -20,15 +20,15 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// maxProcesses is how many executor processes an agent starts at most at once.
+// maxProcesses is the most executor processes that one Prepare may ask for.
 const maxProcesses = 64
 
-// prepare fetches an executor and its files, starts processes of it, and gives their
-// hellos. When one of them fails, none of them is left.
+// prepare fetches an executor and its files, starts processes of it, and returns their
+// hellos. If one of the processes fails, prepare ends the others and returns the error.
 func (a *Agent) prepare(c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, error) {
 	switch {
 	case c.Run == "" || strings.ContainsAny(c.Run, "/\\\x00") || !filepath.IsLocal(c.Run):
-		return nil, refuse(codeUnknown, "%.80q is no run's id", c.Run)
+		return nil, refuse(codeUnknown, "%.80q is not a run's id", c.Run)
 	case p.Executor == nil:
 		return nil, refuse(codeUnknown, "the command names no executor")
 	case p.Os != "" && p.Os != runtime.GOOS, p.Arch != "" && p.Arch != runtime.GOARCH:
@@ -58,12 +58,13 @@ func (a *Agent) prepare(c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, 
 	}
 	r.drop()
 	if fresh {
-		<-r.over // nothing is left when the answer comes
+		<-r.over // before the error is returned, so that nothing is left then
 	}
 	return nil, err
 }
 
-// claim gives the run that a Prepare is for, held: a fresh one, or that of the same run.
+// claim returns the run that a Prepare is for, held, and whether it was created now. It
+// returns an error if the epoch is old or another run is here.
 func (a *Agent) claim(c *agentpb.Command, p *agentpb.Prepare) (r *agentRun, fresh bool, err error) {
 	for {
 		a.mu.Lock()
@@ -79,9 +80,9 @@ func (a *Agent) claim(c *agentpb.Command, p *agentpb.Prepare) (r *agentRun, fres
 		if old == nil {
 			if a.ctx.Err() != nil {
 				a.mu.Unlock()
-				return nil, false, refuse(codeUnknown, "agent %s is about to end", a.o.ID)
+				return nil, false, refuse(codeUnknown, "agent %s is stopping", a.o.ID)
 			}
-			if used := a.used[c.Run]; c.Epoch <= used && used > 0 { // its batches would have the keys of others
+			if used := a.used[c.Run]; c.Epoch <= used && used > 0 { // else new batches would have the keys of old ones
 				a.mu.Unlock()
 				return nil, false, refuse(codeFenced, "executors of run %s were started in epoch %d here: prepare it with a newer one", c.Run, used)
 			}
@@ -101,11 +102,11 @@ func (a *Agent) claim(c *agentpb.Command, p *agentpb.Prepare) (r *agentRun, fres
 			old.touch(c.Epoch)
 			return old, false, nil
 		}
-		<-old.over // it is being cleared up
+		<-old.over // it is being cleaned up
 	}
 }
 
-// started is the newest epoch in which processes were started; 0: none were.
+// started returns the newest epoch in which processes were started, or 0.
 func (r *agentRun) started() (epoch uint64) {
 	for _, e := range r.allExecutors() {
 		epoch = max(epoch, e.queue.epoch)
@@ -113,7 +114,7 @@ func (r *agentRun) started() (epoch uint64) {
 	return epoch
 }
 
-// has tells whether there are processes of an epoch.
+// has reports whether processes of an epoch were started.
 func (r *agentRun) has(epoch uint64) bool {
 	for _, e := range r.allExecutors() {
 		if e.queue.epoch == epoch {
@@ -146,7 +147,7 @@ func (a *Agent) prepareFor(r *agentRun, c *agentpb.Command, p *agentpb.Prepare) 
 	}
 	q, err := a.out.open(c.Run, c.Epoch)
 	if err != nil {
-		return nil, fmt.Errorf("make a place for what is to be delivered: %w", err)
+		return nil, fmt.Errorf("create a spool for deliveries: %w", err)
 	}
 	r.mu.Lock()
 	r.queues = append(r.queues, q)
@@ -163,7 +164,7 @@ func (a *Agent) prepareFor(r *agentRun, c *agentpb.Command, p *agentpb.Prepare) 
 		hellos[e.number-executors[0].number], err = e.process.Hello(r.fetching)
 		return err
 	})
-	_ = a.saveRecord(r) // now their ids are known; by its box, all of it is known without
+	_ = a.saveRecord(r) // with their process ids; if that fails, the sandbox alone identifies them
 	if err != nil {
 		for _, e := range executors {
 			e.process.Cancel()
@@ -176,8 +177,9 @@ func (a *Agent) prepareFor(r *agentRun, c *agentpb.Command, p *agentpb.Prepare) 
 	return hellos, nil
 }
 
-// processCount is how many executors a Prepare asks for, where one may have so many open
-// files: a tenth more than it has users, and a hundred.
+// processCount returns how many processes a Prepare asks for. If it leaves that to the
+// agent, each process has a tenth more open files than users, and a hundred, and files is
+// the limit of one process; 0 means unknown.
 func processCount(p *agentpb.Prepare, files uint64) int {
 	if p.Processes > 0 {
 		return int(p.Processes)
@@ -188,25 +190,24 @@ func processCount(p *agentpb.Prepare, files uint64) int {
 	return int(min(max(math.Ceil((float64(p.Users)*1.1+100)/float64(files)), 1), maxProcesses))
 }
 
-// launch starts a process of an executable that stays open until it has said hello, or
-// has ended.
+// launch starts a process of an executable. The caller must keep the executable open until
+// the process has sent its hello or has ended.
 func (r *agentRun) launch(q *queue, number uint32, executable *os.File, prepare *agentpb.Prepare, ledgers []string) *executor {
 	e := &executor{run: r, number: number, queue: q, thinner: budget.New(r.agent.codec), over: make(chan struct{})}
 	e.output = newOutput(r.quota, r.agent.o.Times.Output, e.printed)
 	e.process = process.New(process.Spec{
-		Make:   func(env []string) (*exec.Cmd, error) { return r.box.Command(executable, r.box.Environ(env)) },
-		Env:    append(slices.Clone(prepare.Env), ledgers...),
-		Socket: filepath.Join(r.box.Folder, fmt.Sprintf("s%d-%d", q.epoch, number)),
-		Owner:  r.box.UID,
-		In:     prepare.In,
-		Log:    e.output,
-		// The rest of its life.
+		Make:    func(env []string) (*exec.Cmd, error) { return r.box.Command(executable, r.box.Environ(env)) },
+		Env:     append(slices.Clone(prepare.Env), ledgers...),
+		Socket:  filepath.Join(r.box.Folder, fmt.Sprintf("s%d-%d", q.epoch, number)),
+		Owner:   r.box.UID,
+		In:      prepare.In,
+		Log:     e.output,
 		Started: e.started, Stopping: e.stopping, Seen: e.saw, Batch: e.sent,
 		Times: r.agent.o.Times.Process,
 	})
 	r.mu.Lock()
 	r.executors = append(r.executors, e)
-	r.holders++ // the Prepare holds it, too
+	r.holders++ // by the process, until live returns
 	cancelled := r.why != ""
 	r.mu.Unlock()
 	if cancelled {
@@ -216,25 +217,25 @@ func (r *agentRun) launch(q *queue, number uint32, executable *os.File, prepare 
 	return e
 }
 
-// fetch gives a blob, open, that has been checked.
+// fetch returns a blob whose digest has been checked. The caller must close it.
 func (a *Agent) fetch(ctx context.Context, b *agentpb.Blob) (*os.File, error) {
 	return a.blobs.Get(ctx, b.Sha256, b.Size, func(ctx context.Context, offset int64, w io.Writer) error {
 		return a.o.Bus.Fetch(ctx, b, offset, w)
 	})
 }
 
-// place puts a file of the scenario into its working folder.
+// place copies a file of the scenario into its working folder.
 func (a *Agent) place(r *agentRun, b *agentpb.Blob) error {
 	name := filepath.FromSlash(b.Name)
 	if !filepath.IsLocal(name) || name == "." {
-		return refuse(codeUnknown, "%.80q is no name for a file of a scenario", b.Name)
+		return refuse(codeUnknown, "%.80q is not a name for a file of a scenario", b.Name)
 	}
 	from, err := a.fetch(r.fetching, b)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	root, err := os.OpenRoot(r.box.Home()) // what runs there already may put links in the way
+	root, err := os.OpenRoot(r.box.Home()) // executors of an older epoch may have put links there
 	if err != nil {
 		return err
 	}
@@ -247,11 +248,11 @@ func (a *Agent) place(r *agentRun, b *agentpb.Blob) error {
 		if err := root.Mkdir(at, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
-		if err := r.give(root, at); err != nil {
+		if err := r.chown(root, at); err != nil {
 			return err
 		}
 	}
-	_ = root.Remove(name) // of an earlier epoch
+	_ = root.Remove(name) // of an older epoch
 	mode := os.FileMode(0o600)
 	if b.Executable {
 		mode = 0o700
@@ -264,10 +265,11 @@ func (a *Agent) place(r *agentRun, b *agentpb.Blob) error {
 	if err = errors.Join(err, to.Close()); err != nil {
 		return fmt.Errorf("copy the scenario's file %s: %w", b.Name, err)
 	}
-	return r.give(root, name)
+	return r.chown(root, name)
 }
 
-func (r *agentRun) give(root *os.Root, name string) error {
+// chown makes the run's user the owner of a file.
+func (r *agentRun) chown(root *os.Root, name string) error {
 	if r.box.UID == 0 {
 		return nil
 	}

@@ -38,10 +38,10 @@ func TestPrepareRefuses(t *testing.T) {
 			c.GetPrepare().Executor = &agentpb.Blob{Sha256: strings.Repeat("0", 64), Size: 5}
 		}, "unknown", "has no blob"},
 		{"no executor", "short", func(_ *host, c *agentpb.Command) { c.GetPrepare().Executor = nil }, "unknown", "names no executor"},
-		{"a run that is a path", "short", func(_ *host, c *agentpb.Command) { c.Run = "../../x" }, "unknown", "is no run's id"},
+		{"a run that is a path", "short", func(_ *host, c *agentpb.Command) { c.Run = "../../x" }, "unknown", "is not a run's id"},
 		{"a file outside", "short", func(h *host, c *agentpb.Command) {
 			c.GetPrepare().Files = []*agentpb.Blob{h.put("../../etc/passwd", []byte("x"))}
-		}, "unknown", "is no name for a file"},
+		}, "unknown", "is not a name for a file"},
 		{"too many processes", "short", func(_ *host, c *agentpb.Command) { c.GetPrepare().Processes = 1e6 }, "unknown", "are the most"},
 		{"another agent", "short", func(_ *host, c *agentpb.Command) { c.Agent = "A2" }, "unknown", "is for agent A2"},
 		{"no hello", "no hello", func(_ *host, _ *agentpb.Command) {}, "dead", "did not say hello in 5s"},
@@ -229,7 +229,7 @@ func TestTwoAgentsWithOneFolder(t *testing.T) {
 	start(t, agent.Options{Dir: h.dir}) // free again
 }
 
-// F19: an agent whose disk is full refuses what it has no room for, and says so.
+// F19: an agent whose disk is full refuses what it has no room for, with that reason.
 func TestPrepareOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := small(t, "4m")

@@ -12,11 +12,11 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// maxProfile is how large a profile may be.
+// maxProfile is the largest size of a profile, in bytes.
 const maxProfile = 256 << 20
 
-// profile takes a profile of an executor while it goes on, and keeps it as a blob until
-// the run is released.
+// profile takes a profile of a running executor and stores it as a blob until the run is
+// released.
 func (a *Agent) profile(r *agentRun, p *agentpb.Profile) (*agentpb.Blob, error) {
 	e := r.find(p.Executor)
 	if e == nil || e.isOver() || !e.isArmed() {
@@ -26,8 +26,8 @@ func (a *Agent) profile(r *agentRun, p *agentpb.Profile) (*agentpb.Blob, error) 
 		return nil, process.ErrNoLoad
 	}
 	defer r.drop()
-	// The executor writes to the file by its name, we read what we have open: where the
-	// name leads by then does not matter.
+	// The executor opens the file by its name, the agent reads the file that it has open. So
+	// it does not matter if the executor replaces the name by a link.
 	name := filepath.Join(r.box.Home(), fmt.Sprintf("profile-%d-%d", p.Executor, time.Now().UnixNano()))
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *Agent) profile(r *agentRun, p *agentpb.Profile) (*agentpb.Blob, error) 
 	}
 	defer file.Close()
 	defer os.Remove(name)
-	if err := r.box.Give(name); err != nil {
+	if err := r.box.Chown(name); err != nil {
 		return nil, err
 	}
 	if err := e.process.Profile(r.ctx, &wire.Profile{Kind: p.Kind, File: name, DurationNs: p.DurationNs}); err != nil {
@@ -43,7 +43,7 @@ func (a *Agent) profile(r *agentRun, p *agentpb.Profile) (*agentpb.Blob, error) 
 	}
 	sum, size, err := a.blobs.Put(io.LimitReader(file, maxProfile))
 	if err != nil {
-		return nil, fmt.Errorf("keep the %s profile of executor %d: %w", p.Kind, p.Executor, err)
+		return nil, fmt.Errorf("store the %s profile of executor %d: %w", p.Kind, p.Executor, err)
 	}
 	a.mu.Lock()
 	a.profiles = append(a.profiles, sum)
@@ -59,7 +59,8 @@ type blobFile struct {
 
 func (b blobFile) Size() int64 { return b.size }
 
-// openBlob opens a profile: nothing else is given out.
+// openBlob opens a profile of the run. It returns an error that wraps os.ErrNotExist for
+// all other blobs. The caller must close it.
 func (a *Agent) openBlob(sum string) (Blob, error) {
 	a.mu.Lock()
 	known := false

@@ -12,23 +12,24 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// record is what the next life of an agent needs to know of what runs in this one.
+// record is what the next process of this agent needs to end what this one runs. It is
+// stored in run.json.
 type record struct {
 	Run       string          `json:"run"`
 	Box       sandbox.State   `json:"box"`
-	Processes []recordProcess `json:"processes"` // that have not ended
+	Processes []recordProcess `json:"processes"` // those that have not ended
 }
 
 type recordProcess struct {
 	Executor uint32 `json:"executor"`
 	Epoch    uint64 `json:"epoch"`
-	Pid      int    `json:"pid,omitempty"` // of its process group, too
+	Pid      int    `json:"pid,omitempty"` // also the id of its process group
 	Start    uint64 `json:"start,omitempty"`
 }
 
 func (a *Agent) recordPath() string { return filepath.Join(a.o.Dir, "run.json") }
 
-// saveRecord keeps the record of a run.
+// saveRecord writes the record of a run.
 func (a *Agent) saveRecord(r *agentRun) error {
 	rec := record{Run: r.id, Box: r.box.State, Processes: []recordProcess{}}
 	for _, e := range r.allExecutors() {
@@ -45,7 +46,7 @@ func (a *Agent) writeRecord(rec record) error {
 	defer a.recording.Unlock()
 	err := writeFile(a.recordPath(), rec)
 	if err != nil {
-		err = fmt.Errorf("note what runs here: %w", err)
+		err = fmt.Errorf("write what runs here: %w", err)
 		a.log.Error(err.Error(), "run", rec.Run)
 	}
 	return err
@@ -55,11 +56,11 @@ func (a *Agent) dropRecord() {
 	a.recording.Lock()
 	defer a.recording.Unlock()
 	if err := os.Remove(a.recordPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		a.log.Error("forget what ran here", "error", err)
+		a.log.Error("delete the record of what ran here", "error", err)
 	}
 }
 
-// writeFile writes v as JSON, whole or not at all.
+// writeFile replaces a file by v as JSON. If it returns an error, the file is unchanged.
 func writeFile(path string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -69,7 +70,7 @@ func writeFile(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // not there any more when all went well
+	defer os.Remove(f.Name()) // fails if it was renamed
 	_, err = f.Write(b)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -77,7 +78,7 @@ func writeFile(path string, v any) error {
 	return os.Rename(f.Name(), path)
 }
 
-// reap ends what an earlier life has left, and tells the master of it.
+// reap ends what a previous process of this agent has left, and delivers that to the master.
 func (a *Agent) reap() error {
 	var rec record
 	b, err := os.ReadFile(a.recordPath())
@@ -87,22 +88,22 @@ func (a *Agent) reap() error {
 		return err
 	default:
 		if err := json.Unmarshal(b, &rec); err != nil {
-			return fmt.Errorf("read %s, which says what ran here before: %w", a.recordPath(), err)
+			return fmt.Errorf("read %s, the record of what ran here before: %w", a.recordPath(), err)
 		}
-		a.log.Warn("an earlier life of this agent left a run", "run", rec.Run, "executors", len(rec.Processes))
+		a.log.Warn("a previous process of this agent left a run", "run", rec.Run, "executors", len(rec.Processes))
 		for _, p := range rec.Processes {
-			if p.Pid > 0 && p.Start > 0 && process.StartTime(p.Pid) == p.Start { // else the id is another's by now
+			if p.Pid > 0 && p.Start > 0 && process.StartTime(p.Pid) == p.Start { // else it is another process with the same id
 				process.KillGroup(p.Pid)
 			}
 		}
 		box := sandbox.Open(rec.Box)
-		if err := errors.Join(box.Kill(), a.keepLedgers(rec.Run, box), box.Close()); err != nil {
+		if err := errors.Join(box.Kill(), a.copyLedgers(rec.Run, box), box.Close()); err != nil {
 			return fmt.Errorf("end what run %s has left: %w", rec.Run, err)
 		}
 	}
 	if left, _ := filepath.Glob(a.recordPath() + "-*"); left != nil {
 		for _, path := range left {
-			_ = os.Remove(path) // half a record
+			_ = os.Remove(path) // an unfinished record
 		}
 	}
 	for _, q := range a.out.all() {
@@ -112,7 +113,7 @@ func (a *Agent) reap() error {
 	return nil
 }
 
-// conclude ends the queue of an earlier life.
+// conclude appends the last deliveries to a queue of a previous process.
 func (a *Agent) conclude(q *queue, rec record) {
 	q.mu.Lock()
 	over := q.over > 0
@@ -120,7 +121,7 @@ func (a *Agent) conclude(q *queue, rec record) {
 	if over {
 		return
 	}
-	say := func(d *agentpb.Delivery) {
+	deliver := func(d *agentpb.Delivery) {
 		d.Run, d.Agent, d.Epoch = q.run, a.o.ID, q.epoch
 		if err := a.out.deliver(q, d, true); err != nil {
 			a.log.Error("deliver", "run", q.run, "error", err)
@@ -128,10 +129,10 @@ func (a *Agent) conclude(q *queue, rec record) {
 	}
 	for _, p := range rec.Processes {
 		if rec.Run == q.run && p.Epoch == q.epoch {
-			say(&agentpb.Delivery{Executor: p.Executor, What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{
+			deliver(&agentpb.Delivery{Executor: p.Executor, What: &agentpb.Delivery_Ended{Ended: &agentpb.Ended{
 				Error: "the executor ended with its agent, which was started again", How: agentpb.WithAgent, Cause: process.CauseSignal}}})
 		}
 	}
-	say(&agentpb.Delivery{What: &agentpb.Delivery_Note{Note: fmt.Sprintf("agent %s was started again during the run: what its executors counted after their last batch is missing", a.o.ID)}})
-	say(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
+	deliver(&agentpb.Delivery{What: &agentpb.Delivery_Note{Note: fmt.Sprintf("agent %s was started again during the run: what its executors counted after their last batch is missing", a.o.ID)}})
+	deliver(&agentpb.Delivery{What: &agentpb.Delivery_Over{Over: true}})
 }

@@ -32,42 +32,43 @@ type agentRun struct {
 	quota *quota
 	box   *sandbox.Box // set by the first Prepare, before any process
 
-	ctx      context.Context // of the executors: its end kills them
-	abort    func()
-	fetching context.Context // of a Prepare: its end gives up
-	giveUp   func()
-	empty    chan struct{} // closed when nothing holds the run any more
-	over     chan struct{} // closed when nothing is left and that is delivered
+	ctx           context.Context // of the executors: its end kills them
+	abort         func()
+	fetching      context.Context // of a Prepare
+	cancelPrepare func()
+	empty         chan struct{} // closed once nothing holds the run
+	over          chan struct{} // closed once nothing is left and Over is stored to be delivered
 
 	mu        sync.Mutex
 	epoch     uint64 // newest; guarded by mu, as all below
 	phase     string
 	executors []*executor
 	queues    []*queue // of its epochs
-	holders   int      // processes and commands at work
+	holders   int      // processes and commands in progress
 	seen      []*agentpb.Process
-	ooms      int    // of the box that have been told
-	why       string // it was ended: a cause
+	ooms      int    // out-of-memory kills of the box that were reported
+	why       string // the cause for which the run was ended; empty if it was not
 	lease     time.Duration
-	deadline  time.Time // of the lease; zero: no load has begun
+	deadline  time.Time // of the lease; zero if no load has begun
 	graceful  time.Duration
-	contact   time.Time // when the master was last heard of it
+	contact   time.Time // of the last command for the run
 }
 
-// newRun makes a run that is held once.
+// newRun returns a run that is held once, and starts its goroutine.
 func newRun(a *Agent, id string, epoch uint64, p *agentpb.Prepare) *agentRun {
 	r := &agentRun{agent: a, id: id, epoch: epoch, quota: newQuota(p.LogBytes), phase: phasePreparing, holders: 1,
 		lease: time.Duration(p.LeaseNs), contact: time.Now(), empty: make(chan struct{}), over: make(chan struct{})}
 	if r.lease <= 0 {
 		r.lease = a.o.Times.Lease
 	}
-	r.ctx, r.abort = context.WithCancel(context.WithoutCancel(a.ctx)) // the agent's end cancels first
-	r.fetching, r.giveUp = context.WithCancel(r.ctx)
+	r.ctx, r.abort = context.WithCancel(context.WithoutCancel(a.ctx)) // the agent cancels the run before it ends
+	r.fetching, r.cancelPrepare = context.WithCancel(r.ctx)
 	go r.live()
 	return r
 }
 
-// hold keeps the run from being over, until drop; not when it is.
+// hold prevents the run from being over until drop is called. It returns false, and holds
+// nothing, if no one else holds the run.
 func (r *agentRun) hold() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,6 +79,7 @@ func (r *agentRun) hold() bool {
 	return true
 }
 
+// drop undoes one hold.
 func (r *agentRun) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,12 +88,12 @@ func (r *agentRun) drop() {
 	}
 }
 
-// live watches over the run and clears up after it.
+// live watches the run until nothing holds it, and then removes what is left of it.
 func (r *agentRun) live() {
 	r.watch()
 	if r.box != nil {
-		if err := errors.Join(r.box.Kill(), r.agent.keepLedgers(r.id, r.box), r.box.Close()); err != nil {
-			r.agent.log.Error("end what a run has left", "run", r.id, "error", err)
+		if err := errors.Join(r.box.Kill(), r.agent.copyLedgers(r.id, r.box), r.box.Close()); err != nil {
+			r.agent.log.Error("remove what a run has left", "run", r.id, "error", err)
 			r.note(fmt.Sprintf("agent %s could not end all of the run: %v", r.agent.o.ID, err))
 		}
 	}
@@ -107,7 +109,7 @@ func (r *agentRun) live() {
 	close(r.over)
 }
 
-// isOver tells whether nothing is left of it.
+// isOver reports whether nothing is left of the run.
 func (r *agentRun) isOver() bool {
 	select {
 	case <-r.over:
@@ -117,13 +119,14 @@ func (r *agentRun) isOver() bool {
 	}
 }
 
-// touch notes that the master speaks of the run, and its newest epoch.
+// touch notes a command for the run, and its epoch.
 func (r *agentRun) touch(epoch uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.epoch, r.contact = max(r.epoch, epoch), time.Now()
 }
 
+// newest returns the newest epoch.
 func (r *agentRun) newest() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,28 +139,27 @@ func (r *agentRun) setPhase(phase string) {
 	r.phase = phase
 }
 
-// processes gives all that were started.
+// allExecutors returns a copy of executors: all that were started.
 func (r *agentRun) allExecutors() []*executor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.executors)
 }
 
-// deliver keeps a delivery to be sent. An error is told in the log; who must know it has
-// it, too.
-func (r *agentRun) deliver(q *queue, d *agentpb.Delivery, lastWord bool) error {
+// deliver stores a delivery to be sent. It logs the error that it returns.
+func (r *agentRun) deliver(q *queue, d *agentpb.Delivery, essential bool) error {
 	d.Run, d.Agent, d.Epoch = r.id, r.agent.o.ID, q.epoch
-	err := r.agent.out.deliver(q, d, lastWord)
+	err := r.agent.out.deliver(q, d, essential)
 	if err != nil {
 		r.agent.log.Error("deliver", "run", r.id, "what", fmt.Sprintf("%T", d.What), "error", err)
 	}
 	if trouble := q.trouble(); trouble != nil {
-		r.noteTo(q, fmt.Sprintf("agent %s keeps what it is to deliver in memory, because its disk takes nothing: %v", r.agent.o.ID, trouble))
+		r.noteTo(q, fmt.Sprintf("agent %s stores what it has to deliver in memory, because its disk fails: %v", r.agent.o.ID, trouble))
 	}
 	return err
 }
 
-// note delivers a line for the run's report.
+// note delivers a line for the run's report, in the newest queue.
 func (r *agentRun) note(text string) {
 	r.mu.Lock()
 	var q *queue
@@ -171,13 +173,13 @@ func (r *agentRun) note(text string) {
 }
 
 func (r *agentRun) noteTo(q *queue, text string) {
-	_ = r.deliver(q, &agentpb.Delivery{What: &agentpb.Delivery_Note{Note: text}}, true) // it is in the log
+	_ = r.deliver(q, &agentpb.Delivery{What: &agentpb.Delivery_Note{Note: text}}, true) // deliver has logged it
 }
 
-// armLimit is how far ahead a load may begin.
+// armLimit is how far in the future a load may begin.
 const armLimit = time.Minute
 
-// arm gives each process its start, and returns when all are ready.
+// arm sends each process its start, and returns once all are ready.
 func (r *agentRun) arm(epoch uint64, arm *agentpb.Arm) error {
 	if !r.hold() {
 		return refuse(codeDead, "all executors of run %s have ended", r.id)
@@ -205,11 +207,11 @@ func (r *agentRun) arm(epoch uint64, arm *agentpb.Arm) error {
 	return err
 }
 
-// begin has the load of all that are armed begin at one moment.
+// begin starts the load of all armed executors at one time, and returns before it.
 func (r *agentRun) begin(b *agentpb.Begin) error {
 	at := time.Unix(0, b.AtUnixNs)
 	if ahead := time.Until(at); ahead > armLimit {
-		return refuse(codeUnknown, "the load is to begin in %v: clocks are apart, or the command is wrong", ahead.Round(time.Millisecond))
+		return refuse(codeUnknown, "the load would begin in %v: the clocks differ, or the command is wrong", ahead.Round(time.Millisecond))
 	}
 	var executors []*executor
 	for _, e := range r.allExecutors() {
@@ -233,7 +235,7 @@ func (r *agentRun) begin(b *agentpb.Begin) error {
 		}
 		go func() {
 			defer r.drop()
-			if err := e.process.Begin(r.ctx, at, lease); err != nil { // its end is told as such
+			if err := e.process.Begin(r.ctx, at, lease); err != nil { // if the process has ended, live delivers that
 				r.agent.log.Warn("begin", "run", r.id, "executor", e.number, "error", err)
 			}
 		}()
@@ -241,7 +243,7 @@ func (r *agentRun) begin(b *agentpb.Begin) error {
 	return nil
 }
 
-// renew keeps the load going for another lease.
+// renew extends the lease of the load from now; 0 extends it by its length.
 func (r *agentRun) renew(lease time.Duration) {
 	r.mu.Lock()
 	if lease <= 0 {
@@ -256,7 +258,7 @@ func (r *agentRun) renew(lease time.Duration) {
 	}
 }
 
-// stop asks for the end of the load.
+// stop asks all executors to end their load. why is the cause, or empty.
 func (r *agentRun) stop(why string) {
 	r.because(why)
 	for _, e := range r.allExecutors() {
@@ -264,23 +266,23 @@ func (r *agentRun) stop(why string) {
 	}
 }
 
-// cancel asks for the end at once.
+// cancel ends a Prepare and asks all executors to end now.
 func (r *agentRun) cancel(why string) {
 	r.because(why)
-	r.giveUp()
+	r.cancelPrepare()
 	for _, e := range r.allExecutors() {
 		e.process.Cancel()
 	}
 }
 
-// kill ends it without asking.
+// kill kills all executors.
 func (r *agentRun) kill() {
 	r.because(CauseCancelled)
-	r.giveUp()
+	r.cancelPrepare()
 	r.abort()
 }
 
-// because notes why the run is ended, the first time.
+// because sets the cause for which the run is ended, unless one is set.
 func (r *agentRun) because(why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -289,17 +291,17 @@ func (r *agentRun) because(why string) {
 	}
 }
 
-// control changes the load of the executor that the wish's id names. What is wished of the
-// whole run has been shared out by then.
+// control changes the load of the executor that c.Id names. The master has split a change
+// of the whole run before.
 func (r *agentRun) control(c *wire.Control) error {
 	e := r.find(uint32(c.Id))
 	if e == nil || e.isOver() || !e.isArmed() {
 		return refuse(codeDead, "executor %d of run %s does not make load on agent %s", c.Id, r.id, r.agent.o.ID)
 	}
-	return e.process.Control(proto.CloneOf(c)) // which gets another id
+	return e.process.Control(proto.CloneOf(c)) // Control sets its id
 }
 
-// find gives the process with a number that was started last.
+// find returns the newest executor with a number, or nil.
 func (r *agentRun) find(number uint32) *executor {
 	executors := r.allExecutors()
 	for _, e := range slices.Backward(executors) {
@@ -310,7 +312,7 @@ func (r *agentRun) find(number uint32) *executor {
 	return nil
 }
 
-// together does something to processes, side by side.
+// together calls f for all executors concurrently and returns the joined errors.
 func together(executors []*executor, f func(*executor) error) error {
 	errs := make([]error, len(executors))
 	var wg sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 type Times struct {
 	Beat     time.Duration // between beats, and between looks at the host and the executors
 	Watch    time.Duration // between checks of the lease, of idle runs and of executors that are stuck
-	Lease    time.Duration // how long a load goes on without a renewal, where the master's commands set no lease
+	Lease    time.Duration // how long a load continues without a renewal, if the master's commands set no lease
 	Idle     time.Duration // after which a run that has not begun, and that the master sends nothing about, is cancelled
 	Stall    time.Duration // beyond its interval without a batch, after which an executor is reported as stuck
 	Stop     time.Duration // how long deliveries are still sent when the agent stops

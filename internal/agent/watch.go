@@ -8,12 +8,12 @@ import (
 // idleAtWork multiplies Times.Idle while a command, such as one that sets up, is at work.
 const idleAtWork = 30
 
-// watch ends a load whose lease runs out, tells of executors that stand still, and
-// returns when nothing holds the run any more.
+// watch ends a load whose lease expires and a run that is idle, reports executors that are
+// stuck, and returns once nothing holds the run.
 func (r *agentRun) watch() {
 	tick := time.NewTicker(r.agent.o.Times.Watch)
 	defer tick.Stop()
-	var cancelAt time.Time // of a load that was stopped since nobody renewed it
+	var cancelAt time.Time // of a load that was stopped because its lease expired
 	for {
 		select {
 		case <-r.empty:
@@ -40,7 +40,7 @@ func (r *agentRun) watch() {
 			cancelAt = now.Add(graceful)
 			r.stop(CauseLease)
 		case idle:
-			r.note(fmt.Sprintf("agent %s gave the run up, since its master had nothing to say of it for %v", r.agent.o.ID, limit))
+			r.note(fmt.Sprintf("agent %s cancelled the run, since its master sent nothing about it for %v", r.agent.o.ID, limit))
 			r.cancel(CauseLease)
 		}
 		for _, e := range r.allExecutors() {
@@ -49,7 +49,7 @@ func (r *agentRun) watch() {
 	}
 }
 
-// alive is how many processes have not ended. The caller holds mu.
+// alive returns how many processes have not ended. The caller holds mu.
 func (r *agentRun) alive() (n int) {
 	for _, e := range r.executors {
 		if !e.isOver() {
@@ -59,8 +59,8 @@ func (r *agentRun) alive() (n int) {
 	return n
 }
 
-// stall tells once of an executor that has sent no batch for too long, and once that it
-// sends again.
+// stall notes once that an executor has sent no batch for too long, and once that it sends
+// batches again.
 func (e *executor) stall(now time.Time) {
 	e.mu.Lock()
 	silent := now.Sub(e.heard)
@@ -70,9 +70,9 @@ func (e *executor) stall(now time.Time) {
 	e.mu.Unlock()
 	switch {
 	case stalled && !before:
-		e.run.note(fmt.Sprintf("executor %d on agent %s has sent nothing for %v: it stands still, and what it measures then is not to be trusted",
+		e.run.note(fmt.Sprintf("executor %d on agent %s has sent nothing for %v: it is stuck, and what it measures meanwhile cannot be trusted",
 			e.number, e.run.agent.o.ID, silent.Round(time.Second)))
 	case before && !stalled && !e.isOver():
-		e.run.note(fmt.Sprintf("executor %d on agent %s goes on after it stood still", e.number, e.run.agent.o.ID))
+		e.run.note(fmt.Sprintf("executor %d on agent %s continues after it was stuck", e.number, e.run.agent.o.ID))
 	}
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/gobench-io/gobench/internal/run/version"
 )
 
-// body is an answer of JSON.
+// body is an answer whose body is a T, as JSON.
 type body[T any] struct{ Body T }
 
 func answer[T any](v T) *body[T] { return &body[T]{Body: v} }
 
-// nothing is what a request without parameters brings, and an answer without a body.
-type nothing struct{}
+// empty is a request without parameters, and an answer without a body.
+type empty struct{}
 
-// with is a request whose body is a T.
-type with[T any] struct{ Body T }
+// withBody is a request whose body is a T.
+type withBody[T any] struct{ Body T }
 
-// byID is a request for one thing.
+// byID is a request for the record with an id.
 type byID struct {
 	ID string `path:"id" maxLength:"64"`
 }
@@ -32,70 +32,70 @@ type loggedIn struct {
 	Body      types.Me
 }
 
-func (s *Server) information(ctx context.Context, _ *nothing) (*body[types.Information], error) {
+func (s *Server) information(ctx context.Context, _ *empty) (*body[types.Information], error) {
 	s.setup.mu.Lock()
 	defer s.setup.mu.Unlock()
 	return answer(types.Information{Product: "gobench", Setup: s.setup.hash != nil}), nil
 }
 
-func (s *Server) doSetup(ctx context.Context, in *with[types.Setup]) (*loggedIn, error) {
-	asked(ctx).object = in.Body.Name
+func (s *Server) doSetup(ctx context.Context, in *withBody[types.Setup]) (*loggedIn, error) {
+	requestOf(ctx).object = in.Body.Name
 	u, err := s.first(ctx, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	return s.let(ctx, u)
+	return s.startSession(ctx, u)
 }
 
-func (s *Server) login(ctx context.Context, in *with[types.Login]) (*loggedIn, error) {
-	if auth.CheckName(in.Body.Name) == nil { // what else was typed there may be a password
-		asked(ctx).object = in.Body.Name
+func (s *Server) login(ctx context.Context, in *withBody[types.Login]) (*loggedIn, error) {
+	if auth.CheckName(in.Body.Name) == nil { // other text may be a password typed into the wrong field
+		requestOf(ctx).object = in.Body.Name
 	}
-	u, err := s.check(ctx, in.Body.Name, in.Body.Password)
+	u, err := s.checkPassword(ctx, in.Body.Name, in.Body.Password)
 	if err != nil {
 		return nil, err
 	}
-	return s.let(ctx, u)
+	return s.startSession(ctx, u)
 }
 
-// let lets a user in.
-func (s *Server) let(ctx context.Context, u *auth.User) (*loggedIn, error) {
-	q := asked(ctx)
-	c, err := s.begin(ctx, q.http, u)
+// startSession logs a user in.
+func (s *Server) startSession(ctx context.Context, u *auth.User) (*loggedIn, error) {
+	q := requestOf(ctx)
+	c, err := s.newSession(ctx, q.http, u)
 	if err != nil {
 		return nil, err
 	}
-	q.who = &who{user: *u, role: u.Role}
+	q.caller = &caller{user: *u, role: u.Role}
 	return &loggedIn{
 		SetCookie: c.String(),
 		Body:      types.Me{User: *u, Role: u.Role, Expires: s.now().Add(sessionIdle).UTC(), Version: version.Version},
 	}, nil
 }
 
-// loggedOut takes the cookie back.
+// loggedOut is the answer to a logout: it deletes the cookie.
 type loggedOut struct {
 	SetCookie string `header:"Set-Cookie"`
 }
 
-func (s *Server) logout(ctx context.Context, _ *nothing) (*loggedOut, error) {
-	q := asked(ctx)
+func (s *Server) logout(ctx context.Context, _ *empty) (*loggedOut, error) {
+	q := requestOf(ctx)
 	s.logins.Lock()
 	defer s.logins.Unlock()
-	if err := s.endSession(ctx, q.who.session); err != nil {
+	if err := s.endSession(ctx, q.caller.session); err != nil {
 		return nil, err
 	}
 	c := http.Cookie{Name: cookie(q.http), Path: "/", MaxAge: -1, HttpOnly: true, Secure: q.http.TLS != nil, SameSite: http.SameSiteStrictMode}
 	return &loggedOut{SetCookie: c.String()}, nil
 }
 
-func (s *Server) me(ctx context.Context, _ *nothing) (*body[types.Me], error) {
-	w := asked(ctx).who
+func (s *Server) me(ctx context.Context, _ *empty) (*body[types.Me], error) {
+	w := requestOf(ctx).caller
 	return answer(types.Me{User: w.user, Role: w.role, Token: w.token, Expires: w.expires.UTC(), Version: version.Version}), nil
 }
 
-func (s *Server) changePassword(ctx context.Context, in *with[types.Password]) (*loggedIn, error) {
-	q := asked(ctx)
-	u, err := s.check(ctx, q.who.user.Name, in.Body.Old)
+func (s *Server) changePassword(ctx context.Context, in *withBody[types.Password]) (*loggedIn, error) {
+	q := requestOf(ctx)
+	u, err := s.checkPassword(ctx, q.caller.user.Name, in.Body.Old)
 	if err != nil {
 		if err == errLogin {
 			return nil, invalid("/old", "is not your password")
@@ -111,10 +111,10 @@ func (s *Server) changePassword(ctx context.Context, in *with[types.Password]) (
 	if err := s.endSessions(ctx, u.ID, false); err != nil {
 		return nil, err
 	}
-	return s.let(ctx, u)
+	return s.startSession(ctx, u)
 }
 
-// setPassword gives a user a password; it is not kept yet.
+// setPassword checks a password and sets u.Password to its hash. It does not store u.
 func (s *Server) setPassword(ctx context.Context, u *auth.User, password, pointer string) (err error) {
 	if err := auth.CheckPassword(password, u.Name); err != nil {
 		return invalid(pointer, err.Error())
@@ -123,15 +123,15 @@ func (s *Server) setPassword(ctx context.Context, u *auth.User, password, pointe
 	return err
 }
 
-// tokenLife is how long an API token is good for if nothing else is asked.
+// tokenLife is the default validity of an API token.
 const tokenLife = 90 * 24 * time.Hour
 
 type tokensOf struct {
-	User string `query:"user" maxLength:"64" doc:"id, or all: of admins only; none: one's own"`
+	User string `query:"user" maxLength:"64" doc:"id, or all (for admins); unset: the user's own"`
 }
 
 func (s *Server) tokens(ctx context.Context, in *tokensOf) (*body[types.List[auth.Token]], error) {
-	w := asked(ctx).who
+	w := requestOf(ctx).caller
 	of := w.user.ID
 	if in.User != "" && in.User != of {
 		if !w.role.Covers(auth.Admin) {
@@ -145,25 +145,25 @@ func (s *Server) tokens(ctx context.Context, in *tokensOf) (*body[types.List[aut
 	return answer(types.List[auth.Token]{Items: orEmpty(tokens)}), err
 }
 
-func (s *Server) newToken(ctx context.Context, in *with[types.NewToken]) (*body[types.MadeToken], error) {
-	q, now := asked(ctx), s.now().UTC()
+func (s *Server) newToken(ctx context.Context, in *withBody[types.NewToken]) (*body[types.MadeToken], error) {
+	q, now := requestOf(ctx), s.now().UTC()
 	name, err := checkLabel("/name", in.Body.Name)
 	if err != nil {
 		return nil, err
 	}
 	role := in.Body.Role
 	if role == "" {
-		role = q.who.role
+		role = q.caller.role
 	}
-	if !q.who.role.Covers(role) {
-		return nil, invalid("/role", "is more than yours: "+string(q.who.role))
+	if !q.caller.role.Covers(role) {
+		return nil, invalid("/role", "is more than yours: "+string(q.caller.role))
 	}
 	life := tokenLife
 	if in.Body.Days > 0 {
 		life = time.Duration(in.Body.Days) * 24 * time.Hour
 	}
 	secret := auth.NewSecret()
-	t := auth.Token{ID: auth.NewID(), Name: name, User: q.who.user.ID, Role: role, Hash: auth.Hash(secret), Created: now, Expires: now.Add(life)}
+	t := auth.Token{ID: auth.NewID(), Name: name, User: q.caller.user.ID, Role: role, Hash: auth.Hash(secret), Created: now, Expires: now.Add(life)}
 	if err := s.store.PutToken(ctx, &t); err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (s *Server) newToken(ctx context.Context, in *with[types.NewToken]) (*body[
 	return answer(types.MadeToken{Token: t, Text: auth.TokenText(t.ID, secret)}), nil
 }
 
-func (s *Server) revokeToken(ctx context.Context, in *byID) (*nothing, error) {
+func (s *Server) revokeToken(ctx context.Context, in *byID) (*empty, error) {
 	s.logins.Lock()
 	defer s.logins.Unlock()
 	t, err := s.store.Token(ctx, in.ID)
@@ -184,11 +184,11 @@ func (s *Server) revokeToken(ctx context.Context, in *byID) (*nothing, error) {
 			return nil, err
 		}
 	}
-	s.streams.end(func(w *who) bool { return w.token != nil && w.token.ID == t.ID })
+	s.streams.end(func(w *caller) bool { return w.token != nil && w.token.ID == t.ID })
 	return nil, nil
 }
 
-// orEmpty makes an empty list of none: JSON then has [], not null.
+// orEmpty returns list, or an empty one instead of nil: JSON then has [], not null.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -8,7 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-func (s *Server) agents(ctx context.Context, _ *nothing) (*body[types.List[types.Agent]], error) {
+func (s *Server) agents(ctx context.Context, _ *empty) (*body[types.List[types.Agent]], error) {
 	all, err := s.master.Agents(ctx)
 	if err != nil {
 		return nil, err
@@ -22,25 +22,25 @@ func (s *Server) agents(ctx context.Context, _ *nothing) (*body[types.List[types
 	return answer(list), nil
 }
 
-func (s *Server) revokeAgent(ctx context.Context, in *byID) (*nothing, error) {
-	return nil, s.master.RevokeAgent(ctx, in.ID, asked(ctx).who.user.Name)
+func (s *Server) revokeAgent(ctx context.Context, in *byID) (*empty, error) {
+	return nil, s.master.RevokeAgent(ctx, in.ID, requestOf(ctx).caller.user.Name)
 }
 
-// joinLife is how long a join token is good for if nothing else is asked.
+// joinLife is the default validity of a join token.
 const joinLife = 10 * time.Minute
 
-func (s *Server) joinTokens(ctx context.Context, _ *nothing) (*body[types.List[run.JoinToken]], error) {
+func (s *Server) joinTokens(ctx context.Context, _ *empty) (*body[types.List[run.JoinToken]], error) {
 	all, err := s.master.JoinTokens(ctx)
 	return answer(types.List[run.JoinToken]{Items: orEmpty(all)}), err
 }
 
-func (s *Server) newJoinToken(ctx context.Context, in *with[types.NewJoinToken]) (*body[types.MadeJoinToken], error) {
+func (s *Server) newJoinToken(ctx context.Context, in *withBody[types.NewJoinToken]) (*body[types.MadeJoinToken], error) {
 	life := joinLife
 	if in.Body.Minutes > 0 {
 		life = time.Duration(in.Body.Minutes) * time.Minute
 	}
-	q := asked(ctx)
-	t, text, err := s.master.JoinToken(ctx, life, q.who.user.Name)
+	q := requestOf(ctx)
+	t, text, err := s.master.JoinToken(ctx, life, q.caller.user.Name)
 	if err != nil {
 		return nil, err
 	}

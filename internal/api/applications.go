@@ -11,9 +11,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// PageQuery asks for a page.
+// PageQuery holds the parameters of a page.
 type PageQuery struct {
-	After string `query:"after" maxLength:"256" pattern:"^[A-Za-z0-9._~=-]*$" doc:"next of the page before"`
+	After string `query:"after" maxLength:"256" pattern:"^[A-Za-z0-9._~=-]*$" doc:"next of the previous page"`
 	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 
@@ -34,56 +34,56 @@ func (s *Server) application(ctx context.Context, in *byID) (*versioned[run.Appl
 	if err != nil {
 		return nil, err
 	}
-	return answerVersion(shown(*a), a.Version), nil
+	return answerVersion(withoutPrivate(*a), a.Version), nil
 }
 
-func (s *Server) newApplication(ctx context.Context, in *with[types.NewApplication]) (*versioned[run.Application], error) {
-	q := asked(ctx)
-	a := &run.Application{Owner: q.who.user.Name}
-	if err := fill(a, in.Body); err != nil {
+func (s *Server) newApplication(ctx context.Context, in *withBody[types.NewApplication]) (*versioned[run.Application], error) {
+	q := requestOf(ctx)
+	a := &run.Application{Owner: q.caller.user.Name}
+	if err := s.fill(a, in.Body); err != nil {
 		return nil, err
 	}
 	if err := s.master.PutApplication(ctx, a); err != nil {
 		return nil, err
 	}
 	q.object, q.detail = a.ID, a.Name+", "+digest(a.Source)
-	return answerVersion(shown(*a), a.Version), nil
+	return answerVersion(withoutPrivate(*a), a.Version), nil
 }
 
 func (s *Server) changeApplication(ctx context.Context, in *change[types.NewApplication]) (*versioned[run.Application], error) {
-	q := asked(ctx)
+	q := requestOf(ctx)
 	old, err := s.master.Application(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := unchanged(in.IfMatch, old.Version); err != nil {
+	if err := checkVersion(in.IfMatch, old.Version); err != nil {
 		return nil, err
 	}
 	a := *old
-	if err := fill(&a, in.Body); err != nil {
+	if err := s.fill(&a, in.Body); err != nil {
 		return nil, err
 	}
 	if err := s.master.PutApplication(ctx, &a); err != nil {
 		if now, err2 := s.master.Application(ctx, in.ID); errors.Is(err, run.ErrConflict) && err2 == nil && now.Version != old.Version {
-			return nil, errStale // another editor was first
+			return nil, errStale // another user changed it first
 		}
 		return nil, err
 	}
 	q.detail = a.Name + ", " + digest(a.Source)
-	return answerVersion(shown(a), a.Version), nil
+	return answerVersion(withoutPrivate(a), a.Version), nil
 }
 
-func (s *Server) deleteApplication(ctx context.Context, in *byID) (*nothing, error) {
+func (s *Server) deleteApplication(ctx context.Context, in *byID) (*empty, error) {
 	a, err := s.master.Application(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	asked(ctx).detail = a.Name
+	requestOf(ctx).detail = a.Name
 	return nil, s.master.DeleteApplication(ctx, in.ID)
 }
 
-// fill gives an application what a user wrote, once that is checked.
-func fill(a *run.Application, in types.NewApplication) (err error) {
+// fill checks what a user wrote and sets an application's fields to it.
+func (s *Server) fill(a *run.Application, in types.NewApplication) (err error) {
 	if a.Name, err = checkLabel("/name", in.Name); err != nil {
 		return err
 	}
@@ -91,11 +91,11 @@ func fill(a *run.Application, in types.NewApplication) (err error) {
 		return err
 	}
 	a.Source = run.Source{Scenario: in.Scenario, File: in.File, GoMod: in.GoMod, GoSum: in.GoSum, Files: in.Files}
-	return checkSource("", a.Source)
+	return s.options.limits.checkSource("", a.Source)
 }
 
-// shown is an application without the data of private files.
-func shown(a run.Application) run.Application {
+// withoutPrivate returns an application without the data of private files.
+func withoutPrivate(a run.Application) run.Application {
 	a.Source.Files = slices.Clone(a.Source.Files)
 	for i := range a.Source.Files {
 		if f := &a.Source.Files[i]; f.Private {
@@ -105,7 +105,7 @@ func shown(a run.Application) run.Application {
 	return a
 }
 
-// digest is what the audit log says of a source.
+// digest describes a source in the audit log.
 func digest(s run.Source) string {
 	h := sha256.Sum256([]byte(s.Scenario))
 	return "scenario sha256 " + hex.EncodeToString(h[:])

@@ -8,7 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// archivesAtOnce is how many archives of runs are read at once.
+// archivesAtOnce is how many archives are imported at once.
 const archivesAtOnce = 2
 
 func (s *Server) export(ctx context.Context, in *byID) (*huma.StreamResponse, error) {
@@ -21,9 +21,9 @@ func (s *Server) export(ctx context.Context, in *byID) (*huma.StreamResponse, er
 	}), nil
 }
 
-func (s *Server) importRun(ctx context.Context, _ *nothing) (*body[run.Order], error) {
-	q := asked(ctx)
-	o, err := s.master.Import(ctx, q.http.Body, q.who.user.Name)
+func (s *Server) importRun(ctx context.Context, _ *empty) (*body[run.Order], error) {
+	q := requestOf(ctx)
+	o, err := s.master.Import(ctx, q.http.Body, q.caller.user.Name)
 	if err != nil {
 		return nil, err
 	}

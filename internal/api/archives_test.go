@@ -11,7 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// TestArchives has a run exported and imported, and what is none refused.
+// TestArchives exports and imports a run, and holds that other bodies are refused.
 func TestArchives(t *testing.T) {
 	r := serve(t, Options{}).people()
 	id := r.queued()
@@ -35,7 +35,7 @@ func TestArchives(t *testing.T) {
 		}
 		return r.do(req)
 	}
-	// It comes in pieces of which nobody knows how many there are.
+	// A body in chunks, without a length.
 	made := send(iotest.OneByteReader(strings.NewReader("archive of "+other)), archiveType)
 	if o := decode200[run.Order](t, made); made.StatusCode != http.StatusCreated || o.ID != other || o.Owner != "tester" {
 		t.Errorf("import: %d %s", made.StatusCode, made.body)

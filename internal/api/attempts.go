@@ -5,26 +5,27 @@ import (
 	"time"
 )
 
-// Attempts to log in that may fail in window.
+// Limits of failed logins in one window.
 const (
 	perAccount = 5  // for one account from one address
 	perAddress = 30 // from one address
 	window     = time.Minute
 )
 
-// maxAttempts is how many keys are remembered. More come only while somebody guesses
-// from many addresses: then those that are not known yet wait.
+// maxAttempts is how many keys are in memory. There are more only while passwords are
+// guessed from many addresses; new keys are then refused.
 const maxAttempts = 10_000
 
-// attempts counts attempts to log in by key. Its zero value is ready; all its methods
-// may be called at once.
+// attempts counts logins by key. Its zero value is ready to use. It may be used by several
+// goroutines at once.
 type attempts struct {
 	mu sync.Mutex
-	of map[string][]time.Time // the last ones, the first first
+	of map[string][]time.Time // of the last attempts, oldest first
 }
 
-// begin counts an attempt; forget takes it back when it was none of a guesser. Where
-// there were too many, it is not counted, and wait tells when there may be another.
+// begin counts an attempt. The caller must call forget once the password was right, which
+// removes the attempt. If there were too many, wait is the time until the next one is
+// allowed, and forget is nil.
 func (a *attempts) begin(now time.Time, key string, most int) (wait time.Duration, forget func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

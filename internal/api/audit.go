@@ -11,11 +11,11 @@ import (
 	"github.com/gobench-io/gobench/internal/api/auth"
 )
 
-// maxDenials is how many requests of nobody who is known are written down in a minute:
-// the rest is counted, so that a flood does not fill the disk.
+// maxDenials is how many denied requests without a login are written to the audit log in a
+// minute. The rest are only counted, so that a flood does not fill the disk.
 const maxDenials = 60
 
-// denials counts what nobody who is known was denied. Its zero value is ready.
+// denials counts denied requests without a login. Its zero value is ready to use.
 type denials struct {
 	mu      sync.Mutex
 	began   time.Time
@@ -23,8 +23,8 @@ type denials struct {
 	skipped int
 }
 
-// next tells whether one more is to be written down, and how many were not since the
-// last one that was.
+// next reports whether one more is to be written, and how many were skipped since the last
+// one that was.
 func (d *denials) next(now time.Time) (skipped int, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -40,18 +40,18 @@ func (d *denials) next(now time.Time) (skipped int, ok bool) {
 	return skipped, true
 }
 
-// denied writes down that a request was not let through to its route.
+// denied writes to the audit log that the guard refused a request.
 func (s *Server) denied(r *http.Request, rt *route) {
 	action := rt.audit
 	if action == "" {
 		action = rt.pattern
 	}
-	s.enter(r.Context(), action, "denied", r.PathValue("id"), "")
+	s.writeAudit(r.Context(), action, "denied", r.PathValue("id"), "")
 }
 
-// audited writes down what a route has done.
+// audited writes to the audit log what a route did.
 func (s *Server) audited(r *http.Request, rt *route, out *recorder) {
-	q := asked(r.Context())
+	q := requestOf(r.Context())
 	result, detail := "ok", q.detail
 	switch {
 	case out.status == http.StatusUnauthorized || out.status == http.StatusForbidden:
@@ -60,17 +60,17 @@ func (s *Server) audited(r *http.Request, rt *route, out *recorder) {
 		result = "failed"
 		detail = fmt.Sprintf("status %d %s", out.status, detail)
 	}
-	s.enter(r.Context(), rt.audit, result, q.object, detail)
+	s.writeAudit(r.Context(), rt.audit, result, q.object, detail)
 }
 
-// enter puts an entry into the audit log, and into the log.
-func (s *Server) enter(ctx context.Context, action, result, object, detail string) {
-	q, now := asked(ctx), s.now().UTC()
+// writeAudit adds an entry to the audit log and to the log.
+func (s *Server) writeAudit(ctx context.Context, action, result, object, detail string) {
+	q, now := requestOf(ctx), s.now().UTC()
 	e := &auth.Entry{Time: now, Address: q.address, Action: action, Object: object, Detail: detail, Result: result}
-	if q.who != nil {
-		e.User = q.who.user.Name
-		if q.who.token != nil {
-			e.Token = q.who.token.ID
+	if q.caller != nil {
+		e.User = q.caller.user.Name
+		if q.caller.token != nil {
+			e.Token = q.caller.token.ID
 		}
 	} else if result != "ok" {
 		skipped, ok := s.denials.next(now)
@@ -78,13 +78,13 @@ func (s *Server) enter(ctx context.Context, action, result, object, detail strin
 			return
 		}
 		if skipped > 0 {
-			e.Detail = fmt.Sprintf("%s (and %d more that are not written down)", e.Detail, skipped)
+			e.Detail = fmt.Sprintf("%s (and %d more that are not listed)", e.Detail, skipped)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // who asks may be gone
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // the client may be gone
 	defer cancel()
 	if err := s.store.Audit(ctx, e); err != nil {
-		q.log.Error("audit entry could not be kept", slog.Any("error", err))
+		q.log.Error("audit entry could not be stored", slog.Any("error", err))
 	}
 	q.log.Info("audit", slog.String("action", e.Action), slog.String("result", e.Result), slog.String("user", e.User), slog.String("token", e.Token),
 		slog.String("object", e.Object), slog.String("detail", e.Detail), slog.String("address", e.Address))

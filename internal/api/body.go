@@ -17,28 +17,20 @@ import (
 // Limits of bodies, in bytes.
 const (
 	smallBody  = 64 << 10
-	sourceBody = 14 << 20 // sources of maxFiles in base64, and what stands beside them
-	emptyBody  = 1 << 10  // of a request that wants none
+	sourceBody = 14 << 20 // sources at their limits, files in base64, and what stands beside them
+	emptyBody  = 1 << 10  // of a request whose route takes no body
 
 	archiveBody = 512 << 20 // archives of runs
 )
 
-// bodyTime is how long a body may take to come.
-const bodyTime = 30 * time.Second
+// bigBodies is how many bodies of more than smallBody are in memory at once.
+const bigBodies = 4
 
-// bigBodies is how many bodies of more than smallBody are read and worked on at once, and
-// bigTime how long one waits for its turn.
-const (
-	bigBodies = 4
-	bigTime   = 10 * time.Second
-)
-
-// readBody reads the whole body of a request within the limit of its route, and checks
-// that it is what the route takes: JSON, or nothing where limit is 0. Nothing of it is
-// believed beyond that it is JSON.
+// readBody reads the body of a request within the limit of its route. It returns a problem
+// if the body is not JSON, or not empty where limit is 0. Values in it are not checked.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *problem) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return nil, refuse(http.StatusUnsupportedMediaType, types.UnsupportedMedia, "compressed bodies are not taken: send it without Content-Encoding")
+		return nil, refuse(http.StatusUnsupportedMediaType, types.UnsupportedMedia, "compressed bodies are not supported: send it without Content-Encoding")
 	}
 	if r.ContentLength == 0 && limit == 0 {
 		return nil, nil
@@ -51,7 +43,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *pro
 	most := max(limit, emptyBody)
 	tooLarge := refuse(http.StatusRequestEntityTooLarge, types.TooLarge, fmt.Sprintf("the body may have %d bytes here", limit))
 	if r.ContentLength > most {
-		w.Header().Set("Connection", "close") // what is on its way is not read
+		w.Header().Set("Connection", "close") // the rest is not read
 		return nil, tooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
@@ -63,15 +55,15 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *pro
 	case errors.As(err, &slow) && slow.Timeout():
 		w.Header().Set("Connection", "close")
 		return nil, refuse(http.StatusRequestTimeout, types.Timeout, "the body did not come in time")
-	case err != nil: // a message that is not what it says must not be followed by another
+	case err != nil: // a malformed message must not be followed by another
 		w.Header().Set("Connection", "close")
-		return nil, refuse(http.StatusBadRequest, types.Malformed, "the body did not come whole")
+		return nil, refuse(http.StatusBadRequest, types.Malformed, "the body is incomplete")
 	}
 	if limit > 0 {
 		return body, checkJSON(body)
 	}
 	if b := bytes.TrimSpace(body); len(b) > 0 && string(b) != "{}" {
-		return nil, refuse(http.StatusBadRequest, types.Malformed, "no body is wanted here")
+		return nil, refuse(http.StatusBadRequest, types.Malformed, "this route takes no body")
 	}
 	return nil, nil
 }
@@ -93,15 +85,15 @@ func checkType(values []string) *problem {
 	return nil
 }
 
-// archiveType is that of a run's archive.
+// archiveType is the media type of a run's archive.
 const archiveType = "application/zstd"
 
-// archiveBodyOf lets the body of a request be read as it comes: within a limit, and with
-// bodyTime from one piece to the next.
+// archiveBodyOf returns a reader of the body of a request. It fails beyond limit bytes, or
+// if a piece takes longer than wait. The body need not be read to its end.
 func archiveBodyOf(out *recorder, r *http.Request, limit int64, wait time.Duration) (io.ReadCloser, *problem) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if e := r.Header.Get("Content-Encoding"); err != nil || media != archiveType || e != "" && !strings.EqualFold(e, "identity") {
-		return nil, refuse(http.StatusUnsupportedMediaType, types.UnsupportedMedia, "send Content-Type: "+archiveType+": the archive that an export gave, as it is")
+		return nil, refuse(http.StatusUnsupportedMediaType, types.UnsupportedMedia, "send Content-Type: "+archiveType+": the archive that an export returned, unchanged")
 	}
 	if r.ContentLength > limit {
 		return nil, refuse(http.StatusRequestEntityTooLarge, types.TooLarge, fmt.Sprintf("the body may have %d bytes here", limit))
@@ -109,7 +101,7 @@ func archiveBodyOf(out *recorder, r *http.Request, limit int64, wait time.Durati
 	return &pieces{http.MaxBytesReader(out, r.Body, limit), out, wait}, nil
 }
 
-// pieces gives a body time from one piece to the next.
+// pieces is a body with a deadline for each piece.
 type pieces struct {
 	io.ReadCloser
 	out  *recorder

@@ -30,7 +30,7 @@ func (r *rig) client(role auth.Role) *client.Client {
 	return c
 }
 
-// must gives v, or ends the test.
+// must returns v, or ends the test.
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

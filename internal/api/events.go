@@ -16,19 +16,14 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// eventTime is how long a reader of events may take for one. Then it is cut off; it comes
-// back with Last-Event-ID and misses nothing. Events that wait meanwhile are the master's,
-// which gives up on a reader that is too far behind.
-const eventTime = 10 * time.Second
-
-// maxEncoded is how many events are kept as they are sent.
+// maxEncoded is how many encoded events are cached.
 const maxEncoded = 256
 
 type eventsQuery struct {
-	Run    string `query:"run" maxLength:"64" doc:"id; none: of all runs"`
-	After  uint64 `query:"after" doc:"number of the last event that is known; none: all that are kept"`
+	Run    string `query:"run" maxLength:"64" doc:"id; unset: all runs"`
+	After  uint64 `query:"after" doc:"number of the last event received; unset: all stored events"`
 	Totals bool   `query:"totals" doc:"intervals carry the totals of the run"`
-	Last   string `header:"Last-Event-ID" maxLength:"20" doc:"as after: what a browser sends when it reconnects"`
+	Last   string `header:"Last-Event-ID" maxLength:"20" doc:"the same as after: browsers send it when they reconnect"`
 }
 
 func (s *Server) events(ctx context.Context, in *eventsQuery) (*huma.StreamResponse, error) {
@@ -36,7 +31,7 @@ func (s *Server) events(ctx context.Context, in *eventsQuery) (*huma.StreamRespo
 	if in.Last != "" {
 		n, err := strconv.ParseUint(in.Last, 10, 64)
 		if err != nil {
-			return nil, refuse(http.StatusBadRequest, types.BadParameter, "Last-Event-ID is no number of an event")
+			return nil, refuse(http.StatusBadRequest, types.BadParameter, "Last-Event-ID is not the number of an event")
 		}
 		after = n
 	}
@@ -56,35 +51,36 @@ func (s *Server) events(ctx context.Context, in *eventsQuery) (*huma.StreamRespo
 	}
 	return streaming(func(_ context.Context, w *recorder) error {
 		defer cancel()
-		return s.tell(ctx, cancel, w, events, in.Totals)
+		return s.writeEvents(ctx, cancel, w, events, in.Totals)
 	}), nil
 }
 
-// tell writes events until they or ctx end, or the reader is too slow: then it cuts the
-// connection. It calls cancel and waits until no event is left.
-func (s *Server) tell(ctx context.Context, cancel context.CancelFunc, w *recorder, events <-chan *Event, totals bool) error {
+// writeEvents writes events until their channel is closed, ctx ends or the reader is slower
+// than Times.Event, which closes the connection. It then calls cancel and drains events,
+// so that the master can end the subscription.
+func (s *Server) writeEvents(ctx context.Context, cancel context.CancelFunc, w *recorder, events <-chan *Event, totals bool) error {
 	defer func() {
 		cancel()
-		for range events { // the master sees that ctx has ended
+		for range events { // until the master closes the channel
 		}
 	}()
-	// A write that waits for the reader does not hold up the end for long.
-	hurried := make(chan struct{})
+	// When ctx ends, a write that waits for the reader ends within a second.
+	shortened := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(hurried)
+		defer close(shortened)
 		_ = w.control.SetWriteDeadline(time.Now().Add(time.Second))
 	})
 	defer func() {
 		if !stop() {
-			<-hurried // w is not to be touched when this has returned
+			<-shortened // w must not be used after this function returns
 		}
 	}()
 
-	w.wait = s.options.eventTime
+	w.wait = s.options.Times.Event
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	w.Header().Set("X-Accel-Buffering", "no") // for a proxy that would wait for more
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer the answer
 	w.WriteHeader(http.StatusOK)
-	say := func(text string) error {
+	send := func(text string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -93,17 +89,17 @@ func (s *Server) tell(ctx context.Context, cancel context.CancelFunc, w *recorde
 		}
 		return w.control.Flush()
 	}
-	if err := say("retry: 1000\n\n"); err != nil {
+	if err := send("retry: 1000\n\n"); err != nil {
 		return err
 	}
-	beat := time.NewTicker(s.options.Heartbeat)
+	beat := time.NewTicker(s.options.Times.Heartbeat)
 	defer beat.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-beat.C:
-			if err := say(": still here\n\n"); err != nil {
+			if err := send(": still here\n\n"); err != nil {
 				return err
 			}
 		case e, more := <-events:
@@ -114,19 +110,19 @@ func (s *Server) tell(ctx context.Context, cancel context.CancelFunc, w *recorde
 			if err != nil {
 				return err
 			}
-			if err := say(text); err != nil {
+			if err := send(text); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// encoded keeps the last events as they are sent, so that what a thousand readers see is
-// made once. Its zero value is ready.
+// encoded caches the last events in encoded form, so that an event is encoded once for all
+// readers. Its zero value is ready to use.
 type encoded struct {
 	mu    sync.Mutex
-	kept  map[encodedKey]*encodedEvent
-	order []encodedKey // the oldest first
+	cache map[encodedKey]*encodedEvent
+	order []encodedKey // oldest first
 }
 
 type encodedKey struct {
@@ -143,15 +139,15 @@ type encodedEvent struct {
 func (c *encoded) of(e *Event, totals bool) (string, error) {
 	key := encodedKey{e.Number, totals}
 	c.mu.Lock()
-	at, ok := c.kept[key]
+	at, ok := c.cache[key]
 	if !ok {
-		if c.kept == nil {
-			c.kept = map[encodedKey]*encodedEvent{}
+		if c.cache == nil {
+			c.cache = map[encodedKey]*encodedEvent{}
 		}
 		at = &encodedEvent{}
-		c.kept[key] = at
+		c.cache[key] = at
 		if c.order = append(c.order, key); len(c.order) > maxEncoded {
-			delete(c.kept, c.order[0])
+			delete(c.cache, c.order[0])
 			c.order = c.order[1:]
 		}
 	}

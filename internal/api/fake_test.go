@@ -14,7 +14,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// memory is a Store in memory. It copies what it is given and what it gives.
+// memory is a Store in memory. It copies its arguments and results.
 type memory struct {
 	mu       sync.Mutex
 	users    map[string]auth.User
@@ -218,7 +218,7 @@ func (m *memory) DeleteOldReplies(_ context.Context, before time.Time) error {
 	return err
 }
 
-// audited gives the entries of an action.
+// audited returns the audit log's entries of an action.
 func (m *memory) audited(action string) (found []auth.Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -108,7 +108,7 @@ func (m *small) Transitions(_ context.Context, id string) ([]run.Transition, err
 	return m.transitions[id], err
 }
 
-// move moves a run on and tells of it.
+// move changes the state of a run and emits an event.
 func (m *small) move(id string, to run.State, by string) error {
 	o, err := m.find(id)
 	if err != nil {
@@ -120,7 +120,7 @@ func (m *small) move(id string, to run.State, by string) error {
 	m.transitions[id] = append(m.transitions[id], run.Transition{Run: id, Version: o.Version + 1, From: o.State, To: to, By: by, At: time.Now().UTC()})
 	o.State = to
 	o.Version++
-	m.tell(id, event.Event{Kind: event.State, Time: time.Now().UTC(), State: to, Run: id})
+	m.emit(id, event.Event{Kind: event.State, Time: time.Now().UTC(), State: to, Run: id})
 	return nil
 }
 
@@ -195,14 +195,14 @@ func (m *small) Series(_ context.Context, q run.SeriesQuery, each func(run.Inter
 	return breaks
 }
 
-// has has Series give intervals, and then fail.
+// has sets the intervals and the error of Series.
 func (m *small) has(intervals []run.Interval, breaks error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.intervals, m.seriesBreaks = intervals, breaks
 }
 
-// followed is a log that goes on.
+// followed is a log that is still written.
 type followed struct {
 	io.Reader
 	ctx  context.Context
@@ -273,19 +273,19 @@ func (m *small) Import(_ context.Context, archive io.Reader, owner string) (*run
 	return o, nil
 }
 
-// tell adds an event. m.mu is held.
-func (m *small) tell(id string, e event.Event) {
+// emit adds an event. The caller must hold m.mu.
+func (m *small) emit(id string, e event.Event) {
 	m.events = append(m.events, &Event{Number: uint64(len(m.events) + 1), Run: id, Event: e})
 	close(m.changed)
 	m.changed = make(chan struct{})
 }
 
-// interval tells of an interval with totals.
+// interval emits an interval with totals.
 func (m *small) interval(id string, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	count := int64(n)
-	m.tell(id, event.Event{
+	m.emit(id, event.Event{
 		Kind: event.Interval, Time: time.Unix(int64(n), 0).UTC(), Verdict: run.Valid,
 		Interval: &run.Interval{From: float64(n), Seconds: 1, Metrics: map[string]run.Record{"x": {Count: &count}}},
 		Totals: func() event.Totals {

@@ -40,7 +40,7 @@ var steps = []func(*call) (leave func(), p *problem){
 // route. It writes to the audit log what changes something, and who was denied.
 func (s *Server) guard(rt *route, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		c := &call{Server: s, rt: rt, q: asked(r.Context()), out: w.(*recorder), r: r}
+		c := &call{Server: s, rt: rt, q: requestOf(r.Context()), out: w.(*recorder), r: r}
 		for _, step := range steps {
 			leave, p := step(c)
 			if p != nil {
@@ -67,14 +67,14 @@ func (c *call) reject(p *problem) {
 	p.write(c.out, c.q)
 }
 
-// identify finds out whose request it is.
+// identify sets the user of the request, if its login is valid.
 func (c *call) identify() (leave func(), p *problem) {
 	found, err := c.authenticate(c.r)
 	if err != nil {
 		c.q.log.Error("request failed", slog.Any("error", err))
 		return nil, problemOf(err)
 	}
-	c.q.who = found
+	c.q.caller = found
 	return nil, nil
 }
 
@@ -83,14 +83,14 @@ func (c *call) authorize() (leave func(), p *problem) {
 	switch rt := c.rt; {
 	case rt.role == "":
 		return nil, nil
-	case c.q.who == nil && rt.local:
+	case c.q.caller == nil && rt.local:
 		if !local(c.r) {
 			return nil, errUnauthenticated // not for the audit log: a scraper without a token would fill it
 		}
 		return nil, nil
-	case c.q.who == nil:
+	case c.q.caller == nil:
 		p = errUnauthenticated
-	case !c.q.who.role.Covers(rt.role):
+	case !c.q.caller.role.Covers(rt.role):
 		p = errForbidden
 	default:
 		return nil, nil
@@ -124,11 +124,11 @@ func (c *call) reserveArchive() (leave func(), p *problem) {
 	case c.archives <- struct{}{}:
 		return func() { <-c.archives }, nil
 	default:
-		return nil, later(http.StatusServiceUnavailable, types.Unavailable, "another archive is being read", 5*time.Second)
+		return nil, retryLater(http.StatusServiceUnavailable, types.Unavailable, "another archive is being read", 5*time.Second)
 	}
 }
 
-// reserveBigBody bounds how many big bodies are in memory at once. It waits bigTime for a place.
+// reserveBigBody bounds how many big bodies are in memory at once. A body waits Times.BigBody for its turn.
 func (c *call) reserveBigBody() (leave func(), p *problem) {
 	if c.rt.body <= smallBody || c.r.ContentLength >= 0 && c.r.ContentLength <= smallBody {
 		return nil, nil
@@ -136,8 +136,8 @@ func (c *call) reserveBigBody() (leave func(), p *problem) {
 	select {
 	case c.big <- struct{}{}:
 		return func() { <-c.big }, nil
-	case <-time.After(bigTime):
-		return nil, later(http.StatusServiceUnavailable, types.Unavailable, "too many big bodies come at once", time.Second)
+	case <-time.After(c.options.Times.BigBody):
+		return nil, retryLater(http.StatusServiceUnavailable, types.Unavailable, "too many big bodies at once", time.Second)
 	}
 }
 
@@ -145,7 +145,7 @@ func (c *call) reserveBigBody() (leave func(), p *problem) {
 // handler to read.
 func (c *call) readBody() (leave func(), p *problem) {
 	if c.rt.archive > 0 {
-		if c.r.Body, p = archiveBodyOf(c.out, c.r, c.rt.archive, c.options.bodyTime); p == nil {
+		if c.r.Body, p = archiveBodyOf(c.out, c.r, c.rt.archive, c.options.Times.Body); p == nil {
 			c.out.Header().Set("Connection", "close") // the handler may leave a part of it unread
 		}
 		return nil, p
@@ -163,7 +163,7 @@ func (c *call) openStream() (leave func(), p *problem) {
 	if !c.rt.endless {
 		return nil, nil
 	}
-	ctx, leave, p := c.streams.enter(c.r.Context(), c.Server, c.q.who)
+	ctx, leave, p := c.streams.add(c.r.Context(), c.Server, c.q.caller)
 	if p != nil {
 		return nil, p
 	}
@@ -171,7 +171,7 @@ func (c *call) openStream() (leave func(), p *problem) {
 	return leave, nil
 }
 
-// audit has what the route does written to the audit log.
+// audit writes to the audit log what the route did, once it has answered.
 func (c *call) audit() (leave func(), p *problem) {
 	if c.rt.audit == "" {
 		return nil, nil

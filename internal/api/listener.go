@@ -9,30 +9,29 @@ import (
 	"time"
 )
 
-// capped is a listener that keeps no more than so many connections open. When one more
-// comes, the one that has been idle for the longest makes room: nobody can lock others
-// out by holding connections that do nothing. Where all are at work, the new one is told
-// to come again.
-type capped struct {
+// limitListener is a listener that bounds the number of open connections. At the limit a new
+// one replaces the connection that has been idle longest, so that idle connections do not
+// lock others out. If all are busy, the new one is answered with 503.
+type limitListener struct {
 	net.Listener
 	most  int
-	plain bool // a refusal can be said in plain text
+	plain bool // no TLS: a refusal can be written as text
 
 	mu   sync.Mutex
-	open map[net.Conn]*list.Element // in idle; nil: at work
-	idle list.List                  // of net.Conn, the longest idle first
+	open map[net.Conn]*list.Element // its element in idle; nil: busy
+	idle list.List                  // of net.Conn, longest idle first
 
-	refused  chan struct{} // holds one for each that is told so
+	refused  chan struct{} // one entry for each refusal that is being written
 	refusals sync.WaitGroup
 }
 
-func newCapped(l net.Listener, most int, plain bool) *capped {
-	return &capped{Listener: l, most: most, plain: plain, open: map[net.Conn]*list.Element{}, refused: make(chan struct{}, maxRefusals)}
+func newLimitListener(l net.Listener, most int, plain bool) *limitListener {
+	return &limitListener{Listener: l, most: most, plain: plain, open: map[net.Conn]*list.Element{}, refused: make(chan struct{}, maxRefusals)}
 }
 
 const refusal = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
-func (c *capped) Accept() (net.Conn, error) {
+func (c *limitListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := c.Listener.Accept()
 		if err != nil {
@@ -40,7 +39,7 @@ func (c *capped) Accept() (net.Conn, error) {
 		}
 		victim, ok := c.room()
 		if victim != nil {
-			_ = victim.Close() // its goroutine sees it, and tells state
+			_ = victim.Close() // the HTTP server notices and calls state
 		}
 		if ok {
 			return conn, nil
@@ -49,12 +48,12 @@ func (c *capped) Accept() (net.Conn, error) {
 	}
 }
 
-// maxRefusals is how many are told at once that there is no room; more are cut off.
+// maxRefusals is how many refusals are written at once; further connections are closed.
 const maxRefusals = 64
 
-// refuse tells a connection that there is no room for it, once it has asked something:
-// before that a client takes no answer.
-func (c *capped) refuse(conn net.Conn) {
+// refuse answers a connection with 503 once it has sent something, because before that
+// clients do not read an answer.
+func (c *limitListener) refuse(conn net.Conn) {
 	select {
 	case c.refused <- struct{}{}:
 	default:
@@ -74,8 +73,8 @@ func (c *capped) refuse(conn net.Conn) {
 	})
 }
 
-// room tells whether one more may come, and who has to go for it.
-func (c *capped) room() (victim net.Conn, ok bool) {
+// room reports whether one more connection is allowed, and which one is to be closed for it.
+func (c *limitListener) room() (victim net.Conn, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.open) < c.most {
@@ -91,9 +90,9 @@ func (c *capped) room() (victim net.Conn, ok bool) {
 	return victim, true
 }
 
-// state is told by the HTTP server what its connections do. One is at work from the
-// first byte of a request to the end of its answer.
-func (c *capped) state(conn net.Conn, s http.ConnState) {
+// state is the HTTP server's ConnState hook. A connection is busy from the first byte of a
+// request to the end of its answer.
+func (c *limitListener) state(conn net.Conn, s http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, known := c.open[conn]
@@ -110,7 +109,7 @@ func (c *capped) state(conn net.Conn, s http.ConnState) {
 	case http.StateNew:
 		c.open[conn] = c.idle.PushBack(conn)
 	case http.StateIdle:
-		if known { // one that made room does not come back
+		if known { // not one that was just closed to make room
 			c.open[conn] = c.idle.PushBack(conn)
 		}
 	}

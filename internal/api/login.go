@@ -19,20 +19,20 @@ const (
 	sessionLife = 7 * 24 * time.Hour
 )
 
-// touchEvery is how often it is written down that a session or token is in use.
+// touchEvery is how often the time of a session's or token's last use is stored.
 const touchEvery = time.Minute
 
-// who is somebody who asks.
-type who struct {
+// caller is the user of a request, and the login that it was sent with.
+type caller struct {
 	user    auth.User
-	role    auth.Role // in force
+	role    auth.Role // the effective one: a token may have less than its user
 	token   *auth.Token
-	session []byte // hash; nil: a token
+	session []byte // hash of its secret; nil: a token
 	expires time.Time
 }
 
-// cookie is the name of the session's cookie: __Host- makes browsers hold it to TLS and
-// to this host, and can't be had without TLS.
+// cookie returns the name of the session's cookie. With the prefix __Host- browsers send it
+// to this host and over TLS only; they refuse it without TLS.
 func cookie(r *http.Request) string {
 	if r.TLS != nil {
 		return "__Host-gobench"
@@ -40,9 +40,9 @@ func cookie(r *http.Request) string {
 	return "gobench"
 }
 
-// authenticate tells who asks; nil: nobody that is known.
-func (s *Server) authenticate(r *http.Request) (*who, error) {
-	var w *who
+// authenticate returns the user of a request, or nil if it has no valid login.
+func (s *Server) authenticate(r *http.Request) (*caller, error) {
+	var w *caller
 	var err error
 	if header := r.Header.Values("Authorization"); len(header) > 0 {
 		text, ok := strings.CutPrefix(header[0], "Bearer ")
@@ -67,7 +67,7 @@ func (s *Server) authenticate(r *http.Request) (*who, error) {
 	return w, err
 }
 
-func (s *Server) byToken(ctx context.Context, id string, hash []byte) (*who, error) {
+func (s *Server) byToken(ctx context.Context, id string, hash []byte) (*caller, error) {
 	t, err := s.store.Token(ctx, id)
 	if err != nil {
 		return nil, err
@@ -80,9 +80,9 @@ func (s *Server) byToken(ctx context.Context, id string, hash []byte) (*who, err
 	if err != nil || u.Disabled {
 		return nil, err
 	}
-	w := &who{user: *u, role: t.Role, token: t, expires: t.Expires}
+	w := &caller{user: *u, role: t.Role, token: t, expires: t.Expires}
 	if !u.Role.Covers(t.Role) {
-		w.role = u.Role // the owner's was lowered since
+		w.role = u.Role // the owner's was lowered
 	}
 	if now.Sub(t.Used) < touchEvery {
 		return w, nil
@@ -90,14 +90,14 @@ func (s *Server) byToken(ctx context.Context, id string, hash []byte) (*who, err
 	s.logins.Lock()
 	defer s.logins.Unlock()
 	if t, err = s.store.Token(ctx, id); err != nil || !t.Revoked.IsZero() {
-		return nil, err // revoked meanwhile
+		return nil, err // just revoked
 	}
 	t.Used = now
 	w.token = t
 	return w, s.store.PutToken(ctx, t)
 }
 
-func (s *Server) bySession(ctx context.Context, hash []byte) (*who, error) {
+func (s *Server) bySession(ctx context.Context, hash []byte) (*caller, error) {
 	session, err := s.store.Session(ctx, hash)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (s *Server) bySession(ctx context.Context, hash []byte) (*who, error) {
 		s.logins.Lock()
 		defer s.logins.Unlock()
 		if session, err = s.store.Session(ctx, hash); err != nil {
-			return nil, err // logged out meanwhile
+			return nil, err // just logged out
 		}
 		session.Seen = now
 		if err := s.store.PutSession(ctx, session); err != nil {
@@ -125,15 +125,15 @@ func (s *Server) bySession(ctx context.Context, hash []byte) (*who, error) {
 	if end := session.Created.Add(sessionLife); end.Before(expires) {
 		expires = end
 	}
-	return &who{user: *u, role: u.Role, session: hash, expires: expires}, nil
+	return &caller{user: *u, role: u.Role, session: hash, expires: expires}, nil
 }
 
 var errLogin = refuse(http.StatusUnauthorized, types.Unauthenticated, "name or password is wrong")
 
-// check tells whose name and password these are. What is said of a wrong name is what is
-// said of a wrong password, and takes as long.
-func (s *Server) check(ctx context.Context, name, password string) (*auth.User, error) {
-	now, q := s.now(), asked(ctx)
+// checkPassword returns the user with this name and password, or errLogin if they do not
+// match. A wrong name has the same error as a wrong password and takes as long.
+func (s *Server) checkPassword(ctx context.Context, name, password string) (*auth.User, error) {
+	now, q := s.now(), requestOf(ctx)
 	forget, err := s.attempt(now, strings.ToLower(name)+" "+q.address, q.address)
 	if err != nil {
 		return nil, err
@@ -158,8 +158,8 @@ func (s *Server) check(ctx context.Context, name, password string) (*auth.User, 
 	return u, nil
 }
 
-// attempt counts an attempt to log in to an account from an address, or refuses it.
-// forget takes it back.
+// attempt counts an attempt to log in to an account from an address, or returns a problem
+// if there were too many. forget removes the attempt.
 func (s *Server) attempt(now time.Time, account, address string) (forget func(), err error) {
 	wait, forgetAddress := s.attempts.begin(now, "address "+address, perAddress)
 	var forgetAccount func()
@@ -167,7 +167,7 @@ func (s *Server) attempt(now time.Time, account, address string) (forget func(),
 		wait, forgetAccount = s.attempts.begin(now, "account "+account, perAccount)
 	}
 	if wait > 0 {
-		return nil, later(http.StatusTooManyRequests, types.TooMany, "too many attempts to log in", wait)
+		return nil, retryLater(http.StatusTooManyRequests, types.TooMany, "too many attempts to log in", wait)
 	}
 	return func() {
 		forgetAddress()
@@ -175,9 +175,9 @@ func (s *Server) attempt(now time.Time, account, address string) (forget func(),
 	}, nil
 }
 
-// begin makes a session for a user and gives its cookie. The one that was asked with, if
-// any, ends.
-func (s *Server) begin(ctx context.Context, r *http.Request, u *auth.User) (*http.Cookie, error) {
+// newSession stores a session of a user and returns its cookie. It ends the session that the
+// request was sent with, if any.
+func (s *Server) newSession(ctx context.Context, r *http.Request, u *auth.User) (*http.Cookie, error) {
 	s.logins.Lock()
 	defer s.logins.Unlock()
 	if old := r.CookiesNamed(cookie(r)); len(old) == 1 && old[0].Value != "" {
@@ -195,23 +195,23 @@ func (s *Server) begin(ctx context.Context, r *http.Request, u *auth.User) (*htt
 	}, nil
 }
 
-// endSession ends a session and its streams. s.logins is held.
+// endSession ends a session and its streams. The caller must hold s.logins.
 func (s *Server) endSession(ctx context.Context, hash []byte) error {
 	if err := s.store.DeleteSession(ctx, hash); err != nil && !errors.Is(err, run.ErrNotFound) {
 		return err
 	}
-	s.streams.end(func(w *who) bool { return bytes.Equal(w.session, hash) && hash != nil })
+	s.streams.end(func(w *caller) bool { return bytes.Equal(w.session, hash) && hash != nil })
 	return nil
 }
 
-// endSessions ends all sessions of a user and their streams; tokens' too where the user
-// may not come in any more.
+// endSessions ends all sessions of a user and their streams, with tokens also the streams
+// of the user's tokens.
 func (s *Server) endSessions(ctx context.Context, user string, tokens bool) error {
 	s.logins.Lock()
 	defer s.logins.Unlock()
 	if err := s.store.DeleteSessionsOf(ctx, user); err != nil {
 		return err
 	}
-	s.streams.end(func(w *who) bool { return w.user.ID == user && (tokens || w.token == nil) })
+	s.streams.end(func(w *caller) bool { return w.user.ID == user && (tokens || w.token == nil) })
 	return nil
 }

@@ -14,20 +14,21 @@ import (
 	"github.com/gobench-io/gobench/internal/run/version"
 )
 
-// healthz says that the process answers.
+// healthz answers as long as the process runs.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// readyz says whether the master can take runs. Why not is said to those who may know.
+// readyz reports whether the master can take runs. The reason is shown to users and to this
+// host only.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	err := s.master.Ready(r.Context())
 	text := "ready\n"
 	if err != nil {
-		q := asked(r.Context())
-		if text = "not ready\n"; q.who != nil || local(r) {
+		q := requestOf(r.Context())
+		if text = "not ready\n"; q.caller != nil || local(r) {
 			text = "not ready: " + err.Error() + "\n"
 		}
 		w.Header().Set("Retry-After", "5")
@@ -36,7 +37,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(text))
 }
 
-// local tells whether a request comes from this host, and not through a proxy on it.
+// local reports whether a request comes from this host, and not through a proxy on it.
 func local(r *http.Request) bool {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if len(r.Header.Values(name)) > 0 {
@@ -47,7 +48,7 @@ func local(r *http.Request) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// metrics serves the figures of the master to Prometheus.
+// metrics serves the master's own metrics to Prometheus.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) { s.scrape.ServeHTTP(w, r) }
 
 // figures returns the handler of /metrics.
@@ -57,7 +58,7 @@ func (s *Server) figures() http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
 }
 
-// figures are a prometheus.Collector.
+// figures is a prometheus.Collector of run.Figures.
 type figures struct{ s *Server }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -66,20 +67,20 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	descInfo    = describe("info", "Which gobench this is.", "version")
-	descQueued  = describe("runs_queued", "Runs that wait.")
-	descActive  = describe("run_active", "Whether a run is at work.")
-	descAgents  = describe("agents", "Agents that have joined and are there.")
-	descBatches = describe("batches_total", "Batches of executors that were taken in.")
-	descRepeats = describe("batches_repeated_total", "Batches that came again and had been taken in.")
-	descBytes   = describe("batches_bytes_total", "Bytes of batches that were taken in.")
+	descQueued  = describe("runs_queued", "Queued runs.")
+	descActive  = describe("run_active", "1 while a run is active, else 0.")
+	descAgents  = describe("agents", "Agents that are connected.")
+	descBatches = describe("batches_total", "Batches of executors that were merged.")
+	descRepeats = describe("batches_repeated_total", "Batches that were delivered again and skipped.")
+	descBytes   = describe("batches_bytes_total", "Bytes of merged batches.")
 	descIngest  = describe("batch_merge_seconds", "From the receipt of a batch until it was merged.")
 	descAck     = describe("batch_commit_seconds", "From the receipt of a batch until it was committed.")
-	descStreams = describe("api_streams", "Streams of events, logs and profiles that are open.")
+	descStreams = describe("api_streams", "Open streams of events, logs and profiles.")
 )
 
 var descriptions = []*prometheus.Desc{descInfo, descQueued, descActive, descAgents, descBatches, descRepeats, descBytes, descIngest, descAck, descStreams}
 
-// Describe and Collect are how prometheus asks.
+// Describe and Collect implement prometheus.Collector.
 func (f figures) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range descriptions {
 		to <- d
@@ -110,7 +111,7 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 	to <- histogram(descAck, n.Ack)
 }
 
-// buckets are the upper bounds of what is said of a histogram.
+// buckets are the upper bounds of the histograms in /metrics.
 var buckets = []time.Duration{
 	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
 	100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second,

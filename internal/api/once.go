@@ -15,20 +15,21 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 )
 
-// replyLife is how long it is known what was answered to an idempotency key.
+// replyLife is how long the answer to an idempotency key is stored.
 const replyLife = 24 * time.Hour
 
 var keyForm = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 
-// once does what a request with an idempotency key asks for, unless it has been done: it
-// is then answered as it was. What failed was not done, and may be asked for again.
+// once calls next for the first request with an idempotency key, and stores the answer.
+// Repeated requests get the stored answer. An answer with an error is not stored, so the
+// key may be used again.
 func (s *Server) once(w *recorder, r *http.Request, keys []string, body []byte, next http.HandlerFunc) {
-	q := asked(r.Context())
+	q := requestOf(r.Context())
 	if len(keys) != 1 || !keyForm.MatchString(keys[0]) {
-		refuse(http.StatusBadRequest, types.Malformed, "Idempotency-Key is to be 1 to 128 characters of ASCII, without spaces").write(w, q)
+		refuse(http.StatusBadRequest, types.Malformed, "Idempotency-Key must have 1 to 128 characters of ASCII, without spaces").write(w, q)
 		return
 	}
-	user, key := q.who.user.ID, keys[0]
+	user, key := q.caller.user.ID, keys[0]
 	unlock, err := s.replies.lock(r.Context(), user+" "+key)
 	if err != nil {
 		problemOf(err).write(w, q)
@@ -47,7 +48,7 @@ func (s *Server) once(w *recorder, r *http.Request, keys []string, body []byte, 
 			refuse(http.StatusConflict, types.KeyReused, "this Idempotency-Key was sent with another request").write(w, q)
 			return
 		}
-		q.detail = "answered again, as idempotency key " + key
+		q.detail = "repeated, idempotency key " + key
 		w.Header().Set("Content-Type", old.Type)
 		w.Header().Set("Idempotent-Replayed", "true")
 		w.WriteHeader(old.Status)
@@ -63,11 +64,11 @@ func (s *Server) once(w *recorder, r *http.Request, keys []string, body []byte, 
 	}
 	reply := &auth.Reply{User: user, Key: key, Request: what[:], Status: w.status, Type: w.Header().Get("Content-Type"), Body: answered, Created: s.now().UTC()}
 	if err := s.store.PutReply(context.WithoutCancel(r.Context()), reply); err != nil {
-		q.log.Error("the answer to an idempotency key could not be kept", slog.Any("error", err))
+		q.log.Error("the answer to an idempotency key could not be stored", slog.Any("error", err))
 	}
 }
 
-// locks are locks by name. The zero value is ready.
+// locks holds a lock for each name in use. Its zero value is ready to use.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*namedLock
@@ -75,10 +76,10 @@ type locks struct {
 
 type namedLock struct {
 	turn  chan struct{}
-	users int // that hold it or wait for it
+	users int // goroutines that hold it or wait for it
 }
 
-// lock waits for a lock until ctx ends.
+// lock waits for the lock of a name, until ctx ends. The caller must call unlock.
 func (l *locks) lock(ctx context.Context, name string) (unlock func(), err error) {
 	l.mu.Lock()
 	if l.held == nil {

@@ -57,13 +57,13 @@ func (s *Server) describe(a huma.Adapter) []byte {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title: "gobench", Version: version.Version,
-				Description: "What a gobench master can do. docs/http-api.md tells how to use it.",
+				Description: "The API of a gobench master. docs/http-api.md describes its use.",
 			},
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"token":   {Type: "http", Scheme: "bearer", Description: "an API token: gbt_ID_SECRET"},
-					"session": {Type: "apiKey", In: "cookie", Name: "gobench", Description: "what a login gave; __Host-gobench over TLS"},
+					"session": {Type: "apiKey", In: "cookie", Name: "gobench", Description: "set by a login; over TLS its name is __Host-gobench"},
 				},
 			},
 		},
@@ -95,7 +95,7 @@ func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(s.document)
 }
 
-// completeProblem is a huma.Transformer that adds to a problem what is known of its request.
+// completeProblem is a huma.Transformer that adds the request's id and path to a problem.
 func completeProblem(ctx huma.Context, _ string, v any) (any, error) {
 	p, ok := v.(*problem)
 	if !ok {
@@ -104,7 +104,7 @@ func completeProblem(ctx huma.Context, _ string, v any) (any, error) {
 	for name, values := range p.GetHeaders() {
 		ctx.SetHeader(name, values[0])
 	}
-	return p.complete(asked(ctx.Context())), nil
+	return p.complete(requestOf(ctx.Context())), nil
 }
 
 // maxKey is how long an idempotency key may be: see keyForm.
@@ -124,7 +124,7 @@ func (rt *route) operation(schemas huma.Registry) huma.Operation {
 		op.Security = []map[string][]string{{"token": {}}, {"session": {}}}
 	}
 	if rt.idempotent {
-		op.Description += " With a header Idempotency-Key it is done once, however often it is asked for within 24 hours."
+		op.Description += " With a header Idempotency-Key, requests that are repeated within 24 hours have the effect of one."
 		op.Parameters = append(op.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: "string", MaxLength: &maxKey}})
 	}
 	if rt.archive > 0 {

@@ -17,17 +17,16 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 )
 
-// Cost is what one argon2id hash costs.
+// Cost is the cost of one argon2id hash.
 type Cost struct {
 	Memory uint32 // KiB
 	Passes uint32
 }
 
-// DefaultCost is above what OWASP asks for at least (19 MiB, 2 passes), and leaves a
-// master small.
+// DefaultCost is above OWASP's minimum (19 MiB, 2 passes), and little memory for a master.
 var DefaultCost = Cost{Memory: 32 << 10, Passes: 3}
 
-// maxCost bounds what a stored hash may ask for.
+// maxCost bounds the cost of verifying a stored hash.
 var maxCost = Cost{Memory: 1 << 20, Passes: 64}
 
 // Lengths of a hash, in bytes.
@@ -36,7 +35,7 @@ const (
 	keyLength  = 32
 )
 
-// maxWaiting is how many may wait for their turn to hash.
+// maxWaiting is how many logins may wait until others have been hashed.
 const maxWaiting = 8
 
 // hasher hashes passwords with argon2id, one at a time: each takes much memory.
@@ -44,19 +43,21 @@ type hasher struct {
 	cost    Cost
 	turn    chan struct{}
 	waiting chan struct{}
-	nobody  string // hash of what no one knows, for users that are not there
+	unknown string // hash of a random password, for users that do not exist
+	derive  func(password string, salt []byte, c Cost, length uint32) []byte
 }
 
 func newHasher(c Cost) *hasher {
-	h := &hasher{cost: c, turn: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting)}
-	h.nobody = encode(c, rand.Text(), newSalt())
+	h := &hasher{cost: c, turn: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting), derive: argon2id}
+	h.unknown = h.encode(rand.Text())
 	return h
 }
 
-var errBusy = later(http.StatusTooManyRequests, types.TooMany, "too many log in at once", 2*time.Second)
+var errBusy = retryLater(http.StatusTooManyRequests, types.TooMany, "too many logins at once", 2*time.Second)
 
-// wait waits for the turn to hash; done gives it back.
-func (h *hasher) wait(ctx context.Context) (done func(), err error) {
+// acquire waits until this goroutine may hash, or ctx ends. The caller must call done. It
+// returns errBusy if too many wait.
+func (h *hasher) acquire(ctx context.Context) (done func(), err error) {
 	select {
 	case h.waiting <- struct{}{}:
 		defer func() { <-h.waiting }()
@@ -71,59 +72,59 @@ func (h *hasher) wait(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// hash gives what is kept of a password, in the PHC string format.
+// hash returns the hash of a password with a new salt, in the PHC string format.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
-	done, err := h.wait(ctx)
+	done, err := h.acquire(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer done()
-	return encode(h.cost, password, newSalt()), nil
+	return h.encode(password), nil
 }
 
-// verify tells whether a password is the one that hash was made of. An empty hash is of
-// a user that is not there: it takes as long and is false.
+// verify reports whether hash is of a password. An empty hash means that the user does not
+// exist: it returns false after the same work. It returns an error if the hash is malformed.
 func (h *hasher) verify(ctx context.Context, password, hash string) (bool, error) {
 	known := hash != ""
 	if !known {
-		hash = h.nobody
+		hash = h.unknown
 	}
 	cost, salt, key, err := decode(hash)
 	if err != nil {
 		return false, err
 	}
-	done, err := h.wait(ctx)
+	done, err := h.acquire(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer done()
-	got := derive(password, salt, cost, uint32(len(key)))
+	got := h.derive(password, salt, cost, uint32(len(key)))
 	return subtle.ConstantTimeCompare(got, key) == 1 && known, nil
 }
 
-// derive is argon2id, whose work area goes back to the system at once: a master that is
-// idle else keeps it until its next collection, which may be hours away.
-func derive(password string, salt []byte, c Cost, length uint32) []byte {
-	defer debug.FreeOSMemory()
+// argon2id returns the key of a password. It returns its work area to the system at once,
+// unless that is small: an idle master would else keep it until its next garbage
+// collection, which may be hours away.
+func argon2id(password string, salt []byte, c Cost, length uint32) []byte {
+	if c.Memory >= 1<<10 {
+		defer debug.FreeOSMemory()
+	}
 	return argon2.IDKey([]byte(password), salt, c.Passes, c.Memory, 1, length)
-}
-
-func newSalt() []byte {
-	salt := make([]byte, saltLength)
-	_, _ = rand.Read(salt) // never fails
-	return salt
 }
 
 var base = base64.RawStdEncoding
 
-func encode(c Cost, password string, salt []byte) string {
-	key := derive(password, salt, c, keyLength)
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=1$%s$%s", argon2.Version, c.Memory, c.Passes, base.EncodeToString(salt), base.EncodeToString(key))
+// encode hashes a password with a new salt.
+func (h *hasher) encode(password string) string {
+	salt := make([]byte, saltLength)
+	_, _ = rand.Read(salt) // never fails
+	key := h.derive(password, salt, h.cost, keyLength)
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=1$%s$%s", argon2.Version, h.cost.Memory, h.cost.Passes, base.EncodeToString(salt), base.EncodeToString(key))
 }
 
 func decode(hash string) (c Cost, salt, key []byte, err error) {
 	parts := strings.Split(hash, "$")
-	bad := errors.New("the hash of a password is not one of argon2id that gobench writes")
+	bad := errors.New("the stored hash of a password is not argon2id as gobench writes it")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
 		return c, nil, nil, bad
 	}

@@ -18,16 +18,16 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// problem is an error that tells the client what it says: all others are 500, and their
-// text stays in the log.
+// problem is an error whose text is sent to the client. All other errors are answered with
+// status 500, and their text is in the log only.
 type problem struct {
 	types.Problem
-	retry time.Duration // when to ask again; 0: nothing is said of it
+	retry time.Duration // for Retry-After; 0: no such header
 }
 
 func (p *problem) Error() string { return p.Code + ": " + p.Detail }
 
-// GetStatus, GetHeaders and ContentType are how huma asks.
+// GetStatus, GetHeaders and ContentType implement huma's interfaces.
 func (p *problem) GetStatus() int { return p.Status }
 
 func (p *problem) GetHeaders() http.Header {
@@ -43,32 +43,32 @@ func (p *problem) GetHeaders() http.Header {
 
 func (p *problem) ContentType(string) string { return "application/problem+json" }
 
-// refuse makes a problem.
+// refuse returns a problem.
 func refuse(status int, code, detail string, errs ...types.Detail) *problem {
 	return &problem{Problem: types.Problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Errors: errs,
 	}}
 }
 
-func later(status int, code, detail string, retry time.Duration) *problem {
+func retryLater(status int, code, detail string, retry time.Duration) *problem {
 	p := refuse(status, code, detail)
 	p.retry = retry
 	return p
 }
 
 var (
-	errUnauthenticated = refuse(http.StatusUnauthorized, types.Unauthenticated, "log in, or send an API token that is in force: Authorization: Bearer TOKEN")
+	errUnauthenticated = refuse(http.StatusUnauthorized, types.Unauthenticated, "log in, or send a valid API token: Authorization: Bearer TOKEN")
 	errForbidden       = refuse(http.StatusForbidden, types.Forbidden, "your role does not allow that")
-	errNotFound        = refuse(http.StatusNotFound, types.NotFound, "there is no such thing")
+	errNotFound        = refuse(http.StatusNotFound, types.NotFound, "not found")
 	errStale           = refuse(http.StatusPreconditionFailed, types.Stale, "it has changed since you read it: read it again")
 )
 
-// known is what the errors of the domain are to a client.
+// known maps errors of package run and of the system to problems.
 var known = []struct {
 	err    error
 	status int
 	code   string
-	say    bool // the error's own text; else there is nothing to add
+	say    bool // send the error's own text
 }{
 	{run.ErrNotFound, http.StatusNotFound, types.NotFound, false},
 	{run.ErrConflict, http.StatusConflict, types.Conflict, true},
@@ -79,7 +79,8 @@ var known = []struct {
 	{context.Canceled, http.StatusServiceUnavailable, types.Unavailable, false},
 }
 
-// problemOf is what err is to a client.
+// problemOf returns the problem for an error: itself if it is one, else by the table known,
+// else status 500.
 func problemOf(err error) *problem {
 	var p *problem
 	if errors.As(err, &p) {
@@ -101,15 +102,15 @@ func problemOf(err error) *problem {
 		}
 		return refuse(k.status, k.code, http.StatusText(k.status))
 	}
-	return refuse(http.StatusInternalServerError, types.Internal, "something went wrong here: the master's log says what, under this request_id")
+	return refuse(http.StatusInternalServerError, types.Internal, "internal error: the master's log has the details under this request_id")
 }
 
 func invalid(pointer, detail string) *problem {
-	return refuse(http.StatusUnprocessableEntity, types.Invalid, "what was sent can't be", types.Detail{Pointer: pointer, Detail: detail})
+	return refuse(http.StatusUnprocessableEntity, types.Invalid, "a value is not valid", types.Detail{Pointer: pointer, Detail: detail})
 }
 
 func init() {
-	// huma keeps these for the whole process; no other package of gobench uses it.
+	// huma's settings are global to the process; no other package of gobench uses it.
 	huma.ValidateStrictCasing = true
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError { return fromHuma(nil, status, msg, errs) }
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
@@ -117,17 +118,17 @@ func init() {
 	}
 }
 
-// fromHuma makes a problem of what huma found wrong, or of a handler's error.
+// fromHuma returns the problem for what huma found wrong, or for a handler's error.
 func fromHuma(ctx huma.Context, status int, msg string, errs []error) *problem {
 	if status >= http.StatusInternalServerError || status == 0 {
 		err := errors.Join(errs...)
 		p := problemOf(err)
 		if ctx != nil && p.Status >= http.StatusInternalServerError {
-			asked(ctx.Context()).log.Error("request failed", slog.Any("error", err))
+			requestOf(ctx.Context()).log.Error("request failed", slog.Any("error", err))
 		}
 		return p
 	}
-	p := refuse(status, types.Invalid, "what was sent can't be")
+	p := refuse(status, types.Invalid, "a value is not valid")
 	for _, err := range errs {
 		d := huma.ErrorDetail{Location: "body", Message: err.Error()}
 		var detailer huma.ErrorDetailer
@@ -147,7 +148,7 @@ func fromHuma(ctx huma.Context, status int, msg string, errs []error) *problem {
 				p.Status, p.Code = http.StatusBadRequest, types.Malformed
 			}
 			if unread(d.Message) {
-				d.Message = "has a value that is not of the type that is wanted there, or too big for it"
+				d.Message = "has a value of another type, or one that is too large for its type"
 			}
 		}
 		p.Errors = append(p.Errors, types.Detail{Pointer: pointer(strings.TrimPrefix(strings.TrimPrefix(d.Location, "body"), ".")), Detail: d.Message})
@@ -159,19 +160,20 @@ func fromHuma(ctx huma.Context, status int, msg string, errs []error) *problem {
 	return p
 }
 
-// wrongType are the messages of a value that is not of its type.
+// wrongType holds huma's messages for a value of the wrong type.
 var wrongType = map[string]bool{
 	validation.MsgExpectedBoolean: true, validation.MsgExpectedNumber: true, validation.MsgExpectedInteger: true,
 	validation.MsgExpectedString: true, validation.MsgExpectedArray: true, validation.MsgExpectedObject: true,
 	validation.MsgExpectedBase64String: true,
 }
 
-// unread tells whether a message is encoding/json's, of a value that its schema allows.
+// unread reports whether a message is from encoding/json: the schema allows the value, its
+// Go type does not.
 func unread(message string) bool {
 	return strings.HasPrefix(message, "json: ") || strings.HasPrefix(message, "illegal base64 ")
 }
 
-// pointer makes an RFC 6901 pointer of a path as "options.files[3].path".
+// pointer returns the RFC 6901 pointer for a path such as "options.files[3].path".
 func pointer(path string) string {
 	if path == "" {
 		return ""
@@ -180,7 +182,7 @@ func pointer(path string) string {
 	return "/" + strings.ReplaceAll(path, ".", "/")
 }
 
-// complete gives a copy of p with what is known of the request.
+// complete returns a copy of p with the id and path of the request.
 func (p *problem) complete(r *request) *problem {
 	c := *p
 	c.Request, c.Instance = r.id, r.path

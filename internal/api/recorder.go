@@ -5,17 +5,15 @@ import (
 	"time"
 )
 
-// writeTime is how long a client may take to read what is written to it at once.
-const writeTime = 30 * time.Second
-
-// recorder knows what was answered, and gives up on a client that does not read.
+// recorder records the status and size of an answer. A write fails if the client does not
+// read for wait.
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	status  int
 	bytes   int64
-	copy    func([]byte)  // is told of the body, if it is set
-	wait    time.Duration // instead of writeTime, if it is set
+	copy    func([]byte)  // receives the body too, if set
+	wait    time.Duration // for the client to read one write
 }
 
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
@@ -29,11 +27,7 @@ func (r *recorder) WriteHeader(status int) {
 }
 
 func (r *recorder) deadline() {
-	wait := r.wait
-	if wait == 0 {
-		wait = writeTime
-	}
-	_ = r.control.SetWriteDeadline(time.Now().Add(wait))
+	_ = r.control.SetWriteDeadline(time.Now().Add(r.wait))
 }
 
 func (r *recorder) Write(b []byte) (int, error) {
@@ -49,7 +43,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// statusOnly is told an answer that goes nowhere.
+// statusOnly is a response writer that stores the status and discards the body.
 type statusOnly struct {
 	header http.Header
 	status int

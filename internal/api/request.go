@@ -18,13 +18,13 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 )
 
-// request is what is known of a request beside what net/http knows.
+// request holds what the server knows of a request besides what net/http knows.
 type request struct {
 	id      string
-	path    string // as it came, without the query
-	address string // of the peer, without its port: what proxies say is not believed
+	path    string // as received, without the query
+	address string // of the peer, without its port; headers of proxies are ignored
 	log     *slog.Logger
-	who     *who // nil: nobody
+	caller  *caller // nil: no valid login
 	http    *http.Request
 
 	object, detail string // for the audit log
@@ -32,15 +32,15 @@ type request struct {
 
 type requestKey struct{}
 
-// asked gives the request that ctx belongs to.
-func asked(ctx context.Context) *request {
+// requestOf returns the request that ctx belongs to.
+func requestOf(ctx context.Context) *request {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
 		return r
 	}
 	return &request{log: slog.New(slog.DiscardHandler)}
 }
 
-// security are the headers of all answers.
+// security holds headers that every answer has.
 var security = map[string]string{
 	"Content-Security-Policy":      "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'",
 	"X-Content-Type-Options":       "nosniff",
@@ -50,17 +50,18 @@ var security = map[string]string{
 	"Cross-Origin-Resource-Policy": "same-origin",
 }
 
-// ServeHTTP checks what a request is for, whoever sent it, and passes it on to its route.
+// ServeHTTP writes the request to the log, checks its host, path and origin, and passes it
+// on to its route or to the dashboard. A panic of a handler is answered with status 500.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	out := &recorder{ResponseWriter: w, control: http.NewResponseController(w)}
+	out := &recorder{ResponseWriter: w, control: http.NewResponseController(w), wait: s.options.Times.Write}
 	id := auth.NewID()
 	q := &request{id: id, path: r.URL.Path, address: peer(r), log: s.log.With(slog.String("request", id))}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, q))
 	q.http = r
-	_ = out.control.SetWriteDeadline(time.Time{}) // that of the request before
+	_ = out.control.SetWriteDeadline(time.Time{}) // clears the one of the previous request
 	if r.ContentLength != 0 {
-		_ = out.control.SetReadDeadline(time.Now().Add(s.options.bodyTime))
+		_ = out.control.SetReadDeadline(time.Now().Add(s.options.Times.Body))
 	}
 	h := out.Header()
 	for name, value := range security {
@@ -70,65 +71,65 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if v := recover(); v != nil {
 			if v == http.ErrAbortHandler {
-				q.log.Info("request given up", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", out.status))
+				q.log.Info("request aborted", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", out.status))
 				panic(v)
 			}
 			q.log.Error("request panicked", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 			if out.status != 0 {
-				panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+				panic(http.ErrAbortHandler) // a truncated answer must not look complete
 			}
 			problemOf(fmt.Errorf("panic: %v", v)).write(out, q)
 		}
 		user := ""
-		if q.who != nil {
-			user = q.who.user.Name
+		if q.caller != nil {
+			user = q.caller.user.Name
 		}
 		q.log.Info("request", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", out.status), slog.Int64("bytes", out.bytes),
 			slog.Duration("took", time.Since(began)), slog.String("user", user), slog.String("address", q.address))
 	}()
-	if p := s.wrong(r); p != nil {
+	if p := s.checkTarget(r); p != nil {
 		h.Set("Connection", "close")
 		p.write(out, q)
 		return
 	}
-	if !served(r.URL.Path) {
+	if !isAPI(r.URL.Path) {
 		s.ui(out, r, q)
 		return
 	}
 	h.Set("Cache-Control", "no-store")
 	handler, pattern := s.mux.Handler(r)
 	if pattern == "" {
-		elsewhere(out, r, q, handler)
+		noRoute(out, r, q, handler)
 		return
 	}
 	s.mux.ServeHTTP(out, r)
 }
 
-// served tells whether a path is the API's, and not the UI's.
-func served(p string) bool {
+// isAPI reports whether a path belongs to the API and not to the dashboard.
+func isAPI(p string) bool {
 	return strings.HasPrefix(p, "/api/") || p == "/api" || p == "/healthz" || p == "/readyz" || p == "/metrics"
 }
 
-// wrong tells what is wrong with a request whatever it asks for.
-func (s *Server) wrong(r *http.Request) *problem {
-	if !s.mine(r) {
-		return refuse(http.StatusMisdirectedRequest, types.Misdirected, "this master does not go by the name that was called: it is to be told its names when it starts")
+// checkTarget returns a problem if the host, path or origin of a request is not allowed.
+func (s *Server) checkTarget(r *http.Request) *problem {
+	if !s.ownName(r) {
+		return refuse(http.StatusMisdirectedRequest, types.Misdirected, "this master does not answer to the host name of the request: start it with that name")
 	}
 	if clean := path.Clean(r.URL.Path); r.URL.Path != clean && r.URL.Path != clean+"/" || strings.ContainsAny(r.URL.Path, "\x00\\") || r.URL.Path == "*" {
 		return errNotFound
 	}
-	// Also what only reads is refused to pages of other sites: answers are secret too.
+	// Pages of other sites may not read either, because answers are confidential.
 	probe := *r
 	probe.Method = http.MethodPost
-	if served(r.URL.Path) && s.origin.Check(&probe) != nil {
-		return refuse(http.StatusForbidden, types.CrossOrigin, "pages of other sites may not ask")
+	if isAPI(r.URL.Path) && s.origin.Check(&probe) != nil {
+		return refuse(http.StatusForbidden, types.CrossOrigin, "pages of other sites may not send requests")
 	}
 	return nil
 }
 
-// mine tells whether Host is one of this master's: a page of another site that has its
-// own name point here (DNS rebinding) is not served. Ports may be any, as tunnels have it.
-func (s *Server) mine(r *http.Request) bool {
+// ownName reports whether the Host header names this master. A page of another site whose
+// name resolves to this host (DNS rebinding) is refused. Any port is allowed, for tunnels.
+func (s *Server) ownName(r *http.Request) bool {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -153,25 +154,26 @@ func peer(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// elsewhere answers what no route is for, as ServeMux says it.
-func elsewhere(w http.ResponseWriter, r *http.Request, q *request, h http.Handler) {
-	var said statusOnly
-	h.ServeHTTP(&said, r)
-	if said.status == http.StatusMethodNotAllowed {
-		allow := said.Header().Get("Allow")
+// noRoute answers a request that matches no route: 405 if another method would match,
+// else 404. h is the handler that ServeMux chose.
+func noRoute(w http.ResponseWriter, r *http.Request, q *request, h http.Handler) {
+	var found statusOnly
+	h.ServeHTTP(&found, r)
+	if found.status == http.StatusMethodNotAllowed {
+		allow := found.Header().Get("Allow")
 		w.Header().Set("Allow", allow)
-		refuse(said.status, types.MethodNotAllowed, "here only "+allow+" can be").write(w, q)
+		refuse(found.status, types.MethodNotAllowed, "only these methods are allowed here: "+allow).write(w, q)
 		return
 	}
 	errNotFound.write(w, q)
 }
 
-// ui serves what is not the API's.
+// ui serves paths outside the API.
 func (s *Server) ui(w http.ResponseWriter, r *http.Request, q *request) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		refuse(http.StatusMethodNotAllowed, types.MethodNotAllowed, "here only GET, HEAD can be").write(w, q)
+		refuse(http.StatusMethodNotAllowed, types.MethodNotAllowed, "only these methods are allowed here: GET, HEAD").write(w, q)
 	case s.options.UI != nil:
 		s.options.UI.ServeHTTP(w, r)
 	case r.URL.Path == "/":

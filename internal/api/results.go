@@ -18,13 +18,13 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// streaming is an answer that write writes as it comes. An error before the first byte is
-// answered as a problem; one after it cuts the connection, so that half an answer is not
-// taken for a whole one.
+// streaming returns an answer whose body write writes piece by piece. An error before the
+// first byte is answered as a problem; a later one closes the connection, so that a
+// truncated answer does not look complete.
 func streaming(write func(context.Context, *recorder) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
-		out, q := w.(*recorder), asked(r.Context())
+		out, q := w.(*recorder), requestOf(r.Context())
 		err := write(r.Context(), out)
 		if err == nil {
 			return
@@ -40,7 +40,7 @@ func streaming(write func(context.Context, *recorder) error) *huma.StreamRespons
 	}}
 }
 
-// attach has browsers save what follows, and show nothing of it.
+// attach sets the headers with which browsers save the body as a file and do not show it.
 func attach(w http.ResponseWriter, media, name string) {
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
@@ -53,16 +53,16 @@ func (s *Server) result(ctx context.Context, in *byID) (*body[*run.Result], erro
 
 type seriesQuery struct {
 	ID     string  `path:"id" maxLength:"64"`
-	Agent  string  `query:"agent" maxLength:"64" doc:"id; none: of all"`
+	Agent  string  `query:"agent" maxLength:"64" doc:"id; unset: all agents"`
 	From   float64 `query:"from" minimum:"0" maximum:"1e8" doc:"seconds since the load began"`
-	To     float64 `query:"to" minimum:"0" maximum:"1e8" doc:"none: to the end"`
-	Points int     `query:"points" minimum:"0" maximum:"100000" doc:"about so many are wanted at most; none: as fine as there is"`
+	To     float64 `query:"to" minimum:"0" maximum:"1e8" doc:"unset: to the end"`
+	Points int     `query:"points" minimum:"0" maximum:"100000" doc:"about this many points at most; unset: the finest stored"`
 }
 
 func (s *Server) series(ctx context.Context, in *seriesQuery) (*huma.StreamResponse, error) {
 	for name, v := range map[string]float64{"?from": in.From, "?to": in.To} {
 		if math.IsNaN(v) {
-			return nil, refuse(http.StatusBadRequest, types.BadParameter, "what was sent can't be", types.Detail{Pointer: name, Detail: "is no number"})
+			return nil, refuse(http.StatusBadRequest, types.BadParameter, "a parameter is not valid", types.Detail{Pointer: name, Detail: "is not a number"})
 		}
 	}
 	if _, err := s.master.Run(ctx, in.ID); err != nil {
@@ -104,7 +104,7 @@ func (s *Server) series(ctx context.Context, in *seriesQuery) (*huma.StreamRespo
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// media are the types of the formats of reports.
+// media holds the media type of each format of a report.
 var media = map[string]string{
 	"json": "application/json", "csv": "text/csv; charset=utf-8", "xml": "application/xml",
 	"md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8",
@@ -132,9 +132,9 @@ func (s *Server) report(ctx context.Context, in *reportQuery) (*huma.StreamRespo
 
 type logQuery struct {
 	ID     string `path:"id" maxLength:"64"`
-	Agent  string `query:"agent" maxLength:"64" doc:"id; none: of all"`
-	Offset int64  `query:"offset" minimum:"0" maximum:"1000000000000" doc:"bytes to leave out"`
-	Follow bool   `query:"follow" doc:"go on as it comes, until the run is over"`
+	Agent  string `query:"agent" maxLength:"64" doc:"id; unset: all agents"`
+	Offset int64  `query:"offset" minimum:"0" maximum:"1000000000000" doc:"bytes to skip"`
+	Follow bool   `query:"follow" doc:"wait for more output until the run has ended"`
 }
 
 func (s *Server) logOf(ctx context.Context, in *logQuery) (*huma.StreamResponse, error) {
@@ -150,7 +150,7 @@ func (s *Server) logOf(ctx context.Context, in *logQuery) (*huma.StreamResponse,
 	}), nil
 }
 
-// pass copies r to w as it comes.
+// pass copies r to w and flushes each piece.
 func pass(w *recorder, r io.Reader) error {
 	if err := w.control.Flush(); err != nil {
 		return err
@@ -175,18 +175,18 @@ func pass(w *recorder, r io.Reader) error {
 	}
 }
 
-// profileLength is how long a profile takes if nothing else is asked.
+// profileLength is the default length of a profile, in seconds.
 const profileLength = 30.0
 
 func (s *Server) profile(ctx context.Context, in *forRun[types.Profile]) (*huma.StreamResponse, error) {
 	b := in.Body
 	if !idForm.MatchString(b.Kind) {
-		return nil, invalid("/kind", "is no kind of profile")
+		return nil, invalid("/kind", "is not a kind of profile")
 	}
 	if b.Seconds == 0 {
 		b.Seconds = profileLength
 	}
-	asked(ctx).detail = b.Kind + " of agent " + b.Agent
+	requestOf(ctx).detail = b.Kind + " of agent " + b.Agent
 	profile, err := s.master.Profile(ctx, in.ID, b.Agent, b.Kind, seconds(b.Seconds))
 	if err != nil {
 		return nil, err

@@ -233,8 +233,8 @@ func (r *rig) do(req *http.Request) reply {
 	return reply{answer, string(b)}
 }
 
-// raw sends bytes as they are and reads all that comes until the server closes, or nothing
-// has come for a while.
+// raw sends bytes as they are and returns all that comes until the server closes the
+// connection, or sends nothing more for a moment.
 func (r *rig) raw(text string) string {
 	r.t.Helper()
 	c, err := net.Dial("tcp", r.addr)
@@ -247,8 +247,8 @@ func (r *rig) raw(text string) string {
 	}
 	var all []byte
 	buf := make([]byte, 4096)
-	for {
-		_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+	for wait := 30 * time.Second; ; wait = 300 * time.Millisecond {
+		_ = c.SetReadDeadline(time.Now().Add(wait))
 		n, err := c.Read(buf)
 		all = append(all, buf[:n]...)
 		if err != nil {
@@ -265,7 +265,7 @@ func submission(name string) string {
 	return string(b)
 }
 
-// queued submits a run as a tester and gives its id.
+// queued submits a run as a tester and returns its id.
 func (r *rig) queued() string {
 	r.t.Helper()
 	return decode200[run.Order](r.t, r.ask(r.tokens[auth.Tester], "POST", "/api/v1/runs", submission("one"))).ID
@@ -288,7 +288,7 @@ func (r *rig) running() string {
 // eventually waits until ok says so.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}

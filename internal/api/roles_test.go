@@ -184,7 +184,7 @@ func TestOwnThings(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d", tt.method, tt.body, got.StatusCode, got.body, tt.want)
 		}
 	}
-	// An API token of somebody else looks like none.
+	// An API token of another user looks as if it did not exist.
 	mine := r.token("admin", auth.Viewer)
 	id, _, _ := auth.ParseToken(mine)
 	got, none := r.ask(other, "DELETE", "/api/v1/tokens/"+id, ""), r.ask(other, "DELETE", "/api/v1/tokens/"+auth.NewID(), "")

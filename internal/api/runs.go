@@ -26,13 +26,13 @@ func (s *Server) runs(ctx context.Context, in *runsQuery) (*body[types.Page[run.
 	return answer(types.Page[run.Order]{Items: orEmpty(page), Next: next}), err
 }
 
-func (s *Server) submit(ctx context.Context, in *with[types.Submission]) (*body[run.Order], error) {
-	q := asked(ctx)
+func (s *Server) submit(ctx context.Context, in *withBody[types.Submission]) (*body[run.Order], error) {
+	q := requestOf(ctx)
 	b := in.Body
-	sub := Submission{Application: b.Application, Options: b.Options, Owner: q.who.user.Name}
+	sub := Submission{Application: b.Application, Options: b.Options, Owner: q.caller.user.Name}
 	if b.Application == "" {
 		if b.Source == nil {
-			return nil, invalid("/source", "is missing: a run is of an application or of a source with a name")
+			return nil, invalid("/source", "is missing: send an application, or a source with a name")
 		}
 		var err error
 		if sub.Name, err = checkLabel("/name", b.Name); err != nil {
@@ -41,14 +41,14 @@ func (s *Server) submit(ctx context.Context, in *with[types.Submission]) (*body[
 		if sub.Tags, err = checkTags("/tags", b.Tags); err != nil {
 			return nil, err
 		}
-		if err := checkSource("/source", *b.Source); err != nil {
+		if err := s.options.limits.checkSource("/source", *b.Source); err != nil {
 			return nil, err
 		}
 		sub.Source = *b.Source
 		q.detail = digest(sub.Source) + ", "
 	} else {
 		if b.Source != nil || b.Name != "" || len(b.Tags) > 0 {
-			return nil, invalid("/application", "stands beside a source, name or tags: it is one or the other")
+			return nil, invalid("/application", "excludes source, name and tags")
 		}
 		if !idForm.MatchString(b.Application) {
 			return nil, invalid("/application", "is no id of an application")
@@ -65,7 +65,7 @@ func (s *Server) submit(ctx context.Context, in *with[types.Submission]) (*body[
 }
 
 func (s *Server) queue(ctx context.Context, sub Submission) (*body[run.Order], error) {
-	q := asked(ctx)
+	q := requestOf(ctx)
 	targets := "any"
 	if t := sub.Options.Guards.Targets; len(t) > 0 {
 		targets = strings.Join(t, " ")
@@ -84,9 +84,9 @@ func (s *Server) rerun(ctx context.Context, in *byID) (*body[run.Order], error) 
 	if err != nil {
 		return nil, err
 	}
-	q := asked(ctx)
+	q := requestOf(ctx)
 	q.detail = "of run " + o.ID + ", "
-	again, err := s.queue(ctx, Submission{Application: o.Application, Options: o.Options, Owner: q.who.user.Name})
+	again, err := s.queue(ctx, Submission{Application: o.Application, Options: o.Options, Owner: q.caller.user.Name})
 	if errors.Is(err, run.ErrNotFound) {
 		return nil, refuse(http.StatusConflict, types.Conflict, "its application has been deleted")
 	}
@@ -106,15 +106,15 @@ func (s *Server) transitions(ctx context.Context, in *byID) (*body[types.List[ru
 	return answer(types.List[run.Transition]{Items: orEmpty(all)}), err
 }
 
-func (s *Server) stopRun(ctx context.Context, in *byID) (*nothing, error) {
-	return nil, s.master.Stop(ctx, in.ID, asked(ctx).who.user.Name)
+func (s *Server) stopRun(ctx context.Context, in *byID) (*empty, error) {
+	return nil, s.master.Stop(ctx, in.ID, requestOf(ctx).caller.user.Name)
 }
 
-func (s *Server) cancelRun(ctx context.Context, in *byID) (*nothing, error) {
-	return nil, s.master.Cancel(ctx, in.ID, asked(ctx).who.user.Name)
+func (s *Server) cancelRun(ctx context.Context, in *byID) (*empty, error) {
+	return nil, s.master.Cancel(ctx, in.ID, requestOf(ctx).caller.user.Name)
 }
 
-func (s *Server) deleteRun(ctx context.Context, in *byID) (*nothing, error) {
+func (s *Server) deleteRun(ctx context.Context, in *byID) (*empty, error) {
 	return nil, s.master.Delete(ctx, in.ID)
 }
 
@@ -124,21 +124,21 @@ type forRun[T any] struct {
 	Body T
 }
 
-func (s *Server) control(ctx context.Context, in *forRun[types.Control]) (*nothing, error) {
-	q, b := asked(ctx), in.Body
+func (s *Server) control(ctx context.Context, in *forRun[types.Control]) (*empty, error) {
+	q, b := requestOf(ctx), in.Body
 	if b.What == "scale" && (b.Users == nil) == (b.Rate == nil) {
-		return nil, invalid("/users", "scale wants users or rate")
+		return nil, invalid("/users", "scale needs either users or rate")
 	}
 	if b.What != "scale" && (b.Users != nil || b.Rate != nil || b.Class != "") {
-		return nil, invalid("/what", "only scale takes a class, users or a rate")
+		return nil, invalid("/what", "only scale has a class, users or a rate")
 	}
 	q.detail = b.What
-	return nil, s.master.Control(ctx, in.ID, event.Change{What: b.What, Class: b.Class, Users: b.Users, Rate: b.Rate, By: q.who.user.Name})
+	return nil, s.master.Control(ctx, in.ID, event.Change{What: b.What, Class: b.Class, Users: b.Users, Rate: b.Rate, By: q.caller.user.Name})
 }
 
-func (s *Server) stopAll(ctx context.Context, in *with[types.StopAll]) (*body[types.Stopped], error) {
-	q := asked(ctx)
-	ids, err := s.master.StopAll(ctx, in.Body.Queued, q.who.user.Name)
+func (s *Server) stopAll(ctx context.Context, in *withBody[types.StopAll]) (*body[types.Stopped], error) {
+	q := requestOf(ctx)
+	ids, err := s.master.StopAll(ctx, in.Body.Queued, q.caller.user.Name)
 	q.detail = strings.Join(ids, " ")
 	return answer(types.Stopped{Runs: orEmpty(ids)}), err
 }

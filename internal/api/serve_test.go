@@ -87,7 +87,7 @@ func TestTLS(t *testing.T) {
 	}{
 		{r.url, trusts, ""},
 		{r.url, nil, "authority that this host does not trust"},
-		{"http://" + r.addr, nil, "take https://"},
+		{"http://" + r.addr, nil, "use https://"},
 	} {
 		c, err := client.New(tt.address, client.Options{TLS: tt.tls})
 		if err != nil {

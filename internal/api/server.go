@@ -1,10 +1,3 @@
-// Package api serves what a master can do over HTTP: JSON under /api/v1, described by
-// OpenAPI, one stream of events, and who may do what. docs/http-api.md is for people who
-// use it.
-//
-// Each request passes [Server.ServeHTTP], which checks what it is for, and the guard of
-// its route, which checks who asks and what was sent; then a handler of huma's form does
-// the work. Errors are problems of RFC 9457.
 package api
 
 import (
@@ -19,26 +12,25 @@ import (
 	"time"
 )
 
-// Options are what a Server is told beside whom it speaks for. The zero value is that
-// of a master on a laptop.
+// Options configure a Server. The zero value suits a master on a laptop.
 type Options struct {
-	Dir      string       // data directory: the setup token is put there
-	Hosts    []string     // names by which browsers may call the master, beside those of loopback and its own address
+	Dir      string       // data directory; the setup token is written there
+	Hosts    []string     // names that the master answers to, besides those of loopback and its own address
 	TLS      *tls.Config  // nil: plain HTTP
-	Insecure bool         // other hosts may reach it without TLS, or before there is a user
-	UI       http.Handler // serves all paths that are not the API's; nil: a line of text
-	Log      *slog.Logger // nil: none
+	Insecure bool         // allow addresses that other hosts reach without TLS, or before there is a user
+	UI       http.Handler // serves all paths outside the API; nil: one line of text
+	Log      *slog.Logger // nil: no log
 
-	Connections int           // most open at once; 0: 2048
-	Streams     int           // most of events, logs and profiles at once; 0: 1024
-	Heartbeat   time.Duration // between comments on an event stream; 0: 15 s
-	HashCost    Cost          // of new passwords; zero: DefaultCost
-	Now         func() time.Time
+	Connections int  // most open at once; 0: 2048
+	Streams     int  // most streams of events, logs and profiles at once; 0: 1024
+	HashCost    Cost // of new passwords; zero: DefaultCost
+	Times       Times
+	Now         func() time.Time // nil: time.Now
 
-	eventTime, bodyTime time.Duration // 0: the constants; tests wait for less
+	limits sourceLimits // zero: defaultLimits
 }
 
-// Server is a master's API. It is made by New and served by Serve.
+// Server is a master's API. New makes it, Serve serves it.
 type Server struct {
 	master  Master
 	store   Store
@@ -57,17 +49,18 @@ type Server struct {
 	replies  locks
 	denials  denials
 	encoded  encoded
-	big      chan struct{} // holds one for each body above smallBody that is worked on
-	archives chan struct{} // holds one for each archive that is read
+	big      chan struct{} // one entry for each body above smallBody that is in memory
+	archives chan struct{} // one entry for each archive that is being read
 
-	logins sync.Mutex // held while a session or a token that is there is changed
-	people sync.Mutex // held while users are, so that an admin is left
+	logins      sync.Mutex // held while an existing session or token changes
+	userChanges sync.Mutex // held while users change, so that one admin is left
 }
 
-// New makes the API of a master. Serve lets it be asked.
+// New makes the API of a master. It returns an error if m or s is nil. No address is open
+// before Serve.
 func New(m Master, s Store, o Options) (*Server, error) {
 	if m == nil || s == nil {
-		return nil, errors.New("api: a master and a store are wanted")
+		return nil, errors.New("api: New needs a master and a store")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -81,18 +74,13 @@ func New(m Master, s Store, o Options) (*Server, error) {
 	if o.Streams == 0 {
 		o.Streams = 1024
 	}
-	if o.Heartbeat == 0 {
-		o.Heartbeat = 15 * time.Second
-	}
 	if o.HashCost == (Cost{}) {
 		o.HashCost = DefaultCost
 	}
-	if o.eventTime == 0 {
-		o.eventTime = eventTime
+	if o.limits == (sourceLimits{}) {
+		o.limits = defaultLimits
 	}
-	if o.bodyTime == 0 {
-		o.bodyTime = bodyTime
-	}
+	o.Times = o.Times.withDefaults()
 	a := &Server{
 		master: m, store: s, options: o, log: o.Log, now: o.Now,
 		mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(),
@@ -104,23 +92,20 @@ func New(m Master, s Store, o Options) (*Server, error) {
 	return a, nil
 }
 
-// shutdownTime is how long requests that are under way may take when the server ends.
-const shutdownTime = 10 * time.Second
-
-// Serve answers requests on l until ctx ends, and then lets those that are under way end.
-// It closes l. An address that other hosts reach is served with TLS and a user only, or
-// with Options.Insecure.
+// Serve answers requests on l until ctx ends. It then waits, for Times.Shutdown at most,
+// until running requests have been answered; streams end at once. It closes l, also when
+// it returns an error. It refuses the addresses that MayListen refuses.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if err := s.MayListen(ctx, l.Addr()); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	capped := newCapped(l, s.options.Connections, s.options.TLS == nil)
+	limited := newLimitListener(l, s.options.Connections, s.options.TLS == nil)
 	server := &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: 5 * time.Second,
-		IdleTimeout:       60 * time.Second,
+		ReadHeaderTimeout: s.options.Times.Header,
+		IdleTimeout:       s.options.Times.Idle,
 		MaxHeaderBytes:    60 << 10, // net/http adds 4 KiB
-		ConnState:         capped.state,
+		ConnState:         limited.state,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		TLSConfig:         s.options.TLS,
 	}
@@ -130,8 +115,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var ended error
 	children.Go(func() {
 		<-keep.Done()
-		s.streams.end(func(*who) bool { return true })
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+		s.streams.end(func(*caller) bool { return true })
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Times.Shutdown)
 		defer cancel()
 		if ended = server.Shutdown(last); ended != nil {
 			ended = errors.Join(fmt.Errorf("api: requests did not end in time: %w", ended), server.Close())
@@ -139,39 +124,40 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	})
 	var err error
 	if s.options.TLS != nil {
-		err = server.ServeTLS(capped, "", "")
+		err = server.ServeTLS(limited, "", "")
 	} else {
-		err = server.Serve(capped)
+		err = server.Serve(limited)
 	}
 	stop()
 	children.Wait()
-	capped.refusals.Wait()
+	limited.refusals.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
 	return errors.Join(err, ended)
 }
 
-// MayListen tells whether an address may be served as it is: Serve refuses another one.
+// MayListen returns an error if other hosts reach the address a and Options has no TLS
+// certificate, or there is no user yet. Options.Insecure allows both.
 func (s *Server) MayListen(ctx context.Context, a net.Addr) error {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok || tcp.IP.IsLoopback() || s.options.Insecure {
 		return nil
 	}
 	if s.options.TLS == nil {
-		return fmt.Errorf("api: %s can be reached from other hosts, which would see passwords: give a certificate and its key, listen on 127.0.0.1, or allow it as insecure", a)
+		return fmt.Errorf("api: %s can be reached from other hosts, which would see passwords: set a certificate and its key, listen on 127.0.0.1, or allow it as insecure", a)
 	}
 	users, err := s.store.Users(ctx)
 	if err != nil {
 		return fmt.Errorf("read users: %w", err)
 	}
 	if len(users) == 0 {
-		return fmt.Errorf("api: %s can be reached from other hosts and there is no user yet: give the admin's password, or listen on 127.0.0.1 for the setup", a)
+		return fmt.Errorf("api: %s can be reached from other hosts and there is no user yet: set the admin's password, or listen on 127.0.0.1 for the setup", a)
 	}
 	return nil
 }
 
-// tidy deletes what has expired, each hour.
+// tidy deletes expired sessions and replies each hour until ctx ends.
 func (s *Server) tidy(ctx context.Context) {
 	t := time.NewTicker(time.Hour)
 	defer t.Stop()
@@ -192,6 +178,6 @@ func (s *Server) tidyOnce(ctx context.Context) {
 		s.store.DeleteOldReplies(ctx, now.Add(-replyLife)),
 	)
 	if err != nil && ctx.Err() == nil {
-		s.log.Error("what has expired could not be deleted", slog.Any("error", err))
+		s.log.Error("expired sessions and replies could not be deleted", slog.Any("error", err))
 	}
 }

@@ -16,21 +16,21 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// setupLife is how long a setup token is good for.
+// setupLife is how long a setup token is valid.
 const setupLife = time.Hour
 
-// setup is the token that makes the first user.
+// setup holds the token with which the first user is created.
 type setup struct {
-	mu      sync.Mutex // held while the first user is made
-	hash    []byte     // nil: there is none
+	mu      sync.Mutex // held while the first user is created
+	hash    []byte     // of the token; nil: no token is valid
 	expires time.Time
 }
 
 func (s *Server) setupFile() string { return filepath.Join(s.options.Dir, "setup-token") }
 
-// Setup makes the token with which the first user, an admin, can be made within an hour,
-// and keeps it in the file setup-token, which only the master's user may read. It is
-// empty where there is a user.
+// Setup returns a new token with which the first user, an admin, can be created within an
+// hour. It also writes the token to the file setup-token in Options.Dir, which only the
+// master's user may read. The token is empty if there is a user.
 func (s *Server) Setup(ctx context.Context) (token string, err error) {
 	s.setup.mu.Lock()
 	defer s.setup.mu.Unlock()
@@ -43,13 +43,13 @@ func (s *Server) Setup(ctx context.Context) (token string, err error) {
 	}
 	token = auth.NewSecret()
 	if err := os.WriteFile(s.setupFile(), []byte(token+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("keep the setup token: %w", err)
+		return "", fmt.Errorf("write the setup token: %w", err)
 	}
 	s.setup.hash, s.setup.expires = auth.Hash(token), s.now().Add(setupLife)
 	return token, nil
 }
 
-// forgetSetup ends a setup token. s.setup.mu is held.
+// forgetSetup makes the setup token invalid. The caller must hold s.setup.mu.
 func (s *Server) forgetSetup() error {
 	s.setup.hash = nil
 	if err := os.Remove(s.setupFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -58,11 +58,11 @@ func (s *Server) forgetSetup() error {
 	return nil
 }
 
-var errSetup = refuse(401, types.Unauthenticated, "the setup token is wrong, spent or too old: start the master again for another, while it has no user")
+var errSetup = refuse(401, types.Unauthenticated, "the setup token is wrong, used or expired: a master without users prints a new one when it starts")
 
-// first makes the first user with the setup token.
+// first creates the first user, if the setup token is right.
 func (s *Server) first(ctx context.Context, in types.Setup) (*auth.User, error) {
-	q := asked(ctx)
+	q := requestOf(ctx)
 	forget, err := s.attempt(s.now(), "setup "+q.address, q.address)
 	if err != nil {
 		return nil, err
@@ -87,17 +87,18 @@ func (s *Server) first(ctx context.Context, in types.Setup) (*auth.User, error) 
 	return u, s.forgetSetup()
 }
 
-// adminName is the name of the user that EnsureAdmin makes.
+// adminName is the name of the user that EnsureAdmin creates.
 const adminName = "admin"
 
-// EnsureAdmin makes the user "admin" with this password, or gives it this password, and
-// its role back. It is for a password that stands in the master's configuration.
+// EnsureAdmin creates the user "admin" with a password from the master's configuration. If
+// the user exists, it sets the password, the role admin, and enables it. A changed
+// password ends the user's sessions.
 func (s *Server) EnsureAdmin(ctx context.Context, password string) error {
 	if err := auth.CheckPassword(password, adminName); err != nil {
 		return fmt.Errorf("the admin's password %w", err)
 	}
-	s.people.Lock()
-	defer s.people.Unlock()
+	s.userChanges.Lock()
+	defer s.userChanges.Unlock()
 	u, err := s.store.UserNamed(ctx, adminName)
 	if errors.Is(err, run.ErrNotFound) {
 		u, err = &auth.User{ID: auth.NewID(), Name: adminName, Created: s.now().UTC()}, nil
@@ -121,14 +122,15 @@ func (s *Server) EnsureAdmin(ctx context.Context, password string) error {
 		}
 	}
 	if err := s.store.PutUser(ctx, u); err != nil {
-		return fmt.Errorf("keep the admin: %w", err)
+		return fmt.Errorf("store the admin: %w", err)
 	}
 	s.setup.mu.Lock()
 	defer s.setup.mu.Unlock()
 	return errors.Join(s.forgetSetup(), s.endSessions(ctx, u.ID, false))
 }
 
-// create makes a user.
+// create checks and stores a new user. It returns a problem if a value is not allowed or
+// the name is taken.
 func (s *Server) create(ctx context.Context, in types.NewUser) (*auth.User, error) {
 	if err := auth.CheckName(in.Name); err != nil {
 		return nil, invalid("/name", err.Error())

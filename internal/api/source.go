@@ -14,38 +14,39 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Limits of what a scenario brings, in bytes.
-const (
-	maxScenario = 512 << 10
-	maxGoMod    = 64 << 10
-	maxGoSum    = 1 << 20
-	maxFiles    = 8 << 20 // of all further files
-	maxPath     = 256
-)
+// sourceLimits bounds the parts of a source, in bytes. sourceBody has room for all of
+// them at once.
+type sourceLimits struct {
+	scenario, goMod, goSum int
+	files                  int // all further files together
+}
+
+var defaultLimits = sourceLimits{scenario: 512 << 10, goMod: 64 << 10, goSum: 1 << 20, files: 8 << 20}
 
 // Limits of numbers and lengths.
 const (
 	maxFileCount = 256
+	maxPath      = 256 // bytes
 	maxTags      = 20
 	maxLabel     = 128 // characters of a name or tag
 )
 
-// checkLabel gives a text that people chose to call something, in Unicode's form C, or
-// tells what is wrong with it. It is shown as it is and used for nothing else.
+// checkLabel returns a name or tag in Unicode's form C, or a problem. Labels are shown
+// unchanged and used for nothing else.
 func checkLabel(pointer, label string) (string, error) {
 	label = norm.NFC.String(label)
 	switch n := utf8.RuneCountInString(label); {
 	case !utf8.ValidString(label):
-		return "", invalid(pointer, "is to be text in UTF-8")
+		return "", invalid(pointer, "must be text in UTF-8")
 	case n == 0 || n > maxLabel:
-		return "", invalid(pointer, fmt.Sprintf("is to have 1 to %d characters, it has %d", maxLabel, n))
+		return "", invalid(pointer, fmt.Sprintf("must have 1 to %d characters, it has %d", maxLabel, n))
 	case strings.TrimSpace(label) != label:
 		return "", invalid(pointer, "begins or ends with a space")
 	}
 	const joiner, nonJoiner = '\u200d', '\u200c' // of emoji, and of scripts that join letters
 	for _, r := range label {
 		if r != joiner && r != nonJoiner && (unicode.Is(unicode.C, r) || unicode.In(r, unicode.Zl, unicode.Zp)) {
-			return "", invalid(pointer, fmt.Sprintf("has a character that does not print: %U", r))
+			return "", invalid(pointer, fmt.Sprintf("has a character that cannot be printed: %U", r))
 		}
 	}
 	return label, nil
@@ -53,7 +54,7 @@ func checkLabel(pointer, label string) (string, error) {
 
 func checkTags(pointer string, tags []string) ([]string, error) {
 	if len(tags) > maxTags {
-		return nil, invalid(pointer, fmt.Sprintf("has %d tags, %d may be", len(tags), maxTags))
+		return nil, invalid(pointer, fmt.Sprintf("has %d tags, at most %d are allowed", len(tags), maxTags))
 	}
 	out := []string{}
 	seen := map[string]bool{}
@@ -70,23 +71,23 @@ func checkTags(pointer string, tags []string) ([]string, error) {
 	return out, nil
 }
 
-// checkSource tells what is wrong with the size and the paths of a source. What is in it
-// is for the build to judge.
-func checkSource(pointer string, s run.Source) error {
+// checkSource returns a problem if a source is too big or has a path that is not allowed;
+// pointer is where the source is in the body. The build checks what the source says.
+func (l sourceLimits) checkSource(pointer string, s run.Source) error {
 	if strings.TrimSpace(s.Scenario) == "" {
-		return invalid(pointer+"/scenario", "is empty: a Go file with a function export is wanted")
+		return invalid(pointer+"/scenario", "is empty: send a Go file with a function export")
 	}
 	for _, part := range []struct {
 		name string
 		text string
 		most int
-	}{{"scenario", s.Scenario, maxScenario}, {"go_mod", s.GoMod, maxGoMod}, {"go_sum", s.GoSum, maxGoSum}} {
+	}{{"scenario", s.Scenario, l.scenario}, {"go_mod", s.GoMod, l.goMod}, {"go_sum", s.GoSum, l.goSum}} {
 		if len(part.text) > part.most {
-			return tooBig(pointer+"/"+part.name, fmt.Sprintf("has %d bytes, %d may be", len(part.text), part.most))
+			return tooBig(pointer+"/"+part.name, fmt.Sprintf("has %d bytes, at most %d are allowed", len(part.text), part.most))
 		}
 	}
 	if len(s.Files) > maxFileCount {
-		return tooBig(pointer+"/files", fmt.Sprintf("has %d files, %d may be", len(s.Files), maxFileCount))
+		return tooBig(pointer+"/files", fmt.Sprintf("has %d files, at most %d are allowed", len(s.Files), maxFileCount))
 	}
 	if err := checkFileName(pointer+"/file", s.File); err != nil {
 		return err
@@ -98,19 +99,20 @@ func checkSource(pointer string, s run.Source) error {
 		if err := checkPath(at, f.Path); err != nil {
 			return err
 		}
-		same := strings.ToLower(norm.NFC.String(f.Path)) // where file names have no case
+		same := strings.ToLower(norm.NFC.String(f.Path)) // on file systems that ignore case
 		if seen[same] {
-			return invalid(at, "comes twice")
+			return invalid(at, "appears twice")
 		}
 		seen[same] = true
-		if bytes += len(f.Data); bytes > maxFiles {
-			return tooBig(pointer+"/files", fmt.Sprintf("has more than %d bytes in all", maxFiles))
+		if bytes += len(f.Data); bytes > l.files {
+			return tooBig(pointer+"/files", fmt.Sprintf("has more than %d bytes in all", l.files))
 		}
 	}
 	return nil
 }
 
-// checkFileName tells what is wrong with the name of a scenario's file; none is right.
+// checkFileName returns a problem if the name of a scenario's file is not allowed. It may be
+// empty.
 func checkFileName(pointer, name string) error {
 	if name == "" {
 		return nil
@@ -119,7 +121,7 @@ func checkFileName(pointer, name string) error {
 		return err
 	}
 	if strings.Contains(name, "/") || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
-		return invalid(pointer, "is to be the name of a Go file that is compiled, as checkout.go")
+		return invalid(pointer, "must be the name of a Go file that is compiled, such as checkout.go")
 	}
 	return nil
 }
@@ -127,20 +129,20 @@ func checkFileName(pointer, name string) error {
 func checkPath(pointer, p string) error {
 	switch {
 	case p == "" || len(p) > maxPath:
-		return invalid(pointer, fmt.Sprintf("is to have 1 to %d bytes", maxPath))
+		return invalid(pointer, fmt.Sprintf("must have 1 to %d bytes", maxPath))
 	case path.Clean(p) != p || path.IsAbs(p) || p == "." || p == ".." || strings.HasPrefix(p, "../"):
-		return invalid(pointer, "is to be a clean path below the scenario's folder, as data/users.csv")
+		return invalid(pointer, "must be a clean path below the scenario's folder, such as data/users.csv")
 	case !utf8.ValidString(p) || strings.ContainsAny(p, `\:*?"<>|`) || strings.ContainsFunc(p, func(r rune) bool { return unicode.Is(unicode.C, r) }):
-		return invalid(pointer, "has a character that is not taken in a path")
+		return invalid(pointer, "has a character that is not allowed in a path")
 	}
 	for part := range strings.SplitSeq(p, "/") {
 		if strings.HasPrefix(part, "-") || strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ") {
-			return invalid(pointer, "has a part that begins with a hyphen, or ends with a point or a space")
+			return invalid(pointer, "has a part that begins with a hyphen, or ends with a dot or a space")
 		}
 	}
 	return nil
 }
 
 func tooBig(pointer, detail string) error {
-	return refuse(http.StatusRequestEntityTooLarge, types.TooLarge, "what was sent is too big", types.Detail{Pointer: pointer, Detail: detail})
+	return refuse(http.StatusRequestEntityTooLarge, types.TooLarge, "a part of the body is too big", types.Detail{Pointer: pointer, Detail: detail})
 }

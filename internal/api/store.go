@@ -7,12 +7,12 @@ import (
 	"github.com/gobench-io/gobench/internal/api/auth"
 )
 
-// Store keeps who may do what. All its methods may be called at once by any goroutine.
-// An error wraps run.ErrNotFound where there is no such thing, and run.ErrConflict where
-// it has changed meanwhile, or is there already.
+// Store stores users, sessions, tokens, the audit log and replies. Its methods may be called
+// by several goroutines at once. An error wraps run.ErrNotFound if the record does not
+// exist, and run.ErrConflict if it has changed since it was read, or exists already.
 type Store interface {
-	// PutUser keeps a new user (Version 0), or a changed one whose Version is the one that
-	// is kept. Names are unique without regard to case. It sets Version.
+	// PutUser stores a new user (Version 0), or a changed one whose Version is the stored
+	// one. Names are unique without regard to case. It sets Version.
 	PutUser(ctx context.Context, u *auth.User) error
 	User(ctx context.Context, id string) (*auth.User, error)
 	UserNamed(ctx context.Context, name string) (*auth.User, error)
@@ -26,16 +26,17 @@ type Store interface {
 
 	PutToken(ctx context.Context, t *auth.Token) error
 	Token(ctx context.Context, id string) (*auth.Token, error)
-	// Tokens gives those of a user, or of all with an empty id.
+	// Tokens returns the tokens of a user, or of all users if user is empty.
 	Tokens(ctx context.Context, user string) ([]auth.Token, error)
 
 	// Audit appends an entry: it sets Number and Chain.
 	Audit(ctx context.Context, e *auth.Entry) error
-	// Entries gives a page of the audit log, the newest first, before a number (0: the end).
+	// Entries returns up to limit entries of the audit log before a number (0: the newest),
+	// newest first.
 	Entries(ctx context.Context, before int64, limit int) ([]auth.Entry, error)
 
-	// Reply gives what was answered to a key, or nil. PutReply keeps an answer:
-	// run.ErrConflict when there is one.
+	// Reply returns the answer to a user's key, or nil. PutReply stores one; it returns
+	// run.ErrConflict if the key has an answer.
 	Reply(ctx context.Context, user, key string) (*auth.Reply, error)
 	PutReply(ctx context.Context, r *auth.Reply) error
 	DeleteOldReplies(ctx context.Context, before time.Time) error

@@ -11,8 +11,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// streams are the answers that go on for long. Each ends when the login that it was
-// asked with does. The zero value, with most set, is ready.
+// streams holds the open answers of routes that may take long. Each ends with the login of
+// its request. The zero value with most set is ready to use.
 type streams struct {
 	most int
 
@@ -21,15 +21,15 @@ type streams struct {
 }
 
 type stream struct {
-	who *who
-	end context.CancelFunc
+	caller *caller
+	end    context.CancelFunc
 }
 
-// enter counts a stream until leave is called; ctx ends with the login of w at the
-// latest.
-func (s *streams) enter(ctx context.Context, a *Server, w *who) (_ context.Context, leave func(), p *problem) {
+// add adds a stream of w. The returned context ends with the login of w at the latest. The
+// caller must call leave when the stream has ended. It returns a problem at the limit.
+func (s *streams) add(ctx context.Context, a *Server, w *caller) (_ context.Context, leave func(), p *problem) {
 	ctx, end := context.WithTimeout(ctx, w.expires.Sub(a.now()))
-	at := &stream{who: w, end: end}
+	at := &stream{caller: w, end: end}
 	s.mu.Lock()
 	full := len(s.open) >= s.most
 	if !full {
@@ -47,10 +47,10 @@ func (s *streams) enter(ctx context.Context, a *Server, w *who) (_ context.Conte
 	}
 	if full {
 		end()
-		return nil, nil, later(http.StatusServiceUnavailable, types.Unavailable, "too many streams are open", 5*time.Second)
+		return nil, nil, retryLater(http.StatusServiceUnavailable, types.Unavailable, "too many streams are open", 5*time.Second)
 	}
-	// The login may have ended before the stream could be told.
-	if still, err := a.still(ctx, w); err != nil || !still {
+	// The login may have ended just before the stream was added.
+	if still, err := a.loginValid(ctx, w); err != nil || !still {
 		leave()
 		if err != nil {
 			return nil, nil, problemOf(err)
@@ -60,9 +60,9 @@ func (s *streams) enter(ctx context.Context, a *Server, w *who) (_ context.Conte
 	return ctx, leave, nil
 }
 
-// still tells whether the login of w is in force.
-func (s *Server) still(ctx context.Context, w *who) (bool, error) {
-	var now *who
+// loginValid reports whether the login of w is still valid.
+func (s *Server) loginValid(ctx context.Context, w *caller) (bool, error) {
+	var now *caller
 	var err error
 	if w.token != nil {
 		now, err = s.byToken(ctx, w.token.ID, w.token.Hash)
@@ -75,12 +75,12 @@ func (s *Server) still(ctx context.Context, w *who) (bool, error) {
 	return now != nil, err
 }
 
-// end ends the streams of those that match.
-func (s *streams) end(match func(*who) bool) {
+// end ends the streams of callers that match.
+func (s *streams) end(match func(*caller) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at := range s.open {
-		if match(at.who) {
+		if match(at.caller) {
 			at.end()
 		}
 	}

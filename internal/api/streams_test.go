@@ -17,6 +17,7 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
 // TestStreamsEndWithTheirLogin is B16.
@@ -27,7 +28,7 @@ func TestStreamsEndWithTheirLogin(t *testing.T) {
 	id := r.running()
 	viewer, _ := r.store.UserNamed(t.Context(), "viewer")
 	for _, path := range []string{"/api/v1/events", "/api/v1/runs/" + id + "/log?follow=1"} {
-		for name, end := range map[string]func(token string){
+		for _, end := range map[string]func(token string){
 			"revoked": func(token string) {
 				token, _, _ = auth.ParseToken(token)
 				if got := r.ask(admin, "DELETE", "/api/v1/tokens/"+token, ""); got.StatusCode != http.StatusNoContent {
@@ -52,12 +53,10 @@ func TestStreamsEndWithTheirLogin(t *testing.T) {
 				}
 			}
 			end(token)
-			if took := ends(t, lines); took > 5*time.Second {
-				t.Errorf("%s, %s: it took %s", path, name, took)
-			}
+			ends(t, lines)
 			r.master.interval(id, 1)
 			if strings.HasPrefix(path, "/api/v1/events") {
-				comes(t, others, `"interval":`) // goes on
+				comes(t, others, `"interval":`) // still open
 			}
 		}
 	}
@@ -74,7 +73,7 @@ func TestStreamsEndWithTheirLogin(t *testing.T) {
 
 // TestSlowReaderIsCutOff is F33: who reads nothing is cut off, and others miss nothing.
 func TestSlowReaderIsCutOff(t *testing.T) {
-	r := serve(t, Options{eventTime: 300 * time.Millisecond}).people()
+	r := serve(t, Options{Times: Times{Event: 300 * time.Millisecond}}).people()
 	id := r.running()
 	c, err := net.Dial("tcp", r.addr)
 	if err != nil {
@@ -89,7 +88,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	n := 0
 	eventually(t, "the slow reader is cut off", func() bool {
 		r.master.mu.Lock()
-		r.master.tell(id, event.Event{Kind: event.Note, Text: text})
+		r.master.emit(id, event.Event{Kind: event.Note, Text: text})
 		n = len(r.master.events)
 		r.master.mu.Unlock()
 		comes(t, lines, fmt.Sprintf("id: %d", n)) // the other one has each
@@ -98,7 +97,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	t.Logf("after %d events", n)
 }
 
-// TestStreamsAreCapped is the end of F34: one more than may be is told to come again.
+// TestStreamsAreCapped is the end of F34: one stream more than the limit is refused.
 func TestStreamsAreCapped(t *testing.T) {
 	r := serve(t, Options{Streams: 3}).people()
 	id := r.running()
@@ -118,11 +117,16 @@ func TestStreamsAreCapped(t *testing.T) {
 	_ = last
 }
 
-// TestManyReaders is F34: each of a thousand gets each event, in order and without a gap,
-// whose totals are made once for all; they take less than 200 MiB, with the clients in this
-// process; and one more is told to come again.
+// TestManyReaders is F34: each of a thousand readers (here of a hundred, but for make
+// test-long) gets each event, in order and without a gap, whose totals are made once for
+// all; a thousand take less than 200 MiB, with their clients in this process; and one
+// reader more is refused.
 func TestManyReaders(t *testing.T) {
-	const readers, events, most = 1000, 20, 200 << 20
+	const events = 20
+	readers, most := 100, int64(100<<20)
+	if long.Run {
+		readers, most = 1000, 200<<20
+	}
 	r := serve(t, Options{Streams: readers}).people()
 	id := r.running()
 	path := "/api/v1/events?totals=1&run=" + id
@@ -136,14 +140,14 @@ func TestManyReaders(t *testing.T) {
 	for n := range events {
 		count := int64(n)
 		r.master.mu.Lock()
-		r.master.tell(id, event.Event{Kind: event.Interval, Interval: &run.Interval{Metrics: map[string]run.Record{"x": {Count: &count}}}, Totals: func() event.Totals {
+		r.master.emit(id, event.Event{Kind: event.Interval, Interval: &run.Interval{Metrics: map[string]run.Record{"x": {Count: &count}}}, Totals: func() event.Totals {
 			made.Add(1)
 			return event.Totals{}
 		}})
 		r.master.mu.Unlock()
 	}
 	const last = 3 + events // the first three are the run's states
-	late := time.After(20 * time.Second)
+	late := time.After(60 * time.Second)
 	for n, lines := range all {
 		for at := 0; at < last; {
 			select {
@@ -192,12 +196,11 @@ func TestServerEndsStreams(t *testing.T) {
 	id := r.running()
 	_, lines := r.follow(r.tokens[auth.Viewer], "/api/v1/events?run="+id)
 	comes(t, lines, "running")
-	began := time.Now()
 	done := make(chan error, 1)
 	go func() { done <- r.end() }()
 	ends(t, lines)
-	if err := <-done; err != nil || time.Since(began) > 5*time.Second {
-		t.Errorf("Serve: %v after %s", err, time.Since(began))
+	if err := <-done; err != nil { // it has waited Times.Shutdown in vain
+		t.Errorf("Serve: %v", err)
 	}
 }
 

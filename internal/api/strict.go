@@ -14,19 +14,18 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 )
 
-// maxDepth is how deep values of a body may lie in each other. The deepest that this API
-// knows lies at 5.
+// maxDepth is how deep a body's values may be nested. The API's own go to 5.
 const maxDepth = 32
 
-// checkJSON tells what is wrong with a body of JSON beyond what encoding/json minds:
-// keys that come twice (of which readers take this one or that), bytes that are no text,
-// depth, and numbers that no float64 holds. It is nil when nothing is.
+// checkJSON returns a problem if a body is not JSON, or has what encoding/json lets pass:
+// a key twice in one object (readers differ in which one they use), text that is not
+// UTF-8, deep nesting, or a number beyond float64.
 func checkJSON(body []byte) *problem {
 	malformed := func(pointer, format string, args ...any) *problem {
-		return refuse(http.StatusBadRequest, types.Malformed, "the body is not what it should be", types.Detail{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+		return refuse(http.StatusBadRequest, types.Malformed, "the body is malformed", types.Detail{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
-		return malformed("", "is empty: a JSON object is wanted")
+		return malformed("", "is empty: send a JSON object")
 	}
 	if !utf8.Valid(body) {
 		return malformed("", "is not text in UTF-8")
@@ -51,7 +50,7 @@ func checkJSON(body []byte) *problem {
 				at := &in[len(in)-1]
 				at.key, at.wantsKey = key, false
 				if at.keys[key] {
-					return malformed(pointerTo(in), "comes twice")
+					return malformed(pointerTo(in), "appears twice")
 				}
 				at.keys[key] = true
 				continue
@@ -69,27 +68,27 @@ func checkJSON(body []byte) *problem {
 				next(in)
 			}
 			if len(in) > maxDepth {
-				return malformed(pointerTo(in[:3])+"/...", "lies deeper than %d values", maxDepth)
+				return malformed(pointerTo(in[:3])+"/...", "is nested deeper than %d levels", maxDepth)
 			}
 			continue
 		case json.Number:
 			if f, err := t.Float64(); err != nil || math.IsInf(f, 0) {
-				return malformed(pointerTo(in), "is too big a number")
+				return malformed(pointerTo(in), "is too large a number")
 			}
 		}
 		next(in)
 	}
 }
 
-// level is an object or array that a value lies in.
+// level is an object or array that contains the current value.
 type level struct {
 	keys     map[string]bool // nil: an array
-	key      string          // of the value that is read
+	key      string          // of the current value
 	wantsKey bool
 	index    int
 }
 
-// next tells the innermost level that a value of it is over.
+// next moves the innermost level past its current value.
 func next(in []level) {
 	if len(in) == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 )
 
-// versioned is an answer that has a version, as ETag.
+// versioned is an answer with a version, as ETag.
 type versioned[T any] struct {
 	ETag string `header:"ETag"`
 	Body T
@@ -22,15 +22,15 @@ func answerVersion[T any](v T, version int64) *versioned[T] {
 	return &versioned[T]{ETag: tag(version), Body: v}
 }
 
-// change is a request that changes a thing as it was read.
+// change is a request to change a record at the version that was read.
 type change[T any] struct {
 	ID      string `path:"id" maxLength:"64"`
-	IfMatch string `header:"If-Match" maxLength:"256" doc:"the ETag with which it was read; *: whatever it is"`
+	IfMatch string `header:"If-Match" maxLength:"256" doc:"the ETag that was read; *: any version"`
 	Body    T
 }
 
-// unchanged tells whether a thing is at the version that the client has read.
-func unchanged(ifMatch string, version int64) error {
+// checkVersion returns a problem unless a record has the version that the client has read.
+func checkVersion(ifMatch string, version int64) error {
 	switch {
 	case ifMatch == "":
 		return refuse(http.StatusPreconditionRequired, types.NoPrecondition, "send If-Match with the ETag that you read, or *")
@@ -45,7 +45,7 @@ func unchanged(ifMatch string, version int64) error {
 	return errStale
 }
 
-func (s *Server) users(ctx context.Context, _ *nothing) (*body[types.List[auth.User]], error) {
+func (s *Server) users(ctx context.Context, _ *empty) (*body[types.List[auth.User]], error) {
 	users, err := s.store.Users(ctx)
 	return answer(types.List[auth.User]{Items: orEmpty(users)}), err
 }
@@ -58,48 +58,48 @@ func (s *Server) user(ctx context.Context, in *byID) (*versioned[auth.User], err
 	return answerVersion(*u, u.Version), nil
 }
 
-func (s *Server) newUser(ctx context.Context, in *with[types.NewUser]) (*versioned[auth.User], error) {
+func (s *Server) newUser(ctx context.Context, in *withBody[types.NewUser]) (*versioned[auth.User], error) {
 	u, err := s.create(ctx, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	q := asked(ctx)
+	q := requestOf(ctx)
 	q.object, q.detail = u.ID, u.Name+", role "+string(u.Role)
 	return answerVersion(*u, u.Version), nil
 }
 
 func (s *Server) changeUser(ctx context.Context, in *change[types.UserChange]) (*versioned[auth.User], error) {
-	s.people.Lock()
-	defer s.people.Unlock()
+	s.userChanges.Lock()
+	defer s.userChanges.Unlock()
 	u, err := s.store.User(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := unchanged(in.IfMatch, u.Version); err != nil {
+	if err := checkVersion(in.IfMatch, u.Version); err != nil {
 		return nil, err
 	}
 	was := *u
-	said := []string{u.Name}
+	changes := []string{u.Name}
 	if in.Body.Role != nil {
 		u.Role = *in.Body.Role
-		said = append(said, "role "+string(was.Role)+" to "+string(u.Role))
+		changes = append(changes, "role "+string(was.Role)+" to "+string(u.Role))
 	}
 	if in.Body.Disabled != nil {
 		u.Disabled = *in.Body.Disabled
-		said = append(said, "disabled "+strconv.FormatBool(u.Disabled))
+		changes = append(changes, "disabled "+strconv.FormatBool(u.Disabled))
 	}
 	if in.Body.Password != nil {
 		if err := s.setPassword(ctx, u, *in.Body.Password, "/password"); err != nil {
 			return nil, err
 		}
-		said = append(said, "password")
+		changes = append(changes, "password")
 	}
 	if was.Role == auth.Admin && !was.Disabled && (u.Role != auth.Admin || u.Disabled) {
 		if err := s.anotherAdmin(ctx, u.ID); err != nil {
 			return nil, err
 		}
 	}
-	asked(ctx).detail = strings.Join(said, ", ")
+	requestOf(ctx).detail = strings.Join(changes, ", ")
 	if err := s.store.PutUser(ctx, u); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,8 @@ func (s *Server) changeUser(ctx context.Context, in *change[types.UserChange]) (
 	return answerVersion(*u, u.Version), nil
 }
 
-// anotherAdmin tells whether there is one beside a user. s.people is held.
+// anotherAdmin returns a problem if there is no admin besides a user. The caller must hold
+// s.userChanges.
 func (s *Server) anotherAdmin(ctx context.Context, user string) error {
 	users, err := s.store.Users(ctx)
 	if err != nil {
@@ -126,7 +127,7 @@ func (s *Server) anotherAdmin(ctx context.Context, user string) error {
 }
 
 type auditQuery struct {
-	Before int64 `query:"before" minimum:"0" doc:"number of the oldest entry that was read; none: from the newest on"`
+	Before int64 `query:"before" minimum:"0" doc:"number of the oldest entry of the previous page; unset: from the newest on"`
 	Limit  int   `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 

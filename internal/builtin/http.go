@@ -80,7 +80,7 @@ func (o HTTP) Vus() (scenario.Vus, error) {
 			var client http.HttpClient
 			var err error
 			if len(shared) > 0 {
-				n := int(numbersOf(ctx).Hand.Below(int64(vui))) // of this user among those here
+				n := int(numbersOf(ctx).Segment.Below(int64(vui))) // of this user among those here
 				client = shared[n/streams%len(shared)]
 			} else if client, err = http.NewHttpClient(ctx, "http", options); err != nil {
 				return nil, err

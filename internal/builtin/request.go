@@ -134,7 +134,7 @@ func newChangingUser(ctx context.Context, u httpUser, vui int, from *requests) *
 	return c
 }
 
-// numbersOf are those that are this executor's of what is dealt out.
+// numbersOf returns the numbers of this executor, or the zero Numbers without a run.
 func numbersOf(ctx context.Context) segment.Numbers {
 	return (*meter.Scope)(executor.From(ctx)).Registry.Numbers()
 }

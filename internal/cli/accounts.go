@@ -65,7 +65,7 @@ further tokens, so name and password are asked for.`,
 		Example: "  gobench tokens new ci --role tester --days 30",
 		Args:    exactArgs(1, "what it is for"),
 	}, func(ctx context.Context, c *client.Client, args []string) error {
-		own, err := c.Stranger()
+		own, err := c.Anonymous()
 		if err != nil {
 			return err
 		}

@@ -15,77 +15,80 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// active is the run that is at work: who performs it, and how far it has come.
+// active is the state of the active run.
 type active struct {
-	m      *Master
-	id     string
-	order  *run.Order // of the goroutine that performs
+	m  *Master
+	id string
+	// Used by the goroutine of perform only, but for guard and record, which belong to the
+	// goroutine that merges.
+	order  *run.Order
 	ctx    context.Context
-	result *run.Result                // of the goroutine that performs
-	epoch  uint64                     // of the newest shares; of the goroutine that performs
-	blobs  map[platform]*agentpb.Blob // of the goroutine that performs, as all down to news
+	result *run.Result
+	epoch  uint64 // of the newest split of the load
+	blobs  map[platform]*agentpb.Blob
 	files  []*agentpb.Blob
-	orphan []*part         // whose part nobody does, to be taken over
-	taking time.Time       // when it may be
-	guard  *guard          // of the goroutine that merges
-	record *record         // of the goroutine that merges
-	kept   <-chan struct{} // closed when the store knows all executors
+	orphan []*part   // lost executors whose load others are to take over
+	taking time.Time // the earliest time of that
+	guard  *guard
+	record *record
+	stored <-chan struct{} // closed when all executors are in the store
 
-	news chan struct{} // something below has changed
-	gone chan struct{} // closed when it is no run at work any more
+	news chan struct{} // holds a value if something below has changed
+	gone chan struct{} // closed when the run is no longer active
 
-	controls sync.Mutex // held while the load is changed; before mu
+	controls sync.Mutex // held while the load is changed; locked before mu
 
-	mu        sync.Mutex
-	plan      *split.Plan // nil: nothing is shared yet; also under controls
-	began     time.Time   // of the load
-	stop      string      // who or what asked for a stop; empty: nobody
-	cancelled string      // who asked for a cancel; empty: nobody
-	harm      string      // the guard that was breached
-	giveUp    context.CancelFunc
-	executors []*part
-	hosts     []*place
+	mu            sync.Mutex
+	plan          *split.Plan // nil before the load is split; changed with controls held too
+	began         time.Time   // start of the load
+	stop          string      // who or what asked for a stop, or empty
+	cancelled     string      // who asked for a cancel, or empty
+	harm          string      // the guard that was breached, or empty
+	cancelPrepare context.CancelFunc
+	executors     []*part
+	hosts         []*place
 }
 
 // part is one executor process.
 type part struct {
 	place   *place
 	number  int
-	epoch   uint64 // that it was begun under; 0: the first
+	epoch   uint64 // that it was started under; 0 means the first
 	drains  bool   // its load is over
-	final   bool   // its last batch has come
+	final   bool   // its last batch was received
 	ended   *agentpb.Ended
-	refused error     // what it sent can't be
-	told    bool      // its death has been said; of the goroutine that performs
+	refused error     // why its batches are refused
+	told    bool      // its loss was reported; used by the goroutine of perform only
 	zero    time.Time // when its load began, by the master's clock
 }
 
-// dead tells whether it ended, or is not believed, before its last batch.
+// dead reports whether p ended, or had a batch refused, before its last batch.
 func (p *part) dead() bool {
 	return p.refused != nil || p.ended != nil && p.ended.Error != "" && !p.final
 }
 
-// done tells whether nothing more is to come of it.
+// done reports whether no further batch of p is expected.
 func (p *part) done() bool { return p.final || p.ended != nil || p.refused != nil }
 
-// place is an agent that takes part.
+// place is an agent that takes part in the run.
 type place struct {
 	member
-	epoch   uint64 // its newest
-	started uint64 // that it has executors of, the newest
+	epoch   uint64 // its newest epoch
+	started uint64 // the newest epoch that it has started executors for
 	hellos  []*wire.Hello
-	over    bool // its last delivery has come
-	lost    bool // it is not counted on any more
+	over    bool // its last delivery was received
+	lost    bool // the run continues without it
 	lostAt  time.Time
-	renewed time.Time // when it last answered that its lease goes on
-	forgot  time.Time // when it first said that it knows nothing of the run
+	renewed time.Time // when it last confirmed its lease
+	forgot  time.Time // when it first answered that the run is unknown to it
 }
 
-// errGivenUp ends what comes before the load.
+// errGivenUp is the cause of the context of prepare when the run is stopped or cancelled
+// before its load.
 var errGivenUp = errors.New("given up")
 
-// perform performs a run from the queue to its final state. An error is the master's: it
-// can't go on.
+// perform takes a run from the queue to its final state. A failure of the run is not an
+// error; an error means that the master can't continue.
 func (m *Master) perform(ctx context.Context, o *run.Order) error {
 	a := &active{m: m, id: o.ID, order: o, news: make(chan struct{}, 1), gone: make(chan struct{}), result: newResult(o)}
 	limit := m.RunLimit
@@ -97,9 +100,9 @@ func (m *Master) perform(ctx context.Context, o *run.Order) error {
 	a.ctx = ending
 	begin, giveUp := context.WithCancelCause(ending)
 	defer giveUp(nil)
-	a.giveUp = func() { giveUp(errGivenUp) }
+	a.cancelPrepare = func() { giveUp(errGivenUp) }
 	m.mu.Lock()
-	if m.rests {
+	if m.shutdown {
 		m.mu.Unlock()
 		return nil
 	}
@@ -112,18 +115,18 @@ func (m *Master) perform(ctx context.Context, o *run.Order) error {
 		close(a.gone)
 	}()
 	if err := a.to(ctx, run.Compiling, "", "master"); err != nil {
-		if errors.Is(err, run.ErrConflict) { // cancelled or deleted a moment ago
+		if errors.Is(err, run.ErrConflict) { // cancelled or deleted meanwhile
 			return nil
 		}
 		return err
 	}
 	failed := a.prepare(begin)
 	if cause := context.Cause(begin); failed != nil && errors.Is(cause, errGivenUp) {
-		failed = cause // whatever the context's end became on its way here
+		failed = cause // rather than an error that the cancelled context led to
 	} else if failed == nil {
 		failed = a.load(ending)
 	}
-	if ctx.Err() != nil { // the next master says what became of it
+	if ctx.Err() != nil { // the next process settles the run: see recover
 		return nil
 	}
 	if ending.Err() != nil && failed == nil {
@@ -132,7 +135,7 @@ func (m *Master) perform(ctx context.Context, o *run.Order) error {
 	return a.conclude(ctx, failed)
 }
 
-// newResult is what a run's result begins as.
+// newResult returns the result of a run without any measurement.
 func newResult(o *run.Order) *run.Result {
 	r := &run.Result{Format: run.Format, Gobench: version.Version, ID: o.ID, Name: o.Name, State: o.State, Cause: o.Cause, Created: o.Created, Complete: true,
 		Metrics: []run.Metric{}, Errors: []run.Failure{}}
@@ -151,7 +154,7 @@ func gracefulOf(o *run.Options) time.Duration {
 	return seconds(o.GracefulStop)
 }
 
-// to moves the run on.
+// to changes the run's state.
 func (a *active) to(ctx context.Context, s run.State, cause, by string) error {
 	o, err := a.m.move(ctx, a.order, s, cause, by)
 	if err != nil {
@@ -161,24 +164,24 @@ func (a *active) to(ctx context.Context, s run.State, cause, by string) error {
 	return nil
 }
 
-// say tells of a step, a note or a warning.
+// say emits a step, a note or a warning as an event.
 func (a *active) say(kind event.Kind, format string, args ...any) {
 	a.m.events.tell(a.id, event.Event{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-// note tells of something and keeps it for the report.
+// note emits a note and adds it to the result.
 func (a *active) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	a.result.Notes = append(a.result.Notes, text)
 	a.say(event.Note, "%s", text)
-	if s := a.result.State; s == run.Running || s == run.Stopping { // who looks at the run sees it
+	if s := a.result.State; s == run.Running || s == run.Stopping { // visible before the run ends
 		if err := a.m.Store.PutResult(a.ctx, a.result); err != nil && a.ctx.Err() == nil {
 			a.m.Logger.Error("keep a run's notes", "run", a.id, "error", err)
 		}
 	}
 }
 
-// change changes what is guarded, and wakes who performs.
+// change calls f with a.mu held and wakes the goroutine of perform.
 func (a *active) change(f func()) {
 	a.mu.Lock()
 	f()
@@ -189,7 +192,7 @@ func (a *active) change(f func()) {
 	}
 }
 
-// End asks for the end of the run: by a stop, which drains, or a cancel.
+// end requests the end of the run: a cancel, or a stop, which waits for requests in flight.
 func (a *active) end(cancel bool, by string) {
 	first := false
 	a.change(func() {
@@ -198,7 +201,7 @@ func (a *active) end(cancel bool, by string) {
 		} else if !cancel && a.stop == "" && a.cancelled == "" {
 			a.stop, first = by, true
 		}
-		a.giveUp()
+		a.cancelPrepare()
 	})
 	if first {
 		text := "stopping: waiting for what is in flight"
@@ -209,7 +212,7 @@ func (a *active) end(cancel bool, by string) {
 	}
 }
 
-// What follows is called by the goroutine that merges.
+// The methods below are called by the goroutine that merges.
 
 func (a *active) abort() {
 	a.change(func() {
@@ -219,7 +222,7 @@ func (a *active) abort() {
 	})
 }
 
-// byThreshold asks for a stop that needs no name: the tally has it.
+// byThreshold as the one who asked for a stop means a threshold, which the tally names.
 const byThreshold = "a threshold"
 
 func (a *active) batch(e int, b *wire.Batch) {
@@ -257,22 +260,22 @@ func (a *active) over(t taker) {
 	})
 }
 
-// performs tells whether id is the run that is at work, or was a moment ago.
+// performs reports whether id is the active run, or was during the last 3 s.
 func (m *Master) performs(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.active != nil && m.active.id == id || m.last == id && time.Since(m.lastEnd) < 3*time.Second
 }
 
-// atWork tells whether id is the run that is at work.
+// atWork reports whether id is the active run.
 func (m *Master) atWork(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.active != nil && m.active.id == id
 }
 
-// leftover ends what an agent still does of a run that is none any more. Its executors
-// have the time that a cancel gives them: what they counted is still taken in.
+// leftover ends what an agent still executes of a run that is over. Its executors get the
+// usual time for a cancel, and their last batches are merged.
 func (m *Master) leftover(ctx context.Context, agent, id string, epoch uint64) {
 	ctx, cancel := context.WithTimeout(ctx, m.Times.Cancel)
 	defer cancel()
@@ -287,13 +290,13 @@ func (m *Master) leftover(ctx context.Context, agent, id string, epoch uint64) {
 	}
 }
 
-// RefusedError is an agent's answer that it did not do what it was told.
+// RefusedError is an agent's answer that it did not carry out a command.
 type RefusedError struct{ Code, Text string }
 
 func (e *RefusedError) Error() string { return e.Text }
 
-// command sends a command and gives its answer; what the agent refuses is a
-// *RefusedError.
+// command sends a command and returns the answer. If the agent refuses the command, the
+// error is a *RefusedError.
 func (m *Master) command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	c.UnixNs = time.Now().UnixNano()
 	answer, err := m.Bus.Command(ctx, c)
@@ -306,7 +309,7 @@ func (m *Master) command(ctx context.Context, c *agentpb.Command) (*agentpb.Answ
 	return answer, nil
 }
 
-// name is an agent's name for people.
+// name returns an agent's name, or its id if it has no name.
 func (f *fleet) name(id string) string {
 	if w, _ := f.get(id); w.Name != "" {
 		return w.Name

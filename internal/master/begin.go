@@ -20,8 +20,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// prepare does all that comes before the load: it compiles, has the agents fetch and
-// start the executors, shares the run out and has everything set up.
+// prepare does everything before the load: it compiles the scenario, lets the agents fetch
+// and start the executors, splits the load and lets the executors set up.
 func (a *active) prepare(ctx context.Context) error {
 	chosen, err := a.m.fleet.choose(a.order.Options.Agents)
 	if err == nil && len(chosen) == 0 {
@@ -30,7 +30,7 @@ func (a *active) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(chosen) == 0 { // a moment ago there was one
+	if len(chosen) == 0 { // there was one when the run was taken from the queue
 		a.result.Failure = run.FailedLost
 		return errors.New("no agent is there any more")
 	}
@@ -111,7 +111,8 @@ func (a *active) compile(ctx context.Context, source run.Source, chosen []member
 	return built, nil
 }
 
-// each does something for several agents at once. The first error ends the others.
+// each calls f for all hosts concurrently, waits for all, and returns the first error in
+// the order of hosts.
 func (a *active) each(hosts []*place, f func(*place) error) error {
 	errs := make([]error, len(hosts))
 	var wg sync.WaitGroup
@@ -127,7 +128,7 @@ func (a *active) each(hosts []*place, f func(*place) error) error {
 	return nil
 }
 
-// start has an agent start executor processes, of which the first has this number.
+// start lets an agent start executor processes, numbered from first on.
 func (a *active) start(ctx context.Context, h *place, processes, first int) error {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Prepare)
 	defer cancel()
@@ -154,7 +155,7 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 	return nil
 }
 
-// begun looks whether an error of what comes before the load is the scenario's fault.
+// begun returns err, and marks the run as failed by its scenario if that caused err.
 func (a *active) begun(err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Code == "scenario" {
@@ -163,7 +164,7 @@ func (a *active) begun(err error) error {
 	return err
 }
 
-// environment is what executors find in theirs.
+// environment returns the environment variables that executors get.
 func (m *Master) environment(o *run.Options) ([]string, error) {
 	params := o.Parameters
 	if params == nil {
@@ -180,7 +181,7 @@ func (m *Master) environment(o *run.Options) ([]string, error) {
 	return []string{scenario.ParamsEnv + "=" + string(b), allowlist.Env + "=" + targets.String()}, nil
 }
 
-// arm shares the run out by what the executors have declared, and has them set up.
+// arm splits the load by what the executors have declared, and lets them set up.
 func (a *active) arm(ctx context.Context) error {
 	hello := a.hosts[0].hellos[0]
 	for _, h := range a.hosts {
@@ -213,7 +214,7 @@ func (a *active) arm(ctx context.Context) error {
 	return a.each(a.hosts, func(h *place) error { return a.setUp(ctx, h, starts[h]) })
 }
 
-// same makes sure that two executors declare the same.
+// same returns an error unless two executors declare the same classes.
 func same(a, b *wire.Hello) error {
 	if len(a.Classes) != len(b.Classes) {
 		return fmt.Errorf("its executor has %d classes, others have %d: export() must give the same on every host", len(b.Classes), len(a.Classes))
@@ -226,7 +227,7 @@ func same(a, b *wire.Hello) error {
 	return nil
 }
 
-// thresholds are the run's own and the scenario's.
+// thresholds returns the thresholds of the run's options and those of the scenario.
 func (a *active) thresholds(hello *wire.Hello) (all []threshold.Threshold, err error) {
 	texts := append(append([]string(nil), a.order.Options.Thresholds...), hello.Thresholds...)
 	for _, text := range texts {
@@ -239,7 +240,7 @@ func (a *active) thresholds(hello *wire.Hello) (all []threshold.Threshold, err e
 	return all, nil
 }
 
-// share gives each agent its executors' starts, and makes the executors known.
+// share splits the load, adds the executors to a, and returns the starts for each agent.
 func (a *active) share(hello *wire.Hello) (map[*place][]*wire.Start, error) {
 	o := &a.order.Options
 	if a.result.Config.Seed = o.Seed; o.Seed == 0 {
@@ -280,7 +281,7 @@ func (a *active) share(hello *wire.Hello) (map[*place][]*wire.Start, error) {
 	return starts, nil
 }
 
-// weight is an agent's share beside the others'.
+// weight returns an agent's weight in the split of the load; the default is 1.
 func (a *active) weight(h *place) int {
 	w := a.order.Options.Weights
 	if n, ok := w[h.ID]; ok {
@@ -292,7 +293,7 @@ func (a *active) weight(h *place) int {
 	return 1
 }
 
-// announce tells the intake of the run and its executors, and everybody of its plan.
+// announce registers the run and its executors with the intake, and emits the run's plan.
 func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []threshold.Threshold) error {
 	o := &a.order.Options
 	weights := map[string]float64{}
@@ -308,13 +309,13 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 		}
 		r.tally.Thresholds(thresholds)
 		r.tally.Weights(weights)
-		if early := a.m.intake.runs[a.id]; early != nil { // executors have said something already
+		if early := a.m.intake.runs[a.id]; early != nil { // executors have printed something already
 			r.taken = early.taken
 			for _, text := range early.tally.Merger.Notes() {
 				r.tally.Merger.Note(text)
 			}
 		}
-		a.kept = r.whenKept() // an agent's batches find it after a restart, too
+		a.stored = r.whenStored() // so that batches find the run after a restart of the master
 		a.record = r
 		a.m.intake.runs[a.id] = r
 	})
@@ -326,7 +327,7 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 	return nil
 }
 
-// setUp gives an agent's executors their starts.
+// setUp sends an agent's executors their starts.
 func (a *active) setUp(ctx context.Context, h *place, starts []*wire.Start) error {
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &agentpb.Command_Arm{Arm: &agentpb.Arm{Starts: starts}}})
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// blobs are the files that agents fetch: executors, where the compiler keeps them, and
-// files of scenarios, which are laid out in a folder by their digests.
+// blobs are the files that agents fetch: executors, in the compiler's cache, and data files
+// of scenarios, in a folder of the master under their digests.
 type blobs struct {
 	dir string
 
 	mu   sync.Mutex
-	path map[string]string // by digest, guarded by mu
+	path map[string]string // by digest
 }
 
 func newBlobs(dir string) (*blobs, error) {
@@ -26,7 +26,7 @@ func newBlobs(dir string) (*blobs, error) {
 	return &blobs{dir: dir, path: map[string]string{}}, err
 }
 
-// add makes an executor known.
+// add registers an executor.
 func (b *blobs) add(built Built) (*agentpb.Blob, error) {
 	info, err := os.Stat(built.Path)
 	if err != nil {
@@ -38,7 +38,8 @@ func (b *blobs) add(built Built) (*agentpb.Blob, error) {
 	return &agentpb.Blob{Sha256: built.SHA256, Size: info.Size(), Executable: true}, nil
 }
 
-// files lays a scenario's files out. Go files are the compiler's: no executor needs them.
+// files writes a scenario's data files to the folder and registers them. Go files are left
+// out: only the compiler needs them.
 func (b *blobs) files(all []run.File) (out []*agentpb.Blob, err error) {
 	for _, f := range all {
 		if filepath.Ext(f.Path) == ".go" {
@@ -63,7 +64,8 @@ func (b *blobs) files(all []run.File) (out []*agentpb.Blob, err error) {
 	return out, nil
 }
 
-// open opens a file that was made known.
+// open opens a registered file. The caller must close it. The error is run.ErrNotFound if
+// no file has this digest.
 func (b *blobs) open(digest string) (Blob, error) {
 	b.mu.Lock()
 	path := b.path[digest]

@@ -11,7 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// control changes the load as a person wishes: the whole of it, shared out as the run is.
+// control changes the load of the whole run, split over its executors.
 func (a *active) control(ctx context.Context, c event.Change) error {
 	wish := &wire.Control{What: c.What, Class: c.Class, Users: -1, Rate: -1}
 	if c.Users != nil {
@@ -35,7 +35,7 @@ func (a *active) control(ctx context.Context, c event.Change) error {
 	if err := a.send(ctx, all); err != nil {
 		return err
 	}
-	// Executors do not note what they share.
+	// Executors of a split run do not note such changes themselves.
 	text := a.noteOf(c, max(time.Since(began), 0))
 	if err := a.m.intake.with(ctx, func() { a.record.tally.Merger.Note(text); a.record.dirty = true }); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (a *active) control(ctx context.Context, c event.Change) error {
 	return nil
 }
 
-// noteOf is what the report tells of a change, as that of a run of one executor does.
+// noteOf returns the report's note of a change, worded as in a run of one executor.
 func (a *active) noteOf(c event.Change, at time.Duration) string {
 	what := map[string]string{"pause": "paused", "resume": "resumed"}[c.What]
 	if what == "" {
@@ -64,7 +64,7 @@ func (a *active) noteOf(c event.Change, at time.Duration) string {
 	return fmt.Sprintf("at %.1f s: %s", at.Seconds(), what)
 }
 
-// numbers tells what a scale sets.
+// numbers returns what a scale sets, as text.
 func numbers(c event.Change) (s string) {
 	if c.Rate != nil {
 		s += fmt.Sprintf("rate %v/s ", *c.Rate)

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// errands are done at once, each on its own, and waited for.
+// errands are functions that run concurrently with one context. The caller must call wait.
 type errands struct {
 	ctx context.Context
 	wg  sync.WaitGroup

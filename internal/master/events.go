@@ -10,37 +10,36 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// keptEvents is how many events can be told again to a reader that comes back, and
-// queuedEvents how many wait for one that is slow.
+// keptEvents is how many past events are available to readers, and queuedEvents how many
+// may wait in the channel of a slow reader.
 const (
 	keptEvents   = 4_000
 	queuedEvents = 256
 )
 
-// keptTotals is how many of the events that are kept have a run's totals: they are long,
-// and those of long ago are of no use.
+// keptTotals is how many of the past events still have a run's totals, which are large.
 const keptTotals = 10
 
-// events tells whoever listens what happens. An event's Totals are taken at once: they
-// stay good.
+// events distributes events to readers and stores the newest. An event's Totals function
+// must return the totals of the event's time whenever it is called.
 type events struct {
 	mu      sync.Mutex
 	last    uint64
-	ring    []*event.Numbered // the newest, by number; readers have them too, so none is changed
+	ring    []*event.Numbered // the newest, by number; shared with readers, so never changed
 	totals  []uint64          // numbers of those that have totals
 	readers map[*reader]bool
 }
 
-// reader is somebody who listens.
+// reader is a caller of Master.Events.
 type reader struct {
-	run string // empty: all
+	run string // empty means all runs
 	ch  chan *event.Numbered
 }
 
 func newEvents() *events { return &events{readers: map[*reader]bool{}} }
 
-// tell numbers an event and hands it on. A reader whose queue is full is let go: it comes
-// back and names the last one it has.
+// tell numbers an event and sends it to the readers. If a reader's channel is full, it is
+// closed: the reader resumes by calling Events again.
 func (e *events) tell(id string, what event.Event) {
 	if what.Time.IsZero() {
 		what.Time = time.Now()
@@ -49,7 +48,7 @@ func (e *events) tell(id string, what event.Event) {
 	defer e.mu.Unlock()
 	e.last++
 	n := &event.Numbered{Number: e.last, Run: id, Event: what}
-	if len(e.ring) == keptEvents { // give the older half back at once
+	if len(e.ring) == keptEvents { // drop the older half at once
 		e.ring = append(make([]*event.Numbered, 0, keptEvents), e.ring[keptEvents/2:]...)
 	}
 	e.ring = append(e.ring, n)
@@ -79,7 +78,7 @@ func (e *events) give(r *reader, n *event.Numbered) {
 	}
 }
 
-// state tells that a run is in another state.
+// state emits a change of a run's state.
 func (e *events) state(o *run.Order) {
 	e.tell(o.ID, event.Event{Kind: event.State, State: o.State, Run: o.ID, Cause: o.Cause})
 }
@@ -88,14 +87,14 @@ func (e *events) waits(id, why string) {
 	e.tell(id, event.Event{Kind: event.Step, Run: id, State: run.Queued, Text: "waiting: " + why})
 }
 
-// ErrTooOld means that events after the one asked for are not kept any more.
+// ErrTooOld means that some of the requested events are no longer stored.
 var ErrTooOld = errors.New("events that old are not kept: begin anew")
 
-// Events gives what happens from the event after one of number after on (0: what is
-// kept), of one run or of all (id empty), until ctx ends or the reader is too slow: then
-// the channel is closed. Each number is given once, in order. A number that this master
-// has not given, as after its restart, is as 0. An event is that of all readers: nobody
-// changes it.
+// Events returns a channel of the events that follow number after, of one run or, if id is
+// empty, of all. After 0 it begins with the oldest stored event; a number that this process
+// has not reached yet, as after a restart, counts as 0. Events come once each, in order.
+// The channel is closed when ctx ends or the reader is too slow. Events are shared between
+// readers and must not be changed. The error is ErrTooOld if some are no longer stored.
 func (m *Master) Events(ctx context.Context, id string, after uint64) (<-chan *event.Numbered, error) {
 	e := m.events
 	e.mu.Lock()

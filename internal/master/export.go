@@ -17,9 +17,10 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Export writes a run that is over as an archive of a run's folder (docs/formats/run.md):
-// its result, its series as the batches of one executor that counted all, and what its
-// executors printed.
+// Export writes a run in a final state to w, as an archive of a run's folder
+// (docs/formats/run.md): its result, its series as batches of one executor, and the output
+// of its executors. The error is run.ErrConflict if the run is not over. After another
+// error w may have received a part of the archive.
 func (m *Master) Export(ctx context.Context, id string, w io.Writer) error {
 	o, err := m.Run(ctx, id)
 	if err != nil {
@@ -52,7 +53,7 @@ func (m *Master) Export(ctx context.Context, id string, w io.Writer) error {
 	return h.Export(id, w)
 }
 
-// layOut writes the folder of a run.
+// layOut writes the files of a run's folder.
 func (m *Master) layOut(ctx context.Context, id string, r *run.Result, folder *history.Folder) error {
 	if err := m.asBatches(ctx, id, func(b *wire.Batch) error { return folder.Append(0, b) }); err != nil {
 		return err
@@ -68,7 +69,7 @@ func (m *Master) layOut(ctx context.Context, id string, r *run.Result, folder *h
 	return folder.Put(r)
 }
 
-// asBatches gives the series of a run as batches of one executor.
+// asBatches calls each with the series of a run, as batches of one executor.
 func (m *Master) asBatches(ctx context.Context, id string, each func(*wire.Batch) error) error {
 	sources, whole, err := m.Store.Taken(ctx, id)
 	if err != nil || whole == nil {

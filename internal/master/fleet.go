@@ -13,14 +13,14 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// standing is how an agent stands with its master.
+// standing is an agent's state.
 type standing string
 
 const (
 	agentReady   standing = "ready"
 	agentBusy    standing = "busy"
 	agentSuspect standing = "suspect" // its beats are late
-	agentLost    standing = "lost"    // none has come for long
+	agentLost    standing = "lost"    // no beat for Times.Lost
 	agentRefused standing = "refused" // it speaks another protocol
 	agentRevoked standing = "revoked"
 )
@@ -28,37 +28,37 @@ const (
 // member is an agent that has joined.
 type member struct {
 	run.Agent
-	beat    *agentpb.Beat // the last; nil: none yet
-	heard   time.Time     // when it came, monotonic
+	beat    *agentpb.Beat // the last, or nil before the first
+	heard   time.Time     // when it was received, monotonic
 	state   standing
 	why     string
 	offset  time.Duration // its wall clock less ours
-	within  time.Duration // half of the round trip that told
+	within  time.Duration // error of offset: half of the round trip
 	probed  time.Time
-	cleared time.Time     // when it was last told to end what is no run any more
-	refused string        // why it may not run anything
-	before  *agentpb.Beat // the last of the process that it was before this one
-	twin    string        // that two processes say they are it
-	twinAt  time.Time     // when that was seen last
-	flag    string        // what it tried that it may not; empty: nothing
-	freed   string        // run that it was told to end last, and did
+	cleared time.Time     // when leftover was last called for it
+	refused string        // why it may not run anything, or empty
+	before  *agentpb.Beat // the last of its previous process
+	twin    string        // a message that two processes use its identity, or empty
+	twinAt  time.Time     // when that was last noticed
+	flag    string        // its last violation of permissions, or empty
+	freed   string        // the last run that it has released
 }
 
-// fleet is all agents. Its judgement stands still while the bus has no leader.
+// fleet is the set of all agents. States do not change while the bus has no leader.
 type fleet struct {
 	m *Master
 
 	mu      sync.Mutex
-	members map[string]*member // by id, guarded by mu
-	changed chan struct{}      // closed at a change of a standing and replaced, guarded by mu
-	paused  time.Time          // since when the bus has no leader; zero: it has one
+	members map[string]*member // by id
+	changed chan struct{}      // closed and replaced when a state changes
+	paused  time.Time          // since when the bus has no leader; zero while it has one
 }
 
 func newFleet(m *Master) *fleet {
 	return &fleet{m: m, members: map[string]*member{}, changed: make(chan struct{})}
 }
 
-// load takes up the agents that have joined before.
+// load reads the agents from the store.
 func (f *fleet) load(ctx context.Context) error {
 	all, err := f.m.Store.Agents(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (f *fleet) put(a run.Agent) *member {
 	return w
 }
 
-// beat takes a beat.
+// beat records a beat.
 func (f *fleet) beat(b *agentpb.Beat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +96,7 @@ func (f *fleet) beat(b *agentpb.Beat) {
 		return
 	}
 	if old := w.beat; old != nil && old.Boot == b.Boot && b.Count <= old.Count {
-		return // an old one, told again
+		return // a duplicate
 	}
 	w.twins(b)
 	w.beat, w.heard = b, time.Now()
@@ -110,10 +110,10 @@ func (f *fleet) beat(b *agentpb.Beat) {
 	f.judge(w, time.Now())
 }
 
-// gone notes that an agent's entry has expired; the next look finds it lost.
+// gone is called when an agent's registry entry has expired.
 func (f *fleet) gone(agent string) { f.look() }
 
-// judge gives a member its standing, with f.mu held.
+// judge updates a member's state. The caller holds f.mu.
 func (f *fleet) judge(w *member, now time.Time) {
 	state, why := agentReady, ""
 	silent := now.Sub(w.heard)
@@ -138,12 +138,12 @@ func (f *fleet) judge(w *member, now time.Time) {
 		w.state = state
 		close(f.changed)
 		f.changed = make(chan struct{})
-		f.m.kick()
+		f.m.wakeQueue()
 	}
 	w.why = why
 }
 
-// look judges all.
+// look updates the states of all members.
 func (f *fleet) look() {
 	now := time.Now()
 	f.mu.Lock()
@@ -154,7 +154,7 @@ func (f *fleet) look() {
 		}
 		return
 	}
-	if !f.paused.IsZero() { // beats could not come meanwhile
+	if !f.paused.IsZero() { // no beats could arrive meanwhile
 		for _, w := range f.members {
 			w.heard = w.heard.Add(now.Sub(f.paused))
 		}
@@ -165,7 +165,7 @@ func (f *fleet) look() {
 	}
 }
 
-// run looks at the agents and asks their clocks until ctx ends.
+// run updates agents' states and measures their clocks until ctx ends.
 func (f *fleet) run(ctx context.Context) error {
 	if err := f.load(ctx); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (f *fleet) mark(id string) {
 	f.members[id].probed = time.Now()
 }
 
-// free notes that an agent has nothing left of a run: it need not say so itself.
+// free records that an agent has released a run, before its next beat reports it.
 func (f *fleet) free(id, run string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -216,8 +216,7 @@ func (f *fleet) clearing(id string) {
 	f.members[id].cleared = time.Now()
 }
 
-// awaitOver waits until an agent's beats say that nothing goes on there of a run any more,
-// as long as that may take.
+// awaitOver waits until an agent's beats report that a run is over there, at most for limit.
 func (f *fleet) awaitOver(ctx context.Context, agent, id string, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -235,8 +234,8 @@ func (f *fleet) awaitOver(ctx context.Context, agent, id string, limit time.Dura
 	}
 }
 
-// probe asks an agent's clock some times and keeps what the fastest answer said (RFC
-// 5905, section 8: offset and delay of four time stamps).
+// probe measures the offset of an agent's clock several times and stores the result of the
+// shortest round trip (RFC 5905, section 8: offset and delay of four time stamps).
 func (f *fleet) probe(ctx context.Context, id string, times int) {
 	var offset, within time.Duration
 	found := false
@@ -260,7 +259,7 @@ func (f *fleet) probe(ctx context.Context, id string, times int) {
 	w.offset, w.within = offset, within
 }
 
-// clockOffset is by how much an agent's wall clock is ahead of ours, and the error.
+// clockOffset returns by how much an agent's wall clock is ahead of ours, and the error.
 func clockOffset(sent, got time.Time, a *agentpb.Answer) (offset, within time.Duration) {
 	there := max(time.Duration(a.SentNs-a.ReceivedNs), 0) // less where the clock was set meanwhile
 	trip := max(got.Sub(sent)-there, 0)                   // got.Sub is monotonic
@@ -269,7 +268,7 @@ func clockOffset(sent, got time.Time, a *agentpb.Answer) (offset, within time.Du
 	return offset, trip / 2
 }
 
-// snapshot copies all members, in the order of their names.
+// snapshot returns copies of all members, sorted by name.
 func (f *fleet) snapshot() []member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -286,7 +285,7 @@ func (f *fleet) snapshot() []member {
 	return all
 }
 
-// get gives one, and what is closed when a standing changes.
+// get returns a copy of a member, and a channel that is closed when any state changes.
 func (f *fleet) get(id string) (member, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -296,7 +295,7 @@ func (f *fleet) get(id string) (member, <-chan struct{}) {
 	return member{state: agentLost, why: "unknown"}, f.changed
 }
 
-// ofKey gives the agent with a key, if it is known here and not revoked.
+// ofKey returns the id of the agent with a key, if it is loaded and not revoked.
 func (f *fleet) ofKey(key string) (id string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -308,8 +307,8 @@ func (f *fleet) ofKey(key string) (id string, ok bool) {
 	return "", false
 }
 
-// known refuses options that name agents which have never joined, or are revoked: a run
-// would wait for them for ever. Those that are only away are waited for.
+// known returns an error if options name agents that have never joined or are revoked: a
+// run would wait for them for ever. Agents that are merely disconnected are accepted.
 func (f *fleet) known(o *run.Options) error {
 	all := f.snapshot()
 	check := func(field, name string) error {
@@ -331,7 +330,7 @@ func (f *fleet) known(o *run.Options) error {
 	return nil
 }
 
-// Flag notes that an agent tried what it may not: whoever lists the agents sees it.
+// Flag records that an agent violated its permissions. Agents reports it.
 func (m *Master) Flag(agent, what string) {
 	m.fleet.mu.Lock()
 	defer m.fleet.mu.Unlock()
@@ -340,8 +339,8 @@ func (m *Master) Flag(agent, what string) {
 	}
 }
 
-// choose gives the agents that are to run something: those named, by id or name, or all
-// that are ready. An error says which of those named can't.
+// choose returns the agents for a run: those named, by id or name, or all that are ready.
+// It returns an error if one of those named is not ready.
 func (f *fleet) choose(named []string) (chosen []member, err error) {
 	all := f.snapshot()
 	if len(named) == 0 {

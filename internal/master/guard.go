@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,29 +14,30 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// guard looks at what comes of a run for harm that it does. It adds up the seconds of the
-// run's own time over all executors and judges those that a batch ends with as soon as that
-// has come: it waits for nobody, and what comes late is judged by when it happened.
+// guard checks the batches of a run against its guards. It adds up what all executors
+// counted in each second of the run's time, and checks the window that ends with a batch's
+// second as soon as the batch arrives. It waits for no executor; a late batch is checked
+// with the seconds it belongs to.
 type guard struct {
 	run.Guards
-	seconds int64            // of the window
-	titles  map[int][]string // of each executor's metrics
-	recent  map[int64]*glance
+	seconds int64             // of the window
+	titles  map[int][]string  // of each executor's metrics
+	recent  map[int64]*glance // by second of the run
 }
 
-// glance is a second of the run, as the guard sees it.
+// glance is what was counted in a second of the run, or in a window.
 type glance struct {
-	to      time.Duration    // of the batch in it that ends last
+	to      time.Duration    // end of the latest batch in it
 	good    map[string]int64 // by client or class
 	bad     map[string]int64
 	latency map[string]*hdr.Histogram // by client
 }
 
-// usualWindow is what a guard judges by when the run says nothing else.
+// usualWindow is the default length of a guard's window, in seconds.
 const usualWindow = 2
 
-// enough is how many operations there must be in the window to judge by, and late how many
-// seconds a batch may come after others and is judged.
+// enough is the least number of operations in a window that is checked. late is by how many
+// seconds a batch may lag behind others and still be checked.
 const (
 	enough = 20
 	late   = 60
@@ -49,7 +51,7 @@ func newGuard(g run.Guards) *guard {
 	return &guard{Guards: g, seconds: w, titles: map[int][]string{}, recent: map[int64]*glance{}}
 }
 
-// operations pairs the ends of counters with whether they are of good operations.
+// operations lists which counters count operations, by the ends of their titles.
 var operations = []struct {
 	begin, end string
 	good       bool
@@ -59,7 +61,7 @@ var operations = []struct {
 	{"vu.", ".iterations", true}, {"vu.", ".errors", false},
 }
 
-// add takes a batch that was merged and says what harm is done; empty: none.
+// add adds a batch and returns the cause if a guard is breached, or "".
 func (g *guard) add(executor int, b *wire.Batch) string {
 	for _, d := range b.Declared {
 		g.titles[executor] = append(g.titles[executor], d.Title)
@@ -99,7 +101,7 @@ func (x *glance) add(titles []string, b *wire.Batch) {
 	for _, h := range b.Histograms {
 		if of, ok := strings.CutSuffix(titles[h.Metric], ".latency"); ok {
 			counted := new(hdr.Histogram)
-			if counted.Decode(h.Counts) == nil { // as the merge has found
+			if counted.Decode(h.Counts) == nil { // it was valid when it was merged
 				x.merge(of, counted)
 			}
 		}
@@ -113,7 +115,7 @@ func (x *glance) merge(client string, h *hdr.Histogram) {
 	x.latency[client].Merge(h)
 }
 
-// judge looks at the window that ends with a second of the run.
+// judge checks the window that ends with a second of the run.
 func (g *guard) judge(last int64) string {
 	w := &glance{good: map[string]int64{}, bad: map[string]int64{}, latency: map[string]*hdr.Histogram{}}
 	first := max(last-g.seconds+1, 0)
@@ -134,19 +136,10 @@ func (g *guard) judge(last int64) string {
 		}
 	}
 	length := w.to - time.Duration(first)*time.Second
-	return firstOf(g.failing(w, length), g.slow(w, length), g.fast(w, length))
+	return cmp.Or(g.failing(w, length), g.slow(w, length), g.fast(w, length))
 }
 
-func firstOf(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
-// failing tells of a client whose operations fail.
+// failing returns the cause if too many operations of a client failed, or "".
 func (g *guard) failing(w *glance, length time.Duration) string {
 	if g.ErrorRate == 0 {
 		return ""
@@ -154,7 +147,7 @@ func (g *guard) failing(w *glance, length time.Duration) string {
 	for _, of := range slices.Sorted(maps.Keys(w.bad)) {
 		n := w.bad[of]
 		all := n + w.good[of]
-		if strings.HasPrefix(of, "vu.") { // iterations count those with errors
+		if strings.HasPrefix(of, "vu.") { // iterations include those with errors
 			all = w.good[of]
 		}
 		if all >= enough && float64(n) > g.ErrorRate*float64(all) {
@@ -164,7 +157,7 @@ func (g *guard) failing(w *glance, length time.Duration) string {
 	return ""
 }
 
-// slow tells of a client whose operations take too long.
+// slow returns the cause if a client's operations took too long, or "".
 func (g *guard) slow(w *glance, length time.Duration) string {
 	if g.P99 == 0 {
 		return ""
@@ -178,7 +171,7 @@ func (g *guard) slow(w *glance, length time.Duration) string {
 	return ""
 }
 
-// fast tells of more operations than there may be, whatever came of them.
+// fast returns the cause if there were too many operations, failed ones included, or "".
 func (g *guard) fast(w *glance, length time.Duration) string {
 	if g.Rate == 0 || length <= 0 {
 		return ""

@@ -8,20 +8,20 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Limits of what an executor may declare, which executors hold themselves.
+// Limits of what an executor may declare. Executors enforce them too.
 const (
 	maxClasses = 100
 	maxStages  = 10_000
 	maxUsers   = 10_000_000
 )
 
-// checkHello refuses a hello that no executor can have said: the agent that passed it on
-// may be anybody's.
+// checkHello returns an error if no executor can have sent this hello: agents are not
+// trusted.
 func checkHello(h *wire.Hello) error {
 	switch {
 	case h == nil:
 		return errors.New("its executor has said nothing")
-	case h.Error != "": // nothing else counts
+	case h.Error != "": // the rest is not used
 		return nil
 	case h.Protocol != wire.Protocol:
 		return fmt.Errorf("its executor speaks protocol %d, and the master speaks %d", h.Protocol, wire.Protocol)
@@ -60,5 +60,5 @@ func checkClass(c *wire.Class) error {
 	return nil
 }
 
-// number tells whether x is one, and not below 0.
+// number reports whether x is finite and not negative.
 func number(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }

@@ -15,8 +15,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Import keeps the run of an archive that Export or a local history wrote, as a run of
-// owner's that is over. run.ErrArchive: it is none; run.ErrConflict: the run is there.
+// Import stores the run of an archive that Export or a local history wrote, with its final
+// state and a new owner. The error is run.ErrArchive if in is no valid archive, and
+// run.ErrConflict if the run exists; nothing is stored then.
 func (m *Master) Import(ctx context.Context, in io.Reader, owner string) (*run.Order, error) {
 	dir, err := os.MkdirTemp(m.Dir, "import-")
 	if err != nil {
@@ -32,7 +33,7 @@ func (m *Master) Import(ctx context.Context, in io.Reader, owner string) (*run.O
 			n := time.Duration(0)
 			step = importInterval(r)
 			whole, err = replay(ctx, staged, r, func(merge.Part) { n++ })
-			if n > 0 && whole.End()/n > 2*step { // of a long run, only coarser parts were kept
+			if n > 0 && whole.End()/n > 2*step { // a long run whose fine parts were trimmed
 				step = (whole.End() / n).Round(time.Second)
 			}
 		}
@@ -68,14 +69,13 @@ func (m *Master) Import(ctx context.Context, in io.Reader, owner string) (*run.O
 	return o, nil
 }
 
-// What an archive's batches may have at most.
+// Limits of an archive's batches.
 const (
 	maxImported = 1024    // executors
 	maxDeclared = 100_000 // metrics
 )
 
-// replay merges the batches of a run's folder. part is told of what was recorded in each
-// interval.
+// replay merges the batches of a run's folder and calls part with each interval.
 func replay(ctx context.Context, h history.History, r *run.Result, part func(merge.Part)) (*merge.Merger, error) {
 	m := merge.New(0, importInterval(r))
 	m.OnPart(part)
@@ -106,11 +106,11 @@ func importInterval(r *run.Result) time.Duration {
 	return intervalOf(&run.Options{Interval: max(0, min(r.Config.Interval, 3600))})
 }
 
-// partsOfImport is how many parts of a series are handed to the store at once.
+// partsOfImport is the number of parts of a series in one intake.
 const partsOfImport = 500
 
-// intakes hands to take what a master that had seen the run would have kept of it. whole
-// is what its batches were merged to.
+// intakes calls take with what a master that had executed the run would have stored. whole
+// is the result of merging its batches.
 func intakes(ctx context.Context, h history.History, r *run.Result, whole *merge.Merger, step time.Duration, take func(*run.Intake) error) error {
 	kept := &agentpb.Kept{Merged: whole.State(), IntervalNs: int64(importInterval(r))}
 	first := &run.Intake{}
@@ -144,5 +144,5 @@ func intakes(ctx context.Context, h history.History, r *run.Result, whole *merge
 	return err
 }
 
-// imported stands for the agents of a run that other masters had.
+// imported is the agent's id for all executors of an imported run.
 const imported = "imported"

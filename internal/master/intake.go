@@ -16,40 +16,41 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/compress"
 )
 
-// intake takes in what agents deliver: it merges at once, so that what is live is live,
-// and keeps it in one transaction every 200 ms, or as soon as the store is free where much
-// has come; then the agents are told. One goroutine merges, another one commits.
+// intake receives what agents deliver. It merges each delivery at once, for live figures,
+// and stores all of them in one transaction every Times.Commit, or sooner if many arrive;
+// then it acknowledges them to the agents. One goroutine merges, another one commits.
 type intake struct {
 	m       *Master
 	in      chan delivered
-	do      chan func() // for the goroutine that merges
+	do      chan func() // calls for the goroutine that merges
 	commits chan *commit
-	free    chan struct{}   // a commit is kept
-	codec   *compress.Codec // of batches that come packed
-	over    chan struct{}   // closed when nothing is merged any more
+	free    chan struct{}   // receives a value after each commit
+	codec   *compress.Codec // for packed batches
+	over    chan struct{}   // closed when run ends
 
-	runs    map[string]*record // of the goroutine that merges
-	waiting []func()           // of the goroutine that merges: for what is merged to be kept
+	// Used by the goroutine that merges only.
+	runs    map[string]*record
+	waiting []func() // to be called once what is merged now is stored
 
 	mu      sync.Mutex
-	broken  error // why nothing is kept any more, guarded by mu
+	broken  error // why nothing can be stored any more, or nil
 	figures run.Figures
-	ingest  hdr.Histogram // receipt to merged, ns, guarded by mu
-	acks    hdr.Histogram // receipt to committed, ns, guarded by mu
+	ingest  hdr.Histogram // from receipt to merged, ns
+	acks    hdr.Histogram // from receipt to stored, ns
 }
 
-// delivered is a delivery on its way.
+// delivered is a delivery with its receipt.
 type delivered struct {
 	*agentpb.Delivery
 	receipt Receipt
 }
 
-// commit is what goes into one transaction, and who is told then.
+// commit is the content of one transaction, and what is acknowledged after it.
 type commit struct {
 	in       run.Intake
 	receipts []Receipt
 	upTo     map[taking]*agentpb.Committed
-	done     []func() // to be called when it is kept
+	done     []func() // to be called once it is stored
 }
 
 func newIntake(m *Master) (*intake, error) {
@@ -60,10 +61,11 @@ func newIntake(m *Master) (*intake, error) {
 	return &intake{m: m, codec: codec, in: make(chan delivered), do: make(chan func()), commits: make(chan *commit, 1), free: make(chan struct{}, 1), over: make(chan struct{}), runs: map[string]*record{}}, nil
 }
 
-// errOver means that the master ends.
+// errOver means that the master is ending.
 var errOver = errors.New("the master ends")
 
-// take has a delivery merged: what waits for that waits on the bus.
+// take passes a delivery to the goroutine that merges. It blocks while that is busy, so
+// deliveries queue on the bus. If it returns an error, the delivery was not merged.
 func (n *intake) take(d *agentpb.Delivery, r Receipt) error {
 	if err := n.trouble(); err != nil {
 		return err
@@ -79,7 +81,7 @@ func (n *intake) take(d *agentpb.Delivery, r Receipt) error {
 	}
 }
 
-// trouble is why nothing can be kept; nil: all is well.
+// trouble returns why nothing can be stored any more, or nil.
 func (n *intake) trouble() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,7 +102,7 @@ func (n *intake) with(ctx context.Context, f func()) error {
 	return nil
 }
 
-// flush returns when all that was merged so far is kept.
+// flush waits until everything merged so far is stored.
 func (n *intake) flush(ctx context.Context) error {
 	kept := make(chan struct{})
 	if err := n.with(ctx, func() { n.waiting = append(n.waiting, func() { close(kept) }) }); err != nil {
@@ -116,32 +118,33 @@ func (n *intake) flush(ctx context.Context) error {
 	}
 }
 
-// run works until ctx ends; what was merged by then is committed.
+// run merges and commits until ctx ends. What was merged by then is stored before it
+// returns.
 func (n *intake) run(ctx context.Context) error {
 	defer close(n.over)
 	committed := make(chan error, 1)
 	go func() { committed <- n.commit(ctx) }()
 	tick := time.NewTicker(n.m.Times.Commit)
 	defer tick.Stop()
-	next, kept := n.new(), true // kept: nothing is on its way to the store
-	keep := func(least int) {
-		if kept && len(next.receipts) >= least && n.fill(next) {
-			n.commits <- next // which has room
-			next, kept = n.new(), false
+	next, idle := n.new(), true // idle: no commit is in progress
+	send := func(least int) {
+		if idle && len(next.receipts) >= least && n.fill(next) {
+			n.commits <- next // the channel has room
+			next, idle = n.new(), false
 		}
 	}
 	for {
 		select {
 		case d := <-n.in:
 			n.merge(ctx, d, next)
-			keep(manyReceipts)
+			send(manyReceipts)
 		case f := <-n.do:
 			f()
-		case <-n.free: // all that has come meanwhile goes into one transaction
-			kept = true
-			keep(manyReceipts)
+		case <-n.free: // everything merged meanwhile goes into one transaction
+			idle = true
+			send(manyReceipts)
 		case <-tick.C:
-			keep(0)
+			send(0)
 		case err := <-committed:
 			return err
 		case <-ctx.Done():
@@ -158,23 +161,23 @@ func (n *intake) run(ctx context.Context) error {
 	}
 }
 
-// manyReceipts are enough deliveries for a transaction at once: those of many agents,
-// which all come at an interval's end, do not wait for the next tick.
+// manyReceipts is the number of deliveries that are stored without waiting for the next
+// tick, as when many agents deliver at the end of an interval.
 const manyReceipts = 128
 
 func (n *intake) new() *commit { return &commit{upTo: map[taking]*agentpb.Committed{}} }
 
-// merge takes one delivery in.
+// merge merges one delivery.
 func (n *intake) merge(ctx context.Context, d delivered, c *commit) {
 	r, err := n.record(ctx, d.Run)
 	if errors.Is(err, run.ErrNotFound) {
-		n.m.Logger.Warn("a delivery of a run that is not kept", "run", d.Run, "agent", d.Agent)
+		n.m.Logger.Warn("a delivery of an unknown run", "run", d.Run, "agent", d.Agent)
 		n.forget(ctx, d)
 		return
 	}
 	if err != nil {
 		n.m.Logger.Error("take in", "run", d.Run, "agent", d.Agent, "error", err)
-		return // it comes again
+		return // it is redelivered
 	}
 	switch repeat, err := r.take(d, c); {
 	case errors.Is(err, errLost):
@@ -186,7 +189,7 @@ func (n *intake) merge(ctx context.Context, d delivered, c *commit) {
 		n.mu.Lock()
 		n.figures.Repeats++
 		n.mu.Unlock()
-		c.receipts = append(c.receipts, d.receipt) // the next transaction has what it repeats, at the latest
+		c.receipts = append(c.receipts, d.receipt) // the original is stored by then
 	default:
 		n.mu.Lock()
 		n.figures.Batches++
@@ -197,7 +200,7 @@ func (n *intake) merge(ctx context.Context, d delivered, c *commit) {
 	}
 }
 
-// forget has a delivery that is kept already, or never will be, not come again.
+// forget acknowledges a delivery that will never be stored, so that it is not redelivered.
 func (n *intake) forget(ctx context.Context, d delivered) {
 	d.receipt.Done()
 	err := n.m.Bus.Committed(ctx, d.Agent, &agentpb.Committed{Run: d.Run, Epoch: d.Epoch, Number: d.Number})
@@ -206,7 +209,7 @@ func (n *intake) forget(ctx context.Context, d delivered) {
 	}
 }
 
-// record gives what is known of a run, from the store where need be.
+// record returns the record of a run, and restores it from the store if necessary.
 func (n *intake) record(ctx context.Context, id string) (*record, error) {
 	if r := n.runs[id]; r != nil {
 		return r, nil
@@ -218,7 +221,8 @@ func (n *intake) record(ctx context.Context, id string) (*record, error) {
 	return r, err
 }
 
-// fill completes a commit with what the runs have become; false: nothing has changed.
+// fill adds the changed state of all runs to a commit. It reports whether the commit has
+// anything to store or to acknowledge.
 func (n *intake) fill(c *commit) bool {
 	for id, r := range n.runs {
 		r.fill(c)
@@ -230,28 +234,29 @@ func (n *intake) fill(c *commit) bool {
 	return len(c.receipts)+len(c.in.Totals)+len(c.done) > 0
 }
 
-// commit keeps what comes, and tells the agents.
+// commit stores commits until the channel is closed, and acknowledges them. It returns the
+// error after which nothing can be stored any more.
 func (n *intake) commit(ctx context.Context) error {
-	// What has been merged is kept though the master ends.
+	// What has been merged is stored even if the master is ending.
 	ctx = context.WithoutCancel(ctx)
 	for c := range n.commits {
-		if err := n.keep(ctx, c); err != nil {
+		if err := n.store(ctx, c); err != nil {
 			n.mu.Lock()
-			n.broken = fmt.Errorf("what is counted can't be kept: %w", err)
+			n.broken = fmt.Errorf("received batches can't be stored: %w", err)
 			n.mu.Unlock()
 			return err
 		}
 		select {
 		case n.free <- struct{}{}:
-		default: // the master ends, and nobody asks any more
+		default: // the master is ending, and run reads no more
 		}
 	}
 	return nil
 }
 
-// keep tries until the store has c: it may be full for a time. Memory is bounded, as
-// agents stop sending what is not committed.
-func (n *intake) keep(ctx context.Context, c *commit) error {
+// store stores c, and tries again for about a minute if that fails, as when the disk is full.
+// Memory stays bounded: agents stop sending when nothing is acknowledged.
+func (n *intake) store(ctx context.Context, c *commit) error {
 	wait, tries := 100*time.Millisecond, 0
 	for {
 		var err error
@@ -261,25 +266,25 @@ func (n *intake) keep(ctx context.Context, c *commit) error {
 		var taken *run.TakenError
 		switch {
 		case err == nil:
-			n.kept(ctx, c)
+			n.acknowledge(ctx, c)
 			return nil
 		case errors.As(err, &taken):
-			return err // two masters, or a liar: the operator must look
+			return err // two masters, or a faulty agent: the operator must investigate
 		}
 		if tries++; tries > maxTries {
 			return err
 		}
-		n.m.Logger.Error("keep what was counted", "error", err, "again_in", wait)
+		n.m.Logger.Error("store received batches", "error", err, "again_in", wait)
 		time.Sleep(wait)
 		wait = min(2*wait, 5*time.Second)
 	}
 }
 
-// maxTries is how often a transaction is tried: for about a minute.
+// maxTries bounds the attempts to store a commit, to about a minute.
 const maxTries = 18
 
-// kept tells everybody what the store has now.
-func (n *intake) kept(ctx context.Context, c *commit) {
+// acknowledge acknowledges a stored commit.
+func (n *intake) acknowledge(ctx context.Context, c *commit) {
 	now := time.Now()
 	n.mu.Lock()
 	for _, d := range c.receipts {
@@ -299,7 +304,7 @@ func (n *intake) kept(ctx context.Context, c *commit) {
 	}
 }
 
-// Figures are the master's own.
+// Figures returns figures about the master itself.
 func (m *Master) Figures() run.Figures {
 	n := m.intake
 	n.mu.Lock()
@@ -323,7 +328,7 @@ func (m *Master) Figures() run.Figures {
 func marshal(m proto.Message) []byte {
 	b, err := proto.Marshal(m)
 	if err != nil {
-		panic(err) // its texts come from other messages or are our own
+		panic(err) // impossible: all texts are valid UTF-8
 	}
 	return b
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// joinLife is how long a join token is good for when nothing else is said.
+// joinLife is the default life of a join token.
 const joinLife = 10 * time.Minute
 
-// JoinToken makes a token by which one agent joins; text is shown once and not kept.
+// JoinToken creates a token with which one agent can join during life; 0 means 10 minutes,
+// and a week is the maximum. text includes the secret, which is not stored.
 func (m *Master) JoinToken(ctx context.Context, life time.Duration, by string) (t *run.JoinToken, text string, err error) {
 	if life <= 0 {
 		life = joinLife
@@ -33,7 +34,7 @@ func (m *Master) JoinToken(ctx context.Context, life time.Duration, by string) (
 	return t, text, m.Store.PutJoinToken(ctx, t)
 }
 
-// JoinTokens gives the tokens that were made.
+// JoinTokens returns all join tokens, spent and expired ones included.
 func (m *Master) JoinTokens(ctx context.Context) ([]run.JoinToken, error) {
 	return m.Store.JoinTokens(ctx)
 }
@@ -43,7 +44,7 @@ func hashOf(secret string) []byte {
 	return h[:]
 }
 
-// newID makes an id: a letter for what it is of, and 16 random characters.
+// newID returns an id: a letter for the kind and 16 random characters.
 func newID(kind string) string { return kind + strings.ToLower(rand.Text()[:16]) }
 
 // join answers a request to join.
@@ -86,10 +87,10 @@ func (m *Master) enroll(a run.Agent) {
 	m.fleet.put(a)
 }
 
-// AgentOf tells which agent has a key: the bus asks when one connects.
+// AgentOf returns the id of the agent with a public key, if it may connect.
 func (m *Master) AgentOf(key string) (id string, ok bool) {
-	// When a master was away, all its agents come back at once: none of them waits for
-	// the store to read all of them.
+	// After a restart all agents reconnect at the same time: the store is read only for
+	// those that are not in memory.
 	if id, ok := m.fleet.ofKey(key); ok {
 		return id, true
 	}
@@ -108,7 +109,7 @@ func (m *Master) AgentOf(key string) (id string, ok bool) {
 	return "", false
 }
 
-// Agents gives those that have joined, and how they are.
+// Agents returns all agents that have joined, with their states.
 func (m *Master) Agents(context.Context) ([]agentpb.Member, error) {
 	all := []agentpb.Member{}
 	for _, w := range m.fleet.snapshot() {
@@ -120,7 +121,7 @@ func (m *Master) Agents(context.Context) ([]agentpb.Member, error) {
 	return all, nil
 }
 
-// RevokeAgent has an agent's key refused from now on, and its connection cut.
+// RevokeAgent revokes an agent's key and closes its connections.
 func (m *Master) RevokeAgent(ctx context.Context, id, by string) error {
 	a, err := m.Store.Agent(ctx, id)
 	if err != nil {

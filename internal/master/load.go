@@ -13,7 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// load begins the load on all agents at one moment and follows it to its end.
+// load starts the load on all agents at the same moment and follows it to its end. It
+// returns nil when the load is over or a cancel was requested, and otherwise the failure.
 func (a *active) load(ctx context.Context) error {
 	if err := a.begin(ctx); err != nil {
 		return err
@@ -21,7 +22,7 @@ func (a *active) load(ctx context.Context) error {
 	if err := a.to(ctx, run.Running, "", "master"); err != nil {
 		return err
 	}
-	if err := a.m.Store.PutResult(ctx, a.result); err != nil { // the next master goes on from it
+	if err := a.m.Store.PutResult(ctx, a.result); err != nil { // recover of the next process needs it
 		return err
 	}
 	tick := time.NewTicker(a.m.Times.Renew)
@@ -70,7 +71,8 @@ func (a *active) load(ctx context.Context) error {
 	}
 }
 
-// begin names the moment at which the load begins on all agents, by the clock of each.
+// begin chooses the moment at which the load begins, and sends it to all agents, converted
+// to the clock of each.
 func (a *active) begin(ctx context.Context) error {
 	if err := a.each(a.hosts, func(h *place) error { a.m.fleet.probe(ctx, h.ID, 5); return nil }); err != nil {
 		return err
@@ -81,7 +83,7 @@ func (a *active) begin(ctx context.Context) error {
 		h.offset, h.within = w.offset, w.within
 		farthest = max(farthest, h.within)
 	}
-	if err := a.awaitKept(ctx); err != nil {
+	if err := a.awaitStored(ctx); err != nil {
 		return err
 	}
 	at := time.Now().Add(a.m.Times.Lead + 4*farthest)
@@ -90,18 +92,18 @@ func (a *active) begin(ctx context.Context) error {
 	return a.each(a.hosts, func(h *place) error { return a.beginAt(ctx, h, at) })
 }
 
-// awaitKept waits until the store knows the executors: what they count would be nobody's
-// after a restart of the master.
-func (a *active) awaitKept(ctx context.Context) error {
+// awaitStored waits until the executors are in the store: otherwise their batches would be
+// refused after a restart of the master.
+func (a *active) awaitStored(ctx context.Context) error {
 	select {
-	case <-a.kept:
+	case <-a.stored:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// beginAt orders an agent to begin at a moment.
+// beginAt commands an agent to begin the load at a moment.
 func (a *active) beginAt(ctx context.Context, h *place, at time.Time) error {
 	begin := &agentpb.Begin{AtUnixNs: at.Add(h.offset).UnixNano(), LeaseNs: int64(a.m.Times.Lease)}
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &agentpb.Command_Begin{Begin: begin}})
@@ -112,8 +114,8 @@ func (a *active) beginAt(ctx context.Context, h *place, at time.Time) error {
 	return nil
 }
 
-// due tells whether an agent's lease is to be renewed now: with many agents, not each of
-// them each time, but often enough that a lease outlives three renewals that are lost.
+// due reports whether an agent's lease is to be renewed now. With many agents not all are
+// renewed at each tick, but often enough that three lost renewals do not end a lease.
 func (a *active) due(h *place, agents int) bool {
 	every := min(time.Duration(agents/renewAtOnce)*a.m.Times.Renew, a.m.Times.Lease/4)
 	a.mu.Lock()
@@ -121,10 +123,10 @@ func (a *active) due(h *place, agents int) bool {
 	return !h.over && time.Since(h.renewed) > every-a.m.Times.Renew/2
 }
 
-// renewAtOnce is about how many leases are renewed at once.
+// renewAtOnce is about how many leases are renewed per tick.
 const renewAtOnce = 250
 
-// renew lets an agent's load go on for another lease.
+// renew renews an agent's lease.
 func (a *active) renew(ctx context.Context, h *place) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -132,7 +134,7 @@ func (a *active) renew(ctx context.Context, h *place) {
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &agentpb.Command_Renew{Renew: renew}})
 	var refused *RefusedError
 	switch {
-	case err == nil: // nobody waits for that
+	case err == nil: // without waking perform
 		a.mu.Lock()
 		h.renewed = time.Now()
 		a.mu.Unlock()
@@ -142,7 +144,7 @@ func (a *active) renew(ctx context.Context, h *place) {
 	}
 }
 
-// refusedAt notes that the agent knows nothing of the run any more: it was begun anew.
+// refusedAt records that the run is unknown to the agent: its process was restarted.
 func (h *place) refusedAt(t time.Time) {
 	if h.forgot.IsZero() {
 		h.forgot = t
@@ -155,7 +157,7 @@ func (a *active) epochOf(h *place) uint64 {
 	return h.epoch
 }
 
-// places gives the agents that take part and have not been given up.
+// places returns the agents of the run that are not lost.
 func (a *active) places() (all []*place) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -167,8 +169,8 @@ func (a *active) places() (all []*place) {
 	return all
 }
 
-// look tells whether the load is over: nothing more is to come of any executor, or of
-// none that is not lost. It finds agents that are lost and does what the run wants then.
+// look checks agents and executors, and applies the run's lost policy to those that are
+// lost. It reports whether the load is over: every executor is done or lost.
 func (a *active) look(ctx context.Context) (over bool, err error) {
 	works := a.works()
 	for _, h := range a.places() {
@@ -205,14 +207,14 @@ func (a *active) look(ctx context.Context) (over bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range a.executors {
-		if !e.done() && !e.place.lost || e.dead() && !e.told { // it died since deaths has looked
+		if !e.done() && !e.place.lost || e.dead() && !e.told { // it ended after the call of deaths
 			return false, nil
 		}
 	}
 	return len(a.orphan) == 0, nil
 }
 
-// works gives the agents of whose executors something is still to come.
+// works returns the agents with executors that are not done.
 func (a *active) works() map[*place]bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -225,13 +227,13 @@ func (a *active) works() map[*place]bool {
 	return works
 }
 
-// deaths ends the run when executors died and the run does not go on without.
+// deaths handles executors that died. It returns an error if the run ends because of them.
 func (a *active) deaths(ctx context.Context) error {
 	a.mu.Lock()
 	var dead []*part
 	why := map[*part]string{}
-	lives := map[*part]bool{} // it makes load all the same
-	anew := map[*part]bool{}  // its agent is back, and nothing of the run is left there
+	lives := map[*part]bool{} // its batches are refused, but it still generates load
+	anew := map[*part]bool{}  // its agent was restarted, and the run is unknown to it
 	alive := 0
 	for _, e := range a.executors {
 		switch {
@@ -268,7 +270,8 @@ func (a *active) deaths(ctx context.Context) error {
 	return nil
 }
 
-// lose gives an agent up: the run goes on without it, stops, or shares out anew.
+// lose marks an agent as lost and applies the run's lost policy: continue, stop or
+// rebalance. It returns an error if the run ends because of it.
 func (a *active) lose(ctx context.Context, h *place, why string) error {
 	var its []*part
 	left := 0
@@ -277,7 +280,7 @@ func (a *active) lose(ctx context.Context, h *place, why string) error {
 		for _, e := range a.executors {
 			if e.place == h && !e.done() {
 				its = append(its, e)
-				e.told = true // how it ends is no news: its part is given up here
+				e.told = true // deaths need not report it
 			}
 		}
 		for _, o := range a.hosts {
@@ -307,7 +310,7 @@ func (a *active) lose(ctx context.Context, h *place, why string) error {
 	return nil
 }
 
-// since is how long the load has gone on, for people.
+// since returns the time since the load began, as text.
 func (a *active) since() string {
 	if a.began.IsZero() || time.Now().Before(a.began) {
 		return "before the load began"
@@ -315,8 +318,8 @@ func (a *active) since() string {
 	return fmt.Sprintf("at %.1f s", time.Since(a.began).Seconds())
 }
 
-// without has the run go on without some executors: it says so, and its verdict is not
-// better than SUSPECT.
+// without records that the run continues without some executors: it adds a note, and the
+// verdict becomes SUSPECT or worse.
 func (a *active) without(ctx context.Context, its []*part, text string) error {
 	a.note("%s", text)
 	at := 0.0
@@ -333,14 +336,14 @@ func (a *active) without(ctx context.Context, its []*part, text string) error {
 	})
 }
 
-// drains tells whether the load is over on all executors that are there.
+// drains reports whether the load is over on all executors that are not lost.
 func (a *active) drains() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return !slices.ContainsFunc(a.executors, func(e *part) bool { return !e.drains && !e.done() && !e.place.lost })
 }
 
-// tellAll sends a command to all agents that take part.
+// tellAll sends a command to all agents of the run and waits for their answers.
 func (a *active) tellAll(ctx context.Context, what any) {
 	all := newErrands(ctx)
 	for _, h := range a.places() {
@@ -360,7 +363,7 @@ func (a *active) tellAll(ctx context.Context, what any) {
 	all.wait()
 }
 
-// insist sends a command again until it is answered, for as long as ctx lasts.
+// insist sends a command until it is answered or ctx ends.
 func (a *active) insist(ctx context.Context, c *agentpb.Command) {
 	for ctx.Err() == nil {
 		once, cancel := context.WithTimeout(ctx, 3*time.Second)

@@ -8,18 +8,18 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// maxLog is how much of an executor's output is kept at most, in bytes: agents deliver less.
+// maxLog is the maximum size of an executor's stored output, in bytes. Agents deliver less.
 const maxLog = 128 << 20
 
-// shift says where output is in its file: what was dropped before it is not there, and a
-// line that says so is.
+// shift maps offsets of an executor's output to offsets in its file. They differ where
+// output was dropped, since the file has a note about it instead.
 type shift struct {
-	from int64 // offset in the output, from which it holds
-	by   int64 // offset in the output less that in the file
+	from int64 // offset in the output from which this shift applies
+	by   int64 // offset in the output minus offset in the file
 }
 
-// writePiece writes a piece of an executor's output to its file. The same piece again
-// comes to the same place: the shifts are kept in a file beside it.
+// writePiece writes a piece of an executor's output to its file. It is idempotent: the
+// shifts are stored in a file beside it, so a repeated piece goes to the same place.
 func writePiece(path string, piece *agentpb.Log) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -41,7 +41,7 @@ func writePiece(path string, piece *agentpb.Log) error {
 		}
 	}
 	at := piece.Offset - by
-	if at > info.Size() || at < 0 { // a piece before it is missing: no hole is left
+	if at > info.Size() || at < 0 { // a piece before it is missing: leave no hole
 		at = info.Size()
 		if err := addShift(path+".at", shift{piece.Offset, piece.Offset - at}); err != nil {
 			return err
@@ -75,7 +75,7 @@ func readShifts(path string) (all []shift, err error) {
 	}
 	for line := range bytes.Lines(b) {
 		var s shift
-		if _, err := fmt.Sscanf(string(line), "%d %d\n", &s.from, &s.by); err == nil { // else the end of a torn write
+		if _, err := fmt.Sscanf(string(line), "%d %d\n", &s.from, &s.by); err == nil { // otherwise an incomplete write
 			all = append(all, s)
 		}
 	}

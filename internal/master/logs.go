@@ -17,13 +17,13 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// logs are what executors printed: a file for each in a folder for each run. What an
-// agent sends twice is written once, by its offset.
+// logs stores the output of executors: a folder for each run with a file for each executor.
+// A piece that an agent sends twice is stored once.
 type logs struct {
 	dir string
 
 	mu      sync.Mutex
-	changed chan struct{} // closed when something was written, and replaced
+	changed chan struct{} // closed and replaced after each write
 }
 
 func newLogs(dir string) (*logs, error) {
@@ -31,7 +31,7 @@ func newLogs(dir string) (*logs, error) {
 	return &logs{dir: dir, changed: make(chan struct{})}, err
 }
 
-// write keeps a piece of output. A file that can't be written loses it: load goes on.
+// write stores a piece of output. If that fails, the piece is lost and the run continues.
 func (l *logs) write(id, agent string, executor int, piece *agentpb.Log) {
 	if !run.ValidID(id) {
 		return
@@ -49,7 +49,7 @@ func (l *logs) write(id, agent string, executor int, piece *agentpb.Log) {
 	l.changed = make(chan struct{})
 }
 
-// copy keeps the output of all executors of a run that is imported.
+// copy stores the output of an imported run.
 func (l *logs) copy(id string, from io.Reader) error {
 	dir := filepath.Join(l.dir, id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -63,10 +63,11 @@ func (l *logs) copy(id string, from io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// logName is the file of an executor's output. Agents' ids are the master's own.
+// logName returns the name of the file of an executor's output. It is safe, as the master
+// chooses the ids of agents.
 func logName(agent string, executor int) string { return fmt.Sprintf("%s-%03d.log", agent, executor) }
 
-// remove deletes what a run printed.
+// remove deletes the output of a run.
 func (l *logs) remove(id string) error {
 	if !run.ValidID(id) {
 		return nil
@@ -74,9 +75,9 @@ func (l *logs) remove(id string) error {
 	return os.RemoveAll(filepath.Join(l.dir, id))
 }
 
-// Log opens what the executors of a run printed, one after the other, or only those of
-// an agent. An offset is of one executor's output, where there is only one. With follow
-// it goes on as it comes, until the run is over.
+// Log returns the output of a run's executors, one after the other, or only of one agent's.
+// If there is only one executor, reading begins at offset. With follow, the reader waits for
+// new output until the run is over. The caller must Close it.
 func (m *Master) Log(ctx context.Context, id, agent string, offset int64, follow bool) (io.ReadCloser, error) {
 	if _, err := m.Run(ctx, id); err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (m *Master) Log(ctx context.Context, id, agent string, offset int64, follow
 	return r, nil
 }
 
-// logReader reads the files of a run, those with something new first.
+// logReader reads the log files of a run.
 type logReader struct {
 	m      *Master
 	ctx    context.Context
@@ -95,8 +96,8 @@ type logReader struct {
 	agent  string
 	follow bool
 	skip   int64
-	at     map[string]int64 // how far each file was read
-	last   string           // that was read last
+	at     map[string]int64 // offset of the next read, by file
+	last   string           // the file that was read last
 	begun  bool
 }
 
@@ -120,14 +121,14 @@ func (r *logReader) Read(b []byte) (int, error) {
 		}
 		select {
 		case <-changed:
-		case <-time.After(time.Second): // the run's end writes nothing
+		case <-time.After(time.Second): // the end of the run closes no channel
 		case <-r.ctx.Done():
 			return 0, r.ctx.Err()
 		}
 	}
 }
 
-// some reads from the first file that has more.
+// some reads from the first file that has unread output.
 func (r *logReader) some(b []byte) (int, error) {
 	entries, err := os.ReadDir(filepath.Join(r.m.logs.dir, r.id))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -15,10 +15,10 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Compiler makes executors.
+// Compiler builds executors.
 type Compiler interface {
-	// Compile builds a source for a platform, telling of its steps. A *CompileError says
-	// what is wrong with the source.
+	// Compile builds source for a platform and calls step with a line of text for each of
+	// its steps. It returns a *CompileError if the source is at fault.
 	Compile(ctx context.Context, source run.Source, goos, goarch string, step func(text string)) (Built, error)
 }
 
@@ -29,38 +29,39 @@ type Built struct {
 	Notes  []string // for the run's report
 }
 
-// CompileError is what a compiler says of a source that it refuses.
+// CompileError is a compiler's message about a source that it refuses.
 type CompileError struct {
 	Text  string
-	Input bool // what was given is no scenario, whatever a compiler would say of it
+	Input bool // the source is not a scenario at all
 }
 
 func (e *CompileError) Error() string { return e.Text }
 
-// Options make a master. Store, Bus, Compiler and Dir are needed.
+// Options are the options of New. Store, Bus, Compiler and Dir are required; the caller
+// closes Store and Bus after Serve has returned.
 type Options struct {
 	Store    Store
 	Bus      Bus
 	Compiler Compiler
-	Dir      string // for logs of runs, blobs that are on their way
+	Dir      string // holds the logs of runs, and blobs that agents fetch
 	Logger   *slog.Logger
 
-	// Token makes the text of a join token from its id and secret: it knows where the bus
-	// is reached.
+	// Token returns the text of a join token with this id and secret. The text includes the
+	// addresses of the bus.
 	Token   func(id, secret string) (string, error)
-	Key     string // public, that signs commands
-	Cluster string // id
+	Key     string // public key of the master, by which agents verify commands
+	Cluster string // id of the master's data
 
-	// Protected are addresses that no run may connect to, with their ports, as entries of
-	// an allow.List: the master's own.
+	// Protected are the master's own addresses with their ports, as entries of an
+	// allowlist.List. No run may connect to them.
 	Protected []string
 
-	RunLimit time.Duration // for a run that says nothing else; 0: 24 h
+	RunLimit time.Duration // longest duration of a run, and the default limit; 0 means 24 h
 	Times    Times
 }
 
-// Master is a master. Make it with New and call Serve once; its other methods may be
-// called at once by any goroutine meanwhile.
+// Master is a master. Create it with New and call Serve once. The other methods are safe
+// for concurrent use while Serve runs.
 type Master struct {
 	Options
 	fleet  *fleet
@@ -69,19 +70,20 @@ type Master struct {
 	logs   *logs
 	blobs  *blobs
 
-	wake    chan struct{} // there may be something to run
-	started time.Time     // of Serve
+	wake    chan struct{} // holds a value if the queue may have a run to start
+	started time.Time     // when Serve was called
 
-	mu      sync.Mutex
-	active  *active // the run that is at work; nil: none is
-	last    string  // run that was active before, until lastEnd
-	lastEnd time.Time
-	waiting map[string]string // why runs wait, by id
-	ready   bool              // what was there at the start is in order
-	rests   bool              // no run begins any more
+	mu       sync.Mutex
+	active   *active // the active run, or nil
+	last     string  // id of the previous active run, which ended at lastEnd
+	lastEnd  time.Time
+	waiting  map[string]string // why runs wait, by id
+	ready    bool              // runs that a previous process left active are settled
+	shutdown bool              // no further run starts
 }
 
-// New makes a master.
+// New returns a master, which does nothing before Serve. It creates the folders that it
+// needs in Options.Dir.
 func New(o Options) (*Master, error) {
 	o.Times = o.Times.withDefaults()
 	if o.RunLimit == 0 {
@@ -106,8 +108,9 @@ func New(o Options) (*Master, error) {
 	return m, nil
 }
 
-// Serve works until ctx ends, and returns when all that it began has ended. A run that is
-// active then goes on on its agents until their leases end.
+// Serve runs the master until ctx ends or it can no longer store data, and returns after
+// all its goroutines. Load of a run that is active then continues on the agents until their
+// leases expire; see Shutdown. It returns nil if ctx has ended.
 func (m *Master) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -116,7 +119,7 @@ func (m *Master) Serve(ctx context.Context) error {
 		return fmt.Errorf("take up where the last master ended: %w", err)
 	}
 	var wg sync.WaitGroup
-	keep := func(what string, f func(context.Context) error) {
+	start := func(what string, f func(context.Context) error) {
 		wg.Go(func() {
 			if err := f(ctx); err != nil && ctx.Err() == nil {
 				m.Logger.Error("the master stops", "because_of", what, "error", err)
@@ -124,14 +127,14 @@ func (m *Master) Serve(ctx context.Context) error {
 			}
 		})
 	}
-	keep("the intake", m.intake.run)
-	keep("joins", func(ctx context.Context) error { return m.Bus.Join(ctx, m.join) })
-	keep("beats", func(ctx context.Context) error { return m.Bus.Watch(ctx, m.fleet.beat, m.fleet.gone) })
-	keep("deliveries", func(ctx context.Context) error { return m.Bus.Deliveries(ctx, m.intake.take) })
-	keep("blobs", func(ctx context.Context) error { return m.Bus.Serve(ctx, m.blobs.open) })
-	keep("agents", m.fleet.run)
-	keep("the queue", m.work)
-	keep("maintenance", m.maintain)
+	start("the intake", m.intake.run)
+	start("joins", func(ctx context.Context) error { return m.Bus.Join(ctx, m.join) })
+	start("beats", func(ctx context.Context) error { return m.Bus.Watch(ctx, m.fleet.beat, m.fleet.gone) })
+	start("deliveries", func(ctx context.Context) error { return m.Bus.Deliveries(ctx, m.intake.take) })
+	start("blobs", func(ctx context.Context) error { return m.Bus.Serve(ctx, m.blobs.open) })
+	start("agents", m.fleet.run)
+	start("the queue", m.work)
+	start("maintenance", m.maintain)
 	m.mu.Lock()
 	m.ready = true
 	m.mu.Unlock()
@@ -142,8 +145,8 @@ func (m *Master) Serve(ctx context.Context) error {
 	return nil
 }
 
-// maintain keeps the store in order. It fails when that is broken: what can't be kept
-// must not be confirmed to anybody.
+// maintain calls Store.Maintain every minute. It returns the store's error once the store
+// is broken: nothing may be acknowledged then.
 func (m *Master) maintain(ctx context.Context) error {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
@@ -165,7 +168,8 @@ func (m *Master) maintain(ctx context.Context) error {
 	}
 }
 
-// Ready tells whether the master can take and run what is submitted, or why not.
+// Ready returns nil if the master can accept and execute runs, and otherwise the reason why
+// it can't.
 func (m *Master) Ready(ctx context.Context) error {
 	m.mu.Lock()
 	ready := m.ready
@@ -183,8 +187,8 @@ func (m *Master) Ready(ctx context.Context) error {
 	return err
 }
 
-// recover brings in order what an earlier master left: the run that was active is
-// cancelled, and what waits goes on waiting.
+// recover settles what a previous process left: the run that was active becomes
+// cancelled; queued runs stay queued.
 func (m *Master) recover(ctx context.Context) error {
 	all, err := m.Store.Unfinished(ctx)
 	if err != nil {
@@ -195,8 +199,8 @@ func (m *Master) recover(ctx context.Context) error {
 			continue
 		}
 		m.Logger.Warn("a run was active when the last master ended", "run", o.ID, "state", o.State)
-		// The result comes first, as it does of all runs: if this master ends between the two,
-		// the next one does both again.
+		// The result is stored before the state, as for all runs: if this process ends between
+		// the two, the next one repeats both.
 		ended := o
 		ended.State, ended.Cause = run.Cancelled, causeRestart
 		if err := m.intake.interrupt(ctx, &ended); err != nil {
@@ -211,17 +215,17 @@ func (m *Master) recover(ctx context.Context) error {
 
 const causeRestart = "master restarted"
 
-// kick wakes the queue.
-func (m *Master) kick() {
+// wakeQueue lets work look for a run to start.
+func (m *Master) wakeQueue() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
 	}
 }
 
-// work runs what waits, one run after the other.
+// work performs queued runs, one at a time, until ctx ends.
 func (m *Master) work(ctx context.Context) error {
-	again := time.NewTicker(time.Second) // agents come and go
+	again := time.NewTicker(time.Second) // agents connect and disconnect
 	defer again.Stop()
 	for {
 		o, err := m.next(ctx)
@@ -246,13 +250,12 @@ func (m *Master) work(ctx context.Context) error {
 	}
 }
 
-// next gives the run that is to be performed now: the first of the queue, once there are
-// agents for it.
+// next returns the first queued run if the agents for it are ready, and otherwise nil.
 func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	m.mu.Lock()
-	rests := m.rests
+	shutdown := m.shutdown
 	m.mu.Unlock()
-	if rests {
+	if shutdown {
 		return nil, nil
 	}
 	all, err := m.Store.Unfinished(ctx)
@@ -290,8 +293,9 @@ func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	return first, nil
 }
 
-// settling tells whether agents that were there a moment ago are about to be free, or to
-// come back to a master that was begun anew: a run of all agents waits for them.
+// settling reports whether agents may become ready soon: shortly after a run, those that
+// are still busy, and shortly after a restart of the master, those that have not
+// reconnected. A run on all agents waits for them.
 func (m *Master) settling() bool {
 	m.mu.Lock()
 	since := m.lastEnd
@@ -304,14 +308,14 @@ func (m *Master) settling() bool {
 	})
 }
 
-// Waiting says why a queued run waits; empty: it does not.
+// Waiting returns why a queued run waits, or "" if it does not.
 func (m *Master) Waiting(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.waiting[id]
 }
 
-// move changes a run's state in the store, and tells of it.
+// move changes a run's state in the store and emits an event.
 func (m *Master) move(ctx context.Context, o *run.Order, to run.State, cause, by string) (*run.Order, error) {
 	now, err := m.Store.Transition(ctx, o.ID, o.Version, to, cause, by, time.Now())
 	if err != nil {
@@ -322,10 +326,10 @@ func (m *Master) move(ctx context.Context, o *run.Order, to run.State, cause, by
 	return now, nil
 }
 
-// platform is what an executor is built for.
+// platform is the operating system and architecture of an executor.
 type platform struct{ os, arch string }
 
 func platformOf(h *agentpb.Hello) platform { return platform{h.GetOs(), h.GetArch()} }
 
-// private makes a folder that only this user can enter.
+// private creates a folder with mode 0700 and returns its path.
 func private(dir string) (string, error) { return dir, os.MkdirAll(dir, 0o700) }

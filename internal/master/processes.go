@@ -8,12 +8,12 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// maxProcesses is how many executor processes an agent starts at most.
+// maxProcesses is the maximum number of executor processes of an agent.
 const maxProcesses = 64
 
-// processes is how many executors it takes for some users, where one may have so many open
-// files (0: not known): each user may have one, a tenth comes on top, and a hundred are the
-// executor's own.
+// processes returns how many executors a number of users needs if each executor may have
+// so many open files; 0 means unknown. It reckons with a file for each user, 10 % more, and
+// a hundred for the executor itself.
 func processes(users float64, files uint64) int {
 	if files == 0 {
 		return 1
@@ -21,10 +21,10 @@ func processes(users float64, files uint64) int {
 	return int(min(max(math.Ceil((users*1.1+100)/float64(files)), 1), maxProcesses))
 }
 
-// multiply has agents start several executors each where the limit of open files asks for
-// it. How many users there are is known only when the first have said hello; those whose
-// number changes begin anew, under another epoch. First has the numbers of those that were
-// started.
+// multiply lets agents start several executors where the limit of open files requires it.
+// The number of users is known only after the hello of the first executors, so agents whose
+// executors get other numbers start them again, under a new epoch. first has the numbers of
+// the executors that are running.
 func (a *active) multiply(ctx context.Context, first map[*place]int) error {
 	users, weights := 0.0, 0
 	for _, c := range a.hosts[0].hellos[0].Classes {

@@ -14,8 +14,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Result gives the result of a run as it stands: of one that goes on, as far as it is
-// known.
+// Result returns the result of a run, or its current figures if it is not over.
 func (m *Master) Result(ctx context.Context, id string) (*run.Result, error) {
 	o, err := m.Run(ctx, id)
 	if err != nil {
@@ -41,7 +40,8 @@ func (m *Master) Result(ctx context.Context, id string) (*run.Result, error) {
 	return r, err
 }
 
-// Series gives a run's intervals, of all agents or of one.
+// Series calls each with a run's intervals in order, of all agents or of q.Agent. An error
+// of each ends it and is returned.
 func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.Interval) error) error {
 	if _, err := m.Run(ctx, q.Run); err != nil {
 		return err
@@ -86,8 +86,9 @@ func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 	return flush()
 }
 
-// Profile takes a profile of an executor of the run that goes on: of an agent by its id
-// or name, the first one if it is empty.
+// Profile takes a profile of an executor of the active run: on the agent with this id or
+// name, or on the first agent if that is empty. The caller must Close the reader. The error
+// is run.ErrConflict if the run is not active.
 func (m *Master) Profile(ctx context.Context, id, agent, kind string, length time.Duration) (io.ReadCloser, error) {
 	if _, err := m.Run(ctx, id); err != nil {
 		return nil, err

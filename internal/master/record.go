@@ -17,27 +17,27 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// record is a run as the goroutine that merges knows it. It belongs to that goroutine.
+// record is the merged state of a run. Only the goroutine that merges may use it.
 type record struct {
 	m        *Master
 	id       string
 	interval time.Duration
 	tally    *monitor.Tally
-	taken    map[taker]uint64 // number of the last delivery that was taken in
-	placed   []*agentpb.Placed
-	active   *active     // who performs the run; nil: it is over
-	result   *run.Result // of a run that is over, whose figures change with what comes late
+	taken    map[taker]uint64  // number of the last merged delivery
+	placed   []*agentpb.Placed // executors
+	active   *active           // nil if the run is over
+	result   *run.Result       // of a run that is over; late deliveries change it
 
 	dirty   bool
-	waiting []func() // to be called when what there is now is kept
+	waiting []func() // to be called once the present state is stored
 	keys    []run.BatchKey
 	parts   []run.SeriesPart
 	changed map[int]bool // executors
-	last    time.Time    // when something came
-	since   time.Time    // the load began no earlier
+	last    time.Time    // of the last delivery
+	since   time.Time    // the load did not begin before
 }
 
-// taker is an agent's part of a run under one epoch.
+// taker identifies the deliveries of an agent under one epoch, which are numbered together.
 type taker struct {
 	agent string
 	epoch uint64
@@ -49,7 +49,7 @@ type taking struct {
 	taker
 }
 
-// newRecord makes the record of a run that begins.
+// newRecord returns the record of a run that is starting.
 func newRecord(m *Master, id string, interval time.Duration, a *active) *record {
 	r := &record{m: m, id: id, interval: interval, taken: map[taker]uint64{}, active: a, changed: map[int]bool{}, last: time.Now(), since: time.Now()}
 	r.tally = monitor.New(r.options())
@@ -65,7 +65,8 @@ func (r *record) options() monitor.Options {
 	}}
 }
 
-// restore makes the record of a run that an earlier master began, or that is over.
+// restore returns the record of a run from the store: one of a previous process, or one that
+// is over.
 func restore(ctx context.Context, m *Master, id string) (*record, error) {
 	o, err := m.Store.Run(ctx, id)
 	if err != nil {
@@ -86,7 +87,7 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 		r.taken[taker{t.Agent, t.Epoch}] = t.Number
 	}
 	states := make([][]byte, len(r.placed))
-	for i, p := range r.placed { // of which nothing may have come yet
+	for i, p := range r.placed { // executors without a batch so far
 		states[i] = marshal(&merge.SourceState{ToNs: p.BeginNs, Name: p.Name})
 	}
 	for _, s := range sources {
@@ -110,7 +111,7 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 	return r, r.reopen(ctx)
 }
 
-// reopen adds what had come of intervals that were not whole.
+// reopen restores the intervals that were not complete, from the series of each agent.
 func (r *record) reopen(ctx context.Context) error {
 	given := r.tally.Merger.Given()
 	agents := map[string]bool{}
@@ -133,25 +134,25 @@ func (r *record) reopen(ctx context.Context) error {
 	return nil
 }
 
-// tell passes on what the tally found of a run that goes on.
+// tell emits an event of the tally, if the run is active.
 func (r *record) tell(e event.Event) {
 	if r.active == nil {
 		return
 	}
-	if e.Totals != nil { // of now: the tally goes on
+	if e.Totals != nil { // taken now, as the tally changes
 		totals := e.Totals()
 		e.Totals = func() event.Totals { return totals }
 	}
 	r.m.events.tell(r.id, e)
 }
 
-// part notes what all executors recorded in an interval.
+// part adds an interval of all executors to the next commit.
 func (r *record) part(p merge.Part) {
 	r.parts = append(r.parts, run.SeriesPart{Run: r.id, Step: r.interval, From: p.From, To: p.To, Warmup: p.Warmup, Data: p.Data})
 }
 
 // maxTakers bounds the agents and epochs of a run, and maxEarly the numbers of executors
-// that print before the run is shared out: who sends more lies.
+// that print before the load is split. No honest agent exceeds them.
 const (
 	maxTakers = 20_000
 	maxEarly  = 9_999
@@ -159,12 +160,12 @@ const (
 
 var table = crc64.MakeTable(crc64.ECMA)
 
-// errLost means that deliveries before one were committed, and neither the store has them
-// any more nor the agent: the store is a backup's, put back.
+// errLost means that earlier deliveries were acknowledged and neither the store nor the
+// agent has them any more: the store was replaced by a backup.
 var errLost = errors.New("what was delivered before it is lost")
 
-// take takes in one delivery. It tells whether that repeats one; an error means that it
-// is not taken: it comes again, or is not the agent's to send.
+// take merges one delivery. It reports whether the delivery repeats one. After an error it
+// was not merged: it will be redelivered, or the agent may not send it.
 func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
 	t := taker{d.Agent, d.Epoch}
 	switch last := r.taken[t]; {
@@ -222,7 +223,7 @@ func (r *record) upTo(c *commit, t taker) {
 	c.upTo[taking{r.id, t}] = &agentpb.Committed{Run: r.id, Epoch: t.epoch, Number: r.taken[t]}
 }
 
-// of gives the executor of a delivery, which must be its agent's.
+// of returns the executor of a delivery, or an error if it is not one of that agent's.
 func (r *record) of(d delivered) (*agentpb.Placed, error) {
 	if int(d.Executor) >= len(r.placed) {
 		return nil, fmt.Errorf("executor %d is not of this run", d.Executor)
@@ -234,7 +235,7 @@ func (r *record) of(d delivered) (*agentpb.Placed, error) {
 	return p, nil
 }
 
-// exact puts exact histograms in the place of gathered ones.
+// exact replaces gathered histograms by exact ones.
 func (r *record) exact(d delivered, x *agentpb.Exact) error {
 	if _, err := r.of(d); err != nil {
 		return err
@@ -247,8 +248,8 @@ func (r *record) exact(d delivered, x *agentpb.Exact) error {
 	return nil
 }
 
-// batch merges a batch that was unpacked, unless that failed. One that no executor can have
-// meant is left out, with all that follows it of that executor, and the run says so.
+// batch merges a batch; err is the error of unpacking it. An invalid batch and all later
+// ones of its executor are ignored, with a note in the result.
 func (r *record) batch(d delivered, data []byte, err error) error {
 	if _, wrong := r.of(d); wrong != nil {
 		return wrong
@@ -287,13 +288,13 @@ func (r *record) batch(d delivered, data []byte, err error) error {
 	return nil
 }
 
-// fill gives a commit what has changed.
+// fill adds what has changed to a commit.
 func (r *record) fill(c *commit) {
 	if !r.dirty {
 		return
 	}
 	r.dirty = false
-	if r.result != nil { // nobody is waited for any more: what is late makes further parts
+	if r.result != nil { // the run is over: late batches make further parts
 		r.tally.Intervals(true)
 	}
 	m := r.tally.Merger
@@ -304,27 +305,27 @@ func (r *record) fill(c *commit) {
 		seq, _ := m.Seq(e)
 		c.in.Sources = append(c.in.Sources, run.SourceState{Run: r.id, Executor: e, Epoch: p.Epoch, Agent: p.Agent, Seq: seq, State: m.SourceState(e)})
 	}
-	c.in.Totals = append(c.in.Totals, run.TotalsState{Run: r.id, State: r.kept()})
+	c.in.Totals = append(c.in.Totals, run.TotalsState{Run: r.id, State: r.state()})
 	c.done = append(c.done, r.waiting...)
 	r.keys, r.parts, r.waiting = nil, nil, nil
 	clear(r.changed)
-	if r.result != nil { // late: the run has its result, whose figures grow
+	if r.result != nil { // a late batch changes the stored result
 		r.late()
 		result := *r.result
 		c.in.Results = append(c.in.Results, &result)
 	}
 }
 
-// whenKept gives a channel that is closed once the store has what the record knows now.
-func (r *record) whenKept() <-chan struct{} {
+// whenStored returns a channel that is closed once the record's present state is stored.
+func (r *record) whenStored() <-chan struct{} {
 	kept := make(chan struct{})
 	r.dirty = true
 	r.waiting = append(r.waiting, func() { close(kept) })
 	return kept
 }
 
-// kept is the whole run for the store.
-func (r *record) kept() []byte {
+// state returns the record's state for the store, encoded.
+func (r *record) state() []byte {
 	k := &agentpb.Kept{Merged: r.tally.Merger.State(), IntervalNs: int64(r.interval), Executors: r.placed}
 	for t, n := range r.taken {
 		k.Taken = append(k.Taken, &agentpb.Taken{Agent: t.agent, Epoch: t.epoch, Number: n})
@@ -332,8 +333,8 @@ func (r *record) kept() []byte {
 	return marshal(k)
 }
 
-// interrupt gives a run that an earlier master left its result: what had come of it by
-// then. What agents still have of it is taken in later.
+// interrupt stores the result of a run that a previous process left active: what it had
+// merged. Batches that agents still have are merged later.
 func (n *intake) interrupt(ctx context.Context, o *run.Order) error {
 	r, err := restore(ctx, n.m, o.ID)
 	if err != nil {
@@ -347,7 +348,7 @@ func (n *intake) interrupt(ctx context.Context, o *run.Order) error {
 		r.tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: "the master ended while the load went on: the load ended with the agents' leases", Windows: 1,
 			Advice: "run it again"})
 		r.tally.Finish(r.result)
-		r.dirty = true // its last intervals are given out now
+		r.dirty = true // Finish has completed the last intervals
 	}
 	if err := n.m.Store.PutResult(ctx, r.result); err != nil {
 		return err
@@ -356,7 +357,7 @@ func (n *intake) interrupt(ctx context.Context, o *run.Order) error {
 	return nil
 }
 
-// late gives the result of a run that is over the figures of now.
+// late updates the result of a run that is over.
 func (r *record) late() {
 	now := run.Result{Start: r.result.Start}
 	r.tally.Summarize(&now)
@@ -368,7 +369,7 @@ func (r *record) late() {
 	to.Missing, to.Complete = now.Missing, now.Complete
 }
 
-// idle tells whether the record may be forgotten: what comes then is restored.
+// idle reports whether the record may be dropped from memory; restore brings it back.
 func (r *record) idle() bool {
 	return r.active == nil && !r.dirty && time.Since(r.last) > time.Minute
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Submit queues a run of an application, or of a source of its own, which then becomes
-// an application.
+// Submit queues a run of an application, or of a source, which is stored as a new
+// application. The error is a *run.InputError if an option is invalid.
 func (m *Master) Submit(ctx context.Context, s run.Submission) (*run.Order, error) {
 	if err := check(&s.Options, m.RunLimit); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (m *Master) Submit(ctx context.Context, s run.Submission) (*run.Order, erro
 	}
 	m.Logger.Info("a run is submitted", "run", o.ID, "name", o.Name, "by", o.Owner)
 	m.events.state(o)
-	m.kick()
+	m.wakeQueue()
 	return o, nil
 }
 
@@ -52,7 +52,7 @@ func (m *Master) application(ctx context.Context, s *run.Submission) (*run.Appli
 	return a, m.PutApplication(ctx, a)
 }
 
-// check refuses options that no run can have.
+// check returns a *run.InputError if an option is invalid.
 func check(o *run.Options, limit time.Duration) error {
 	wrong := func(field, format string, args ...any) error {
 		return &run.InputError{Field: "options." + field, Text: fmt.Sprintf(format, args...)}
@@ -107,20 +107,19 @@ func check(o *run.Options, limit time.Duration) error {
 	return nil
 }
 
-// maxTargets is how many targets may be listed: they go into the executors' environment.
+// maxTargets is the maximum number of targets: they are passed in the executors' environment.
 const maxTargets = 1000
 
-// refusedTargets are what no run may connect to unless its targets list it: link-local
-// addresses, where clouds have what a host may know of itself, and sockets of the agents'
-// hosts.
+// refusedTargets are what no run may connect to unless its targets list them: link-local
+// addresses, where clouds serve a host's metadata, and Unix sockets of the agents' hosts.
 var refusedTargets = []string{"169.254.0.0/16", "fe80::/10", "unix:"}
 
-// targets says where a run may connect to.
+// targets returns where a run may connect to.
 func (m *Master) targets(o *run.Options) (*allowlist.List, error) {
 	return allowlist.New(o.Guards.Targets, append(slices.Clone(refusedTargets), m.Protected...))
 }
 
-// Run gives a run as the master keeps it.
+// Run returns a run.
 func (m *Master) Run(ctx context.Context, id string) (*run.Order, error) {
 	if !run.ValidID(id) {
 		return nil, fmt.Errorf("%w: %q", run.ErrNotFound, id)
@@ -128,12 +127,12 @@ func (m *Master) Run(ctx context.Context, id string) (*run.Order, error) {
 	return m.Store.Run(ctx, id)
 }
 
-// Runs gives a page of runs, the newest first.
+// Runs returns a page of runs, the newest first, and the cursor of the next page.
 func (m *Master) Runs(ctx context.Context, f run.Filter) ([]run.Order, string, error) {
 	return m.Store.Runs(ctx, f)
 }
 
-// Transitions gives the changes of a run's state.
+// Transitions returns the changes of a run's state, the oldest first.
 func (m *Master) Transitions(ctx context.Context, id string) ([]run.Transition, error) {
 	if _, err := m.Run(ctx, id); err != nil {
 		return nil, err
@@ -141,10 +140,12 @@ func (m *Master) Transitions(ctx context.Context, id string) ([]run.Transition, 
 	return m.Store.Transitions(ctx, id)
 }
 
-// Stop ends a run's load and drains it; one that has no load yet is cancelled.
+// Stop requests that a run's load ends after the requests in flight; without load the run is
+// cancelled. It does not wait for the end. The error is run.ErrConflict if the run is over.
 func (m *Master) Stop(ctx context.Context, id, by string) error { return m.end(ctx, id, by, false) }
 
-// Cancel ends a run at once, in any state.
+// Cancel requests that a run ends at once, in any state. It does not wait for the end. The
+// error is run.ErrConflict if the run is over.
 func (m *Master) Cancel(ctx context.Context, id, by string) error { return m.end(ctx, id, by, true) }
 
 func (m *Master) end(ctx context.Context, id, by string, cancel bool) error {
@@ -159,14 +160,14 @@ func (m *Master) end(ctx context.Context, id, by string, cancel bool) error {
 		if o.State == run.Queued {
 			now, err := m.move(ctx, o, run.Cancelled, "cancelled by "+by, by)
 			if errors.Is(err, run.ErrConflict) {
-				continue // it has just begun
+				continue // it was just started
 			}
 			if err != nil {
 				return err
 			}
 			r := newResult(now)
-			m.kick()
-			err = m.Store.PutResult(ctx, r) // before anybody who hears of the end asks for it
+			m.wakeQueue()
+			err = m.Store.PutResult(ctx, r) // before the event, whose readers ask for the result
 			m.events.tell(id, m.endOf(r))
 			return err
 		}
@@ -180,13 +181,14 @@ func (m *Master) end(ctx context.Context, id, by string, cancel bool) error {
 	}
 }
 
-// StopAll cancels the run that is active, and with queued true all that wait.
+// StopAll cancels the active run and, if queued is true, all queued runs. It returns the ids
+// of the runs that it cancelled, also with an error.
 func (m *Master) StopAll(ctx context.Context, queued bool, by string) (ids []string, err error) {
 	all, err := m.Store.Unfinished(ctx)
 	if err != nil {
 		return nil, err
 	}
-	slices.Reverse(all) // what waits must not begin meanwhile
+	slices.Reverse(all) // so that no queued run starts meanwhile
 	for _, o := range all {
 		if o.State == run.Queued && !queued {
 			continue
@@ -199,11 +201,11 @@ func (m *Master) StopAll(ctx context.Context, queued bool, by string) (ids []str
 	return ids, nil
 }
 
-// Rest has no run begin any more, cancels the one that is at work, and waits until that is
-// final, or until ctx ends. What waits is the next master's.
-func (m *Master) Rest(ctx context.Context, by string) error {
+// Shutdown starts no further runs, cancels the active one, and waits until that is final or
+// ctx ends. Queued runs stay queued. End the context of Serve after it.
+func (m *Master) Shutdown(ctx context.Context, by string) error {
 	m.mu.Lock()
-	m.rests = true
+	m.shutdown = true
 	a := m.active
 	m.mu.Unlock()
 	if a == nil {
@@ -220,8 +222,8 @@ func (m *Master) Rest(ctx context.Context, by string) error {
 	}
 }
 
-// Delete deletes a run that is over, with all that belongs to it. One that waits is
-// cancelled before.
+// Delete deletes a run with all its data. A queued run is cancelled first. The error is
+// run.ErrConflict if the run is active.
 func (m *Master) Delete(ctx context.Context, id string) error {
 	o, err := m.Run(ctx, id)
 	if err != nil {
@@ -243,17 +245,19 @@ func (m *Master) Delete(ctx context.Context, id string) error {
 	return m.logs.remove(id)
 }
 
-// Application, Applications, PutApplication and DeleteApplication keep applications.
+// Application returns an application with its source.
 func (m *Master) Application(ctx context.Context, id string) (*run.Application, error) {
 	return m.Store.Application(ctx, id)
 }
 
-// Applications gives a page of applications without their sources.
+// Applications returns a page of applications without their sources, and the cursor of the
+// next page.
 func (m *Master) Applications(ctx context.Context, f run.Filter) ([]run.Application, string, error) {
 	return m.Store.Applications(ctx, f)
 }
 
-// PutApplication keeps a new application, or a changed one.
+// PutApplication stores a new application (Version 0) or a changed one. It sets ID, Created,
+// Changed and Version. The error is run.ErrConflict if the stored version is another.
 func (m *Master) PutApplication(ctx context.Context, a *run.Application) error {
 	if a.Name == "" {
 		a.Name = "scenario.go"
@@ -265,12 +269,14 @@ func (m *Master) PutApplication(ctx context.Context, a *run.Application) error {
 	return m.Store.PutApplication(ctx, a)
 }
 
-// DeleteApplication deletes one that has no runs.
+// DeleteApplication deletes an application with its runs. The error is run.ErrConflict if one
+// of them is not final.
 func (m *Master) DeleteApplication(ctx context.Context, id string) error {
 	return m.Store.DeleteApplication(ctx, id)
 }
 
-// Control changes the load of the run that goes on, on all its agents.
+// Control changes the load of the active run on all its agents. The error is
+// run.ErrConflict if the run has no load.
 func (m *Master) Control(ctx context.Context, id string, c event.Change) error {
 	if _, err := m.Run(ctx, id); err != nil {
 		return err

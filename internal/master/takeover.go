@@ -12,22 +12,22 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// fence is how long after the end of a lost agent's lease others take over what it did:
-// by then it makes no load any more, whatever has become of it.
+// fence is the time between the end of a lost agent's lease and the takeover of its load:
+// by then the agent certainly generates no load.
 const fence = 5 * time.Second
 
-// ahead is how far in the run's time those who take over begin: they are started by then.
+// ahead is the time that executors which take over have to start.
 const ahead = 3 * time.Second
 
-// takeOver has the agents that are there do what lost ones did. They do it under a new
-// epoch, and a lost agent that comes back is refused under its old one.
+// takeOver gives the load of lost executors to the remaining agents, under a new epoch. A
+// lost agent that reconnects is refused, as its epoch is an old one.
 func (a *active) takeOver(ctx context.Context) error {
 	orphans := a.orphan
 	a.orphan = nil
 	var survivors []split.Place
 	for _, h := range a.places() {
 		w, _ := a.m.fleet.get(h.ID)
-		if (w.state == agentReady || w.state == agentBusy) && w.beat.GetBoot() == h.beat.GetBoot() { // one that was begun anew is lost to the run
+		if (w.state == agentReady || w.state == agentBusy) && w.beat.GetBoot() == h.beat.GetBoot() { // not restarted
 			survivors = append(survivors, split.Place{Agent: h.ID, Weight: a.weight(h), Processes: 1})
 		}
 	}
@@ -65,7 +65,7 @@ func (a *active) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// done is what executors had done of each class when they were last heard of.
+// done returns what executors had done of each class by their last batches.
 func (a *active) done(ctx context.Context, orphans []*part) (map[uint32][]split.Done, error) {
 	all := map[uint32][]split.Done{}
 	err := a.m.intake.with(ctx, func() {
@@ -79,7 +79,8 @@ func (a *active) done(ctx context.Context, orphans []*part) (map[uint32][]split.
 	return all, err
 }
 
-// bring starts further executors, which begin when the load has gone on for some time.
+// bring starts further executors, which begin at elapsed in the run's time. If it returns an
+// error, the executors that could not begin are marked as ended.
 func (a *active) bring(ctx context.Context, further []split.Executor, elapsed time.Duration) error {
 	starts := map[*place][]*wire.Start{}
 	var hosts []*place
@@ -108,7 +109,7 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 				a.record.placed = append(a.record.placed, &agentpb.Placed{Agent: h.ID, Epoch: a.epoch, Name: h.Name, BeginNs: int64(elapsed)})
 			}
 		}
-		a.kept = a.record.whenKept()
+		a.stored = a.record.whenStored()
 	})
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 			err = a.setUp(ctx, h, starts[h])
 		}
 		if err == nil {
-			err = a.awaitKept(ctx)
+			err = a.awaitStored(ctx)
 		}
 		if err == nil {
 			err = a.beginAt(ctx, h, a.began.Add(elapsed))
@@ -135,7 +136,16 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 	if err == nil {
 		return nil
 	}
-	a.change(func() { // who has not begun is not waited for
+	if lost := a.drop(ctx, failed); lost != nil {
+		return lost
+	}
+	return err
+}
+
+// drop marks the executors that did not begin as ended, so that the run does not wait for
+// them. failed has the error of each by its number, or nil.
+func (a *active) drop(ctx context.Context, failed []error) error {
+	a.change(func() {
 		for number, err := range failed {
 			if err != nil {
 				e := a.executors[number]
@@ -143,19 +153,16 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 			}
 		}
 	})
-	if lost := a.m.intake.with(ctx, func() {
+	return a.m.intake.with(ctx, func() {
 		for number, err := range failed {
 			if err != nil {
 				a.record.tally.Lose(number)
 			}
 		}
-	}); lost != nil {
-		return lost
-	}
-	return err
+	})
 }
 
-// send sends messages to the executors that they are for.
+// send sends messages to their executors and waits for the answers.
 func (a *active) send(ctx context.Context, all []split.Message) error {
 	errs := make([]error, len(all))
 	sent := newErrands(ctx)

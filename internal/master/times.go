@@ -54,11 +54,12 @@ func (t Times) withDefaults() Times {
 	return t
 }
 
-// Scale returns t with its defaults filled in and every field multiplied by f. Tests of
-// whole clusters use it with f < 1.
+// Scale returns t with its defaults filled in, and with the intervals and limits of what
+// agents send and receive multiplied by f. Prepare, Commit, Cancel and Lead stay: they are
+// for work, which takes its time whatever f is. Tests of whole clusters use it with f < 1.
 func (t Times) Scale(f float64) Times {
 	t = t.withDefaults()
-	for _, d := range t.fields() {
+	for _, d := range []*time.Duration{&t.Suspect, &t.Lost, &t.Lease, &t.Renew, &t.Flush} {
 		*d = time.Duration(float64(*d) * f)
 	}
 	return t

@@ -7,9 +7,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// twins notes when a beat shows that two processes say they are one agent, as when its
-// data folder was copied: one that had been followed by another is back. Neither may run
-// anything while that goes on.
+// twins detects that two processes use one agent's identity, as after its data folder was
+// copied: a process beats again after another one has. Neither may run anything meanwhile.
 func (w *member) twins(b *agentpb.Beat) {
 	if w.beat == nil || w.beat.Boot == b.Boot {
 		return
@@ -22,7 +21,7 @@ func (w *member) twins(b *agentpb.Beat) {
 	w.before = w.beat
 }
 
-// whence tells where a beat comes from, for people.
+// whence returns the host name and address of a beat's agent, as text.
 func whence(b *agentpb.Beat) string {
 	h := b.GetHello()
 	if h.GetAddress() == "" {

@@ -9,21 +9,24 @@ import (
 	"time"
 )
 
-// child is an operating system process in a process group of its own. It dies with this process, where
-// the system can do that (Linux).
+// child is an operating system process in its own process group. On Linux the kernel kills
+// it when this process dies.
 type child struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended and its output is read
+	done chan struct{} // closed once it has ended and its output is read
 	err  error         // of Wait, once done is closed
 }
 
-// start starts cmd. The thread that starts a child must live as long as the child,
-// since the kernel sends the parent-death signal when that thread ends
-// (golang/go#27505): so one goroutine keeps its thread, starts and waits.
+// start starts cmd. After the child's end its output is read for the given time at most,
+// while another process holds it open.
+//
+// The thread that starts a child must exist as long as the child, since the kernel sends
+// the parent-death signal when that thread ends (golang/go#27505). So one goroutine locks
+// its thread, starts the child and waits for it.
 func start(cmd *exec.Cmd, output time.Duration) (*child, error) {
 	c := &child{cmd: cmd, done: make(chan struct{})}
 	setAttributes(cmd)
-	cmd.WaitDelay = output // a grandchild that holds the output does not hold us
+	cmd.WaitDelay = output
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -41,7 +44,7 @@ func start(cmd *exec.Cmd, output time.Duration) (*child, error) {
 	return c, nil
 }
 
-// wait waits for the process's own end, at most limit, and tells whether it came.
+// wait waits for the process to end, at most limit, and reports whether it did.
 func (c *child) wait(limit time.Duration) bool {
 	t := time.NewTimer(limit)
 	defer t.Stop()
@@ -53,8 +56,8 @@ func (c *child) wait(limit time.Duration) bool {
 	}
 }
 
-// kill kills the process group, with all that the executor has started and not set
-// apart, and waits for the executor's end.
+// kill kills the process group, which includes what the executor has started unless that
+// has left the group, and waits for the executor to end.
 func (c *child) kill() {
 	KillGroup(c.cmd.Process.Pid)
 	<-c.done
@@ -62,10 +65,10 @@ func (c *child) kill() {
 
 // KillGroup kills the process group pid, if it exists.
 func KillGroup(pid int) {
-	_ = syscall.Kill(-pid, syscall.SIGKILL) // no such group: it is gone
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // the group has ended already
 }
 
-// how tells how the process ended, and the cause.
+// how waits for the process to end and describes it, with one of the Cause constants.
 func (c *child) how() (text, cause string) {
 	<-c.done
 	var exit *exec.ExitError

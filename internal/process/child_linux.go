@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// setAttributes gives the child a process group of its own, so that a terminal's
-// Ctrl-C reaches only us, and its death with ours.
+// setAttributes puts the child into its own process group, so that Ctrl-C on a terminal
+// does not reach it, and lets the kernel kill it when this process dies.
 func setAttributes(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

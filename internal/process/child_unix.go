@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// setAttributes gives the child a process group of its own, so that a terminal's
-// Ctrl-C reaches only us. Here the kernel does not end it with us; it ends itself
-// when its stream breaks.
+// setAttributes puts the child into its own process group, so that Ctrl-C on a terminal
+// does not reach it. When this process dies, the executor exits because its stream breaks.
 func setAttributes(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }

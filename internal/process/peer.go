@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// peerListener accepts connections of one process only, whose socket's path others may
-// have found: the executor's. It is told later which one that is.
+// peerListener accepts connections from one process only, the executor, since others may
+// have found the socket's path. The process is set by expect, after its start.
 type peerListener struct {
 	net.Listener
-	known  chan struct{} // closed once pid and uid are
+	known  chan struct{} // closed once pid and uid are set
 	closed chan struct{}
 	pid    int
 	uid    int
@@ -20,12 +20,14 @@ func newPeerListener(l net.Listener) *peerListener {
 	return &peerListener{Listener: l, known: make(chan struct{}), closed: make(chan struct{})}
 }
 
+// expect sets the process and the user that may connect. It must be called once.
 func (l *peerListener) expect(pid, uid int) {
 	l.pid, l.uid = pid, uid
 	close(l.known)
 }
 
-// Accept gives the next connection of the process that is expected. Others are closed.
+// Accept waits for expect and returns the next connection of the expected process. It
+// closes all others.
 func (l *peerListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()

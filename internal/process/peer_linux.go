@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// samePeer tells whether the other end of c was opened by this process of this user, as
-// the kernel knows it.
+// samePeer reports whether the kernel names this process and this user as the peer of c.
 func samePeer(c net.Conn, pid, uid int) bool {
 	u, ok := c.(*net.UnixConn)
 	if !ok {

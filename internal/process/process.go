@@ -20,42 +20,47 @@ import (
 // tailSize is how many bytes at the end of the executor's output a DeadError holds.
 const tailSize = 64 << 10
 
-// Spec says what to run. Path and Batch are needed.
+// Spec describes an executor process. Batch is required, and Path or Make. Run calls the
+// functions one at a time, from its own goroutine; a slow one delays the executor.
 type Spec struct {
-	Path string   // of the executor
-	Args []string // after the program's name
-	Env  []string // in addition to this process's own
-	Dir  string   // working directory; default this process's
-	In   []byte   // what its standard input reads; nil: nothing
-	Log  io.Writer
+	Path string    // of the executor
+	Args []string  // after the program's name
+	Env  []string  // in addition to this process's environment
+	Dir  string    // working directory; empty for this process's
+	In   []byte    // standard input; nil for an empty one
+	Log  io.Writer // receives standard output and standard error; may be nil
 
-	// Make, which may be nil, makes the command in the place of Path, Args and Dir, with an
-	// environment of env alone; what it runs must become the executor in the same process.
-	// Its ExtraFiles are closed once it is started.
+	// Make, if set, returns the command to run instead of Path, Args and Dir. The command's
+	// environment must be env, and its process must become the executor itself. Run closes
+	// its ExtraFiles once it is started.
 	Make func(env []string) (*exec.Cmd, error)
-	// Socket is where the executor is listened for; empty: in a private folder of its own.
-	// It belongs to the user Owner; 0: to this process's.
+	// Socket is the path of the Unix socket that the executor attaches to. If it is empty,
+	// Run creates one in a private folder and removes it at the end.
 	Socket string
-	Owner  int
+	// Owner is the user id that the executor runs as, which owns the socket; 0 for this
+	// process's user.
+	Owner int
 
-	// Hello, which may be nil, is shown what the executor has declared, before
-	// anything else is done with it; an error ends the run and is Run's.
+	// Hello, if set, is called first, with what the executor declares. If it returns an
+	// error, the executor is killed and Run returns that error.
 	Hello func(*wire.Hello) error
-	// Plan gives the executor its start, knowing the classes it has declared. nil: Run
-	// waits for Arm, and then for Begin.
+	// Plan returns the executor's start for the classes it has declared. If Plan is nil,
+	// Run waits for Arm and then for Begin.
 	Plan func(*wire.Hello) (*wire.Start, error)
-	// Started is called when the load begins, Stopping when it is over and drains.
+	// Started is called when the load begins, and Stopping when it is over and the
+	// iterations in flight drain. Both may be nil.
 	Started, Stopping func()
-	// Seen takes what a look inside shows, from the start on. nil: nobody looks.
+	// Seen, if set, receives the exchanges, checks and steps that the executor reports in detail.
 	Seen func(*wire.Seen)
-	// Batch takes each batch, in order. An error ends the run.
+	// Batch receives each batch, in order. If it returns an error, the executor is killed
+	// and Run returns that error.
 	Batch func(*wire.Batch) error
 
 	Times Times // zero: DefaultTimes
 }
 
-// Process is one executor process. Run it once; the other methods may be called at
-// any time by any goroutine.
+// Process is one executor process. Run must be called once. The other methods may be
+// called at any time, by any number of goroutines.
 type Process struct {
 	spec Spec
 
@@ -65,33 +70,33 @@ type Process struct {
 	requests chan func(*supervisor) // for the supervisor to do
 	over     chan struct{}          // closed when Run returns
 
-	greeted chan struct{} // closed once hello is there
+	greeted chan struct{} // closed once hello is set
 	hello   *wire.Hello
 	armed   chan arming
-	ready   chan struct{} // closed once the executor has said so
+	ready   chan struct{} // closed once the executor is ready
 	begun   chan beginning
 	pid     atomic.Int64  // 0 until the process is started
 	lease   atomic.Int64  // of the last Renew, in ns
-	renewed chan struct{} // holds one: lease is to be passed on
+	renewed chan struct{} // holds one element if lease has to be sent
 
 	mu  sync.Mutex
 	end error // of Run; guarded by mu until over is closed
 }
 
-// arming is a start that Arm gives.
+// arming is a call of Arm.
 type arming struct {
 	start *wire.Start
-	reply chan error // holds one
+	reply chan error // has room for one
 }
 
-// beginning is when Begin has the load begin.
+// beginning is a call of Begin.
 type beginning struct {
 	at    time.Time
 	lease time.Duration
-	reply chan error // holds one
+	reply chan error // has room for one
 }
 
-// New returns a process that is not yet started.
+// New returns a process that is not started; Run starts it.
 func New(spec Spec) *Process {
 	if spec.Times == (Times{}) {
 		spec.Times = DefaultTimes()
@@ -102,37 +107,42 @@ func New(spec Spec) *Process {
 		renewed: make(chan struct{}, 1)}
 }
 
-// Stop asks for the end of the load: what is in flight drains.
+// Stop asks the executor to end its load and let the iterations in flight finish. It
+// returns at once; the process is killed if it has not ended Times.Stop after the graceful
+// time of its start. Before the load it has the effect of Cancel.
 func (p *Process) Stop() { p.stopOnce.Do(func() { close(p.stop) }) }
 
-// Cancel asks for the end at once; after Times.Cancel the process is killed.
+// Cancel asks the executor to end its load now. It returns at once; the process is killed
+// if it has not ended after Times.Cancel. Before the load, Run returns ErrCancelled.
 func (p *Process) Cancel() { p.cancelOnce.Do(func() { close(p.cancel) }) }
 
-// ErrScenario is wrapped by Run's error when the scenario itself cannot run: what
-// export() returned is wrong, or a Setup failed. Its text says which and why.
+// ErrScenario is wrapped by Run's error if the scenario itself cannot run: export()
+// returned an invalid value, or a Setup failed. The error's text has the reason.
 var ErrScenario = errors.New("scenario")
 
-// ErrCancelled is Run's error when Cancel came before the load began.
+// ErrCancelled is returned by Run if Cancel or Stop was called before the load began.
 var ErrCancelled = errors.New("cancelled before the load began")
 
-// DeadError says that an executor ended before its last batch.
+// DeadError is returned by Run if the executor ended before its last batch.
 type DeadError struct {
 	How    string // "exited with status 3", "was killed by signal 9 (killed)"
 	Cause  string // CauseExit, CauseSignal, CauseStuck
-	Output []byte // the end of what it printed, at most 64 KiB
+	Output []byte // the last 64 KiB that it printed
 }
 
-// Why an executor ended, for programs.
+// Values of DeadError.Cause.
 const (
-	CauseExit   = "exit"   // by itself
-	CauseSignal = "signal" // killed by somebody
-	CauseStuck  = "stuck"  // killed by us, since it did not do what it was asked
+	CauseExit   = "exit"   // it exited
+	CauseSignal = "signal" // it was killed by a signal from elsewhere
+	CauseStuck  = "stuck"  // this package killed it, since it did not follow the protocol in time
 )
 
 func (e *DeadError) Error() string { return "the executor " + e.How }
 
-// Run starts the process and returns when it has ended and nothing of it is left:
-// nil when the last batch has been taken. The end of ctx kills it.
+// Run starts the process, follows it, and returns when it and its process group have
+// ended. It returns nil once Batch has accepted the last batch, and else ErrCancelled, a
+// DeadError, an error that wraps ErrScenario, or the error of ctx or of one of Spec's
+// functions. The end of ctx kills the process.
 func (p *Process) Run(ctx context.Context) error {
 	err := p.run(ctx)
 	p.mu.Lock()
@@ -176,7 +186,8 @@ func (p *Process) run(ctx context.Context) error {
 	return err
 }
 
-// listen serves the executor's socket until clean is called.
+// listen serves the executor's socket. The caller must call clean, which stops serving and
+// removes what listen created.
 func (p *Process) listen() (srv *server, clean func(), err error) {
 	path, remove := p.spec.Socket, func() {}
 	if path == "" {
@@ -193,7 +204,7 @@ func (p *Process) listen() (srv *server, clean func(), err error) {
 	return srv, func() { srv.close(); remove() }, nil
 }
 
-// command makes what is run.
+// command returns the command that starts the executor.
 func (p *Process) command(socket string) (*exec.Cmd, error) {
 	env := append(slices.Clone(p.spec.Env), socketEnv+"="+socket)
 	if p.spec.Make != nil {
@@ -205,7 +216,7 @@ func (p *Process) command(socket string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// owner is the user that the process runs as.
+// owner returns the user id that the process runs as.
 func (p *Process) owner() int {
 	if p.spec.Owner != 0 {
 		return p.spec.Owner

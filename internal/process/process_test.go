@@ -148,13 +148,13 @@ func TestStopDrainsAndCancelEnds(t *testing.T) {
 	}
 }
 
-// F1, F3, F43, F44, F45: how an executor's end is told.
+// F1, F3, F43, F44, F45: how an executor's end is reported.
 func TestHowItEnded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		want []string // in the error
-		out  string   // in the output kept with it
+		out  string   // in the error's output
 		is   error
 	}{
 		{"exit 3", []string{"exited with status 3"}, "", nil},

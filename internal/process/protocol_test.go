@@ -16,7 +16,7 @@ func TestExecutorsThatDoNotEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := new(tally)
-			s := spec("deaf", got)
+			s := spec("ignores commands", got)
 			s.Times.Cancel, s.Times.Stop = 200*time.Millisecond, 200*time.Millisecond
 			p := process.New(s)
 			go func() { <-got.started; end(p) }()

@@ -12,8 +12,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// socketEnv tells the executor where to attach; it is executor.SocketEnv, which
-// this package must not import.
+// socketEnv names the environment variable with the socket's path. It equals
+// executor.SocketEnv; this package must not import package executor.
 const socketEnv = "GOBENCH_SOCKET"
 
 // server serves one executor's socket.
@@ -29,7 +29,7 @@ type server struct {
 	wg   sync.WaitGroup
 }
 
-// privateDir makes a directory that only this user can enter. A Unix socket's path
+// privateDir creates a directory that only this user can enter. The path of a Unix socket
 // has little more than 100 bytes, so a long TMPDIR is not used.
 func privateDir() (string, error) {
 	base := os.TempDir()
@@ -39,7 +39,8 @@ func privateDir() (string, error) {
 	return os.MkdirTemp(base, "gobench-") // 0700
 }
 
-// serve listens at path, which belongs to the user owner alone; 0: to this process's.
+// serve listens at path, which only the user owner may open; 0 means this process's user.
+// The caller must call close.
 func serve(path string, owner int) (*server, error) {
 	s := &server{path: path, attached: make(chan *attachment, 1), done: make(chan struct{})}
 	l, err := net.Listen("unix", s.path)
@@ -60,10 +61,10 @@ func serve(path string, owner int) (*server, error) {
 	return s, nil
 }
 
-// expect tells which process of which user may attach. Until then nobody may.
+// expect sets which process of which user may attach. Until then connections wait.
 func (s *server) expect(pid, uid int) { s.listener.expect(pid, uid) }
 
-// Attach holds the executor's stream open until the supervisor ends.
+// Attach keeps the executor's stream open until the supervisor ends.
 func (s *server) Attach(stream wire.Parent_AttachServer) error {
 	a := &attachment{stream: stream, over: make(chan struct{})}
 	first := false

@@ -47,7 +47,7 @@ func TestSocketEnvIsTheExecutors(t *testing.T) {
 	}
 }
 
-// Only the process that was started may attach, whoever else finds the socket.
+// Only the process that was started may attach, though others find the socket.
 func TestAnotherProcessMayNotAttach(t *testing.T) {
 	t.Parallel()
 	for name, who := range map[string]struct{ pid, uid int }{

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// StartTime is when a process started, in the kernel's ticks since its boot: with its id,
-// it is one process's alone. 0: there is no such process.
+// StartTime returns when a process started, in the kernel's ticks since boot, or 0 if it
+// does not exist. The process id and its start time identify a process uniquely.
 func StartTime(pid int) uint64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -19,6 +19,6 @@ func StartTime(pid int) uint64 {
 	if len(fields) < 20 {
 		return 0
 	}
-	n, _ := strconv.ParseUint(fields[19], 10, 64) // 0: as if it were not there
+	n, _ := strconv.ParseUint(fields[19], 10, 64) // 0, as if it did not exist
 	return n
 }

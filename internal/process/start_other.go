@@ -2,6 +2,6 @@
 
 package process
 
-// StartTime is not known here: a process of an earlier life, whose id may be another's by
-// now, is left alone.
+// StartTime returns 0: it is unknown here. So a process that an earlier agent left is not
+// killed, since its id may be another process's now.
 func StartTime(int) uint64 { return 0 }

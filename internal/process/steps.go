@@ -8,19 +8,20 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// The steps of an executor's life, for a run without a Plan: Hello, Arm, Begin. Each
-// waits until the step is done; the end of Run ends them with Run's error, or ErrOver.
+// The steps of a process without a Plan: Hello, Arm, Begin. Each blocks until the step is
+// done. If Run returns before, a step returns Run's error, or ErrOver if that is nil.
 
-// ErrNoLoad is Control's error when no load goes on.
+// ErrNoLoad is returned by Control and Profile if the load has not begun in Times.Control,
+// or has ended.
 var ErrNoLoad = errors.New("no load goes on")
 
-// ErrOver is the error of a step for which the executor has ended too early.
+// ErrOver is returned by a step if the executor has ended before it.
 var ErrOver = errors.New("the executor has ended")
 
-// Pid is the process's id; 0 before there is one.
+// Pid returns the process id, or 0 before the process is started.
 func (p *Process) Pid() int { return int(p.pid.Load()) }
 
-// Hello waits for the executor's hello.
+// Hello waits for the executor's hello and returns it. The caller must not change it.
 func (p *Process) Hello(ctx context.Context) (*wire.Hello, error) {
 	select {
 	case <-p.greeted:
@@ -32,7 +33,7 @@ func (p *Process) Hello(ctx context.Context) (*wire.Hello, error) {
 	}
 }
 
-// Arm gives the executor its start and waits until it is ready.
+// Arm sends the executor its start and waits until it is ready. It may be called once.
 func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 	a := arming{start, make(chan error, 1)}
 	select {
@@ -54,9 +55,9 @@ func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 	}
 }
 
-// Begin has the load begin at a moment of the wall clock and returns when the executor
-// has been told that it begins; a moment that has passed is now. The load stops when no Renew
-// comes for lease from then on; 0: it needs none.
+// Begin starts the load at a time of the wall clock, or now if that time has passed, and
+// returns once the executor has been sent the command. The executor stops its load if Renew
+// is not called within lease; 0 means no lease.
 func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) error {
 	b := beginning{at, lease, make(chan error, 1)}
 	select {
@@ -74,17 +75,17 @@ func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) 
 	}
 }
 
-// Renew lets the load go on for another lease. It never waits.
+// Renew extends the lease of the load from now. It never blocks.
 func (p *Process) Renew(lease time.Duration) {
 	p.lease.Store(int64(lease))
 	select {
 	case p.renewed <- struct{}{}:
-	default: // one is about to be passed on
+	default: // one is about to be sent
 	}
 }
 
-// Control changes the load that goes on, and returns when the executor has done so,
-// or its reason not to.
+// Control changes the running load and returns once the executor has done so. If the
+// executor refuses, Control returns its reason. It sets m.Id.
 func (p *Process) Control(m *wire.Control) error {
 	return p.ask(context.Background(), func(id uint64) *wire.ToExecutor {
 		m.Id = id
@@ -92,8 +93,8 @@ func (p *Process) Control(m *wire.Control) error {
 	})
 }
 
-// Profile takes a profile of the executor into a file that is there and that it can
-// write, and returns when it is complete.
+// Profile writes a profile of the executor to a file, which must exist and be writable by
+// the executor, and returns once it is complete. It sets profile.Id.
 func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
 	return p.ask(ctx, func(id uint64) *wire.ToExecutor {
 		profile.Id = id
@@ -101,7 +102,7 @@ func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
 	})
 }
 
-// ask sends a request that has a number and waits for its answer.
+// ask sends a numbered request and waits for its answer.
 func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecutor) error {
 	reply := make(chan error, 1)
 	if err := p.do(func(s *supervisor) { s.ask(request, reply) }); err != nil {
@@ -117,7 +118,7 @@ func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecu
 	}
 }
 
-// do has the supervisor do something once the load goes on.
+// do runs f on the supervisor's goroutine, once the load has begun.
 func (p *Process) do(f func(*supervisor)) error {
 	limit := time.NewTimer(p.spec.Times.Control)
 	defer limit.Stop()
@@ -131,7 +132,7 @@ func (p *Process) do(f func(*supervisor)) error {
 	}
 }
 
-// ended is the error of a step after Run's end.
+// ended returns the error of a step after Run's end.
 func (p *Process) ended() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,7 @@ type supervisor struct {
 	stream wire.Parent_AttachServer
 	from   chan *wire.FromExecutor // its messages; closed when the stream ends
 
-	asked   uint64 // requests sent so far
+	asked   uint64 // number of the last request
 	waiting map[uint64]chan error
 }
 
@@ -54,7 +54,7 @@ func (s *supervisor) run(srv *server) error {
 	if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Start{Start: start}}); err != nil {
 		return s.died()
 	}
-	ready, err := s.next(nil) // a scenario's Setup takes what it takes
+	ready, err := s.next(nil) // there is no limit for a scenario's Setup
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (s *supervisor) run(srv *server) error {
 	return s.load(time.Duration(start.GracefulNs))
 }
 
-// greet answers the executor's hello with its start.
+// greet checks the executor's hello and returns the start to answer it with.
 func (s *supervisor) greet(h *wire.Hello) (*wire.Start, error) {
 	switch {
 	case h == nil:
@@ -99,7 +99,7 @@ func (s *supervisor) greet(h *wire.Hello) (*wire.Start, error) {
 	return wait(s, s.armed, func(a arming) *wire.Start { return a.start })
 }
 
-// begin starts the executor's clock: at once for who has a Plan, else when Begin says.
+// begin starts the load: at once if there is a Plan, else at the time that Begin sets.
 func (s *supervisor) begin() error {
 	b := beginning{reply: make(chan error, 1)}
 	if s.spec.Plan == nil {
@@ -121,8 +121,8 @@ func (s *supervisor) begin() error {
 	return nil
 }
 
-// wait waits before the load for what comes from outside, while the executor lives and
-// nobody ends it.
+// wait receives from c, before the load, and returns f of it. It returns an error if the
+// executor or the run ends first.
 func wait[A, B any](s *supervisor, c <-chan A, f func(A) B) (none B, err error) {
 	for {
 		select {
@@ -146,7 +146,8 @@ func wait[A, B any](s *supervisor, c <-chan A, f func(A) B) (none B, err error) 
 	}
 }
 
-// next gives the executor's next message before the load, while limit is not reached.
+// next returns the executor's next message before the load. It kills the executor if limit
+// comes first; nil means no limit.
 func (s *supervisor) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
 	select {
 	case m, ok := <-s.from:
@@ -169,7 +170,8 @@ func (s *supervisor) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
 	}
 }
 
-// load takes batches until the last one, and passes stop and cancel on.
+// load receives batches until the last one, and sends stop, cancel and requests. graceful
+// is the graceful time of the start.
 func (s *supervisor) load(graceful time.Duration) error {
 	stop, cancel := s.stop, s.cancel
 	var overdue <-chan time.Time
@@ -187,7 +189,7 @@ func (s *supervisor) load(graceful time.Duration) error {
 			f(s)
 		case <-s.renewed:
 			renew := &wire.Renew{LeaseNs: s.lease.Load()}
-			_ = s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Renew{Renew: renew}}) // its end is noticed above
+			_ = s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Renew{Renew: renew}}) // if it fails, the stream's end is noticed above
 		case <-stop:
 			stop = nil
 			if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Stop{Stop: &wire.Stop{}}}); err == nil {
@@ -207,8 +209,7 @@ func (s *supervisor) load(graceful time.Duration) error {
 	}
 }
 
-// take hands a message on. After the last batch it lets the executor go and waits
-// for its end.
+// take passes a message to its receiver and reports whether it was the last batch.
 func (s *supervisor) take(m *wire.FromExecutor) (last bool, err error) {
 	switch {
 	case m.GetStopping() != nil:
@@ -231,14 +232,14 @@ func (s *supervisor) take(m *wire.FromExecutor) (last bool, err error) {
 	return false, nil
 }
 
-// seen passes on what a look inside shows.
+// seen passes a detailed report to its receiver.
 func (s *supervisor) seen(m *wire.Seen) {
 	if s.spec.Seen != nil {
 		s.spec.Seen(m)
 	}
 }
 
-// ask passes a request on; answered gives its answer back.
+// ask sends a request; answered sends its answer to reply, which must have room for one.
 func (s *supervisor) ask(request func(id uint64) *wire.ToExecutor, reply chan error) {
 	s.asked++
 	if err := s.send(request(s.asked)); err != nil {
@@ -254,7 +255,7 @@ func (s *supervisor) ask(request func(id uint64) *wire.ToExecutor, reply chan er
 func (s *supervisor) answered(id uint64, text string) {
 	reply, ok := s.waiting[id]
 	if !ok {
-		return // nobody asked
+		return // to no request of ours
 	}
 	delete(s.waiting, id)
 	if text != "" {
@@ -266,7 +267,7 @@ func (s *supervisor) answered(id uint64, text string) {
 
 func (s *supervisor) send(m *wire.ToExecutor) error { return s.stream.Send(m) }
 
-// died waits for the process, whose stream has ended, and tells how it ended.
+// died waits for the process, whose stream has ended, and returns how it ended.
 func (s *supervisor) died() error {
 	if !s.child.wait(s.spec.Times.Exit) {
 		s.child.kill()
@@ -276,6 +277,7 @@ func (s *supervisor) died() error {
 	return &DeadError{How: how, Cause: cause, Output: s.tail.Bytes()}
 }
 
+// noHello kills the executor, whose hello did not come in time.
 func (s *supervisor) noHello() error {
 	s.child.kill()
 	return &DeadError{
@@ -285,7 +287,7 @@ func (s *supervisor) noHello() error {
 	}
 }
 
-// attachment is an executor's stream, held open until end.
+// attachment is an executor's stream, kept open until end is called.
 type attachment struct {
 	stream wire.Parent_AttachServer
 	over   chan struct{}
@@ -294,7 +296,8 @@ type attachment struct {
 // end closes the stream from this side.
 func (a *attachment) end() { close(a.over) }
 
-// messages receives until the stream ends or the supervisor does.
+// messages returns the channel of the stream's messages. It is closed when the stream, the
+// attachment or the server ends.
 func (a *attachment) messages(done <-chan struct{}) chan *wire.FromExecutor {
 	ms := make(chan *wire.FromExecutor)
 	go func() {

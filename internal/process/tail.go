@@ -2,7 +2,7 @@ package process
 
 import "sync"
 
-// tailWriter keeps the last limit bytes written to it.
+// tailWriter retains the last limit bytes written to it.
 type tailWriter struct {
 	limit int
 	mu    sync.Mutex
@@ -12,13 +12,13 @@ type tailWriter struct {
 func (t *tailWriter) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.buf = append(t.buf, b...); len(t.buf) > 2*t.limit { // move seldom
+	if t.buf = append(t.buf, b...); len(t.buf) > 2*t.limit { // so that bytes are rarely moved
 		t.buf = append(t.buf[:0], t.buf[len(t.buf)-t.limit:]...)
 	}
 	return len(b), nil
 }
 
-// Bytes gives a copy of what is kept.
+// Bytes returns a copy of the retained bytes.
 func (t *tailWriter) Bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()

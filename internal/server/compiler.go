@@ -319,7 +319,7 @@ func write(box *sandbox.Box, folder string, source run.Source) error {
 			return err
 		}
 	}
-	return box.Give(folder)
+	return box.Chown(folder)
 }
 
 // IsCompiler reports whether this process is the compiler's of a master: main must then

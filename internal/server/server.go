@@ -209,7 +209,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	if err := s.master.Rest(ctx, "the end of the master"); err != nil && s.ctx.Err() == nil {
+	if err := s.master.Shutdown(ctx, "the end of the master"); err != nil && s.ctx.Err() == nil {
 		s.log.Error("cancel the active run", "error", err)
 	}
 	s.cancel(nil)

@@ -16,7 +16,7 @@ const RecordsHead = "gobench batches 1\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrRecord is what the errors about damaged records wrap.
+// ErrRecord is wrapped by the errors about damaged records.
 var ErrRecord = errors.New("damaged record of a batch")
 
 // AppendRecord appends a batch of an executor to b in the form that ReadRecord

@@ -1,8 +1,8 @@
-// Package blobs keeps files by the SHA-256 of what is in them.
+// Package blobs is a cache of files that are named by the SHA-256 of their contents.
 //
-// A file that is fetched is checked each time before it is given out, and what was
-// fetched of one that broke off is kept, so that the next attempt goes on from there. The
-// least recently used files go when all together are more than the limit.
+// Get checks the digest each time. What was fetched before a failure is stored, so that the
+// next attempt continues there. If the files exceed the limit of the cache, the least
+// recently used ones are deleted.
 package blobs
 
 import (
@@ -27,25 +27,25 @@ import (
 // reserve is how much of the disk is left free.
 const reserve = 16 << 20
 
-// part ends the name of a file that is not whole.
+// part is the suffix of the name of a file that is incomplete.
 const part = ".part"
 
 var (
-	// ErrDigest means that what was fetched is not what was asked for: it was damaged on
-	// its way, or the other side has something else.
+	// ErrDigest means that a digest is malformed, or that the bytes fetched have another
+	// digest than the one requested.
 	ErrDigest = errors.New("the digest is wrong")
-	// ErrSpace means that the disk has no room for a blob.
+	// ErrSpace means that the disk or the cache's limit has no room for a blob.
 	ErrSpace = errors.New("no space")
 )
 
-// Cache is a folder of blobs. Its methods may be called at once by any goroutine.
+// Cache is a folder of blobs. Its methods may be called by any number of goroutines.
 type Cache struct {
 	dir   string
 	limit int64
-	mu    sync.Mutex // held while files are made and deleted
+	mu    sync.Mutex // held while files are created and deleted
 }
 
-// Open opens the cache in dir, which is made, for limit bytes.
+// Open opens the cache in dir, which it creates if needed, for limit bytes.
 func Open(dir string, limit int64) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -53,11 +53,12 @@ func Open(dir string, limit int64) (*Cache, error) {
 	return &Cache{dir: dir, limit: limit}, nil
 }
 
-// Fetch copies what a blob has from an offset on to w.
+// Fetch copies a blob to w, from an offset on.
 type Fetch func(ctx context.Context, offset int64, w io.Writer) error
 
-// Get opens a blob, fetched where it is not there yet. What it gives has been read and
-// has the right digest. The file stays open for its reader even when the cache drops it.
+// Get opens a blob, which it fetches if it is not in the cache, and checks its digest. The
+// caller must close the file; it remains readable if the cache deletes it meanwhile. The
+// error wraps ErrDigest or ErrSpace if one of them is the reason.
 func (c *Cache) Get(ctx context.Context, sum string, size int64, fetch Fetch) (*os.File, error) {
 	if err := check(sum); err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (c *Cache) Get(ctx context.Context, sum string, size int64, fetch Fetch) (*
 		if err == nil {
 			break
 		}
-		if !resumed || !errors.Is(err, ErrDigest) { // a bad beginning may have been kept: once more from 0
+		if !resumed || !errors.Is(err, ErrDigest) { // the stored beginning may be damaged: try again from 0
 			return nil, err
 		}
 	}
@@ -86,7 +87,7 @@ func (c *Cache) Get(ctx context.Context, sum string, size int64, fetch Fetch) (*
 	return os.Open(c.path(sum))
 }
 
-// verified opens a blob that is there and has the right digest.
+// verified opens a blob that is in the cache, and returns ErrDigest if its digest is wrong.
 func (c *Cache) verified(path, sum string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -104,11 +105,11 @@ func (c *Cache) verified(path, sum string) (*os.File, error) {
 		return nil, err
 	}
 	now := time.Now()
-	_ = os.Chtimes(path, now, now) // it was used; else it goes earlier
+	_ = os.Chtimes(path, now, now) // if that fails, it is deleted earlier
 	return f, nil
 }
 
-// fetch fetches a blob, or the rest of it, and says whether it went on from an earlier
+// fetch fetches a blob, or the rest of it, and reports whether it continued an earlier
 // attempt.
 func (c *Cache) fetch(ctx context.Context, sum string, size int64, fetch Fetch) (resumed bool, err error) {
 	path := c.path(sum) + part
@@ -123,7 +124,7 @@ func (c *Cache) fetch(ctx context.Context, sum string, size int64, fetch Fetch) 
 		return false, err
 	}
 	if have > size {
-		return true, errors.Join(fmt.Errorf("%w: of blob %s there is too much", ErrDigest, sum), os.Remove(path))
+		return true, errors.Join(fmt.Errorf("%w: blob %s has too many bytes", ErrDigest, sum), os.Remove(path))
 	}
 	if err := c.room(size - have); err != nil {
 		return false, errors.Join(err, os.Remove(path))
@@ -138,12 +139,12 @@ func (c *Cache) fetch(ctx context.Context, sum string, size int64, fetch Fetch) 
 		}
 	}
 	if w.left > 0 {
-		return false, fmt.Errorf("fetch blob %s: %d of %d bytes did not come: %w", sum, w.left, size, io.ErrUnexpectedEOF)
+		return false, fmt.Errorf("fetch blob %s: %d of %d bytes are missing: %w", sum, w.left, size, io.ErrUnexpectedEOF)
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
-		return have > 0, errors.Join(fmt.Errorf("%w: of blob %s, what came has %s", ErrDigest, sum, got), os.Remove(path))
+		return have > 0, errors.Join(fmt.Errorf("%w: blob %s came as %s", ErrDigest, sum, got), os.Remove(path))
 	}
-	if err := errors.Join(f.Chmod(0o555), f.Sync()); err != nil { // an executor is run by another user
+	if err := errors.Join(f.Chmod(0o555), f.Sync()); err != nil { // another user executes it
 		return false, noSpace(err)
 	}
 	return false, os.Rename(path, c.path(sum))
@@ -175,22 +176,22 @@ func noSpace(err error) error {
 	return err
 }
 
-// room tells whether the disk has room for so many bytes.
+// room returns an error if the disk or the limit has no room for so many bytes.
 func (c *Cache) room(bytes int64) error {
 	if bytes > c.limit {
-		return fmt.Errorf("%w: a blob of %d bytes, where all may have %d", ErrSpace, bytes, c.limit)
+		return fmt.Errorf("%w: a blob has %d bytes, and the limit of all is %d", ErrSpace, bytes, c.limit)
 	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(c.dir, &fs); err != nil {
-		return nil // the disk says so itself
+		return nil // then writing fails
 	}
 	if free := int64(fs.Bavail) * int64(fs.Bsize); free < bytes+reserve {
-		return fmt.Errorf("%w: a blob of %d bytes, and the disk of %s has %d free of which %d stay free", ErrSpace, bytes, c.dir, free, reserve)
+		return fmt.Errorf("%w: a blob has %d bytes, and the disk of %s has %d free, of which %d are reserved", ErrSpace, bytes, c.dir, free, reserve)
 	}
 	return nil
 }
 
-// Put keeps what r gives as a blob.
+// Put stores what it reads from r as a blob, and returns its digest and size.
 func (c *Cache) Put(r io.Reader) (sum string, size int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,7 +199,7 @@ func (c *Cache) Put(r io.Reader) (sum string, size int64, err error) {
 	if err != nil {
 		return "", 0, noSpace(err)
 	}
-	defer os.Remove(f.Name()) // not there any more when all went well
+	defer os.Remove(f.Name()) // fails if it was renamed
 	defer f.Close()
 	h := sha256.New()
 	if size, err = io.Copy(io.MultiWriter(f, h), r); err != nil {
@@ -212,7 +213,8 @@ func (c *Cache) Put(r io.Reader) (sum string, size int64, err error) {
 	return sum, size, nil
 }
 
-// Open opens a blob that is there, unchecked.
+// Open opens a blob without checking its digest. The error wraps os.ErrNotExist if the blob
+// is not in the cache. The caller must close the file.
 func (c *Cache) Open(sum string) (*os.File, error) {
 	if err := check(sum); err != nil {
 		return nil, err
@@ -220,7 +222,7 @@ func (c *Cache) Open(sum string) (*os.File, error) {
 	return os.Open(c.path(sum))
 }
 
-// Remove deletes a blob, if it is there.
+// Remove deletes a blob. It returns nil if the blob is not in the cache.
 func (c *Cache) Remove(sum string) error {
 	if err := check(sum); err != nil {
 		return err
@@ -233,8 +235,7 @@ func (c *Cache) Remove(sum string) error {
 	return nil
 }
 
-// trim deletes the least recently used files while there are too many bytes, but not
-// that of sum.
+// trim deletes the least recently used files until the limit holds, but not the blob sum.
 func (c *Cache) trim(sum string) {
 	type file struct {
 		path string
@@ -266,10 +267,10 @@ func (c *Cache) trim(sum string) {
 
 func (c *Cache) path(sum string) string { return filepath.Join(c.dir, sum) }
 
-// check refuses what is no digest: it becomes a file's name.
+// check returns an error if sum is not a digest, since it is used as a file's name.
 func check(sum string) error {
 	if len(sum) != 2*sha256.Size || strings.Trim(sum, "0123456789abcdef") != "" {
-		return fmt.Errorf("%w: %.80q is no SHA-256 in lower-case hexadecimal", ErrDigest, sum)
+		return fmt.Errorf("%w: %.80q is not a SHA-256 in lower-case hexadecimal", ErrDigest, sum)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func content(t *testing.T, f *os.File) []byte {
 	return b
 }
 
-// One that breaks off goes on where it did, and is then there without being fetched.
+// One that breaks off continues from there, and is then in the cache.
 func TestGetGoesOn(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t, 1<<20)
@@ -134,7 +134,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// A blob is as long as it was said to be.
+// A blob must have the requested length.
 func TestLength(t *testing.T) {
 	t.Parallel()
 	c, dir := open(t, 1<<20)

@@ -1,10 +1,10 @@
-// Package budget keeps what the batches of an executor take on the bus within a budget, so
-// that it does not grow with the requests: docs/decisions/0017.
+// Package budget limits the size of an executor's batches on the bus, so that it does not
+// grow with the number of requests: docs/decisions/0017.
 //
-// A batch within its budget is sent as it is. A larger one is compressed; where that is not
-// enough, its histograms have their counts gathered in ever fewer ranges until it is.
-// Counts, sums, minima and maxima stay exact. The agent keeps what was counted, and gives
-// the exact histograms when the executor ends.
+// A batch within its budget is sent unchanged. A larger one is compressed. If that is not
+// enough, the counts of its histograms are gathered in fewer and fewer ranges until it is.
+// Counts, sums, minima and maxima stay exact. A [Thinner] retains the exact histograms,
+// which the agent sends when the executor ends.
 package budget
 
 import (
@@ -21,41 +21,41 @@ import (
 )
 
 const (
-	// perHistogram is the budget of the histograms of a batch: so many bytes for each. Those
-	// that hold one value, as half of them do, leave the most of theirs to the others. It
-	// is what a thousand requests over HTTP take as they are.
+	// perHistogram is the budget of a batch's histograms, in bytes for each. All share it:
+	// half of them hold a single value and need little. A thousand requests over HTTP need
+	// this much uncompressed.
 	perHistogram = 136
 
 	// dense is the share of recordings, 1/dense, above which ranges are not gathered.
 	dense = 50
 )
 
-// widths are how many ranges side by side are gathered, the fewest first. Two would save
-// nothing, as they become two.
+// widths are the numbers of adjacent ranges that are gathered, in the order in which they
+// are tried. Gathering two would save nothing, since the result has two ranges.
 var widths = []int{4, 8, 16, 32, 64, 128}
 
-// Thinner thins the batches of one executor. It is for one goroutine at a time.
+// Thinner thins the batches of one executor. It must not be used concurrently.
 type Thinner struct {
 	codec   *compress.Codec
-	through uint64           // the last batch
-	of      map[uint32]*both // what was gathered, by metric
-	given   bool             // Exact gave it
+	through uint64           // number of the last batch
+	of      map[uint32]*both // the gathered histograms, by metric
+	done    bool             // Exact has returned them
 }
 
-// both are the same recordings.
+// both are the same recordings, as sent and as counted.
 type both struct{ sent, counted hdr.Histogram }
 
-// New makes a thinner. A codec may serve many.
+// New returns a thinner. Several may share a codec.
 func New(codec *compress.Codec) *Thinner { return &Thinner{codec: codec, of: map[uint32]*both{}} }
 
-// Sent is a batch as it is sent.
+// Sent is a batch in the form in which it is sent.
 type Sent struct {
 	Batch  *wire.Batch
-	Body   []byte // of Batch
-	Packed []byte // Body compressed; nil: it is sent as it is
+	Body   []byte // Batch, encoded
+	Packed []byte // Body, compressed; nil if Body is sent
 }
 
-// Delivery gives it as one.
+// Delivery returns the delivery that contains the batch.
 func (s *Sent) Delivery() *agentpb.Delivery {
 	if s.Packed != nil {
 		return &agentpb.Delivery{What: &agentpb.Delivery_Packed{Packed: s.Packed}}
@@ -63,8 +63,9 @@ func (s *Sent) Delivery() *agentpb.Delivery {
 	return &agentpb.Delivery{What: &agentpb.Delivery_Batch{Batch: s.Body}}
 }
 
-// Batch gives the next batch as it is to be sent. b stays as it is. The last one, which
-// comes when the exact histograms have been given, is not gathered.
+// Batch returns the next batch in the form to send. It does not change b. The final batch is
+// never gathered; Exact must be called before it. It returns an error if a histogram of b
+// is damaged.
 func (t *Thinner) Batch(b *wire.Batch) (*Sent, error) {
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(b)
 	if err != nil {
@@ -98,14 +99,14 @@ func (t *Thinner) Batch(b *wire.Batch) (*Sent, error) {
 			break
 		}
 	}
-	if !b.Warmup { // of which there are no totals
+	if !b.Warmup { // which is not part of the totals
 		t.note(b, sent, counted)
 	}
 	return s, nil
 }
 
-// budgetOf is what a batch of so many bytes may take, and what its histograms take. What
-// else is in it, as the texts of failures, has bounds of its own.
+// budgetOf returns how many bytes a batch of the given size may have, and how many its
+// histograms have. Its other parts, such as the texts of failures, have separate limits.
 func budgetOf(b *wire.Batch, size int) (budget, histograms int) {
 	for _, h := range b.Histograms {
 		histograms += len(h.Counts)
@@ -113,10 +114,10 @@ func budgetOf(b *wire.Batch, size int) (budget, histograms int) {
 	return size - histograms + perHistogram*len(b.Histograms), histograms
 }
 
-// gather gives a copy of b whose histograms are gathered.
+// gather returns a copy of b whose histograms are gathered.
 func gather(b *wire.Batch, counted, sent []hdr.Sparse, width int) *wire.Batch {
 	all := b.Histograms
-	b.Histograms = nil // which are not to be copied
+	b.Histograms = nil // so that they are not copied
 	out := proto.CloneOf(b)
 	b.Histograms = all
 	out.Gathered = uint32(width)
@@ -127,7 +128,7 @@ func gather(b *wire.Batch, counted, sent []hdr.Sparse, width int) *wire.Batch {
 	return out
 }
 
-// note remembers what of a batch was sent, and what was counted.
+// note adds a batch to the histograms that differ from what was counted.
 func (t *Thinner) note(b *wire.Batch, sent, counted []hdr.Sparse) {
 	for i, h := range b.Histograms {
 		if sent[i].Same(&counted[i]) {
@@ -143,14 +144,14 @@ func (t *Thinner) note(b *wire.Batch, sent, counted []hdr.Sparse) {
 	}
 }
 
-// Exact gives the exact histograms of all batches so far, in parts of at most limit bytes
-// where one histogram alone does not take more. Nothing: all was sent exactly, or it was
-// given before.
+// Exact returns the exact histograms of all batches so far, in parts of at most limit bytes
+// unless a single histogram is larger. It returns nil if all batches were sent exactly, and
+// on later calls.
 func (t *Thinner) Exact(limit int) (all []*agentpb.Exact) {
-	if t.given || len(t.of) == 0 {
+	if t.done || len(t.of) == 0 {
 		return nil
 	}
-	t.given = true
+	t.done = true
 	size := limit
 	for _, n := range slices.Sorted(maps.Keys(t.of)) {
 		h := &wire.Recounted{Metric: n, Sent: t.of[n].sent.Append(nil), Counted: t.of[n].counted.Append(nil)}

@@ -1,7 +1,8 @@
-// Package hoststat says what a host and some of its processes do: load, CPU, memory,
-// network, disk, sockets and files.
+// Package hoststat measures a host and some of its processes: load, CPU, memory, network,
+// disk, sockets and files.
 //
-// Rates are over the time between two looks. What a system does not tell is 0.
+// Rates are averages over the time between two measurements. Values that the system does
+// not provide are 0.
 package hoststat
 
 import (
@@ -24,39 +25,40 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Watch looks at one host. Its methods may be called at once by any goroutine.
+// Watch measures one host. Its methods may be called by any number of goroutines.
 type Watch struct {
-	dir string // whose disk it looks at
+	dir string // whose disk is measured
 
 	mu        sync.Mutex
-	at        time.Time // of the last look; guarded by mu, as all below
+	at        time.Time // of the last measurement; guarded by mu, as all below
 	cpu       cpu.TimesStat
 	in, out   uint64
 	read, put uint64
 	processes map[int]taken
 }
 
-// taken is the CPU time that a process had at a look.
+// taken is the CPU time of a process at a measurement.
 type taken struct {
 	at  time.Time
 	cpu float64
 }
 
-// New makes a watch and takes its first look. Dir is where the disk's room matters.
+// New returns a watch and measures the host once. Host reports the free space of the disk
+// of dir.
 func New(dir string) *Watch {
 	w := &Watch{dir: dir, processes: map[int]taken{}}
 	w.Host()
 	return w
 }
 
-// Host looks at the host.
+// Host measures the host. Rates cover the time since the last call, or since New.
 func (w *Watch) Host() *agentpb.Host {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
 	seconds := now.Sub(w.at).Seconds()
 	rate := func(now, before uint64) float64 {
-		if now < before || w.at.IsZero() { // an interface has gone
+		if now < before || w.at.IsZero() { // an interface was removed
 			return 0
 		}
 		return float64(now-before) / seconds
@@ -84,8 +86,8 @@ func (w *Watch) Host() *agentpb.Host {
 	return h
 }
 
-// shares gives the share of all CPUs that was in use between two looks, and the share
-// that other machines of the same hardware took away.
+// shares returns the share of all CPUs that was in use between two measurements, and the
+// share that other virtual machines of the same hardware used (steal), each 0 to 1.
 func shares(before, now cpu.TimesStat) (use, steal float64) {
 	idle := now.Idle + now.Iowait - before.Idle - before.Iowait
 	// Guest time is part of user time.
@@ -101,7 +103,7 @@ func shares(before, now cpu.TimesStat) (use, steal float64) {
 
 func within(f float64) float64 { return min(max(f, 0), 1) }
 
-// traffic gives the bytes that all interfaces but loopback have taken and given.
+// traffic returns the bytes that all interfaces but loopback have received and sent.
 func traffic() (in, out uint64) {
 	all, err := net.IOCounters(true)
 	if err != nil {
@@ -116,8 +118,8 @@ func traffic() (in, out uint64) {
 	return in, out
 }
 
-// transfers gives the bytes that all disks have read and written: each once, and not
-// again as a partition or a mapped device.
+// transfers returns the bytes that all disks have read and written. Partitions and mapped
+// devices are not counted in addition.
 func transfers() (read, written uint64) {
 	all, err := disk.IOCounters()
 	if err != nil {
@@ -135,7 +137,7 @@ func transfers() (read, written uint64) {
 	return read, written
 }
 
-// number gives the number that follows a text in a file, or 0.
+// number returns the number that follows a text in a file, or 0.
 func number(path, after string) int64 {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -146,11 +148,11 @@ func number(path, after string) int64 {
 	if !ok || len(fields) == 0 {
 		return 0
 	}
-	n, _ := strconv.ParseInt(fields[0], 10, 64) // 0: another kernel's form
+	n, _ := strconv.ParseInt(fields[0], 10, 64) // 0 if the kernel has another form
 	return n
 }
 
-// Process looks at a process; nil: it is gone.
+// Process measures a process. It returns nil if the process has ended.
 func (w *Watch) Process(pid int) *agentpb.Process {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {
@@ -179,8 +181,8 @@ func (w *Watch) Process(pid int) *agentpb.Process {
 	return out
 }
 
-// files is how many files a process has open. Linux 6.2 and later say it as the size of
-// a folder; before, all are listed, which for a million takes long.
+// files returns how many files a process has open. Linux 6.2 and later report it as the
+// size of a folder; for older ones all are listed, which takes long for a million.
 func files(p *process.Process) int64 {
 	if info, err := os.Stat("/proc/" + strconv.Itoa(int(p.Pid)) + "/fd"); err == nil && info.Size() > 0 {
 		return info.Size()
@@ -192,11 +194,11 @@ func files(p *process.Process) int64 {
 	return int64(n)
 }
 
-// Hello fills in what a host says of itself when it joins.
+// Hello fills in the host's part of an agent's hello.
 func Hello(h *agentpb.Hello) {
 	h.Os, h.Arch, h.Cpus = runtime.GOOS, runtime.GOARCH, int32(runtime.NumCPU())
 	if h.Name == "" {
-		h.Name, _ = os.Hostname() // none: it has no name
+		h.Name, _ = os.Hostname() // empty if unknown
 	}
 	if m, err := mem.VirtualMemory(); err == nil {
 		h.Memory = int64(m.Total)

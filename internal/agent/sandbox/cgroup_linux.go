@@ -13,20 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeCgroups makes control groups below this process's own: of version 2, which can
-// be killed as one, and of version 1 for memory where version 2 does not have that. None
-// where they can't be made.
+// makeCgroups creates control groups below this process's own: one of version 2, which can
+// be killed as a whole, and one of version 1 for memory if version 2 cannot limit it. It
+// returns those that it could create.
 func makeCgroups(name string, memory int64) (dirs []string) {
 	for _, parent := range ownCgroups() {
 		dir := filepath.Join(parent.dir, name)
 		if parent.unified {
-			_ = os.WriteFile(filepath.Join(parent.dir, "cgroup.subtree_control"), []byte("+memory +pids"), 0) // not where others are in it
+			_ = os.WriteFile(filepath.Join(parent.dir, "cgroup.subtree_control"), []byte("+memory +pids"), 0) // fails if the group has processes
 		}
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			continue
 		}
 		if f, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY, 0); err != nil {
-			_ = os.Remove(dir) // we may not use it
+			_ = os.Remove(dir) // this process has no permission to use it
 			continue
 		} else {
 			f.Close()
@@ -36,14 +36,14 @@ func makeCgroups(name string, memory int64) (dirs []string) {
 			if parent.unified {
 				file = "memory.max"
 			}
-			_ = os.WriteFile(filepath.Join(dir, file), []byte(strconv.FormatInt(memory, 10)), 0) // it has no such limit
+			_ = os.WriteFile(filepath.Join(dir, file), []byte(strconv.FormatInt(memory, 10)), 0) // fails if the group has no such limit
 		}
 		dirs = append(dirs, dir)
 	}
 	return dirs
 }
 
-// plannedCgroups gives the folders that makeCgroups may make.
+// plannedCgroups returns the folders that makeCgroups may create.
 func plannedCgroups(name string) (dirs []string) {
 	for _, parent := range ownCgroups() {
 		dirs = append(dirs, filepath.Join(parent.dir, name))
@@ -51,13 +51,14 @@ func plannedCgroups(name string) (dirs []string) {
 	return dirs
 }
 
-// hierarchy is one that this process is in.
+// hierarchy is a hierarchy of control groups that this process is in.
 type hierarchy struct {
-	dir     string // of its own group
+	dir     string // of this process's group
 	unified bool   // version 2
 }
 
-// ownCgroups gives where this process is: in version 2, and in version 1's memory.
+// ownCgroups returns the hierarchies of this process: of version 2, and of version 1 for
+// memory.
 func ownCgroups() (found []hierarchy) {
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -79,7 +80,7 @@ func ownCgroups() (found []hierarchy) {
 	return found
 }
 
-// mounted gives the folder of a group; "": it can't be seen here.
+// mounted returns the folder of a group, or "" if it is not mounted here.
 func mounted(unified bool, group string) string {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -116,11 +117,11 @@ func has(list, word string) bool {
 	return false
 }
 
-// killCgroup kills what is in a group, and gives it.
+// killCgroup kills the processes of a group and returns their ids.
 func killCgroup(dir string) (pids []int) {
 	b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
-		return nil // it is gone
+		return nil // the group is gone
 	}
 	for _, text := range strings.Fields(string(b)) {
 		if pid, err := strconv.Atoi(text); err == nil && pid > 0 && alive(pid) {
@@ -132,25 +133,26 @@ func killCgroup(dir string) (pids []int) {
 	}
 	if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) != nil { // version 1 has no such file
 		for _, pid := range pids {
-			_ = unix.Kill(pid, unix.SIGKILL) // it is gone
+			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
 		}
 	}
 	return pids
 }
 
-// removeCgroups removes groups whose processes are gone.
+// removeCgroups removes groups whose processes have ended.
 func removeCgroups(dirs []string) {
 	for _, dir := range dirs {
 		for end := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
 			err := unix.Rmdir(dir)
-			if !errors.Is(err, unix.EBUSY) || time.Now().After(end) { // zombies are in it
+			if !errors.Is(err, unix.EBUSY) || time.Now().After(end) { // zombies are in the group
 				break
 			}
 		}
 	}
 }
 
-// OOMKills is how many processes of the box the kernel has killed for want of memory.
+// OOMKills returns how many processes of the box the kernel has killed because it was out of
+// memory.
 func (b *Box) OOMKills() (n int) {
 	for _, dir := range b.Cgroups {
 		for _, file := range []string{"memory.events", "memory.oom_control"} {

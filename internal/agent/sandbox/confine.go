@@ -1,13 +1,14 @@
-// Package sandbox keeps the processes of a run apart from the rest of a host, and ends
-// all of them, whatever they have done to get away.
+// Package sandbox isolates the processes of a run from the rest of a host, and kills all of
+// them, even those that try to escape.
 //
-// A [Box] is one run's: a private folder and, where this process may do that, a user of
-// its own, without privileges (level 1), and a control group (level 2). Else its
-// processes are this user's (level 0) and known by a mark in their environment.
+// A [Box] belongs to one run. It is a private folder and, if this process has the
+// permissions, an unprivileged user that nothing else runs as (level 1), and a control
+// group (level 2). Otherwise the processes run as this process's user (level 0) and are
+// identified by a mark in their environment.
 //
-// Processes come into a box by a helper, which is this program again: [Main] must be
-// the first thing that main calls. It enters the control group, sets limits, gives up
-// all privileges and becomes the executor.
+// Processes enter a box through a helper, which is this program, started again: main must
+// call [Main] first. The helper enters the control group, sets limits, drops all privileges
+// and executes the executor.
 package sandbox
 
 import (
@@ -22,37 +23,38 @@ import (
 // MarkEnv names the variable that all processes of a box inherit.
 const MarkEnv = "GOBENCH_BOX"
 
-// ErrTaken means that a box's user is another box's at present.
+// ErrTaken is returned by New if another box uses the user that Options asks for, or all.
 var ErrTaken = errors.New("no user is free")
 
-// Options of a box. The zero value has the defaults.
+// Options configures a box. The zero value means the defaults.
 type Options struct {
-	Work   string // where its private folder is made; default the temporary folder
-	Memory int64  // bytes that all its processes may use, where that can be limited; 0: any
-	Same   bool   // level 0, also where more can be had
-	User   int    // the user to be, where that can be had: one box at a time has it; 0: any that is free
+	Work   string // where the private folder is created; empty for the temporary folder
+	Memory int64  // bytes that all processes together may use, if the system can limit it; 0 for no limit
+	Same   bool   // use level 0, even if a higher one is possible
+	User   int    // the user to run as, which one box at a time can have; 0 for any that is free
 
-	// Note is told of a box before anything of it is made, so that who is killed meanwhile
-	// can Open and Close it in another life. Its error ends New.
+	// Note, if set, receives the state of a box before anything of it is created. A program
+	// that stores it can Open and Close the box after it was killed. If Note returns an
+	// error, New creates nothing and returns that error.
 	Note func(State) error
 }
 
-// Box is where the processes of one run live. It is made by New or Open.
+// Box is the sandbox of one run, from New or Open. The caller must Close it.
 type Box struct {
 	State
-	release func() // gives the user back
+	release func() // releases the user
 }
 
-// State is what Open needs to know of a box, of an earlier life of this program.
+// State is what Open needs to know of a box that a previous process created.
 type State struct {
 	Mark    string   `json:"mark"`
 	Level   int      `json:"level"`
-	UID     int      `json:"uid,omitempty"` // 0: this process's
-	Folder  string   `json:"folder"`        // absolute; others may pass through but not look
+	UID     int      `json:"uid,omitempty"` // 0 for this process's user
+	Folder  string   `json:"folder"`        // absolute; other users may enter it but not list it
 	Cgroups []string `json:"cgroups,omitempty"`
 }
 
-// New makes a box, as closed as this process may make it.
+// New creates a box with the highest level that this process can create.
 func New(o Options) (*Box, error) {
 	b := &Box{State: State{Mark: strings.ToLower(rand.Text())}, release: func() {}}
 	if !o.Same {
@@ -83,10 +85,10 @@ func New(o Options) (*Box, error) {
 	}
 	if err := os.Mkdir(b.Folder, 0o700); err != nil {
 		b.release()
-		return nil, fmt.Errorf("make a run's private folder: %w", err)
+		return nil, fmt.Errorf("create a run's private folder: %w", err)
 	}
-	if err := b.furnish(); err != nil {
-		return nil, errors.Join(fmt.Errorf("make a run's private folder: %w", err), b.remove())
+	if err := b.makeFolders(); err != nil {
+		return nil, errors.Join(fmt.Errorf("create a run's private folder: %w", err), b.remove())
 	}
 	if b.UID != 0 {
 		b.Level = 1
@@ -97,10 +99,10 @@ func New(o Options) (*Box, error) {
 	return b, nil
 }
 
-// furnish makes the folders in the box's folder.
-func (b *Box) furnish() error {
+// makeFolders creates the folders in the box's folder.
+func (b *Box) makeFolders() error {
 	if b.UID != 0 {
-		if err := os.Chmod(b.Folder, 0o711); err != nil { // its user passes through to its home
+		if err := os.Chmod(b.Folder, 0o711); err != nil { // its user enters it to reach its home
 			return err
 		}
 	}
@@ -108,19 +110,20 @@ func (b *Box) furnish() error {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
-		if err := b.Give(dir); err != nil {
+		if err := b.Chown(dir); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Open gives the box of an earlier life, to be ended and closed. Where another box has its
-// user by now, what is left of it is known by its control group and its mark alone.
+// Open returns a box that a previous process created, so that it can be killed and closed.
+// If another box uses its user now, only its control group and its mark identify what is
+// left of it.
 func Open(s State) *Box {
 	b := &Box{State: s, release: func() {}}
 	if s.UID != 0 {
-		release, ok := keepUser(s.UID)
+		release, ok := reserveUser(s.UID)
 		if !ok {
 			b.UID = 0
 			return b
@@ -130,25 +133,26 @@ func Open(s State) *Box {
 	return b
 }
 
-// Home is the working folder of the box's processes, theirs alone.
+// Home returns the working folder of the box's processes. No other user can enter it.
 func (b *Box) Home() string { return filepath.Join(b.Folder, "home") }
 
-// Give makes a file the box's user's.
-func (b *Box) Give(path string) error {
+// Chown makes the box's user the owner of a file.
+func (b *Box) Chown(path string) error {
 	if b.UID == 0 {
 		return nil
 	}
 	return os.Lchown(path, b.UID, b.UID)
 }
 
-// Environ is the environment of a process of the box: a clean one, with extra.
+// Environ returns the environment of a process of the box: a minimal one, with extra.
 func (b *Box) Environ(extra []string) []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
 	env = append(env, extra...)
 	return append(env, "HOME="+b.Home(), "TMPDIR="+filepath.Join(b.Home(), "tmp"), MarkEnv+"="+b.Mark)
 }
 
-// Close ends what is left of the box and deletes it. An error says what could not be.
+// Close kills what is left of the box and deletes it. The error describes what it could not
+// remove; Close may be called again.
 func (b *Box) Close() error {
 	err := b.Kill()
 	b.sweep()
@@ -158,7 +162,7 @@ func (b *Box) Close() error {
 	return err
 }
 
-// remove deletes a box in which nothing is, or never was.
+// remove deletes a box without processes.
 func (b *Box) remove() error {
 	removeCgroups(b.Cgroups)
 	err := os.RemoveAll(b.Folder)
@@ -166,7 +170,7 @@ func (b *Box) remove() error {
 	return err
 }
 
-// Level is that of the boxes that this process can make.
+// Level returns the level of the boxes that this process can create, by creating one.
 func Level(o Options) (int, error) {
 	b, err := New(o)
 	if err != nil {

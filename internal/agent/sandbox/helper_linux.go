@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperName is how this program is called when it is the helper.
+// helperName is the first argument of this program when it runs as the helper.
 const helperName = "gobench-confine"
 
 // Limits of a process in a box.
 const (
-	maxFile  = 16 << 30 // bytes of a file that it writes
+	maxFile  = 16 << 30 // bytes of a file that the process writes
 	maxTasks = 16384    // processes and threads of the box's user
 )
 
@@ -28,20 +28,20 @@ const (
 	orderFd      = 4
 )
 
-// order is what the helper is to do.
+// order is what the helper has to do.
 type order struct {
-	Kill    bool     // kill all processes of UID, and no more
-	UID     int      // 0: stay the same user
+	Kill    bool     // only kill all processes of UID
+	UID     int      // 0 to keep the user
 	Cgroups []string // to enter
-	Parent  int      // process that must be there still
+	Parent  int      // process that must still exist
 	Dir     string
 	Args    []string
 	Env     []string
 }
 
-// Command makes the command that becomes the executable in the box, with an environment
-// of env alone. Its ExtraFiles are to be closed once it is started. The executable is run as it is
-// open: where its name leads by then does not matter.
+// Command returns the command that runs the executable in the box, with the environment
+// env. The caller must close its ExtraFiles once it is started. The open file is executed,
+// even if its name is changed meanwhile.
 func (b *Box) Command(executable *os.File, env []string) (*exec.Cmd, error) {
 	fd, err := unix.FcntlInt(executable.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -51,34 +51,34 @@ func (b *Box) Command(executable *os.File, env []string) (*exec.Cmd, error) {
 	return helper(os.NewFile(uintptr(fd), executable.Name()), o)
 }
 
-// helper makes the helper's command. It takes executable over.
+// helper returns the helper's command, whose ExtraFiles include executable.
 func helper(executable *os.File, o order) (*exec.Cmd, error) {
-	paper, err := os.CreateTemp("", "gobench-order-") // not an argument: those are for all to read
+	file, err := os.CreateTemp("", "gobench-order-") // not an argument, since all users can read those
 	if err != nil {
 		executable.Close()
 		return nil, err
 	}
-	if err = os.Remove(paper.Name()); err == nil {
-		err = json.NewEncoder(paper).Encode(o)
+	if err = os.Remove(file.Name()); err == nil {
+		err = json.NewEncoder(file).Encode(o)
 	}
 	if err == nil {
-		_, err = paper.Seek(0, 0)
+		_, err = file.Seek(0, 0)
 	}
 	if err != nil {
 		executable.Close()
-		paper.Close()
+		file.Close()
 		return nil, err
 	}
 	return &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName}, Env: []string{}, Dir: "/",
-		ExtraFiles: []*os.File{executable, paper}}, nil
+		ExtraFiles: []*os.File{executable, file}}, nil
 }
 
-// Main is called first by main. In the helper it does not return.
+// Main must be called first by main. It does not return in the helper.
 func Main() {
 	if len(os.Args) != 1 || os.Args[0] != helperName {
 		return
 	}
-	runtime.LockOSThread() // some of what follows is of a thread: the one that becomes the executor
+	runtime.LockOSThread() // some settings are of the thread, which becomes the executor
 	err := help()
 	fmt.Fprintln(os.Stderr, "gobench: put the executor into its box:", err)
 	os.Exit(126)
@@ -86,11 +86,11 @@ func Main() {
 
 func help() error {
 	var o order
-	paper := os.NewFile(orderFd, "order")
-	if err := json.NewDecoder(paper).Decode(&o); err != nil {
+	file := os.NewFile(orderFd, "order")
+	if err := json.NewDecoder(file).Decode(&o); err != nil {
 		return fmt.Errorf("read the order: %w", err)
 	}
-	paper.Close()
+	file.Close()
 	if o.Kill {
 		return killAll(o.UID)
 	}
@@ -100,7 +100,7 @@ func help() error {
 			return err
 		}
 	}
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // before the agent: a wish
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // to be killed before the agent; optional
 	if err := limit(o.UID != 0); err != nil {
 		return err
 	}
@@ -118,26 +118,26 @@ func help() error {
 		return fmt.Errorf("set the parent's death signal: %w", err)
 	}
 	if os.Getppid() != o.Parent {
-		return fmt.Errorf("the agent is gone")
+		return fmt.Errorf("the agent has ended")
 	}
 	return execute(o.Args, o.Env)
 }
 
-// become gives up all privileges and becomes the user uid; 0: this one stays.
+// become drops all privileges and changes to the user uid; 0 keeps the user.
 func become(uid int) error {
 	if uid == 0 {
 		return nil
 	}
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
-		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // one that this kernel does not know
+		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // fails if this kernel does not know it
 	}
 	if err := syscall.Setgroups([]int{}); err != nil {
-		return fmt.Errorf("give up groups: %w", err)
+		return fmt.Errorf("drop groups: %w", err)
 	}
 	if err := syscall.Setresgid(uid, uid, uid); err != nil {
 		return fmt.Errorf("become group %d: %w", uid, err)
 	}
-	if err := syscall.Setresuid(uid, uid, uid); err != nil { // capabilities go with it
+	if err := syscall.Setresuid(uid, uid, uid); err != nil { // this drops the capabilities, too
 		return fmt.Errorf("become user %d: %w", uid, err)
 	}
 	return nil
@@ -151,7 +151,7 @@ func limit(own bool) error {
 	}
 	if most := mostFiles(); most > files.Max {
 		raised := unix.Rlimit{Cur: most, Max: most}
-		if unix.Setrlimit(unix.RLIMIT_NOFILE, &raised) == nil { // else we may not
+		if unix.Setrlimit(unix.RLIMIT_NOFILE, &raised) == nil { // else this process has no permission
 			files = raised
 		}
 	}
@@ -169,16 +169,16 @@ func limit(own bool) error {
 	return nil
 }
 
-// mostFiles is the highest limit of open files that the system allows at all.
+// mostFiles returns the highest limit of open files that the system allows, or 0.
 func mostFiles() (n uint64) {
 	b, err := os.ReadFile("/proc/sys/fs/nr_open")
 	if err == nil {
-		_, _ = fmt.Sscan(string(b), &n) // 0: not known
+		_, _ = fmt.Sscan(string(b), &n) // 0 if unknown
 	}
 	return n
 }
 
-// OpenFiles is the limit of open files of a process in a box that this process makes.
+// OpenFiles returns the limit of open files of a process in a box that this process creates.
 func OpenFiles() uint64 {
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) != nil {
@@ -190,7 +190,7 @@ func OpenFiles() uint64 {
 	return files.Max
 }
 
-// execute becomes the executable that is open.
+// execute replaces this process by the executable that is open. It returns only on failure.
 func execute(args, env []string) error {
 	argv, err := syscall.SlicePtrFromStrings(args)
 	if err != nil {
@@ -209,10 +209,10 @@ func execute(args, env []string) error {
 	return fmt.Errorf("execute it: %w", errno)
 }
 
-// killAll kills all processes of a user, this one excepted, at one stroke.
+// killAll kills all processes of a user except this one, with one system call.
 func killAll(uid int) error {
 	if uid == 0 {
-		return fmt.Errorf("kill of all processes of user 0 was asked for")
+		return fmt.Errorf("refused to kill all processes of user 0")
 	}
 	if err := become(uid); err != nil {
 		return err

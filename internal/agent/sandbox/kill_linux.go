@@ -12,15 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killLimit is how long processes may take to be gone once they are killed.
+// killLimit is how long Kill waits for killed processes to end.
 const killLimit = 8 * time.Second
 
-// Kill kills all processes of the box and returns when none is left: by its control
-// group, by its user, and by its mark, whatever of them there is.
+// Kill kills all processes of the box and returns once they have ended. It finds them by the
+// box's control group, its user and its mark, as far as the box has them. It returns an
+// error if some do not end.
 func (b *Box) Kill() error {
 	end := time.Now().Add(killLimit)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		left := b.strike()
+		left := b.killOnce()
 		if len(left) == 0 {
 			return nil
 		}
@@ -31,8 +32,8 @@ func (b *Box) Kill() error {
 	}
 }
 
-// strike kills what is there and gives what was.
-func (b *Box) strike() (left []int) {
+// killOnce kills the processes that exist and returns their ids.
+func (b *Box) killOnce() (left []int) {
 	for _, dir := range b.Cgroups {
 		left = append(left, killCgroup(dir)...)
 	}
@@ -45,13 +46,13 @@ func (b *Box) strike() (left []int) {
 	}
 	for _, pid := range b.marked() {
 		left = append(left, pid)
-		_ = unix.Kill(pid, unix.SIGKILL) // it is gone
+		_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
 	}
 	return left
 }
 
-// killUser kills all processes of the box's user at one stroke, so that none gets away
-// by having another one started.
+// killUser kills all processes of the box's user with one system call, so that none can
+// start another one and escape.
 func (b *Box) killUser() {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -61,19 +62,19 @@ func (b *Box) killUser() {
 	if err != nil {
 		return
 	}
-	_ = cmd.Run() // what it left is seen
+	_ = cmd.Run() // killOnce finds those that it did not kill
 	for _, f := range cmd.ExtraFiles {
 		f.Close()
 	}
 }
 
-// marked gives the processes that carry the box's mark in their environment.
+// marked returns the processes that have the box's mark in their environment.
 func (b *Box) marked() (pids []int) {
 	mark := []byte(MarkEnv + "=" + b.Mark)
 	eachProcess(func(pid int) {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil {
-			return // another user's, or gone
+			return // another user's, or it has ended
 		}
 		for v := range bytes.SplitSeq(env, []byte{0}) {
 			if bytes.Equal(v, mark) && alive(pid) {
@@ -85,7 +86,7 @@ func (b *Box) marked() (pids []int) {
 	return pids
 }
 
-// processesOf gives the processes that have a user among their ids, zombies excepted.
+// processesOf returns the processes with a user among their user ids, without zombies.
 func processesOf(uid int) (pids []int) {
 	text := strconv.Itoa(uid)
 	eachProcess(func(pid int) {
@@ -118,7 +119,7 @@ func eachProcess(f func(pid int)) {
 		return
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // as many as there are
+	names, _ := dir.Readdirnames(-1) // those that could be read
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
 			f(pid)
@@ -126,7 +127,7 @@ func eachProcess(f func(pid int)) {
 	}
 }
 
-// alive tells whether a process is there and no zombie.
+// alive reports whether a process exists and is not a zombie.
 func alive(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -136,7 +137,8 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-// sweep deletes what the box's user, who is nobody else, has left where all may write.
+// sweep deletes the files of the box's user, which no one else uses, in the folders that
+// all users may write to.
 func (b *Box) sweep() {
 	if b.UID == 0 {
 		return
@@ -150,7 +152,7 @@ func (b *Box) sweep() {
 			path := filepath.Join(dir, e.Name())
 			var st unix.Stat_t
 			if unix.Lstat(path, &st) == nil && int(st.Uid) == b.UID {
-				_ = os.RemoveAll(path) // it is only litter
+				_ = os.RemoveAll(path) // what remains does no harm
 			}
 		}
 	}

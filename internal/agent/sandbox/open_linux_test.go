@@ -6,7 +6,7 @@ import (
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
 )
 
-// What an earlier life has left is ended without what runs as the same user by now, in
+// What a previous process has left is killed, but not what runs as the same user now, in
 // another box.
 func TestAnEarlierBoxOfTheSameUser(t *testing.T) {
 	root(t)

@@ -7,29 +7,29 @@ import (
 	"os/exec"
 )
 
-// Main does nothing here: there is no helper.
+// Main returns at once: there is no helper here.
 func Main() {}
 
-// Command makes the command that runs the executable, with an environment of env alone.
+// Command returns the command that runs the executable, with the environment env.
 func (b *Box) Command(executable *os.File, env []string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: executable.Name(), Args: []string{executable.Name()}, Env: env, Dir: b.Home()}, nil
 }
 
-// Kill leaves the box's processes to who started them: here nothing else knows them.
+// Kill returns nil. Here only the caller that started the box's processes can kill them.
 func (b *Box) Kill() error { return nil }
 
-// OOMKills is not known here.
+// OOMKills returns 0, as it is unknown here.
 func (b *Box) OOMKills() int { return 0 }
 
-// OpenFiles is not known here.
+// OpenFiles returns 0, as it is unknown here.
 func OpenFiles() uint64 { return 0 }
 
 func (b *Box) sweep()                    {}
 func takeUser(int) (int, func(), error)  { return 0, func() {}, nil }
-func keepUser(int) (func(), bool)        { return func() {}, true }
+func reserveUser(int) (func(), bool)     { return func() {}, true }
 func makeCgroups(string, int64) []string { return nil }
 func plannedCgroups(string) []string     { return nil }
 func removeCgroups([]string)             {}
 
-// CompilerUser is the one that compiles, where that can be another than this one.
+// CompilerUser is the user that compiles, on systems where that can be another user.
 const CompilerUser = 0

@@ -12,17 +12,18 @@ import (
 	"github.com/gobench-io/gobench/internal/run/filelock"
 )
 
-// Users of boxes: ids that no system gives to people or services.
+// Users of boxes: ids that systems do not assign to people or services.
 const (
-	// CompilerUser is the one that compiles: always the same, as it keeps a cache.
+	// CompilerUser is the user that compiles. It is always the same, as it has a cache.
 	CompilerUser = 63999
 
 	firstUser = 64000
 	lastUser  = 64999
 )
 
-// takeUser gives a user that nothing else runs as, until release is called: the one that
-// is wanted, or any (0), else an error. It gives 0 where this process can't be other users.
+// takeUser reserves a user that nothing else runs as, until release is called: the wanted
+// one, or any if wanted is 0. It returns ErrTaken if all are in use, and user 0 if this
+// process cannot change to other users.
 func takeUser(wanted int) (uid int, release func(), err error) {
 	none := func() {}
 	if os.Geteuid() != 0 || !capable(unix.CAP_SETUID) || !capable(unix.CAP_SETGID) || !capable(unix.CAP_CHOWN) || !capable(unix.CAP_KILL) || !mapped() {
@@ -48,15 +49,15 @@ func takeUser(wanted int) (uid int, release func(), err error) {
 		}
 		lock.Close()
 	}
-	return 0, nil, fmt.Errorf("%w: something runs as each user from %d to %d", ErrTaken, first, last)
+	return 0, nil, fmt.Errorf("%w: processes run as each user from %d to %d", ErrTaken, first, last)
 }
 
-// keepUser holds a user that an earlier life of this program had. false: another box has
-// it by now.
-func keepUser(uid int) (release func(), ok bool) {
+// reserveUser reserves a user that a previous process used. ok is false if another box uses it
+// now.
+func reserveUser(uid int) (release func(), ok bool) {
 	lock, err := os.OpenFile(filepath.Join("/run/gobench", "user-"+strconv.Itoa(uid)), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return func() {}, true // nobody can have it then
+		return func() {}, true // then no box can use it
 	}
 	if ok, err := filelock.Try(lock); !ok || err != nil {
 		lock.Close()
@@ -65,7 +66,7 @@ func keepUser(uid int) (release func(), ok bool) {
 	return func() { lock.Close() }, true
 }
 
-// capable tells whether this process has a capability.
+// capable reports whether this process has a capability.
 func capable(which int) bool {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -75,7 +76,7 @@ func capable(which int) bool {
 	return data[which/32].Effective&(1<<(which%32)) != 0
 }
 
-// mapped tells whether this process's user namespace has the users of boxes.
+// mapped reports whether this process's user namespace maps the users of boxes.
 func mapped() bool {
 	f, err := os.Open("/proc/self/uid_map")
 	if err != nil {

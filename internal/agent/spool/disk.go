@@ -17,7 +17,7 @@ import (
 // head begins each segment.
 const head = "gobench spool 1\n"
 
-// maxRecord is the length that a record can have.
+// maxRecord is the greatest length of a record, in bytes.
 const maxRecord = 1 << 30
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -27,13 +27,13 @@ type segment struct {
 	file  *os.File
 	path  string
 	size  int64
-	left  int  // records that are not forgotten
+	left  int  // number of records in it that are not deleted
 	dirty bool // written to since it was synced
 }
 
 func (g *segment) remove() {
 	g.file.Close()
-	_ = os.Remove(g.path) // it comes again at the next start, and its records are known by their keys
+	_ = os.Remove(g.path) // if that fails, its records are read again at the next start, and the master knows them by their keys
 }
 
 // write writes an entry to the last segment, or to a new one.
@@ -59,11 +59,11 @@ func (s *Spool) write(e *entry) error {
 	return nil
 }
 
-// add begins a segment.
+// add creates a segment.
 func (s *Spool) add(first uint64) error {
 	path := s.path(first)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	for n := 1; errors.Is(err, fs.ErrExist); n++ { // one that failed begins with the same record
+	for n := 1; errors.Is(err, fs.ErrExist); n++ { // a segment that failed has the same name
 		path = fmt.Sprintf("%s-%04d", s.path(first), n)
 		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	}
@@ -91,7 +91,7 @@ func syncDir(path string) error {
 	return d.Sync()
 }
 
-// wake has the syncer look.
+// wake notifies the syncer.
 func (s *Spool) wake() {
 	select {
 	case s.dirty <- struct{}{}:
@@ -111,8 +111,8 @@ func (s *Spool) syncs() {
 	}
 }
 
-// sync makes all records safe that are written by now. One that fails is not tried
-// again: what the kernel then still has is not known.
+// sync makes all written records safe. A sync that fails is not repeated, since it is
+// unknown which bytes the kernel has dropped then.
 func (s *Spool) sync() {
 	s.mu.Lock()
 	upTo := s.last
@@ -129,7 +129,7 @@ func (s *Spool) sync() {
 	}
 	var err error
 	for _, g := range files {
-		if e := g.file.Sync(); e != nil && !errors.Is(e, os.ErrClosed) { // closed: all its records are forgotten
+		if e := g.file.Sync(); e != nil && !errors.Is(e, os.ErrClosed) { // if it is closed, all its records are deleted
 			err = e
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Spool) sync() {
 	}
 }
 
-// fail keeps what is not safe on disk in memory, and what comes.
+// fail moves the records that are not safe to memory, where all new ones stay, too.
 func (s *Spool) fail(err error) {
 	if s.trouble == nil {
 		for i := range s.entries {
@@ -165,10 +165,10 @@ func (s *Spool) fail(err error) {
 		s.o.Safe()
 	}
 	s.trouble = err
-	s.retry = time.Now().Add(retryEvery)
+	s.retry = time.Now().Add(s.o.Retry)
 }
 
-// cut frees what the disk has of records that memory has.
+// cut truncates the segments by the records that are in memory now.
 func (s *Spool) cut() {
 	ends := map[*segment]int64{}
 	for _, e := range s.entries {
@@ -185,10 +185,10 @@ func (s *Spool) cut() {
 	}
 }
 
-// mend tries whether the disk takes records again: all that only memory has, in a new
-// segment.
+// mend tries to write all records that are in memory only to a new segment. If that works,
+// the trouble is over.
 func (s *Spool) mend() {
-	s.retry = time.Now().Add(retryEvery)
+	s.retry = time.Now().Add(s.o.Retry)
 	before := len(s.segments)
 	first := 0
 	for first < len(s.entries) && s.entries[first].segment != nil {
@@ -225,7 +225,7 @@ func (s *Spool) mend() {
 	s.trouble, s.memory = nil, 0
 }
 
-// recover reads the segments that an earlier life left.
+// recover reads the segments that a previous process left.
 func (s *Spool) recover() error {
 	paths, err := filepath.Glob(filepath.Join(s.dir, "[0-9]*"))
 	if err != nil {
@@ -241,12 +241,12 @@ func (s *Spool) recover() error {
 		s.segments = append(s.segments, g)
 		var first uint64
 		if _, err := fmt.Sscanf(filepath.Base(path), "%d", &first); err == nil && first > s.last {
-			s.last = first - 1 // what was before is forgotten
+			s.last = first - 1 // the records before are deleted
 		}
 		if err := s.read(g); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(path), err)
 		}
-		if g.left == 0 && g.size <= int64(len(head)) && len(s.segments) > 1 { // begun, and no more
+		if g.left == 0 && g.size <= int64(len(head)) && len(s.segments) > 1 { // created, and nothing was written
 			g.remove()
 			s.segments = s.segments[:len(s.segments)-1]
 		}
@@ -255,7 +255,7 @@ func (s *Spool) recover() error {
 	return nil
 }
 
-// read reads a segment's records, and cuts off what is no whole record.
+// read reads a segment's records, and truncates it before the first incomplete one.
 func (s *Spool) read(g *segment) error {
 	info, err := g.file.Stat()
 	if err != nil {
@@ -276,7 +276,7 @@ func (s *Spool) read(g *segment) error {
 		if err != nil {
 			break
 		}
-		if number > s.last { // else a segment that mend wrote again
+		if number > s.last { // else mend has written it twice
 			s.entries = append(s.entries, entry{number: number, segment: g, at: g.size + int64(n-len(body)-4), size: len(body), came: info.ModTime().UnixNano()})
 			s.last = number
 			g.left++
@@ -291,7 +291,8 @@ func (s *Spool) read(g *segment) error {
 
 var errRecord = errors.New("damaged record")
 
-// readRecord reads a record and says how many bytes it has.
+// readRecord reads a record and returns the number of its bytes in the segment, n. It
+// returns an error if the record is incomplete or damaged.
 func readRecord(in *bufio.Reader) (number uint64, body []byte, n int, err error) {
 	if number, err = binary.ReadUvarint(in); err != nil {
 		return 0, nil, 0, err
@@ -304,7 +305,7 @@ func readRecord(in *bufio.Reader) (number uint64, body []byte, n int, err error)
 		return 0, nil, 0, errRecord
 	}
 	body = make([]byte, 0, min(length, 1<<20))
-	for uint64(len(body)) < length { // a wrong length does not take what memory there is
+	for uint64(len(body)) < length { // so that a wrong length does not use up the memory
 		part := make([]byte, min(length-uint64(len(body)), 1<<20))
 		if _, err := io.ReadFull(in, part); err != nil {
 			return 0, nil, 0, err

@@ -1,13 +1,13 @@
-// Package spool keeps records on disk, in order, until they are forgotten.
+// Package spool stores records on disk, in order, until they are deleted by Forget.
 //
-// A record is bytes and a number; numbers count from 1 without gaps. Records are safe
-// once they are synced, in groups: a group's sync takes what has come while the one
-// before was going on. Where the disk fails or is full they stay in memory, up to a
-// bound, until the disk takes them again; [Spool.Trouble] says so.
+// A record is bytes and a number; numbers count from 1 without gaps. A record is safe once
+// it is synced. Records are synced in groups: while one sync runs, new records form the
+// next group. If the disk fails or is full, records stay in memory, up to a limit, until
+// the disk works again; [Spool.Trouble] returns the reason.
 //
-// A spool is a folder of segments, each named by the number of its first record and
-// holding a head, then records: number, length, the bytes, and a checksum of all three.
-// A record that was torn by a crash, and never safe, is cut off.
+// A spool is a folder of segments, each named by the number of its first record. A segment
+// is a head, followed by records: number, length, the bytes, and a checksum of all three.
+// Open cuts off a record that a crash left incomplete; it was never safe.
 package spool
 
 import (
@@ -20,43 +20,44 @@ import (
 	"time"
 )
 
-// Limits of a spool; variables so that tests make them small.
+// Defaults of Options.
 const (
 	DefaultMemory  = 64 << 20
 	DefaultSegment = 4 << 20
-	retryEvery     = time.Second // for a disk that has failed
+	DefaultRetry   = time.Second
 )
 
-// ErrFull means that the disk takes nothing and the memory for that case is used up.
+// ErrFull is returned by Append if the disk fails and Options.Memory is used up.
 var ErrFull = errors.New("the spool is full")
 
-// Options of a spool. The zero value has the defaults.
+// Options configures a spool. The zero value means the defaults.
 type Options struct {
-	Memory  int64  // bytes of records that stay in memory when the disk fails; default 64 MiB
-	Segment int64  // bytes of a file; default 4 MiB
-	Safe    func() // called when records became safe; it must not block
+	Memory  int64         // bytes of records in memory while the disk fails; default 64 MiB
+	Segment int64         // bytes of a file; default 4 MiB
+	Retry   time.Duration // between attempts to write to a disk that has failed; default 1 s
+	Safe    func()        // called, with the spool locked, when records become safe; it must not block or use the spool
 }
 
-// Spool is an open one. Its methods may be called at once by any goroutine.
+// Spool is an open spool. Its methods may be called by any number of goroutines.
 type Spool struct {
 	dir string
 	o   Options
 
 	unsaved atomic.Int64 // records
-	oldest  atomic.Int64 // Unix time in ns of the oldest's arrival; 0: there is none
+	oldest  atomic.Int64 // Unix time in ns when the oldest was appended; 0 if there are no records
 
-	dirty  chan struct{} // holds one: there is something to sync
+	dirty  chan struct{} // holds one element if there is something to sync
 	stop   chan struct{}
 	syncer sync.WaitGroup
 
 	mu       sync.Mutex
 	segments []*segment // guarded by mu, as all below; the last is written to
-	entries  []entry    // in order
+	entries  []entry    // in order of their numbers
 	last     uint64     // number of the last record ever
-	safe     uint64     // up to here records may be read
-	memory   int64      // bytes of records that only memory has, while trouble
-	trouble  error      // why the disk takes nothing; nil: it does
-	retry    time.Time  // when it is tried again
+	safe     uint64     // number of the last record that Next may return
+	memory   int64      // bytes of records that are not on disk, while trouble is set
+	trouble  error      // why the disk fails; nil if it works
+	retry    time.Time  // time of the next attempt to write
 	closed   bool
 }
 
@@ -66,17 +67,21 @@ type entry struct {
 	segment *segment // nil: in memory only
 	at      int64    // of its bytes in the segment
 	size    int
-	body    []byte // until it is on disk and synced; nil: read it there
-	came    int64  // Unix time in ns
+	body    []byte // nil once it is on disk and synced
+	came    int64  // Unix time in ns when it was appended
 }
 
-// Open opens the spool in dir, which is made, and reads what an earlier life left.
+// Open opens the spool in dir, which it creates if needed, and reads the records that a
+// previous process left. The caller must Close or Remove the spool.
 func Open(dir string, o Options) (*Spool, error) {
 	if o.Memory == 0 {
 		o.Memory = DefaultMemory
 	}
 	if o.Segment == 0 {
 		o.Segment = DefaultSegment
+	}
+	if o.Retry == 0 {
+		o.Retry = DefaultRetry
 	}
 	if o.Safe == nil {
 		o.Safe = func() {}
@@ -94,9 +99,10 @@ func Open(dir string, o Options) (*Spool, error) {
 	return s, nil
 }
 
-// Append keeps a record and gives its number. The record is safe once Safe is called
-// after it. A last word may use more memory than its bound.
-func (s *Spool) Append(body []byte, lastWord bool) (uint64, error) {
+// Append stores a copy of body and returns its number. The record is safe after the next
+// call of Options.Safe. If the disk fails and Options.Memory is used up, Append returns an
+// error that wraps ErrFull and stores nothing, unless essential is true.
+func (s *Spool) Append(body []byte, essential bool) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -112,15 +118,15 @@ func (s *Spool) Append(body []byte, lastWord bool) (uint64, error) {
 		}
 	}
 	if s.trouble != nil {
-		if s.memory+int64(len(body)) > s.o.Memory && !lastWord {
-			return 0, fmt.Errorf("%w: %d bytes wait in memory, because: %w", ErrFull, s.memory, s.trouble)
+		if s.memory+int64(len(body)) > s.o.Memory && !essential {
+			return 0, fmt.Errorf("%w: %d bytes are in memory, because: %w", ErrFull, s.memory, s.trouble)
 		}
 		s.memory += int64(len(body))
 	}
 	s.entries = append(s.entries, e)
 	s.last = e.number
 	s.count()
-	if s.trouble != nil { // as safe as it gets
+	if s.trouble != nil { // it cannot be made safer
 		s.safe = s.last
 		s.o.Safe()
 		return s.last, nil
@@ -129,7 +135,8 @@ func (s *Spool) Append(body []byte, lastWord bool) (uint64, error) {
 	return s.last, nil
 }
 
-// Next gives the first safe record above a number. ok is false when there is none yet.
+// Next returns the first safe record with a number above the given one; ok is false if no
+// such record exists yet. The caller must not change body.
 func (s *Spool) Next(above uint64) (number uint64, body []byte, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +155,7 @@ func (s *Spool) Next(above uint64) (number uint64, body []byte, ok bool, err err
 	return e.number, b, true, nil
 }
 
-// find gives the index of the first entry that is not below number.
+// find returns the index of the first entry whose number is not below number.
 func (s *Spool) find(number uint64) int {
 	if len(s.entries) == 0 || number <= s.entries[0].number {
 		return 0
@@ -164,7 +171,7 @@ func (s *Spool) find(number uint64) int {
 	return lo
 }
 
-// Forget forgets the records up to a number, and the segments that held no others.
+// Forget deletes the records up to a number, and segments without other records.
 func (s *Spool) Forget(upTo uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,8 +191,7 @@ func (s *Spool) Forget(upTo uint64) {
 	s.count()
 }
 
-// First is the number of the first record that is there, and one more than Last where
-// none is.
+// First returns the number of the first record, or Last plus one if the spool is empty.
 func (s *Spool) First() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,22 +201,22 @@ func (s *Spool) First() uint64 {
 	return s.entries[0].number
 }
 
-// Last is the number of the last record that was ever appended.
+// Last returns the number of the last record that was ever appended, or 0.
 func (s *Spool) Last() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// Trouble says why records stay in memory; nil: they do not.
+// Trouble returns why records stay in memory, or nil if the disk works.
 func (s *Spool) Trouble() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.trouble
 }
 
-// Unsaved is how many records are not forgotten, and when the oldest of them came. It
-// never waits for the disk.
+// Unsaved returns how many records there are, and when the oldest was appended, or the
+// zero time. It never blocks on the disk.
 func (s *Spool) Unsaved() (n int64, oldest time.Time) {
 	if ns := s.oldest.Load(); ns != 0 {
 		oldest = time.Unix(0, ns)
@@ -218,7 +224,7 @@ func (s *Spool) Unsaved() (n int64, oldest time.Time) {
 	return s.unsaved.Load(), oldest
 }
 
-// count keeps what Unsaved says.
+// count updates what Unsaved returns. The caller holds mu.
 func (s *Spool) count() {
 	s.unsaved.Store(int64(len(s.entries)))
 	if len(s.entries) == 0 {
@@ -228,7 +234,8 @@ func (s *Spool) count() {
 	}
 }
 
-// Close syncs what is not yet, and closes. Records stay for the next Open.
+// Close syncs and closes the spool. Its records remain for the next Open. It returns why
+// records were lost, if the disk fails.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -248,11 +255,11 @@ func (s *Spool) Close() error {
 
 // Remove closes and deletes the spool with all its records.
 func (s *Spool) Remove() error {
-	_ = s.Close() // what it could not keep is no longer wanted
+	_ = s.Close() // its records are not needed any more
 	return os.RemoveAll(s.dir)
 }
 
-// path is of the segment whose first record has this number.
+// path returns the path of the segment whose first record has this number.
 func (s *Spool) path(first uint64) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%016d", first))
 }

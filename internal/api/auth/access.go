@@ -1,5 +1,5 @@
-// Package auth is the domain of who may do what on a master: users and their roles,
-// sessions, API tokens, and the audit of what they did. It holds no secret, only hashes.
+// Package auth defines users and their roles, sessions, API tokens and the audit log of a
+// master. Its types hold hashes of secrets, never the secrets.
 package auth
 
 import (
@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// Role says what somebody may do; each may do what those before it may.
+// Role is what a user may do. Each role includes those before it.
 type Role string
 
 // The roles.
 const (
 	Viewer   Role = "viewer"   // read
-	Tester   Role = "tester"   // submit runs, end one's own
+	Tester   Role = "tester"   // submit runs, end their own
 	Operator Role = "operator" // end any run, agents, limits
 	Admin    Role = "admin"    // users, tokens of others
 )
 
 var roles = []Role{Viewer, Tester, Operator, Admin}
 
-// Valid tells whether r is a role.
+// Valid reports whether r is a role.
 func (r Role) Valid() bool { return slices.Contains(roles, r) }
 
-// Covers tells whether r may do what other may.
+// Covers reports whether r includes other. It is false if one of them is not valid.
 func (r Role) Covers(other Role) bool {
 	return r.Valid() && other.Valid() && slices.Index(roles, r) >= slices.Index(roles, other)
 }
 
-// User is somebody who can log in.
+// User is a person's or program's account.
 type User struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
@@ -47,7 +47,7 @@ type Session struct {
 	Seen    time.Time
 }
 
-// Token lets a program in, with at most its owner's role.
+// Token is an API token: a program's login, with at most its owner's role.
 type Token struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
@@ -60,22 +60,22 @@ type Token struct {
 	Revoked time.Time `json:"revoked,omitzero"`
 }
 
-// Entry is a line of the audit log. Each holds the hash of the one before, so that a
-// line that was changed or taken away shows.
+// Entry is an entry of the audit log. Each holds the hash of the previous one, so that a
+// changed or deleted entry is detected.
 type Entry struct {
 	Number  int64     `json:"number"`
 	Time    time.Time `json:"time"` // UTC
-	User    string    `json:"user"` // name; empty: nobody who is known
+	User    string    `json:"user"` // name; empty: no valid login
 	Token   string    `json:"token,omitempty"`
 	Address string    `json:"address,omitempty"`
 	Action  string    `json:"action"` // login, run.submit, token.create, ...
 	Object  string    `json:"object,omitempty"`
 	Detail  string    `json:"detail,omitempty"` // for people, without secrets
 	Result  string    `json:"result"`           // ok, denied, failed
-	Chain   []byte    `json:"chain"`            // SHA-256 of the entry before and this one
+	Chain   []byte    `json:"chain"`            // SHA-256 of the previous entry and this one
 }
 
-// Reply is what was answered to a request with an idempotency key.
+// Reply is the stored answer to a request with an idempotency key.
 type Reply struct {
 	User    string
 	Key     string

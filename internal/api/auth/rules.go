@@ -17,17 +17,17 @@ const (
 // maxName is how long the name of a user may be, in bytes.
 const maxName = 64
 
-// CheckName tells what is wrong with the name of a user. Letters, digits and a few signs
-// are allowed, and no more: two names that look the same are the same.
+// CheckName returns an error if a user may not have this name. Only ASCII letters, digits
+// and a few signs are allowed, so that two names that look the same are the same.
 func CheckName(name string) error {
 	if name == "" || len(name) > maxName {
-		return fmt.Errorf("is to have 1 to %d characters", maxName)
+		return fmt.Errorf("must have 1 to %d characters", maxName)
 	}
 	for i := range len(name) {
 		c := name[i]
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 		if !letter && (i == 0 || !strings.ContainsRune("._-@+", rune(c))) {
-			return errors.New("is to begin with a letter or digit of ASCII, and to have no other characters but these and . _ - @ +")
+			return errors.New("must begin with an ASCII letter or digit, and have no other characters than these and . _ - @ +")
 		}
 	}
 	return nil
@@ -36,31 +36,31 @@ func CheckName(name string) error {
 //go:embed common.txt
 var common string
 
-// CheckPassword tells what is wrong with a new password of a user. Any characters are
-// allowed: what counts is that it is long and nobody's first guess.
+// CheckPassword returns an error if the user with this name may not have this password. It
+// may have any characters, but must be long and not among the most common ones.
 func CheckPassword(password, name string) error {
 	if !utf8.ValidString(password) {
-		return errors.New("is to be text in UTF-8")
+		return errors.New("must be text in UTF-8")
 	}
 	if n := utf8.RuneCountInString(password); n < minPassword || n > maxPassword {
-		return fmt.Errorf("is to have %d to %d characters, it has %d", minPassword, maxPassword, n)
+		return fmt.Errorf("must have %d to %d characters, it has %d", minPassword, maxPassword, n)
 	}
 	plain := strings.ToLower(password)
 	if name != "" && strings.Contains(plain, strings.ToLower(name)) && len(password)-len(name) < minPassword/2 {
-		return errors.New("is little more than the user's name: take another")
+		return errors.New("is little more than the user's name: choose another")
 	}
 	for word := range strings.Lines(common) {
 		if plain == strings.TrimSpace(word) {
-			return errors.New("is one of the first that anybody would try: take another")
+			return errors.New("is among the most common passwords: choose another")
 		}
 	}
 	if period(plain) <= 4 || steps(plain) {
-		return errors.New("repeats or counts a few characters: take another")
+		return errors.New("repeats or counts a few characters: choose another")
 	}
 	return nil
 }
 
-// period is the length of the shortest piece that s is a repetition of.
+// period returns the length of the shortest piece that s repeats.
 func period(s string) int {
 	for p := 1; p < len(s); p++ {
 		if s[p:] == s[:len(s)-p] {
@@ -70,7 +70,7 @@ func period(s string) int {
 	return len(s)
 }
 
-// steps tells whether each byte of s is the one before and 1, or less 1.
+// steps reports whether the bytes of s count up or down by 1.
 func steps(s string) bool {
 	for _, step := range []int{1, -1} {
 		all := true

@@ -19,109 +19,111 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Information gives what anybody may know of the master. It is also how to find out
-// whether there is one.
+// Information returns what is public about the master. It returns an error if the server is
+// not a gobench master.
 func (c *Client) Information(ctx context.Context) (types.Information, error) {
 	i, err := ask[types.Information](ctx, c, request{method: "GET", path: "/info"})
 	if err == nil && i.Product != "gobench" {
-		err = fmt.Errorf("what answers at %s is no gobench master: check the address", c.URL())
+		err = fmt.Errorf("the server at %s is not a gobench master: check the address", c.URL())
 	}
 	return i, err
 }
 
-// Setup makes the first user with the token that the master printed, and logs in.
+// Setup creates the first user with the token that the master printed, and logs in.
 func (c *Client) Setup(ctx context.Context, s types.Setup) (types.Me, error) {
 	return ask[types.Me](ctx, c, request{method: "POST", path: "/setup", body: s})
 }
 
-// Login begins a session, which the client then asks with unless it has a token.
+// Login starts a session, which later calls use unless the client has a token.
 func (c *Client) Login(ctx context.Context, name, password string) (types.Me, error) {
 	return ask[types.Me](ctx, c, request{method: "POST", path: "/login", body: types.Login{Name: name, Password: password}})
 }
 
 // Logout ends the session.
 func (c *Client) Logout(ctx context.Context) error {
-	return c.tell(ctx, request{method: "POST", path: "/logout"})
+	return c.do(ctx, request{method: "POST", path: "/logout"})
 }
 
-// Me gives who asks.
+// Me returns the user that the client is logged in as.
 func (c *Client) Me(ctx context.Context) (types.Me, error) {
 	return ask[types.Me](ctx, c, request{method: "GET", path: "/me"})
 }
 
-// ChangePassword changes one's own; all sessions but this one end.
+// ChangePassword changes the user's own password and ends all other sessions.
 func (c *Client) ChangePassword(ctx context.Context, p types.Password) error {
 	_, err := ask[types.Me](ctx, c, request{method: "PUT", path: "/me/password", body: p})
 	return err
 }
 
-// NewToken makes an API token of one's own. It wants a session.
+// NewToken creates an API token of the user. It needs a session; a token cannot do it.
 func (c *Client) NewToken(ctx context.Context, t types.NewToken) (types.MadeToken, error) {
 	return ask[types.MadeToken](ctx, c, request{method: "POST", path: "/tokens", body: t})
 }
 
-// Tokens gives one's own, those of a user by id, or all of them with "all".
+// Tokens returns the tokens of a user by id, of all with "all", or the user's own if user
+// is empty.
 func (c *Client) Tokens(ctx context.Context, user string) ([]auth.Token, error) {
 	l, err := ask[types.List[auth.Token]](ctx, c, request{method: "GET", path: "/tokens", query: values("user", user)})
 	return l.Items, err
 }
 
-// RevokeToken has a token refused from now on.
+// RevokeToken makes a token invalid.
 func (c *Client) RevokeToken(ctx context.Context, id string) error {
-	return c.tell(ctx, request{method: "DELETE", path: "/tokens/" + url.PathEscape(id)})
+	return c.do(ctx, request{method: "DELETE", path: "/tokens/" + url.PathEscape(id)})
 }
 
-// Users gives all there are.
+// Users returns all users.
 func (c *Client) Users(ctx context.Context) ([]auth.User, error) {
 	l, err := ask[types.List[auth.User]](ctx, c, request{method: "GET", path: "/users"})
 	return l.Items, err
 }
 
-// NewUser makes a user.
+// NewUser creates a user.
 func (c *Client) NewUser(ctx context.Context, u types.NewUser) (auth.User, error) {
 	return ask[auth.User](ctx, c, request{method: "POST", path: "/users", body: u})
 }
 
-// ChangeUser changes a user, whatever others have changed meanwhile.
+// ChangeUser changes a user, in whatever version it is.
 func (c *Client) ChangeUser(ctx context.Context, id string, u types.UserChange) (auth.User, error) {
 	return ask[auth.User](ctx, c, request{method: "PATCH", path: "/users/" + url.PathEscape(id), body: u, header: http.Header{"If-Match": {"*"}}})
 }
 
-// Audit gives a page of the audit log, the newest first, before an entry's number.
+// Audit returns up to limit entries of the audit log before a number (0: the newest),
+// newest first.
 func (c *Client) Audit(ctx context.Context, before int64, limit int) (types.Page[auth.Entry], error) {
 	return ask[types.Page[auth.Entry]](ctx, c, request{method: "GET", path: "/audit", query: values("before", number(before), "limit", number(int64(limit)))})
 }
 
-// Applications gives a page without sources.
+// Applications returns a page of applications, without their sources.
 func (c *Client) Applications(ctx context.Context, f run.Filter) (types.Page[run.Application], error) {
 	return ask[types.Page[run.Application]](ctx, c, request{method: "GET", path: "/applications", query: filter(f)})
 }
 
-// Application gives one with its source, and the tag with which it may be changed.
+// Application returns an application with its source, and the tag for ChangeApplication.
 func (c *Client) Application(ctx context.Context, id string) (a run.Application, etag string, err error) {
 	return askTag[run.Application](ctx, c, request{method: "GET", path: "/applications/" + url.PathEscape(id)})
 }
 
-// NewApplication makes an application.
+// NewApplication creates an application.
 func (c *Client) NewApplication(ctx context.Context, a types.NewApplication) (run.Application, error) {
 	return ask[run.Application](ctx, c, request{method: "POST", path: "/applications", body: a, header: key()})
 }
 
-// ChangeApplication changes an application as it was read with etag.
+// ChangeApplication changes an application. It returns an Error with the code types.Stale if
+// the application has changed since it was read with etag.
 func (c *Client) ChangeApplication(ctx context.Context, id, etag string, a types.NewApplication) (run.Application, error) {
 	return ask[run.Application](ctx, c, request{method: "PUT", path: "/applications/" + url.PathEscape(id), body: a, header: http.Header{"If-Match": {etag}}})
 }
 
 // DeleteApplication deletes an application.
 func (c *Client) DeleteApplication(ctx context.Context, id string) error {
-	return c.tell(ctx, request{method: "DELETE", path: "/applications/" + url.PathEscape(id)})
+	return c.do(ctx, request{method: "DELETE", path: "/applications/" + url.PathEscape(id)})
 }
 
-// attempts is how often a submission is sent whose answer did not come.
+// attempts is how often a submission without an answer is sent.
 const attempts = 3
 
-// Submit queues a run. It is queued once, also where the connection breaks and it is sent
-// again.
+// Submit queues a run, once even if the connection breaks and the request is sent again.
 func (c *Client) Submit(ctx context.Context, s types.Submission) (o run.Order, err error) {
 	return c.queue(ctx, request{method: "POST", path: "/runs", body: s})
 }
@@ -150,91 +152,91 @@ func (c *Client) queue(ctx context.Context, q request) (o run.Order, err error) 
 // key makes an idempotency key.
 func key() http.Header { return http.Header{"Idempotency-Key": {rand.Text()}} }
 
-// Run gives a run.
+// Run returns a run.
 func (c *Client) Run(ctx context.Context, id string) (run.Order, error) {
 	return ask[run.Order](ctx, c, request{method: "GET", path: runPath(id, "")})
 }
 
-// Runs gives a page, the newest first.
+// Runs returns a page of runs, newest first.
 func (c *Client) Runs(ctx context.Context, f run.Filter) (types.Page[run.Order], error) {
 	return ask[types.Page[run.Order]](ctx, c, request{method: "GET", path: "/runs", query: filter(f)})
 }
 
-// Transitions gives the states that a run has gone through.
+// Transitions returns the states that a run has gone through, oldest first.
 func (c *Client) Transitions(ctx context.Context, id string) ([]run.Transition, error) {
 	l, err := ask[types.List[run.Transition]](ctx, c, request{method: "GET", path: runPath(id, "/transitions")})
 	return l.Items, err
 }
 
-// Stop ends the load of a run and lets what is under way end; Cancel ends it at once.
+// Stop ends the load of a run and lets iterations under way finish.
 func (c *Client) Stop(ctx context.Context, id string) error {
-	return c.tell(ctx, request{method: "POST", path: runPath(id, "/stop")})
+	return c.do(ctx, request{method: "POST", path: runPath(id, "/stop")})
 }
 
 // Cancel ends a run at once, in any state.
 func (c *Client) Cancel(ctx context.Context, id string) error {
-	return c.tell(ctx, request{method: "POST", path: runPath(id, "/cancel")})
+	return c.do(ctx, request{method: "POST", path: runPath(id, "/cancel")})
 }
 
 // Control changes a run's load.
 func (c *Client) Control(ctx context.Context, id string, change types.Control) error {
-	return c.tell(ctx, request{method: "POST", path: runPath(id, "/control"), body: change})
+	return c.do(ctx, request{method: "POST", path: runPath(id, "/control"), body: change})
 }
 
-// Delete deletes a run that is over.
+// Delete deletes a run that has ended.
 func (c *Client) Delete(ctx context.Context, id string) error {
-	return c.tell(ctx, request{method: "DELETE", path: runPath(id, "")})
+	return c.do(ctx, request{method: "DELETE", path: runPath(id, "")})
 }
 
-// StopAll cancels the run that is at work, and with queued all that wait.
+// StopAll cancels the active run, and with queued all queued ones. It returns their ids.
 func (c *Client) StopAll(ctx context.Context, queued bool) ([]string, error) {
 	s, err := ask[types.Stopped](ctx, c, request{method: "POST", path: "/stop-all", body: types.StopAll{Queued: queued}})
 	return s.Runs, err
 }
 
-// Result gives a run's result as far as it is known.
+// Result returns a run's result; if the run has not ended, the result so far.
 func (c *Client) Result(ctx context.Context, id string) (*run.Result, error) {
 	return ask[*run.Result](ctx, c, request{method: "GET", path: runPath(id, "/result")})
 }
 
-// Agents gives those that have joined.
+// Agents returns the agents that have joined.
 func (c *Client) Agents(ctx context.Context) ([]types.Agent, error) {
 	l, err := ask[types.List[types.Agent]](ctx, c, request{method: "GET", path: "/agents"})
 	return l.Items, err
 }
 
-// RevokeAgent has an agent refused from now on.
+// RevokeAgent refuses an agent from now on.
 func (c *Client) RevokeAgent(ctx context.Context, id string) error {
-	return c.tell(ctx, request{method: "DELETE", path: "/agents/" + url.PathEscape(id)})
+	return c.do(ctx, request{method: "DELETE", path: "/agents/" + url.PathEscape(id)})
 }
 
-// NewJoinToken makes a token for one agent.
+// NewJoinToken creates a token for one agent.
 func (c *Client) NewJoinToken(ctx context.Context, t types.NewJoinToken) (types.MadeJoinToken, error) {
 	return ask[types.MadeJoinToken](ctx, c, request{method: "POST", path: "/join-tokens", body: t})
 }
 
-// JoinTokens gives those that were made.
+// JoinTokens returns the join tokens, without their secrets.
 func (c *Client) JoinTokens(ctx context.Context) ([]run.JoinToken, error) {
 	l, err := ask[types.List[run.JoinToken]](ctx, c, request{method: "GET", path: "/join-tokens"})
 	return l.Items, err
 }
 
-// Report opens a run's report in a format as "html" or "csv". It is to be closed.
+// Report opens a run's report in a format such as "html" or "csv". The caller must close it.
 func (c *Client) Report(ctx context.Context, id, format string) (io.ReadCloser, error) {
 	return c.open(ctx, request{method: "GET", path: runPath(id, "/report"), query: values("format", format)})
 }
 
-// Profile takes a profile of an executor and opens it. It is to be closed.
+// Profile takes a profile of an executor and opens it. The caller must close it.
 func (c *Client) Profile(ctx context.Context, id string, p types.Profile) (io.ReadCloser, error) {
 	return c.openLong(ctx, request{method: "POST", path: runPath(id, "/profile"), body: p})
 }
 
-// Export opens the archive of a run that is over. It is to be closed.
+// Export opens the archive of a run that has ended. The caller must close it.
 func (c *Client) Export(ctx context.Context, id string) (io.ReadCloser, error) {
 	return c.openLong(ctx, request{method: "GET", path: runPath(id, "/export")})
 }
 
-// Import has the run of an archive kept.
+// Import stores the run of an archive and returns it.
 func (c *Client) Import(ctx context.Context, archive io.Reader) (o run.Order, err error) {
 	in, err := c.openLong(ctx, request{method: "POST", path: "/runs/import", archive: archive, header: http.Header{"Content-Type": {"application/zstd"}}})
 	if err != nil {
@@ -244,7 +246,7 @@ func (c *Client) Import(ctx context.Context, archive io.Reader) (o run.Order, er
 	return o, json.NewDecoder(in).Decode(&o)
 }
 
-// openLong opens what a master takes its time for before it answers.
+// openLong is open for answers that may take longer than the usual timeout to begin.
 func (c *Client) openLong(ctx context.Context, q request) (io.ReadCloser, error) {
 	long := *c
 	t := c.http.Transport.(*http.Transport).Clone()
@@ -258,7 +260,7 @@ func (c *Client) openLong(ctx context.Context, q request) (io.ReadCloser, error)
 	return &closing{body, t.CloseIdleConnections}, nil
 }
 
-// closing is a body with something to do when it is closed.
+// closing is a body that calls then when it is closed.
 type closing struct {
 	io.ReadCloser
 	then func()
@@ -279,7 +281,7 @@ func (c *Client) open(ctx context.Context, q request) (io.ReadCloser, error) {
 
 func runPath(id, rest string) string { return "/runs/" + url.PathEscape(id) + rest }
 
-// values makes a query of names and values in turn, without empty ones.
+// values returns a query of alternating names and values, without empty values.
 func values(pairs ...string) url.Values {
 	v := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -313,7 +315,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// TokenName is what a token for this host is called.
+// TokenName returns the name of a token for this host.
 func TokenName() string {
 	host, err := os.Hostname()
 	if err != nil || strings.TrimSpace(host) == "" {

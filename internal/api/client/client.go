@@ -1,5 +1,6 @@
-// Package client asks a master over its HTTP API: what the command line does on another
-// host. It speaks the types of internal/api/types and internal/run.
+// Package client calls a master's HTTP API, for commands on another host. Requests and
+// answers are the types of internal/api/types and internal/run. An answer with an error
+// is an [Error].
 package client
 
 import (
@@ -24,30 +25,31 @@ import (
 	"github.com/gobench-io/gobench/internal/run/version"
 )
 
-// Options are what a Client is told beside where the master is.
+// Options configure a Client.
 type Options struct {
-	Token string      // API token; empty: what needs none, until Login
-	TLS   *tls.Config // nil: what the system trusts
+	Token string      // API token; empty: requests have no login before Login
+	TLS   *tls.Config // nil: the system's authorities
 
 	Wait   time.Duration // before the first attempt to reconnect; 0: 200 ms
-	Silent time.Duration // a stream of events that says nothing for so long is dead; 0: 45 s
+	Silent time.Duration // a stream of events without a line for this long is closed and opened again; 0: 45 s
 }
 
-// Client asks one master. All its methods may be called at once by any goroutine.
+// Client calls one master. Its methods may be called by several goroutines at once. The
+// caller should Close it.
 type Client struct {
-	base   *url.URL
-	given  Options
-	token  string
-	broken func(error) // of WhenBroken
-	http   *http.Client
-	wait   time.Duration
-	silent time.Duration
+	base    *url.URL
+	options Options
+	token   string
+	broken  func(error) // of WhenBroken
+	http    *http.Client
+	wait    time.Duration
+	silent  time.Duration
 }
 
-// Error is what a master answered instead of what was asked for.
+// Error is a master's answer with an error.
 type Error struct {
 	types.Problem
-	Retry time.Duration // when to ask again; 0: nothing is said of it
+	Retry time.Duration // wait before another attempt; 0: the master named none
 }
 
 func (e *Error) Error() string {
@@ -62,14 +64,15 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// IsCode tells whether err is a master's answer with this code, as resource.NotFound.
+// IsCode reports whether err is an answer of a master with a code such as types.NotFound.
 func IsCode(err error, code string) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == code
 }
 
-// New makes a client of the master at address, as "http://127.0.0.1:8080" or
-// "gobench.example.com:8080". It connects to nothing yet.
+// New returns a client of the master at an address such as "http://127.0.0.1:8080" or
+// "gobench.example.com:8080". It returns an error if address is not one; it does not
+// connect.
 func New(address string, o Options) (*Client, error) {
 	u, err := parse(address)
 	if err != nil {
@@ -83,13 +86,13 @@ func New(address string, o Options) (*Client, error) {
 	transport.TLSClientConfig = o.TLS
 	transport.MaxIdleConnsPerHost = 4
 	transport.ResponseHeaderTimeout = 60 * time.Second
-	c := &Client{base: u, given: o, token: o.Token, wait: cmp.Or(o.Wait, 200*time.Millisecond), silent: cmp.Or(o.Silent, 45*time.Second)}
+	c := &Client{base: u, options: o, token: o.Token, wait: cmp.Or(o.Wait, 200*time.Millisecond), silent: cmp.Or(o.Silent, 45*time.Second)}
 	c.http = &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c, nil
 }
 
-// Address gives a master's address in the form of Client.URL: two of the same master are
-// the same text.
+// Address returns a master's address in the form of Client.URL, which is the same text for
+// the same master.
 func Address(address string) (string, error) {
 	u, err := parse(address)
 	if err != nil {
@@ -105,40 +108,40 @@ func parse(address string) (*url.URL, error) {
 	}
 	u, err := url.Parse(strings.TrimRight(full, "/"))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("%q is not the address of a master: http://HOST:PORT or https://HOST:PORT is wanted", address)
+		return nil, fmt.Errorf("%q is not the address of a master: write http://HOST:PORT or https://HOST:PORT", address)
 	}
 	u.Host = strings.ToLower(u.Host)
 	return u, nil
 }
 
-// WhenBroken has f called each time that the connection of a stream of events has broken,
-// or could not be made, before the next attempt. It is to be set before the stream.
+// WhenBroken sets a function that is called with the error each time a stream of events has
+// broken or could not be opened, before the next attempt. Set it before Events.
 func (c *Client) WhenBroken(f func(error)) { c.broken = f }
 
-// Stranger makes a client of the same master that nobody has logged in with.
-func (c *Client) Stranger() (*Client, error) {
-	o := c.given
+// Anonymous returns a client of the same master without a login.
+func (c *Client) Anonymous() (*Client, error) {
+	o := c.options
 	o.Token = ""
 	return New(c.URL(), o)
 }
 
-// Close closes connections that nothing goes on on.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// URL is that of the master.
+// URL returns the master's URL.
 func (c *Client) URL() string { return c.base.String() }
 
-// request is one to the API.
+// request is a request to the API.
 type request struct {
 	method, path string // below /api/v1
 	query        url.Values
-	body         any       // nil: none
-	archive      io.Reader // instead of body, as it is; nil: none
+	body         any       // nil: no body
+	archive      io.Reader // sent as the body, unchanged; nil: no archive
 	header       http.Header
 }
 
-// send sends a request and gives the answer, if it is one of success. Its body is to be
-// closed.
+// send sends a request and returns the answer if its status is 2xx. The caller must close
+// its body.
 func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
 	u := *c.base
 	u.Path = "/api/v1" + q.path
@@ -176,18 +179,18 @@ func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
 		return answer, nil
 	}
 	defer answer.Body.Close()
-	return nil, c.refused(answer)
+	return nil, c.answerError(answer)
 }
 
-// refused is the error of an answer that is none of success.
-func (c *Client) refused(answer *http.Response) error {
+// answerError returns the error for an answer with another status than 2xx.
+func (c *Client) answerError(answer *http.Response) error {
 	b, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 	e := &Error{}
 	if answer.StatusCode == http.StatusBadRequest && bytes.Contains(b, []byte("HTTP request to an HTTPS server")) {
-		return fmt.Errorf("%s speaks TLS: take https:// for its address", c.URL())
+		return fmt.Errorf("%s speaks TLS: use https:// in its address", c.URL())
 	}
 	if answer.Header.Get("Content-Type") != "application/problem+json" || err != nil || json.Unmarshal(b, &e.Problem) != nil || e.Code == "" {
-		return c.stranger(answer)
+		return c.notMaster(answer)
 	}
 	if s, err := time.ParseDuration(answer.Header.Get("Retry-After") + "s"); err == nil {
 		e.Retry = s
@@ -198,15 +201,15 @@ func (c *Client) refused(answer *http.Response) error {
 	return e
 }
 
-// stranger is the error of an answer that a master does not give.
-func (c *Client) stranger(answer *http.Response) error {
+// notMaster returns the error for an answer that does not look like a master's.
+func (c *Client) notMaster(answer *http.Response) error {
 	if answer.StatusCode == http.StatusServiceUnavailable && answer.ContentLength == 0 {
 		return &Error{Problem: types.Problem{Status: answer.StatusCode, Code: types.Unavailable, Detail: "the master at " + c.URL() + " has too many connections"}, Retry: 5 * time.Second}
 	}
-	return fmt.Errorf("what answers at %s is no gobench master, or something stands before it (status %d, %q): check the address", c.URL(), answer.StatusCode, answer.Header.Get("Content-Type"))
+	return fmt.Errorf("the server at %s is not a gobench master, or a proxy answers for it (status %d, %q): check the address", c.URL(), answer.StatusCode, answer.Header.Get("Content-Type"))
 }
 
-// explain says why no answer came.
+// explain returns an error with the reason why there is no answer, and what to do.
 func (c *Client) explain(ctx context.Context, err error) error {
 	var inner *url.Error
 	if errors.As(err, &inner) {
@@ -228,7 +231,7 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no master answers at %s: start one there with gobench, or give its address with --master: %w", at, err)
 	case errors.As(err, &dns):
-		return fmt.Errorf("the host of %s can't be found: check the address: %w", at, err)
+		return fmt.Errorf("the host of %s cannot be found: check the address: %w", at, err)
 	case errors.As(err, &unknown):
 		return fmt.Errorf("the certificate of %s is of an authority that this host does not trust: give its file with --cacert: %w", at, err)
 	case errors.As(err, &host):
@@ -236,25 +239,25 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	case errors.As(err, &verify):
 		return fmt.Errorf("the certificate of %s is not valid: %w", at, err)
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return fmt.Errorf("%s does not speak TLS: take http:// for its address: %w", at, err)
+		return fmt.Errorf("%s does not speak TLS: use http:// in its address: %w", at, err)
 	case plain && strings.Contains(err.Error(), "malformed HTTP"):
-		return fmt.Errorf("what answers at %s does not speak HTTP: check the address: %w", at, err)
+		return fmt.Errorf("the server at %s does not speak HTTP: check the address: %w", at, err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
 		strings.Contains(err.Error(), "server closed idle connection"):
 		return fmt.Errorf("the connection to the master at %s broke before it had answered: %w", at, err)
 	case errors.As(err, &timedOut) && timedOut.Timeout():
 		return fmt.Errorf("the master at %s does not answer in time: %w", at, err)
 	}
-	return fmt.Errorf("ask the master at %s: %w", at, err)
+	return fmt.Errorf("call the master at %s: %w", at, err)
 }
 
-// ask sends a request and reads the answer into a T.
+// ask sends a request and decodes the answer's JSON.
 func ask[T any](ctx context.Context, c *Client, q request) (v T, err error) {
 	v, _, err = askTag[T](ctx, c, q)
 	return v, err
 }
 
-// askTag gives the answer's ETag too.
+// askTag is ask, and returns the answer's ETag too.
 func askTag[T any](ctx context.Context, c *Client, q request) (v T, etag string, err error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {
@@ -262,16 +265,16 @@ func askTag[T any](ctx context.Context, c *Client, q request) (v T, etag string,
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusNoContent && answer.Header.Get("Content-Type") != "application/json" {
-		return v, "", c.stranger(answer)
+		return v, "", c.notMaster(answer)
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&v); err != nil {
-		return v, "", fmt.Errorf("read what the master answered: %w", err)
+		return v, "", fmt.Errorf("read the master's answer: %w", err)
 	}
 	return v, answer.Header.Get("ETag"), nil
 }
 
-// tell sends a request whose answer has no body.
-func (c *Client) tell(ctx context.Context, q request) error {
+// do sends a request whose answer has no body.
+func (c *Client) do(ctx context.Context, q request) error {
 	answer, err := c.send(ctx, q)
 	if err != nil {
 		return err

@@ -34,8 +34,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestNoMasterThere holds what is said where no master answers: what is wrong, and what
-// to do.
+// TestNoMasterThere holds the error where no master answers: what is wrong, and what to do.
 func TestNoMasterThere(t *testing.T) {
 	servers.NoLeaks(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -75,15 +74,15 @@ func TestNoMasterThere(t *testing.T) {
 	}()
 	for _, tt := range []struct{ name, address, say string }{
 		{"nobody", nobody, "no master answers at http://" + nobody + ": start one there with gobench"},
-		{"a page", page.URL, "no gobench master"},
-		{"another program", other.URL, "no gobench master"},
-		{"no such path", missing.URL, "no gobench master"},
-		{"moved", moved.URL, "no gobench master"},
-		{"TLS where none is asked for", strings.Replace(secure.URL, "https", "http", 1), "take https://"},
+		{"a page", page.URL, "not a gobench master"},
+		{"another program", other.URL, "not a gobench master"},
+		{"no such path", missing.URL, "not a gobench master"},
+		{"moved", moved.URL, "not a gobench master"},
+		{"TLS where none is asked for", strings.Replace(secure.URL, "https", "http", 1), "use https://"},
 		{"no TLS", strings.Replace(page.URL, "http", "https", 1), "does not speak TLS"},
 		{"an authority that is not known", secure.URL, "does not trust"},
 		{"hangs up", mute.Addr().String(), "broke before it had answered"},
-		{"no such host", "http://host.invalid:1", "can't be found"},
+		{"no such host", "http://host.invalid:1", "cannot be found"},
 	} {
 		c, err := New(tt.address, Options{Token: "gbt_secret"})
 		if err != nil {

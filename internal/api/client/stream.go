@@ -25,10 +25,10 @@ const maxWait = 5 * time.Second
 // maxLine is how long a line of a stream may be: an event with the totals of a run.
 const maxLine = 64 << 20
 
-// Events gives what happens in a run (of all runs with an empty id) after an event's
-// number: each once, in order, with its totals. When the connection breaks it is made
-// again for as long as ctx lasts, and goes on where it was. It ends after the end of the
-// run, when ctx does, or when the master refuses: the error is the last that is given.
+// Events iterates over the events after a number, of one run or, if id is empty, of all:
+// each once, in order, with its totals. It reconnects when the connection breaks. It ends
+// after the last event of the run; if ctx ends or the master refuses the request, the last
+// pair has the error.
 func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[types.Event, error] {
 	return func(yield func(types.Event, error) bool) {
 		failures := 0
@@ -37,7 +37,7 @@ func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[
 			err := c.listen(ctx, id, after, func(e types.Event) bool {
 				failures = 0
 				if e.Number <= after {
-					return true // was there already
+					return true // a repeated one
 				}
 				after = e.Number
 				done = !yield(e, nil) || id != "" && e.Kind == event.Ended
@@ -71,7 +71,7 @@ func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[
 	}
 }
 
-// listen reads one connection's events until it breaks or each wants no more.
+// listen reads the events of one connection until it breaks or each returns false.
 func (c *Client) listen(ctx context.Context, id string, after uint64, each func(types.Event) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -84,13 +84,13 @@ func (c *Client) listen(ctx context.Context, id string, after uint64, each func(
 		return err
 	}
 	defer answer.Body.Close()
-	alive := time.AfterFunc(c.silent, cancel) // a master that says nothing has gone
+	alive := time.AfterFunc(c.silent, cancel) // the connection is dead
 	defer alive.Stop()
 	return readEvents(answer.Body, func() { alive.Reset(c.silent) }, each)
 }
 
-// readEvents reads a stream of server-sent events, calling heard with each line, until it
-// ends or each wants no more.
+// readEvents reads server-sent events until the stream ends or each returns false. It calls
+// heard for each line.
 func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -119,9 +119,9 @@ func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
 	return lines.Err()
 }
 
-// Log copies what the executors of a run printed to w, of one agent or of all, from an
-// offset on. With follow it goes on until the run is over, and reconnects where it has
-// to.
+// Log copies the output of a run's executors, of one agent or of all, from an offset on to
+// w. With follow it waits for more until the run has ended, and reconnects if the
+// connection breaks.
 func (c *Client) Log(ctx context.Context, w io.Writer, id, agent string, offset int64, follow bool) error {
 	for failures := 0; ; failures++ {
 		q := request{method: "GET", path: runPath(id, "/log"), query: values("agent", agent, "offset", number(offset))}
@@ -147,12 +147,12 @@ func (c *Client) Log(ctx context.Context, w io.Writer, id, agent string, offset 
 	}
 }
 
-// writeError says that what was read could not be written here.
+// writeError is an error of the writer, not of the connection.
 type writeError struct{ error }
 
 func (e *writeError) Unwrap() error { return e.error }
 
-// copy copies an answer to w.
+// copy sends a request and copies the answer to w. It returns how many bytes it wrote.
 func (c *Client) copy(ctx context.Context, w io.Writer, q request) (n int64, err error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {
@@ -177,7 +177,8 @@ func (c *Client) copy(ctx context.Context, w io.Writer, q request) (n int64, err
 	}
 }
 
-// Series calls each with a run's intervals, of one agent or of all, as they come.
+// Series calls each with a run's intervals, of one agent or of all, while it reads them. It
+// returns the first error of each, and an error if the answer is incomplete.
 func (c *Client) Series(ctx context.Context, q run.SeriesQuery, each func(run.Interval) error) error {
 	query := values("agent", q.Agent, "points", number(int64(q.Points)))
 	if q.From > 0 {
@@ -211,7 +212,7 @@ func (c *Client) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 			return err
 		}
 	}
-	if _, err := d.Token(); err != nil { // ]: what is cut off is not taken for the whole
+	if _, err := d.Token(); err != nil { // ]; missing if the answer is incomplete
 		return fmt.Errorf("read a series: %w", err)
 	}
 	return nil

@@ -7,37 +7,37 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Agent is one that has joined, with what it is and how it is.
+// Agent is an agent that has joined, with its machine and its state.
 type Agent struct {
 	run.Agent
 	State     string    `json:"state" doc:"ready, busy, suspect, lost, refused or revoked"`
-	Why       string    `json:"why,omitempty" doc:"of suspect, lost and refused"`
-	Offset    float64   `json:"clock_offset_seconds" doc:"of its wall clock to the master's"`
-	Error     float64   `json:"clock_error_seconds" doc:"how far off clock_offset_seconds may be"`
+	Why       string    `json:"why,omitempty" doc:"reason for suspect, lost or refused"`
+	Offset    float64   `json:"clock_offset_seconds" doc:"its wall clock minus the master's"`
+	Error     float64   `json:"clock_error_seconds" doc:"error bound of clock_offset_seconds"`
 	Machine   *Machine  `json:"machine,omitempty"`
 	Load      *Load     `json:"load,omitempty"`
-	Run       string    `json:"run,omitempty" doc:"what it runs"`
-	Phase     string    `json:"phase,omitempty" doc:"of the run there"`
-	Unsaved   uint64    `json:"unsaved" doc:"deliveries that are not committed"`
-	Oldest    float64   `json:"oldest_unsaved_seconds" doc:"age of the oldest of them"`
+	Run       string    `json:"run,omitempty" doc:"id of its active run"`
+	Phase     string    `json:"phase,omitempty" doc:"of the run on this agent"`
+	Unsaved   uint64    `json:"unsaved" doc:"deliveries that the master has not committed"`
+	Oldest    float64   `json:"oldest_unsaved_seconds" doc:"age of the oldest"`
 	Executors []Process `json:"executors,omitempty" nullable:"false"`
 }
 
 // Machine is an agent's host.
 type Machine struct {
-	Version   string `json:"version" doc:"of gobench there"`
+	Version   string `json:"version" doc:"of gobench on it"`
 	OS        string `json:"os"`
 	Arch      string `json:"arch"`
 	Kernel    string `json:"kernel,omitempty"`
 	CPU       string `json:"cpu,omitempty"`
 	CPUs      int    `json:"cpus"`
 	Memory    int64  `json:"memory_bytes"`
-	OpenFiles uint64 `json:"open_files" doc:"limit of a process"`
-	Isolation uint32 `json:"isolation" doc:"of executors: 0 same user, 1 own user, 2 and a cgroup"`
+	OpenFiles uint64 `json:"open_files" doc:"limit per process"`
+	Isolation uint32 `json:"isolation" doc:"of executors: 0 the same user, 1 a user of their own, 2 also a cgroup"`
 	Address   string `json:"address,omitempty"`
 }
 
-// Load is what an agent's host does, over the last second or at its end.
+// Load holds the load of an agent's host: rates over the last second, others at its end.
 type Load struct {
 	Load1     float64 `json:"load1"`
 	Load5     float64 `json:"load5"`
@@ -50,12 +50,12 @@ type Load struct {
 	NetOut    float64 `json:"net_out"`
 	DiskRead  float64 `json:"disk_read" doc:"bytes a second"`
 	DiskWrite float64 `json:"disk_write"`
-	DiskFree  int64   `json:"disk_free_bytes" doc:"where the agent keeps its data"`
+	DiskFree  int64   `json:"disk_free_bytes" doc:"of the file system with the agent's data"`
 	Sockets   int64   `json:"sockets"`
 	Files     int64   `json:"files" doc:"open on the host"`
 }
 
-// Process is what one executor process does.
+// Process is the load of one executor process.
 type Process struct {
 	Executor uint32  `json:"executor"`
 	PID      int64   `json:"pid"`
@@ -65,7 +65,7 @@ type Process struct {
 	Threads  int64   `json:"threads"`
 }
 
-// Beat fills in what an agent's beat tells; nil tells nothing.
+// Beat sets the fields that an agent's heartbeat reports. nil changes nothing.
 func (a *Agent) Beat(b *agentpb.Beat) {
 	if b == nil {
 		return

@@ -9,19 +9,19 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Event is a live.Event of a run as the stream of events tells it: the object that
-// docs/formats/events.md describes, and beside it what a screen wants. Numbers grow over
-// all runs; one that follows another need not be the next.
+// Event is an event.Event of a run in the stream of events: the object that
+// docs/formats/events.md describes, with more for a screen. Numbers increase over all
+// runs; the numbers of one run's events need not be consecutive.
 type Event struct {
 	Number uint64 `json:"number"`
 	Run    string `json:"run"` // id
 	event.Event
-	Detail string  `json:"detail,omitempty"` // of step: what it has come to
-	Plan   *Plan   `json:"plan,omitempty"`   // of step: what is to be run, once that is known
-	Totals *Totals `json:"totals,omitempty"` // of interval, where they were asked for
+	Detail string  `json:"detail,omitempty"` // of step: progress
+	Plan   *Plan   `json:"plan,omitempty"`   // of step: the load, once it is known
+	Totals *Totals `json:"totals,omitempty"` // of interval, with totals=1
 }
 
-// Totals are a run's figures after an interval, over all of it but its warm-up.
+// Totals holds a run's totals up to an interval, without the warm-up.
 type Totals struct {
 	Metrics  []run.Metric  `json:"metrics"`
 	Failures []run.Failure `json:"failures"`
@@ -29,35 +29,34 @@ type Totals struct {
 	Reasons  []run.Reason  `json:"reasons,omitempty"`
 }
 
-// Plan is what a run is to do.
+// Plan is the load that a run will make.
 type Plan struct {
 	Users    int64       `json:"users"` // of all classes
 	Classes  []PlanClass `json:"classes"`
-	Duration float64     `json:"duration_seconds,omitempty"` // 0: the classes decide
-	Hold     bool        `json:"hold,omitempty"`             // the duration also holds the run open
+	Duration float64     `json:"duration_seconds,omitempty"` // 0: until the classes end
+	Hold     bool        `json:"hold,omitempty"`             // the run also lasts as long as the duration
 	Warmup   float64     `json:"warmup_seconds,omitempty"`
 }
 
-// PlanClass is a class of users of a plan.
+// PlanClass is a class of users in a plan.
 type PlanClass struct {
 	Name       string      `json:"name"`
 	Users      int64       `json:"users"`
-	Closed     bool        `json:"closed,omitempty"`     // iterations start when the one before ended
-	Iterations int64       `json:"iterations,omitempty"` // that it ends with, of all its users
+	Closed     bool        `json:"closed,omitempty"`     // an iteration starts when the previous one has ended
+	Iterations int64       `json:"iterations,omitempty"` // of all its users together; the class ends with them
 	Length     float64     `json:"length_seconds,omitempty"`
 	Stages     []PlanStage `json:"stages,omitempty"`
-	Open       bool        `json:"open,omitempty"` // stages are of a rate, else of users
+	Open       bool        `json:"open,omitempty"` // stages change a rate, else the number of users
 }
 
-// PlanStage is a straight line from the end of the stage before.
+// PlanStage is a linear change from the end of the previous stage.
 type PlanStage struct {
 	To     float64 `json:"to"`
 	Over   float64 `json:"over_seconds"`
 	Warmup bool    `json:"warmup,omitempty"`
 }
 
-// NewEvent says event number of a run. Totals of an interval are asked for only where
-// they are wanted: they cost.
+// NewEvent converts an event of a run. With totals it calls e.Totals, which is expensive.
 func NewEvent(number uint64, id string, e event.Event, totals bool) Event {
 	out := Event{Number: number, Run: id, Event: e, Detail: e.Detail}
 	if p := e.Plan; p != nil {
@@ -82,7 +81,7 @@ func NewEvent(number uint64, id string, e event.Event, totals bool) Event {
 	return out
 }
 
-// Live gives back the event that was said. Its Totals are good for ever.
+// Live converts back. Totals of the returned event may be called at any time.
 func (e Event) Live() event.Event {
 	out := e.Event
 	out.Detail, out.Plan, out.Totals, out.Run = e.Detail, nil, nil, ""
@@ -111,7 +110,7 @@ func (e Event) Live() event.Event {
 	return out
 }
 
-// duration is exact to the nanosecond below 104 days.
+// duration converts seconds; it is exact to the nanosecond below 104 days.
 func duration(seconds float64) time.Duration {
 	return time.Duration(math.Round(seconds * 1e9))
 }

@@ -19,8 +19,8 @@ type class struct {
 	vu       scenario.Vu
 	number   int
 	share    *wire.Share
-	hand     segment.Hand // its numbers among those of all executors: users
-	rate     float64      // at which users start, of the whole run
+	segment  segment.Segment // its numbers among those of all executors: users
+	rate     float64         // at which users start, of the whole run
 	seed     uint64
 	executor uint64 // number of this one, from 1 on, where several share the run
 	taker    uint64 // above 0 where this executor takes a lost one's place over
@@ -204,7 +204,7 @@ func (c *class) start(sleeper *sleeper) {
 	gap := time.Duration(float64(time.Second) / max(c.rate*share, 1e-9))
 	late := c.elapsed - gap // when the last one of those that are late was planned
 	for i := c.share.Begun; i < c.share.Nu; i++ {
-		planned := schedule.nth(c.hand.Nth(i))
+		planned := schedule.nth(c.segment.Nth(i))
 		if c.elapsed > 0 && c.rate > 0 && planned < late+gap {
 			late += gap
 			planned = late

@@ -15,14 +15,14 @@ import (
 type control struct {
 	touched atomic.Bool
 
-	mu      sync.Mutex
-	over    bool // nothing is left to do
-	paused  bool
-	users   int64         // active users; below 0: as the load says
-	rate    float64       // starts a second of an Arrival, of all executors; below 0: as its stages say
-	round   segment.Round // its starts that are made here, once deals is above 0
-	deals   int           // how often they were dealt anew
-	changed chan struct{} // closed at a change, and replaced
+	mu        sync.Mutex
+	over      bool // nothing is left to do
+	paused    bool
+	users     int64         // active users; below 0: as the load says
+	rate      float64       // starts a second of an Arrival, of all executors; below 0: as its stages say
+	round     segment.Round // of its starts, once divisions is above 0
+	divisions int           // how often the starts were divided among executors anew
+	changed   chan struct{} // closed at a change, and replaced
 }
 
 func newControl() *control { return &control{users: -1, rate: -1, changed: make(chan struct{})} }
@@ -43,14 +43,14 @@ type wish struct {
 	users        int64
 	rate         float64
 	round        segment.Round
-	deals        int
+	divisions    int
 	changed      <-chan struct{} // closed at the next change
 }
 
 func (t *control) state() wish {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return wish{t.over, t.paused, t.users, t.rate, t.round, t.deals, t.changed}
+	return wish{t.over, t.paused, t.users, t.rate, t.round, t.divisions, t.changed}
 }
 
 // Pause holds all classes: no iteration and no user starts until Resume. What is in
@@ -81,7 +81,7 @@ func (r *Runner) scale(m *wire.Control) error {
 		return err
 	}
 	users, rate := m.Users, m.Rate
-	if rate >= 0 && (m.Executors > 0 || !c.hand.All()) {
+	if rate >= 0 && (m.Executors > 0 || !c.segment.All()) {
 		rate = m.AllRate
 	}
 	round, err := roundOf(m)
@@ -105,7 +105,7 @@ func (r *Runner) scale(m *wire.Control) error {
 		}
 		if _, all := round.Users(); all > 0 {
 			c.control.round = round
-			c.control.deals++
+			c.control.divisions++
 		}
 	})
 	if c.pool != nil && users >= 0 {
@@ -115,16 +115,17 @@ func (r *Runner) scale(m *wire.Control) error {
 	return nil
 }
 
-// roundOf is how a Control deals an Arrival's starts anew: nothing if it does not.
+// roundOf returns this executor's part of an Arrival's starts by a Control that divides
+// them anew, and the zero Round for one that does not.
 func roundOf(m *wire.Control) (segment.Round, error) {
 	if m.Executors == 0 || m.Users < 0 || m.AllUsers <= 0 {
 		return segment.Round{}, nil
 	}
-	hand, err := segment.New(m.Weights, int(m.Executors), int(m.Place))
+	seg, err := segment.New(m.Weights, int(m.Executors), int(m.Place))
 	if err != nil {
 		return segment.Round{}, err
 	}
-	round := hand.Round(m.AllUsers)
+	round := seg.Round(m.AllUsers)
 	if own, _ := round.Users(); own != m.Users {
 		return segment.Round{}, fmt.Errorf("%d of %d users are said to be this executor's part, which is %d", m.Users, m.AllUsers, own)
 	}

@@ -9,14 +9,14 @@ import (
 // flow gives an Arrival's starts as a person steers them: pauses shift what is left
 // of the schedule, and a rate of its own takes the stages' place until their end.
 type flow struct {
-	class    *class
-	schedule *arrivals
-	shift    time.Duration // by how much pauses have moved the schedule
-	begins   time.Duration // where schedule begins, on its own clock
-	end      time.Duration // of the stages, on the schedule's clock
-	rate     float64       // in force; below 0: the stages
-	deals    int           // how often the starts were dealt anew
-	missed   int64         // starts that were due when the load ended, and that next had not given
+	class     *class
+	schedule  *arrivals
+	shift     time.Duration // by how much pauses have moved the schedule
+	begins    time.Duration // where schedule begins, on its own clock
+	end       time.Duration // of the stages, on the schedule's clock
+	rate      float64       // in force; below 0: the stages
+	divisions int           // how often the starts were divided anew
+	missed    int64         // starts that were due when the load ended, and that next had not given
 }
 
 // next waits until the next start is due and gives its planned time; ok is false
@@ -42,9 +42,9 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 			f.shift += f.class.now() - began
 			f.follow()
 			continue
-		case w.deals != f.deals:
-			f.deals = w.deals
-			f.schedule.deal(w.round, f.class.now()-f.shift-f.begins)
+		case w.divisions != f.divisions:
+			f.divisions = w.divisions
+			f.schedule.divide(w.round, f.class.now()-f.shift-f.begins)
 			f.follow()
 			at, ok = f.schedule.next()
 			continue

@@ -54,11 +54,11 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 	if len(start.Shares) != len(vus) {
 		return nil, fmt.Errorf("the start has %d shares for %d classes", len(start.Shares), len(vus))
 	}
-	hand, err := handOf(start)
+	seg, err := segmentOf(start)
 	if err != nil {
 		return nil, err
 	}
-	r.SetNumbers(segment.Numbers{Hand: hand, Turn: start.Turn})
+	r.SetNumbers(segment.Numbers{Segment: seg, Turn: start.Turn})
 	run := &Runner{start: start, registry: r, alarm: newAlarm, stop: make(chan struct{})}
 	var names []string
 	for _, c := range classes {
@@ -70,11 +70,11 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 		if start.Once {
 			vu, share = single(vu, share)
 		}
-		c := &class{name: classes[i].Name, vu: vu, number: i, share: share, hand: hand, rate: share.Rate, inTurn: start.Once, seed: start.Seed, registry: r, note: run.note,
+		c := &class{name: classes[i].Name, vu: vu, number: i, share: share, segment: seg, rate: share.Rate, inTurn: start.Once, seed: start.Seed, registry: r, note: run.note,
 			stop: run.stop, stopped: &run.stopped, elapsed: time.Duration(start.ElapsedNs), ended: make(chan struct{}), control: newControl(), taker: uint64(start.Turn)}
-		if !hand.All() {
+		if !seg.All() {
 			c.rate, c.executor = vu.Rate, uint64(start.Executor)+1
-			if n := hand.Below(int64(vu.Nu)); share.Nu != n {
+			if n := seg.Below(int64(vu.Nu)); share.Nu != n {
 				return nil, fmt.Errorf("the start gives this executor %d of the %d users of class %s, and its place has %d", share.Nu, vu.Nu, c.name, n)
 			}
 		}

@@ -54,7 +54,7 @@ func rateLines(stages []scenario.Rate) (lines []line) {
 // mean 1 (the time-rescaling theorem; Daley and Vere-Jones, 7.4).
 //
 // Where several executors share the run, each has this schedule of the whole and makes
-// the starts that are dealt to it: together they make exactly those that one executor
+// the starts of its segment: together they make exactly those that one executor
 // would. Evenly spaced, a start of others costs nothing; of a Poisson process, a draw.
 type arrivals struct {
 	round  segment.Round // the starts that are made here
@@ -137,10 +137,10 @@ func (s *arrivals) skip(to time.Duration) {
 	}
 }
 
-// deal deals the starts that are yet to come anew, the one at hand, which next has
-// given last, among them. Where none were made here, now tells where the schedule is.
-func (s *arrivals) deal(round segment.Round, now time.Duration) {
-	if s.made == 0 { // none were made here
+// divide divides the remaining starts anew, including the one that next returned last. now
+// is the position in the schedule, for an executor that has had no starts so far.
+func (s *arrivals) divide(round segment.Round, now time.Duration) {
+	if s.made == 0 {
 		s.only(round)
 		s.skip(now)
 		return

@@ -12,7 +12,7 @@ import (
 
 // all gives every start of a schedule.
 func all(a scenario.Arrival, scale float64, seed uint64) (starts []time.Duration) {
-	s := newArrivals(a, scale, seed, 0, segment.Hand{}.Round(1))
+	s := newArrivals(a, scale, seed, 0, segment.Segment{}.Round(1))
 	for {
 		at, ok := s.next()
 		if !ok {

@@ -203,12 +203,12 @@ func TestBatchesOfWhoComesLater(t *testing.T) {
 // A schedule that has gone on for hours is come to at once, start by start only where a
 // random number belongs to each.
 func TestComingLateToAnEvenScheduleIsQuick(t *testing.T) {
-	hand, err := handOf(&wire.Start{Executors: 3, Place: 1})
+	seg, err := segmentOf(&wire.Start{Executors: 3, Place: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	load := scenario.Arrival{Stages: []scenario.Rate{{To: 0, Over: time.Hour}, {To: maxRate, Over: 10 * time.Hour}, {To: maxRate, Over: time.Hour}}}
-	s := newArrivals(load, 1, 1, 0, hand.Round(100))
+	s := newArrivals(load, 1, 1, 0, seg.Round(100))
 	elapsed := 11*time.Hour + 59*time.Minute // 200,000,000,000 starts
 	s.skip(elapsed)
 	if at, ok := s.next(); !ok || at < elapsed || at > elapsed+time.Microsecond {

@@ -98,8 +98,8 @@ func together(t *testing.T, vus scenario.Vus, starts []*wire.Start, during func(
 	return sum
 }
 
-// deals are ways to share a run.
-var deals = map[string][]split.Place{
+// divisions are ways to divide a run.
+var divisions = map[string][]split.Place{
 	"three agents":      {{}, {}, {}},
 	"three by weight":   {{Weight: 5}, {Weight: 1}, {Weight: 2}},
 	"two and processes": {{Processes: 3}, {Weight: 2}},
@@ -122,7 +122,7 @@ func TestSeveralExecutorsMakeOneLoad(t *testing.T) {
 		"Poisson":       {Nu: 40, Load: scenario.Arrival{Stages: stages, Poisson: true}},
 		"even, at rate": {Nu: 40, Rate: 100, Load: scenario.Arrival{Stages: stages}},
 	} {
-		for how, places := range deals {
+		for how, places := range divisions {
 			t.Run(name+", "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					takes := 10 * time.Millisecond

@@ -91,7 +91,7 @@ func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 // iterate calls u again and again, as the class's closed load says.
 func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 	now := c.now()
-	height := c.hand.Nth(number)
+	height := c.segment.Nth(number)
 	for n := int64(0); c.more(n, now); n++ {
 		if c.control.touched.Load() {
 			if !c.admitted(number) {
@@ -219,7 +219,7 @@ func (c *class) wanted(number int64) bool {
 	if c.ramp == nil {
 		return true
 	}
-	height := c.hand.Nth(number)
+	height := c.segment.Nth(number)
 	for {
 		active, next := c.ramp.active(height, c.now())
 		if active {

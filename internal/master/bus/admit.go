@@ -12,15 +12,15 @@ import (
 
 const (
 	masterUser = "master"
-	joining    = "join " // and the token's id: who holds a join token
+	joining    = "join " // followed by a token's id: the holder of that join token
 )
 
 // joinTime is how long the holder of a join token may stay connected.
 const joinTime = time.Minute
 
-// admission decides who may connect to the embedded server, and to which subjects. What
-// is not allowed here is denied. The master connects from within the process, with a secret that is
-// drawn at each start.
+// admission authenticates the clients of the embedded server and grants them subjects;
+// everything else is denied. The master connects within the process, with a secret that is
+// random at each start.
 type admission struct {
 	authorize func(key string) (agent string, ok bool)
 	invited   func(id string, hash []byte) bool
@@ -28,12 +28,12 @@ type admission struct {
 	secret    string
 
 	mu   sync.Mutex
-	who  map[uint64]string // by the server's number of a connection: agent, or joining and id
+	who  map[uint64]string // by the server's id of a connection: agent, or joining and id
 	seen []uint64          // keys of who, the oldest first
 }
 
-// remembered is how many connections admission keeps the owner of. Older ones that
-// still live can't be cut by name; a host's limit of open files is far below.
+// remembered is the number of connections whose owner is stored. Older ones that still exist
+// can't be closed by owner; a host's limit of open files is far below.
 const remembered = 1 << 16
 
 // Check implements server.Authentication.
@@ -65,7 +65,7 @@ func (a *admission) Check(c server.ClientAuthentication) bool {
 		c.RegisterUser(&server.User{Username: agent, Permissions: agentMay(agent)})
 		return true
 	case o.Username == masterUser:
-		return c.GetTLSConnectionState() == nil && // all that comes in by the port has it
+		return c.GetTLSConnectionState() == nil && // every connection by TCP has TLS
 			subtle.ConstantTimeCompare([]byte(o.Password), []byte(a.secret)) == 1
 	case o.Username != "":
 		if !validID(o.Username) {
@@ -88,7 +88,7 @@ func (a *admission) Check(c server.ClientAuthentication) bool {
 	return false
 }
 
-// proven tells whether the owner of a public key has signed the nonce of this connection.
+// proven reports whether the owner of a public key has signed the connection's nonce.
 func proven(key, sig string, nonce []byte) bool {
 	if len(nonce) == 0 {
 		return false
@@ -101,8 +101,8 @@ func proven(key, sig string, nonce []byte) bool {
 	return err == nil && pub.Verify(nonce, b) == nil
 }
 
-// agentMay gives all subjects of an agent. JetStream's own are not among them: its
-// publishes go to the stream and the bucket by their subjects.
+// agentMay returns all subjects of an agent. It needs none of JetStream's API: it publishes
+// to the subjects of the stream and of the bucket.
 func agentMay(agent string) *server.Permissions {
 	return &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: []string{
@@ -114,7 +114,7 @@ func agentMay(agent string) *server.Permissions {
 	}
 }
 
-// joinerMay gives the subjects of who holds a join token.
+// joinerMay returns the subjects of the holder of a join token.
 func joinerMay(id string) *server.Permissions {
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: []string{joinSubject}},
@@ -122,10 +122,10 @@ func joinerMay(id string) *server.Permissions {
 	}
 }
 
-// joinInbox is where the answer to a request to join goes.
+// joinInbox returns the prefix of the subjects for answers to requests to join.
 func joinInbox(id string) string { return "_JOIN." + id }
 
-// remember keeps whose connection this is.
+// remember stores the owner of a connection.
 func (a *admission) remember(connection uint64, who string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -140,14 +140,14 @@ func (a *admission) remember(connection uint64, who string) {
 	}
 }
 
-// owner gives whose connection it is; empty: not known.
+// owner returns the owner of a connection, or "" if it is unknown.
 func (a *admission) owner(connection uint64) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.who[connection]
 }
 
-// connections gives those of one owner, of which some may be gone.
+// connections returns the connections of an owner; some may be closed already.
 func (a *admission) connections(who string) (ids []uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// AgentConn is an agent's side of the bus. All its methods may be called at once by any
-// goroutine. The connection is made again for ever when it is lost.
+// AgentConn is an agent's side of the bus. Its methods are safe for concurrent use. A lost
+// connection is reconnected until Close.
 type AgentConn struct {
 	*conn
 	id      string
@@ -24,13 +24,14 @@ type AgentConn struct {
 	session *session
 }
 
-// AgentOptions are what an agent connects with beside its identity.
+// AgentOptions are the options of Dial. The zero value works.
 type AgentOptions struct {
-	Log   *slog.Logger
+	Log   *slog.Logger // nil: nothing is logged
 	Times Times
 }
 
-// Dial connects an agent. It does not wait for that: Wait does. It goes on until Close.
+// Dial begins to connect an agent and returns at once; Wait waits for the connection. The
+// caller must Close it. The error is about an invalid identity or credentials.
 func Dial(i Identity, o AgentOptions) (*AgentConn, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -75,17 +76,17 @@ func Dial(i Identity, o AgentOptions) (*AgentConn, error) {
 	return &AgentConn{conn: c, id: i.Agent, master: master, session: newSession()}, nil
 }
 
-// Wait returns once the agent is connected, or with an error that says why it is not when
-// ctx ends.
+// Wait waits until the agent is connected. If ctx ends first, the error includes the reason
+// of the last failed attempt.
 func (a *AgentConn) Wait(ctx context.Context) error { return a.wait(ctx) }
 
-// Connected tells whether the agent is connected at present, and since when it is or is not.
+// Connected reports whether the agent is connected, and since when it is or is not.
 func (a *AgentConn) Connected() (up bool, since time.Time) { return a.state() }
 
-// Close ends the connection for good.
+// Close closes the connection. Methods that are running return when their contexts end.
 func (a *AgentConn) Close() { a.nc.Close() }
 
-// Beat puts the agent's entry in the registry: once, for the next beat comes soon.
+// Beat stores a beat in the registry. It makes one attempt, since the next beat follows soon.
 func (a *AgentConn) Beat(ctx context.Context, b *agentpb.Beat) error {
 	data, err := proto.Marshal(b)
 	if err != nil {
@@ -99,7 +100,7 @@ func (a *AgentConn) Beat(ctx context.Context, b *agentpb.Beat) error {
 	return nil
 }
 
-// Committed calls f with what the master has committed, until ctx ends.
+// Committed calls f with the master's acknowledgements of stored deliveries, until ctx ends.
 func (a *AgentConn) Committed(ctx context.Context, f func(*agentpb.Committed)) error {
 	return a.listen(ctx, commandTo+a.id+".done", func(m *nats.Msg) {
 		var c agentpb.Committed
@@ -108,16 +109,16 @@ func (a *AgentConn) Committed(ctx context.Context, f func(*agentpb.Committed)) e
 			err = proto.Unmarshal(m.Data, &c)
 		}
 		if err != nil {
-			a.log.Error("what the master has committed can't be believed", "error", err)
+			a.log.Error("an acknowledgement is not the master's", "error", err)
 			return
 		}
 		f(&c)
 	})
 }
 
-// Deliver sends a delivery until the bus has it safe. One above MaxDelivery is an error;
-// all else in the way is tried again, under the same name so that the bus knows a repetition, until ctx
-// ends. The agent sends a run's deliveries one after the other to keep their order.
+// Deliver sends a delivery and returns once the bus has stored it. A delivery larger than
+// MaxDelivery is an error. Other errors are retried until ctx ends; the bus recognizes
+// repetitions. Deliveries keep their order only if the agent sends them one by one.
 func (a *AgentConn) Deliver(ctx context.Context, d *agentpb.Delivery) error {
 	data, err := proto.Marshal(d)
 	if err != nil {
@@ -126,8 +127,8 @@ func (a *AgentConn) Deliver(ctx context.Context, d *agentpb.Delivery) error {
 	if len(data) > MaxDelivery {
 		return fmt.Errorf("delivery %d of run %s has %d bytes, and the bus takes %d: cut it", d.Number, d.Run, len(data), MaxDelivery)
 	}
-	// The name can't be guessed: with a known one, another agent could have this delivery
-	// taken for a repetition.
+	// The message id is random: otherwise another agent could send one with the same id
+	// before, and this delivery would be dropped as a repetition.
 	m := nats.NewMsg(deliverTo + a.id)
 	m.Data = data
 	m.Header.Set(nats.MsgIdHdr, unique())
@@ -149,7 +150,7 @@ func (a *AgentConn) Deliver(ctx context.Context, d *agentpb.Delivery) error {
 	}
 }
 
-// stored is how a stream answers a message.
+// stored is a stream's answer to a message.
 type stored struct {
 	Stream string `json:"stream"`
 	Error  *struct {
@@ -158,7 +159,7 @@ type stored struct {
 	} `json:"error"`
 }
 
-// publish sends a message to the stream that has its subject, and returns once it is stored.
+// publish sends a message to the stream of its subject and returns once it is stored.
 func publish(ctx context.Context, nc *nats.Conn, m *nats.Msg) error {
 	answer, err := nc.RequestMsgWithContext(ctx, m)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// questions are what the master has asked and agents have not yet answered.
+// questions are the master's requests that agents have not answered yet.
 type questions struct {
 	mu    sync.Mutex
 	open  map[string]chan *nats.Msg // by subject of the answer
 	peers map[string]*peer          // by agent
 }
 
-// peer is an agent's session, as far as the master knows.
+// peer is an agent's session as known to the master.
 type peer struct {
 	session string
 	number  uint64
@@ -31,8 +31,8 @@ func newQuestions() *questions {
 	return &questions{open: map[string]chan *nats.Msg{}, peers: map[string]*peer{}}
 }
 
-// ask opens a question to an agent: where it is to answer, what comes there, and how the
-// question is closed.
+// ask registers a request to an agent. It returns the subject for the answer and a channel
+// of what arrives there. The caller must call closed.
 func (q *questions) ask(agent string) (reply string, in <-chan *nats.Msg, closed func()) {
 	reply = answerTo + agent + "." + unique()
 	c := make(chan *nats.Msg, 4)
@@ -46,21 +46,21 @@ func (q *questions) ask(agent string) (reply string, in <-chan *nats.Msg, closed
 	}
 }
 
-// answered takes what comes for any question.
+// answered passes an answer to its request.
 func (q *questions) answered(m *nats.Msg) {
 	q.mu.Lock()
 	c := q.open[m.Subject]
 	q.mu.Unlock()
 	if c == nil {
-		return // answered twice, or given up
+		return // a second answer, or one that came too late
 	}
 	select {
 	case c <- m:
-	default: // so are these
+	default: // further answers are not needed
 	}
 }
 
-// next gives what to sign the next command to an agent for.
+// next returns the session and number that the next command to an agent is signed with.
 func (q *questions) next(agent string) (session string, number uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -73,7 +73,7 @@ func (q *questions) next(agent string) (session string, number uint64) {
 	return p.session, p.number
 }
 
-// learn takes an agent's challenge.
+// learn stores the session and the highest number of an agent's challenge.
 func (q *questions) learn(agent, session string, high uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,14 +85,15 @@ func (q *questions) learn(agent, session string, high uint64) {
 	p.number = max(p.number, high)
 }
 
-// noResponders tells whether m is the server's word that nobody listens.
+// noResponders reports whether m is the server's message that a subject has no subscriber.
 func noResponders(m *nats.Msg) bool {
 	return len(m.Data) == 0 && m.Header.Get("Status") == "503"
 }
 
-// Command signs a command, sends it to its agent and returns the answer. It is sent again,
-// with the same id, until it is answered or ctx ends; the agent does it once. ErrAway: nobody
-// is there to answer. An id and the time are given to it if it has none.
+// Command signs a command, sends it to its agent and returns the answer. It is resent until
+// it is answered or ctx ends; the agent carries it out once. The error wraps
+// agentpb.ErrAway if the agent is not connected. Command sets c.Id and c.UnixNs if they are
+// unset.
 func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	if !validID(c.Agent) {
 		return nil, fmt.Errorf("bus: %q is no agent", c.Agent)
@@ -112,7 +113,7 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 	}
 	reply, in, closed := m.asked.ask(c.Agent)
 	defer closed()
-	heard := time.Now() // when the agent was last known to listen
+	heard := time.Now() // when the agent was last known to be connected
 	patience := m.times.Away
 	for challenges := 0; ; {
 		err := m.command(c.Agent, b, reply)
@@ -134,7 +135,7 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 		switch {
 		case ctx.Err() != nil:
 			return nil, because(ctx, "command to agent "+c.Agent, err)
-		case err == nil: // sent, and not answered: it is at work, or the message is lost
+		case err == nil: // sent and not answered: still being carried out, or lost
 			patience, heard = m.times.AwayKnown, time.Now()
 			continue
 		case errors.Is(err, agentpb.ErrAway) && time.Since(heard) > patience:
@@ -148,7 +149,7 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 	}
 }
 
-// command signs an encoded command for the agent's session as it is known, and sends it.
+// command signs an encoded command for the agent's known session, and sends it.
 func (m *MasterConn) command(agent string, data []byte, reply string) error {
 	session, n := m.asked.next(agent)
 	out := nats.NewMsg(commandTo + agent + ".cmd")
@@ -161,7 +162,7 @@ func (m *MasterConn) command(agent string, data []byte, reply string) error {
 	return m.nc.PublishMsg(out)
 }
 
-// await gives what comes first within d; nil: nothing.
+// await returns the next message, or nil if none arrives within d.
 func await(ctx context.Context, in <-chan *nats.Msg, d time.Duration) (*nats.Msg, error) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// part is how many bytes of a blob are sent at once: on a slow line, what else there is
-	// to say waits behind them.
+	// part is the size of a part of a blob, in bytes. On a slow line, other messages wait
+	// behind one part.
 	part = 128 << 10
-	// widest is how many parts are asked for at once at most. A fetch begins with one,
-	// takes one more after each that came within quick, and half after one that took slow.
+	// widest is the maximum number of parts in flight. A fetch begins with one, adds one
+	// after each that arrived within quick, and halves the number after one that took slow.
 	widest = 16
 	quick  = 250 * time.Millisecond
 	slow   = time.Second
-	// serving is how many parts are read at once.
+	// serving is the number of parts that are read concurrently.
 	serving = 4
 )
 
-// errDamaged says that a blob is not what its digest says.
+// errDamaged means that a blob's content does not match its digest.
 var errDamaged = errors.New("what came has another digest: it was damaged on the way, or is another file")
 
-// Serve gives agents the blobs they ask for, until ctx ends. An agent may ask for any whose
-// digest it knows.
+// Serve answers agents' requests for blobs until ctx ends. An agent may fetch any blob whose
+// digest it knows. Serve closes what open returns.
 func (m *MasterConn) Serve(ctx context.Context, open func(sha256 string) (agentpb.File, error)) error {
 	return m.serve(ctx, fetchSubject+"*", open, func(q *nats.Msg) bool {
 		agent := agentOf(q.Subject, fetchSubject)
@@ -42,12 +42,12 @@ func (m *MasterConn) Serve(ctx context.Context, open func(sha256 string) (agentp
 	})
 }
 
-// Serve gives the master the blobs it asks for, until ctx ends.
+// Serve answers the master's requests for blobs until ctx ends. It closes what open returns.
 func (a *AgentConn) Serve(ctx context.Context, open func(sha256 string) (agentpb.File, error)) error {
 	return a.serve(ctx, commandTo+a.id+".blob", open, func(q *nats.Msg) bool { return agentOf(q.Reply, answerTo) == a.id })
 }
 
-// serve answers requests for parts where the one who asks may be answered.
+// serve answers requests for parts whose reply subject mayAnswer accepts.
 func (c *conn) serve(ctx context.Context, subject string, open func(string) (agentpb.File, error), mayAnswer func(*nats.Msg) bool) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -69,13 +69,13 @@ func (c *conn) serve(ctx context.Context, subject string, open func(string) (age
 				err = c.nc.Publish(q.Reply, b)
 			}
 			if err != nil {
-				c.log.Warn("a part of a blob was lost: it is asked for again", "error", err)
+				c.log.Warn("a part of a blob was not sent; it will be requested again", "error", err)
 			}
 		})
 	})
 }
 
-// read gives the part that is asked for.
+// read reads the requested part.
 func read(f *agentpb.Fetch, open func(string) (agentpb.File, error)) (*agentpb.Part, error) {
 	if b, err := hex.DecodeString(f.Sha256); err != nil || len(b) != sha256.Size {
 		return nil, fmt.Errorf("%q is no digest", f.Sha256)
@@ -96,8 +96,8 @@ func read(f *agentpb.Fetch, open func(string) (agentpb.File, error)) (*agentpb.P
 	return p, nil
 }
 
-// Fetch copies the rest of a blob of the master, from an offset on, to w. It asks again for
-// what does not come until ctx ends. The digest is the caller's to check.
+// Fetch copies a blob of the master to w, from offset on. It requests lost parts again until
+// ctx ends. The caller must check the digest.
 func (a *AgentConn) Fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer) error {
 	return fetch(ctx, b, offset, w, func(ctx context.Context, f []byte) (*nats.Msg, error) {
 		ctx, cancel := a.attempt(ctx, a.times.Part)
@@ -106,7 +106,8 @@ func (a *AgentConn) Fetch(ctx context.Context, b *agentpb.Blob, offset int64, w 
 	})
 }
 
-// Fetch copies a blob of an agent to w and checks its digest.
+// Fetch copies a blob of an agent to w and checks its digest. After an error w may have
+// received a part of it.
 func (m *MasterConn) Fetch(ctx context.Context, agent string, b *agentpb.Blob, w io.Writer) error {
 	if !validID(agent) {
 		return fmt.Errorf("bus: %q is no agent", agent)
@@ -136,16 +137,16 @@ func (m *MasterConn) Fetch(ctx context.Context, agent string, b *agentpb.Blob, w
 	return nil
 }
 
-// arrival is a part that was asked for.
+// arrival is a requested part.
 type arrival struct {
 	offset int64
-	came   chan struct{} // closed when the rest is known
+	came   chan struct{} // closed when the fields below are set
 	part   *agentpb.Part
 	err    error
 	took   time.Duration
 }
 
-// fetch copies a blob from an offset on, with several parts on their way at once.
+// fetch copies a blob from an offset on, with several parts in flight.
 func fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer, ask func(context.Context, []byte) (*nats.Msg, error)) error {
 	fail := func(err error) error { return fmt.Errorf("fetch blob %.12s: %w", b.Sha256, err) }
 	var wg sync.WaitGroup
@@ -177,7 +178,7 @@ func fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer, ask 
 		case a.part.Size != size:
 			return fail(fmt.Errorf("it had %d bytes there, and has %d now", size, a.part.Size))
 		case a.offset >= size:
-			return nil // it was whole before
+			return nil // offset is the end
 		case n == 0 || n > size-a.offset:
 			return fail(fmt.Errorf("a part of %d bytes at %d of %d", n, a.offset, size))
 		}
@@ -207,7 +208,8 @@ func fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer, ask 
 	}
 }
 
-// askPart asks for a part until it comes or ctx ends, and tells how long the last time took.
+// askPart requests a part until it arrives or ctx ends. It also returns how long the last
+// request took.
 func askPart(ctx context.Context, f *agentpb.Fetch, ask func(context.Context, []byte) (*nats.Msg, error)) (*agentpb.Part, time.Duration, error) {
 	b, err := proto.Marshal(f)
 	if err != nil {

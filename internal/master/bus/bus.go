@@ -1,14 +1,3 @@
-// Package bus carries the messages of a master and its agents over NATS: over a server
-// within the master's process ([Serve]), or over a NATS cluster of one's own. The code is
-// the same on both: [MasterConn] is the master's side, [AgentConn] an agent's.
-//
-// On the embedded server nothing is allowed that is not named: an agent proves its nkey
-// and gets the subjects of its own id, the holder of a join token may ask to join, and the
-// master speaks from within the process. docs/formats/cluster.md lists the subjects.
-//
-// What the bus promises: a delivery that Deliver has taken is stored; the master gets it,
-// in its agent's order, again and again until it says Done. A command is carried out once,
-// however often it is sent or replayed. Everything else may be lost and is asked for again.
 package bus
 
 import (
@@ -39,22 +28,21 @@ const (
 	// pings is how many pings may be unanswered; one more and the peer is disconnected.
 	pings = 2
 
-	// maxPayload is the largest message.
+	// maxPayload is the size of the largest message, in bytes.
 	maxPayload = 1 << 20
 
-	// MaxDelivery is the largest delivery, encoded, in bytes. The rest up to NATS's limit
-	// is for headers.
+	// MaxDelivery is the size of the largest delivery, encoded, in bytes. The difference to
+	// NATS's limit is reserved for headers.
 	MaxDelivery = maxPayload - 4096
 )
 
-// idForm is that of an id which may stand in a subject.
+// idForm matches the ids that may be part of a subject.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// validID tells whether s may be part of a subject: it can't be a wildcard or add a level.
+// validID reports whether s may be part of a subject: it contains no wildcard and no dot.
 func validID(s string) bool { return idForm.MatchString(s) }
 
-// agentOf gives the agent's id in a subject that begins with prefix and may end with a
-// further part; empty: there is none.
+// agentOf returns the agent's id, which follows prefix in a subject, or "" if there is none.
 func agentOf(subject, prefix string) string {
 	rest, ok := strings.CutPrefix(subject, prefix)
 	if !ok {
@@ -67,8 +55,8 @@ func agentOf(subject, prefix string) string {
 	return id
 }
 
-// options are those of every connection: it is made again for ever, what is written while
-// it is down is refused rather than kept, and a peer that is gone is missed soon.
+// options returns the options of every connection: it reconnects for ever, writes fail
+// rather than being buffered while it is down, and pings detect a dead peer.
 func options(name string, log *slog.Logger, t Times, up, down func()) []nats.Option {
 	return []nats.Option{
 		nats.Name(name),
@@ -102,7 +90,7 @@ func options(name string, log *slog.Logger, t Times, up, down func()) []nats.Opt
 	}
 }
 
-// pause waits for d, or until ctx ends, whose error it returns then.
+// pause waits for d. It returns ctx's error if ctx ends first.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -114,14 +102,14 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// away tells whether err says that nobody listened, or that the connection is down: what
-// is asked may be asked again.
+// away reports whether err means that the subject has no subscriber or the connection is
+// down: the request may be repeated.
 func away(err error) bool {
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrReconnectBufExceeded) ||
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrConnectionReconnecting)
 }
 
-// because adds to ctx's error what was last in the way.
+// because returns ctx's error together with the last error of an attempt, if any.
 func because(ctx context.Context, what string, last error) error {
 	if last == nil {
 		return fmt.Errorf("%s: %w", what, ctx.Err())

@@ -19,18 +19,19 @@ import (
 	"time"
 )
 
-// years is how long certificates are good for: an agent knows the authority by its pin,
-// and nobody else is asked to trust it.
+// years is the validity of certificates. It may be long, as agents pin the authority and no
+// one else trusts it.
 const years = 20
 
-// authority signs the server's certificate. It is made once for a master's data.
+// authority is the certificate authority that signs the server's certificate. It is created
+// once and stored with the master's data.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// openAuthority reads the authority in dir, or makes one there: ca.pem, certificate and
-// key, for this user alone.
+// openAuthority reads the authority from ca.pem in dir, or creates it: certificate and key,
+// with mode 0600.
 func openAuthority(dir string) (*authority, error) {
 	path := filepath.Join(dir, "ca.pem")
 	b, err := os.ReadFile(path)
@@ -60,7 +61,7 @@ func openAuthority(dir string) (*authority, error) {
 	return &a, nil
 }
 
-// newAuthority makes an authority, as its file holds it.
+// newAuthority returns the content of a new authority's file.
 func newAuthority() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -81,7 +82,7 @@ func newAuthority() ([]byte, error) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})...), nil
 }
 
-// certificate is what all certificates here have in common.
+// certificate returns a template with the common fields of all certificates.
 func certificate(name string) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // rand.Reader does not fail
 	return &x509.Certificate{
@@ -92,11 +93,11 @@ func certificate(name string) *x509.Certificate {
 	}
 }
 
-// pin is what an agent knows the authority by.
+// pin returns the digest by which agents recognize the authority.
 func (a *authority) pin() [32]byte { return sha256.Sum256(a.cert.Raw) }
 
-// server gives what the bus's port shows. The certificate is made at each start and has a
-// name of its own, which agents ask for by the pin: where the master can be reached may change.
+// server returns the TLS configuration of the bus's port. The certificate is created at each
+// start, for a fixed name instead of the master's addresses, which may change.
 func (a *authority) server() (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -117,11 +118,11 @@ func (a *authority) server() (*tls.Config, error) {
 // serverName is the name in the server's certificate.
 const serverName = "bus.gobench"
 
-// ErrPin means that who answers at a master's address is not that master.
+// ErrPin means that the server at a master's address is not that master.
 var ErrPin = errors.New("the server at this address is not the master that the join token was made by: its certificate has another authority")
 
-// pinned accepts a server whose certificate is signed by the authority with this pin, and
-// nobody else.
+// pinned returns a TLS configuration that accepts only servers whose certificate is signed
+// by the authority with this pin.
 func pinned(pin [32]byte) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
@@ -142,7 +143,7 @@ func pinned(pin [32]byte) *tls.Config {
 	}
 }
 
-// writePrivate writes a file whole or not at all, for this user alone.
+// writePrivate writes a file atomically, with mode 0600.
 func writePrivate(path string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
 	if err != nil {

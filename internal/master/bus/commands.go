@@ -12,13 +12,13 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// waiting is how many commands may wait for the one that is being done.
+// waiting is the number of commands that may wait for the one being carried out.
 const waiting = 256
 
 // Commands calls do with each command that the master has signed for this agent, until ctx
-// ends. Those that may not wait (see urgent) are done at once, all others one after the
-// other. A command that comes again, as the master sends it until it is answered, is answered again
-// and not done again. It returns when the last call of do has.
+// ends, and sends back what do returns. Urgent commands (see urgent) are carried out
+// concurrently, all others one after the other. A repeated command gets the same answer
+// without another call of do. Commands returns after the last call of do.
 func (a *AgentConn) Commands(ctx context.Context, do func(context.Context, *agentpb.Command) *agentpb.Answer) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -82,9 +82,9 @@ func (a *AgentConn) Commands(ctx context.Context, do func(context.Context, *agen
 	})
 }
 
-// urgent tells whether a command is done beside the one that is being done: it asks for the
-// time, keeps the lease or ends something, none of which may wait for a long Prepare; or it is
-// long itself. The others lead to a state, each from the one before.
+// urgent reports whether a command is carried out without waiting for others: it asks for
+// the time, renews the lease or ends something, which must not wait for a long Prepare, or
+// takes long itself. The other commands change the state of the run in sequence.
 func urgent(c *agentpb.Command) bool {
 	switch c.What.(type) {
 	case *agentpb.Command_Prepare, *agentpb.Command_Arm, *agentpb.Command_Begin, *agentpb.Command_Control:
@@ -93,7 +93,7 @@ func urgent(c *agentpb.Command) bool {
 	return true
 }
 
-// repeat answers a command that came before, once it is done.
+// repeat answers a repeated command once the first one is done.
 func (a *AgentConn) repeat(ctx context.Context, m *nats.Msg, c *command) {
 	select {
 	case <-c.over:
@@ -102,9 +102,9 @@ func (a *AgentConn) repeat(ctx context.Context, m *nats.Msg, c *command) {
 	}
 }
 
-// answer sends an answer. It may be lost: the master asks again.
+// answer sends an answer. It may be lost; the master resends the command then.
 func (a *AgentConn) answer(m *nats.Msg, answer *agentpb.Answer) {
-	// The answer that is kept does not change: what is sent may be sent at once elsewhere.
+	// A copy: the stored answer may be being sent by another goroutine.
 	out := &agentpb.Answer{Error: answer.Error, Code: answer.Code, ReceivedNs: answer.ReceivedNs,
 		Hellos: answer.Hellos, Data: answer.Data, Blob: answer.Blob, SentNs: time.Now().UnixNano()}
 	b, err := proto.Marshal(out)
@@ -120,7 +120,8 @@ func (a *AgentConn) answer(m *nats.Msg, answer *agentpb.Answer) {
 	}
 }
 
-// challenge tells the master for which session, and above which number, to sign.
+// challenge answers with the session and the highest number, which the master needs to sign
+// the command again.
 func (a *AgentConn) challenge(m *nats.Msg) {
 	out := nats.NewMsg("")
 	out.Header.Set(challengeHeader, a.session.id)
@@ -130,10 +131,10 @@ func (a *AgentConn) challenge(m *nats.Msg) {
 	}
 }
 
-// reply answers a message of the master, nobody else.
+// reply sends out to the reply subject of m, if that is one of this agent's.
 func (a *AgentConn) reply(m, out *nats.Msg) error {
 	if agentOf(m.Reply, answerTo) != a.id {
-		return nil // it wants no answer, or one where this agent may not write
+		return nil // no reply subject, or one that this agent may not write to
 	}
 	out.Subject = m.Reply
 	return a.nc.PublishMsg(out)

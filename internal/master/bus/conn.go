@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// conn is a connection and whether it is up.
+// conn is a connection with its state.
 type conn struct {
 	nc    *nats.Conn
 	log   *slog.Logger
@@ -18,13 +18,13 @@ type conn struct {
 
 	mu    sync.Mutex
 	up    bool
-	since time.Time       // it is up or down
-	life  context.Context // ends when it goes down; another one once it is up
+	since time.Time       // of the last change of up
+	life  context.Context // ends when the connection is lost; replaced when it is up again
 	end   context.CancelFunc
-	back  chan struct{} // closed when it comes up; another one once it is down
+	back  chan struct{} // closed when the connection is up; replaced when it is lost
 }
 
-// connect makes a connection, which need not be up yet when it returns.
+// connect returns a connection, which may not be up yet. The caller must close c.nc.
 func connect(address, name string, log *slog.Logger, t Times, more ...nats.Option) (*conn, error) {
 	t = t.withDefaults()
 	c := &conn{log: log, times: t, since: time.Now(), back: make(chan struct{})}
@@ -60,14 +60,14 @@ func (c *conn) setDown() {
 	}
 }
 
-// state tells whether the connection is up, and since when it is or is not.
+// state reports whether the connection is up, and since when it is or is not.
 func (c *conn) state() (up bool, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.up, c.since
 }
 
-// wait returns when the connection is up, or with ctx's error.
+// wait waits until the connection is up or ctx ends.
 func (c *conn) wait(ctx context.Context) error {
 	c.mu.Lock()
 	back := c.back
@@ -80,8 +80,8 @@ func (c *conn) wait(ctx context.Context) error {
 	}
 }
 
-// attempt gives a context for one question on this connection: it ends with ctx, after d,
-// and when the connection is lost, for no answer comes then.
+// attempt returns a context for one request. It ends with ctx, after d, or when the
+// connection is lost, as no answer can arrive then. The caller must call the CancelFunc.
 func (c *conn) attempt(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	c.mu.Lock()
 	life := c.life
@@ -94,8 +94,8 @@ func (c *conn) attempt(ctx context.Context, d time.Duration) (context.Context, c
 	}
 }
 
-// listen calls f with each message of a subject, one after the other, until ctx ends. Then
-// it returns when the last call has.
+// listen subscribes to a subject and calls f with each message, one after the other, until
+// ctx ends. It returns after the last call of f.
 func (c *conn) listen(ctx context.Context, subject string, f func(*nats.Msg)) error {
 	l, err := c.subscribe(subject)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *conn) listen(ctx context.Context, subject string, f func(*nats.Msg)) er
 	return nil
 }
 
-// listener is a subscription that has been made.
+// listener is a subscription. The caller must call end, or each, which does.
 type listener struct {
 	c   *conn
 	sub *nats.Subscription
@@ -121,7 +121,7 @@ func (c *conn) subscribe(subject string) (*listener, error) {
 	return l, nil
 }
 
-// each calls f with each message until ctx ends; then it ends the subscription.
+// each calls f with each message until ctx ends, then it ends the subscription.
 func (l *listener) each(ctx context.Context, f func(*nats.Msg)) {
 	for {
 		select {
@@ -135,4 +135,4 @@ func (l *listener) each(ctx context.Context, f func(*nats.Msg)) {
 }
 
 // end ends the subscription.
-func (l *listener) end() { _ = l.sub.Unsubscribe() } // on a closed connection there is none
+func (l *listener) end() { _ = l.sub.Unsubscribe() } // fails on a closed connection

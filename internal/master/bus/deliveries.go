@@ -15,19 +15,20 @@ import (
 const (
 	consumer = "master"
 
-	// inFlight is how many deliveries may be out and not done.
+	// inFlight is how many deliveries may be received and not yet acknowledged.
 	inFlight = 8192
-	// queued is how many deliveries may wait to be taken: as many as are taken in some tens
-	// of milliseconds. The rest of a burst waits in the stream.
+	// queued is how many deliveries may wait in memory: what the master processes in some
+	// tens of milliseconds. The rest of a burst waits in the stream.
 	queued = 48
 )
 
-// Deliveries calls take with what agents send of their runs, in each agent's order, until
-// ctx ends; agents at once, an agent's deliveries one after the other. What is not taken is tried
-// again before what follows it. What is taken and not done comes again after Times.Redeliver.
+// Deliveries calls take with the deliveries of agents until ctx ends: concurrently for
+// different agents, in order and one after the other for each agent. If take returns an
+// error, the delivery is retried before those that follow it. A delivery is redelivered
+// after Times.Redeliver until its Receipt.Done is called.
 //
-// It begins with the oldest that is not done. Whoever listened before gets nothing more, but
-// an error.
+// It begins with the oldest delivery that is not done. Only one call is active on a bus: the
+// previous one returns an error.
 func (m *MasterConn) Deliveries(ctx context.Context, take func(*agentpb.Delivery, agentpb.Receipt) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -46,24 +47,24 @@ func (m *MasterConn) Deliveries(ctx context.Context, take func(*agentpb.Delivery
 		case errors.Is(err, errTaken):
 			return err
 		case errors.Is(err, errGap):
-			m.log.Info("deliveries were lost on their way: they come again, in order")
+			m.log.Info("deliveries were lost in transit; they are redelivered in order")
 		default:
-			m.log.Warn("deliveries do not come; trying again", "error", err)
+			m.log.Warn("deliveries can't be read; trying again", "error", err)
 			_ = pause(ctx, m.times.Retry)
 		}
 	}
 	return nil
 }
 
-// consumer makes the stream's one consumer anew, so that it begins with the oldest delivery
-// that is not done: an agent's order holds over the end of a master that had taken some, and over
-// deliveries that were lost on their way. The first time it may be another master's that it replaces.
+// consumer replaces the stream's one consumer, so that it begins with the oldest delivery
+// that is not done. This preserves each agent's order when a master ends and when deliveries
+// were lost in transit. Only the first time it may replace another master's consumer.
 func (m *MasterConn) consumer(ctx context.Context, id string, first bool) (jetstream.Consumer, error) {
 	ctx, cancel := m.attempt(ctx, 2*m.times.Store)
 	defer cancel()
 	if !first {
 		c, err := m.js.Consumer(ctx, deliveries, consumer)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) { // another master may be about to make its own
+		if errors.Is(err, jetstream.ErrConsumerNotFound) { // another master may be about to create its own
 			if err := pause(ctx, 4*m.times.Retry); err != nil {
 				return nil, err
 			}
@@ -85,42 +86,43 @@ func (m *MasterConn) consumer(ctx context.Context, id string, first bool) (jetst
 	})
 }
 
-// errGap says that a delivery was sent to this master and did not come, as when a server
-// dies: it would come again after those that follow it.
+// errGap means that a delivery was lost in transit, as when a server dies. JetStream would
+// redeliver it after later ones, so the consumer is replaced.
 var errGap = errors.New("a delivery was lost on its way")
 
-// errTaken ends Deliveries: two masters would tear an agent's deliveries apart.
+// errTaken means that another master has called Deliveries: between two consumers, an
+// agent's deliveries would lose their order.
 var errTaken = errors.New("another master takes the deliveries now")
 
-// ownerKey is where a consumer says whose it is.
+// ownerKey is the metadata key of a consumer's owner.
 const ownerKey = "gobench"
 
-// dispatcher gives deliveries to the lanes of their agents.
+// dispatcher distributes deliveries to the lanes of their agents.
 type dispatcher struct {
 	m    *MasterConn
 	take func(*agentpb.Delivery, agentpb.Receipt) error
 	wg   sync.WaitGroup
 
-	mu    sync.Mutex // guards what follows, and the lanes
+	mu    sync.Mutex // guards the fields below and those of the lanes
 	lanes map[string]*lane
-	count int           // that wait in all lanes
-	room  chan struct{} // has one when count has become less
+	count int           // deliveries in all lanes
+	room  chan struct{} // receives a value when count has decreased
 }
 
-// lane is what waits of one agent, the oldest first. It has a goroutine while there is
-// something.
+// lane is the queue of one agent's deliveries, the oldest first. It has a goroutine while
+// it is not empty.
 type lane struct {
 	waiting []arrived
-	known   map[uint64]bool // numbers, in the stream, of what waits
+	known   map[uint64]bool // stream sequence numbers of waiting
 }
 
-// arrived is a delivery and when it came.
+// arrived is a delivery with its time of receipt.
 type arrived struct {
 	jetstream.Msg
 	at time.Time
 }
 
-// receive takes deliveries from the stream until ctx ends or the consumer fails.
+// receive reads deliveries from the stream until ctx ends or the consumer fails.
 func (d *dispatcher) receive(ctx context.Context, c jetstream.Consumer) error {
 	it, err := c.Messages(jetstream.PullMaxMessagesWithBytesLimit(512, 8<<20), jetstream.PullExpiry(5*d.m.times.Heartbeat), jetstream.PullHeartbeat(d.m.times.Heartbeat))
 	if err != nil {
@@ -129,7 +131,7 @@ func (d *dispatcher) receive(ctx context.Context, c jetstream.Consumer) error {
 	defer it.Stop()
 	stop := context.AfterFunc(ctx, it.Stop)
 	defer stop()
-	next := uint64(1) // number of what the consumer sends next
+	next := uint64(1) // expected consumer sequence number
 	for {
 		msg, err := it.Next()
 		if err != nil {
@@ -146,7 +148,7 @@ func (d *dispatcher) receive(ctx context.Context, c jetstream.Consumer) error {
 		next = meta.Sequence.Consumer + 1
 		agent := agentOf(msg.Subject(), deliverTo)
 		if agent == "" {
-			_ = msg.Term() // nothing that an agent's delivery could be
+			_ = msg.Term() // not an agent's delivery
 			continue
 		}
 		if err := d.waitForRoom(ctx); err != nil {
@@ -156,7 +158,7 @@ func (d *dispatcher) receive(ctx context.Context, c jetstream.Consumer) error {
 	}
 }
 
-// waitForRoom returns when less than queued deliveries wait.
+// waitForRoom waits until fewer than queued deliveries are waiting.
 func (d *dispatcher) waitForRoom(ctx context.Context) error {
 	for {
 		d.mu.Lock()
@@ -173,8 +175,8 @@ func (d *dispatcher) waitForRoom(ctx context.Context) error {
 	}
 }
 
-// add puts a delivery at the end of its agent's lane. One that waits there already has
-// come again only because it waits.
+// add appends a delivery to its agent's lane, unless it is there already: then it was
+// redelivered because it has waited for long.
 func (d *dispatcher) add(ctx context.Context, agent string, number uint64, msg arrived) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -192,7 +194,7 @@ func (d *dispatcher) add(ctx context.Context, agent string, number uint64, msg a
 	d.count++
 }
 
-// run takes what waits in a lane until nothing does.
+// run processes a lane until it is empty.
 func (d *dispatcher) run(ctx context.Context, agent string, l *lane) {
 	for {
 		d.mu.Lock()
@@ -204,13 +206,13 @@ func (d *dispatcher) run(ctx context.Context, agent string, l *lane) {
 		msg := l.waiting[0]
 		d.mu.Unlock()
 		if err := d.one(ctx, agent, msg); err != nil {
-			d.m.log.Warn("a delivery is not taken; trying again", "agent", agent, "error", err)
-			_ = msg.InProgress() // it waits longer than others
+			d.m.log.Warn("a delivery is refused; trying again", "agent", agent, "error", err)
+			_ = msg.InProgress() // so that it is not redelivered meanwhile
 			_ = pause(ctx, d.m.times.Retry)
 			continue
 		}
 		d.mu.Lock()
-		meta, _ := msg.Metadata() // it had been read before
+		meta, _ := msg.Metadata() // it succeeded in receive
 		delete(l.known, meta.Sequence.Stream)
 		l.waiting[0] = arrived{}
 		l.waiting = l.waiting[1:]
@@ -223,19 +225,19 @@ func (d *dispatcher) run(ctx context.Context, agent string, l *lane) {
 	}
 }
 
-// one has a delivery taken. What is none, or another agent's, is dropped for good.
+// one passes a delivery to take. An invalid one, or one of another agent, is dropped.
 func (d *dispatcher) one(ctx context.Context, agent string, msg arrived) error {
 	v := new(agentpb.Delivery)
 	if err := proto.Unmarshal(msg.Data(), v); err != nil || v.Agent != agent {
-		d.m.log.Error("what came as a delivery is none of this agent's", "agent", agent, "says", v.Agent, "error", err)
+		d.m.log.Error("an invalid delivery is dropped", "agent", agent, "claims", v.Agent, "error", err)
 		return ignore(msg.Term())
 	}
 	return d.take(v, agentpb.Receipt{Bytes: len(msg.Data()), At: msg.at, Done: func() {
 		if err := msg.Ack(); err != nil && ctx.Err() == nil {
-			d.m.log.Debug("a delivery that is done comes again", "agent", agent, "error", err)
+			d.m.log.Debug("an acknowledged delivery will be redelivered", "agent", agent, "error", err)
 		}
 	}})
 }
 
-// ignore is for what comes again by itself when it fails.
+// ignore discards the error of an operation that is repeated anyway if it fails.
 func ignore(error) error { return nil }

@@ -18,8 +18,8 @@ const (
 	seedFile     = "agent.nkey"
 )
 
-// Identity is who an agent is, and which master it belongs to. It is kept in a folder, with
-// the seed of the agent's key in a file of its own, which never leaves the host.
+// Identity is an agent's identity and the master it belongs to. It is stored in a folder;
+// the seed of the agent's key is in a separate file and never leaves the host.
 type Identity struct {
 	Agent     string   // id
 	Key       string   // public nkey
@@ -28,12 +28,12 @@ type Identity struct {
 	Addresses []string // as in the join token
 	Pin       [32]byte
 	CA        []byte // as in the join token
-	Creds     string // file of credentials for a NATS cluster; empty: the embedded server
+	Creds     string // file of credentials for a NATS cluster, or empty for the embedded server
 
 	seed []byte
 }
 
-// identityText is how an identity is written.
+// identityText is the JSON form of an identity.
 type identityText struct {
 	Agent     string   `json:"agent"`
 	Key       string   `json:"key"`
@@ -45,7 +45,7 @@ type identityText struct {
 	Creds     string   `json:"creds,omitempty"`
 }
 
-// WriteIdentity keeps an identity in dir, which must be there, for this user alone.
+// WriteIdentity stores an identity in dir, which must exist, with mode 0600.
 func WriteIdentity(dir string, i Identity) error {
 	text := identityText{Agent: i.Agent, Key: i.Key, MasterKey: i.MasterKey, Cluster: i.Cluster, Addresses: i.Addresses, CA: i.CA, Creds: i.Creds}
 	if i.Pin != [32]byte{} {
@@ -58,7 +58,8 @@ func WriteIdentity(dir string, i Identity) error {
 	return writePrivate(filepath.Join(dir, identityFile), append(b, '\n'))
 }
 
-// ReadIdentity reads the identity in dir: fs.ErrNotExist when no agent has joined with it.
+// ReadIdentity reads the identity in dir. The error is fs.ErrNotExist if no agent has joined
+// with this folder.
 func ReadIdentity(dir string) (Identity, error) {
 	path := filepath.Join(dir, identityFile)
 	b, err := os.ReadFile(path)
@@ -88,7 +89,7 @@ func ReadIdentity(dir string) (Identity, error) {
 	return i, nil
 }
 
-// readSeed reads the seed in dir, and refuses one that others may read.
+// readSeed reads the seed in dir. A file that others may read is an error.
 func readSeed(dir string) ([]byte, error) {
 	path := filepath.Join(dir, seedFile)
 	info, err := os.Stat(path)
@@ -96,7 +97,7 @@ func readSeed(dir string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s may be read by others: chmod 600 it, and revoke the agent if somebody may have", path)
+		return nil, fmt.Errorf("%s may be read by others: chmod 600 it, and revoke the agent if it may have been read", path)
 	}
 	seed, err := os.ReadFile(path)
 	if err != nil {
@@ -108,7 +109,7 @@ func readSeed(dir string) ([]byte, error) {
 	return seed, nil
 }
 
-// ownSeed reads the seed in dir, or makes one there.
+// ownSeed reads the seed in dir, or creates one there.
 func ownSeed(dir string) ([]byte, error) {
 	seed, err := readSeed(dir)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -17,23 +17,24 @@ import (
 
 // JoinError is a master's refusal of a request to join.
 type JoinError struct {
-	Code string // as in cluster.Joined
+	Code string // as in agentpb.Joined
 	Text string
 }
 
 func (e *JoinError) Error() string { return e.Text }
 
-// JoinOptions are what Join needs beside the token.
+// JoinOptions are the options of Join.
 type JoinOptions struct {
-	Dir   string // the agent's own, where its key is made or is already
+	Dir   string // the agent's folder, where its key and identity are stored
 	Creds string // file of credentials, when the token is for a NATS cluster
 	Hello *agentpb.Hello
 	Log   *slog.Logger
 }
 
-// Join makes the agent's key in a folder, asks the master that made the token to take the
-// agent in, and keeps the identity that comes of it in the folder. A refusal is a *JoinError
-// or, when the token is not good at all, nats.ErrAuthorization.
+// Join creates the agent's key in o.Dir, unless it exists, asks the master of the token to
+// accept the agent, and stores the resulting identity in o.Dir. If the master refuses, the
+// error is a *JoinError, or nats.ErrAuthorization if the token is not valid at all. It takes
+// 30 s at most.
 func Join(ctx context.Context, token string, o JoinOptions) (Identity, error) {
 	t, err := ParseToken(token)
 	if err != nil {
@@ -94,8 +95,8 @@ func Join(ctx context.Context, token string, o JoinOptions) (Identity, error) {
 	return i, nil
 }
 
-// secure gives how a server is known: by the pin of its authority, by the authorities of
-// a NATS cluster or, without either, as the system and the address have it.
+// secure returns the options that verify the server: by the pin of its authority, by the
+// authorities of a NATS cluster, or otherwise by the system's authorities.
 func secure(pin [32]byte, authorities []byte) []nats.Option {
 	switch {
 	case pin != [32]byte{}:
@@ -106,7 +107,7 @@ func secure(pin [32]byte, authorities []byte) []nats.Option {
 	return nil
 }
 
-// addressList gives addresses as the NATS client takes them.
+// addressList returns addresses in the form of the NATS client.
 func addressList(addresses []string) string {
 	list := make([]string, len(addresses))
 	for i, a := range addresses {
@@ -118,5 +119,5 @@ func addressList(addresses []string) string {
 	return strings.Join(list, ",")
 }
 
-// unique gives a word for a subject that is used once.
+// unique returns a random part of a subject.
 func unique() string { return rand.Text()[:16] }

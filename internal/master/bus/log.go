@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// serverLog is the embedded server's logger. It is also where violations are seen, since
-// the server tells of them nowhere else.
+// serverLog is the embedded server's logger. It also detects violations of permissions,
+// which the server reports only in its log.
 type serverLog struct {
 	log         *slog.Logger
 	admit       *admission
 	onViolation func(who, subject string)
 	onRefused   func(who, address string)
 
-	hooks chan func() // what the hooks are to be told, off the server's goroutines
+	hooks chan func() // calls of the hooks, made by a goroutine of serverLog
 	done  sync.WaitGroup
 
 	mu      sync.Mutex
 	closed  bool
-	failed  string          // what Fatalf said
-	told    map[string]bool // this minute
-	minute  time.Time       // when it began
-	dropped int64           // what was not told
+	failed  string          // the text of Fatalf
+	told    map[string]bool // reported during this minute
+	minute  time.Time       // when the minute began
+	dropped int64           // number of events that were not reported
 }
 
 func newServerLog(log *slog.Logger, admit *admission, onViolation, onRefused func(string, string)) *serverLog {
@@ -47,7 +47,7 @@ func newServerLog(log *slog.Logger, admit *admission, onViolation, onRefused fun
 	return l
 }
 
-// close ends the hooks after those that wait.
+// close makes the pending calls of hooks and accepts no more.
 func (l *serverLog) close() {
 	l.mu.Lock()
 	if !l.closed {
@@ -58,11 +58,11 @@ func (l *serverLog) close() {
 	l.mu.Unlock()
 	l.done.Wait()
 	if dropped > 0 {
-		l.log.Warn("refusals and violations were too many to be told one by one", "left_out", dropped)
+		l.log.Warn("there were too many refusals and violations to report each", "left_out", dropped)
 	}
 }
 
-// tell has a hook called soon, or counts it when too many wait.
+// tell queues a call of a hook, or counts it as dropped if the queue is full.
 func (l *serverLog) tell(hook func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,11 +76,11 @@ func (l *serverLog) tell(hook func()) {
 	}
 }
 
-// loud is how many different refusals and violations are told a minute: whoever makes more
-// of them fills no log.
+// loud is the maximum number of different refusals and violations that are reported in a
+// minute, so that no client can fill the log.
 const loud = 200
 
-// first tells whether something is to be told: not for the second time within a minute.
+// first reports whether an event is to be reported: not if it was during this minute.
 func (l *serverLog) first(what string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +99,7 @@ func (l *serverLog) first(what string) bool {
 	return true
 }
 
-// refused hears of a connection that may not be.
+// refused is called when a connection is refused.
 func (l *serverLog) refused(who, address string) {
 	if l.first("refused " + who) {
 		l.log.Warn("a connection to the bus was refused", "who", who, "address", address)
@@ -107,8 +107,8 @@ func (l *serverLog) refused(who, address string) {
 	}
 }
 
-// violation is how the server writes that a client did what it may not. The address and
-// the number come first and are the server's own; the rest may hold what a client says.
+// violation matches the server's log line about a violation. Address and connection id come
+// first and are the server's own; the rest may contain text of the client.
 var violation = regexp.MustCompile(`^\S+ - cid:(\d+)\b.*(?:Publish|Subscription) Violation - (?:Subject|Reply) ("(?:[^"\\]|\\.)*")[^"]*$`)
 
 // Errorf implements server.Logger.
@@ -124,7 +124,7 @@ func (l *serverLog) Errorf(format string, v ...any) {
 			return
 		}
 	}
-	l.log.Warn("bus: " + text) // a client's fault as often as the server's
+	l.log.Warn("bus: " + text) // often the fault of a client
 }
 
 // Fatalf implements server.Logger.
@@ -136,7 +136,7 @@ func (l *serverLog) Fatalf(format string, v ...any) {
 	l.log.Error("bus: " + text)
 }
 
-// fatal gives what the server can't go on for.
+// fatal returns the error that the server has stopped with, or nil.
 func (l *serverLog) fatal() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +154,7 @@ func (l *serverLog) Noticef(format string, v ...any) {
 // Warnf implements server.Logger.
 func (l *serverLog) Warnf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
-	if strings.Contains(text, "TLS Handshake First") { // that others can't connect is what is wanted
+	if strings.Contains(text, "TLS Handshake First") { // other clients are not meant to connect
 		l.log.Debug("bus: " + text)
 		return
 	}

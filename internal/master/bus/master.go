@@ -19,43 +19,44 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// registrySpace is how many bytes the registry may take in memory: a thousand agents with a
-// beat of 4 KB each, four times over.
+// registrySpace is the maximum size of the registry in memory, in bytes: four times what a
+// thousand agents with beats of 4 KB need.
 const registrySpace = 16 << 20
 
-// MasterOptions are what the master connects with: its own server, or a NATS cluster.
+// MasterOptions are the options of Master: Server, or those of a NATS cluster; and Seed.
 type MasterOptions struct {
-	Server *Server
+	Server *Server // embedded server; the fields of a NATS cluster are ignored then
 
-	URL      string // of a NATS cluster's servers, with commas between them
+	URL      string // of a NATS cluster's servers, separated by commas
 	Creds    string // file of credentials for it
-	CA       []byte // ReadAuthorities': who has signed its servers' certificates; none: whom the system trusts
-	Replicas int    // of what is stored there; 0: 3 where it is a cluster, else 1
-	Space    int64  // bytes that deliveries may take there; 0: 1 GiB
+	CA       []byte // authorities of its certificates, from ReadAuthorities; nil: the system's
+	Replicas int    // of what is stored there; 0: 3 in a cluster, otherwise 1
+	Space    int64  // maximum size of stored deliveries there, in bytes; 0: 1 GiB
 
-	Seed []byte // of the key that signs commands: NewSeed's, kept by the master
+	Seed []byte // of the key that signs commands, from NewSeed; the caller stores it
 	Log  *slog.Logger
 
-	Times Times // zero: with Server, its own
+	Times Times // zero: those of Server, or the defaults
 }
 
-// MasterConn is the master's side of the bus. All its methods may be called at once by any
-// goroutine. The connection is made again for ever when it is lost.
+// MasterConn is the master's side of the bus. Its methods are safe for concurrent use. A
+// lost connection is reconnected until Close.
 type MasterConn struct {
 	*conn
-	server *Server // nil: a NATS cluster
+	server *Server // nil with a NATS cluster
 	js     jetstream.JetStream
 	key    nkeys.KeyPair
 	public string
 	asked  *questions
-	leader atomic.Bool  // of what is stored
-	ready  atomic.Int64 // unix ns: since when messages get through
+	leader atomic.Bool  // the streams have a leader
+	ready  atomic.Int64 // Unix time since when the bus is available, in ns; 0 while it is not
 	end    context.CancelFunc
 	wg     sync.WaitGroup
 }
 
-// Master connects the master, and makes on the bus what is kept there. It goes on until
-// Close.
+// Master connects the master and creates the registry and the stream of deliveries, unless
+// they exist. It tries for 60 s at most. The caller must Close the connection, and a Server
+// after it.
 func Master(ctx context.Context, o MasterOptions) (*MasterConn, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -109,18 +110,18 @@ func Master(ctx context.Context, o MasterOptions) (*MasterConn, error) {
 	return m, nil
 }
 
-// Close ends the connection. What was begun with it should have ended by then.
+// Close closes the connection. Calls of other methods must have returned before.
 func (m *MasterConn) Close() {
 	m.end()
 	m.wg.Wait()
 	m.nc.Close()
 }
 
-// PublicKey gives the key by which agents know the master's commands.
+// PublicKey returns the public key that verifies the master's commands.
 func (m *MasterConn) PublicKey() string { return m.public }
 
-// prepare makes the registry and the stream of deliveries, or brings them up to date. A
-// cluster without a leader is asked again until ctx ends.
+// prepare creates or updates the registry and the stream of deliveries. It retries until ctx
+// ends while the cluster has no leader.
 func (m *MasterConn) prepare(ctx context.Context, o MasterOptions) error {
 	if err := checkVersion(m.nc.ConnectedServerVersion()); err != nil {
 		return err
@@ -149,7 +150,7 @@ func (m *MasterConn) prepare(ctx context.Context, o MasterOptions) error {
 		case err == nil:
 			return nil
 		case errors.As(err, &api) && tooFew[int(api.ErrorCode)] && o.Replicas == 0 && replicas > 1:
-			m.log.Warn("the NATS cluster has fewer than three servers: what is stored there is kept once", "error", err)
+			m.log.Warn("the NATS cluster has fewer than three servers: data there is stored once", "error", err)
 			replicas = 1
 		case errors.As(err, &api) && (api.Code != 503 || tooLittle[int(api.ErrorCode)]):
 			return err
@@ -163,7 +164,7 @@ func (m *MasterConn) prepare(ctx context.Context, o MasterOptions) error {
 	}
 }
 
-// tooFew are JetStream's errors for more replicas than there are servers.
+// tooFew are JetStream's error codes for more replicas than servers.
 var tooFew = map[int]bool{10005: true, 10074: true}
 
 func (m *MasterConn) create(ctx context.Context, replicas int, space int64) error {
@@ -175,7 +176,7 @@ func (m *MasterConn) create(ctx context.Context, replicas int, space int64) erro
 	}); err != nil {
 		return fmt.Errorf("registry: %w", err)
 	}
-	// Full, the stream refuses what is new: the agent keeps it and tries again.
+	// A full stream refuses new deliveries; agents retry them.
 	if _, err := m.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: deliveries, Description: "gobench: what agents send of their runs", Subjects: []string{deliverTo + "*"},
 		Storage: jetstream.FileStorage, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
@@ -186,8 +187,8 @@ func (m *MasterConn) create(ctx context.Context, replicas int, space int64) erro
 	return nil
 }
 
-// checkVersion refuses a server that is too old: expiry of the registry's entries is told
-// from 2.11 on.
+// checkVersion returns an error if a server is older than 2.11, the first version with
+// markers for expired entries of a bucket.
 func checkVersion(version string) error {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) == 3 {
@@ -200,8 +201,8 @@ func checkVersion(version string) error {
 	return fmt.Errorf("the NATS server is of version %q: gobench needs 2.11 or a later one", version)
 }
 
-// watchLeader asks at intervals of Times.Leader whether what is stored has a leader. The embedded
-// server is always its own.
+// watchLeader checks at intervals of Times.Leader whether the streams have a leader. The
+// embedded server always is one.
 func (m *MasterConn) watchLeader(ctx context.Context) {
 	for pause(ctx, m.times.Leader) == nil {
 		had := m.leader.Load()
@@ -222,7 +223,7 @@ func (m *MasterConn) watchLeader(ctx context.Context) {
 	}
 }
 
-// led tells whether a stream has a leader: only that answers.
+// led reports whether a stream has a leader: only a leader answers.
 func (m *MasterConn) led(ctx context.Context, stream string) bool {
 	ctx, cancel := m.attempt(ctx, 3*m.times.Leader)
 	defer cancel()
@@ -234,14 +235,14 @@ func (m *MasterConn) led(ctx context.Context, stream string) bool {
 	return c == nil || c.Leader != "" || len(c.Replicas) == 0
 }
 
-// Available tells whether messages get through at present: the master is connected and
-// what is stored has a leader.
+// Available reports whether the bus delivers messages: the master is connected and the
+// streams have a leader.
 func (m *MasterConn) Available() bool {
 	up, _ := m.state()
 	return up && m.leader.Load()
 }
 
-// availableSince gives since when Available is true; false: it is not.
+// availableSince returns since when Available is true, and whether it is.
 func (m *MasterConn) availableSince() (time.Time, bool) {
 	ns := m.ready.Load()
 	_, since := m.state()
@@ -254,7 +255,8 @@ func (m *MasterConn) availableSince() (time.Time, bool) {
 	return since, true
 }
 
-// Join answers requests to join, one after the other, until ctx ends.
+// Join answers requests to join with what answer returns, one after the other, until ctx
+// ends. It adds the master's public key.
 func (m *MasterConn) Join(ctx context.Context, answer func(*agentpb.Join) *agentpb.Joined) error {
 	return m.listen(ctx, joinSubject, func(q *nats.Msg) {
 		var j agentpb.Join
@@ -265,7 +267,7 @@ func (m *MasterConn) Join(ctx context.Context, answer func(*agentpb.Join) *agent
 			}
 		}
 		b, err := proto.Marshal(out)
-		// Only where the holder of a token may listen: not to whatever subject it names.
+		// Only to a subject that the holder of the token may subscribe to.
 		if err == nil && strings.HasPrefix(q.Reply, joinInbox(j.Token)+".") {
 			err = m.nc.Publish(q.Reply, b)
 		}
@@ -275,8 +277,8 @@ func (m *MasterConn) Join(ctx context.Context, answer func(*agentpb.Join) *agent
 	})
 }
 
-// Committed tells an agent what is kept and need not be sent again. That may be lost: the
-// next one says it too.
+// Committed notifies an agent of what is stored, which it need not send again. The message
+// may be lost; the next one includes it.
 func (m *MasterConn) Committed(_ context.Context, agent string, c *agentpb.Committed) error {
 	if !validID(agent) {
 		return fmt.Errorf("bus: %q is no agent", agent)
@@ -293,8 +295,8 @@ func (m *MasterConn) Committed(_ context.Context, agent string, c *agentpb.Commi
 	return m.nc.PublishMsg(out)
 }
 
-// Kick cuts an agent's connections; what it may do is asked again when it comes back. In a
-// NATS cluster that is its operator's to do.
+// Kick closes an agent's connections. The agent is authorized anew when it reconnects. In a
+// NATS cluster only the operator can do that; then Kick logs a warning.
 func (m *MasterConn) Kick(agent string) {
 	if m.server == nil {
 		m.log.Warn("the NATS cluster's operator must take the agent's credentials back: the master can't cut its connection", "agent", agent)

@@ -18,20 +18,20 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// What stands in the way of a NATS cluster of one's own. Who knows the flags says what to do.
+// Errors of a connection to a NATS cluster. The command line adds a hint to each.
 var (
 	ErrCredentials = errors.New("the NATS server refuses these credentials")
-	ErrAuthority   = errors.New("the NATS server's certificate is not good")
+	ErrAuthority   = errors.New("the NATS server's certificate is not valid")
 	ErrNoTLS       = errors.New("the NATS server has no TLS")
 	ErrPermission  = errors.New("these credentials may not do what gobench needs")
 	ErrJetStream   = errors.New("the account of these credentials has no JetStream, or too little of it")
 )
 
-// May are the subjects of a user of a NATS cluster.
+// May lists the subjects that a user of a NATS cluster may publish and subscribe to.
 type May struct{ Publish, Subscribe []string }
 
-// MasterMay gives the subjects of the master, and of the agent in its process. On the
-// embedded server it may do everything.
+// MasterMay returns the subjects of the master and of the agent in its process, for a NATS
+// cluster. On the embedded server the master may use all subjects.
 func MasterMay() May {
 	own := []string{everything, beatSubject + "*", inboxPrefix + ">", joinInbox(">")}
 	publish := append(slices.Clone(own), "$JS.API.INFO")
@@ -44,8 +44,8 @@ func MasterMay() May {
 	return May{Publish: publish, Subscribe: own}
 }
 
-// AgentsMay gives the subjects of an agent whose id is known, with those of its joining.
-// "*" as its id is any agent's.
+// AgentsMay returns the subjects of the agent with this id, including those for joining.
+// The id "*" stands for all agents.
 func AgentsMay(agent string) May {
 	joiner, own := joinerMay("*"), agentMay(agent)
 	return May{
@@ -54,9 +54,9 @@ func AgentsMay(agent string) May {
 	}
 }
 
-// Servers reads the URLs of a NATS cluster's servers, which commas stand between. The
-// scheme has to be named: with HOST:PORT alone agents would ask for TLS and the master
-// would not. The port is NATS's own where none is named.
+// Servers parses the URLs of a NATS cluster's servers, separated by commas. A scheme is
+// required: with HOST:PORT alone agents would use TLS and the master would not. The default
+// port is NATS's.
 func Servers(text string) ([]string, error) {
 	var all []string
 	for s := range strings.SplitSeq(text, ",") {
@@ -76,8 +76,8 @@ func Servers(text string) ([]string, error) {
 	return all, nil
 }
 
-// credentials reads a file as nsc makes it, with a JWT and its seed, or one with the seed
-// of an nkey alone, which a server's plain configuration knows.
+// credentials reads a file of credentials: one by nsc, with a JWT and its seed, or one with
+// only the seed of an nkey, for servers with a static configuration.
 func credentials(path string) (nats.Option, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -92,18 +92,18 @@ func credentials(path string) (nats.Option, error) {
 	return nats.NkeyOptionFromSeed(path)
 }
 
-// CheckCredentials tells what is wrong with a file of credentials.
+// CheckCredentials returns an error if a file of credentials is not valid.
 func CheckCredentials(path string) error {
 	_, err := credentials(path)
 	return err
 }
 
-// mostAuthorities is how many bytes of certificates a join token may carry: it is a word
-// of a command line.
+// mostAuthorities is the maximum size of the certificates in a join token, in bytes: a token
+// is an argument on a command line.
 const mostAuthorities = 16 << 10
 
-// ReadAuthorities reads certificates of authorities, as PEM, and gives them as join tokens
-// carry them: DER, one after the other.
+// ReadAuthorities reads certificates of authorities from a PEM file and returns them in the
+// form of join tokens: DER, concatenated.
 func ReadAuthorities(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -127,22 +127,21 @@ func ReadAuthorities(path string) ([]byte, error) {
 	return der, nil
 }
 
-// signedBy accepts servers whose certificates these authorities have signed, and none
-// without TLS.
+// signedBy accepts only servers with TLS whose certificates these authorities have signed.
 func signedBy(authorities []byte) nats.Option {
 	roots := x509.NewCertPool()
-	all, _ := x509.ParseCertificates(authorities) // they were, where they were read; without one no server is good
+	all, _ := x509.ParseCertificates(authorities) // checked when they were read; without any, no server is accepted
 	for _, c := range all {
 		roots.AddCert(c)
 	}
 	return nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots})
 }
 
-// tooLittle are JetStream's errors for an account, or a server, that has no JetStream or no
-// room in it, or may not make as many streams or consumers.
+// tooLittle are JetStream's error codes for an account or server without JetStream, without
+// enough space, or with too low limits of streams or consumers.
 var tooLittle = map[int]bool{10002: true, 10023: true, 10026: true, 10027: true, 10028: true, 10039: true, 10047: true, 10076: true}
 
-// reason adds what is in the way, where that is known.
+// reason wraps err with one of the errors above, if one applies.
 func reason(err error) error {
 	var bad *tls.CertificateVerificationError
 	var api *jetstream.APIError

@@ -10,12 +10,12 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Watch calls beat with each beat of an agent, and gone when its entry in the registry has
-// expired, until ctx ends.
+// Watch calls beat with each beat of an agent, and gone when an agent's entry in the
+// registry has expired, until ctx ends.
 //
-// A beat is read on its way into the registry, so that it comes at once and also while what is
-// stored has no leader. The registry itself is read at the beginning, for agents that were
-// there and don't come back. Time in which no message got through does not count.
+// It subscribes to the subjects of the registry, so beats arrive at once and also while the
+// registry has no leader. It reads the registry itself only at the beginning, for agents
+// that have disconnected before. Time during which the bus was not available does not count.
 func (m *MasterConn) Watch(ctx context.Context, beat func(*agentpb.Beat), gone func(agent string)) error {
 	l, err := m.subscribe(beatSubject + "*")
 	if err != nil {
@@ -50,7 +50,7 @@ func (m *MasterConn) Watch(ctx context.Context, beat func(*agentpb.Beat), gone f
 	}
 }
 
-// registered gives the agents in the registry and when each was heard last.
+// registered returns the agents in the registry with the times of their last beats.
 func (m *MasterConn) registered(ctx context.Context) map[string]time.Time {
 	heard := map[string]time.Time{}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -69,7 +69,7 @@ func (m *MasterConn) registered(ctx context.Context) map[string]time.Time {
 	for {
 		select {
 		case e := <-w.Updates():
-			if e == nil { // that was the last one
+			if e == nil { // the end of the present entries
 				return heard
 			}
 			if validID(e.Key()) {

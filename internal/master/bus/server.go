@@ -17,35 +17,35 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// ServerOptions are what the embedded server is started with.
+// ServerOptions are the options of the embedded server. Dir is required.
 type ServerOptions struct {
-	Dir       string   // its own: deliveries and the certificate authority; made, 0700
-	Listen    string   // host:port; empty: 127.0.0.1:0. All interfaces only if it says 0.0.0.0 or [::]
-	Advertise []string // host:port that join tokens name; none: what it listens on
-	Space     int64    // bytes that deliveries may take on the disk; 0: 1 GiB
+	Dir       string   // for deliveries and the certificate authority; created with mode 0700
+	Listen    string   // HOST:PORT; empty: 127.0.0.1:0. All interfaces only with 0.0.0.0 or [::]
+	Advertise []string // HOST:PORT in join tokens; nil: the addresses it listens on
+	Space     int64    // maximum size of stored deliveries, in bytes; 0: 1 GiB
 
-	// Authorize gives the agent that a public nkey belongs to, if it may connect. It is
-	// asked at each connection and should answer at once.
+	// Authorize returns the agent with a public nkey, if it may connect. It is called for
+	// each connection and should return quickly.
 	Authorize func(key string) (agent string, ok bool)
-	// Invited tells whether a join token is open: HashSecret of its secret is what the
-	// master keeps, and it is neither spent nor too old.
+	// Invited reports whether a join token is valid: hash is HashSecret of its secret, and it
+	// is neither spent nor expired.
 	Invited func(id string, hash []byte) bool
-	// OnViolation hears of an agent that did what it may not: for each subject once a
-	// minute. who is the agent's id, or "join " and the id of a join token.
+	// OnViolation is called when an agent violates its permissions, once a minute for each
+	// subject. who is the agent's id, or "join " and the id of a join token.
 	OnViolation func(who, subject string)
-	// OnRefused hears of a connection that was refused: who is the public nkey or "join " and
-	// the id of the token that was shown. The same who is named once a minute. Of both
-	// together, 200 a minute are told.
+	// OnRefused is called when a connection is refused, once a minute for each who: the
+	// public nkey, or "join " and the id of the token. OnViolation and OnRefused together
+	// are called 200 times a minute at most.
 	OnRefused func(who, address string)
 
 	Log *slog.Logger
 
-	Times Times // of which the server uses Ping and Connect
+	Times Times // the server uses Ping and Connect
 
-	maxPending int64 // bytes that may wait for one client; 0: 64 MiB; tests set less
+	maxPending int64 // bytes that may be pending for one client; 0: 64 MiB
 }
 
-// Server is a NATS server within this process.
+// Server is a NATS server in this process. Its methods are safe for concurrent use.
 type Server struct {
 	ns        *server.Server
 	admit     *admission
@@ -58,7 +58,8 @@ type Server struct {
 	once      sync.Once
 }
 
-// Serve starts a server, which ends with ctx or by Close.
+// Serve starts a server, which runs until ctx ends or Close is called. Call Close also after
+// the end of ctx, to wait for the server's end.
 func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -89,16 +90,9 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A taken port is told here, in words: the server would end the process over it.
-	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-	if err != nil {
+	if port, err = freePort(host, port); err != nil {
 		return nil, fmt.Errorf("bus: %w", err)
 	}
-	port = l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		return nil, err
-	}
-
 	s := &Server{pin: ca.pin(), space: o.Space, times: o.Times.withDefaults()}
 	s.admit = &admission{authorize: o.Authorize, invited: o.Invited, secret: rand.Text()}
 	s.log = newServerLog(o.Log, s.admit, o.OnViolation, o.OnRefused)
@@ -110,9 +104,9 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 		AlwaysEnableNonce: true, CustomClientAuthentication: s.admit,
 		MaxPayload: maxPayload, PingInterval: s.times.Ping, MaxPingsOut: pings, WriteDeadline: s.times.Connect,
 		MaxPending: cmp.Or(o.maxPending, 64<<20), MaxSubs: 256, MaxControlLine: 1024,
-		// Not SyncAlways: what a power cut takes of the stream, agents have in their spools
-		// until it is committed, and send again. A message would wait for the disk of each
-		// before it, which bounds all agents together to some hundred batches a second.
+		// Not SyncAlways: agents store deliveries until they are acknowledged, and send again
+		// what a power failure takes from the stream. With it, each message would wait for the
+		// disk, which limits all agents together to some hundred batches a second.
 		JetStream: true, StoreDir: filepath.Join(o.Dir, "jetstream"),
 		JetStreamMaxMemory: registrySpace * 2, JetStreamMaxStore: o.Space + o.Space/8,
 	})
@@ -138,8 +132,18 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 	return s, nil
 }
 
-// listenAt reads where to listen. Without a host it is not guessed that all interfaces are
-// meant.
+// freePort checks that a port is free, as the server would end the process otherwise. Port 0
+// becomes any free port.
+func freePort(host string, port int) (int, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// listenAt parses the address to listen on. It requires a host: all interfaces must be
+// asked for explicitly.
 func listenAt(addr string) (host string, port int, err error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
@@ -158,15 +162,15 @@ func listenAt(addr string) (host string, port int, err error) {
 	return host, int(n), nil
 }
 
-// reachable gives where others reach a server that listens at a: with all interfaces, each
-// of this host's addresses but those of the link.
+// reachable returns the addresses of a server that listens at a. For all interfaces these
+// are the host's addresses without link-local ones.
 func reachable(a *net.TCPAddr) []string {
 	port := strconv.Itoa(a.Port)
 	if !a.IP.IsUnspecified() {
 		return []string{net.JoinHostPort(a.IP.String(), port)}
 	}
 	var found []string
-	all, _ := net.InterfaceAddrs() // none: the loopback remains
+	all, _ := net.InterfaceAddrs() // after an error, only the loopback address
 	for _, i := range all {
 		if n, ok := i.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
 			found = append(found, net.JoinHostPort(n.IP.String(), port))
@@ -175,21 +179,21 @@ func reachable(a *net.TCPAddr) []string {
 	return append(found, net.JoinHostPort("127.0.0.1", port))
 }
 
-// Addresses gives where agents connect to, host:port.
+// Addresses returns the addresses that agents connect to, as HOST:PORT.
 func (s *Server) Addresses() []string { return s.addresses }
 
-// Pin is what agents know the server by.
+// Pin returns the digest by which agents recognize the server's certificate authority.
 func (s *Server) Pin() [32]byte { return s.pin }
 
-// Kick cuts the connections of an agent, or of "join " and a token's id. Whether it may
-// come back is asked of Authorize.
+// Kick closes the connections of an agent, or of "join " and a token's id. If the client
+// reconnects, Authorize is called again.
 func (s *Server) Kick(agent string) {
 	for _, id := range s.admit.connections(agent) {
-		_ = s.ns.DisconnectClientByID(id) // it may have gone by itself
+		_ = s.ns.DisconnectClientByID(id) // fails if it has disconnected itself
 	}
 }
 
-// Close ends the server and waits for that. What it has stored stays.
+// Close stops the server and waits for its end. Stored data remains. It may be called twice.
 func (s *Server) Close() error {
 	s.stop()
 	s.shutdown()

@@ -7,11 +7,11 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// window is how many of a session's newest commands are remembered. The master sends about
-// two a second.
+// window is how many of a session's newest command numbers are stored. The master sends
+// about two commands a second.
 const window = 1024
 
-// session is what an agent knows of the commands that came, so that none is done twice.
+// session records the commands that an agent has received, so that each is carried out once.
 type session struct {
 	id string
 
@@ -21,20 +21,20 @@ type session struct {
 	done map[string]*command
 }
 
-// command is one that came, perhaps more than once.
+// command is a received command.
 type command struct {
-	last   uint64 // the highest number it came with
+	last   uint64 // the highest number it was received with
 	over   chan struct{}
-	answer *agentpb.Answer // once over is closed
+	answer *agentpb.Answer // set when over is closed
 }
 
 func newSession() *session {
 	return &session{id: rand.Text(), ids: map[uint64]string{}, done: map[string]*command{}}
 }
 
-// take notes that a command came with a number. first says that it is to be done: its
-// answer is then given to finish. ok is false when the number is too old or belongs to another
-// command: that is a replay, or of a master that does not know the session's state.
+// take records a command with its number. If first is true, the caller carries it out and
+// calls finish with the answer. ok is false if the number is too old or belongs to another
+// command: a replay, or a master that does not know the session's state.
 func (s *session) take(n uint64, id string) (c *command, first, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *session) take(n uint64, id string) (c *command, first, ok bool) {
 	return c, first, true
 }
 
-// forget drops a number, and its command if it came with no later one.
+// forget drops a number, and its command unless that has a later number too.
 func (s *session) forget(n uint64) {
 	id, ok := s.ids[n]
 	if !ok {
@@ -73,14 +73,14 @@ func (s *session) forget(n uint64) {
 	}
 }
 
-// newest gives the highest number.
+// newest returns the highest number.
 func (s *session) newest() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.high
 }
 
-// finish keeps a command's answer for whoever asks again.
+// finish stores a command's answer and wakes those that wait for it.
 func (c *command) finish(a *agentpb.Answer) {
 	c.answer = a
 	close(c.over)

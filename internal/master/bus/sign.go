@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Headers of what the master signs. The session is the agent's word for "me, since I
-// connected the bus", and a command's number counts the commands of a session. So an old command is known
-// by its number, not by anybody's clock.
+// Headers of signed messages. A session is a random word of the agent for its present
+// process, and numbers count the commands of a session. So replays are detected by their
+// number, without a clock.
 const (
 	sessionHeader   = "Gobench-Session"
 	numberHeader    = "Gobench-Number"
@@ -22,8 +22,8 @@ const (
 	highHeader      = "Gobench-High"      // beside it: the highest number so far
 )
 
-// signed is what the signature of a message covers: nothing that is signed for one subject,
-// session or number is good for another.
+// signed returns the bytes that a message's signature covers: with subject, session and
+// number, so that a signature is not valid for another.
 func signed(m *nats.Msg) []byte {
 	b := fmt.Appendf(nil, "gobench 1\n%s\n%s\n%s\n", m.Subject, m.Header.Get(sessionHeader), m.Header.Get(numberHeader))
 	return append(b, m.Data...)
@@ -39,7 +39,7 @@ func sign(m *nats.Msg, key nkeys.KeyPair) error {
 	return nil
 }
 
-// signingKey is a key pair that signs often: nkeys' own makes its private key anew for
+// signingKey is a key pair that signs fast: that of nkeys derives its private key again for
 // each signature, which doubles the time.
 type signingKey struct {
 	nkeys.KeyPair
@@ -58,13 +58,13 @@ func newSigningKey(seed []byte) (*signingKey, error) {
 	return &signingKey{pair, ed25519.NewKeyFromSeed(raw)}, nil
 }
 
-// Sign signs as the pair does.
+// Sign signs b like the key pair.
 func (k *signingKey) Sign(b []byte) ([]byte, error) { return ed25519.Sign(k.private, b), nil }
 
-// errSignature is the answer to what somebody else has signed.
+// errSignature means that a message has no signature of the agent's master.
 var errSignature = errors.New("not signed by the master that this agent has joined")
 
-// verify checks the signature of a message.
+// verify returns errSignature unless the message has a valid signature.
 func verify(m *nats.Msg, key nkeys.KeyPair) error {
 	sig, err := base64.RawURLEncoding.DecodeString(m.Header.Get(signatureHeader))
 	if err != nil || key.Verify(signed(m), sig) != nil {
@@ -73,13 +73,14 @@ func verify(m *nats.Msg, key nkeys.KeyPair) error {
 	return nil
 }
 
-// number reads a header that counts.
+// number returns the number in a header, or 0.
 func number(m *nats.Msg, header string) uint64 {
-	n, _ := strconv.ParseUint(m.Header.Get(header), 10, 64) // none: 0
+	n, _ := strconv.ParseUint(m.Header.Get(header), 10, 64)
 	return n
 }
 
-// NewSeed makes the seed of a key pair, by which a master signs and an agent proves itself.
+// NewSeed returns the seed of a new key pair, for a master to sign commands or for an agent
+// to authenticate.
 func NewSeed() ([]byte, error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {
@@ -88,7 +89,7 @@ func NewSeed() ([]byte, error) {
 	return pair.Seed()
 }
 
-// PublicKey gives the public nkey of a seed.
+// PublicKey returns the public nkey of a seed.
 func PublicKey(seed []byte) (string, error) {
 	pair, err := nkeys.FromSeed(seed)
 	if err != nil {

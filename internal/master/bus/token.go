@@ -14,21 +14,21 @@ import (
 	"strings"
 )
 
-// tokenPrefix is how the text of a join token begins, for people and for scanners that
-// look for secrets.
+// tokenPrefix is the prefix of a join token's text, recognizable for people and for scanners
+// that search for secrets.
 const tokenPrefix = "gobench-join_"
 
-// Token is what a new agent needs: where the master is, how it is known, and a secret that
-// lets one agent join.
+// Token is a join token: the master's addresses, how to verify it, and a secret with which
+// one agent can join.
 type Token struct {
 	Addresses []string // host:port of the embedded server, or URLs of a NATS cluster
 	Pin       [32]byte // SHA-256 of the certificate authority; zero: CA
-	CA        []byte   // of a NATS cluster: ReadAuthorities'; none: the system's authorities
+	CA        []byte   // authorities of a NATS cluster, from ReadAuthorities; nil: the system's
 	ID        string
 	Secret    string // text of 130 random bits
 }
 
-// tokenText is how a token is written.
+// tokenText is the JSON form of a token.
 type tokenText struct {
 	Addresses []string `json:"a"`
 	Pin       []byte   `json:"p,omitempty"`
@@ -37,36 +37,37 @@ type tokenText struct {
 	Secret    string   `json:"s"`
 }
 
-// NewToken makes a token with an id and a secret of its own.
+// NewToken returns a token with a random id and secret.
 func NewToken(addresses []string, pin [32]byte) Token {
 	return Token{Addresses: addresses, Pin: pin, ID: strings.ToLower(rand.Text()[:10]), Secret: rand.Text()}
 }
 
-// Hash gives what the master keeps of the secret.
+// Hash returns HashSecret of the secret, which the master stores instead of it.
 func (t Token) Hash() []byte { return HashSecret(t.Secret) }
 
-// HashSecret gives the SHA-256 of a token's secret. A secret of 130 random bits needs no
-// slower one.
+// HashSecret returns the SHA-256 of a token's secret. A secret of 130 random bits needs no
+// slow hash function.
 func HashSecret(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
 }
 
-// String gives the token as it is shown to people, with its secret.
+// String returns the token's text, including the secret.
 func (t Token) String() string {
 	text := tokenText{Addresses: t.Addresses, CA: t.CA, ID: t.ID, Secret: t.Secret}
 	if t.Pin != [32]byte{} {
 		text.Pin = t.Pin[:]
 	}
-	b, _ := json.Marshal(text) // strings and bytes can always be
+	b, _ := json.Marshal(text) // strings and bytes have no errors
 	sum := sha256.Sum256(b)
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(sum[:4:4], b...))
 }
 
-// errToken says of a text that it is no token without repeating it: it may be a secret.
+// errToken means that a text is no join token. It does not repeat the text, which may
+// contain a secret.
 var errToken = errors.New("this is not a whole join token: copy all of what the master printed, gobench-join_ and what follows")
 
-// ParseToken reads what String wrote.
+// ParseToken parses what String returned.
 func ParseToken(s string) (Token, error) {
 	s, ok := strings.CutPrefix(strings.TrimSpace(s), tokenPrefix)
 	if !ok {
@@ -106,7 +107,7 @@ func ParseToken(s string) (Token, error) {
 	return t, nil
 }
 
-// checkAddress tells what is wrong with an address of a bus.
+// checkAddress returns an error if an address of a bus is not valid.
 func checkAddress(a string) error {
 	if u, err := url.Parse(a); err == nil && u.Host != "" {
 		switch u.Scheme {

@@ -16,12 +16,12 @@ type Message struct {
 	Control  *wire.Control
 }
 
-// Control shares out what a person wishes of the whole run: its users and rate are those
-// of all executors together. Each executor that is not lost gets a message; what lost
-// ones had of the class is dealt to the others with it. A wish that executors would
-// refuse is an error, and nothing is to be sent.
+// Control splits a change of the load, whose users and rate are those of the whole run. It
+// returns a message for each executor that is not lost; these also take over the lost
+// executors' users of the class. If executors would refuse the change, it returns an error
+// and the plan is unchanged.
 //
-// The executors do not note a wish that they share: who asked for the messages does.
+// Executors write no note about a change that was split; the caller does.
 func (p *Plan) Control(wish *wire.Control) ([]Message, error) {
 	switch wish.What {
 	case "pause", "resume":
@@ -43,7 +43,7 @@ func (p *Plan) Control(wish *wire.Control) ([]Message, error) {
 	}
 	switch {
 	case math.IsNaN(wish.Rate) || math.IsInf(wish.Rate, 0):
-		return nil, fmt.Errorf("class %s: a rate of %v is none", c.Name, wish.Rate)
+		return nil, fmt.Errorf("class %s: a rate can't be %v", c.Name, wish.Rate)
 	case wish.Rate >= 0 && !c.open():
 		return nil, fmt.Errorf("class %s has no rate: its load is %q, and only an Arrival has one", c.Name, c.Load)
 	case wish.Users >= 0 && c.calls():
@@ -68,11 +68,11 @@ func (p *Plan) Control(wish *wire.Control) ([]Message, error) {
 	return all, nil
 }
 
-// open tells whether the class is an Arrival, calls whether its users are one call of Fu.
+// open reports whether the class is an Arrival, and calls whether each user is one call of Fu.
 func (c *class) open() bool  { return !c.Closed && len(c.Stages) > 0 }
 func (c *class) calls() bool { return !c.Closed && len(c.Stages) == 0 }
 
-// present is how many users of a class there are on the executors that are not lost.
+// present returns the number of users of a class on the executors that are not lost.
 func (p *Plan) present(c *class) (n int64) {
 	if c.users >= 0 {
 		return c.users
@@ -87,33 +87,33 @@ func (p *Plan) present(c *class) (n int64) {
 	return n
 }
 
-// scale makes the messages that give the class so many users and such a rate; below 0
-// leaves that as it is.
+// scale returns the messages that set a class's users and rate. A negative value leaves
+// either unchanged.
 func (p *Plan) scale(c *class, users int64, rate float64, wish *wire.Control) (all []Message, err error) {
 	weights := p.weights()
 	for i, e := range p.live {
 		m := proto.CloneOf(wish)
 		m.Class, m.Users, m.Rate = c.Name, -1, -1
 		m.Executors, m.Place, m.Weights = uint32(len(p.live)), uint32(i), weights
-		hand, err := segment.New(weights, len(p.live), i)
+		seg, err := segment.New(weights, len(p.live), i)
 		if err != nil {
 			return nil, err
 		}
 		total := users
 		if users >= 0 {
-			m.Users, m.AllUsers = hand.Below(users), users
+			m.Users, m.AllUsers = seg.Below(users), users
 		} else {
 			total = p.present(c)
 		}
 		if rate >= 0 {
-			m.Rate, m.AllRate = rate*hand.Round(total).Share(), rate
+			m.Rate, m.AllRate = rate*seg.Round(total).Share(), rate
 		}
 		all = append(all, Message{e, m})
 	}
 	return all, nil
 }
 
-// weights are those of the executors that are not lost; nil when all weigh the same.
+// weights returns the weights of the executors that are not lost, or nil if all are equal.
 func (p *Plan) weights() (weights []int64) {
 	common := int64(1)
 	for _, e := range p.live {
@@ -134,9 +134,9 @@ func (p *Plan) weights() (weights []int64) {
 	return weights
 }
 
-// Again gives the messages that repeat what persons have wished so far, for executors
-// that took lost ones' parts over: all classes as they are to be, dealt among all that
-// are there now. None when nobody has wished anything.
+// Again returns the messages that repeat all changes so far, split over the present
+// executors. They are for executors that have taken over lost ones' parts. The result is
+// empty if the load was never changed.
 func (p *Plan) Again() (all []Message, err error) {
 	for _, c := range p.classes {
 		if c.users < 0 && c.rate < 0 {
@@ -162,7 +162,7 @@ func (p *Plan) Again() (all []Message, err error) {
 	return all, nil
 }
 
-// class finds a class by its name.
+// class returns the class with a name, or the only class if name is empty.
 func (p *Plan) class(name string) (*class, error) {
 	if name == "" && len(p.classes) == 1 {
 		return p.classes[0], nil

@@ -12,7 +12,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Gone takes executors out of the run. Nobody does what they did until TakeOver.
+// Gone removes executors from the run. Their load is missing until TakeOver.
 func (p *Plan) Gone(executors ...uint32) {
 	p.live = slices.DeleteFunc(p.live, func(e Executor) bool {
 		if !slices.Contains(executors, e.Start.Executor) {
@@ -24,8 +24,8 @@ func (p *Plan) Gone(executors ...uint32) {
 	})
 }
 
-// Movable is an error that says why nobody can take over what a lost executor did, or
-// nil.
+// Movable returns an error if the parts of lost executors can't be taken over in this run,
+// and otherwise nil.
 func (p *Plan) Movable() error {
 	if len(p.rows) > 0 {
 		return fmt.Errorf("data file %s gives each row only once, and which ones a lost agent has used is not known: let rows be used again (wrap), or let the run go on without the agents it loses (on_lost: continue)", p.rows[0])
@@ -33,26 +33,26 @@ func (p *Plan) Movable() error {
 	return nil
 }
 
-// Done is what an executor had done of a class, by all that is known of it.
+// Done is what an executor is known to have done of a class.
 type Done struct {
 	Finished   int64 // users whose work is over: vu.CLASS.finished
 	Iterations int64 // vu.CLASS.iterations
 }
 
-// window is how many blocks of {{seq}}, and rows of data, a place may use before it is
-// taken over: it is not known how many a lost executor has used since it last said so.
+// window is the number of blocks of {{seq}}, and of rows of data, that are reserved for a
+// place before it is taken over: how many a lost executor has used is unknown.
 const window = 1 << 22
 
-// TakeOver makes further executors on the surviving agents, which do from elapsed on what
-// those gone would have done; what they had not done before is left out where it was due
-// at a time, and done where it is not: users whose work is not over, iterations that are
-// counted. Done tells of each executor that is gone, by its number and in the
-// order of the classes; what it has done since it last was heard of is done again. The
-// caller sees to it that the lost ones make no load any more.
+// TakeOver returns further executors on the surviving agents, which take over the load of
+// those gone from elapsed on. Load that was due at a time before elapsed is omitted; users
+// that had not finished and counted iterations that were missing are made up for. done has
+// what each lost executor had done, by its number and in the order of the classes; what it
+// did after its last report is repeated. The caller must make sure that the lost executors
+// generate no load any more.
 //
-// Each part is divided among several survivors where they are more than the parts. It
-// gives no executors when nothing is left to do. The parts that are gone stay so when it
-// returns an error, and may be taken over later.
+// If there are more survivors than parts, each part is divided. The result is empty if
+// nothing is left to do. If TakeOver returns an error, the plan is unchanged and it may be
+// called again.
 func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint32][]Done) ([]Executor, error) {
 	if err := p.Movable(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint3
 		return nil, errors.New("no agent is left to take over what the lost ones did")
 	}
 	parts := max(1, len(survivors)/len(p.gone))
-	load := make([]float64, len(survivors)) // given so far, by weight
+	load := make([]float64, len(survivors)) // assigned so far, by weight
 	next := p.all[0].Start.Executor + uint32(len(p.all))
 	var further []Executor
 	for _, e := range p.gone {
@@ -98,24 +98,24 @@ func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint3
 	return further, nil
 }
 
-// heir is the start of the executor that takes over a part of what another was given.
+// heir returns the start of the executor that takes over a part of a lost one.
 func (p *Plan) heir(lost *wire.Start, part, parts int, elapsed time.Duration, done []Done) (*wire.Start, error) {
-	before, err := handOf(lost)
+	before, err := segmentOf(lost)
 	if err != nil {
 		return nil, err
 	}
-	hand, err := before.Part(part, parts)
+	seg, err := before.Part(part, parts)
 	if err != nil {
 		return nil, err
 	}
 	s := proto.CloneOf(lost)
 	had := max(lost.Parts, 1)
 	s.Part, s.Parts = lost.Part+had*uint32(part), had*uint32(parts)
-	// The place's window of this time, of which all its parts have their own.
+	// The place's next window, of which each part gets a section.
 	s.Turn = ((p.takes+1)*window + int64(s.Parts) - 1) / int64(s.Parts)
 	s.ElapsedNs = int64(elapsed)
 	s.Profiles = nil
-	last := segment.Numbers{Hand: hand, Turn: s.Turn}.Nth(window / int64(s.Parts))
+	last := segment.Numbers{Segment: seg, Turn: s.Turn}.Nth(window / int64(s.Parts))
 	if last > segment.MaxSeq/segment.Block {
 		return nil, errors.New("so many executors were lost that no numbers are left for {{seq}}")
 	}
@@ -125,14 +125,14 @@ func (p *Plan) heir(lost *wire.Start, part, parts int, elapsed time.Duration, do
 		if i < len(done) {
 			d = done[i]
 		}
-		s.Shares = append(s.Shares, c.heir(lost, lost.Shares[i], before, hand, part, parts, d))
+		s.Shares = append(s.Shares, c.heir(lost, lost.Shares[i], before, seg, part, parts, d))
 	}
 	return s, nil
 }
 
-// heir is a part of a lost share: what is left of it.
-func (c *class) heir(lost *wire.Start, was *wire.Share, before, hand segment.Hand, part, parts int, done Done) *wire.Share {
-	s := c.share(hand)
+// heir returns what is left to do of a part of a lost share.
+func (c *class) heir(lost *wire.Start, was *wire.Share, before, seg segment.Segment, part, parts int, done Done) *wire.Share {
+	s := c.share(seg)
 	switch {
 	case c.Iterations > 0:
 		left := was.Iterations
@@ -140,11 +140,11 @@ func (c *class) heir(lost *wire.Start, was *wire.Share, before, hand segment.Han
 			left *= was.Nu
 		}
 		left = max(0, left-done.Iterations)
-		// Of the users that the parts before this one have, and with this one's.
+		// The share is that of the users from+1 to from+s.Nu.
 		from := int64(0)
 		for i := range part {
 			h, err := before.Part(i, parts)
-			if err == nil { // it had none for this part
+			if err == nil { // as for this part
 				from += h.Below(c.Nu)
 			}
 		}
@@ -160,10 +160,10 @@ func (c *class) heir(lost *wire.Start, was *wire.Share, before, hand segment.Han
 	return s
 }
 
-// portion is n*part/whole, without what is less than one.
+// portion returns n*part/whole, rounded down, without overflow.
 func portion(n, part, whole int64) int64 { return n/whole*part + n%whole*part/whole }
 
-// idle tells whether a start has nothing to do.
+// idle reports whether nothing is left to do for a start.
 func (p *Plan) idle(s *wire.Start) bool {
 	for i, c := range p.classes {
 		share := s.Shares[i]

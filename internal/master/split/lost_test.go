@@ -50,16 +50,16 @@ func TestTakeOverIsWhole(t *testing.T) {
 			users := map[int64]bool{}
 			var iterations int64
 			for _, e := range p.Executors() {
-				hand, err := handOf(e.Start)
+				seg, err := segmentOf(e.Start)
 				if err != nil {
 					t.Fatal(err)
 				}
 				s := e.Start.Shares[i]
-				if s.Nu != hand.Below(c.Nu) {
-					t.Fatalf("configuration %d: %d users in a place of %d", configuration, s.Nu, hand.Below(c.Nu))
+				if s.Nu != seg.Below(c.Nu) {
+					t.Fatalf("configuration %d: %d users in a place of %d", configuration, s.Nu, seg.Below(c.Nu))
 				}
 				for n := range s.Nu {
-					vui := s.First + hand.Nth(n) - hand.Nth(0)
+					vui := s.First + seg.Nth(n) - seg.Nth(0)
 					if users[vui] {
 						t.Fatalf("configuration %d: user %d twice", configuration, vui)
 					}
@@ -85,11 +85,11 @@ func unique(t *testing.T, p *Plan) {
 	t.Helper()
 	of := map[int64]uint32{}
 	for _, e := range p.all {
-		hand, err := handOf(e.Start)
+		seg, err := segmentOf(e.Start)
 		if err != nil {
 			t.Fatal(err)
 		}
-		numbers := segment.Numbers{Hand: hand, Turn: e.Start.Turn}
+		numbers := segment.Numbers{Segment: seg, Turn: e.Start.Turn}
 		window := int64(window) / int64(max(e.Start.Parts, 1))
 		for _, i := range []int64{0, 1, 2, window / 2, window - 1} {
 			n := numbers.Nth(i)

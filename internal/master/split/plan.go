@@ -1,11 +1,11 @@
-// Package split gives each executor of a run its part: at the begin, when a person
-// changes the load, and when others take over what lost executors did. It is arithmetic
-// and does no I/O.
+// Package split divides the load of a run between its executors: at the beginning, when the
+// load is changed, and when executors take over the parts of lost ones. It is arithmetic
+// without I/O.
 //
-// What belongs to whom is dealt out by internal/run/segment, which the executors compute for
-// themselves: a [wire.Start] tells each only where it sits. So the executors together
-// make exactly the load that one would: the same users at the same times, the same starts
-// of an Arrival, whatever their number and weights are.
+// Package segment determines which users, starts and rows belong to which executor, and the
+// executors compute it themselves: a [wire.Start] has only the executor's position. So all
+// executors together generate exactly the load that one would: the same users at the same
+// times, the same starts of an Arrival, whatever their number and weights.
 package split
 
 import (
@@ -22,8 +22,8 @@ import (
 // Place is an agent that takes part in a run.
 type Place struct {
 	Agent     string
-	Weight    int // its share beside the others'; 0: 1
-	Processes int // executors on it, which divide its share; 0: 1
+	Weight    int // its part of the load is proportional to it; 0 means 1
+	Processes int // number of executors, which divide its part; 0 means 1
 }
 
 // Limits of a Place.
@@ -38,29 +38,28 @@ type Executor struct {
 	Start *wire.Start // Start.Executor is its number in the run
 }
 
-// Plan is how a run is shared. It is for one goroutine at a time.
+// Plan is the split of a run's load. It is not safe for concurrent use.
 type Plan struct {
 	classes []*class
 	rows    []string   // files of data that give each row once
-	all     []Executor // by their numbers, from that of the base on
-	live    []Executor // in their order; of all
-	gone    []Executor // whose part nobody has taken over
+	all     []Executor // by number
+	live    []Executor // those that are not lost, by number
+	gone    []Executor // lost ones whose parts were not taken over yet
 	lost    bool       // an executor was lost
-	paused  bool       // by a person
-	takes   int64      // how often parts of lost executors were taken over
+	paused  bool       // by a Control
+	takes   int64      // number of successful calls of TakeOver
 }
 
-// class is a class of users, and what a person has made of it.
+// class is a class of users with the changes of its load.
 type class struct {
 	*wire.Class
-	users int64   // in force; below 0: as the class says
-	rate  float64 // in force; below 0: as the class says
+	users int64   // negative: as declared
+	rate  float64 // negative: as declared
 }
 
-// New shares a run out among places, as their executors' first word says what there is
-// to share. Base has what is the same in all starts. The executors come in the order of
-// the places, numbered on from base's. An executor whose share of a class is empty has
-// nothing to do of it.
+// New splits the load that hello declares over places. base has the fields that are the same
+// in all starts. The executors are in the order of the places, numbered from base.Executor
+// on. An executor's share of a class may be empty.
 func New(hello *wire.Hello, places []Place, base *wire.Start) (*Plan, error) {
 	weights, err := weigh(places)
 	if err != nil {
@@ -82,13 +81,13 @@ func New(hello *wire.Hello, places []Place, base *wire.Start) (*Plan, error) {
 			s := proto.CloneOf(base)
 			s.Executor, s.Executors, s.Place = base.Executor+uint32(len(p.all)), uint32(n), uint32(len(p.all))
 			s.Weights = weights
-			hand, err := handOf(s)
+			seg, err := segmentOf(s)
 			if err != nil {
 				return nil, err
 			}
 			s.Shares = nil
 			for _, c := range p.classes {
-				s.Shares = append(s.Shares, c.share(hand))
+				s.Shares = append(s.Shares, c.share(seg))
 			}
 			p.all = append(p.all, Executor{at.Agent, s})
 		}
@@ -98,12 +97,12 @@ func New(hello *wire.Hello, places []Place, base *wire.Start) (*Plan, error) {
 	return p, nil
 }
 
-// weigh gives the weight of each process.
+// weigh returns the weight of each executor.
 func weigh(places []Place) (weights []int64, err error) {
 	if len(places) == 0 {
 		return nil, errors.New("no agent is there to run it")
 	}
-	common := int64(1) // that all numbers of processes divide
+	common := int64(1) // a common multiple of the numbers of processes
 	for _, p := range places {
 		if p.Weight < 0 || p.Weight > MaxWeight || p.Processes < 0 || p.Processes > MaxProcesses {
 			return nil, fmt.Errorf("agent %s has weight %d and %d processes: want up to %d and %d", p.Agent, p.Weight, p.Processes, MaxWeight, MaxProcesses)
@@ -129,28 +128,28 @@ func leastCommon(a, b int64) int64 {
 	return a / x * b
 }
 
-// handOf is what an executor has of what is dealt out.
-func handOf(s *wire.Start) (segment.Hand, error) {
-	hand, err := segment.New(s.Weights, int(s.Executors), int(s.Place))
+// segmentOf returns the segment of an executor.
+func segmentOf(s *wire.Start) (segment.Segment, error) {
+	seg, err := segment.New(s.Weights, int(s.Executors), int(s.Place))
 	if err == nil && s.Parts > 1 {
-		hand, err = hand.Part(int(s.Part), int(s.Parts))
+		seg, err = seg.Part(int(s.Part), int(s.Parts))
 	}
-	return hand, err
+	return seg, err
 }
 
-// share is a hand's of a class.
-func (c *class) share(hand segment.Hand) *wire.Share {
-	nu := hand.Below(c.Nu)
+// share returns the share of a class for a segment.
+func (c *class) share(seg segment.Segment) *wire.Share {
+	nu := seg.Below(c.Nu)
 	part := float64(nu) / float64(c.Nu)
-	s := &wire.Share{First: hand.Nth(0), Nu: nu, Rate: c.Rate * part, Part: part, Iterations: c.Iterations}
+	s := &wire.Share{First: seg.Nth(0), Nu: nu, Rate: c.Rate * part, Part: part, Iterations: c.Iterations}
 	if !c.Each {
-		s.Iterations = hand.Round(c.Nu).Below(c.Iterations)
+		s.Iterations = seg.Round(c.Nu).Below(c.Iterations)
 	}
 	return s
 }
 
-// exact makes rates and parts add up to those of the whole: the last executor with users
-// takes what rounding left.
+// exact makes rates and parts add up exactly to those of the whole: the last executor with
+// users gets the rounding error.
 func (p *Plan) exact() {
 	for i, c := range p.classes {
 		rate, part := 0.0, 0.0
@@ -169,10 +168,10 @@ func (p *Plan) exact() {
 	}
 }
 
-// Executors are those of the run that are not lost, in the order of their numbers.
+// Executors returns the executors that are not lost, by number.
 func (p *Plan) Executors() []Executor { return slices.Clone(p.live) }
 
-// Starts are those of Executors.
+// Starts returns the starts of Executors.
 func (p *Plan) Starts() (starts []*wire.Start) {
 	for _, e := range p.live {
 		starts = append(starts, e.Start)

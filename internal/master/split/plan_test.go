@@ -47,12 +47,12 @@ func whole(t *testing.T, h *wire.Hello, executors []Executor) {
 		var iterations int64
 		for _, e := range executors {
 			s := e.Start.Shares[i]
-			hand, err := handOf(e.Start)
+			seg, err := segmentOf(e.Start)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for n := range s.Nu {
-				vui := s.First + hand.Nth(n) - hand.Nth(0)
+				vui := s.First + seg.Nth(n) - seg.Nth(0)
 				if users[vui] || vui < 0 || vui >= c.Nu {
 					t.Fatalf("class %s: user %d of executor %d is there twice, or is none of %d", c.Name, vui, e.Start.Executor, c.Nu)
 				}
@@ -173,7 +173,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 }
 
 // What a wish becomes: the users of all executors, and their rates, add up to it; starts
-// are dealt among those who have users.
+// are divided among those who have users.
 func TestControlsAddUp(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -194,11 +194,11 @@ func TestControlsAddUp(t *testing.T) {
 		var n int64
 		var sum float64
 		for i, m := range all {
-			hand, err := segment.New(m.Control.Weights, int(m.Control.Executors), int(m.Control.Place))
+			seg, err := segment.New(m.Control.Weights, int(m.Control.Executors), int(m.Control.Place))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if own := hand.Below(users); own != m.Control.Users || m.Control.AllUsers != users || m.Control.AllRate != rate || m.Control.Id != 5 || m.Control.Place != uint32(i) || int(m.Control.Executors) != len(all) {
+			if own := seg.Below(users); own != m.Control.Users || m.Control.AllUsers != users || m.Control.AllRate != rate || m.Control.Id != 5 || m.Control.Place != uint32(i) || int(m.Control.Executors) != len(all) {
 				t.Fatalf("configuration %d: %v, of which %d are this executor's", configuration, m.Control, own)
 			}
 			n, sum = n+m.Control.Users, sum+m.Control.Rate
@@ -212,12 +212,12 @@ func TestControlsAddUp(t *testing.T) {
 func TestWishesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, wish := range map[string]*wire.Control{
-		"unknown control":       {What: "explode"},
-		"name one of":           {What: "scale", Users: 5, Rate: -1},
-		"no class is called":    {What: "scale", Class: "nobody", Users: 5, Rate: -1},
-		"has no rate":           {What: "scale", Class: "loop", Users: -1, Rate: 5},
-		"one call of Fu":        {What: "scale", Class: "calls", Users: 5, Rate: -1},
-		"a rate of NaN is none": {What: "scale", Class: "open", Users: -1, Rate: math.NaN()},
+		"unknown control":     {What: "explode"},
+		"name one of":         {What: "scale", Users: 5, Rate: -1},
+		"no class is called":  {What: "scale", Class: "nobody", Users: 5, Rate: -1},
+		"has no rate":         {What: "scale", Class: "loop", Users: -1, Rate: 5},
+		"one call of Fu":      {What: "scale", Class: "calls", Users: 5, Rate: -1},
+		"a rate can't be NaN": {What: "scale", Class: "open", Users: -1, Rate: math.NaN()},
 	} {
 		p := mustNew(t, hello(10, 1, 10), []Place{{}, {}}, &wire.Start{})
 		if all, err := p.Control(wish); err == nil || len(all) > 0 || !strings.Contains(err.Error(), want) {

@@ -11,8 +11,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// PutAgent keeps an agent in the place of one of the same id. run.ErrConflict: another
-// has its key.
+// PutAgent stores an agent and replaces one with the same id. The error is run.ErrConflict
+// if another agent has its key.
 func (s *Store) PutAgent(ctx context.Context, a *run.Agent) error {
 	if a.ID == "" || a.ID != clean(a.ID) {
 		return &run.InputError{Field: "id", Text: "must be UTF-8 without NUL, and not empty"}
@@ -40,18 +40,18 @@ func readAgent(scan func(...any) error) (a run.Agent, err error) {
 	return a, err
 }
 
-// Agent is as internal/master wants it.
+// Agent returns an agent. See master.Store.
 func (s *Store) Agent(ctx context.Context, id string) (*run.Agent, error) {
 	return get(ctx, s, "agent "+strconv.Quote(id), `SELECT `+agentColumns+` FROM agents WHERE id = $1`, []any{clean(id)}, readAgent)
 }
 
-// Agents is as internal/master wants it: in the order in which they joined.
+// Agents returns all agents in the order in which they joined.
 func (s *Store) Agents(ctx context.Context) ([]run.Agent, error) {
 	return list(ctx, s, `SELECT `+agentColumns+` FROM agents ORDER BY joined, id`, nil, readAgent)
 }
 
-// PutJoinToken keeps a new token. Of one that is there and not spent it changes when it
-// expires.
+// PutJoinToken stores a new token, or the changed expiry of one that is not spent. The error
+// is run.ErrConflict if it is spent.
 func (s *Store) PutJoinToken(ctx context.Context, j *run.JoinToken) error {
 	return s.write(ctx, func(t *tx) error {
 		n, err := t.exec(`INSERT INTO join_tokens (id, hash, created, expires, by_whom, spent, agent) VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -73,8 +73,8 @@ func readJoinToken(scan func(...any) error) (j run.JoinToken, err error) {
 	return j, err
 }
 
-// SpendJoinToken is as internal/master wants it. Another hash than the token's is
-// run.ErrNotFound, as if there were none.
+// SpendJoinToken marks a token as spent. See master.Store. The error is run.ErrNotFound also
+// if hash is wrong.
 func (s *Store) SpendJoinToken(ctx context.Context, id string, hash []byte, agent string, when time.Time) error {
 	return s.write(ctx, func(t *tx) error {
 		j, err := readJoinToken(t.QueryRowContext(ctx, `SELECT `+joinTokenColumns+` FROM join_tokens WHERE id = $1`, clean(id)).Scan)
@@ -93,18 +93,18 @@ func (s *Store) SpendJoinToken(ctx context.Context, id string, hash []byte, agen
 	})
 }
 
-// JoinToken gives a token by its id: run.ErrNotFound. It is asked with each connection that
-// says it has one.
+// JoinToken returns a token by its id, or run.ErrNotFound. The bus calls it for each
+// connection with a join token.
 func (s *Store) JoinToken(ctx context.Context, id string) (*run.JoinToken, error) {
 	return get(ctx, s, "join token "+strconv.Quote(id), `SELECT `+joinTokenColumns+` FROM join_tokens WHERE id = $1`, []any{clean(id)}, readJoinToken)
 }
 
-// JoinTokens is as internal/master wants it: in the order in which they were made.
+// JoinTokens returns all join tokens in the order of their creation.
 func (s *Store) JoinTokens(ctx context.Context) ([]run.JoinToken, error) {
 	return list(ctx, s, `SELECT `+joinTokenColumns+` FROM join_tokens ORDER BY created, id`, nil, readJoinToken)
 }
 
-// Setting is as internal/master wants it.
+// Setting returns a stored value, or nil. See master.Store.
 func (s *Store) Setting(ctx context.Context, name string) ([]byte, error) {
 	var value []byte
 	ok, err := found(s.r.QueryRowContext(ctx, `SELECT value FROM settings WHERE name = $1`, clean(name)).Scan(&value))
@@ -114,7 +114,7 @@ func (s *Store) Setting(ctx context.Context, name string) ([]byte, error) {
 	return bytes.Clone(blob(value)), nil
 }
 
-// PutSetting is as internal/master wants it.
+// PutSetting stores a value under a name and replaces an earlier one.
 func (s *Store) PutSetting(ctx context.Context, name string, value []byte) error {
 	return s.write(ctx, func(t *tx) error {
 		return t.run(`INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, clean(name), blob(value))

@@ -10,7 +10,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// PutApplication is as internal/master wants it.
+// PutApplication stores a new or changed application. See master.Store.
 func (s *Store) PutApplication(ctx context.Context, a *run.Application) error {
 	version := a.Version
 	err := s.write(ctx, func(t *tx) error {
@@ -80,7 +80,7 @@ func (t *tx) changeApplication(a *run.Application, source string) error {
 	return t.dropSources(before)
 }
 
-// Application is as internal/master wants it.
+// Application returns an application with its source.
 func (s *Store) Application(ctx context.Context, id string) (*run.Application, error) {
 	what := "application " + strconv.Quote(id)
 	a, err := get(ctx, s, what, `SELECT id, name, owner, version, created, changed FROM applications WHERE id = $1`, []any{clean(id)}, readApplication)
@@ -101,7 +101,7 @@ func readApplication(scan func(...any) error) (a run.Application, err error) {
 	return a, err
 }
 
-// tags reads those of applications.
+// tags reads the tags of applications.
 func (s *Store) tags(ctx context.Context, all []*run.Application) error {
 	if len(all) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func (s *Store) tags(ctx context.Context, all []*run.Application) error {
 		})
 }
 
-// Applications is as internal/master wants it.
+// Applications returns a page of applications. See master.Store.
 func (s *Store) Applications(ctx context.Context, f run.Filter) (page []run.Application, next string, err error) {
 	q, err := newQuestion(f)
 	if err != nil {
@@ -157,7 +157,8 @@ func (s *Store) Applications(ctx context.Context, f run.Filter) (page []run.Appl
 	return page, next, s.tags(ctx, all)
 }
 
-// DeleteApplication is as internal/master wants it: with its runs, which must be final.
+// DeleteApplication deletes an application with its runs. The error is run.ErrConflict if one
+// of them is not final.
 func (s *Store) DeleteApplication(ctx context.Context, id string) error {
 	var runs []int64
 	err := s.write(ctx, func(t *tx) error {
@@ -176,7 +177,7 @@ func (s *Store) DeleteApplication(ctx context.Context, id string) error {
 		if ok {
 			return conflict(fmt.Sprintf("run %s of application %s has not ended: cancel it first", going, id))
 		}
-		// From now on its runs belong to none and are hidden; they are deleted below.
+		// Its runs are marked as deleted here, and their rows are deleted below.
 		if err := t.s.each(ctx, t, `SELECT number FROM runs WHERE application = $1`, []any{id}, func(scan func(...any) error) error {
 			var n int64
 			err := scan(&n)
@@ -208,7 +209,8 @@ func (s *Store) DeleteApplication(ctx context.Context, id string) error {
 	return nil
 }
 
-// question collects the conditions of a page. A ? in a condition is its argument.
+// question collects the conditions of a query for a page. A ? in a condition stands for its
+// argument.
 type question struct {
 	conditions []string
 	args       []any
@@ -222,10 +224,10 @@ func (q *question) and(condition string, arg any) {
 
 func (q *question) text() string { return strings.Join(append(q.conditions, "1 = 1"), " AND ") }
 
-// longestText is how long a text may be that is looked for in names, in bytes.
+// longestText is the maximum length of Filter.Text, in bytes.
 const longestText = 1000
 
-// newQuestion begins with what runs and applications have in common.
+// newQuestion returns a question with the conditions common to runs and applications.
 func newQuestion(f run.Filter) (*question, error) {
 	q := &question{limit: f.Limit}
 	if q.limit == 0 {

@@ -10,11 +10,11 @@ import (
 	"github.com/gobench-io/gobench/internal/api/auth"
 )
 
-// auditHead is the setting that holds the number and the chain of the last entry, so that
-// an end that was cut off shows.
+// auditHead is the setting with the number and chain of the last entry. It reveals that the
+// end of the log was cut off.
 const auditHead = "audit.head"
 
-// chain hashes what an entry holds, after the chain of the entry before.
+// chain returns the hash of the previous entry's chain and of an entry's fields.
 func chain(before []byte, e *auth.Entry) []byte {
 	h := sha256.New()
 	h.Write(before)
@@ -36,7 +36,8 @@ func head(e *auth.Entry) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(e.Number)), e.Chain...)
 }
 
-// Audit is as internal/api wants it. An entry without a time gets the present.
+// Audit appends an entry to the audit log, and sets its Number, Chain and, if it is zero,
+// Time.
 func (s *Store) Audit(ctx context.Context, e *auth.Entry) error {
 	if e.Time.IsZero() {
 		e.Time = s.options.Now().UTC()
@@ -76,7 +77,8 @@ func readEntry(scan func(...any) error) (e auth.Entry, err error) {
 	return e, err
 }
 
-// Entries is as internal/api wants it: at most 1000.
+// Entries returns up to limit entries, 1000 at most, with numbers below before (0: from the
+// newest), the newest first.
 func (s *Store) Entries(ctx context.Context, before int64, limit int) ([]auth.Entry, error) {
 	if limit <= 0 {
 		limit = 50
@@ -88,8 +90,8 @@ func (s *Store) Entries(ctx context.Context, before int64, limit int) ([]auth.En
 	return list(ctx, s, query+` ORDER BY number DESC LIMIT $1`, args, readEntry)
 }
 
-// VerifyAudit checks the whole audit log and names the first entry that does not fit:
-// one that was changed, or that follows where one was taken away.
+// VerifyAudit checks the whole audit log. It returns an error about the first entry that was
+// changed or is missing.
 func (s *Store) VerifyAudit(ctx context.Context) error {
 	last := auth.Entry{}
 	for {
@@ -117,7 +119,7 @@ func (s *Store) VerifyAudit(ctx context.Context) error {
 	case kept == nil && last.Number == 0, bytes.Equal(kept, head(&last)):
 		return nil
 	}
-	// One that was appended meanwhile is no fault: its end is then another.
+	// An entry may have been appended meanwhile; then the head is another.
 	newer, err := list(ctx, s, `SELECT `+entryColumns+` FROM audit WHERE number > $1 LIMIT 1`, []any{last.Number}, readEntry)
 	if err != nil {
 		return err

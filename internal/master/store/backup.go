@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// Backup writes a copy of an SQLite store, as it is at one moment, to a file that must
-// not be there yet. Others read and write meanwhile. A master is started from the copy as
-// from any store. PostgreSQL has its own: the error says so.
+// Backup writes a consistent copy of an SQLite store to a file, which must not exist. Reads
+// and writes continue meanwhile. A master can be started from the copy. If it returns an
+// error, no file is left. With PostgreSQL it returns an error that names pg_dump.
 func (s *Store) Backup(ctx context.Context, path string) (err error) {
 	if !s.lite {
 		return fmt.Errorf("store %s: PostgreSQL makes its own backups: pg_dump --format=custom --file=%q %q, and pg_restore", s.name, path, s.name)
@@ -20,9 +20,9 @@ func (s *Store) Backup(ctx context.Context, path string) (err error) {
 	return BackupFile(ctx, s.name, path)
 }
 
-// BackupFile is Backup of an SQLite file that a master may have open.
+// BackupFile is Backup for an SQLite file, which a master may have open.
 func BackupFile(ctx context.Context, file, path string) (err error) {
-	if _, err := os.Stat(file); err != nil { // SQLite would make it
+	if _, err := os.Stat(file); err != nil { // SQLite would create it
 		return fmt.Errorf("backup: %w", err)
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -31,7 +31,7 @@ func BackupFile(ctx context.Context, file, path string) (err error) {
 		}
 		return fmt.Errorf("backup to %s: %w", path, err)
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*") // mode 0600, which SQLite leaves as it is
+	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*") // mode 0600, which SQLite does not change
 	if err != nil {
 		return fmt.Errorf("backup to %s: %w", path, err)
 	}
@@ -59,7 +59,7 @@ func BackupFile(ctx context.Context, file, path string) (err error) {
 	return os.Rename(part.Name(), path)
 }
 
-// check reads a whole file and says what is wrong with it.
+// check returns an error if an SQLite file is damaged. It reads the whole file.
 func check(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", dataSource(path, "query_only(1)"))
 	if err != nil {

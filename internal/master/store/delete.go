@@ -7,9 +7,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// DeleteRun is as internal/master wants it. The run is gone for all readers at once; its
-// rows follow in small transactions, between which others write. What an end of the
-// master leaves of them is deleted when the store is opened again.
+// DeleteRun deletes a final run. See master.Store. One transaction hides the run from all
+// readers; its rows are deleted in small ones, so that other writes continue. If the process
+// ends before, Open deletes the remaining rows.
 func (s *Store) DeleteRun(ctx context.Context, id string) error {
 	var number int64
 	err := s.write(ctx, func(t *tx) error {
@@ -31,7 +31,7 @@ func (s *Store) DeleteRun(ctx context.Context, id string) error {
 	return s.erase(ctx, number)
 }
 
-// What one transaction of erase deletes at most.
+// Limits of one transaction of erase.
 const (
 	eraseSeries  = 500   // rows
 	eraseBatches = 10000 // rows
@@ -75,7 +75,7 @@ func (s *Store) erase(ctx context.Context, number int64) error {
 	})
 }
 
-// finishDeletions deletes what is marked as deleted and is still there.
+// finishDeletions deletes the remaining rows of runs that are marked as deleted.
 func (s *Store) finishDeletions(ctx context.Context) error {
 	numbers, err := s.runNumbers(ctx, `SELECT number FROM runs WHERE deleted = 1 ORDER BY number`)
 	if err != nil {

@@ -15,25 +15,25 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Error is one of the data base as a whole, at its opening or later.
+// Error is an error of the database as a whole, on opening it or later.
 type Error struct {
 	Kind Kind
 	Name string // the file's path, or the DSN without its password
 	Text string // what is wrong, and what to do
-	Err  error  // may be nil
+	Err  error  // the cause, or nil
 }
 
-// Kind says what is wrong with a data base.
+// Kind is the kind of an Error.
 type Kind string
 
 // The kinds.
 const (
-	Damaged  Kind = "damaged"   // it is not a whole data base
+	Damaged  Kind = "damaged"   // it is damaged or not a database
 	ReadOnly Kind = "read-only" // it can't be written to
-	Newer    Kind = "newer"     // another gobench, newer than this, has made it
-	Locked   Kind = "locked"    // another master, or a program that holds its lock for long, has it
-	Remote   Kind = "remote"    // it lies on a network's file system
-	Full     Kind = "full"      // no space is left; writes work again when there is
+	Newer    Kind = "newer"     // its schema is of a newer gobench
+	Locked   Kind = "locked"    // another master uses it, or another program holds its lock for long
+	Remote   Kind = "remote"    // it is on a network file system
+	Full     Kind = "full"      // no space is left; writes succeed again when there is some
 	Disk     Kind = "disk"      // reading or writing failed
 )
 
@@ -47,26 +47,26 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is makes an error of space run.ErrFull.
+// Is makes an error of kind Full match run.ErrFull.
 func (e *Error) Is(target error) bool { return target == run.ErrFull && e.Kind == Full }
 
-// restore says how a data base that can't be used is replaced.
+// restore is the advice on how to replace an unusable database.
 const restore = "stop all that uses it, move it and its -wal and -shm files away, and put a backup in its place (gobench backup makes one), or start without it"
 
-// missing says that there is no such thing, and is run.ErrNotFound.
+// missing is an error that something does not exist. It matches run.ErrNotFound.
 type missing string
 
 func (m missing) Error() string        { return "there is no " + string(m) }
 func (m missing) Is(target error) bool { return target == run.ErrNotFound }
 
-// conflict says why something can't be done as things are, and is run.ErrConflict.
+// conflict is an error about the present state of something. It matches run.ErrConflict.
 type conflict string
 
 func (c conflict) Error() string        { return string(c) }
 func (c conflict) Is(target error) bool { return target == run.ErrConflict }
 
-// failed says what an error of the engine means. After one of the disk the store takes no
-// more writes. Others are given back as they are.
+// failed converts an error of the engine to an *Error where that is possible, and otherwise
+// returns it unchanged. After an error of kind Disk or Damaged the store is broken.
 func (s *Store) failed(err error) error {
 	var known *Error
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -19,7 +19,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// wantKind tells that err is of a kind, names the data base, and says what to do.
+// wantKind tells that err is of a kind, names the database, and says what to do.
 func wantKind(t *testing.T, err error, kind Kind, says ...string) {
 	t.Helper()
 	var e *Error
@@ -34,7 +34,7 @@ func wantKind(t *testing.T, err error, kind Kind, says ...string) {
 	}
 }
 
-// F21: a data base has one master.
+// F21: a database has one master.
 func TestASecondMaster(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		s := e.open()
@@ -193,7 +193,7 @@ func TestSchemas(t *testing.T) {
 	})
 }
 
-// A change that fails leaves the data base as it was.
+// A change that fails leaves the database as it was.
 func TestAChangeOfTheSchemaThatFails(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		must(t, e.open().Close())
@@ -374,7 +374,7 @@ func TestADamagedFile(t *testing.T) {
 		}
 	}
 	try("no head", append(make([]byte, 100), whole[100:]...), true)
-	try("another file", []byte(strings.Repeat("not a data base\n", 1000)), true)
+	try("another file", []byte(strings.Repeat("not a database\n", 1000)), true)
 	try("half a file", whole[:len(whole)/2/4096*4096], true)
 	try("half a page", whole[:len(whole)-2048], true)
 	for range 60 {

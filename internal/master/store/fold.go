@@ -8,34 +8,34 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// foldSlack is for how long after its end a piece of a run's time is not folded yet:
-// late parts are in time then. One that comes later makes a further part.
+// foldSlack is how long after its end a window is folded, so that late parts are included.
+// A part that is even later makes a further folded part.
 const foldSlack = 30 * time.Second
 
-// What one transaction of fold reads at most, about, and what one of trim deletes.
+// Limits: the rows that one transaction of fold reads, about, and that one of trim deletes.
 const (
 	foldReads = 600
 	trimRows  = 500
 )
 
-// restAfter is how many times as long as it has folded a run that goes on with more than
-// manyAgents is let alone.
+// pauseFactor is how many times as long as a transaction took folding pauses after it, for a
+// run that is not over and has more than manyAgents.
 const (
-	restAfter  = 3
-	manyAgents = 16
+	pauseFactor = 3
+	manyAgents  = 16
 )
 
-// fold is a piece of a series that is folded into one part of a level.
+// fold identifies a window of a series that is folded into one part of a level.
 type fold struct {
 	run    int64
 	agent  string
 	level  int // of its parts
 	warmup bool
-	window time.Duration // where it begins
-	gently bool          // the run goes on with many agents: folding takes a small part of the time only
+	window time.Duration // its beginning
+	gently bool          // pause after each transaction: see pauseFactor
 }
 
-// foldRun folds what is over of a run's series, level by level.
+// foldRun folds the windows of a run's series that are over, level by level, and trims it.
 func (s *Store) foldRun(ctx context.Context, number int64) error {
 	var final int
 	var interval, newest time.Duration
@@ -45,7 +45,7 @@ func (s *Store) foldRun(ctx context.Context, number int64) error {
 	}
 	over := newest - foldSlack
 	if final == 1 {
-		over = newest + levels[top].step // windows that are not full are over too
+		over = newest + levels[top].step // incomplete windows are over too
 	}
 	agents, err := s.agentsOf(ctx, number)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Store) foldRun(ctx context.Context, number int64) error {
 	return nil
 }
 
-// agentsOf gives those that have parts in a run's series, "" for all of them among them.
+// agentsOf returns the agents with parts in a run's series, and "" for the whole run.
 func (s *Store) agentsOf(ctx context.Context, number int64) (all []string, err error) {
 	for {
 		query, args := `SELECT MIN(agent) FROM series WHERE run = $1`, []any{number}
@@ -87,8 +87,7 @@ func (s *Store) agentsOf(ctx context.Context, number int64) (all []string, err e
 	}
 }
 
-// foldSeries folds the parts of an agent's series at a level whose time was over at a
-// moment of the run.
+// foldSeries folds the parts of an agent's series at a level, in the windows that end by over.
 func (s *Store) foldSeries(ctx context.Context, f fold, into int, over time.Duration) error {
 	step := levels[into].step
 	for {
@@ -110,9 +109,9 @@ func (s *Store) foldSeries(ctx context.Context, f fold, into int, over time.Dura
 		if err := s.foldWindows(ctx, f, into, to); err != nil {
 			return err
 		}
-		if f.gently { // what is live comes first
+		if f.gently { // live batches have priority
 			select {
-			case <-time.After(min(restAfter*time.Since(began), time.Second)):
+			case <-time.After(min(pauseFactor*time.Since(began), time.Second)):
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
@@ -121,7 +120,7 @@ func (s *Store) foldSeries(ctx context.Context, f fold, into int, over time.Dura
 	}
 }
 
-// foldWindows folds, in one transaction, the windows from f.window on.
+// foldWindows folds the windows from f.window to to, in one transaction.
 func (s *Store) foldWindows(ctx context.Context, f fold, into int, to time.Duration) error {
 	type group struct {
 		parts []run.SeriesPart
@@ -179,7 +178,7 @@ func (s *Store) foldWindows(ctx context.Context, f fold, into int, to time.Durat
 	return s.write(ctx, func(t *tx) error {
 		n, err := t.exec(`UPDATE runs SET bytes = bytes + $1 WHERE number = $2 AND deleted = 0`, bytes, f.run)
 		if err != nil || n == 0 {
-			return err // deleted meanwhile: there is nothing to fold any more
+			return err // the run was deleted meanwhile
 		}
 		for _, row := range rows {
 			s.lastPart++
@@ -192,7 +191,7 @@ func (s *Store) foldWindows(ctx context.Context, f fold, into int, to time.Durat
 	})
 }
 
-// places are those of n arguments: "($1, $2)".
+// places returns placeholders for n arguments: "($1, $2)".
 func places(n int) string {
 	b := []byte("($1")
 	for i := 2; i <= n; i++ {
@@ -201,7 +200,7 @@ func places(n int) string {
 	return string(append(b, ')'))
 }
 
-// forIDs does a statement for lists of ids, which it ends with.
+// forIDs executes a statement that ends with IN for ids, in batches.
 func (t *tx) forIDs(query string, ids []any) error {
 	for len(ids) > 0 {
 		n := min(len(ids), 500)
@@ -213,8 +212,7 @@ func (t *tx) forIDs(query string, ids []any) error {
 	return nil
 }
 
-// trim deletes the parts of an agent's series that are folded and whose level is not kept
-// so long.
+// trim deletes the folded parts of an agent's series that are older than levels[level].keep.
 func (s *Store) trim(ctx context.Context, number int64, agent string, newest time.Duration) error {
 	for level, column := range []string{"fine_from", "ten_from"} {
 		before := newest - levels[level].keep
@@ -222,7 +220,7 @@ func (s *Store) trim(ctx context.Context, number int64, agent string, newest tim
 		if before <= 0 {
 			continue
 		}
-		// Readers learn first that the level is not whole any more.
+		// First record that the level is incomplete, for readers.
 		err := s.write(ctx, func(t *tx) error {
 			return t.run(`UPDATE runs SET `+column+` = $1 WHERE number = $2 AND `+column+` < $1`, int64(before), number)
 		})

@@ -49,13 +49,13 @@ func TestMain(m *testing.M) {
 // base is the moment that tests begin at.
 var base = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// engine opens one data base, again and again.
+// engine opens one database, again and again.
 type engine struct {
 	t       *testing.T
 	options Options
 }
 
-// open opens the data base, and closes it with the test.
+// open opens the database, and closes it with the test.
 func (e *engine) open(change ...func(*Options)) *Store {
 	e.t.Helper()
 	o := e.options
@@ -70,12 +70,12 @@ func (e *engine) open(change ...func(*Options)) *Store {
 	return s
 }
 
-// sqliteFile is a data base that is not there yet.
+// sqliteFile is a database that is not there yet.
 func sqliteFile(t *testing.T) *engine {
 	return &engine{t, Options{Path: filepath.Join(t.TempDir(), "data", "gobench.db"), Fold: addCounts}}
 }
 
-// engines runs a test on an empty data base of each engine.
+// engines runs a test on an empty database of each engine.
 func engines(t *testing.T, test func(t *testing.T, e *engine)) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// ImportRun is as internal/master wants it: all of it is one transaction, and none but
-// readers go on meanwhile.
+// ImportRun stores a final run in one transaction. See master.Store. Other writes wait
+// meanwhile.
 func (s *Store) ImportRun(ctx context.Context, o *run.Order, r *run.Result, by string, intakes func(take func(*run.Intake) error) error) error {
 	switch {
 	case !run.ValidID(o.ID) || r.ID != o.ID:

@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// sealAfter is how long after its end a run's batches are kept one by one, in ns: an agent
-// sends again what it has not heard of for far less.
+// sealAfter is how long after a run's end its batch keys remain, in ns: much longer than
+// agents resend batches.
 const sealAfter = int64(3600e9)
 
-// sealBatches is how many batches one transaction of seal makes a range of at most.
+// sealBatches is the maximum number of batch keys that one transaction of seal replaces.
 const sealBatches = 10000
 
-// Maintain folds series, makes ranges of the batches of runs that have ended, deletes
-// what is not to be kept ([Options].Keep), and empties the write-ahead log. The master
-// calls it each minute. It writes in small transactions, so that others get their turn.
+// Maintain folds series, replaces the batch keys of runs that are over by ranges, deletes
+// runs beyond the limits of [Options].Keep, and checkpoints the write-ahead log. The master
+// calls it every minute. It writes in small transactions, between other writes.
 func (s *Store) Maintain(ctx context.Context) error {
 	s.maintain.Lock()
 	defer s.maintain.Unlock()
@@ -46,7 +46,7 @@ func (s *Store) Maintain(ctx context.Context) error {
 	if !s.lite {
 		return nil
 	}
-	var busy, log, done int // -1 when there is nothing to do; what can't be moved now is moved next time
+	var busy, log, done int // not needed: what can't be moved now is moved by the next call
 	return s.failed(s.w.QueryRowContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`).Scan(&busy, &log, &done))
 }
 
@@ -54,7 +54,7 @@ func (s *Store) runNumbers(ctx context.Context, query string, args ...any) ([]in
 	return list(ctx, s, query, args, func(scan func(...any) error) (n int64, err error) { err = scan(&n); return n, err })
 }
 
-// retain deletes final runs that are more, older or larger than is to be kept.
+// retain deletes final runs beyond the limits of Options.Keep.
 func (s *Store) retain(ctx context.Context) error {
 	k := s.options.Keep
 	type final struct{ number, ended, bytes int64 }
@@ -89,12 +89,12 @@ func (s *Store) retain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.options.Log.Info("a run was deleted, as kept runs are limited", "run number", gone[i])
+		s.options.Log.Info("a run was deleted by the limits of retention", "run number", gone[i])
 	}
 	return nil
 }
 
-// seal makes ranges of the batches of a run that has ended, where none is missing.
+// seal replaces the batch keys of a run by ranges, for executors without missing batches.
 func (s *Store) seal(ctx context.Context, number int64) error {
 	type source struct{ executor, epoch, n, first, last int64 }
 	all, err := list(ctx, s, `SELECT executor, epoch, COUNT(*), MIN(seq), MAX(seq) FROM batches WHERE run = $1 GROUP BY executor, epoch`, []any{number},

@@ -16,14 +16,15 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// forPostgres replaces what PostgreSQL calls by another name.
+// forPostgres translates the SQL of migrations to PostgreSQL.
 var forPostgres = strings.NewReplacer(
 	" BLOB", " BYTEA",
 	"INTEGER NOT NULL PRIMARY KEY", "BIGINT NOT NULL PRIMARY KEY",
 	") WITHOUT ROWID;", ");",
 )
 
-// migrate brings the schema up to date. before is called before an older one is changed.
+// migrate updates the schema to the newest version. It calls before if there is an older
+// schema. It returns an error of kind Newer if the schema is newer than this program.
 func (s *Store) migrate(ctx context.Context, before func(ctx context.Context, version int64) error) error {
 	steps, newest, err := s.steps()
 	if err != nil {
@@ -61,8 +62,8 @@ func (s *Store) migrate(ctx context.Context, before func(ctx context.Context, ve
 	return nil
 }
 
-// steps gives all changes of the schema, and the newest version. Each is a file
-// NUMBER_name.sql, done in a transaction.
+// steps returns all changes of the schema, and the newest version. Each is a file
+// NUMBER_name.sql and runs in a transaction.
 func (s *Store) steps() (steps []*goose.Migration, newest int64, err error) {
 	names, err := fs.Glob(s.options.tests.migrations, "migrations/*.sql")
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Store) steps() (steps []*goose.Migration, newest int64, err error) {
 	return steps, newest, nil
 }
 
-// schema gives the version of the schema that is there: 0 when there is none.
+// schema returns the version of the stored schema, or 0 for an empty database.
 func (s *Store) schema(ctx context.Context) (version int64, err error) {
 	query := `SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'`
 	if !s.lite {

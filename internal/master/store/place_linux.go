@@ -2,8 +2,7 @@ package store
 
 import "golang.org/x/sys/unix"
 
-// networkTypes are the file systems whose files lie on another host, by their magic:
-// statfs(2).
+// networkTypes maps the magic numbers of network file systems (statfs(2)) to their names.
 var networkTypes = map[uint32]string{
 	0x6969:     "NFS",
 	0x517b:     "SMB",
@@ -14,7 +13,8 @@ var networkTypes = map[uint32]string{
 	0x01021997: "9p",
 }
 
-// networkFS names the file system of a folder when it is one of another host's.
+// networkFS returns the name of a folder's file system if it is a network file system, and
+// otherwise "".
 func networkFS(dir string) (string, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -2,5 +2,5 @@
 
 package store
 
-// networkFS can't tell here.
+// networkFS is not implemented on this platform.
 func networkFS(string) (string, error) { return "", nil }

@@ -15,13 +15,12 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// lockKey is that of the advisory lock which the one master of a data base holds: the
-// bytes of "gobench".
+// lockKey is the key of the advisory lock that the master of a database holds: the bytes of
+// "gobench".
 const lockKey = 0x676f62656e6368
 
-// openPostgres opens the data base of Options.DSN. The connection that writes holds the
-// lock: when it is lost and another master has taken the lock meanwhile, there is no new
-// one.
+// openPostgres opens the database of Options.DSN. The connection that writes holds the lock.
+// If that connection is lost and another master takes the lock, writes fail from then on.
 func (s *Store) openPostgres(ctx context.Context) error {
 	u, err := url.Parse(s.options.DSN)
 	if err != nil {
@@ -41,7 +40,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 10 * time.Second
 	}
-	// One that was lost meanwhile is found before it is used.
+	// A lost connection is detected before it is used.
 	ask := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return true })
 	s.w = stdlib.OpenDB(*config, ask, stdlib.OptionAfterConnect(s.holdLock))
 	s.w.SetMaxOpenConns(1)
@@ -61,7 +60,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 		return s.failed(err)
 	}
 	if encoding != "UTF8" {
-		return fmt.Errorf("store %s: its encoding is %s: make a data base with ENCODING 'UTF8'", s.name, encoding)
+		return fmt.Errorf("store %s: its encoding is %s: make a database with ENCODING 'UTF8'", s.name, encoding)
 	}
 	return s.migrate(ctx, func(_ context.Context, version int64) error {
 		s.options.Log.Warn("the store has an older schema, which is changed now; pg_dump makes a copy, before an upgrade", "store", s.name, "version", version)
@@ -69,8 +68,8 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	})
 }
 
-// briefly gives why there is no connection in one line: the driver's text has several, one
-// for each address that was tried.
+// briefly returns the reason of a failed connection in one line: the driver's text has one
+// line for each address.
 func briefly(err error) error {
 	var said *pgconn.PgError
 	var down *net.OpError
@@ -83,7 +82,8 @@ func briefly(err error) error {
 	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// holdLock takes the lock with a new connection, or says who has it.
+// holdLock takes the lock with a new connection. It waits for Times.Lock; then it returns an
+// error of kind Locked that names the holder.
 func (s *Store) holdLock(ctx context.Context, c *pgx.Conn) error {
 	for deadline := time.Now().Add(s.options.Times.Lock); time.Now().Before(deadline); {
 		var ok bool
@@ -110,5 +110,5 @@ func (s *Store) holdLock(ctx context.Context, c *pgx.Conn) error {
 		}
 		who += ")"
 	}
-	return &Error{Kind: Locked, Name: s.name, Text: who + ": end that first, or give another data base by --db"}
+	return &Error{Kind: Locked, Name: s.name, Text: who + ": end that first, or give another database by --db"}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// postgres is an empty data base, and a way to it that is not the store's.
+// postgres is an empty database, and a way to it that is not the store's.
 func postgres(t *testing.T) (*engine, *sql.DB) {
 	t.Parallel()
 	serverAsked.Do(func() {})

@@ -8,5 +8,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isReadOnlyFS tells whether err is that of a file system that takes no writes.
+// isReadOnlyFS reports whether err means that a file system is mounted read-only.
 func isReadOnlyFS(err error) bool { return errors.Is(err, unix.EROFS) }

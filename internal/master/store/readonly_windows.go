@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// isReadOnlyFS tells whether err is that of a file system that takes no writes.
+// isReadOnlyFS reports whether err is that of a file system that takes no writes.
 func isReadOnlyFS(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }

@@ -8,7 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Reply is as internal/api wants it: nil when there is none.
+// Reply returns the stored reply to a user's request with an idempotency key, or nil.
 func (s *Store) Reply(ctx context.Context, user, key string) (*auth.Reply, error) {
 	all, err := list(ctx, s, `SELECT user_id, idem, request, status, type, body, created FROM replies WHERE user_id = $1 AND idem = $2`,
 		[]any{clean(user), clean(key)}, func(scan func(...any) error) (r auth.Reply, err error) {
@@ -23,7 +23,7 @@ func (s *Store) Reply(ctx context.Context, user, key string) (*auth.Reply, error
 	return &all[0], nil
 }
 
-// PutReply is as internal/api wants it.
+// PutReply stores a reply. The error is run.ErrConflict if there is one for its key.
 func (s *Store) PutReply(ctx context.Context, r *auth.Reply) error {
 	if r.Key == "" {
 		return &run.InputError{Field: "key", Text: "is empty"}
@@ -38,7 +38,7 @@ func (s *Store) PutReply(ctx context.Context, r *auth.Reply) error {
 	})
 }
 
-// DeleteOldReplies is as internal/api wants it.
+// DeleteOldReplies deletes the replies that were created before a time.
 func (s *Store) DeleteOldReplies(ctx context.Context, before time.Time) error {
 	return s.write(ctx, func(t *tx) error { return t.run(`DELETE FROM replies WHERE created < $1`, ns(before)) })
 }

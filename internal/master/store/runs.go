@@ -9,7 +9,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// CreateRun is as internal/master wants it.
+// CreateRun stores a new queued run. See master.Store.
 func (s *Store) CreateRun(ctx context.Context, o *run.Order, source run.Source) error {
 	if !run.ValidID(o.ID) {
 		return &run.InputError{Field: "id", Text: "is not the id of a run"}
@@ -28,7 +28,7 @@ func (s *Store) CreateRun(ctx context.Context, o *run.Order, source run.Source) 
 		} else if ok {
 			return conflict(fmt.Sprintf("run %s is there already", o.ID))
 		}
-		var application any // NULL for none
+		var application any // NULL without an application
 		if o.Application != "" {
 			application = o.Application
 			if ok, err := t.one(`SELECT number FROM applications WHERE id = $1`, []any{o.Application}, &number); err != nil {
@@ -60,7 +60,7 @@ func (s *Store) CreateRun(ctx context.Context, o *run.Order, source run.Source) 
 	return err
 }
 
-// orderColumns are what readOrder reads.
+// orderColumns are the columns that readOrder reads.
 const orderColumns = `number, id, COALESCE(application, ''), name, owner, state, version, cause, verdict, created, started, ended, options`
 
 func readOrder(scan func(...any) error) (o run.Order, err error) {
@@ -78,17 +78,17 @@ func readOrder(scan func(...any) error) (o run.Order, err error) {
 
 func runNamed(id string) string { return "run " + strconv.Quote(id) }
 
-// Run is as internal/master wants it.
+// Run returns a run.
 func (s *Store) Run(ctx context.Context, id string) (*run.Order, error) {
 	return get(ctx, s, runNamed(id), `SELECT `+orderColumns+` FROM runs WHERE id = $1 AND deleted = 0`, []any{clean(id)}, readOrder)
 }
 
-// RunSource is as internal/master wants it.
+// RunSource returns the source of a run.
 func (s *Store) RunSource(ctx context.Context, id string) (run.Source, error) {
 	return s.source(ctx, runNamed(id), `SELECT source FROM runs WHERE id = $1 AND deleted = 0`, clean(id))
 }
 
-// Runs is as internal/master wants it. A tag is that of a run's application.
+// Runs returns a page of runs, the newest first. Filter.Tag is a tag of a run's application.
 func (s *Store) Runs(ctx context.Context, f run.Filter) (page []run.Order, next string, err error) {
 	q, err := newQuestion(f)
 	if err != nil {
@@ -114,12 +114,12 @@ func (s *Store) Runs(ctx context.Context, f run.Filter) (page []run.Order, next 
 	return page, next, nil
 }
 
-// Unfinished is as internal/master wants it.
+// Unfinished returns all runs that are not final, sorted by number.
 func (s *Store) Unfinished(ctx context.Context) ([]run.Order, error) {
 	return list(ctx, s, `SELECT `+orderColumns+` FROM runs WHERE final = 0 ORDER BY number`, nil, readOrder)
 }
 
-// number gives that of a run, by which its rows name it.
+// number returns a run's number, which is its key in other tables.
 func (s *Store) number(ctx context.Context, id string) (n int64, err error) {
 	ok, err := found(s.r.QueryRowContext(ctx, `SELECT number FROM runs WHERE id = $1 AND deleted = 0`, clean(id)).Scan(&n))
 	if err == nil && !ok {
@@ -128,7 +128,7 @@ func (s *Store) number(ctx context.Context, id string) (n int64, err error) {
 	return n, s.failed(err)
 }
 
-// PutResult is as internal/master wants it. The run takes over its verdict.
+// PutResult stores the result of a run, and its verdict in the run.
 func (s *Store) PutResult(ctx context.Context, r *run.Result) error {
 	number, err := s.number(ctx, r.ID)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Store) PutResult(ctx context.Context, r *run.Result) error {
 	return s.write(ctx, func(t *tx) error { return t.putResult(number, r, packed) })
 }
 
-// putResult keeps a run's result, which is packed already.
+// putResult stores the packed result of a run.
 func (t *tx) putResult(number int64, r *run.Result, packed []byte) error {
 	var before int64
 	if _, err := t.one(`SELECT LENGTH(data) FROM results WHERE run = $1`, []any{number}, &before); err != nil {
@@ -158,7 +158,7 @@ func (t *tx) putResult(number int64, r *run.Result, packed []byte) error {
 	return t.run(`INSERT INTO results (run, data) VALUES ($1, $2) ON CONFLICT (run) DO UPDATE SET data = excluded.data`, number, packed)
 }
 
-// Result is as internal/master wants it.
+// Result returns the result of a run.
 func (s *Store) Result(ctx context.Context, id string) (*run.Result, error) {
 	packed, err := get(ctx, s, "result of "+runNamed(id), `SELECT data FROM results WHERE run = (SELECT number FROM runs WHERE id = $1 AND deleted = 0)`, []any{clean(id)},
 		func(scan func(...any) error) (b []byte, err error) { err = scan(&b); return b, err })

@@ -302,7 +302,7 @@ func TestTransitionsAtOnce(t *testing.T) {
 		if active > 1 {
 			t.Errorf("%d runs are active", active)
 		}
-		// The data base itself holds to one, whoever writes.
+		// The database itself holds to one, whoever writes.
 		if _, err := s.w.ExecContext(ctx, `UPDATE runs SET active = 1`); err == nil {
 			t.Error("all runs became active")
 		}

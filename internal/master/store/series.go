@@ -10,19 +10,19 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// A run's series is kept at several levels. Parts come in at level 0, at the run's own
-// interval, and are folded into parts of higher levels as soon as their time is over: see
-// fold.go. A part that is folded stays for a while; so each level has the whole of its
-// time in its own parts and in those of lower levels that are not folded yet. None is in
-// two of them, and so a level's counts add up to what was taken in.
+// A run's series is stored at several levels. New parts are at level 0, at the run's own
+// interval, and are folded into parts of higher levels once their time is over: see fold.go.
+// Folded parts remain for a while. So a level's own parts and the unfolded parts of lower
+// levels together cover the whole time, each moment once, and their counts add up to what
+// was stored.
 var levels = [...]struct {
-	step time.Duration // of its parts, and what they are aligned to
-	keep time.Duration // before the newest part of the run; 0: for ever
+	step time.Duration // length of its parts, which are aligned to it
+	keep time.Duration // how long parts remain, before the newest part of the run; 0: for ever
 }{
 	{0, 2 * time.Hour}, // the run's own interval
 	{10 * time.Second, 48 * time.Hour},
 	{time.Minute, 0},
-	{3 * time.Minute, 0}, // so that a long chart needs to read little
+	{3 * time.Minute, 0}, // for long charts
 	{15 * time.Minute, 0},
 }
 
@@ -30,30 +30,30 @@ const top = len(levels) - 1
 
 const seriesColumns = "series (id, run, agent, level, start, stop, step, warmup, folded, data)"
 
-// above gives the level that parts of a level and step are folded into.
+// above returns the level that parts of a level and step are folded into.
 func above(level int, step time.Duration) int {
 	for level++; level < top && levels[level].step <= step; level++ {
 	}
 	return level
 }
 
-// usable tells whether a level is one of a run with such an interval: at level 0, or
-// coarser than that.
+// usable reports whether a run with this interval has parts at a level: level 0, or one that
+// is coarser than the interval.
 func usable(level int, interval time.Duration) bool {
 	return level == 0 || levels[level].step > interval
 }
 
-// What a query with Points gives at most, in parts, if coarser ones are there. A step of
-// the levels is at most six times the one below it, and folding as one reads is slow.
+// Limits of the parts that a query with Points returns, unless only finer parts are stored.
+// A level's step is at most six times the one below, and folding while reading is slow.
 const (
 	partsPerPoint = 2
 	partsAtMost   = 1500
 )
 
-// extent is what is known of a run's series before it is read.
+// extent describes a run's series.
 type extent struct {
 	run      int64
-	interval time.Duration // of level 0; 0: the series is empty
+	interval time.Duration // of level 0; 0 if the series is empty
 	newest   time.Duration // end of its newest part
 	kept     [len(levels)]time.Duration
 }
@@ -67,17 +67,17 @@ func (s *Store) extent(ctx context.Context, id string) (x extent, err error) {
 	return x, s.failed(err)
 }
 
-// plan is how a query is answered.
+// plan describes how a query is answered.
 type plan struct {
 	level    int
 	step     time.Duration // of the level's parts
-	group    time.Duration // parts that begin in the same one are folded; 0: none are
-	from, to time.Duration // that parts are wanted of
-	first    time.Duration // where reading begins
+	group    time.Duration // parts are folded to this length; 0 means not at all
+	from, to time.Duration // range of the query
+	first    time.Duration // beginning of the parts to be read
 }
 
-// choose makes a plan: the finest level that is there from q.From on, and that has not
-// many more parts than points are wanted; or the coarsest, folded further.
+// choose returns the plan for a query: the finest level that is stored from q.From on and
+// does not have many more parts than q.Points, or the coarsest level, folded further.
 func (x *extent) choose(q run.SeriesQuery) plan {
 	p := plan{from: q.From, to: q.To}
 	if p.to == 0 {
@@ -105,8 +105,8 @@ func (x *extent) choose(q run.SeriesQuery) plan {
 	return p
 }
 
-// Series is as internal/master wants it. Parts that are put together carry the step of
-// what they became. It may be slow to call each: no transaction waits for it.
+// Series reads a series. See master.Store. Folded parts have the step of the result. each
+// may be slow, as no transaction is open while it is called.
 func (s *Store) Series(ctx context.Context, q run.SeriesQuery, each func(run.SeriesPart) error) error {
 	if q.From < 0 || q.To < 0 || q.To > 0 && q.To < q.From {
 		return &run.InputError{Field: "from", Text: "must be 0 or more, and at most what to is"}
@@ -116,7 +116,7 @@ func (s *Store) Series(ctx context.Context, q run.SeriesQuery, each func(run.Ser
 		return err
 	}
 	p := x.choose(q)
-	whole := max(p.group, time.Minute) // no chunk ends within a group, or within what is folded meanwhile
+	whole := max(p.group, time.Minute) // chunks end between groups, and between windows that may be folded meanwhile
 	chunk := (600*p.step + whole - 1) / whole * whole
 	for at := p.first; at < min(p.to, x.newest); at += chunk {
 		parts, err := s.parts(ctx, &x, q, p, at, min(at+chunk, p.to))
@@ -135,7 +135,7 @@ func (s *Store) Series(ctx context.Context, q run.SeriesQuery, each func(run.Ser
 	return nil
 }
 
-// parts gives those that begin in a time, in the order of it, put together as planned.
+// parts returns the parts that begin in a range, in order, folded as planned.
 func (s *Store) parts(ctx context.Context, x *extent, q run.SeriesQuery, p plan, from, to time.Duration) ([]run.SeriesPart, error) {
 	for {
 		all, kept, err := s.readParts(ctx, x.run, q, p.level, from, to)
@@ -143,7 +143,7 @@ func (s *Store) parts(ctx context.Context, x *extent, q run.SeriesQuery, p plan,
 			return nil, err
 		}
 		if p.level < top && kept[p.level] > from && x.kept[p.level] < kept[p.level] {
-			// What the plan counted on has been deleted meanwhile.
+			// Parts that the plan relies on were deleted meanwhile.
 			p.level = above(p.level, x.interval)
 			p.group = max(p.group, levels[p.level].step)
 			continue
@@ -152,8 +152,8 @@ func (s *Store) parts(ctx context.Context, x *extent, q run.SeriesQuery, p plan,
 	}
 }
 
-// readParts reads, in one statement and so at one moment, the parts of a level and those
-// below it that are not folded, and from when on each level is kept.
+// readParts reads the parts of a level, the unfolded ones below it, and from when on each
+// level is stored. It uses one statement, so all of it is consistent.
 func (s *Store) readParts(ctx context.Context, number int64, q run.SeriesQuery, level int, from, to time.Duration) (all []run.SeriesPart, kept [len(levels)]time.Duration, err error) {
 	err = s.each(ctx, s.r, `SELECT start, stop, step, warmup, data FROM series
 			WHERE run = $1 AND agent = $2 AND level = $3 AND start >= $4 AND start < $5
@@ -181,8 +181,8 @@ func (s *Store) readParts(ctx context.Context, number int64, q run.SeriesQuery, 
 	return all, kept, err
 }
 
-// together folds the parts of each group, those of warm-up by themselves. What Fold
-// refuses stays as it is.
+// together folds the parts of each group, those of the warm-up separately. Parts that Fold
+// refuses are returned as they are.
 func (s *Store) together(all []run.SeriesPart, p plan) []run.SeriesPart {
 	if p.group == 0 {
 		return all
@@ -210,7 +210,7 @@ func (s *Store) together(all []run.SeriesPart, p plan) []run.SeriesPart {
 	return out
 }
 
-// foldParts makes one of parts, which are all of warm-up or none.
+// foldParts folds parts into one. Either all or none of them belong to the warm-up.
 func (s *Store) foldParts(parts []run.SeriesPart, step time.Duration) ([]run.SeriesPart, error) {
 	if len(parts) < 2 {
 		return parts, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// What the files of a source are.
+// Kinds of the files of a source.
 const (
 	kindScenario = "scenario"
 	kindMod      = "go.mod"
@@ -20,14 +20,13 @@ const (
 	kindPrivate  = "private"
 )
 
-// file is one of a source as it is kept.
+// file is a file of a source in its stored form.
 type file struct {
 	kind, path, hash string
 	data             []byte
 }
 
-// putSource keeps a source, of which what is there already is not kept again, and gives
-// its hash.
+// putSource stores a source and returns its hash. Files that are stored already are shared.
 func (t *tx) putSource(source run.Source) (string, error) {
 	if !utf8.ValidString(source.File) || strings.ContainsRune(source.File, 0) {
 		return "", &run.InputError{Field: "source.file", Text: "a name must be UTF-8 without NUL"}
@@ -85,7 +84,7 @@ func (t *tx) putSource(source run.Source) (string, error) {
 	return hash, nil
 }
 
-// source reads the one that the query gives the hash of; what names its owner.
+// source returns the source whose hash query selects for id. what names the owner in errors.
 func (s *Store) source(ctx context.Context, what, query, id string) (run.Source, error) {
 	var source run.Source
 	there := false
@@ -119,7 +118,7 @@ func (s *Store) source(ctx context.Context, what, query, id string) (run.Source,
 	return source, err
 }
 
-// dropSources deletes those of hashes that nothing refers to any more.
+// dropSources deletes those of the sources that nothing refers to any more.
 func (t *tx) dropSources(hashes ...string) error {
 	for _, hash := range hashes {
 		n, err := t.exec(`DELETE FROM source_files WHERE source = $1

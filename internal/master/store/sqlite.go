@@ -61,7 +61,7 @@ func (s *Store) openSQLite(ctx context.Context) error {
 	return s.migrate(ctx, s.copyBefore)
 }
 
-// pragmas are what each connection begins with.
+// pragmas returns the pragmas of each connection.
 func (s *Store) pragmas() []string {
 	sync := "FULL"
 	if s.options.tests.lax {
@@ -70,7 +70,7 @@ func (s *Store) pragmas() []string {
 	return []string{
 		fmt.Sprintf("busy_timeout(%d)", s.options.Times.Busy.Milliseconds()),
 		"journal_mode(WAL)", "synchronous(" + sync + ")", "foreign_keys(1)", "mmap_size(0)", "cache_size(-4096)", "trusted_schema(0)",
-		"journal_size_limit(16777216)", // the log shrinks to 16 MB once it has been longer
+		"journal_size_limit(16777216)", // the log is truncated to 16 MB after it was longer
 	}
 }
 
@@ -83,7 +83,7 @@ func dataSource(path string, pragmas ...string) string {
 	return u.String()
 }
 
-// unusable says why the file can't be opened at all.
+// unusable returns the *Error for an error on opening the file.
 func (s *Store) unusable(err error) error {
 	if errors.Is(err, fs.ErrPermission) || isReadOnlyFS(err) {
 		return &Error{ReadOnly, s.name, "the file and its folder must be writable for the user that gobench runs as: change their owner or mode, or give another place by --dir", err}
@@ -94,7 +94,7 @@ func (s *Store) unusable(err error) error {
 	return &Error{Disk, s.name, "it can't be opened", err}
 }
 
-// examine checks the library and the whole file.
+// examine checks the version of SQLite, the journal mode and the whole file.
 func (s *Store) examine(ctx context.Context) error {
 	var version, mode string
 	if err := s.w.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version); err != nil {
@@ -136,7 +136,7 @@ func newEnough(version string) bool {
 	return true
 }
 
-// copyBefore copies the file before its schema is changed from a version on.
+// copyBefore backs the file up before its schema is changed.
 func (s *Store) copyBefore(ctx context.Context, version int64) error {
 	dir := s.options.Dir
 	if dir == "" {
@@ -146,12 +146,11 @@ func (s *Store) copyBefore(ctx context.Context, version int64) error {
 	if err := s.Backup(ctx, to); err != nil {
 		return fmt.Errorf("copy the store before its schema is changed: %w", err)
 	}
-	s.options.Log.Warn("the store has an older schema, which is changed now; a copy of it as it was is kept", "store", s.name, "version", version, "copy", to)
+	s.options.Log.Warn("the store has an older schema, which is changed now; a copy of it was written", "store", s.name, "version", version, "copy", to)
 	return nil
 }
 
-// lock takes the file that says which master has the data base, and gives what lets it
-// go.
+// lock locks the lock file and writes the process id to it. The caller must call release.
 func (s *Store) lock(path string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -160,7 +159,7 @@ func (s *Store) lock(path string) (release func() error, err error) {
 	ok, err := filelock.Try(f)
 	if err != nil || !ok {
 		text := make([]byte, 32)
-		n, _ := f.ReadAt(text, 0) // without it the error names no pid
+		n, _ := f.ReadAt(text, 0) // if it fails, the error has no pid
 		f.Close()
 		if err != nil {
 			return nil, s.unusable(err)

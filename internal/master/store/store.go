@@ -1,14 +1,3 @@
-// Package store keeps what a master knows, in an SQLite file or in PostgreSQL: what is
-// to be run and what has been, what executors counted, agents, users and the audit log.
-// It is both the Store of internal/master and that of internal/api.
-//
-// The same SQL text runs on both engines, and the same tests. One connection writes, so
-// transactions follow each other; several read, and see what was there when they began.
-// What a method has returned without an error survives the loss of power.
-//
-// A data base belongs to one master. A second one that opens it gets an error that says
-// who has it. After an error of the disk (not one of space) the store takes no more
-// writes: what an fsync has lost can't be known ([Store.Broken]).
 package store
 
 import (
@@ -26,18 +15,19 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/compress"
 )
 
-// Options say where the data is and what is kept of it.
+// Options are the options of Open. Fold and either Path or DSN are required.
 type Options struct {
-	// Path of the SQLite file, which is made when it is not there, with its folder; its
-	// lock lies beside it. Or DSN of a PostgreSQL data base: "postgres://...".
+	// Path is the path of the SQLite file, which is created with its folder if it does not
+	// exist; a lock file is beside it. DSN is the URL of a PostgreSQL database:
+	// "postgres://...".
 	Path, DSN string
-	// Dir is where a copy of an SQLite file is put before its schema is changed; empty:
-	// beside the file.
+	// Dir is the folder for the copy of an SQLite file before its schema is changed; empty
+	// means the folder of the file.
 	Dir string
-	// Fold makes one part of a series out of several: it adds what they counted.
+	// Fold merges several parts of a series into one, by adding their counts.
 	Fold func(parts [][]byte) ([]byte, error)
 	Keep Keep
-	Log  *slog.Logger     // nil: silent
+	Log  *slog.Logger     // nil: nothing is logged
 	Now  func() time.Time // nil: time.Now
 
 	Times Times
@@ -45,22 +35,23 @@ type Options struct {
 	tests hooks
 }
 
-// Keep says how much is kept of final runs; the oldest go first, whole. 0: no limit.
+// Keep limits the final runs that are stored; Maintain deletes the oldest ones beyond a
+// limit. 0 means no limit.
 type Keep struct {
 	Runs  int
-	Age   time.Duration // since they ended
-	Bytes int64         // of the batches, series and results of all runs
+	Age   time.Duration // since their end
+	Bytes int64         // size of the batches, series and results of all runs
 }
 
-// hooks are what tests change.
+// hooks are for tests.
 type hooks struct {
 	migrations fs.FS                    // nil: those of this package
-	lax        bool                     // SQLite does not wait for the disk
+	lax        bool                     // SQLite does not sync
 	fail       func(query string) error // called before each statement of a write
 	network    func(dir string) (string, error)
 }
 
-// Store is an open data base. All its methods may be called at once by any goroutine.
+// Store is an open database. Its methods are safe for concurrent use.
 type Store struct {
 	options Options
 	w, r    *sql.DB // w has one connection
@@ -71,11 +62,12 @@ type Store struct {
 
 	broken     atomic.Pointer[error]
 	maintain   sync.Mutex    // held by Maintain
-	lastPart   int64         // id in series; only the writer uses it
-	unfoldable map[fold]bool // what Fold has refused, so that it is said once; only Maintain uses it
+	lastPart   int64         // last id in series; used in write transactions only
+	unfoldable map[fold]bool // windows that Fold has refused, to log each once; guarded by maintain
 }
 
-// Open opens a data base, and brings its schema up to date.
+// Open opens a database and updates its schema. The caller must Close the Store. Errors about
+// the database as a whole are an *Error, as when another master uses it.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -105,7 +97,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	case strings.HasPrefix(o.DSN, "postgres://"), strings.HasPrefix(o.DSN, "postgresql://"):
 		err = s.openPostgres(ctx)
 	default:
-		err = fmt.Errorf("store: %q is no PostgreSQL data base: give postgres://USER:PASSWORD@HOST/NAME", o.DSN)
+		err = fmt.Errorf("store: %q is no PostgreSQL database: give postgres://USER:PASSWORD@HOST/NAME", o.DSN)
 	}
 	if err == nil {
 		err = s.begin(ctx)
@@ -116,7 +108,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// begin reads what the store goes on from, and ends what the last master left undone.
+// begin initializes s and finishes deletions of a previous process.
 func (s *Store) begin(ctx context.Context) error {
 	if err := s.r.QueryRowContext(ctx, `SELECT COALESCE(MAX(id), 0) FROM series`).Scan(&s.lastPart); err != nil {
 		return fmt.Errorf("store %s: %w", s.name, err)
@@ -124,7 +116,7 @@ func (s *Store) begin(ctx context.Context) error {
 	return s.finishDeletions(ctx)
 }
 
-// Close ends all connections and lets another master have the data base.
+// Close closes all connections and releases the database for another master.
 func (s *Store) Close() error {
 	var errs []error
 	for _, db := range []*sql.DB{s.r, s.w} {
@@ -138,7 +130,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Broken gives the error of the disk after which the store takes no more writes, or nil.
+// Broken returns the error of the disk after which the store refuses all writes, or nil.
 func (s *Store) Broken() error {
 	if err := s.broken.Load(); err != nil {
 		return *err

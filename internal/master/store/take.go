@@ -9,12 +9,12 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// keyBytes is about what a batch's key takes up.
+// keyBytes is the approximate size of a batch's key.
 const keyBytes = 48
 
-// Take is as internal/master wants it.
+// Take stores an intake in one transaction. See master.Store.
 func (s *Store) Take(ctx context.Context, in *run.Intake) error {
-	packed := make([][]byte, len(in.Series)) // made before the writer is asked for
+	packed := make([][]byte, len(in.Series)) // compressed before the transaction begins
 	for i, p := range in.Series {
 		packed[i] = s.zip.PackCounts(p.Data)
 	}
@@ -44,20 +44,20 @@ func (s *Store) Take(ctx context.Context, in *run.Intake) error {
 	})
 }
 
-// intake is one as it is kept.
+// intake is the transaction of an intake.
 type intake struct {
 	*tx
 	numbers map[string]int64 // of runs
 	grown   map[int64]*growth
 }
 
-// growth is what an intake adds to a run.
+// growth is by how much an intake makes a run larger.
 type growth struct {
 	bytes        int64
 	step, newest time.Duration
 }
 
-// keep keeps an intake, whose series has been packed.
+// keep stores an intake, whose series was packed before.
 func (k *intake) keep(in *run.Intake, packed [][]byte) error {
 	if err := k.batches(in.Batches); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (k *intake) keep(in *run.Intake, packed [][]byte) error {
 	return k.series(in.Series, packed)
 }
 
-// grow notes by how much runs have grown.
+// grow updates the sizes of runs.
 func (k *intake) grow() error {
 	for number, g := range k.grown {
 		if err := k.run(`UPDATE runs SET bytes = bytes + $1, step = CASE WHEN step < $2 THEN $2 ELSE step END,
@@ -121,7 +121,7 @@ func (k *intake) batches(keys []run.BatchKey) error {
 		}
 		for _, r := range ranges[n] {
 			if r.executor == p.executor && r.epoch == b.Epoch && b.Seq >= 1 && b.Seq <= r.high {
-				return &run.TakenError{Key: b} // its sum is not known any more
+				return &run.TakenError{Key: b} // its checksum is no longer stored
 			}
 		}
 		k.grown[n].bytes += keyBytes
@@ -137,9 +137,9 @@ func (k *intake) batches(keys []run.BatchKey) error {
 	return k.taken(keys)
 }
 
-// taken finds which of keys was there already.
+// taken returns a *run.TakenError for the first key that was stored already.
 func (k *intake) taken(keys []run.BatchKey) error {
-	// What was added just now is taken out again; the transaction fails in any case.
+	// Remove what was just added; the transaction is rolled back in any case.
 	if err := k.run(`ROLLBACK TO before_batches`); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (k *intake) taken(keys []run.BatchKey) error {
 }
 
 func (k *intake) executors(states []run.SourceState) error {
-	last := map[[2]int64]int{} // where the last state of an executor is: rows name none twice
+	last := map[[2]int64]int{} // index of the last state of an executor, as a statement may set a row only once
 	var rows [][]any
 	for _, x := range states {
 		n, err := k.number(x.Run)
@@ -211,9 +211,9 @@ func (k *intake) series(parts []run.SeriesPart, packed [][]byte) error {
 	return err
 }
 
-// Taken is as internal/master wants it: the executors in their order.
+// Taken returns what Take has stored of a run, the executors sorted by number.
 func (s *Store) Taken(ctx context.Context, id string) (sources []run.SourceState, totals []byte, err error) {
-	// One statement sees one moment.
+	// One statement, so that the result is consistent.
 	err = s.each(ctx, s.r, `SELECT 0 AS place, 0, 0, '', 0, state FROM totals WHERE run = (SELECT number FROM runs WHERE id = $1 AND deleted = 0)
 		UNION ALL SELECT 1, executor, epoch, agent, seq, state FROM executors WHERE run = (SELECT number FROM runs WHERE id = $1 AND deleted = 0)
 		ORDER BY 1, 2`, []any{clean(id)}, func(scan func(...any) error) error {
@@ -232,12 +232,12 @@ func (s *Store) Taken(ctx context.Context, id string) (sources []run.SourceState
 		return nil
 	})
 	if err == nil && totals == nil && sources == nil {
-		_, err = s.number(ctx, id) // of a run that is not there
+		_, err = s.number(ctx, id) // run.ErrNotFound if there is no such run
 	}
 	return sources, totals, err
 }
 
-// batchRange says that the batches 1 to high of an executor have been taken in.
+// batchRange means that the batches 1 to high of an executor are stored.
 type batchRange struct {
 	executor    int64
 	epoch, high uint64

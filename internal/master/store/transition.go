@@ -8,8 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Transition is as internal/master wants it. When a run begins or ends, at is kept as
-// the time of that.
+// Transition changes a run's state. See master.Store. when becomes the time of the run's
+// start or end.
 func (s *Store) Transition(ctx context.Context, id string, version int64, to run.State, cause, by string, when time.Time) (*run.Order, error) {
 	var o run.Order
 	err := s.write(ctx, func(t *tx) error {
@@ -57,7 +57,7 @@ func (s *Store) Transition(ctx context.Context, id string, version int64, to run
 	return &o, nil
 }
 
-// Transitions is as internal/master wants it: in their order.
+// Transitions returns the changes of a run's state, the oldest first.
 func (s *Store) Transitions(ctx context.Context, id string) ([]run.Transition, error) {
 	number, err := s.number(ctx, id)
 	if err != nil {

@@ -19,8 +19,9 @@ type tx struct {
 	s   *Store
 }
 
-// write does f in a transaction that is kept whole, or not at all when f or the data base
-// gives an error. Writes follow each other. f may be called once only.
+// write calls f in a transaction and commits it. If f or the database returns an error, the
+// transaction is rolled back and write returns the error. Transactions run one at a time, so
+// f must not call write.
 func (s *Store) write(ctx context.Context, f func(*tx) error) error {
 	if err := s.Broken(); err != nil {
 		return fmt.Errorf("store %s takes no more writes: %w", s.name, err)
@@ -30,7 +31,7 @@ func (s *Store) write(ctx context.Context, f func(*tx) error) error {
 		return s.failed(err)
 	}
 	if err := f(&tx{t, ctx, s}); err != nil {
-		_ = t.Rollback() // what matters is err; one that can't be rolled back is not committed either
+		_ = t.Rollback() // if it fails, the transaction is not committed either
 		return s.failed(err)
 	}
 	if s.options.tests.fail != nil {
@@ -42,7 +43,7 @@ func (s *Store) write(ctx context.Context, f func(*tx) error) error {
 	return s.failed(t.Commit())
 }
 
-// exec does a statement and gives how many rows it changed.
+// exec executes a statement and returns the number of rows it changed.
 func (t *tx) exec(query string, args ...any) (int64, error) {
 	if t.s.options.tests.fail != nil {
 		if err := t.s.options.tests.fail(query); err != nil {
@@ -56,37 +57,37 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
-// run does a statement.
+// run executes a statement.
 func (t *tx) run(query string, args ...any) error {
 	_, err := t.exec(query, args...)
 	return err
 }
 
-// one reads a row into dest and tells whether there is one.
+// one reads a row into dest and reports whether there is one.
 func (t *tx) one(query string, args []any, dest ...any) (bool, error) {
 	return found(t.QueryRowContext(t.ctx, query, args...).Scan(dest...))
 }
 
-// count gives the next number of a kind of things.
+// count returns the next number of a counter.
 func (t *tx) count(kind string) (n int64, err error) {
 	_, err = t.one(`INSERT INTO counters (name, value) VALUES ($1, 1)
 		ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value`, []any{kind}, &n)
 	return n, err
 }
 
-// rowsOfInsert is how many rows insert gives to one statement: PostgreSQL takes many, as
-// each statement is a way to the server and back; SQLite reads a long one slower than it
-// does many short ones.
+// rowsOfInsert is the number of rows in one statement of insert for PostgreSQL, where each
+// statement is a round trip. SQLite gets one row per statement: parsing a long one is slower
+// than executing a short one repeatedly.
 const rowsOfInsert = 100
 
-// insert adds rows to a table, given as "table (column, ...)", and gives how many were
-// added. end is what follows the values.
+// insert adds rows to into, "table (column, ...)", and returns how many were added. end
+// follows the values in the statement.
 func (t *tx) insert(into, end string, rows [][]any) (added int64, err error) {
 	most := rowsOfInsert
 	if t.s.lite {
 		most = 1
 	}
-	var many *sql.Stmt // of most rows
+	var many *sql.Stmt // for most rows
 	for ; len(rows) > 0; rows = rows[min(len(rows), most):] {
 		some := rows[:min(len(rows), most)]
 		if many == nil || len(some) < most {
@@ -113,7 +114,7 @@ func (t *tx) insert(into, end string, rows [][]any) (added int64, err error) {
 	return added, nil
 }
 
-// insertText is a statement that adds rows, each of so many columns.
+// insertText returns a statement that adds rows with this number of columns.
 func insertText(into, end string, rows, columns int) string {
 	b := []byte("INSERT INTO " + into + " VALUES ")
 	n := 0
@@ -123,15 +124,19 @@ func insertText(into, end string, rows, columns int) string {
 		}
 		for j := range columns {
 			n++
-			b = append(b, []string{", $", "($"}[btoi(j == 0)]...)
-			b = strconv.AppendInt(b, int64(n), 10)
+			if j == 0 {
+				b = append(b, '(')
+			} else {
+				b = append(b, ", "...)
+			}
+			b = strconv.AppendInt(append(b, '$'), int64(n), 10)
 		}
 		b = append(b, ')')
 	}
 	return string(b) + " " + end
 }
 
-// found turns the error that there is no row into false.
+// found reports whether a query had a row, by the error of Scan.
 func found(err error) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
@@ -139,12 +144,12 @@ func found(err error) (bool, error) {
 	return err == nil, err
 }
 
-// querier is a data base or a transaction.
+// querier is a database or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// each calls f with each row of a query; f scans it.
+// each calls f for each row of a query; f calls scan. An error of f ends it and is returned.
 func (s *Store) each(ctx context.Context, q querier, query string, args []any, f func(scan func(...any) error) error) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -159,7 +164,7 @@ func (s *Store) each(ctx context.Context, q querier, query string, args []any, f
 	return s.failed(rows.Err())
 }
 
-// list makes a slice of the rows of a query.
+// list returns the rows of a query.
 func list[T any](ctx context.Context, s *Store, query string, args []any, read func(scan func(...any) error) (T, error)) ([]T, error) {
 	var all []T
 	err := s.each(ctx, s.r, query, args, func(scan func(...any) error) error {
@@ -173,7 +178,7 @@ func list[T any](ctx context.Context, s *Store, query string, args []any, read f
 	return all, nil
 }
 
-// get reads the one row of a query; what names it when there is none.
+// get returns the row of a query. Without a row the error is missing(what).
 func get[T any](ctx context.Context, s *Store, what string, query string, args []any, read func(scan func(...any) error) (T, error)) (*T, error) {
 	v, err := read(s.r.QueryRowContext(ctx, query, args...).Scan)
 	ok, err := found(err)
@@ -186,8 +191,8 @@ func get[T any](ctx context.Context, s *Store, what string, query string, args [
 	return &v, nil
 }
 
-// ns is a time as it is kept: nanoseconds since 1970, 0 for none. One beyond the year
-// 2262 is the last that can be kept.
+// ns returns the stored form of a time: nanoseconds since 1970, 0 for the zero time. Times
+// after the year 2261 become the largest value.
 func ns(t time.Time) int64 {
 	switch {
 	case t.IsZero():
@@ -198,7 +203,7 @@ func ns(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// at is the time that ns has made a number of.
+// at is the inverse of ns.
 func at(ns int64) time.Time {
 	if ns == 0 {
 		return time.Time{}
@@ -206,15 +211,15 @@ func at(ns int64) time.Time {
 	return time.Unix(0, ns).UTC()
 }
 
-// clean is text as both engines keep it: what is no UTF-8, or a NUL, is replaced.
+// clean returns a text that both engines can store: invalid UTF-8 and NUL are replaced.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// lower is a text by which others that differ only in case are found.
+// lower returns a text in lower case, for comparisons that ignore case.
 func lower(s string) string { return strings.ToLower(strings.ToUpper(clean(s))) }
 
-// blob is b as it is kept: never NULL.
+// blob returns b, or an empty slice for nil: columns are NOT NULL.
 func blob(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -222,7 +227,7 @@ func blob(b []byte) []byte {
 	return b
 }
 
-// given is b as it was given: nil when it is empty.
+// given is the inverse of blob: it returns nil for an empty slice.
 func given(b []byte) []byte {
 	if len(b) == 0 {
 		return nil

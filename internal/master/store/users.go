@@ -10,7 +10,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// PutUser is as internal/api wants it.
+// PutUser stores a new user (Version 0), or a changed one whose Version is the stored one,
+// and sets Version. The error is run.ErrConflict if the name is taken or the version another.
 func (s *Store) PutUser(ctx context.Context, u *auth.User) error {
 	switch {
 	case u.ID == "" || u.ID != clean(u.ID):
@@ -60,22 +61,22 @@ func readUser(scan func(...any) error) (u auth.User, err error) {
 	return u, err
 }
 
-// User is as internal/api wants it.
+// User returns a user by id.
 func (s *Store) User(ctx context.Context, id string) (*auth.User, error) {
 	return get(ctx, s, "user "+strconv.Quote(id), `SELECT `+userColumns+` FROM users WHERE id = $1`, []any{clean(id)}, readUser)
 }
 
-// UserNamed is as internal/api wants it.
+// UserNamed returns a user by name, in any case.
 func (s *Store) UserNamed(ctx context.Context, name string) (*auth.User, error) {
 	return get(ctx, s, "user named "+strconv.Quote(name), `SELECT `+userColumns+` FROM users WHERE name_lower = $1`, []any{lower(name)}, readUser)
 }
 
-// Users is as internal/api wants it: in the order in which they were made.
+// Users returns all users in the order of their creation.
 func (s *Store) Users(ctx context.Context) ([]auth.User, error) {
 	return list(ctx, s, `SELECT `+userColumns+` FROM users ORDER BY created, id`, nil, readUser)
 }
 
-// ofUser does f when there is such a user.
+// ofUser calls f in a transaction if the user exists; otherwise the error is run.ErrNotFound.
 func (s *Store) ofUser(ctx context.Context, id string, f func(*tx) error) error {
 	return s.write(ctx, func(t *tx) error {
 		var there int
@@ -90,7 +91,7 @@ func (s *Store) ofUser(ctx context.Context, id string, f func(*tx) error) error 
 	})
 }
 
-// PutSession keeps a session, in the place of one with the same hash.
+// PutSession stores a session and replaces one with the same hash.
 func (s *Store) PutSession(ctx context.Context, x *auth.Session) error {
 	if len(x.Hash) == 0 {
 		return &run.InputError{Field: "hash", Text: "is empty"}
@@ -105,7 +106,7 @@ func (s *Store) PutSession(ctx context.Context, x *auth.Session) error {
 	})
 }
 
-// Session is as internal/api wants it.
+// Session returns a session by the hash of its secret.
 func (s *Store) Session(ctx context.Context, hash []byte) (*auth.Session, error) {
 	return get(ctx, s, "such session", `SELECT hash, user_id, created, seen FROM sessions WHERE hash = $1`, []any{blob(hash)},
 		func(scan func(...any) error) (x auth.Session, err error) {
@@ -116,25 +117,25 @@ func (s *Store) Session(ctx context.Context, hash []byte) (*auth.Session, error)
 		})
 }
 
-// DeleteSession is as internal/api wants it. One that is not there is deleted.
+// DeleteSession deletes a session. It is no error if there is none.
 func (s *Store) DeleteSession(ctx context.Context, hash []byte) error {
 	return s.write(ctx, func(t *tx) error { return t.run(`DELETE FROM sessions WHERE hash = $1`, blob(hash)) })
 }
 
-// DeleteSessionsOf is as internal/api wants it.
+// DeleteSessionsOf deletes all sessions of a user.
 func (s *Store) DeleteSessionsOf(ctx context.Context, user string) error {
 	return s.write(ctx, func(t *tx) error { return t.run(`DELETE FROM sessions WHERE user_id = $1`, clean(user)) })
 }
 
-// DeleteOldSessions deletes those that were last seen, or made, before a time.
+// DeleteOldSessions deletes the sessions that were last seen before seenBefore or created
+// before createdBefore.
 func (s *Store) DeleteOldSessions(ctx context.Context, seenBefore, createdBefore time.Time) error {
 	return s.write(ctx, func(t *tx) error {
 		return t.run(`DELETE FROM sessions WHERE seen < $1 OR created < $2`, ns(seenBefore), ns(createdBefore))
 	})
 }
 
-// PutToken keeps a token, or what has changed of it: its name, when it was used, when it
-// was revoked.
+// PutToken stores a new token, or its changed name and times of use and revocation.
 func (s *Store) PutToken(ctx context.Context, x *auth.Token) error {
 	if x.ID == "" || x.ID != clean(x.ID) || len(x.Hash) == 0 || !x.Role.Valid() {
 		return &run.InputError{Field: "token", Text: "has no id, no hash or no role"}
@@ -162,12 +163,12 @@ func readToken(scan func(...any) error) (x auth.Token, err error) {
 	return x, err
 }
 
-// Token is as internal/api wants it.
+// Token returns a token by its id.
 func (s *Store) Token(ctx context.Context, id string) (*auth.Token, error) {
 	return get(ctx, s, "token "+strconv.Quote(id), `SELECT `+tokenColumns+` FROM tokens WHERE id = $1`, []any{clean(id)}, readToken)
 }
 
-// Tokens is as internal/api wants it: in the order in which they were made.
+// Tokens returns the tokens of a user, or all if user is empty, in the order of creation.
 func (s *Store) Tokens(ctx context.Context, user string) ([]auth.Token, error) {
 	query, args := `SELECT `+tokenColumns+` FROM tokens`, []any{}
 	if user != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// fakes are executors that do not keep to docs/formats/wire.md. Each is given the
-// stream and the means to open another.
+// fakes are executors that break the protocol of docs/formats/wire.md. Each is called with
+// its stream and a client to open another.
 var fakes = map[string]func(wire.Parent_AttachClient, wire.ParentClient){
 	"another protocol": func(s wire.Parent_AttachClient, _ wire.ParentClient) {
 		say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Hello{Hello: &wire.Hello{Protocol: 99, Version: "9.9.9"}}})
@@ -31,7 +31,7 @@ var fakes = map[string]func(wire.Parent_AttachClient, wire.ParentClient){
 		say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Batch{Batch: &wire.Batch{Seq: 5, ToNs: 1}}})
 	},
 	"attached, and silent": func(wire.Parent_AttachClient, wire.ParentClient) {},
-	"deaf": func(s wire.Parent_AttachClient, _ wire.ParentClient) {
+	"ignores commands": func(s wire.Parent_AttachClient, _ wire.ParentClient) {
 		hello(s)
 		ready(s)
 		for {

@@ -1,26 +1,27 @@
 package segment
 
-// Numbers are those of an endless row that one executor may use: nobody else in the run
-// does. It does not change; the zero value has all numbers.
+// Numbers are the numbers of an endless sequence that one executor may use and no other
+// executor of the run uses. It is immutable; the zero value has all numbers.
 type Numbers struct {
-	Hand Hand
-	Turn int64 // the first of the hand's numbers that may be used, counted in the hand
+	Segment Segment
+	Turn    int64 // position in the segment of the first number that may be used
 }
 
-// Nth is number i of them, from 0 on.
-func (n Numbers) Nth(i int64) int64 { return n.Hand.Nth(n.Turn + i) }
+// Nth returns number i of them, from 0 on.
+func (n Numbers) Nth(i int64) int64 { return n.Segment.Nth(n.Turn + i) }
 
-// Block is how many numbers in a row {{seq}} deals out at once. Any divisor of it
-// samples each executor evenly, whatever share of the requests it sends.
+// Block is the number of consecutive values of {{seq}} that an executor gets at a time.
+// Sampling by any divisor of it is even on each executor, whatever its share of requests.
 const Block = 10_000
 
-// Seq is number i of {{seq}} here: dealt in blocks where there are several executors.
+// Seq returns value i of {{seq}} on this executor: in blocks if the run has several
+// executors.
 func (n Numbers) Seq(i int64) int64 {
-	if n.Hand.All() && n.Turn == 0 {
+	if n.Segment.All() && n.Turn == 0 {
 		return i
 	}
 	return n.Nth(i/Block)*Block + i%Block
 }
 
-// MaxSeq is below what all numbers of {{seq}} stay: greater ones are not exact in JSON.
+// MaxSeq is greater than all values of {{seq}}: from it on integers are not exact in JSON.
 const MaxSeq = 1 << 53

@@ -1,22 +1,23 @@
 package segment
 
-// Round is what of an endless row belongs to the users of one executor: number n of the
-// row belongs to user n mod all, and so to whoever has that user. Starts of an Arrival
-// are such a row, and iterations that users share. So every user has as much as any
-// other, and an executor without users has nothing. It does not change; the zero value
-// has nothing.
+// Round is one executor's part of an endless sequence that the users of a class share:
+// the starts of an Arrival, or the iterations of a Shared load. Number n of the sequence
+// belongs to user n mod the number of users, and so to the executor of that user. So every
+// user has equally many, and an executor without users has none. It is immutable; the zero
+// value is empty.
 type Round struct {
-	hand     Hand
+	segment  Segment
 	all, own int64 // users
 }
 
-// Round deals an endless row out to so many users, of which this hand has its own.
-func (h Hand) Round(all int64) Round { return Round{h, all, h.Below(all)} }
+// Round returns the part of s in a sequence that all users of a class share; all is their
+// number over all executors.
+func (s Segment) Round(all int64) Round { return Round{s, all, s.Below(all)} }
 
-// Users are the users of this executor, and of all.
+// Users returns the number of users of this executor, and of all executors.
 func (r Round) Users() (own, all int64) { return r.own, r.all }
 
-// Share is how much of the row is this executor's: 0 to 1.
+// Share returns the fraction of the sequence that belongs to this executor, 0 to 1.
 func (r Round) Share() float64 {
 	if r.all == 0 {
 		return 0
@@ -24,15 +25,15 @@ func (r Round) Share() float64 {
 	return float64(r.own) / float64(r.all)
 }
 
-// Nth is number i of those in the row that are this executor's, which must have users.
+// Nth returns number i of this executor's part, which must not be empty.
 func (r Round) Nth(i int64) int64 {
 	if r.own == r.all {
 		return i
 	}
-	return i/r.own*r.all + r.hand.Nth(i%r.own)
+	return i/r.own*r.all + r.segment.Nth(i%r.own)
 }
 
-// Below is how many numbers below n are this executor's.
+// Below returns how many numbers of this executor's part are less than n.
 func (r Round) Below(n int64) int64 {
 	switch {
 	case r.own == 0 || n <= 0:
@@ -40,5 +41,5 @@ func (r Round) Below(n int64) int64 {
 	case r.own == r.all:
 		return n
 	}
-	return n/r.all*r.own + r.hand.Below(n%r.all)
+	return n/r.all*r.own + r.segment.Below(n%r.all)
 }

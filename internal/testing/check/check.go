@@ -1,22 +1,22 @@
-// Package check verifies, from a master's store and its executors' own ledgers, that what
-// is kept is what was counted. It reads the store by SQL of its own and adds up by itself:
-// neither internal/master/store nor internal/measure/merge are trusted, as it is they that are checked.
+// Package check verifies, from a master's store and its executors' ledgers, that the store
+// has exactly what the executors counted. It reads the store by SQL of its own and adds up
+// itself, because internal/master/store and internal/measure/merge are what it checks.
 //
 // The invariants, as violations name them:
 //
 //	I1  what is stored is what the executors counted, or the result names what is missing
-//	I2  each batch was taken in once
-//	I3  batches are there without a gap, and a run is complete exactly where all match
+//	I2  each batch was merged once
+//	I3  batches have no gap, and a run is complete exactly if all match
 //	I4  stored histograms are those of the ledgers, bucket for bucket
 //	I5  series of all levels, merged and by agent, add up to the totals
 //	I6  runs began in the order of their numbers, one at a time
-//	I7  states followed each other as they may, and final ones stayed
-//	I8  as many users began as were asked for
+//	I7  states followed each other as allowed, and final ones stayed
+//	I8  as many users started as were asked for
 //	I9  nothing of a final run is left on this host
 //	I10 series lie within their run's time
 //	I11 nothing in the store is without an owner
-//	I12 a backup is a store for which all of this holds, and what the store was at a moment
-//	I13 the API, what it exports and gobench show say what the store says
+//	I12 all of this holds for a backup, and it has what the store had at one moment
+//	I13 the API, its exports and gobench show have the totals of the store
 package check
 
 import (
@@ -27,32 +27,31 @@ import (
 	"time"
 )
 
-// Options say what is checked. DB is needed; what else is not given is not checked.
+// Options select what is checked. DB is needed; what belongs to an empty field is skipped.
 type Options struct {
 	DB      string   // file of SQLite, or postgres://...
-	Run     string   // id; empty: all
+	Run     string   // id; empty: all runs
 	Ledgers string   // folder of the ledgers of all agents
 	Targets Targets  // what targets counted
 	Backup  string   // file of a backup of DB
 	API     string   // URL of the master
 	Token   string   // of a user who may read
 	Gobench string   // the program, whose "gobench show" is asked of API
-	Host    bool     // look at this host's processes
-	Work    []string // folders in which boxes are made, of Host; none: the temporary ones, for the whole host
+	Host    bool     // check that no process or folder of a run is left on this host
+	Work    []string // for Host: the agents' folders; empty: the temporary folders and all processes
 
-	// Linger is how long what a final run has left may still be there. 0: 10 s.
+	// Linger is how long processes and folders of a final run may be left. 0: 10 s.
 	Linger time.Duration
 }
 
-// Targets are what targets counted: by run, and there by the title of the metric that
-// should have come to the same. The number of users that a target has seen has the title
-// "users".
+// Targets holds what targets counted: by run, then by the title of the metric that must
+// have the same count. The title "users" is for the number of users that a target saw.
 type Targets map[string]map[string]int64
 
-// Violation is an invariant that does not hold.
+// Violation is a broken invariant.
 type Violation struct {
 	Invariant string // "I1"
-	Run       string // id; empty: it is of no run
+	Run       string // id; empty: of the whole store
 	Text      string
 }
 
@@ -73,7 +72,8 @@ func (c *checker) fault(invariant, run, format string, args ...any) {
 	c.found = append(c.found, Violation{invariant, run, fmt.Sprintf(format, args...)})
 }
 
-// Check gives what it finds wrong. An error means that it could not look.
+// Check returns all violations. An error means that the store, a ledger or the API could
+// not be read; what was found before is then discarded.
 func Check(ctx context.Context, o Options) ([]Violation, error) {
 	if o.Linger == 0 {
 		o.Linger = 10 * time.Second
@@ -106,7 +106,7 @@ func Check(ctx context.Context, o Options) ([]Violation, error) {
 	return c.found, nil
 }
 
-// store checks what a store has.
+// store checks a store's own content, against the ledgers if there are any.
 func (c *checker) store(s *stored, ledgers map[string][]*account) {
 	for _, text := range s.orphans {
 		c.fault("I11", "", "%s", text)
@@ -132,7 +132,7 @@ func (c *checker) store(s *stored, ledgers map[string][]*account) {
 	}
 }
 
-// backup checks a copy of the store, and that the store has gone on from it.
+// backup checks a copy of the store, and that the store continues from it.
 func (c *checker) backup(ctx context.Context, ledgers map[string][]*account, now *stored) error {
 	copied, err := read(ctx, c.o.Backup, c.o.Run)
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *checker) backup(ctx context.Context, ledgers map[string][]*account, now
 		i := slices.IndexFunc(copied.runs, func(b *stored1) bool { return b.id == r.id })
 		switch {
 		case i >= 0:
-			c.wentOn(copied.runs[i], r)
+			c.continues(copied.runs[i], r)
 		case r.number <= copied.numbers:
 			c.fault("I12", r.id, "it is not in the backup, which knows of %d runs", copied.numbers)
 		}
@@ -160,8 +160,8 @@ func (c *checker) backup(ctx context.Context, ledgers map[string][]*account, now
 	return nil
 }
 
-// wentOn checks that a run is what it was in a backup, and what came since.
-func (c *checker) wentOn(was, is *stored1) {
+// continues checks that a run of the store is the one of the backup, possibly later.
+func (c *checker) continues(was, is *stored1) {
 	if was.final && is.version != was.version {
 		c.fault("I12", is.id, "it is final in the backup, at version %d, and has changed since, to version %d", was.version, is.version)
 	}
@@ -178,5 +178,5 @@ func (c *checker) wentOn(was, is *stored1) {
 	}
 }
 
-// errLook is what the errors of read wrap.
+// errLook is wrapped by the errors of read.
 var errLook = errors.New("the store can't be checked")

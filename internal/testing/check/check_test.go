@@ -14,7 +14,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// find checks, and gives the invariants that do not hold.
+// find checks, and returns the broken invariants.
 func find(t *testing.T, o check.Options) (names []string, text string) {
 	t.Helper()
 	found, err := check.Check(t.Context(), o)

@@ -13,7 +13,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// sumsOf reads a run's totals.
+// sumsOf returns a run's stored totals.
 func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
 	t := newTallied()
 	for i, total := range s.Totals {
@@ -42,7 +42,7 @@ func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
 	return t
 }
 
-// shown reads what a result says.
+// shown returns the totals of a run's result.
 func (c *checker) shown(r *stored1) *tallied {
 	t := newTallied()
 	for _, m := range r.result.Metrics {
@@ -75,8 +75,7 @@ func (c *checker) shown(r *stored1) *tallied {
 	return t
 }
 
-// same checks that what was counted is what is right: counts by one invariant,
-// histograms by I4.
+// same checks that got has the counts of right (I1) and its histograms (I4).
 func (c *checker) same(r *stored1, what string, got, right *tallied) {
 	counts, histograms := got.differ(right)
 	for _, text := range append(counts, got.differFailures(right)...) {
@@ -89,11 +88,11 @@ func (c *checker) same(r *stored1, what string, got, right *tallied) {
 
 var table = crc64.MakeTable(crc64.ECMA)
 
-// ledgers checks I1 and I4: what is stored is what stands in the ledgers up to the batch
-// that each executor came to, and what stands in them beyond that is named as missing.
+// ledgers checks I1 and I4: the store has what the ledgers have up to each executor's last
+// merged batch, and the result names what is beyond it as missing.
 func (c *checker) ledgers(r *stored1, accounts []*account) {
 	right := newSums()
-	one := map[int]*account{} // that has batches, by executor
+	one := map[int]*account{} // the one with batches, by executor
 	for _, a := range accounts {
 		if len(a.batches) == 0 {
 			continue
@@ -140,8 +139,8 @@ func (c *checker) ledgers(r *stored1, accounts []*account) {
 	c.targets(r, right.measured)
 }
 
-// hashes checks that the batches that were taken in are those of the ledger, as far as
-// the store still knows what they were.
+// hashes checks that the merged batches have the checksums of the ledger's, as far as the
+// store still has checksums.
 func (c *checker) hashes(r *stored1, executor int, a *account) {
 	for _, b := range r.batches {
 		if b.executor != executor || b.seq < 1 || b.seq > uint64(len(a.batches)) {
@@ -154,8 +153,8 @@ func (c *checker) hashes(r *stored1, executor int, a *account) {
 	}
 }
 
-// targets checks I1 by what targets counted. What a run that did not drain has asked for
-// may be more than what was answered.
+// targets checks I1 against what targets counted. A run that did not drain may have sent
+// more requests than it counted answers.
 func (c *checker) targets(r *stored1, right *tallied) {
 	for title, seen := range c.o.Targets[r.id] {
 		if title == "users" {
@@ -187,8 +186,8 @@ func (c *checker) users(r *stored1) {
 	}
 }
 
-// byItself tells whether a run went as it was planned to its own end, so that all users
-// of all classes have begun: none that a duration, a stop, a wish or a lost agent cut.
+// byItself reports whether a run ended as planned, so that all users of all classes have
+// started: no duration, stop, change of the load or lost agent cut it short.
 func (r *stored1) byItself() bool {
 	if r.state != "finished" || r.cause != "" || !r.result.Complete || r.result.Config.Duration > 0 || r.result.Warmup > 0 {
 		return false
@@ -206,5 +205,5 @@ func (r *stored1) byItself() bool {
 	return len(r.placed) == len(r.executors) && !slices.ContainsFunc(r.result.Notes, func(n string) bool { return strings.Contains(n, "scale") })
 }
 
-// titlesOf gives a run's metrics by their numbers.
+// titlesOf returns a run's metrics by their numbers.
 func (r *stored1) titlesOf() []*wire.Metric { return r.totals.GetDeclared() }

@@ -44,13 +44,13 @@ func (c *checker) exports(ctx context.Context, s *stored) error {
 				continue
 			}
 			if e.what == "the CSV report" && (r.kept[0] > 0 || len(r.result.Missing) > 0) {
-				continue // its intervals are coarser by now than the border of the warm-up, or some are not there
+				continue // its intervals are by now coarser than the warm-up's end, or some are missing
 			}
 			own := c.sumsOf(r, r.totals)
-			for title, h := range own.histograms { // of which reports tell the counts
+			for title, h := range own.histograms { // reports have their counts
 				own.counters[title] = int64(h.Count())
 			}
-			if e.what == "the JUnit report" { // which leaves out what is of gobench itself
+			if e.what == "the JUnit report" { // which leaves out gobench's own metrics
 				for title := range own.counters {
 					if _, told := got.counters[title]; !told && strings.HasPrefix(title, "gobench.") {
 						delete(own.counters, title)
@@ -72,7 +72,7 @@ func (c *checker) exports(ctx context.Context, s *stored) error {
 	return nil
 }
 
-// get asks the API.
+// get sends a GET request to the API and returns the body.
 func (c *checker) get(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -113,7 +113,7 @@ func resultTotals(b []byte) (*tallied, error) {
 	return t, nil
 }
 
-// htmlTotals reads those of the result in a page.
+// htmlTotals reads the counts of the result in an HTML report.
 func htmlTotals(b []byte) (*tallied, error) {
 	_, rest, ok := bytes.Cut(b, []byte(`<script type="application/json" id="result">`))
 	text, _, end := bytes.Cut(rest, []byte("</script>"))
@@ -151,7 +151,7 @@ func junitTotals(b []byte) (*tallied, error) {
 	return t, nil
 }
 
-// csvTotals adds up the intervals that are no warm-up.
+// csvTotals adds up the intervals after the warm-up.
 func csvTotals(b []byte) (*tallied, error) {
 	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
 	if err != nil || len(rows) == 0 {

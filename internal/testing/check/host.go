@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// markEnv names the variable by which all processes of a run on an agent are known, and
-// boxName is how the folders and control groups of a run begin.
+// markEnv is the variable that marks all processes of a run on an agent, boxName the prefix
+// of a run's folders and control groups.
 const (
 	markEnv = "GOBENCH_BOX="
 	boxName = "gobench-"
 )
 
-// host checks I9: where no run is active, no process, folder, socket or control group of
-// one is left after a while. It waits for that.
+// host checks I9: if no run is active, no process, folder, socket or control group of one is
+// left. It waits up to Options.Linger for that.
 func (c *checker) host(ctx context.Context, s *stored) {
 	last := int64(0)
 	for _, r := range s.runs {
 		if r.active {
-			return // what is there is its own
+			return // they belong to this run
 		}
 		last = max(last, r.ended)
 	}
@@ -48,7 +48,7 @@ func (c *checker) host(ctx context.Context, s *stored) {
 	}
 }
 
-// left names what is left of runs on this host.
+// left returns the names of what is left of runs on this host.
 func (c *checker) left() (all []string) {
 	folders := c.o.Work
 	if len(folders) == 0 {
@@ -57,7 +57,7 @@ func (c *checker) left() (all []string) {
 		folders = slices.Compact(folders)
 	}
 	for _, dir := range folders {
-		homes, _ := filepath.Glob(filepath.Join(dir, boxName+"*", "home")) // the pattern is right
+		homes, _ := filepath.Glob(filepath.Join(dir, boxName+"*", "home")) // the pattern is valid
 		for _, home := range homes {
 			all = append(all, "folder "+filepath.Dir(home))
 		}
@@ -80,7 +80,7 @@ func (c *checker) left() (all []string) {
 	return all
 }
 
-// processes names those in boxes that are wanted.
+// processes returns the names of processes in wanted boxes.
 func processes(wanted func(mark, home string) bool) (all []string) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -98,8 +98,8 @@ func processes(wanted func(mark, home string) bool) (all []string) {
 	return all
 }
 
-// boxOf gives the mark and the home of a process's box; empty: it is in none, or gone, or
-// a zombie.
+// boxOf returns the mark and the home of a process's box. Both are empty if the process is
+// in no box, has ended, or is a zombie.
 func boxOf(pid int) (mark, home string) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -116,7 +116,7 @@ func boxOf(pid int) (mark, home string) {
 	return mark, home
 }
 
-// cgroups gives the control groups of boxes, of either version.
+// cgroups returns the control groups of boxes, of cgroup version 1 and 2.
 func cgroups() (all []string) {
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error {
 		if err != nil {

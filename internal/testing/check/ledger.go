@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/compress"
 )
 
-// account is an executor's own: what it counted, in its batches.
+// account is an executor's ledger: what it counted, in batches.
 type account struct {
 	agent    string
 	executor int
@@ -25,8 +25,8 @@ type account struct {
 	titles   []*wire.Metric // by the executor's own numbers
 }
 
-// readLedgers reads the ledgers in a folder, by the runs that they are of. A ledger whose
-// last record is cut is that of an executor which was killed as it wrote.
+// readLedgers reads the ledgers in a folder, by run. The last record may be truncated,
+// because an executor may be killed while it writes.
 func (c *checker) readLedgers(folder string) (map[string][]*account, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.batches"))
 	if err != nil {
@@ -63,7 +63,7 @@ func (a *account) read(file string, codec *compress.Codec) error {
 		return err
 	}
 	defer f.Close()
-	in, thinner := bufio.NewReader(f), budget.New(codec)
+	in, limiter := bufio.NewReader(f), budget.New(codec)
 	if err := wire.ReadRecordsHead(in); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (a *account) read(file string, codec *compress.Codec) error {
 		to = b.ToNs
 		a.titles = append(a.titles, b.Declared...)
 		a.batches = append(a.batches, b)
-		sent, err := thinner.Batch(b)
+		sent, err := limiter.Batch(b)
 		if err != nil {
 			return err
 		}
@@ -96,8 +96,8 @@ func (a *account) read(file string, codec *compress.Codec) error {
 	}
 }
 
-// upTo adds up the batches up to a number, as they were sent; what is measured exactly, as
-// it was counted, if that has come.
+// upTo adds the batches up to a number to to: in full as they were sent, and without the
+// warm-up as they were counted if exact.
 func (a *account) upTo(seq uint64, exact bool, to *sums) error {
 	for i, b := range a.sent {
 		if b.Seq > seq {

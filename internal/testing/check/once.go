@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// keys checks I2 and the first part of I3: the batches of each executor that were taken
-// in are those from 1 to the last, each once.
+// keys checks I2 and the first part of I3: the merged batches of each executor are those
+// from 1 to the last, each once.
 func (c *checker) keys(r *stored1) {
 	high := map[[2]uint64]uint64{} // of an executor's epoch
 	for _, b := range r.ranges {
@@ -42,8 +42,8 @@ func (c *checker) keys(r *stored1) {
 	}
 }
 
-// whole tells what keeps an executor's sums from being exactly what it counted; nothing,
-// when they are.
+// whole returns the reasons why an executor's sums are not exactly what it counted, or
+// nothing if they are.
 func (r *stored1) whole(executor int) (why []string) {
 	i := slices.IndexFunc(r.executors, func(e *executorState) bool { return e.executor == executor })
 	if i < 0 {
@@ -69,7 +69,7 @@ func (r *stored1) whole(executor int) (why []string) {
 	return why
 }
 
-// names tells whether a result says that something of an executor is missing.
+// names reports whether the result names something of an executor as missing.
 func (r *stored1) names(executor int) bool {
 	if r.result == nil {
 		return false
@@ -81,8 +81,8 @@ func (r *stored1) names(executor int) bool {
 	})
 }
 
-// complete checks the rest of I3: a result is complete exactly where all that its
-// executors counted is there.
+// complete checks the rest of I3: a result is complete exactly if it has all that its
+// executors counted.
 func (c *checker) complete(r *stored1) {
 	if !r.final || len(r.placed) == 0 {
 		return

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// next are the states that may follow each.
+// next holds the states that may follow a state.
 var next = map[string][]string{
 	"":          {"queued"},
 	"queued":    {"compiling", "failed", "cancelled"},
@@ -21,9 +21,9 @@ func final(state string) bool {
 
 func active(state string) bool { return state != "queued" && !final(state) }
 
-// order checks I6: numbers, and that runs were active one after the other in their order.
+// order checks I6: numbers, and that runs were active one at a time in that order.
 func (c *checker) order(s *stored) {
-	var before *stored1 // that was active last
+	var before *stored1 // the previous active run
 	actives := 0
 	for i, r := range s.runs {
 		if r.number < 1 || r.number > s.numbers {
@@ -52,7 +52,7 @@ func (c *checker) order(s *stored) {
 	}
 }
 
-// activity is since when and until when a run was active; 0: not, not yet.
+// activity returns when a run became active and when it ended; 0: never, or not yet.
 func (r *stored1) activity() (from, to int64) {
 	for _, t := range r.transitions {
 		if active(t.to) && from == 0 {

@@ -74,7 +74,7 @@ func TestBackup(t *testing.T) {
 	o := w.options()
 	o.Backup = filepath.Join(t.TempDir(), "copy.db")
 	copyTo := func() {
-		b, err := os.ReadFile(w.db) // nobody has it open
+		b, err := os.ReadFile(w.db) // it is not open
 		must(t, err)
 		must(t, os.WriteFile(o.Backup, b, 0o600))
 	}
@@ -142,7 +142,7 @@ exec cat "`+shown+`/$2$7" # show RUN --dir HOME --master URL [--full|--json]
 		{"", "250", "251", `"home.http_ok" is 251, want 250`},
 		{"", "12\n", "13\n", "has 13 failures, want 12"},
 		{"", "home.http_ok", "home.http_bad", `a row of "home.http_bad"`},
-		{"", "Totals", "Sums", "tells no total"},
+		{"", "Totals", "Sums", "has no total"},
 		{"--full", "250", "249", `"home.http_ok" is 249, want 250`},
 		{"--json", `"count": 250`, `"count": 251`, `counter "home.http_ok" is 251, want 250`},
 		{"--json", `"count": 12`, `"count": 11`, "has 11 failures, want 12"},
@@ -224,7 +224,7 @@ func (w *world) master(spoilt *string) *httptest.Server {
 	}))
 }
 
-// What can't be read is an error, and no clean bill.
+// What cannot be read is an error, not a success.
 func TestNoStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false)

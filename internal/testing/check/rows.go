@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// orphanQueries find, each, rows that nothing owns: I11.
+// orphanQueries count the rows without an owner: I11.
 var orphanQueries = []struct{ what, query string }{
 	{"transitions of runs that are not there", `SELECT COUNT(*) FROM transitions WHERE run NOT IN (SELECT number FROM runs)`},
 	{"results of runs that are not there", `SELECT COUNT(*) FROM results WHERE run NOT IN (SELECT number FROM runs)`},
@@ -28,7 +28,7 @@ var orphanQueries = []struct{ what, query string }{
 	{"tokens of users who are not there", `SELECT COUNT(*) FROM tokens WHERE user_id NOT IN (SELECT id FROM users)`},
 }
 
-// orphans gives what has no owner, and, of SQLite, what else is wrong with the file.
+// orphans describes rows without an owner and, for SQLite, damage of the file.
 func (r *reader) orphans() (all []string, err error) {
 	for _, q := range orphanQueries {
 		var n int

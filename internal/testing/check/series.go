@@ -7,12 +7,11 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// steps are those of the levels of series, from level 1 on; level 0 has the run's own.
+// steps holds the interval of each level of series; level 0 has the run's own.
 var steps = []time.Duration{0, 10 * time.Second, time.Minute, 3 * time.Minute, 15 * time.Minute}
 
-// series checks I5: of what is in the series of each level, merged and by agent, no
-// counter is negative, and they add up to what each executor's state says, the warm-up
-// with it.
+// series checks I5: in the series of each level, merged and by agent, no counter is
+// negative, and they add up to the executors' states, including the warm-up.
 func (c *checker) series(r *stored1) {
 	titles := r.titlesOf()
 	for _, p := range r.parts {
@@ -24,7 +23,7 @@ func (c *checker) series(r *stored1) {
 		}
 	}
 	if !r.final || r.totals == nil {
-		return // the merged series lacks what is not whole yet
+		return // the merged series lacks intervals that are not complete yet
 	}
 	byAgent, all := map[string]*tallied{}, newTallied()
 	for _, e := range r.executors {
@@ -70,7 +69,7 @@ func seriesName(agent string, level int) string {
 	return fmt.Sprintf("%s at level %d", agent, level)
 }
 
-// eachLevel adds up each level of a series that is there from the run's begin on: its own
+// eachLevel adds up each level of a series that is stored from the run's start on: its own
 // parts, and those of lower levels that are not folded into it yet.
 func (c *checker) eachLevel(r *stored1, agent string, each func(level int, got *tallied)) {
 	titles := r.titlesOf()
@@ -92,7 +91,7 @@ func (c *checker) eachLevel(r *stored1, agent string, each func(level int, got *
 	}
 }
 
-// levels checks I5 by the ledgers: histograms, bucket for bucket, and failures too.
+// levels checks I5 against the ledgers: histograms bucket by bucket, and failures.
 func (c *checker) levels(r *stored1, right *tallied) {
 	if !r.final {
 		return
@@ -108,13 +107,13 @@ func (c *checker) levels(r *stored1, right *tallied) {
 	})
 }
 
-// How long after a run's end what is counted may still be of it.
+// How long after its end a run may still count.
 const (
 	flush    = 10 * time.Second
 	leaseEnd = 15*time.Second + 35*time.Second // a lease, and the drain after it
 )
 
-// times checks I10: parts lie within the run's time, and go forward.
+// times checks I10: parts are within the run's time.
 func (c *checker) times(r *stored1) {
 	newest, same := int64(0), map[string]int64{}
 	for _, p := range r.parts {
@@ -141,7 +140,7 @@ func (c *checker) times(r *stored1) {
 	}
 	late := flush
 	if r.state != "finished" || r.result != nil && len(r.result.Missing) > 0 {
-		late = leaseEnd // the master could not tell when it ended
+		late = leaseEnd // the master could not know when it ended
 	}
 	if end := began + newest; end > r.ended+int64(late) {
 		c.fault("I10", r.id, "its series goes to %s, and it ended at %s", at(end), at(r.ended))

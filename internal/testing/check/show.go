@@ -14,11 +14,11 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// show checks the rest of I13: what gobench show prints of a run has the totals of the
-// store. As text it leaves out what says nothing new.
+// show checks the rest of I13: gobench show prints the totals of the store. As text it may
+// leave out metrics.
 func (c *checker) show(ctx context.Context, r *stored1) error {
 	own := c.sumsOf(r, r.totals)
-	for title, h := range own.histograms { // of which reports tell the counts
+	for title, h := range own.histograms { // reports have their counts
 		own.counters[title] = int64(h.Count())
 	}
 	empty := true // its load never began
@@ -44,12 +44,12 @@ func (c *checker) show(ctx context.Context, r *stored1) error {
 			c.failures(r, what, got.failed, own.failed)
 			continue
 		}
-		known := map[string]string{} // titles, by what people see of them
+		known := map[string]string{} // titles, by their short form in reports
 		for _, m := range r.titlesOf() {
 			known[report.Title(m.Title)] = m.Title
 		}
 		rows, failed := textTotals(b)
-		told := 0 // rows that are of counters and histograms
+		totals := 0 // rows of counters and histograms
 		for _, row := range rows {
 			title, ok := known[row.name]
 			want, counted := own.counters[title]
@@ -58,28 +58,28 @@ func (c *checker) show(ctx context.Context, r *stored1) error {
 			case !ok:
 				c.fault("I13", r.id, "%s has a row of %q, which is no metric of the run", what, row.name)
 			case counted:
-				told++
+				totals++
 				if !row.is(want) {
 					c.fault("I13", r.id, "%s: %q is %s, want %d", what, title, row.total, want)
 				}
 			}
 		}
-		if told == 0 && !empty {
-			c.fault("I13", r.id, "%s tells no total", what)
+		if totals == 0 && !empty {
+			c.fault("I13", r.id, "%s has no total", what)
 		}
 		c.failures(r, what, failed, own.failed)
 	}
 	return nil
 }
 
-// failures checks how many there are in what shows a run.
+// failures checks the number of failures in a report.
 func (c *checker) failures(r *stored1, what string, got, want int64) {
 	if got != want {
 		c.fault("I13", r.id, "%s has %d failures, want %d", what, got, want)
 	}
 }
 
-// gobench asks the master by the program, which knows nothing else of this host.
+// gobench runs the program against the master, with a new home folder, and returns its output.
 func (c *checker) gobench(ctx context.Context, command, id, flag string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -105,8 +105,8 @@ func (c *checker) gobench(ctx context.Context, command, id, flag string) ([]byte
 // totalRow is a row of a table of totals.
 type totalRow struct{ name, total string }
 
-// textTotals reads the tables of totals in a report that is text, and how many failures
-// the one of errors has.
+// textTotals reads the tables of totals of a text report, and the number of failures in its
+// table of errors.
 func textTotals(b []byte) (rows []totalRow, failed int64) {
 	table := ""
 	for line := range strings.Lines(string(b)) {
@@ -120,14 +120,14 @@ func textTotals(b []byte) (rows []totalRow, failed int64) {
 		case table == "Totals" || table == "Generator":
 			rows = append(rows, totalRow{words[0], words[1]})
 		case table == "Errors":
-			n, _ := whole(words[len(words)-1]) // what is no number makes the sum another one
+			n, _ := whole(words[len(words)-1]) // a malformed number changes the sum, which is then reported
 			failed += n
 		}
 	}
 	return rows, failed
 }
 
-// columns gives what stands in a row, with two blanks or more between.
+// columns splits a row at two or more spaces.
 func columns(line string) (all []string) {
 	for word := range strings.SplitSeq(strings.TrimSpace(line), "  ") {
 		if word = strings.TrimSpace(word); word != "" {
@@ -137,7 +137,7 @@ func columns(line string) (all []string) {
 	return all
 }
 
-// is tells whether a row's total is n: bytes are told in three digits.
+// is reports whether a row's total is n. Bytes are rounded to three digits.
 func (r totalRow) is(n int64) bool {
 	got, ok := whole(r.total)
 	return ok && got == n || r.total == units.Bytes(float64(n))

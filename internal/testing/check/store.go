@@ -20,15 +20,15 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/compress"
 )
 
-// stored is what a store has, as it is at one moment.
+// stored is the content of a store at one moment.
 type stored struct {
 	runs    []*stored1 // in the order of their numbers
-	numbers int64      // the last number that was given to a run
-	orphans []string   // what has no owner, for people
+	numbers int64      // the highest number assigned to a run
+	orphans []string   // rows without an owner, as text
 }
 
-// stored1 is a run as it is stored. Times are ns since 1970, 0 for none; those of parts
-// since the load began.
+// stored1 is a stored run. Times are in ns since 1970, 0 if unset; those of parts in ns
+// since the start of the load.
 type stored1 struct {
 	number                  int64
 	id, state, cause        string
@@ -37,14 +37,14 @@ type stored1 struct {
 	options                 run.Options
 	active, final           bool
 	step, newest            int64
-	kept                    [2]int64 // since when levels 0 and 1 are kept
+	kept                    [2]int64 // levels 0 and 1 are stored from this time on
 	transitions             []transition
 	batches                 []batchKey
 	ranges                  []batchRange
 	executors               []*executorState
 	placed                  []*agentpb.Placed
-	totals                  *merge.RunState // nil: nothing has come of it
-	result                  *run.Result     // nil: none
+	totals                  *merge.RunState // nil: no batch was merged
+	result                  *run.Result     // nil: no result
 	parts                   []*part
 }
 
@@ -90,7 +90,7 @@ type reader struct {
 	zip  *compress.Codec
 }
 
-// read reads all runs, or one.
+// read reads the run with an id, or all if id is empty.
 func read(ctx context.Context, name, id string) (*stored, error) {
 	s, err := readAll(ctx, name, id)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // failure is a kind of failure.
 type failure struct{ source, class, text string }
 
-// tallied is what was counted in some time, by title.
+// tallied holds counts by title.
 type tallied struct {
 	counters   map[string]int64
 	histograms map[string]*hdr.Histogram
@@ -25,12 +25,12 @@ func newTallied() *tallied {
 	return &tallied{counters: map[string]int64{}, histograms: map[string]*hdr.Histogram{}, failures: map[failure]int64{}}
 }
 
-// sums are what was counted with the warm-up and without.
+// sums holds counts with the warm-up and without.
 type sums struct{ whole, measured *tallied }
 
 func newSums() *sums { return &sums{newTallied(), newTallied()} }
 
-// add adds a batch whose metrics have these titles.
+// add adds a batch whose metrics are declared in titles.
 func (t *tallied) add(b *wire.Batch, titles []*wire.Metric) error {
 	title := func(n uint32, kind run.MetricType) (string, error) {
 		if int(n) >= len(titles) || run.MetricType(titles[n].Type) != kind {
@@ -69,8 +69,7 @@ func (t *tallied) add(b *wire.Batch, titles []*wire.Metric) error {
 	return nil
 }
 
-// differ tells how what was counted differs from what is right, each difference on its
-// own: of counters and failures, and of histograms.
+// differ returns a text for each difference from right, of counters and of histograms.
 func (t *tallied) differ(right *tallied) (counts, histograms []string) {
 	for _, name := range keys(t.counters, right.counters) {
 		if got, want := t.counters[name], right.counters[name]; got != want {
@@ -87,7 +86,7 @@ func (t *tallied) differ(right *tallied) (counts, histograms []string) {
 	return counts, histograms
 }
 
-// differFailures is differ of the kinds of failure.
+// differFailures is differ for the kinds of failure.
 func (t *tallied) differFailures(right *tallied) (all []string) {
 	kinds := map[failure]bool{}
 	for _, m := range []map[failure]int64{t.failures, right.failures} {
@@ -111,7 +110,7 @@ func orEmpty(h *hdr.Histogram) *hdr.Histogram {
 	return h
 }
 
-// keys gives those of both maps, in order.
+// keys returns the keys of both maps, sorted.
 func keys[V any](a, b map[string]V) []string {
 	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(all)

@@ -219,7 +219,7 @@ func (w *world) driver() string {
 // options are those that check a world.
 func (w *world) options() check.Options { return check.Options{DB: w.db, Ledgers: w.ledgers} }
 
-// exec changes the store behind everybody's back.
+// exec changes the store directly.
 func (w *world) exec(query string, args ...any) {
 	w.t.Helper()
 	db, err := sql.Open(w.driver(), w.db)
@@ -232,7 +232,7 @@ func (w *world) exec(query string, args ...any) {
 	}
 }
 
-// blob gives one.
+// blob returns the one value that a query selects.
 func (w *world) blob(query string, args ...any) (b []byte) {
 	w.t.Helper()
 	db, err := sql.Open(w.driver(), w.db)

@@ -175,7 +175,7 @@ func TestExecutorFrozen(t *testing.T) {
 	if r.State != run.Finished || r.Verdict == run.Valid {
 		t.Errorf("the run is %s (%s), %s: want finished, not VALID", r.State, r.Cause, r.Verdict)
 	}
-	if notes := fmt.Sprint(r.Notes); !strings.Contains(notes, "it stands still") || !strings.Contains(notes, "goes on after it stood still") {
+	if notes := fmt.Sprint(r.Notes); !strings.Contains(notes, "it is stuck") || !strings.Contains(notes, "continues after it was stuck") {
 		t.Errorf("notes %q do not tell of it", r.Notes)
 	}
 	exact(t, r, target)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ErrAway means that nobody is there to answer a command.
+// ErrAway means that no agent received a command, so that no answer will come.
 var ErrAway = errors.New("the agent does not answer")
 
 // File is a blob that the other side fetches.
@@ -16,9 +16,9 @@ type File interface {
 	Size() int64
 }
 
-// Receipt is of one delivery.
+// Receipt is the receipt of one delivery.
 type Receipt struct {
 	Bytes int
 	At    time.Time // when it came
-	Done  func()    // the bus may forget it; called after Committed, or for a repeated one
+	Done  func()    // lets the bus delete it; called after Committed, or for a repeated delivery
 }

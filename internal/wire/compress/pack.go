@@ -1,10 +1,10 @@
-// Package compress compresses what a store keeps, each value by itself and with a checksum: a
-// value that the disk has changed is found when it is read.
+// Package compress compresses the values of a store, each separately and with a checksum, so
+// that reading detects a value that the disk has changed.
 //
-// A value is a zstd frame; or, of a series, whose counts repeat nothing that is worth the
-// search, Huffman codes alone, which are as short and take a third of the time: the byte
-// 'h', the length of the data (uvarint), their CRC-32C (4 bytes, little endian), and what
-// huff0 makes of them.
+// A value is a zstd frame. A part of a series, whose counts have hardly any repetitions, is
+// Huffman codes alone, which are as short and take a third of the time: the byte 'h', the
+// length of the data (uvarint), its CRC-32C (4 bytes, little endian), and the output of
+// huff0.
 package compress
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Largest is the most that a value of a store may be long, in bytes: what is longer was not
-// written by one.
+// Largest is the greatest length of a value of a store, in bytes. A longer one was not
+// written by a store.
 const Largest = 256 << 20
 
-// Codec compresses values. Any goroutine may use one at once.
+// Codec compresses values. It may be used by any number of goroutines.
 type Codec struct {
 	in     *zstd.Encoder
 	out    *zstd.Decoder
@@ -36,7 +36,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// New makes a codec that unpacks no value of more than largest bytes.
+// New returns a codec. Its Unpack returns an error for values of more than largest bytes.
 func New(largest uint64) (*Codec, error) {
 	in, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10), zstd.WithEncoderCRC(true))
@@ -50,10 +50,10 @@ func New(largest uint64) (*Codec, error) {
 	return &Codec{in: in, out: out, coders: sync.Pool{New: func() any { return new(huff0.Scratch) }}}, nil
 }
 
-// Pack gives b compressed.
+// Pack returns b compressed.
 func (c *Codec) Pack(b []byte) []byte { return c.in.EncodeAll(b, make([]byte, 0, len(b)/2+64)) }
 
-// PackCounts gives a part of a series compressed.
+// PackCounts returns a part of a series compressed.
 func (c *Codec) PackCounts(b []byte) []byte {
 	if len(b) > maxHuffed {
 		return c.Pack(b)
@@ -62,7 +62,7 @@ func (c *Codec) PackCounts(b []byte) []byte {
 	defer c.coders.Put(s)
 	s.Reuse = huff0.ReusePolicyNone
 	codes, _, err := huff0.Compress1X(b, s)
-	if err != nil { // too short, or of one byte over and over
+	if err != nil { // too short, or a single byte repeated
 		return c.Pack(b)
 	}
 	packed := binary.AppendUvarint(append(make([]byte, 0, len(codes)+16), huffed), uint64(len(b)))
@@ -70,7 +70,7 @@ func (c *Codec) PackCounts(b []byte) []byte {
 	return append(packed, codes...)
 }
 
-// Unpack gives what was compressed to b.
+// Unpack returns the value that was compressed to b. It returns an error if b is damaged.
 func (c *Codec) Unpack(b []byte) ([]byte, error) {
 	unpacked := c.unpackFrame
 	if len(b) > 0 && b[0] == huffed {
@@ -78,7 +78,7 @@ func (c *Codec) Unpack(b []byte) ([]byte, error) {
 	}
 	data, err := unpacked(b)
 	if err != nil {
-		return nil, fmt.Errorf("a kept value is damaged: %w", err)
+		return nil, fmt.Errorf("a stored value is damaged: %w", err)
 	}
 	return data, nil
 }
@@ -100,7 +100,7 @@ func (c *Codec) unpackCounts(b []byte) ([]byte, error) {
 		return nil, err
 	}
 	if uint64(len(data)) != length || crc32.Checksum(data, castagnoli) != sum {
-		return nil, errors.New("its checksum is another one")
+		return nil, errors.New("its checksum is wrong")
 	}
 	return data, nil
 }

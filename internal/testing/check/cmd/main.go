@@ -1,9 +1,9 @@
-// Command checker verifies that what a master keeps is what its executors counted:
+// Command checker verifies that a master's store has exactly what its executors counted:
 //
 //	go run ./internal/testing/check/cmd --db FILE|postgres://... [--ledgers FOLDER] [--targets FILE] [RUN]
 //
-// It prints a line for each invariant that does not hold and exits with 1; with 2 when it
-// could not look. internal/testing/check lists the invariants.
+// It prints a line for each broken invariant. It exits with status 1 if there is one, and 2
+// if it could not check. internal/testing/check lists the invariants.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// command is what main does, with an exit status.
+// command does what main does and returns the exit status.
 func command(ctx context.Context, args []string, out, trouble io.Writer) int {
 	var o check.Options
 	fs := flag.NewFlagSet("checker", flag.ContinueOnError)
@@ -37,7 +37,7 @@ func command(ctx context.Context, args []string, out, trouble io.Writer) int {
 	fs.StringVar(&o.API, "api", "", "`URL` of the master, whose API and reports are checked too")
 	fs.StringVar(&o.Token, "token", os.Getenv("GOBENCH_TOKEN"), "API `TOKEN` of a user who may read (default $GOBENCH_TOKEN)")
 	fs.StringVar(&o.Gobench, "gobench", "", "`FILE` of the program, whose show is checked too; with --api")
-	fs.BoolVar(&o.Host, "host", false, "see that nothing of a run is left on this host")
+	fs.BoolVar(&o.Host, "host", false, "check that nothing of a run is left on this host")
 	work := fs.String("work", "", "`FOLDERS` of agents' --work, with commas between, for --host (default the temporary ones)")
 	if err := fs.Parse(args); err != nil {
 		return 2

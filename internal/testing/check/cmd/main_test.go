@@ -12,7 +12,7 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/merge"
 )
 
-// The program's exit status tells what it found, or that it could not look.
+// The program's exit status reports what it found, or that it could not check.
 func TestExitStatus(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gobench.db")
 	s, err := store.Open(t.Context(), store.Options{Path: path, Fold: merge.Fold})

@@ -7,27 +7,29 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// handOf is what of the run is an executor's, by its start.
-func handOf(start *wire.Start) (hand segment.Hand, err error) {
+// segmentOf is what of the run is an executor's, by its start.
+func segmentOf(start *wire.Start) (seg segment.Segment, err error) {
 	if start.Turn < 0 || start.ElapsedNs < 0 {
-		return hand, fmt.Errorf("the start has turn %d and elapsed %d ns: want 0 or more", start.Turn, start.ElapsedNs)
+		return seg, fmt.Errorf("the start has turn %d and elapsed %d ns: want 0 or more", start.Turn, start.ElapsedNs)
 	}
 	if start.Executors > 1 && !start.Once {
-		hand, err = segment.New(start.Weights, int(start.Executors), int(start.Place))
+		seg, err = segment.New(start.Weights, int(start.Executors), int(start.Place))
 	}
 	if start.Parts > 1 && err == nil {
-		hand, err = hand.Part(int(start.Part), int(start.Parts))
+		seg, err = seg.Part(int(start.Part), int(start.Parts))
 	}
-	return hand, err
+	return seg, err
 }
 
 // vui is that of a user of this executor, by its number here from 0 on.
-func (c *class) vui(number int64) int64 { return c.share.First + c.hand.Nth(number) - c.hand.Nth(0) }
+func (c *class) vui(number int64) int64 {
+	return c.share.First + c.segment.Nth(number) - c.segment.Nth(0)
+}
 
 // scale is by how much an Arrival's stages are made less: several executors that share a
 // run follow them as they are.
 func (c *class) scale() float64 {
-	if c.hand.All() {
+	if c.segment.All() {
 		return c.share.Part
 	}
 	return 1
@@ -35,10 +37,10 @@ func (c *class) scale() float64 {
 
 // round is what of an Arrival's starts is made here.
 func (c *class) round() segment.Round {
-	if c.hand.All() {
-		return c.hand.Round(c.share.Nu)
+	if c.segment.All() {
+		return c.segment.Round(c.share.Nu)
 	}
-	return c.hand.Round(int64(c.vu.Nu))
+	return c.segment.Round(int64(c.vu.Nu))
 }
 
 // setupSource and userSource are random sources that no other executor, and no other

@@ -36,12 +36,12 @@ func TestRampOverExecutorsIsExact(t *testing.T) {
 				}
 			}
 			for _, s := range planned(t, vus, places, &wire.Start{}).Starts() {
-				hand, err := handOf(s)
+				seg, err := segmentOf(s)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for i := range s.Shares[0].Nu {
-					if active, _ := ramp.active(hand.Nth(i), at); active {
+					if active, _ := ramp.active(seg.Nth(i), at); active {
 						got++
 					}
 				}
@@ -55,7 +55,7 @@ func TestRampOverExecutorsIsExact(t *testing.T) {
 
 // I8: the schedules of all executors are together that of one, start by start, for any
 // stages, agents and weights.
-func TestDealtArrivalsAreTheWhole(t *testing.T) {
+func TestDividedArrivalsAreTheWhole(t *testing.T) {
 	t.Logf("seed 4")
 	random := rand.New(rand.NewPCG(4, 1))
 	for configuration := range 1000 {
@@ -77,11 +77,11 @@ func TestDealtArrivalsAreTheWhole(t *testing.T) {
 			}
 		}
 		for _, s := range planned(t, vus, places, &wire.Start{Seed: 9, ElapsedNs: int64(elapsed)}).Starts() {
-			hand, err := handOf(s)
+			seg, err := segmentOf(s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			schedule := newArrivals(load, 1, 9, 0, hand.Round(int64(vus[0].Nu)))
+			schedule := newArrivals(load, 1, 9, 0, seg.Round(int64(vus[0].Nu)))
 			schedule.skip(elapsed)
 			for at, ok := schedule.next(); ok; at, ok = schedule.next() {
 				got = append(got, at)
@@ -95,7 +95,7 @@ func TestDealtArrivalsAreTheWhole(t *testing.T) {
 }
 
 // Starts that contradict themselves are refused.
-func TestBadDeals(t *testing.T) {
+func TestBadSegments(t *testing.T) {
 	vus := scenario.Vus{{Name: "f", Nu: 100, Fu: func(context.Context, int) {}}}
 	classes, err := Check(vus)
 	if err != nil {
@@ -129,17 +129,17 @@ func TestBadDeals(t *testing.T) {
 	})
 }
 
-// BenchmarkDealtStarts is what one start of its own costs each of 50 executors, which
+// BenchmarkDividedStarts is what one start of its own costs each of 50 executors, which
 // share 200,000 starts a second: ns/op by 50 is what one of the whole costs.
-func BenchmarkDealtStarts(b *testing.B) {
+func BenchmarkDividedStarts(b *testing.B) {
 	for name, poisson := range map[string]bool{"even": false, "Poisson": true} {
 		b.Run(name, func(b *testing.B) {
-			hand, err := handOf(&wire.Start{Executors: 50, Place: 17})
+			seg, err := segmentOf(&wire.Start{Executors: 50, Place: 17})
 			if err != nil {
 				b.Fatal(err)
 			}
 			load := scenario.Arrival{Stages: []scenario.Rate{{To: 200_000, Over: 1000 * time.Hour}}, Poisson: poisson}
-			s := newArrivals(load, 1, 3, 0, hand.Round(1000))
+			s := newArrivals(load, 1, 3, 0, seg.Round(1000))
 			for b.Loop() {
 				if _, ok := s.next(); !ok {
 					b.Fatal("the schedule has ended")

@@ -11,21 +11,21 @@ import (
 	"github.com/gobench-io/gobench/internal/run/segment"
 )
 
-// dealt opens a feeder as an executor does that has these numbers.
-func dealt(t *testing.T, f *Feeder, weights []int64, places, place int, turn int64) error {
+// prepare opens a feeder as an executor does that has these numbers.
+func prepare(t *testing.T, f *Feeder, weights []int64, places, place int, turn int64) error {
 	t.Helper()
-	hand, err := segment.New(weights, places, place)
+	seg, err := segment.New(weights, places, place)
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry := meter.New()
-	registry.SetNumbers(segment.Numbers{Hand: hand, Turn: turn})
+	registry.SetNumbers(segment.Numbers{Segment: seg, Turn: turn})
 	ctx, _ := meter.With(t.Context(), registry, nil, [2]uint64{})
 	return f.open(ctx)
 }
 
 // Each row is one executor's, once, whatever their number and weights are.
-func TestRowsAreDealt(t *testing.T) {
+func TestRowsAreDivided(t *testing.T) {
 	for rows := 1; rows < 30; rows += 4 {
 		for places := 1; places < 8; places++ {
 			var weights []int64
@@ -38,7 +38,7 @@ func TestRowsAreDealt(t *testing.T) {
 			var got, want []string
 			for place := range places {
 				f := CSV(path)
-				if err := dealt(t, f, weights, places, place, 0); err != nil {
+				if err := prepare(t, f, weights, places, place, 0); err != nil {
 					t.Fatal(err)
 				}
 				got = append(got, all(t, f, "n")...)
@@ -55,13 +55,13 @@ func TestRowsAreDealt(t *testing.T) {
 
 // Where rows are used again, executors go through the file as one would, each its part,
 // and who takes a place over goes on somewhere.
-func TestRowsAreDealtAgainAndAgain(t *testing.T) {
+func TestRowsAreDividedOnEachTurn(t *testing.T) {
 	for _, rows := range []int{1, 2, 3, 7, 3000} { // the last one is far
 		path := numbers(t, rows)
 		for place := range 3 {
 			for _, turn := range []int64{0, 1 << 22} {
 				f := CSV(path, Options{Wrap: true})
-				if err := dealt(t, f, nil, 3, place, turn); err != nil {
+				if err := prepare(t, f, nil, 3, place, turn); err != nil {
 					t.Fatal(err)
 				}
 				for i := range int64(3 * rows) {
@@ -77,7 +77,7 @@ func TestRowsAreDealtAgainAndAgain(t *testing.T) {
 		}
 	}
 	f := CSV(numbers(t, 100_000), Options{Wrap: true}) // looked up, not read through
-	if err := dealt(t, f, nil, 5000, 4999, 0); err != nil {
+	if err := prepare(t, f, nil, 5000, 4999, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 100 {
@@ -92,7 +92,7 @@ func TestRowsAreDealtAgainAndAgain(t *testing.T) {
 func TestRowsGivenOnceAreNotTakenOver(t *testing.T) {
 	path := numbers(t, 10)
 	once := CSV(path)
-	if err := dealt(t, once, nil, 3, 1, 7); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "wrap") {
+	if err := prepare(t, once, nil, 3, 1, 7); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "wrap") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := once.Next(t.Context()); err == nil || errors.Is(err, ErrEnd) {
@@ -100,7 +100,7 @@ func TestRowsGivenOnceAreNotTakenOver(t *testing.T) {
 	}
 	for _, o := range []Options{{Wrap: true}, {Order: Random}, {Order: Unique}} {
 		f := CSV(path, o)
-		if err := dealt(t, f, nil, 3, 1, 7); err != nil {
+		if err := prepare(t, f, nil, 3, 1, 7); err != nil {
 			t.Error(err)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // seed of all random configurations here; a failure names its own number besides.
 const seed = 20260801
 
-// hands gives those of all places.
-func hands(t *testing.T, weights []int64, places int) (all []Hand) {
+// segments returns those of all places.
+func segments(t *testing.T, weights []int64, places int) (all []Segment) {
 	t.Helper()
 	for place := range places {
 		h, err := New(weights, places, place)
@@ -24,7 +24,7 @@ func hands(t *testing.T, weights []int64, places int) (all []Hand) {
 }
 
 // owners tells who has each of the first n numbers, and fails when one has none or two.
-func owners(t *testing.T, all []Hand, n int64) []int {
+func owners(t *testing.T, all []Segment, n int64) []int {
 	t.Helper()
 	owner := make([]int, n)
 	for i := range owner {
@@ -60,7 +60,7 @@ func owners(t *testing.T, all []Hand, n int64) []int {
 func TestEqualWeightsTakeTurns(t *testing.T) {
 	t.Parallel()
 	for places := 1; places <= 50; places++ {
-		for n, place := range owners(t, hands(t, nil, places), 333) {
+		for n, place := range owners(t, segments(t, nil, places), 333) {
 			if place != n%places {
 				t.Fatalf("%d places: number %d is of place %d", places, n, place)
 			}
@@ -82,7 +82,7 @@ func TestWeights(t *testing.T) {
 		{[]int64{4, 1, 1}, "abaacaabaa"},
 	} {
 		var got strings.Builder
-		for _, place := range owners(t, hands(t, tt.weights, len(tt.weights)), 10) {
+		for _, place := range owners(t, segments(t, tt.weights, len(tt.weights)), 10) {
 			got.WriteByte(byte('a' + place))
 		}
 		if got.String() != tt.want {
@@ -93,7 +93,7 @@ func TestWeights(t *testing.T) {
 
 // I8: every number is of exactly one place, for any places and weights; a share is never
 // far from exact, at no moment.
-func TestEveryNumberIsDealtOnce(t *testing.T) {
+func TestEveryNumberHasOnePlace(t *testing.T) {
 	t.Parallel()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -108,27 +108,27 @@ func TestEveryNumberIsDealtOnce(t *testing.T) {
 			sum += float64(w)
 			kinds[w] = true
 		}
-		all := hands(t, weights, places)
+		all := segments(t, weights, places)
 		owner := owners(t, all, 1+r.Int64N(3000))
-		dealt := make([]int, places)
+		had := make([]int, places)
 		for n, place := range owner {
-			dealt[place]++
-			off := math.Abs(float64(dealt[place]) - float64(n+1)*float64(weights[place])/sum)
+			had[place]++
+			off := math.Abs(float64(had[place]) - float64(n+1)*float64(weights[place])/sum)
 			worst = max(worst, off)
 			if off > 1+float64(len(kinds)-1)/2 {
-				t.Fatalf("configuration %d, weights %v: place %d has %d of the first %d", configuration, weights, place, dealt[place], n+1)
+				t.Fatalf("configuration %d, weights %v: place %d has %d of the first %d", configuration, weights, place, had[place], n+1)
 			}
 		}
 	}
 	t.Logf("the greatest distance from an exact share is %.2f", worst)
 }
 
-// The parts of a hand are that hand, also when one is parted again.
+// The parts of a segment make up that segment, also when one is divided again.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	for _, weights := range [][]int64{nil, {3, 1, 2}} {
-		all := hands(t, weights, 3)
-		parted := []Hand{all[0], all[2]}
+		all := segments(t, weights, 3)
+		parted := []Segment{all[0], all[2]}
 		for part := range 4 {
 			h, err := all[1].Part(part, 4)
 			if err != nil {
@@ -165,7 +165,7 @@ func TestRounds(t *testing.T) {
 		users, n := 1+r.Int64N(200), r.Int64N(2000)
 		seen := make([]bool, n)
 		var own, parts = int64(0), 0.0
-		for _, h := range hands(t, weights, places) {
+		for _, h := range segments(t, weights, places) {
 			round := h.Round(users)
 			u, all := round.Users()
 			if own += u; all != users {
@@ -200,7 +200,7 @@ func TestRounds(t *testing.T) {
 
 func TestTheZeroValueHasAll(t *testing.T) {
 	t.Parallel()
-	var h Hand
+	var h Segment
 	one, err := New([]int64{5}, 1, 0)
 	if err != nil || !h.All() || !one.All() || h.Nth(12) != 12 || h.Below(12) != 12 || h.Round(7).Nth(12) != 12 || one.Nth(3) != 3 {
 		t.Error(h, one, err)
@@ -211,7 +211,7 @@ func TestTheZeroValueHasAll(t *testing.T) {
 	}
 }
 
-func TestBadDeals(t *testing.T) {
+func TestBadPlaces(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		weights       []int64
@@ -222,7 +222,7 @@ func TestBadDeals(t *testing.T) {
 		}
 	}
 	for _, tt := range [][2]int{{0, 0}, {-1, 2}, {2, 2}, {0, MaxRound + 1}} {
-		if _, err := (Hand{}).Part(tt[0], tt[1]); err == nil {
+		if _, err := (Segment{}).Part(tt[0], tt[1]); err == nil {
 			t.Errorf("part %v is taken", tt)
 		}
 	}
@@ -250,7 +250,7 @@ func BenchmarkNth(b *testing.B) {
 func TestSeq(t *testing.T) {
 	t.Parallel()
 	seen := map[int64]bool{}
-	for place, h := range hands(t, []int64{3, 1, 1}, 3) {
+	for place, h := range segments(t, []int64{3, 1, 1}, 3) {
 		for turn := range int64(2) { // as a lost executor's part, and who takes it over
 			n := Numbers{h, turn << 22}
 			sampled := map[int64]int{}

@@ -1,0 +1,19 @@
+package conn
+
+import (
+	"flag"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+)
+
+// TestMain runs more tests at once than the host has processors, unless -parallel says
+// otherwise: most of them wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = flag.Set(p.Name, strconv.Itoa(max(8, runtime.GOMAXPROCS(0))))
+	}
+	os.Exit(m.Run())
+}
