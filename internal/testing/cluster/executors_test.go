@@ -166,7 +166,7 @@ func TestExecutorFrozen(t *testing.T) {
 	time.Sleep(time.Second + scaled(5*time.Second) + 2*time.Second) // an interval, agent.Times.Stall and more
 	strike(t, c.Agents[0], syscall.SIGCONT)
 	Eventually(t, time.Minute, func() string {
-		if notes := fmt.Sprint(c.Result(t, id).Notes); !strings.Contains(notes, "goes on after it stood still") {
+		if notes := fmt.Sprint(c.Result(t, id).Notes); !strings.Contains(notes, "continues after it was stuck") {
 			return "notes are " + notes
 		}
 		return ""
