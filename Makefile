@@ -24,7 +24,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./gobench
-	CGO_ENABLED=0 $(GO) build -trimpath -o gobench .
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o gobench .
 
 # Packages whose goroutines share memory: they are tested under the race detector. The
 # others are pure functions, or test processes that are built without it.

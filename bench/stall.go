@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"syscall"
 	"time"
 
 	domain "github.com/gobench-io/gobench/internal/run"
@@ -186,15 +185,15 @@ func stopMeanwhile(srv *nginx, at time.Duration, over <-chan struct{}) <-chan ti
 			return
 		case <-time.After(at):
 		}
-		signal := func(sig syscall.Signal) {
+		signal := func(send func(pid int)) {
 			for _, pid := range srv.pids() {
-				_ = syscall.Kill(pid, sig) // it is ours, and there until srv.stop
+				send(pid) // it is ours, and there until srv.stop
 			}
 		}
 		began := time.Now()
-		signal(syscall.SIGSTOP)
+		signal(stopProcess)
 		time.Sleep(time.Second)
-		signal(syscall.SIGCONT)
+		signal(continueProcess)
 		took <- time.Since(began)
 	}()
 	return took

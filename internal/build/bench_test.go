@@ -50,6 +50,6 @@ func BenchmarkCold(b *testing.B) {
 	for b.Loop() {
 		o := offline()
 		o.Person = nil // go's cache is then the Builder's own
-		mustBuild(b, newBuilderIn(b, b.TempDir()), filepath.Join(scenarios, "s2"), o)
+		mustBuild(b, newBuilderOf(b, testSDK(), b.TempDir()), filepath.Join(scenarios, "s2"), o)
 	}
 }

@@ -36,6 +36,7 @@ import (
 // it at once, and any number of processes the same directory.
 type Builder struct {
 	dir    string
+	sdks   string // directory in which SDKs are unpacked: dir, but for tests
 	log    *slog.Logger
 	load   func() (*sdkFiles, error)
 	places func() []string // of go commands
@@ -50,7 +51,7 @@ func New(sdk SDK, dir string, log *slog.Logger) (*Builder, error) {
 	if err := os.MkdirAll(abs, 0o700); err != nil {
 		return nil, fmt.Errorf("make the build cache: %w", err)
 	}
-	return &Builder{dir: abs, log: log, load: sync.OnceValues(sdk.load), places: goPlaces}, nil
+	return &Builder{dir: abs, sdks: abs, log: log, load: sync.OnceValues(sdk.load), places: goPlaces}, nil
 }
 
 // Build gives the executor of a scenario, built or from the cache.

@@ -14,7 +14,7 @@ import (
 // An unpacked SDK that was harmed in any way is unpacked again.
 func TestDamagedSDK(t *testing.T) {
 	t.Parallel()
-	b := newBuilderIn(t, t.TempDir())
+	b := newBuilderOf(t, smallSDK(t), t.TempDir())
 	sdk, err := b.load()
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestDamagedSDK(t *testing.T) {
 // Tests and testdata do not travel: editing one changes no executor.
 func TestSDKID(t *testing.T) {
 	t.Parallel()
-	sdk, err := testSDK().load()
+	sdk, err := loadSDK()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestLock(t *testing.T) {
 
 func TestTidy(t *testing.T) {
 	t.Parallel()
-	b := newBuilderIn(t, t.TempDir())
+	b := newBuilderOf(t, SDK{}, t.TempDir())
 	old := time.Now().Add(-100 * 24 * time.Hour)
 	for name, want := range map[string]bool{"tmp/old": false, "tmp/new": true, "resolved/old": false, "resolved/new": true, "sdk-old": false, "sdk-new": true} {
 		dir := filepath.Join(b.dir, filepath.FromSlash(name))
@@ -228,11 +228,10 @@ func TestWarm(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	start := time.Now()
 	if err := b.Warm(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
-	if steps != 0 || time.Since(start) > 2*time.Second {
-		t.Errorf("warming again took %d steps and %v", steps, time.Since(start))
+	if steps != 0 {
+		t.Errorf("warming again took %d steps", steps)
 	}
 }

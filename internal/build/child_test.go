@@ -15,12 +15,14 @@ const (
 	childEnv   = "GOBENCH_BUILD_TEST_CHILD"
 	childCache = "GOBENCH_BUILD_TEST_CACHE"
 	childGo    = "GOBENCH_BUILD_TEST_GOCACHE"
+	childSDKs  = "GOBENCH_BUILD_TEST_SDKS"
 )
 
 func childMain(path string) {
 	goCache = os.Getenv(childGo)
 	b, err := New(testSDK(), os.Getenv(childCache), slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err == nil {
+		b.sdks = os.Getenv(childSDKs)
 		o := offline()
 		o.Limits.Time = 3 * time.Second // of which the kernel makes a limit of processor time
 		o.Progress = func(step string) { fmt.Println(step) }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
 // What a tester has in go.mod stays, and of an earlier gobench's lines none is left.
@@ -61,7 +63,10 @@ replace (
 func TestEditorDirHasWhatGoModNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	sdk := testSDK()
+	sdk := smallSDK(t)
+	if long.Run {
+		sdk = testSDK()
+	}
 	for range 2 { // the second takes the place of the first
 		if err := sdk.WriteEditorDir(dir); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ var unpacked = time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
 const sdkPrefix = "sdk-"
 
 // sdkPlace is where the SDK is unpacked: gobench/ and third_party/ below it.
-func (b *Builder) sdkPlace(sdk *sdkFiles) string { return filepath.Join(b.dir, sdkPrefix+sdk.id) }
+func (b *Builder) sdkPlace(sdk *sdkFiles) string { return filepath.Join(b.sdks, sdkPrefix+sdk.id) }
 
 // prepareSDK unpacks the SDK, once. Later calls check that it is whole, and unpack it
 // again when it is not.
@@ -148,12 +148,12 @@ func writeSource(name string, data []byte) error {
 // dropOldSDKs removes the SDKs of other gobench versions that no build has used
 // for a month.
 func (b *Builder) dropOldSDKs(keep string) {
-	entries, err := os.ReadDir(b.dir)
+	entries, err := os.ReadDir(b.sdks)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		dir := filepath.Join(b.dir, e.Name())
+		dir := filepath.Join(b.sdks, e.Name())
 		info, err := e.Info()
 		if err != nil || dir == keep || !strings.HasPrefix(e.Name(), sdkPrefix) || time.Since(info.ModTime()) < 30*24*time.Hour {
 			continue

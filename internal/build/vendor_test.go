@@ -43,7 +43,7 @@ func TestVendor(t *testing.T) {
 	if err := os.WriteFile(name, []byte("z"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if e := mustBuild(t, b, scenario, offline()); e.Cached {
+	if stored(t, b, scenario, offline()) {
 		t.Error("a changed vendored file was not compiled")
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "vendor", "example.com", "deep")); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/show/live"
 )
 
@@ -84,7 +85,7 @@ func (r *remoteRun) press(ctx context.Context) live.Press {
 	return func(key byte, look func(func(*live.Run))) {
 		switch key {
 		case 'q', 'Q': // as Ctrl-C
-			_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
+			system.Interrupt()
 		case 's', 'S':
 			r.requests.Go(func() { r.end(ctx, false) })
 		default:

@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"syscall"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/show/live"
 )
 
@@ -12,7 +12,7 @@ import (
 func (l *localRun) press(key byte, look func(func(*live.Run))) {
 	switch key {
 	case 'q', 'Q': // as Ctrl-C
-		_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
+		system.Interrupt()
 	case 's', 'S':
 		l.controls.Stop("a key")
 	default:

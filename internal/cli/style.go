@@ -4,8 +4,7 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
@@ -16,9 +15,9 @@ func styleOf(w io.Writer) report.Style {
 	if !ok {
 		return report.Style{}
 	}
-	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	width, err := system.Columns(file)
 	if err != nil { // not a terminal
 		return report.Style{}
 	}
-	return report.Style{Width: int(size.Col), Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return report.Style{Width: width, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/run/filelock"
+	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 // The first scenario that a machine compiles takes half a minute, because all that
@@ -45,7 +46,7 @@ func (a *app) startWarming() {
 		return
 	}
 	cmd := exec.Command(self, warmCommand)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it continues after this process and its terminal
+	cmd.SysProcAttr = system.Detached() // it continues after this process and its terminal
 	if cmd.Start() == nil {
 		_ = cmd.Process.Release()
 	}
@@ -102,7 +103,7 @@ func stopWarming() {
 		return
 	}
 	var pid int
-	if _, err := fmt.Fscanf(lock, "pid %d", &pid); err != nil || pid <= 1 || syscall.Kill(pid, syscall.SIGTERM) != nil {
+	if _, err := fmt.Fscanf(lock, "pid %d", &pid); err != nil || pid <= 1 || system.Terminate(pid) != nil {
 		return
 	}
 	poll := time.NewTicker(5 * time.Millisecond)

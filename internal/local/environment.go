@@ -8,27 +8,20 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 // environment describes this machine. A field that the system does not report is empty.
 func environment() run.Environment {
 	e := run.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: procField("/proc/cpuinfo", "model name"), Go: runtime.Version()}
 	e.Host, _ = os.Hostname()
-	var name unix.Utsname
-	if unix.Uname(&name) == nil {
-		e.Kernel = unix.ByteSliceToString(name.Release[:])
-	}
+	e.Kernel = system.Kernel()
 	if kb, err := strconv.ParseInt(strings.TrimSuffix(procField("/proc/meminfo", "MemTotal"), " kB"), 10, 64); err == nil {
 		e.Memory = kb << 10
 	}
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
-		e.OpenFiles = uint64(limit.Cur)
-	}
+	e.OpenFiles, _ = system.OpenFiles()
 	return e
 }
 

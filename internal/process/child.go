@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 // child is an operating system process in its own process group. On Linux the kernel kills
@@ -65,7 +67,7 @@ func (c *child) kill() {
 
 // KillGroup kills the process group pid, if it exists.
 func KillGroup(pid int) {
-	_ = syscall.Kill(-pid, syscall.SIGKILL) // the group has ended already
+	system.KillGroup(pid)
 }
 
 // how waits for the process to end and describes it, with one of the Cause constants.

@@ -1,5 +1,3 @@
-// Package run holds the domain: what a run is, the states it goes through, and the
-// result that everything else stores, shows and compares.
 package run
 
 import (

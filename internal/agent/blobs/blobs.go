@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 // reserve is how much of the disk is left free.
@@ -181,11 +181,11 @@ func (c *Cache) room(bytes int64) error {
 	if bytes > c.limit {
 		return fmt.Errorf("%w: a blob has %d bytes, and the limit of all is %d", ErrSpace, bytes, c.limit)
 	}
-	var fs unix.Statfs_t
-	if err := unix.Statfs(c.dir, &fs); err != nil {
+	disk, err := system.DiskOf(c.dir)
+	if err != nil {
 		return nil // then writing fails
 	}
-	if free := int64(fs.Bavail) * int64(fs.Bsize); free < bytes+reserve {
+	if free := int64(disk.Free); free < bytes+reserve {
 		return fmt.Errorf("%w: a blob has %d bytes, and the disk of %s has %d free, of which %d are reserved", ErrSpace, bytes, c.dir, free, reserve)
 	}
 	return nil

@@ -15,10 +15,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 const (
@@ -78,8 +78,7 @@ func (h History) owned(id string) bool {
 	if _, err := fmt.Sscan(string(b), &pid); err != nil || pid <= 0 {
 		return false
 	}
-	err = syscall.Kill(pid, 0)
-	return err == nil || errors.Is(err, syscall.EPERM)
+	return system.Alive(pid)
 }
 
 // List returns the ids of all runs, the oldest first.

@@ -4,12 +4,18 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
 // TestGather holds what Gather promises: an encoding that is one, the same recordings in
 // fewer ranges, quantiles within the width, and the way back.
 func TestGather(t *testing.T) {
-	for seed := range uint64(300) {
+	seeds := uint64(60)
+	if long.Run {
+		seeds = 300
+	}
+	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 4))
 		var exact, gathered, again Sparse
 		h := new(Histogram)

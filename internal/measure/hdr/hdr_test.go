@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
 // latencies makes n values like a service's: 2 ms log-normal, a tail of 0.1 % x 50.
@@ -98,7 +100,11 @@ func TestAnySplitMergesToTheSame(t *testing.T) {
 		parts[i] = new(Histogram)
 	}
 	got, back := new(Histogram), new(Histogram)
-	for split := range 10_000 {
+	splits := 1000
+	if long.Run {
+		splits = 10_000
+	}
+	for split := range splits {
 		n := 1 + r.IntN(50)
 		some := vs[:100+split%400]
 		if split%100 == 0 {

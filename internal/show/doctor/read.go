@@ -7,24 +7,17 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gobench-io/gobench/internal/load/runner"
 	"github.com/gobench-io/gobench/internal/measure/health"
+	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 // Read reads this machine and the folders that runs write to. It takes a quarter of a
 // second, because it measures timers. It creates and deletes an empty file in each folder.
 func Read(folders []Folder) Facts {
 	f := Facts{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), ReusePorts: -1}
-	var name unix.Utsname
-	if unix.Uname(&name) == nil {
-		f.Kernel = unix.ByteSliceToString(name.Release[:])
-	}
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
-		f.FilesHard = uint64(limit.Max)
-	}
+	f.Kernel = system.Kernel()
+	_, f.FilesHard = system.OpenFiles()
 	f.Quota, f.MemoryLimit = health.Allowed()
 	f.readSystem("")
 	f.measure()
@@ -67,10 +60,8 @@ func (d *Folder) look() {
 	if err != nil {
 		d.Error = reason(err)
 	}
-	var st unix.Statfs_t
-	if unix.Statfs(dir, &st) == nil {
-		d.Free = uint64(st.Bavail) * uint64(st.Bsize)
-		d.NoExec = d.Use == "cache" && noExec(&st)
+	if disk, err := system.DiskOf(dir); err == nil {
+		d.Free, d.NoExec = disk.Free, d.Use == "cache" && disk.NoExec
 	}
 }
 

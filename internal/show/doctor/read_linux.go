@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // readSystem reads /proc and /sys; root is put before every path.
@@ -92,5 +90,3 @@ func cpuList(s string) (n int) {
 	}
 	return n
 }
-
-func noExec(st *unix.Statfs_t) bool { return st.Flags&unix.ST_NOEXEC != 0 }

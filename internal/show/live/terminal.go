@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -74,7 +73,7 @@ func Open(out, in *os.File, r Run, press Press) *Terminal {
 		}
 	}
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGQUIT)
+	signal.Notify(signals, terminalSignals...)
 	t.enter()
 	t.over.Go(func() {
 		defer signal.Stop(signals)
@@ -261,33 +260,6 @@ func back(lines int) string {
 		return "\r"
 	}
 	return fmt.Sprintf("\r\x1b[%dA", lines-1)
-}
-
-// signal follows one that is about the terminal.
-func (t *Terminal) signal(s os.Signal, signals <-chan os.Signal) {
-	switch s {
-	case syscall.SIGWINCH:
-		t.width, t.height = windowSize(t.out)
-		t.wipe()
-	case syscall.SIGTSTP: // Ctrl-Z: the shell comes
-		if orphaned() {
-			return
-		}
-		t.leave()
-		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // once caught, SIGTSTP can't be let through again
-		select {                                            // the stop comes when it comes
-		case <-signals:
-		case <-time.After(time.Second):
-		}
-		t.enter()
-	case syscall.SIGCONT: // after a stop that could not be caught, or in the background
-		t.leave()
-		t.enter()
-	case syscall.SIGQUIT: // Ctrl-\: all goroutines are printed
-		t.leave()
-		signal.Reset(syscall.SIGQUIT)
-		_ = syscall.Kill(syscall.Getpid(), syscall.SIGQUIT)
-	}
 }
 
 // wipe has the block drawn from nothing.

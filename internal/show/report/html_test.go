@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
 // opened is what a page carries.
@@ -196,7 +197,11 @@ func TestPagesStaySmall(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []run.Interval
 	var sum int64
-	for n := range 20_000 {
+	seconds, every := 5000, 2
+	if long.Run {
+		seconds, every = 20_000, 8
+	}
+	for n := range seconds {
 		i := run.Interval{From: float64(n), Seconds: 1, Metrics: map[string]run.Record{}}
 		for m := range 20 {
 			count := random.Int64N(1e6)
@@ -217,7 +222,7 @@ func TestPagesStaySmall(t *testing.T) {
 	for _, v := range o.values[columnName{"0", "count"}] {
 		got += v
 	}
-	if got != sum || o.every < 8 {
+	if got != sum || o.every < every {
 		t.Errorf("counts add up to %d, want %d; a row takes %d", got, sum, o.every)
 	}
 }

@@ -1,0 +1,67 @@
+//go:build unix
+
+package system
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Alive reports whether a process of that id exists, of whichever user.
+func Alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
+
+// Interrupt sends this process the signal of Ctrl-C.
+func Interrupt() { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) }
+
+// Terminate asks a process to end. It returns an error if there is no such process, or none
+// of this user.
+func Terminate(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) }
+
+// KillGroup kills all processes of a group. No such group is not an error.
+func KillGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+// Detached makes a child outlive this process and its terminal.
+func Detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// DiskOf returns the file system that a directory is on.
+func DiskOf(dir string) (Disk, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return Disk{}, err
+	}
+	return Disk{Free: uint64(st.Bavail) * uint64(st.Bsize), NoExec: noExec(&st)}, nil
+}
+
+// Kernel returns the release of the operating system's kernel, empty if unknown.
+func Kernel() string {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(name.Release[:])
+}
+
+// OpenFiles returns how many files this process may have open, now and at most; 0 if
+// unknown.
+func OpenFiles() (soft, hard uint64) {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 0, 0
+	}
+	return uint64(limit.Cur), uint64(limit.Max)
+}
+
+// Columns returns how wide the terminal f is. It returns an error if f is no terminal.
+func Columns(f *os.File) (int, error) {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0, err
+	}
+	return int(size.Col), nil
+}

@@ -1,0 +1,40 @@
+//go:build unix
+
+package live
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// terminalSignals are those about the terminal.
+var terminalSignals = []os.Signal{syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGQUIT}
+
+// signal follows one that is about the terminal.
+func (t *Terminal) signal(s os.Signal, signals <-chan os.Signal) {
+	switch s {
+	case syscall.SIGWINCH:
+		t.width, t.height = windowSize(t.out)
+		t.wipe()
+	case syscall.SIGTSTP: // Ctrl-Z: the shell comes
+		if orphaned() {
+			return
+		}
+		t.leave()
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // once caught, SIGTSTP can't be let through again
+		select {                                            // the stop comes when it comes
+		case <-signals:
+		case <-time.After(time.Second):
+		}
+		t.enter()
+	case syscall.SIGCONT: // after a stop that could not be caught, or in the background
+		t.leave()
+		t.enter()
+	case syscall.SIGQUIT: // Ctrl-\: all goroutines are printed
+		t.leave()
+		signal.Reset(syscall.SIGQUIT)
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGQUIT)
+	}
+}
