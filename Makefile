@@ -7,6 +7,7 @@ FUZZTIME ?= 30s
 BENCHFLAGS ?= -write
 SOAK ?= 200
 SEED ?= 0
+FROM ?= 0
 
 # Tools, each a version that never moves by itself.
 STATICCHECK := $(BIN)/staticcheck-v0.8.2
@@ -28,8 +29,9 @@ build: ## build ./gobench
 
 # Packages whose goroutines share memory: they are tested under the race detector. The
 # others are pure functions, or test processes that are built without it.
-RACED := ./clients/... ./executor/... ./internal/agent/... ./internal/api/... ./internal/build ./internal/load/... ./internal/local/... \
-	./internal/master ./internal/master/bus ./internal/measure/... ./internal/process ./internal/server ./internal/show/live
+RACED := ./clients/... ./executor ./executor/data ./executor/executortest ./internal/agent ./internal/agent/blobs ./internal/agent/spool \
+	./internal/api ./internal/api/client ./internal/build ./internal/load/conn ./internal/load/runner ./internal/local ./internal/master \
+	./internal/master/bus ./internal/measure/... ./internal/process ./internal/show/live ./internal/show/lines
 # Packages that take longest: they begin first.
 FIRST := ./internal/testing/cluster ./internal/testing/scripts ./internal/master/... ./clients/http
 SUITE := GOBENCH_TEST_BINARY=$(BIN)/test/gobench $(GO) run ./internal/testing/suite -race '$(RACED)' -first '$(FIRST)'
@@ -39,16 +41,17 @@ test: test-binary ## install what the tests need (Debian packages), then run the
 
 test-long: test-binary ## as test, at full size, with what measures or takes long by nature: up to 40 minutes
 	scripts/platforms.sh build
-	$(SUITE) -tags long -timeout 40m -p 1 ./...
+	$(SUITE) -tags long -timeout 40m -p 1 $$($(GO) list ./... | grep -v /internal/testing/truth)
+	$(SUITE) -tags long -timeout 40m ./internal/testing/truth # by itself: it measures
 
 # What all tests share: the servers they start, and one build of gobench.
 test-binary:
 	scripts/test-setup.sh
 	scripts/ui.sh deps
-	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/test/gobench .
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(BIN)/test/gobench .
 
-soak: ## kill masters and agents SOAK times (200) at random moments, by SEED, and check after each run: hours
-	$(GO) test -timeout 4h -v ./internal/testing/cluster -run 'TestSoak|TestMasterBegunAgain' -soak $(SOAK) -soak-seed $(SEED)
+soak: ## kill masters and agents SOAK times (200) at random moments, by SEED, from run FROM, and check after each run: hours; figures in soak.jsonl
+	$(GO) test -timeout 4h -v ./internal/testing/cluster -run 'TestSoak|TestMasterBegunAgain' -soak $(SOAK) -soak-seed $(SEED) -soak-from $(FROM) -soak-out $(CURDIR)/soak.jsonl
 
 demo: build ## run examples/http against gobench's own target server
 	scripts/demo.sh
@@ -58,10 +61,12 @@ bench: ## measure gobench beside its peers; writes docs/benchmarks.md
 
 lint: $(STATICCHECK) ## gofmt, go vet, staticcheck, and that what is committed and built is current
 	scripts/gofmt.sh
+	$(GO) run ./internal/testing/words
 	scripts/debian.sh node:nodejs npm:npm
 	scripts/ui.sh check
-	$(GO) vet ./...
-	$(STATICCHECK) ./...
+	$(GO) vet -tags long ./...
+	scripts/platforms.sh vet
+	$(STATICCHECK) -tags long ./...
 	@if [ -d internal/build/bundle ]; then set -x; $(GO) run ./internal/build/bundle -check; fi
 
 docs: ## write what is generated in docs: commands, manual page, OpenAPI, tables of metrics
