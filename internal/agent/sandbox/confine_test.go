@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		getAway()
 	case "sleep":
 		fmt.Println("here")
-		select {}
+		time.Sleep(time.Hour) // the runtime ends a program without cgo that blocks for good
 	case "eat memory":
 		fmt.Println("here")
 		var all [][]byte
@@ -120,7 +120,7 @@ func getAway() {
 	}
 	_ = os.WriteFile("/dev/shm/gobench-test-litter-"+strconv.Itoa(os.Getpid()), nil, 0o600) // swept away
 	fmt.Println("here")
-	select {}
+	time.Sleep(time.Hour)
 }
 
 // box makes one, and starts this binary in a role in it.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/agent"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/testing/check"
 )
@@ -163,7 +164,7 @@ func TestExecutorFrozen(t *testing.T) {
 	awaitLoad(t, target, 2)
 	c.Await(t, id, time.Minute, run.Running)
 	strike(t, c.Agents[0], syscall.SIGSTOP)
-	time.Sleep(time.Second + scaled(5*time.Second) + 2*time.Second) // an interval, agent.Times.Stall and more
+	time.Sleep(time.Second + agent.DefaultTimes().Stall + 2*time.Second) // an interval, the limit, which no scale changes, and more
 	strike(t, c.Agents[0], syscall.SIGCONT)
 	Eventually(t, time.Minute, func() string {
 		if notes := fmt.Sprint(c.Result(t, id).Notes); !strings.Contains(notes, "continues after it was stuck") {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -26,6 +27,8 @@ type screen struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the command has ended and all is read
 	err  error         // of the command, once done is closed
+
+	before string // modes of the terminal before the command began
 
 	mu             sync.Mutex
 	width, height  int
@@ -47,7 +50,18 @@ func onScreen(t *testing.T, width, height int, env []string, name string, args .
 	s.resizeCells()
 	s.cmd.Env = append(append(os.Environ(), binary.Path(t), binary.NoWarm, "TERM=xterm-256color"), env...)
 	var err error
-	if s.pty, err = pty.StartWithSize(s.cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)}); err != nil {
+	tty := (*os.File)(nil)
+	if s.pty, tty, err = pty.Open(); err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close() // the program has it
+	if err := pty.Setsize(s.pty, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)}); err != nil {
+		t.Fatal(err)
+	}
+	s.before = s.modes()
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = tty, tty, tty
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {

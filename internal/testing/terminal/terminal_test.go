@@ -26,9 +26,8 @@ func TestTerminalKeys(t *testing.T) {
 	srv := servers.NewTarget(t)
 	dir := t.TempDir()
 	s := onScreen(t, 100, 30, nil, "gobench", "--dir", dir, "http", "-c", "5", "--rate", "100", "-d", "1h", "--threshold", "http.http_fail rate < 1%", srv.URL+"/")
-	before := s.modes()
 	s.sees("http  GET "+srv.URL, "running", "schedule: 100/s", "http response time", "met so far: 0%", "p pause", "generator")
-	if s.modes() == before {
+	if s.modes() == s.before {
 		t.Error("the terminal waits for whole lines")
 	}
 	s.types("+")
@@ -63,8 +62,8 @@ func TestTerminalKeys(t *testing.T) {
 	}
 	s.types("s")
 	s.exits(0)
-	if after := s.modes(); after != before {
-		t.Errorf("modes %s, before %s", after, before)
+	if after := s.modes(); after != s.before {
+		t.Errorf("modes %s, before %s", after, s.before)
 	}
 	if !strings.Contains(s.all(), "http: finished: stopped by a key") || strings.Contains(s.text(), "p pause") {
 		t.Errorf("the screen at the end:\n%s", s.all())
@@ -113,7 +112,6 @@ func TestTerminalIsRestored(t *testing.T) {
 			srv := servers.NewTarget(t)
 			dir := t.TempDir()
 			s := onScreen(t, 90, 24, nil, "gobench", "--dir", dir, "http", "-c", "2", "-d", "1h", "--timeout", "1h", srv.URL+tt.path)
-			before := s.modes()
 			s.sees("running", "generator", "p pause")
 			executor, err := binary.Child(s.cmd.Process.Pid)
 			if err != nil {
@@ -121,8 +119,8 @@ func TestTerminalIsRestored(t *testing.T) {
 			}
 			tt.end(s, executor)
 			s.exits(tt.status)
-			if after := s.modes(); after != before {
-				t.Errorf("modes %s, before %s", after, before)
+			if after := s.modes(); after != s.before {
+				t.Errorf("modes %s, before %s", after, s.before)
 			}
 			if r := binary.Stored(t, dir); r.State != tt.state || r.Cause != tt.cause {
 				t.Errorf("%s: %s, want %s: %s", r.State, r.Cause, tt.state, tt.cause)
