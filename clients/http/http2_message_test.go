@@ -98,7 +98,7 @@ func TestHTTP2Uploads(t *testing.T) {
 		{"of no length by wish", Request{Body: []byte("hello"), Chunked: true}, "-1 5 <nil> ", ""},
 		{"trailers", Request{Source: text("hello"), Trailers: map[string]string{"sum": "7"}}, "-1 5 <nil> 7", ""},
 		{"100-continue", Request{Body: []byte("hello"), Headers: map[string]string{"Expect": "100-continue"}}, "5 5 <nil> ", ""},
-		{"shorter than told", Request{Source: short{}}, "", "send the body: it ended 2 bytes before the size that its Source told"},
+		{"shorter than told", Request{Source: short{}}, "", "send the body: it ended 2 bytes before the size that its Source returned"},
 		{"a broken source", Request{Source: broken}, "", "send the body: disk on fire"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -312,7 +312,7 @@ func TestHTTP2UploadFaults(t *testing.T) {
 		text   string
 	}{
 		{"ends early", read, func() (io.Reader, func()) { return strings.NewReader("hello"), nil }, 8, "other",
-			"send the body: it ended 3 bytes before the size that its Source told"},
+			"send the body: it ended 3 bytes before the size that its Source returned"},
 		{"can't be read", read, func() (io.Reader, func()) {
 			return io.MultiReader(strings.NewReader("hello"), failing{errors.New("disk on fire")}), nil
 		}, -1, "other", "send the body: disk on fire"},

@@ -182,7 +182,7 @@ func TestUploadFaults(t *testing.T) {
 			return sourceFunc(func() (io.ReadCloser, int64, error) {
 				return counted{strings.NewReader("hello"), closed}, 8, nil
 			})
-		}, "other", "send the body: it ended 3 bytes before the size that its Source told"},
+		}, "other", "send the body: it ended 3 bytes before the size that its Source returned"},
 		{"can't be read", hold, func(closed *atomic.Int64) Source {
 			return sourceFunc(func() (io.ReadCloser, int64, error) {
 				return counted{io.MultiReader(strings.NewReader("hello"), failing{broken}), closed}, -1, nil
