@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// entry is one of a List.
+// entry is an entry of a List.
 type entry struct {
 	text   string
-	prefix netip.Prefix // of addresses; not valid: it is no address
-	name   string       // of a host; "": it has none
+	prefix netip.Prefix // of addresses; invalid if the entry is not an address
+	name   string       // of a host; "" otherwise
 	below  bool         // name stands for all names below it
 	port   uint16       // 0: all
 	unix   bool
@@ -81,7 +81,7 @@ func parseEntry(text string) (e entry, err error) {
 	return e, nil
 }
 
-// split takes the port off; "": there is none.
+// split separates the port from text; port is "" if there is none.
 func split(text string) (what, port string) {
 	if inside, ok := strings.CutPrefix(text, "["); ok {
 		if what, rest, ok := strings.Cut(inside, "]"); ok && (rest == "" || len(rest) > 1 && rest[0] == ':') {
@@ -97,7 +97,7 @@ func split(text string) (what, port string) {
 	return text, ""
 }
 
-// isName tells whether a host can have the name.
+// isName reports whether s is a valid host name.
 func isName(s string) bool {
 	if s == "" || len(s) > 253 {
 		return false
