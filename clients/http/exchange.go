@@ -18,6 +18,7 @@ func (c *client) exchange(ctx context.Context, q *call) error {
 
 // watched is exchange for a run with watchers. It is a separate function because the published
 // value is large: in exchange's frame it would double the stack of each user.
+//
 //go:noinline
 func (c *client) watched(ctx context.Context, q *call) error {
 	q.look = new(look)

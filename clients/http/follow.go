@@ -21,7 +21,7 @@ type follow struct {
 	lines    []byte   // header lines of this request only: Cookie and Authorization
 	expects  bool
 	mayLogIn bool   // a Digest challenge may be answered
-	offered  *nonce // the nonce of the sent credentials; nil: none were sent
+	offered  *nonce // the nonce of the sent credentials; nil: not sent
 
 	// The next step after its answer, set by look.
 	next     next

@@ -17,16 +17,16 @@ func (r *Request) check2() error {
 	for name, value := range r.Headers {
 		switch strings.ToLower(name) {
 		case "upgrade", "keep-alive", "proxy-connection", "http2-settings":
-			return fmt.Errorf("header %s: HTTP/2 has none (RFC 9113, section 8.2.2): leave it out", name)
+			return fmt.Errorf("header %s: not allowed in HTTP/2 (RFC 9113, section 8.2.2): leave it out", name)
 		case "connection":
 			for option := range strings.SplitSeq(value, ",") {
 				if option = strings.Trim(option, " \t"); !foldEqual(option, "close") && !foldEqual(option, "keep-alive") {
-					return fmt.Errorf("header %s: %q: HTTP/2 knows none but close and keep-alive (RFC 9113, section 8.2.2)", name, option)
+					return fmt.Errorf("header %s: %q: HTTP/2 allows only close and keep-alive (RFC 9113, section 8.2.2)", name, option)
 				}
 			}
 		case "te":
 			if !foldEqual(value, "trailers") {
-				return fmt.Errorf("header %s: %q: HTTP/2 knows none but trailers (RFC 9113, section 8.2.2)", name, value)
+				return fmt.Errorf("header %s: %q: HTTP/2 allows only trailers (RFC 9113, section 8.2.2)", name, value)
 			}
 		case "host":
 			if value == "" {

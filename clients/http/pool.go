@@ -82,7 +82,7 @@ func (c *client) link(ctx context.Context, q *call) (*link, error) {
 }
 
 // oldest removes the connection that has been idle longest from the stack and returns it; nil
-// if none is idle.
+// if all are in use.
 func (c *client) oldest() *link {
 	at := &c.idle
 	if *at == nil {
@@ -121,17 +121,17 @@ func (c *client) await(ctx context.Context, w *waiter, q *call) (*link, error) {
 		}
 		return l, nil
 	case <-ctx.Done():
-		c.giveUp(w)
+		c.stopWaiting(w)
 		return nil, ctx.Err()
 	case <-timer.C:
-		c.giveUp(w)
+		c.stopWaiting(w)
 		return nil, errNoFree
 	}
 }
 
-// giveUp removes w from the waiters. If w received a connection or a place in the meantime, the
+// stopWaiting removes w from the waiters. If w received a connection or a place in the meantime, the
 // next waiter gets it.
-func (c *client) giveUp(w *waiter) {
+func (c *client) stopWaiting(w *waiter) {
 	c.mu.Lock()
 	i := slices.Index(c.waiters, w)
 	if i >= 0 {

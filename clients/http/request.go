@@ -194,7 +194,7 @@ func checkValue(what, name, value string) error {
 // checkLength returns an error if a Content-Length is not that of the body.
 func (r *Request) checkLength(value string) error {
 	if r.Source != nil || r.Chunked || r.Trailers != nil {
-		return errors.New("header Content-Length: leave it out; a Source tells its length, and chunks have none")
+		return errors.New("header Content-Length: leave it out; the length of a Source is that of Open, and chunks need no length")
 	}
 	var digits [20]byte
 	if string(strconv.AppendInt(digits[:0], int64(len(r.Body)), 10)) != value {

@@ -77,7 +77,7 @@ func (u *upload) open() error {
 		return fmt.Errorf("open the body: %w", err)
 	}
 	if body == nil {
-		return errors.New("open the body: the Source gave none")
+		return errors.New("open the body: the Source returned no body")
 	}
 	if u.opened = body; u.size >= 0 {
 		u.size = max(size, -1)

@@ -126,7 +126,7 @@ func declare(file string, options []Options) *Feeder {
 		f.err = fmt.Errorf("data file %s: %d options given, want one", file, len(options))
 	}
 	if o := f.options.Order; f.err == nil && (o < Sequential || o > Unique) {
-		f.err = fmt.Errorf("data file %s: order %d is none", file, int(o))
+		f.err = fmt.Errorf("data file %s: unknown order %d", file, int(o))
 	}
 	declared.mu.Lock()
 	defer declared.mu.Unlock()
@@ -190,8 +190,8 @@ func (f *Feeder) open(ctx context.Context) error {
 	return f.err
 }
 
-// sayEvery is how often reading a large file logs its progress.
-const sayEvery = 2 * time.Second
+// logEvery is how often reading a large file logs its progress.
+const logEvery = 2 * time.Second
 
 // scan reads the whole file: it counts and checks its rows and stores their positions.
 func (f *Feeder) scan(ctx context.Context) (err error) {
@@ -227,7 +227,7 @@ func (f *Feeder) scan(ctx context.Context) (err error) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if time.Since(said) > sayEvery {
+			if time.Since(said) > logEvery {
 				said = time.Now()
 				fmt.Fprintf(os.Stderr, "%s: %d %% read\n", f.name, r.at*100/max(info.Size(), 1))
 			}
@@ -294,7 +294,7 @@ func (f *Feeder) Read(ctx context.Context, row *Row) error {
 	}
 	err := f.inOrder(row)
 	if errors.Is(err, ErrEnd) && scope != nil {
-		scope.Exhaust(fmt.Sprintf("data file %s has given its last row", f.name))
+		scope.Exhaust(fmt.Sprintf("data file %s has no more rows", f.name))
 	}
 	return err
 }

@@ -33,12 +33,12 @@ func (d *Data) feeder() *data.Feeder {
 func (d *Data) check(want []string) error {
 	if d == nil {
 		if len(want) > 0 {
-			return fmt.Errorf("{{data.%s}} wants a file of data", want[0])
+			return fmt.Errorf("{{data.%s}} needs a file of data", want[0])
 		}
 		return nil
 	}
 	if !slices.Contains(strings.Split(Endings, ", "), strings.ToLower(filepath.Ext(d.File))) {
-		return fmt.Errorf("data file %s: its ending tells no format: want one of %s", d.File, Endings)
+		return fmt.Errorf("data file %s: its extension is unknown: want one of %s", d.File, Endings)
 	}
 	columns, err := d.feeder().Columns()
 	if err != nil {

@@ -134,9 +134,9 @@ type Interval struct {
 	Metrics map[string]Record   `json:"metrics"`
 }
 
-// Record is what a metric recorded in some time. A counter has Count and RPS, a
+// Record holds what a metric recorded in a period. A counter has Count and RPS, a
 // gauge Value, a histogram Count, RPS, Within and either Times (unit ns) or Sizes, and Lost
-// where operations came to no answer.
+// if operations got no answer.
 type Record struct {
 	Count  *int64   `json:"count,omitempty"`        // a counter's growth, a histogram's recordings
 	Lost   *int64   `json:"lost,omitempty"`         // operations that are in no percentile: see Answered
@@ -178,7 +178,7 @@ type Sizes struct {
 type Threshold struct {
 	Expression string   `json:"expression"`
 	OK         bool     `json:"ok"`
-	Value      string   `json:"value,omitempty"`      // when crossed, else at the end or in the worst window; for people
+	Value      string   `json:"value,omitempty"`      // when crossed, otherwise at the end or in the worst window; for display
 	Reason     string   `json:"reason,omitempty"`     // what value does not say
 	At         *float64 `json:"at_seconds,omitempty"` // when crossed: since the load began
 }
@@ -217,11 +217,11 @@ type Failure struct {
 	Count  int64  `json:"count"`
 }
 
-// Sample is a failed exchange as it went, for a reader who asks what a failure looked
-// like. The first few of each source and class are kept.
+// Sample is a failed exchange, as an example of its failure. The first few of each source
+// and class are stored.
 type Sample struct {
 	Source string  `json:"source"` // as in Failure
 	Class  string  `json:"class"`
 	At     float64 `json:"at_seconds"` // when the exchange began, since the load began
-	Text   string  `json:"text"`       // what was sent and what came, in lines, secrets left out, cut at a few KB
+	Text   string  `json:"text"`       // what was sent and received, in lines, without secrets, cut at a few KB
 }

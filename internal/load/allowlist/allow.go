@@ -77,7 +77,7 @@ func (l *List) String() string {
 }
 
 // Address returns a *Refusal if a connection to an address is not allowed, and nil if it is.
-// name is the name that this host's own resolver resolved to the address; "" if there is none,
+// name is the name that this host's own resolver resolved to the address; "" if unknown,
 // or if the scenario itself defined the name's address. A listed name may have any address
 // except the host's own and link-local ones, which must be listed themselves.
 func (l *List) Address(to netip.AddrPort, name string) error {

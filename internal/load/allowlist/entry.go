@@ -58,7 +58,7 @@ func parseEntry(text string) (e entry, err error) {
 	if port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
-			return e, fmt.Errorf("port %q is none: want 1 to 65535", port)
+			return e, fmt.Errorf("port %q: want 1 to 65535", port)
 		}
 		e.port = uint16(n)
 	}
@@ -76,12 +76,12 @@ func parseEntry(text string) (e entry, err error) {
 	}
 	e.name = host(what)
 	if e.name, e.below = strings.CutPrefix(e.name, "*."); !isName(e.name) {
-		return e, fmt.Errorf("it is none of a run's targets: %s", want)
+		return e, fmt.Errorf("it is not a valid entry: %s", want)
 	}
 	return e, nil
 }
 
-// split separates the port from text; port is "" if there is none.
+// split separates the port from text; port is "" if it is missing.
 func split(text string) (what, port string) {
 	if inside, ok := strings.CutPrefix(text, "["); ok {
 		if what, rest, ok := strings.Cut(inside, "]"); ok && (rest == "" || len(rest) > 1 && rest[0] == ':') {

@@ -20,7 +20,7 @@ type Conn struct {
 	raw      syscall.RawConn    // of tcp; nil where package net reads and writes the socket
 	readStep func(uintptr) bool // c.readRaw; bound once, like writeStep, so that a call allocates nothing; see plain
 	asking   []byte             // the part of the request that Ask has not written yet
-	buf      *buffer            // bytes that arrived and were not taken; nil if there are none
+	buf      *buffer            // bytes that arrived and were not taken; nil if empty
 	park     bool               // Fill waits without a buffer: raw is set and there is no TLS
 	checking bool               // AskIdle must still check the connection before it writes
 	direct   bool               // read into into, not buf
@@ -79,7 +79,7 @@ func (c *Conn) Take(n int) {
 }
 
 // Fill waits for at least one more byte and adds what arrived to the unread bytes. If
-// none are unread, it waits without a buffer. It returns [ErrFull] if MaxUnread bytes are
+// nothing is unread, it waits without a buffer. It returns [ErrFull] if MaxUnread bytes are
 // unread already, io.EOF if the other side has closed the connection, and an error of the
 // class Timeout after the limit set by Arm.
 func (c *Conn) Fill() error {

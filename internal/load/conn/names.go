@@ -137,7 +137,7 @@ func (n *names) resolve(ctx context.Context, addr string) (addrs []netip.AddrPor
 	return addrs, looked, nil
 }
 
-// resolver returns a resolver for one query. A resolver of our own is created anew for each:
+// resolver returns a resolver for one query. One with our own settings is created for each query:
 // concurrent queries for a name share one in a Resolver, and a query that got no answer would
 // delay them all for seconds after the name server is back.
 func (n *names) resolver() *net.Resolver {

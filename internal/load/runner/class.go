@@ -287,18 +287,18 @@ func (c *class) inFlight() (n int) {
 	return n
 }
 
-// going returns how many users have not finished. heedless is the number of those that have
+// going returns how many users have not finished. stillStarting is the number of those that have
 // started several operations although their context had ended.
-func (c *class) going() (going, heedless int64) {
+func (c *class) going() (going, stillStarting int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.scopes {
 		if s.Refused() >= 3 {
-			heedless++
+			stillStarting++
 		}
 	}
 	going = int64(len(c.scopes)) - c.over.Load()
-	return going, min(heedless, going)
+	return going, min(stillStarting, going)
 }
 
 // wrapUp runs the class's Stop hook.

@@ -128,7 +128,7 @@ func roundOf(m *wire.Control) (segment.Round, error) {
 	}
 	round := seg.Round(m.AllUsers)
 	if own, _ := round.Users(); own != m.Users {
-		return segment.Round{}, fmt.Errorf("%d of %d users are said to be this executor's part, which is %d", m.Users, m.AllUsers, own)
+		return segment.Round{}, fmt.Errorf("%d of %d users as this executor's part: want %d", m.Users, m.AllUsers, own)
 	}
 	return round, nil
 }

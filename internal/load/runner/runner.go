@@ -248,7 +248,7 @@ func (r *Runner) leave(ctx context.Context, over <-chan struct{}) {
 		case <-poll.C:
 			waiting = false
 			for _, c := range r.classes {
-				if going, heedless := c.going(); going > heedless {
+				if going, stillStarting := c.going(); going > stillStarting {
 					waiting = true
 				}
 			}

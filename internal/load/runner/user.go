@@ -266,7 +266,7 @@ func (c *class) more(n int64, now time.Duration) bool {
 	return false
 }
 
-// oneMore takes one of the iterations that the users share. It returns false if none is left.
+// oneMore takes one of the iterations that the users share. It returns false if all are used.
 func (c *class) oneMore() bool {
 	left := c.shared.Add(-1)
 	if left == 0 {
