@@ -94,7 +94,7 @@ func (c *client) do(ctx context.Context, q *call) error {
 	return nil
 }
 
-// ended returns the error for calls to a client that has ended, nil if it has not.
+// ended returns the error for a call to a client that has ended: ctx's, or errClosed.
 func (c *client) ended() error {
 	if err := c.ctx.Err(); err != nil {
 		return err

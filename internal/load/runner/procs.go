@@ -24,9 +24,9 @@ const (
 
 // FitProcs adapts GOMAXPROCS to the load until done is closed. It starts with one processor,
 // adds more when they are used or waited for, and removes some when the load has been light for
-// a while. Goroutines that pass work to each other, as those of a load do, cost one processor
-// much less than several: a request at 2,000 a second takes half the CPU time and has half the
-// delay.
+// a while. Goroutines that pass work to each other, as those of a load do, cost much less on
+// one processor than on several: a request at 2,000 a second takes half the CPU time and has
+// half the delay.
 //
 // It passes each change to log. If the user has set GOMAXPROCS, in the environment or in Go,
 // FitProcs changes nothing.
