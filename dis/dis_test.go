@@ -36,8 +36,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestSleepRate runs on synctest's clock, where a sleep lasts exactly as long
-// as asked and the test waits for nothing.
+// TestSleepRate uses synctest's clock, where a sleep is exact and takes no time.
 func TestSleepRate(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -63,7 +62,7 @@ func TestSleepRate(t *testing.T) {
 					t.Errorf("mean = %v us, want %v to %v", mean, tt.lo, tt.hi)
 				}
 				took := time.Since(start).Microseconds()
-				if d := took - sum; d < 0 || d > n { // each return is cut to a whole us
+				if d := took - sum; d < 0 || d > n { // each return value is truncated to a whole us
 					t.Errorf("said %d us, slept %d us", sum, took)
 				}
 			})
@@ -71,9 +70,9 @@ func TestSleepRate(t *testing.T) {
 	}
 }
 
-// TestPoissonGaps is a Kolmogorov-Smirnov test: the gaps that the schedule
-// plans come from the exponential distribution of mean 1/rps. With the fixed
-// seeds the outcome never changes; at 1.95 a true sample fails once in 1000.
+// TestPoissonGaps is a Kolmogorov-Smirnov test: the gaps that the schedule plans come from the
+// exponential distribution of mean 1/rps. With the fixed seeds the outcome never changes; at
+// 1.95 a true sample fails once in 1000.
 func TestPoissonGaps(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
@@ -94,8 +93,8 @@ func TestPoissonGaps(t *testing.T) {
 	}
 }
 
-// ksExponential is the largest distance between the sample's distribution and
-// the exponential one of mean 1. It sorts the sample.
+// ksExponential returns the largest distance between the sample's distribution and the
+// exponential one of mean 1. It sorts the sample.
 func ksExponential(x []float64) (d float64) {
 	slices.Sort(x)
 	n := float64(len(x))
@@ -106,7 +105,7 @@ func ksExponential(x []float64) (d float64) {
 	return d
 }
 
-// TestKSNotices: the test above would see gaps that are not exponential.
+// TestKSNotices checks that the test above would detect gaps that are not exponential.
 func TestKSNotices(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -135,8 +134,8 @@ func TestRandomString(t *testing.T) {
 	}
 }
 
-// TestEvenlyDrawn: each letter and each byte comes up as often as any other,
-// within five standard deviations.
+// TestEvenlyDrawn: all letters and all bytes are equally frequent, within five standard
+// deviations.
 func TestEvenlyDrawn(t *testing.T) {
 	t.Parallel()
 	const each = 10_000
@@ -177,7 +176,7 @@ func TestRandomByteLength(t *testing.T) {
 	}
 }
 
-// TestTogether gives -race something to watch.
+// TestTogether is for -race.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	var wg sync.WaitGroup

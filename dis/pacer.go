@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// A Pacer says when to start, again and again, at a given rate:
+// A Pacer waits for the starts of a schedule with a given rate:
 //
 //	p := dis.NewPacer(10, true)
 //	for p.Wait(ctx) == nil {
 //		go client.Get(ctx, url, nil)
 //	}
 //
-// The starts stand on an absolute schedule that begins with the first Wait. A
-// start that comes late, because the loop was busy or the sleep too long, is
-// made up for by the next ones, so that after t seconds rps*t starts are due
-// whatever the loop did meanwhile.
+// The schedule is absolute and begins with the first Wait. If a start is late, because the loop
+// was busy or the sleep too long, the next ones follow sooner, so that after t seconds rps*t
+// starts are due, whatever the loop did meanwhile.
 //
-// A Pacer is for one goroutine. Its zero value never starts anything.
+// A Pacer is for one goroutine. The zero value never starts anything.
 type Pacer struct {
 	rps     float64
 	poisson bool
@@ -30,17 +29,17 @@ type Pacer struct {
 	offset float64 // ns from begin to the last planned start (Poisson)
 }
 
-// NewPacer returns a schedule of rps starts a second: a Poisson process, whose
-// gaps are independent and exponential, or else an even one, whose first start
-// is at once. With an rps of zero, less than zero or NaN no start ever comes,
-// and Wait returns only with its context; with +Inf every start is due at once.
+// NewPacer returns a schedule of rps starts a second. If poisson is set, it is a Poisson
+// process, whose gaps are independent and exponential; else the starts are evenly spaced and
+// the first one is at once. If rps is zero, negative or NaN there are no starts, and Wait
+// returns only when its context ends; if it is +Inf, every start is due at once.
 func NewPacer(rps float64, poisson bool) *Pacer {
 	return &Pacer{rps: rps, poisson: poisson}
 }
 
-// Wait returns nil when the next start is due, at once when it is overdue. It
-// returns the context's error as soon as ctx is done, also when starts are
-// overdue; that start is not made up for by a later Wait.
+// Wait returns nil when the next start is due, at once if it is overdue. It returns the
+// context's error as soon as ctx is done, even if starts are overdue; a later Wait does not
+// return for that start.
 func (p *Pacer) Wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -64,10 +63,9 @@ func (p *Pacer) Wait(ctx context.Context) error {
 	}
 }
 
-// Planned is the moment at which the start that the last Wait waited for was
-// due. A latency counted from here includes the time that the start came late;
-// time.Since(p.Planned()) straight after Wait is that lateness. It is the zero
-// time before the first Wait.
+// Planned returns the time at which the start of the last Wait was due. A latency measured from
+// it includes the lateness of the start; time.Since(p.Planned()) right after Wait is that
+// lateness. Before the first Wait it returns the zero time.
 func (p *Pacer) Planned() time.Time {
 	if p.begin.IsZero() {
 		return time.Time{}
@@ -75,9 +73,9 @@ func (p *Pacer) Planned() time.Time {
 	return p.begin.Add(p.due)
 }
 
-// next plans one more start and returns its distance from the schedule's
-// beginning. It reads no clock: the result follows from the starts planned
-// before and from exp, which draws from the exponential distribution of mean 1.
+// next plans one more start and returns its distance from the schedule's beginning. It reads no
+// clock: the result depends only on the starts planned before and on exp, which draws from the
+// exponential distribution of mean 1.
 func (p *Pacer) next(exp func() float64) time.Duration {
 	if !(p.rps > 0) {
 		return math.MaxInt64

@@ -14,12 +14,12 @@ func TestEvenSchedule(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		rps  float64
-		n    int64 // the start to look at, counted from 0
+		n    int64 // index of the start to check
 		want time.Duration
 	}{
 		{10, 0, 0},
 		{10, 1, 100 * time.Millisecond},
-		{3, 3_000_000, 1_000_000 * time.Second}, // no drift, though 1/3 s has no whole ns
+		{3, 3_000_000, 1_000_000 * time.Second}, // no drift, though 1/3 s is not a whole number of ns
 		{1e9, 5, 5},
 		{2e9, 5, 3}, // two starts in each nanosecond, rounded
 		{1e-300, 1, math.MaxInt64},
@@ -52,8 +52,8 @@ func TestPoissonSchedule(t *testing.T) {
 		}
 	}
 
-	// A long run keeps its rate: 1,000,000 starts at 1000/s take 1000 s, give
-	// or take five standard deviations of 1 s.
+	// A long run keeps its rate: 1,000,000 starts at 1000/s take 1000 s, within five standard
+	// deviations of 1 s.
 	p, exp := NewPacer(1000, true), rand.New(rand.NewPCG(1, 2)).ExpFloat64
 	var last time.Duration
 	for range 1_000_000 {
@@ -68,8 +68,8 @@ func TestPoissonSchedule(t *testing.T) {
 	}
 }
 
-// TestOvershoot is what a Pacer is for: a loop that is late every time, and
-// once for a whole second, still starts as many as the rate asks.
+// TestOvershoot: a loop that is late every time, and once by a whole second, still makes as
+// many starts as the rate requires.
 func TestOvershoot(t *testing.T) {
 	t.Parallel()
 	for _, poisson := range []bool{false, true} {
@@ -87,8 +87,8 @@ func TestOvershoot(t *testing.T) {
 					t.Fatalf("start %d came %v early", n, -late)
 				}
 			}
-			// 100 starts of deviation one by the Poisson draw, five allowed; the
-			// even schedule may owe what its last turns could not make up for.
+			// The Poisson draw has a standard deviation of 100 starts, five are allowed; the
+			// even schedule may lack the starts of its last turns.
 			if d := math.Abs(float64(n - 10_000)); d > 500 || !poisson && d > 1 {
 				t.Errorf("poisson %v: %d starts in 100 s at 100/s", poisson, n)
 			}

@@ -15,8 +15,8 @@ func RandomString(n int) string {
 	}
 	b := make([]byte, 0, n)
 	for {
-		// Ten groups of six bits; the two values of 64 that name no letter
-		// are thrown away, which keeps the others equally likely.
+		// Ten groups of six bits. The two of 64 values without a letter are skipped, which
+		// keeps the others equally likely.
 		for bits, i := rand.Uint64(), 0; i < 10; bits, i = bits>>6, i+1 {
 			if k := bits & 63; k < uint64(len(alphabet)) {
 				if b = append(b, alphabet[k]); len(b) == n {
@@ -27,8 +27,8 @@ func RandomString(n int) string {
 	}
 }
 
-// RandomByte returns n random bytes, for payloads that must not compress. It is
-// no source of secrets. n below 1 returns an empty slice.
+// RandomByte returns n random bytes, for payloads that must not compress. They are not suitable
+// as secrets. n below 1 returns an empty slice.
 func RandomByte(n int) []byte {
 	b := make([]byte, max(n, 0))
 	rest := b

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// A sleep that was too long makes later ones shorter, whoever's they are, so that
-// all together last as long as they were meant to.
+// A sleep that was too long makes later ones of any goroutine shorter, so that their total is
+// right.
 func TestSleepsMakeUpForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		debt.Store(0)
 		defer debt.Store(0)
 		start := time.Now()
-		owe(2500 * time.Microsecond) // as if earlier sleeps had been so much too long
+		owe(2500 * time.Microsecond) // as if earlier sleeps had been too long by this
 		var slept []int64
 		for range 4 {
 			slept = append(slept, SleepRateLinear(1000))
@@ -31,7 +31,7 @@ func TestSleepsMakeUpForEachOther(t *testing.T) {
 	})
 }
 
-// BenchmarkSleepRate shows the rate that a thousand a second really is.
+// BenchmarkSleepRate measures the real rate for a requested rate of a thousand a second.
 func BenchmarkSleepRate(b *testing.B) {
 	start := time.Now()
 	for b.Loop() {

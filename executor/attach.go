@@ -26,12 +26,12 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// flushLimit is how long the parent is given to take the last batch.
+// flushLimit limits the wait for the parent to accept the last batch.
 const flushLimit = 10 * time.Second
 
-// attach connects to the parent, runs its part of the run and returns when the
-// parent has taken the last batch. It returns an error when the run never began or
-// the parent is gone: then there is nobody left to report to.
+// attach connects to the parent, runs the executor's part of the run and returns when the
+// parent has accepted the last batch. It returns an error if the run never started or the
+// parent is gone, because then the error can't be reported to the parent.
 func attach(socket string, vus scenario.Vus, thresholds []string, r *meter.Registry) error {
 	conn, err := grpc.NewClient("unix:"+socket,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -52,15 +52,15 @@ func attach(socket string, vus scenario.Vus, thresholds []string, r *meter.Regis
 	return s.run(ctx, cancel, vus, r)
 }
 
-// session is an executor's side of the stream.
+// session is the executor's side of the stream.
 type session struct {
 	stream     wire.Parent_AttachClient
 	thresholds []string
-	mu         sync.Mutex // guards sending
-	log        *logger    // nil: nobody wants lines
+	mu         sync.Mutex // held while sending
+	log        *logger    // nil: lines are not requested
 	lease      lease
-	profiles   *profile.Taker // of those asked for while it goes on
-	ledgers    string         // folder of an own account of what is counted; empty: none is kept
+	profiles   *profile.Taker // takes the profiles that are requested during the load
+	ledgers    string         // folder for the ledger; "": no ledger
 	ledger     *ledger
 }
 
@@ -74,7 +74,7 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	classes, refused := runner.Check(vus)
 	hello := &wire.Hello{Protocol: wire.Protocol, Version: version.Version, Go: runtime.Version(), Pid: int64(os.Getpid()), Classes: classes, Once: data.Once()}
 	for _, t := range s.thresholds {
-		hello.Thresholds = append(hello.Thresholds, strings.ToValidUTF8(t, "\uFFFD")) // which no expression has
+		hello.Thresholds = append(hello.Thresholds, strings.ToValidUTF8(t, "\uFFFD")) // a valid expression is not changed by this
 	}
 	if refused != nil {
 		hello.Error = refused.Error()
@@ -87,7 +87,7 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	}
 	first, err := s.stream.Recv()
 	if errors.Is(err, io.EOF) || refused != nil {
-		return refused // the parent has read why
+		return refused // the parent has received the reason
 	}
 	if err != nil {
 		return fmt.Errorf("wait for the start: %w", err)
@@ -102,7 +102,8 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	if err != nil {
 		return s.ready(err)
 	}
-	// From here on the parent may stop or cancel at any moment, and its end is ours.
+	// From here on the parent may stop or cancel at any time, and the load ends if the parent
+	// does.
 	began := make(chan time.Duration, 1) // the length of the lease
 	gone := make(chan error, 1)
 	go func() { gone <- s.obey(run, began, cancel) }()
@@ -138,11 +139,11 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	return s.load(ctx, run, profiles, gone)
 }
 
-// look shows what start asks to see.
+// look enables what start requests: exchanges and log lines.
 func (s *session) look(start *wire.Start, r *meter.Registry) {
 	show := func(text string, log bool) {
 		seen := &wire.Seen{Text: text, Log: log}
-		_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Seen{Seen: seen}}) // a lost parent is noticed elsewhere
+		_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Seen{Seen: seen}}) // a lost parent is handled elsewhere
 	}
 	if start.Once {
 		r.Watch(wire.MaxSeen, wire.MaxRemarks, func(text string) { show(text, false) })
@@ -153,7 +154,7 @@ func (s *session) look(start *wire.Start, r *meter.Registry) {
 	}
 }
 
-// ready tells the parent that set-up is done, or why it failed, and returns that error.
+// ready reports to the parent that set-up is done, or its error, and returns that error.
 func (s *session) ready(err error) error {
 	ready := new(wire.Ready)
 	if err != nil {
@@ -165,8 +166,8 @@ func (s *session) ready(err error) error {
 	return err
 }
 
-// obey follows the parent's messages until the stream ends: nil when the parent
-// ended it, an error when the parent is gone.
+// obey handles the parent's messages until the stream ends. It returns nil if the parent ended
+// the stream, and an error if the parent is gone.
 func (s *session) obey(run *runner.Runner, began chan<- time.Duration, cancel func()) error {
 	for {
 		m, err := s.stream.Recv()
@@ -178,7 +179,7 @@ func (s *session) obey(run *runner.Runner, began chan<- time.Duration, cancel fu
 		case m.GetGo() != nil:
 			select {
 			case began <- time.Duration(m.GetGo().LeaseNs):
-			default: // it goes on already
+			default: // the load has already begun
 			}
 		case m.GetRenew() != nil:
 			s.lease.renew(time.Duration(m.GetRenew().LeaseNs))
@@ -191,7 +192,7 @@ func (s *session) obey(run *runner.Runner, began chan<- time.Duration, cancel fu
 			if err := run.Control(m.GetControl()); err != nil {
 				done.Error = err.Error()
 			}
-			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Controlled{Controlled: done}}) // a lost parent is noticed above
+			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Controlled{Controlled: done}}) // a lost parent is handled above
 		case m.GetProfile() != nil:
 			p := m.GetProfile()
 			s.profiles.Take(p, func(err error) {
@@ -199,14 +200,13 @@ func (s *session) obey(run *runner.Runner, began chan<- time.Duration, cancel fu
 				if err != nil {
 					done.Error = err.Error()
 				}
-				_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Profiled{Profiled: done}}) // a lost parent is noticed above
+				_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Profiled{Profiled: done}}) // a lost parent is handled above
 			})
 		}
 	}
 }
 
-// load runs the users and sends what they record. When the parent goes away the
-// load ends at once.
+// load runs the users and sends what they record. If the parent is gone, the load ends at once.
 func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profile.Set, gone <-chan error) error {
 	done := make(chan struct{})
 	run.Drained = func() {
@@ -218,16 +218,16 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 	go func() {
 		defer close(done)
 		run.Run(ctx, func() {
-			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Stopping{Stopping: &wire.Stopping{}}}) // a lost parent is noticed below
+			_ = s.send(&wire.FromExecutor{Message: &wire.FromExecutor_Stopping{Stopping: &wire.Stopping{}}}) // a lost parent is handled below
 		})
-		s.profiles.End() // also where nothing drained
+		s.profiles.End() // also if there was nothing to drain
 		if err := profiles.End(); err != nil {
 			run.Note("not all profiles are complete: " + err.Error())
 		}
 		s.log.close()
 	}()
 	sent := make(chan error, 1)
-	var last atomic.Bool // the last batch is sent, or about to be
+	var last atomic.Bool // the last batch was sent, or is about to be
 	go func() {
 		sent <- run.Report(began, done, func(b *wire.Batch) error {
 			s.ledger.add(b)
@@ -238,7 +238,7 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 	select {
 	case err := <-gone:
 		if err == nil && last.Load() {
-			return nil // the parent was quicker than Report's return
+			return nil // the parent ended the stream before Report returned
 		}
 		return orElse(err, errors.New("the parent ended the run before its last batch"))
 	case err := <-sent:

@@ -18,12 +18,12 @@ import (
 type checkMeters struct{ passed, failed meter.Meter }
 
 // Check counts ok under check.NAME.passed or check.NAME.failed and returns it. A failed check
-// changes no latency and ends nothing. A threshold can require a rate, as in
-// `check "has a body" rate > 99%`. name is a constant text of at most 100 bytes: each
-// different name is a metric of its own. Any number of goroutines may call Check at once.
+// changes no latency and ends nothing. A threshold can require a rate, as in `check "has a
+// body" rate > 99%`. name is a constant text of at most 100 bytes: each different name is a
+// separate metric. Any number of goroutines may call Check at once.
 //
-// If name can't be declared, because it is too long or the run has too many metrics, the
-// check is counted as an error of source "check".
+// If name can't be declared, because it is too long or the run has too many metrics, the check
+// is counted as an error of source "check".
 func Check(ctx context.Context, name string, ok bool) bool {
 	r := From(ctx)
 	m, err := r.names().checks.get(name, r.declareCheck)
@@ -91,7 +91,7 @@ func Time(ctx context.Context, step string, f func() error) error {
 	case ctx.Err() == nil && !errors.Is(err, context.Canceled):
 		m.failed.Add(1)
 		var counted interface{ Counted() bool }
-		if !errors.As(err, &counted) || !counted.Counted() { // else its client has counted the text
+		if !errors.As(err, &counted) || !counted.Counted() { // otherwise the client has counted the text
 			r.Error("step."+step, "step", err.Error())
 			r.Sample("step."+step, "step", func() Exchange {
 				return Exchange{What: fmt.Sprintf("step %q failed", step), Began: began, Parts: []Part{{Name: "after", Took: took}}, Error: err.Error()}

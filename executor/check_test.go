@@ -41,17 +41,17 @@ func TestCheckDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// told is an error that its client has counted.
-type told struct{}
+// alreadyCounted is an error that its client has already counted.
+type alreadyCounted struct{}
 
-func (told) Error() string { return "told" }
-func (told) Counted() bool { return true }
+func (alreadyCounted) Error() string { return "told" }
+func (alreadyCounted) Counted() bool { return true }
 
 func TestTimeMeasuresAStep(t *testing.T) {
 	t.Parallel()
 	ctx, rec := executortest.Context(t)
 	wrong := errors.New("wrong password")
-	for _, err := range []error{nil, nil, wrong, told{}, context.Canceled} {
+	for _, err := range []error{nil, nil, wrong, alreadyCounted{}, context.Canceled} {
 		if got := executor.Time(ctx, "log in", func() error { time.Sleep(time.Millisecond); return err }); !errors.Is(got, err) {
 			t.Errorf("Time = %v, want %v", got, err)
 		}

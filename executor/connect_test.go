@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/executor/metrics"
 )
 
-// connector is a ClientConnector as tests of published scenarios have one.
+// connector is a ClientConnector like those in tests of published scenarios.
 type connector struct {
 	mu     sync.Mutex
 	types  map[string]metrics.MetricType
@@ -45,8 +45,8 @@ func (c *connector) Notify(title string, value int64) error {
 	return c.refuse
 }
 
-// connect makes a new connector receive what is recorded. A test that calls it must not
-// be parallel.
+// connect makes a new connector receive all recordings. A test that calls it must not be
+// parallel.
 func connect(t *testing.T) *connector {
 	c := &connector{types: map[string]metrics.MetricType{}, counts: map[string]int{}, last: map[string]int64{}}
 	if err := executor.SetClientConnect(c); err != nil {
@@ -56,8 +56,8 @@ func connect(t *testing.T) *connector {
 	return c
 }
 
-// What a scenario declares and records by name goes to the connector and nowhere else,
-// as do its errors.
+// What a scenario declares and records by name is passed only to the connector, as are its
+// errors.
 func TestSetClientConnect(t *testing.T) {
 	c := connect(t)
 	if err := executor.Setup(things("connected")); err != nil {

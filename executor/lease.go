@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// leaseGrace is how long renewals that came while this process stood still are waited
-// for, before a lease that has run out is believed to have.
+// leaseGrace is an extra wait before a lease ends. Renewals that arrived while this process was
+// not running are read during it.
 const leaseGrace = 250 * time.Millisecond
 
-// lease ends a load that nobody renews: its parent stands still, or its master is gone.
-// The zero value never ends. Its methods may be called at once by any goroutine.
+// lease ends a load that is no longer renewed, because its parent hangs or the master is gone.
+// The zero value never ends. Its methods may be called by any number of goroutines at once.
 type lease struct {
 	mu    sync.Mutex
 	end   time.Time     // by the monotonic clock
-	term  time.Duration // the last renewal's
-	timer *time.Timer   // nil: there is no lease
+	term  time.Duration // of the last renewal
+	timer *time.Timer   // nil: no lease
 }
 
-// begin calls over when the lease is not renewed for d. 0: there is none.
+// begin starts a lease that calls over if it is not renewed for d. If d is 0 it does nothing.
 func (l *lease) begin(d time.Duration, over func(why string)) {
 	if d <= 0 {
 		return
@@ -45,7 +45,7 @@ func (l *lease) begin(d time.Duration, over func(why string)) {
 	})
 }
 
-// renew lets the load go on for d from now.
+// renew extends the lease to d from now.
 func (l *lease) renew(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *lease) renew(d time.Duration) {
 	}
 }
 
-// close ends it.
+// close stops the lease.
 func (l *lease) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

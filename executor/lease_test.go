@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A lease ends once nobody has renewed it for its length, and not before.
+// A lease ends when it has not been renewed for its length, and not before.
 func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -29,8 +29,8 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// A renewal that was on its way when the lease ended still counts: this process may
-// have stood still itself.
+// A renewal that was in transit when the lease ended still counts: this process itself may have
+// been stopped.
 func TestLeaseLateRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var over atomic.Bool

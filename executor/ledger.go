@@ -8,20 +8,20 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// ledgerEnv names the variable that names a folder in which an executor keeps an account
-// of its own of what it counts: tests hold what a master has kept against it.
+// ledgerEnv is the environment variable with the folder in which an executor stores its own
+// copy of what it counts. Tests compare it with what a master has stored.
 const ledgerEnv = "GOBENCH_LEDGER"
 
-// ledger is an executor's own account: a file of records as docs/formats/run.md describes
-// them, one for each batch, written before the batch is sent. It is for one goroutine. A
-// nil one keeps none.
+// ledger is an executor's own copy of its batches: a file of the records that
+// docs/formats/run.md describes, each written before its batch is sent. It is for one
+// goroutine. A nil ledger stores nothing.
 type ledger struct {
 	file     *os.File
 	executor int
 	broken   bool
 }
 
-// openLedger makes the ledger of an executor of a run, where one is asked for.
+// openLedger creates the ledger of an executor, or returns nil if folder is empty.
 func openLedger(folder string, start *wire.Start) (*ledger, error) {
 	if folder == "" {
 		return nil, nil
@@ -38,8 +38,8 @@ func openLedger(folder string, start *wire.Start) (*ledger, error) {
 	return &ledger{file: f, executor: int(start.Executor)}, nil
 }
 
-// add writes a batch, whose record survives the process in whatever way it ends then. A
-// ledger that can't be written ends there, which who reads it sees, and the run goes on.
+// add writes a batch, whose record survives even if the process is killed. After a write error
+// the ledger ends, which its reader notices, and the run continues.
 func (l *ledger) add(b *wire.Batch) {
 	if l == nil || l.broken {
 		return

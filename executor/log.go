@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Lines that the log passes on: so many at a time, and no more often than that. Those
-// beyond are counted.
+// Limits of the log: the number of lines in a batch, and the interval between batches. Further
+// lines are only counted.
 const (
 	logQueue = 256
 	logBurst = 20
@@ -16,8 +16,8 @@ const (
 	logTime  = "15:04:05.000 "
 )
 
-// logger passes on lines about what the executor does, a few at a time, so that no flood
-// of them gets in the way of the load.
+// logger sends lines about what the executor does to the parent. It limits their number, so
+// that many lines do not disturb the load.
 type logger struct {
 	send func(lines string)
 	stop chan struct{} // closed by close
@@ -25,7 +25,7 @@ type logger struct {
 
 	mu      sync.Mutex
 	lines   []string // yet to be sent, guarded by mu
-	dropped int      // since the last that was told, guarded by mu
+	dropped int      // since the last report of dropped lines, guarded by mu
 	closed  bool     // guarded by mu
 }
 
@@ -35,7 +35,7 @@ func newLogger(send func(lines string)) *logger {
 	return l
 }
 
-// add takes a line, or counts it when there are too many. It never waits.
+// add queues a line, or counts it if the queue is full. It never blocks.
 func (l *logger) add(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +61,7 @@ func (l *logger) run() {
 	}
 }
 
-// pass sends up to so many lines, and tells how many there were too many.
+// pass sends at most most lines, and reports how many were dropped.
 func (l *logger) pass(most int) {
 	l.mu.Lock()
 	n := min(most, len(l.lines))
@@ -77,7 +77,7 @@ func (l *logger) pass(most int) {
 	}
 }
 
-// close sends what is left. A nil logger has nothing.
+// close sends the remaining lines. On a nil logger it does nothing.
 func (l *logger) close() {
 	if l == nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A flood of lines is passed on a few at a time and never waited for; what is too much
-// is counted, and what there is at the end is told.
+// Many lines are passed on a few at a time, without blocking; surplus ones are counted, and the
+// remaining ones are sent at the end.
 func TestLogIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent []string

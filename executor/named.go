@@ -9,14 +9,14 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// named holds the meters of names that are declared when they are first used. A use costs
-// one map read, without a lock or an allocation.
+// named holds the meters of names that are declared on first use. Each use costs one map read,
+// without a lock or an allocation.
 type named[T any] struct {
-	mu    sync.Mutex // guards storing
+	mu    sync.Mutex // held while storing
 	known atomic.Pointer[map[string]T]
 }
 
-// get returns name's meters; at the first use it calls declare for them.
+// get returns name's meters; on first use it calls declare for them.
 func (n *named[T]) get(name string, declare func(name string) (T, error)) (T, error) {
 	if known := n.known.Load(); known != nil {
 		if m, ok := (*known)[name]; ok {
@@ -50,9 +50,9 @@ type registryNames struct {
 
 type namesKey struct{}
 
-// names returns those of r's registry.
+// names returns the names of r's registry.
 func (r *Recorder) names() *registryNames {
-	v, _ := r.Shared(namesKey{}, func() (any, error) { return new(registryNames), nil }) // which never fails
+	v, _ := r.Shared(namesKey{}, func() (any, error) { return new(registryNames), nil }) // it never fails
 	return v.(*registryNames)
 }
 

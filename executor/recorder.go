@@ -14,7 +14,7 @@ import (
 // once. There is nothing to close.
 type Recorder meter.Scope
 
-// own is the process's recorder: that of code without a user's ctx. current is the one in
+// own is the process's recorder: that of code without a user's ctx. current is the recorder in
 // use: own, or that of SetClientConnect.
 var (
 	own     = &Recorder{Registry: meter.New()}
@@ -46,16 +46,16 @@ type ClientConnector interface {
 	// Setup receives each declaration of metrics. Its error is that of executor.Setup,
 	// or of the constructor of the client that declares.
 	Setup([]metrics.Group) error
-	// Notify receives each value by its metric's title: what a counter adds, what a
-	// histogram counts, what a gauge is set to. Its error is that of executor.Notify.
+	// Notify receives each value with its metric's title: a counter's increment, a histogram's
+	// value, a gauge's new value. Its error is that of executor.Notify.
 	Notify(title string, value int64) error
 }
 
-// SetClientConnect makes cc receive all that is declared and recorded from now on without
-// a run's ctx, by [Setup], [Notify] and [Find] and by clients made with a plain context.
-// It is for tests of scenarios and clients; nothing is counted meanwhile. A nil cc restores
-// the process's own recorder. Clients that exist already are not affected, nor are those
-// made with the ctx of a user in a run. The error is always nil.
+// SetClientConnect makes cc receive everything that is declared and recorded from now on
+// without a run's ctx, by [Setup], [Notify] and [Find] and by clients made with a plain
+// context. It is for tests of scenarios and clients; meanwhile nothing is counted. A nil cc
+// restores the process's own recorder. Clients created before are not affected, nor are those
+// created with the ctx of a user in a run. The error is always nil.
 //
 // Tests that may run in parallel use package executortest instead.
 func SetClientConnect(cc ClientConnector) error {
@@ -75,9 +75,9 @@ func Rand(ctx context.Context) *rand.Rand {
 
 // Meter records one metric without looking up its name: call Find once, then Record, Add or
 // Set, which cost a few nanoseconds and no allocation. Any number of goroutines may use the
-// same Meter at once. Record records a value: a histogram counts it, a counter adds it, a
-// gauge is set to it. Add adds to a counter or a gauge; Set sets a gauge. A negative value of
-// a counter or histogram is dropped, and the report shows how many were.
+// same Meter at once. Record records a value: a histogram counts it, a counter adds it, a gauge
+// is set to it. Add adds to a counter or a gauge; Set sets a gauge. A negative value of a
+// counter or histogram is dropped, and the report shows the number of dropped values.
 type Meter = meter.Meter
 
 // Entry records several values of one event under one lock, so that no interval's end
@@ -86,10 +86,10 @@ type Meter = meter.Meter
 // its shard.
 type Entry = meter.Entry
 
-// Setup declares groups of metrics. Declaring the same groups again is usual, since each user
-// makes a client of its own, and costs one map read per group. A later declaration may add
-// graphs to a group. A title is unique in a run: if it was declared with another type, unit,
-// graph or group, Setup returns an error that names both declarations, and declares nothing.
+// Setup declares groups of metrics. Declaring the same groups again is normal, since each user
+// creates its own client, and costs one map read per group. A later declaration may add graphs
+// to a group. A title is unique in a run: if it was declared with another type, unit, graph or
+// group, Setup returns an error that names both declarations, and declares nothing.
 func (r *Recorder) Setup(groups []metrics.Group) error { return r.Registry.Setup(groups) }
 
 // Notify records value under title: a counter adds it, a histogram counts it, a gauge is set
@@ -118,9 +118,9 @@ func (r *Recorder) Begin() error { return (*meter.Scope)(r).Begin() }
 func (r *Recorder) End() { (*meter.Scope)(r).End() }
 
 // Shared returns the value of key in this run; the first call calls make for it, later ones
-// cost one map read. A client stores there what all users have in common, such as the meters
-// of a prefix. If make returns an error, Shared returns it and stores nothing. Concurrent
-// first calls may each call make; all get the same value.
+// cost one map read. A client stores there what all users share, such as the meters of a
+// prefix. If make returns an error, Shared returns it and stores nothing. Concurrent first
+// calls may each call make; all return the same value.
 func (r *Recorder) Shared(key any, make func() (any, error)) (any, error) {
 	return r.Registry.Shared(key, make)
 }

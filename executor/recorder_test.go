@@ -31,7 +31,7 @@ type key struct{}
 
 func TestEachContextHasItsRecorder(t *testing.T) {
 	t.Parallel()
-	for range 2 { // two tests' recorders know nothing of each other
+	for range 2 { // the recorders of two tests are independent
 		ctx, rec := executortest.Context(t)
 		r := executor.From(ctx)
 		if err := r.Setup(things("a")); err != nil {

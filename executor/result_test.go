@@ -7,7 +7,7 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// Results are kept to the nanosecond and errors by text.
+// Results are recorded to the nanosecond and errors by text.
 func TestRecordSuccessAndFailure(t *testing.T) {
 	RecordSuccess("grpc", "hello", 123456*time.Nanosecond, 10)
 	RecordSuccess("grpc", "hello", 999*time.Nanosecond, 5)

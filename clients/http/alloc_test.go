@@ -9,15 +9,15 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// page is an answer as nginx gives it.
+// page is an answer as nginx sends it.
 var page = []byte("HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 Nov 2026 06:00:00 GMT\r\n" +
 	"Content-Type: text/html\r\nContent-Length: 615\r\nLast-Modified: Sat, 21 Nov 2026 05:00:00 GMT\r\n" +
 	"Connection: keep-alive\r\nETag: \"65571f40-267\"\r\nAccept-Ranges: bytes\r\n\r\n" + servers.Index)
 
-// rawServer answers each read with page, and allocates nothing while it does so.
+// rawServer answers each read with page, without allocating.
 func rawServer(t testing.TB) string { return newRawServer(t, page) }
 
-// newRawServer is rawServer with another answer.
+// newRawServer is rawServer with any answer.
 func newRawServer(t testing.TB, answer []byte) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -125,7 +125,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkHead is what reading an answer costs beside system calls.
+// BenchmarkHead measures parsing the head of an answer, without system calls.
 func BenchmarkHead(b *testing.B) {
 	for b.Loop() {
 		var h head
@@ -163,7 +163,7 @@ func BenchmarkPrepare(b *testing.B) {
 	}
 }
 
-// canned is a connection that has the same answer to every request.
+// canned is a connection with the same answer to every request.
 type canned struct {
 	replay
 	answer []byte
@@ -171,11 +171,11 @@ type canned struct {
 
 func (c *canned) Read(p []byte) (int, error) { return copy(p, c.answer), nil }
 
-// BenchmarkEngine is what a request costs beside system calls.
+// BenchmarkEngine measures a request without system calls.
 func BenchmarkEngine(b *testing.B) { benchmarkEngine(b, Options{}) }
 
-// BenchmarkOptions is the same with options that answers may ask more by, where they
-// do not.
+// BenchmarkOptions is BenchmarkEngine with options that may need further requests, where the
+// answers need none.
 func BenchmarkOptions(b *testing.B) {
 	for name, o := range map[string]Options{
 		"Basic":        {Auth: Basic("me", "secret")},

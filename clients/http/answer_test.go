@@ -11,8 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// replay is a connection on which parts come, each in a read of its own, and then
-// the end.
+// replay is a connection that receives parts, each in its own read, and then the end.
 type replay struct {
 	net.Conn
 	parts []string
@@ -36,7 +35,7 @@ func (r *replay) Close() error                  { return nil }
 func (r *replay) SetDeadline(t time.Time) error { return nil }
 func (r *replay) Write(p []byte) (int, error)   { return len(p), nil }
 
-// answer is what receive makes of the parts of an answer.
+// answer is the result of receive for the parts of an answer.
 type answer struct {
 	status int
 	body   string
@@ -127,7 +126,7 @@ var answers = []struct {
 	{"no colon", "GET", lines("HTTP/1.1 200 OK", "Content-Length", "", ""), answer{err: errField}},
 	{"no name", "GET", lines("HTTP/1.1 200 OK", ": 5", "", ""), answer{err: errField}},
 	{"space before the colon", "GET", lines("HTTP/1.1 200 OK", "Content-Length : 5", "", "hello"), answer{err: errField}},
-	{"a name that is none", "GET", lines("HTTP/1.1 200 OK", "Content/Length: 5", "", "hello"), answer{err: errField}},
+	{"an invalid name", "GET", lines("HTTP/1.1 200 OK", "Content/Length: 5", "", "hello"), answer{err: errField}},
 	{"a folded line", "GET", lines("HTTP/1.1 200 OK", "X: 1", "  2", "Content-Length: 0", "", ""), answer{err: errFold}},
 	{"a line folded by a tab", "GET", lines("HTTP/1.1 200 OK", "\tX: 1", "", ""), answer{err: errFold}},
 	{"CR in a value", "GET", lines("HTTP/1.1 200 OK", "X: 1\rContent-Length: 5", "", ""), answer{err: errControl}},
@@ -152,7 +151,7 @@ var answers = []struct {
 	{"chunked twice", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked", "", ""), answer{err: errCoding}},
 	{"chunks in HTTP/1.0", "GET", lines("HTTP/1.0 200 OK", "Transfer-Encoding: chunked", "", "0", "", ""), answer{err: errCoding10}},
 	{"chunk without a size", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "", "hello"), answer{err: errChunk}},
-	{"chunk size that is none", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "five", "hello"), answer{err: errChunk}},
+	{"invalid chunk size", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "five", "hello"), answer{err: errChunk}},
 	{"signed chunk size", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "+5", "hello"), answer{err: errChunk}},
 	{"chunk size with 0x", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "0x5", "hello"), answer{err: errChunk}},
 	{"chunk size with spaces", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "5 5", "hello"), answer{err: errChunk}},
@@ -161,7 +160,7 @@ var answers = []struct {
 	{"CR in a chunk extension", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "5;\r;", "hello"), answer{err: errChunk}},
 	{"chunk too long", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "4", "hello", "0", "", ""), answer{err: errChunkEnd}},
 	{"chunk too short", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "6", "hello", "0", "", ""), answer{err: errChunkEnd}},
-	{"trailer that is none", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "0", "X", "", ""), answer{err: errTrailer}},
+	{"invalid trailer", "GET", lines("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "", "0", "X", "", ""), answer{err: errTrailer}},
 	{"trailer that ends with LF", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: 1\n\r\n", answer{err: errTrailer}},
 }
 
@@ -181,7 +180,7 @@ func TestAnswers(t *testing.T) {
 				check := func(how string, at int, parts ...string) {
 					q := &call{request: Request{Method: tt.method, Discard: discard}, maxBody: 1 << 20}
 					got := receive(q, parts...)
-					// How much of what follows an answer came along is chance.
+					// Whether bytes after an answer arrive with it is random.
 					if how != "whole" && tt.name == "bytes after the answer" {
 						got.again = false
 					}
@@ -199,7 +198,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Limits are exact: what fits is taken, one byte more is refused.
+// Limits are exact: a value at the limit is accepted, one byte more is an error.
 func TestAnswerLimits(t *testing.T) {
 	t.Parallel()
 	const start = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: "
@@ -236,7 +235,7 @@ func TestAnswerLimits(t *testing.T) {
 	}
 }
 
-// An answer that breaks rules has the class protocol, an early end has eof.
+// An answer that violates HTTP has the class protocol, an early end has eof.
 func TestAnswerClasses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range answers {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Auth is how a client proves who it is: [Basic], [Bearer] or [Digest]. Only the
-// server that a call names gets the credentials, not one that it redirects to. The
-// caller's own Authorization header replaces them.
+// Auth holds a client's credentials: [Basic], [Bearer] or [Digest]. They are sent only to the
+// server in the call's URL, not to one that it redirects to. An Authorization header set by the
+// caller replaces them.
 type Auth struct {
 	scheme         scheme
-	user, password string // the password of bearer is its token
+	user, password string // for bearer, password is the token
 }
 
 type scheme uint8
@@ -23,19 +23,19 @@ const (
 	digest
 )
 
-// Basic sends user and password with every request (RFC 7617), as UTF-8.
+// Basic returns an Auth that sends user and password, as UTF-8, with every request (RFC 7617).
 func Basic(user, password string) Auth { return Auth{basic, user, password} }
 
-// Bearer sends a token with every request (RFC 6750).
+// Bearer returns an Auth that sends a token with every request (RFC 6750).
 func Bearer(token string) Auth { return Auth{bearer, "", token} }
 
-// Digest answers the server's challenge without telling it the password (RFC 7616):
-// MD5, SHA-256 and SHA-512-256, with or without "-sess", quality of protection "auth"
-// or none. The first call takes two requests; later ones go on with the same nonce,
-// until the server says that it is stale.
+// Digest returns an Auth that answers the server's challenge without revealing the password
+// (RFC 7616). It supports MD5, SHA-256 and SHA-512-256, with or without "-sess", and the
+// quality of protection "auth" or a challenge without one. The first call takes two requests;
+// later ones reuse the nonce until the server reports it as stale.
 func Digest(user, password string) Auth { return Auth{digest, user, password} }
 
-// check refuses credentials that can't be sent.
+// check returns an error if the credentials can't be sent.
 func (a Auth) check() error {
 	switch {
 	case a.scheme == basic && strings.Contains(a.user, ":"):
@@ -48,7 +48,7 @@ func (a Auth) check() error {
 	return nil
 }
 
-// header is what Basic and Bearer send; "" for the others.
+// header returns the Authorization header for Basic and Bearer; "" for the others.
 func (a Auth) header() string {
 	switch a.scheme {
 	case basic:
@@ -59,7 +59,7 @@ func (a Auth) header() string {
 	return ""
 }
 
-// String hides the password, so that printed options do not tell it.
+// String hides the password, so that printed options do not reveal it.
 func (a Auth) String() string {
 	return [...]string{"none", "Basic " + a.user, "Bearer", "Digest " + a.user}[a.scheme]
 }

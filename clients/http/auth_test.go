@@ -18,7 +18,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// nginx takes the right user and no other.
+// nginx accepts only the right user.
 func TestBasicOfNginx(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users")
@@ -131,7 +131,7 @@ func TestDigestVectors(t *testing.T) {
 	}
 }
 
-// Which challenge is answered among several, and which can't be.
+// Tests which of several challenges is answered, and which are not supported.
 func TestChallenges(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ lines, want string }{
@@ -160,11 +160,11 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// digestServer checks credentials by the rules, with code of its own.
+// digestServer checks credentials by the RFC, with its own code.
 type digestServer struct {
 	algorithm, qop string
 	lasts          int  // uses of a nonce before it is stale
-	next           bool // tells the next nonce beforehand
+	next           bool // sends the next nonce in advance
 
 	mu      sync.Mutex
 	nonce   string
@@ -264,7 +264,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// Wrong credentials are tried once a call, and the 401 is the answer.
+// Wrong credentials are sent once per call, and the call returns the 401.
 func TestDigestRefused(t *testing.T) {
 	t.Parallel()
 	d := &digestServer{qop: "auth"}
@@ -280,7 +280,7 @@ func TestDigestRefused(t *testing.T) {
 	if d.asked != 6 {
 		t.Errorf("%d challenges, want 6", d.asked)
 	}
-	// A server that finds every nonce stale does not keep us busy for ever.
+	// A server that reports every nonce as stale does not cause an endless loop.
 	stale := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		w.Header().Set("WWW-Authenticate", `Digest realm="a", nonce="`+rand.Text()+`", qop="auth", stale=true`)
 		w.WriteHeader(401)
@@ -293,7 +293,7 @@ func TestDigestRefused(t *testing.T) {
 	wantCounts(t, rec, counts{"http_fail": 1, "latency": 1, "challenges": maxChallenges})
 }
 
-// Only the server that the call names gets credentials.
+// Only the server in the call's URL receives credentials.
 func TestDigestAway(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -315,7 +315,7 @@ func TestDigestAway(t *testing.T) {
 	wantCounts(t, rec, counts{"http_fail": 2, "latency": 2, "redirects": 2})
 }
 
-// Many calls of one client at once never use a nonce's count twice.
+// Concurrent calls of one client never use a nonce's count twice.
 func TestDigestAtOnce(t *testing.T) {
 	t.Parallel()
 	d := &digestServer{qop: "auth"}

@@ -25,22 +25,22 @@ var (
 const (
 	maxChunkLine = 4 << 10
 	maxTrailers  = 64 << 10
-	// firstBody is what a body gets room for before its first byte came: an answer
-	// may announce more than it brings.
+	// firstBody limits the buffer that is allocated for a body before its first byte arrives:
+	// the announced length may be wrong.
 	firstBody = 1 << 20
 )
 
-// body reads one body from a connection, and keeps it or throws it away.
+// body reads one body from a connection, and stores or discards it.
 type body struct {
 	cn   *conn.Conn
 	keep bool
-	max  int64  // of a kept body
-	data []byte // the kept body
+	max  int64  // limit on a stored body
+	data []byte // the stored body
 
 	keepTrailers bool
-	ends         []byte        // the trailers, if kept: whole lines
-	look         *look         // sees what passes; nil: nobody looks
-	waited       time.Duration // when it first had to wait for more, on the clock of conn.Now; 0: never
+	ends         []byte        // the trailers, as whole lines, if they are stored
+	look         *look         // copies what is read, for samples and watchers; nil: not needed
+	waited       time.Duration // when it first had to wait for more data, on the clock of conn.Now; 0: never
 }
 
 // sized reads n bytes.
@@ -67,7 +67,7 @@ func (b *body) sized(n int64) error {
 	}
 }
 
-// take adds n bytes to the kept body: unread ones first, the rest straight from the
+// take appends n bytes to the stored body: unread ones first, the rest straight from the
 // connection.
 func (b *body) take(n int64) error {
 	if b.data == nil {
@@ -92,7 +92,7 @@ func (b *body) take(n int64) error {
 	return nil
 }
 
-// untilClose reads what comes until the other side closes the connection.
+// untilClose reads until the other side closes the connection.
 func (b *body) untilClose() error {
 	for {
 		if have := b.cn.Unread(); len(have) > 0 {
@@ -114,8 +114,8 @@ func (b *body) untilClose() error {
 	}
 }
 
-// chunked reads chunks and trailers (RFC 9112, section 7.1). Extensions are read
-// past. Lines must end with CR LF.
+// chunked reads chunks and trailers (RFC 9112, section 7.1). Extensions are ignored. Lines must
+// end with CR LF.
 func (b *body) chunked() error {
 	for {
 		line, err := b.line(maxChunkLine, errChunk, errChunkLine)
@@ -200,7 +200,7 @@ func (b *body) trailers() error {
 	}
 }
 
-// line waits for a whole line, at most max long, and gives it with its CR LF. It
+// line waits for a whole line of at most max bytes, and returns it with its CR LF. The line
 // stays unread.
 func (b *body) line(max int, bad, tooLong error) ([]byte, error) {
 	for {
@@ -228,15 +228,15 @@ func (b *body) more() error {
 	return nil
 }
 
-// waits notes when the body first has to wait: the answer's first bytes had then
-// just come.
+// waits records the first time that the body has to wait: the first bytes of the answer have
+// just arrived.
 func (b *body) waits() {
 	if b.waited == 0 {
 		b.waited = conn.Now()
 	}
 }
 
-// cutShort names an end that came within an answer.
+// cutShort returns the error for a connection that ended within an answer.
 func cutShort(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return errCut

@@ -14,7 +14,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// Bodies of any size arrive whole, both ways, over plain HTTP and TLS.
+// Bodies of any size are transferred whole in both directions, over plain HTTP and TLS.
 func TestBodySizes(t *testing.T) {
 	t.Parallel()
 	handler := nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -65,7 +65,7 @@ func TestBodySizes(t *testing.T) {
 	}
 }
 
-// A server may answer while it reads, and read on only as its answer is read.
+// A server may answer while it reads, and may read on only while its answer is read.
 func TestEchoWhileReading(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, func(p *servers.Peer) {
@@ -83,7 +83,7 @@ func TestEchoWhileReading(t *testing.T) {
 	wantCounts(t, rec, counts{"http_ok": 1, "latency": 1})
 }
 
-// A server may answer before it has read all, and not read the rest.
+// A server may answer before it has read everything, and not read the rest.
 func TestEarlyAnswer(t *testing.T) {
 	t.Parallel()
 	const refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig"
@@ -106,7 +106,7 @@ func TestEarlyAnswer(t *testing.T) {
 	}
 }
 
-// A large request that fails counts once, with nothing left running.
+// A large request that fails is counted once, and leaves nothing running.
 func TestLargeRequestFails(t *testing.T) {
 	servers.NoLeaks(t)
 	for _, tt := range []struct {
@@ -128,7 +128,7 @@ func TestLargeRequestFails(t *testing.T) {
 	}
 }
 
-// Latency is from the call to the last byte of the body, nothing less or more.
+// Latency is exactly from the call to the last byte of the body.
 func TestLatency(t *testing.T) {
 	t.Parallel()
 	const pause = 30 * time.Millisecond
@@ -155,15 +155,15 @@ func TestLatency(t *testing.T) {
 			}
 			all := time.Since(began)
 			got := time.Duration(rec.Quantile("home.latency", 0.5))
-			if got < pause*99/100 || got > all*101/100 { // the histogram is good for 0.4 %
+			if got < pause*99/100 || got > all*101/100 { // the histogram is exact to 0.4 %
 				t.Errorf("latency %v, want %v to %v", got, pause, all)
 			}
 		})
 	}
 }
 
-// bytes_in and bytes_out are all that was read and written, heads included, whether
-// the answer was complete or not.
+// bytes_in and bytes_out count everything read and written, including heads, even if the answer
+// was incomplete.
 func TestBytes(t *testing.T) {
 	t.Parallel()
 	half := strings.TrimSuffix(ok, "k")

@@ -11,7 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// The end of a context ends a call at once, wherever it is, and leaves nothing.
+// If its context ends, a call returns at once in any phase, and leaves nothing behind.
 func TestCancel(t *testing.T) {
 	half := "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
 	for _, tt := range []struct {
@@ -93,7 +93,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Idle connections are closed when the client's ctx ends, with no call to notice.
+// Idle connections are closed when the client's ctx ends, even without a call.
 func TestEndClosesIdleConnections(t *testing.T) {
 	servers.NoLeaks(t)
 	gone := make(chan bool)
@@ -118,8 +118,8 @@ func TestEndClosesIdleConnections(t *testing.T) {
 	wantCounts(t, rec, counts{"http_ok": 1, "latency": 1})
 }
 
-// A call under a ctx that is done, and one that the run refuses since it is
-// stopping, count nowhere and send nothing.
+// A call with a ctx that is done, or one that is refused because the run is stopping, is not
+// counted and sends nothing.
 func TestNothingHappens(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, serve)
@@ -156,7 +156,7 @@ func TestNothingHappens(t *testing.T) {
 	}
 }
 
-// Each operation is between Begin and End, whatever becomes of it.
+// Each operation is between Begin and End, whatever its outcome.
 func TestInFlight(t *testing.T) {
 	t.Parallel()
 	user, scope := meter.With(t.Context(), meter.New(), nil, [2]uint64{})
@@ -171,7 +171,7 @@ func TestInFlight(t *testing.T) {
 			p.Send(ok)
 		}
 	})
-	for url, fails := range map[string]bool{s.URL: false, nobody(t): true, "no URL": true} {
+	for url, fails := range map[string]bool{s.URL: false, closedURL(t): true, "no URL": true} {
 		if err := c.GetIgnoreRes(user, url, nil); (err != nil) != fails {
 			t.Errorf("%s: %v", url, err)
 		}
@@ -184,7 +184,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// Many callers make a ctx for each call and cancel it afterwards: connections live on.
+// Many callers create a ctx for each call and cancel it afterwards: connections stay open.
 func TestContextPerCall(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, serve)

@@ -14,41 +14,41 @@ import (
 
 var errClosed = errors.New("http client is closed")
 
-// client is what an HttpClient points to. There may be a million of them: what
-// they have in common is kept in family and settings.
+// client is what an HttpClient points to. There may be a million of them, so the parts that
+// clients share are in family and settings.
 type client struct {
-	// What each call needs comes first, in two cache lines: see conn.Conn.
-	ctx      context.Context // how long the client lasts
-	done     <-chan struct{} // ctx's
+	// The fields that each call needs come first, in two cache lines: see conn.Conn.
+	ctx      context.Context // the client's lifetime
+	done     <-chan struct{} // ctx.Done()
 	recorder *executor.Recorder
 	family   *family
 	settings *settings
-	last     atomic.Pointer[template] // the request sent last, if it was sent before
-	seen     atomic.Uint64            // id of the request rendered last
+	last     atomic.Pointer[template] // the request sent last, if it was sent more than once
+	seen     atomic.Uint64            // id of the last rendered request
 
 	mu      sync.Mutex
-	open    int                    // places taken of MaxConns: connections open or being opened
-	idle    *link                  // those that serve no call; the one used last comes first
-	waiters []*waiter              // calls that wait for a place, the first come first
-	outage  atomic.Pointer[outage] // since when calls fail; nil: they don't
+	open    int                    // used places of MaxConns: connections open or being opened
+	idle    *link                  // connections that serve no call, the most recently used first
+	waiters []*waiter              // calls that wait for a place, in order of arrival
+	outage  atomic.Pointer[outage] // set while calls fail
 	closed  bool
 
 	all   *link       // open connections
-	stop  func() bool // ends the watch of ctx, which begins with the first connection
-	extra *extra      // what only some clients need; nil: none of it yet
-	_     [40]byte    // makes it a number of lines, so that each begins one
+	stop  func() bool // stops the watch of ctx, which starts with the first connection
+	extra *extra      // what only some clients need; nil until then
+	_     [40]byte    // pads it to a whole number of cache lines
 }
 
-// extra is made when something of it is needed first. client.mu guards it.
+// extra is created when one of its fields is first needed. client.mu guards it.
 type extra struct {
-	sessions tls.ClientSessionCache // of TLS; made with the first secure connection
-	muxes    []*mux                 // connections of HTTP/2 that take calls
-	byLink   map[*link]*mux         // all of them
-	jar      *cookiejar.Jar         // made with the first cookie
+	sessions tls.ClientSessionCache // of TLS; created with the first secure connection
+	muxes    []*mux                 // HTTP/2 connections that accept calls
+	byLink   map[*link]*mux         // all HTTP/2 connections
+	jar      *cookiejar.Jar         // created with the first cookie
 	nonces   map[string]*nonce      // for Digest, by origin
 }
 
-// more gives extra. The caller holds mu.
+// more returns extra, and creates it if it is nil. The caller must hold mu.
 func (c *client) more() *extra {
 	if c.extra == nil {
 		c.extra = &extra{}
@@ -56,7 +56,7 @@ func (c *client) more() *extra {
 	return c.extra
 }
 
-// do sends q's request, records what became of it and leaves the answer in q.
+// do sends q's request, records the outcome and leaves the answer in q.
 func (c *client) do(ctx context.Context, q *call) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (c *client) do(ctx context.Context, q *call) error {
 		return c.ctx.Err()
 	}
 	if err := c.prepare(q); err != nil {
-		return err // a wrong call, not a measurement
+		return err // an invalid call, not a measurement
 	}
 	if q.upload != nil {
 		defer q.done()
@@ -94,7 +94,7 @@ func (c *client) do(ctx context.Context, q *call) error {
 	return nil
 }
 
-// ended is why the client does no more.
+// ended returns the error for a call to a client that has ended: ctx's, or errClosed.
 func (c *client) ended() error {
 	if err := c.ctx.Err(); err != nil {
 		return err
@@ -102,8 +102,8 @@ func (c *client) ended() error {
 	return errClosed
 }
 
-// close ends the client: idle connections, calls that wait for one, and with abort
-// the calls in flight.
+// close ends the client. It closes idle connections, ends the calls that wait for one and, if
+// abort is set, aborts the calls in flight.
 func (c *client) close(abort bool) {
 	c.mu.Lock()
 	c.closed = true

@@ -13,7 +13,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// files is a handler that serves what testenv's nginx does, with net/http.
+// files is a net/http handler that serves the same as testenv's nginx.
 func files() nethttp.Handler {
 	var mu sync.Mutex
 	stored := map[string][]byte{}
@@ -69,8 +69,8 @@ func files() nethttp.Handler {
 	return mux
 }
 
-// The same requests get the same answers from nginx and net/http, plain and over TLS;
-// each is counted once, and connections are used again wherever both sides allow it.
+// The same requests get the same answers from nginx and net/http, plain and over TLS; each is
+// counted once, and connections are reused if both sides allow it.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	ng := servers.Nginx(t)
@@ -97,8 +97,8 @@ func TestConformance(t *testing.T) {
 				request Request
 				status  int
 				length  int64  // of the body; -1: any
-				body    string // what it begins with
-				header  string // one that is there, as "Name" or "Name: value"
+				body    string // its beginning
+				header  string // an expected header, as "Name" or "Name: value"
 				closes  bool
 			}{
 				{Request{URL: "/"}, 200, int64(len(index)), index, "Last-Modified", false},
@@ -129,10 +129,10 @@ func TestConformance(t *testing.T) {
 				{Request{URL: "/put/c"}, 404, -1, "", "", false},
 			} {
 				r := tt.request
-				r.URL = base + strings.Replace(r.URL, "/put/", "/put/"+base[:5], 1) // nginx keeps files once
+				r.URL = base + strings.Replace(r.URL, "/put/", "/put/"+base[:5], 1) // nginx stores files once
 				for _, discard := range []bool{false, true} {
 					if r.Discard = discard; discard && r.Method != "" && r.Method != "HEAD" {
-						continue // what changes the server is asked for once
+						continue // a request that changes the server is sent once
 					}
 					got, err := c.Do(ctx, r)
 					if err != nil {
@@ -149,7 +149,7 @@ func TestConformance(t *testing.T) {
 						t.Errorf("%s %s: %d connections opened, want %d", r.Method, tt.request.URL, n, opened)
 						opened = n
 					}
-					if !discard { // nginx closes after a 500, net/http does not: as they say
+					if !discard { // nginx closes after a 500 and announces it; net/http does not
 						fresh = got.Header.Get("Connection") == "close"
 					}
 					if tt.closes && !fresh {

@@ -6,8 +6,8 @@ import (
 	"net/url"
 )
 
-// Jar is the client's cookies, for a scenario that wants to see or set some; nil
-// without [Options.Cookies].
+// Jar returns the client's cookies, for a scenario that reads or sets them. It returns nil
+// unless [Options.Cookies] is set.
 func (h HttpClient) Jar() nethttp.CookieJar {
 	if h.c == nil || !h.c.settings.Cookies {
 		return nil
@@ -15,20 +15,20 @@ func (h HttpClient) Jar() nethttp.CookieJar {
 	return h.c.cookies(true)
 }
 
-// cookies gives the client's jar, which most clients that were only given the option
-// never need; nil: there is none yet.
+// cookies returns the client's jar, nil if it has none yet. If want is set, it creates a
+// missing one. Most clients with the option never need a jar.
 func (c *client) cookies(want bool) *cookiejar.Jar {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	x := c.more()
 	if x.jar == nil && want {
-		x.jar, _ = cookiejar.New(nil) // which never fails; without a list of public suffixes, see docs/clients/http.md
+		x.jar, _ = cookiejar.New(nil) // it never fails; without a list of public suffixes, see docs/clients/http.md
 	}
 	return x.jar
 }
 
-// keepCookies takes the cookies of an answer from u. A malformed one is left out, as
-// RFC 6265 (section 5.2) wants it.
+// keepCookies stores the cookies of an answer from u. A malformed cookie is ignored (RFC 6265,
+// section 5.2).
 func (c *client) keepCookies(u *url.URL, lines []byte) {
 	var set []*nethttp.Cookie
 	eachField(lines, func(name, value []byte) bool {
@@ -44,8 +44,8 @@ func (c *client) keepCookies(u *url.URL, lines []byte) {
 	}
 }
 
-// appendCookies renders the cookies that a request to u brings, unless its caller has
-// set some.
+// appendCookies renders the cookies for a request to u, unless the caller has set a Cookie
+// header.
 func (c *client) appendCookies(b []byte, u *url.URL, r *Request) []byte {
 	if r.has("cookie") {
 		return b

@@ -19,8 +19,8 @@ func mustParse(t *testing.T, s string) *url.URL {
 	return u
 }
 
-// Cookies come back to where they belong (RFC 6265), in redirects too, and only with
-// the option.
+// Cookies are sent back where they belong (RFC 6265), also in redirects, and only with the
+// option.
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -81,7 +81,7 @@ func TestCookies(t *testing.T) {
 	if got, err := c.Post(ctx, srv.URL+"/login", []byte("me"), nil); err != nil || string(got) != "[session=1]" {
 		t.Errorf("after the login: %s, %v", got, err)
 	}
-	// The caller's own Cookie header is all that is sent; other clients are others.
+	// The caller's own Cookie header replaces the jar's; other clients have their own jars.
 	if got, err := c.Get(ctx, srv.URL+"/x", map[string]string{"cookie": "mine=1"}); err != nil || string(got) != "[mine=1]" {
 		t.Errorf("own header: %s, %v", got, err)
 	}
@@ -89,7 +89,7 @@ func TestCookies(t *testing.T) {
 	if got, err := other.Get(ctx, srv.URL+"/x", nil); err != nil || string(got) != "[]" {
 		t.Errorf("another client: %s, %v", got, err)
 	}
-	// A scenario may look and set.
+	// A scenario may read and set cookies.
 	u := mustParse(t, srv.URL)
 	if got := fmt.Sprint(c.Jar().Cookies(u)); got != "[session=1]" {
 		t.Errorf("the jar has %s", got)
@@ -100,7 +100,7 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// What the jar's own rules are, for hosts that no test can have.
+// Tests the jar's rules for hosts that are not available in tests.
 func TestCookieRules(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ set, from, to, want string }{
@@ -119,7 +119,7 @@ func TestCookieRules(t *testing.T) {
 	}
 }
 
-// A client's cookies are for all its calls at once.
+// A client's cookies are shared by its concurrent calls.
 func TestCookiesAtOnce(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {

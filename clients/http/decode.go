@@ -18,15 +18,14 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// acceptEncoding is what a client with Options.Decode asks for.
+// acceptEncoding is the Accept-Encoding of a client with Options.Decode.
 const acceptEncoding = "gzip, deflate, br, zstd"
 
-// maxCodings bounds how often a body may be encoded.
+// maxCodings limits how many times a body may be encoded.
 const maxCodings = 4
 
-// decode gives a body as it was before codings, a Content-Encoding, at most max bytes
-// of it. A coding that we do not know ends the decoding: what it covers stays as it
-// came.
+// decode returns at most max bytes of a body as it was before codings, a Content-Encoding, were
+// applied. Decoding stops at an unknown coding and returns the data still encoded with it.
 func decode(data []byte, codings string, max int64) ([]byte, error) {
 	list := strings.Split(codings, ",")
 	if len(list) > maxCodings {
@@ -72,8 +71,8 @@ func gunzip(data []byte, max int64) ([]byte, error) {
 	return readUpTo(r, len(data), max)
 }
 
-// inflate reads deflate as it is defined, with zlib's head and checksum, and as some
-// servers send it, without.
+// inflate decodes deflate, both as it is defined, with zlib's header and checksum, and without
+// them, as some servers send it.
 func inflate(data []byte, max int64) ([]byte, error) {
 	var r io.ReadCloser
 	var err error
@@ -100,13 +99,13 @@ func unbrotli(data []byte, max int64) ([]byte, error) {
 	return readUpTo(r, len(data), max)
 }
 
-// zstdWindow is the largest window that a decoder has to know (RFC 9659).
+// zstdWindow is the largest window that a decoder must support (RFC 9659).
 const zstdWindow = 8 << 20
 
 var zstds = sync.Pool{New: func() any {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
 	if err != nil {
-		panic(err) // wrong options: ours
+		panic(err) // wrong options are a bug of ours
 	}
 	return d
 }}
@@ -121,7 +120,8 @@ func unzstd(data []byte, max int64) ([]byte, error) {
 	return readUpTo(d, len(data), max)
 }
 
-// readUpTo reads all of r, which decodes size bytes; more than max is an error.
+// readUpTo reads all of r, which decodes size bytes. It returns an error if there are more than
+// max.
 func readUpTo(r io.Reader, size int, max int64) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(int(min(int64(size)*4, max, firstBody)) + bytes.MinRead)

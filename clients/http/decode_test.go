@@ -21,7 +21,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// encode gives data in a content coding.
+// encode returns data in a content coding.
 func encode(t testing.TB, coding string, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -55,8 +55,8 @@ func encode(t testing.TB, coding string, data []byte) []byte {
 
 var codingNames = []string{"gzip", "x-gzip", "deflate", "raw deflate", "br", "zstd"}
 
-// Encoded bodies come out as they were, with a length and in chunks; without the
-// option nothing is asked for and nothing decoded.
+// Bodies are decoded, with a length and in chunks. Without the option no coding is requested
+// and nothing is decoded.
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	data := bytes.Repeat([]byte("gobench 0123456789\n"), 10000)
@@ -114,8 +114,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// What can't be decoded is malformed, what is too large is too large, whatever was
-// announced; and neither takes the memory that it would need decoded.
+// An invalid body is malformed and a body that is too large is too large, whatever was
+// announced. Neither allocates as much memory as the decoded body would.
 func TestDecodeFaults(t *testing.T) {
 	const max = 256 << 10
 	size := 13 << 20 // more than decode may allocate
@@ -157,8 +157,7 @@ func TestDecodeFaults(t *testing.T) {
 	}
 }
 
-// The class of a failure, the bytes counted and the latency are those of the answer
-// as it came.
+// The class of a failure, the bytes counted and the latency are those of the encoded answer.
 func TestDecodeCounts(t *testing.T) {
 	t.Parallel()
 	good := encode(t, "gzip", make([]byte, 1<<20))
@@ -193,7 +192,7 @@ func TestDecodeCounts(t *testing.T) {
 	wantCounts(t, rec, counts{"http_other_fail": 1, "error.too_large": 1})
 }
 
-// nginx compresses when it is asked to.
+// nginx compresses if the request accepts it.
 func TestDecodeOfNginx(t *testing.T) {
 	t.Parallel()
 	ng := servers.Nginx(t, "gzip on; gzip_min_length 1;")
@@ -209,8 +208,7 @@ func TestDecodeOfNginx(t *testing.T) {
 	}
 }
 
-// FuzzDecode decodes anything: it ends, within the limit, and what we encoded comes
-// back.
+// FuzzDecode decodes anything: it returns, within the limit, and decoding inverts encoding.
 func FuzzDecode(f *testing.F) {
 	for i, coding := range codingNames {
 		f.Add(encode(f, coding, []byte(strings.Repeat("gobench", 100))), uint8(i))

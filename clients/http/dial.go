@@ -8,12 +8,12 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// quickest is how long a failed connect lasts at least, so that users who try again
-// and again do not keep this host busy with failing.
+// quickest is the shortest time that a failed connect takes, so that users who retry in a loop
+// do not use up this host's CPU.
 const quickest = time.Millisecond
 
-// dial opens a connection to q's target in a place that the caller holds, and
-// leaves the place if that fails.
+// dial opens a connection to q's target. The caller must hold a place for it; dial releases the
+// place on an error.
 func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	began := conn.Now()
 	q.peer, q.link = nil, nil
@@ -50,7 +50,7 @@ func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	return l, nil
 }
 
-// handshake makes l secure, within limit since began.
+// handshake does the TLS handshake on l, within limit from began.
 func (c *client) handshake(ctx context.Context, q *call, l *link, began, limit time.Duration) error {
 	start := conn.Now()
 	if own := c.settings.TLSTimeout; own > 0 && start+own < began+limit {
@@ -87,8 +87,8 @@ func (c *client) handshake(ctx context.Context, q *call, l *link, began, limit t
 	return c.settings.agreed(state.NegotiatedProtocol)
 }
 
-// tlsConfig gives what handshakes with t are made of. The client resumes sessions of
-// its own; other clients are other users.
+// tlsConfig returns the configuration for handshakes with t. A client resumes only its own
+// sessions, since other clients are other users.
 func (c *client) tlsConfig(t *target) (*tls.Config, error) {
 	c.mu.Lock()
 	x := c.more()
@@ -113,7 +113,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// add enters a new connection in the books; false: the client has ended.
+// add registers a new connection. It returns false if the client has ended.
 func (c *client) add(l *link) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +132,7 @@ func (c *client) add(l *link) bool {
 	return true
 }
 
-// forget strikes a connection off the books. The caller holds mu.
+// forget removes a connection from the list of all. The caller must hold mu.
 func (c *client) forget(l *link) {
 	if l.prev == nil {
 		c.all = l.next

@@ -12,14 +12,14 @@ import (
 	"sync/atomic"
 )
 
-// nonce is a server's challenge to prove who asks (RFC 7616, section 3.3), good for
-// any number of requests, which are counted.
+// nonce is a server's challenge for credentials (RFC 7616, section 3.3). It can be used for any
+// number of requests, which are counted.
 type nonce struct {
 	realm, value, opaque string
-	algorithm            string // as the server writes it; "": MD5
+	algorithm            string // as the server writes it; "" means MD5
 	hash                 func() hash.Hash
 	session              bool // algorithm ends in -sess
-	auth                 bool // qop=auth; else none, as of old (RFC 2069)
+	auth                 bool // qop=auth; false: the older form without qop (RFC 2069)
 	hidden               bool // the user's name is hashed too
 	sessionSecret        string
 	sessionCnonce        string
@@ -27,11 +27,11 @@ type nonce struct {
 	uses atomic.Uint32
 }
 
-// maxChallenges bounds how often in one operation a stale nonce is replaced.
+// maxChallenges limits how often a stale nonce is replaced in one operation.
 const maxChallenges = 3
 
-// appendDigest renders the credentials for q's request with the nonce that its server
-// gave last; without one, nothing.
+// appendDigest renders the credentials for q's request with the last nonce of its server.
+// Without a nonce it appends nothing.
 func (c *client) appendDigest(b []byte, q *call) ([]byte, *nonce) {
 	c.mu.Lock()
 	n := c.more().nonces[q.target.origin]
@@ -40,13 +40,13 @@ func (c *client) appendDigest(b []byte, q *call) ([]byte, *nonce) {
 		return b, nil
 	}
 	b = append(b, "Authorization: "...)
-	uri := strings.TrimPrefix(q.path, "http://"+q.target.host) // as the server sees it, behind a proxy too
+	uri := strings.TrimPrefix(q.path, "http://"+q.target.host) // as the server sees it, also behind a proxy
 	b = append(b, n.credentials(c.settings.Auth, q.request.Method, uri, rand.Text(), n.uses.Add(1))...)
 	return append(b, "\r\n"...), n
 }
 
-// challenged looks for a challenge in an answer, remembers it, and reports whether
-// the request is to be sent once more with an answer to it.
+// challenged looks for a challenge in an answer and stores it. It reports whether the request
+// is to be sent again with credentials for it.
 func (f *follow) challenged(status int, lines []byte) bool {
 	c := f.c
 	remember := func(n *nonce) {
@@ -68,7 +68,7 @@ func (f *follow) challenged(status int, lines []byte) bool {
 	}
 	n, stale := parseChallenges(lines)
 	if n == nil || f.offered != nil && !stale || f.challenges >= maxChallenges {
-		remember(nil) // wrong credentials, or a challenge that can't be met
+		remember(nil) // wrong credentials, or an unsupported challenge
 		return false
 	}
 	n.begin(c.settings.Auth, rand.Text())
@@ -76,8 +76,8 @@ func (f *follow) challenged(status int, lines []byte) bool {
 	return true
 }
 
-// parseChallenges gives the first Digest challenge in WWW-Authenticate that can be
-// answered, as servers write the one that they prefer first; nil: there is none.
+// parseChallenges returns the first supported Digest challenge in WWW-Authenticate, because
+// servers list the preferred one first. It returns nil if there is no such challenge.
 func parseChallenges(lines []byte) (n *nonce, stale bool) {
 	eachField(lines, func(name, value []byte) bool {
 		if !foldEqual(name, "www-authenticate") {
@@ -98,7 +98,8 @@ func parseChallenges(lines []byte) (n *nonce, stale bool) {
 	return n, stale
 }
 
-// newNonce makes a nonce of a challenge's parameters; nil: one that we can't answer.
+// newNonce returns a nonce with a challenge's parameters, or nil if the challenge is not
+// supported.
 func newNonce(p map[string]string) *nonce {
 	n := &nonce{
 		realm: p["realm"], value: p["nonce"], opaque: p["opaque"], algorithm: p["algorithm"],
@@ -130,7 +131,7 @@ func newNonce(p map[string]string) *nonce {
 	return n
 }
 
-// renewed is n with the nonce that its server wants next.
+// renewed returns a copy of n with the nonce that its server wants next.
 func (n *nonce) renewed(value string) *nonce {
 	return &nonce{
 		realm: n.realm, value: value, opaque: n.opaque, algorithm: n.algorithm, hash: n.hash,
@@ -139,7 +140,7 @@ func (n *nonce) renewed(value string) *nonce {
 	}
 }
 
-// begin fixes what lasts as long as a session.
+// begin sets the values that stay the same for the nonce's lifetime.
 func (n *nonce) begin(a Auth, cnonce string) {
 	if n.session {
 		n.sessionCnonce = cnonce
@@ -147,7 +148,7 @@ func (n *nonce) begin(a Auth, cnonce string) {
 	}
 }
 
-// credentials gives the value of Authorization (RFC 7616, section 3.4).
+// credentials returns the value of Authorization (RFC 7616, section 3.4).
 func (n *nonce) credentials(a Auth, method, uri, cnonce string, use uint32) string {
 	secret := n.sessionSecret
 	if n.session {
@@ -195,9 +196,9 @@ func (n *nonce) sum(s string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// splitChallenges cuts "Basic realm="a, b", Digest nonce=x, qop=y" into challenges: a
-// new one begins where a word is followed by a space and not by an equals sign (RFC
-// 9110, section 11.6.1).
+// splitChallenges splits "Basic realm="a, b", Digest nonce=x, qop=y" into challenges. A new one
+// starts at a word that is followed by a space and not by an equals sign (RFC 9110, section
+// 11.6.1).
 func splitChallenges(s string) []string {
 	var all []string
 	for _, part := range splitList(s) {
@@ -211,7 +212,7 @@ func splitChallenges(s string) []string {
 	return all
 }
 
-// splitList cuts a list at the commas outside quotes, and trims its parts.
+// splitList splits a list at the commas outside quotes, and trims its parts.
 func splitList(s string) []string {
 	var parts []string
 	quoted, from := false, 0
@@ -229,7 +230,8 @@ func splitList(s string) []string {
 	return append(parts, strings.Trim(s[from:], " \t"))
 }
 
-// authParams reads name=value pairs, the first of each name, names in lower case.
+// authParams parses name=value pairs into a map with names in lower case. Of pairs with the
+// same name it uses the first.
 func authParams(s string) map[string]string {
 	p := map[string]string{}
 	for _, part := range splitList(s) {
@@ -257,7 +259,7 @@ func unquote(s string) string {
 	return string(b)
 }
 
-// quotable refuses what must not stand in a header, not even quoted.
+// quotable reports whether s may be in a header as a quoted string.
 func quotable(s string) bool { return checkValue("", "", s) == nil }
 
 func quote(s string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) }

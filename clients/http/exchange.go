@@ -7,7 +7,8 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// exchange sends q's request and reads the answer, and shows both to whoever watches.
+// exchange sends q's request and reads the answer, and publishes both to the watchers of
+// exchanges, if there are any.
 func (c *client) exchange(ctx context.Context, q *call) error {
 	if c.recorder.Watched() {
 		return c.watched(ctx, q)
@@ -15,8 +16,8 @@ func (c *client) exchange(ctx context.Context, q *call) error {
 	return c.transfer(ctx, q)
 }
 
-// watched is an exchange that somebody watches. It stands by itself since what it shows
-// is large: in exchange's frame it would double the stack of each user.
+// watched is exchange for a run with watchers. It is a separate function because the published
+// value is large: in exchange's frame it would double the stack of each user.
 //
 //go:noinline
 func (c *client) watched(ctx context.Context, q *call) error {
@@ -26,9 +27,9 @@ func (c *client) watched(ctx context.Context, q *call) error {
 	return err
 }
 
-// transfer sends q's request over one of the client's connections and reads the
-// answer. A connection that had been idle may turn out to be closed; a request that
-// may be repeated is then sent once more, over a new one.
+// transfer sends q's request over one of the client's connections and reads the answer. If an
+// idle connection turns out to be closed and the request may be repeated, it is sent again over
+// a new connection.
 func (c *client) transfer(ctx context.Context, q *call) error {
 	if c.settings.HTTP2 {
 		return c.exchange2(ctx, q)
@@ -64,21 +65,21 @@ func (c *client) transfer(ctx context.Context, q *call) error {
 	return err
 }
 
-// broken reports whether err is that of a connection that the server had closed.
+// broken reports whether err means that the server had closed the connection.
 func broken(err error) bool {
 	class := conn.Classify(err)
 	return class == conn.EOF || class == conn.Reset
 }
 
-// A connection is asked the quick way (see conn.Conn.Ask) when its last answer came
-// so shortly before, and took so short.
+// The fast way of sending and receiving (see conn.Conn.Ask) is used if the connection's last
+// answer arrived within recently and took at most quickly.
 const (
 	quickAfter  = time.Millisecond
 	quickAnswer = 20 * time.Millisecond
 )
 
-// attempt sends the request over l and reads the answer, not longer than ctx lasts.
-// It reports whether l may be used again.
+// attempt sends the request over l and reads the answer, until ctx ends. It reports whether l
+// may be used again.
 func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err error) {
 	c.arm(q, l)
 	q.link = l
@@ -106,7 +107,7 @@ func (q *call) over(cn *conn.Conn) (again bool, err error) {
 	if sent != nil && conn.Classify(sent) != conn.Reset {
 		return false, sent
 	}
-	// A server that broke off may have answered before it did so.
+	// A server that closed the connection may have answered before.
 	again, err = q.receive(cn)
 	if sent != nil {
 		again = false

@@ -11,22 +11,22 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// family is what all clients of a prefix have in common.
+// family holds what all clients of a prefix share.
 type family struct {
 	prefix string
 	meters meters
-	plain  *settings // of clients that were given no options
+	plain  *settings // of clients without options
 
-	mu      sync.Mutex                         // for writing
+	mu      sync.Mutex                         // held by writers
 	targets atomic.Pointer[map[string]*target] // by origin; copied on write
 	given   atomic.Pointer[[]given]            // settings by options; copied on write
 	peers   atomic.Pointer[map[string]*peer]   // by address; copied on write
 	names   atomic.Pointer[map[string]*named]  // by Request.Name; copied on write
 	codes   codes
-	hops    atomic.Pointer[hops] // of clients whose operations may be several requests
+	hops    atomic.Pointer[hops] // of clients that may send several requests for an operation
 }
 
-// maxTargets bounds the targets that are remembered. More are parsed at each use.
+// maxTargets limits the number of cached targets. Others are parsed at each use.
 const maxTargets = 1000
 
 // meters are the metrics of a prefix.
@@ -41,10 +41,10 @@ type meters struct {
 	tls                 executor.Meter
 	handshakes, resumed executor.Meter
 	recovery            executor.Meter
-	errors              [conn.Classes]executor.Meter // by class
+	errors              [conn.Classes]executor.Meter // by error class
 }
 
-// familyKey is the key of a prefix's family among what a run's users share.
+// familyKey is the key of a prefix's family in a run's shared values.
 type familyKey string
 
 func familyOf(r *executor.Recorder, prefix string) (*family, error) {
@@ -72,25 +72,25 @@ func newFamily(r *executor.Recorder, prefix string) (*family, error) {
 
 func groupName(prefix string) string { return "HTTP (" + prefix + ")" }
 
-// declared is a group of metrics, and where the meter of each title goes.
+// declared is a group of metrics, and where to store the meter of each title.
 type declared struct {
 	group  metrics.Group
 	meters map[string]*executor.Meter
 }
 
-// graph begins a graph.
+// graph adds a graph.
 func (d *declared) graph(title, unit string) {
 	d.group.Graphs = append(d.group.Graphs, metrics.Graph{Title: title, Unit: unit})
 }
 
-// metric adds a metric to the graph begun last.
+// metric adds a metric to the last graph.
 func (d *declared) metric(title string, t metrics.Type, m *executor.Meter) {
 	g := &d.group.Graphs[len(d.group.Graphs)-1]
 	g.Metrics = append(g.Metrics, metrics.Metric{Title: title, Type: t})
 	d.meters[title] = m
 }
 
-// declare declares the metrics and finds their meters.
+// declare declares the metrics and stores their meters.
 func (d *declared) declare(r *executor.Recorder) error {
 	if err := r.Setup([]metrics.Group{d.group}); err != nil {
 		return err
@@ -144,10 +144,10 @@ func declaration(prefix string, m *meters) declared {
 	return d
 }
 
-// hops count the answers that were not the last of their operation.
+// hops counts the answers that are not the last of their operation.
 type hops struct{ redirects, challenges executor.Meter }
 
-// needHops declares what clients count whose operations may be several requests.
+// needHops declares the metrics of clients that may send several requests for an operation.
 func (f *family) needHops(r *executor.Recorder) error {
 	if f.hops.Load() != nil {
 		return nil
@@ -164,7 +164,7 @@ func (f *family) needHops(r *executor.Recorder) error {
 	return nil
 }
 
-// target gives the target of an origin.
+// target returns the target of an origin.
 func (f *family) target(origin string) (*target, error) {
 	if t := (*f.targets.Load())[origin]; t != nil {
 		return t, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/gobench-io/gobench/executor/metrics"
 )
 
-// The published titles, their units and places.
+// Tests the published titles, their units and places.
 func TestDeclaration(t *testing.T) {
 	t.Parallel()
 	want := metrics.Group{Name: "HTTP (home)", Graphs: []metrics.Graph{

@@ -11,8 +11,8 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// F29: no local port is left, in a network of the test's own that has 50. Each source
-// address has that many anew, for each server.
+// F29: no local port is left, in a separate network namespace with 50 ports. Each source
+// address has its own 50, for each server.
 func TestLocalPort(t *testing.T) {
 	t.Parallel()
 	servers.OwnNetwork(t, fiftyPorts)

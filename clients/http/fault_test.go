@@ -12,8 +12,8 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// A fault counts in its class, once each, and nowhere else (F24 to F27). Afterwards
-// the client works on.
+// A fault is counted once in its class and nowhere else (F24 to F27). Afterwards the client
+// still works.
 func TestFaultClasses(t *testing.T) {
 	t.Parallel()
 	const times = 3
@@ -26,7 +26,7 @@ func TestFaultClasses(t *testing.T) {
 	short := Options{Timeout: 500 * time.Millisecond}
 	for _, tt := range []struct {
 		name   string
-		script func(p *servers.Peer) // nil: nobody listens
+		script func(p *servers.Peer) // nil: nothing listens
 		opts   Options
 		scheme string
 		class  string
@@ -117,7 +117,7 @@ func TestFaultClasses(t *testing.T) {
 			case tt.scheme == "dns":
 				url = "http://gobench.test/"
 			case tt.script == nil:
-				url = nobody(t)
+				url = closedURL(t)
 			default:
 				url = tt.scheme + "://" + servers.Faults(t, tt.script).Addr
 			}
@@ -164,8 +164,8 @@ func TestFaultClasses(t *testing.T) {
 	}
 }
 
-// sampled is what a sample of each row of TestFaultClasses has beside the request and the
-// class: in which phase it was, and what had come.
+// sampled has the expected parts of the sample of each row of TestFaultClasses besides the
+// request and the class: its phase, and what had been received.
 var sampled = map[string][]string{
 	"nobody listens":                       {", connecting\n", "connection refused"},
 	"reset before the answer":              {", waiting for the answer, of which nothing had come\n", "connection reset by peer"},
@@ -193,12 +193,12 @@ var sampled = map[string][]string{
 	"handshake within the whole time only": {", in the TLS handshake\n", "i/o timeout"},
 }
 
-// A failed connect takes a millisecond at least: users who try again at once do not
-// keep this host busy (F24).
+// A failed connect takes at least a millisecond: users who try again at once do not use up this
+// host's CPU (F24).
 func TestRefusedIsNotBusy(t *testing.T) {
 	t.Parallel()
 	ctx, c, _ := newClient(t)
-	url := nobody(t)
+	url := closedURL(t)
 	began := time.Now()
 	for range 20 {
 		_ = c.GetIgnoreRes(ctx, url, nil)
@@ -208,7 +208,7 @@ func TestRefusedIsNotBusy(t *testing.T) {
 	}
 }
 
-// A body that is thrown away takes no memory, however large (F26).
+// A discarded body takes no memory, however large (F26).
 func TestDiscardIsFlat(t *testing.T) {
 	const size = 256 << 20
 	s := servers.Faults(t, func(p *servers.Peer) {

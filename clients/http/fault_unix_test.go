@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// F28: no file descriptor is left, in a process of its own.
+// F28: no file descriptor is left, in a separate process.
 func TestLocalFD(t *testing.T) {
 	t.Parallel()
 	if url := os.Getenv("GOBENCH_TEST_LOCAL_FD"); url != "" {

@@ -8,57 +8,56 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// follow is what an operation keeps whose answers may ask for more than being
-// counted: a redirect, cookies, credentials, a request without Expect, decoding.
-// One operation is then several requests, one after the other, and the last answer
-// is the operation's.
+// follow is the state of an operation that may need several requests: for redirects, cookies,
+// credentials or a request without Expect. It also serves decoding. The requests are sent in
+// sequence, and the last answer is the operation's.
 type follow struct {
 	c      *client
-	origin string // of the first request: the only one that gets the client's credentials
+	origin string // of the first request; only this one receives the client's credentials
 
-	// Of the request at hand.
+	// Of the current request.
 	raw      string   // its URL
-	url      *url.URL // the same, once base has needed it
-	lines    []byte   // header lines of this request alone: Cookie and Authorization
+	url      *url.URL // raw parsed, set when base first needs it
+	lines    []byte   // header lines of this request only: Cookie and Authorization
 	expects  bool
 	mayLogIn bool   // a Digest challenge may be answered
-	offered  *nonce // the credentials that went along belong to this; nil: none did
+	offered  *nonce // the nonce of the sent credentials; nil: not sent
 
-	// What its answer asks for, as look has found it.
+	// The next step after its answer, set by look.
 	next     next
 	location *url.URL
-	coding   string // its Content-Encoding; "": none
+	coding   string // its Content-Encoding; "" if missing
 
-	redirects  int64 // how many were followed
-	challenges int64 // how many were answered
+	redirects  int64 // number of redirects followed
+	challenges int64 // number of challenges answered
 }
 
-// next is what comes after an answer.
+// next is the step that follows an answer.
 type next uint8
 
 const (
 	nothing       next = iota // the answer is the operation's
-	elsewhere                 // a request to where it points
-	authenticated             // the request once more, with credentials
-	unasked                   // the request once more, without Expect (RFC 9110, section 15.5.18)
+	elsewhere                 // send a request to the redirect's target
+	authenticated             // send the request again, with credentials
+	unasked                   // send the request again, without Expect (RFC 9110, section 15.5.18)
 )
 
 func newFollow(c *client, q *call) *follow {
 	return &follow{c: c, raw: q.request.URL, origin: q.target.origin, expects: q.expects}
 }
 
-// base gives the URL of the request at hand, for what is relative to it.
+// base returns the URL of the current request, for resolving relative URLs.
 func (f *follow) base() *url.URL {
 	if f.url == nil {
 		var err error
-		if f.url, err = url.Parse(f.raw); err != nil { // sendable, but nothing for package url
+		if f.url, err = url.Parse(f.raw); err != nil { // it can be sent, but package url rejects it
 			f.url, _ = url.Parse(f.origin + "/")
 		}
 	}
 	return f.url
 }
 
-// exchanges sends q's request and those that the answers ask for.
+// exchanges sends q's request and the further requests that the answers require.
 func (c *client) exchanges(ctx context.Context, q *call) error {
 	f := q.follow
 	for {
@@ -78,7 +77,7 @@ func (c *client) exchanges(ctx context.Context, q *call) error {
 		case unasked:
 			f.expects, q.expects, q.upload.wait = false, false, 0
 			q.rewrite(func(name string) bool { return foldEqual(name, "expect") })
-			err = c.locate(q) // which the template had done
+			err = c.locate(q) // otherwise the template has located it
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -90,7 +89,7 @@ func (c *client) exchanges(ctx context.Context, q *call) error {
 	}
 }
 
-// dress gives the request at hand the headers that are its own.
+// dress adds the current request's own headers.
 func (f *follow) dress(q *call) {
 	f.lines, f.offered = f.lines[:0], nil
 	if f.c.settings.Cookies {
@@ -102,8 +101,8 @@ func (f *follow) dress(q *call) {
 	}
 }
 
-// look sees an answer's head before its body is read, and reports whether another
-// request comes after it.
+// look examines an answer's head before its body is read. It reports whether another request
+// follows.
 func (f *follow) look(status int, head []byte) bool {
 	f.next, f.coding = nothing, ""
 	s := f.c.settings
@@ -127,8 +126,8 @@ func (f *follow) look(status int, head []byte) bool {
 	return f.next != nothing
 }
 
-// rewrite takes headers away from a request, which then is none that a template
-// knows. The caller's own map stays as it is.
+// rewrite removes headers from a request, which then no longer uses a template. The caller's
+// map is not changed.
 func (q *call) rewrite(drop func(name string) bool) {
 	headers := make(map[string]string, len(q.request.Headers))
 	for name, value := range q.request.Headers {
@@ -139,7 +138,7 @@ func (q *call) rewrite(drop func(name string) bool) {
 	q.request.Headers, q.ready = headers, nil
 }
 
-// eachField gives the headers in lines to yield, until it returns false.
+// eachField calls yield for each header in lines, until it returns false.
 func eachField(lines []byte, yield func(name, value []byte) bool) {
 	for len(lines) > 0 {
 		var line []byte
@@ -151,8 +150,8 @@ func eachField(lines []byte, yield func(name, value []byte) bool) {
 	}
 }
 
-// fieldValues gives the values of a header, whose name is in lower case, as one list
-// (RFC 9110, section 5.3).
+// fieldValues returns the values of a header, whose name is in lower case, as one list (RFC
+// 9110, section 5.3).
 func fieldValues(lines []byte, header string) string {
 	var list string
 	eachField(lines, func(name, value []byte) bool {

@@ -12,9 +12,9 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// FuzzResponse reads any bytes as an answer: whole, and cut in two. It must come to
-// the same end both ways, never read past the answer, and what it takes for an
-// answer net/http must take for the same one.
+// FuzzResponse parses any bytes as an answer: whole, and split in two. The result must be the
+// same, it must never read beyond the answer, and net/http must parse every accepted answer in
+// the same way.
 func FuzzResponse(f *testing.F) {
 	for i, a := range answers {
 		f.Add([]byte(a.bytes), uint16(len(a.bytes)/2), i%2 == 0)
@@ -42,7 +42,7 @@ func FuzzResponse(f *testing.F) {
 		at := int(cut) % (len(data) + 1)
 		parts, usedParts := read(false, string(data[:at]), string(data[at:]))
 		if whole.err == nil && used < len(data) {
-			parts.again = whole.again // whether bytes after the answer have come is chance
+			parts.again = whole.again // whether bytes after the answer have arrived is random
 		}
 		if !bytes.Equal(trailers, ends) {
 			t.Fatalf("trailers %q; cut at %d: %q", ends, at, trailers)
@@ -56,13 +56,13 @@ func FuzzResponse(f *testing.F) {
 		if whole.err != nil {
 			return
 		}
-		// The oracle reads one answer, as we do, past interim ones.
+		// The oracle reads one answer, as we do, after interim ones.
 		in := bytes.NewReader(data)
 		b := bufio.NewReader(in)
 		for {
 			res, err := nethttp.ReadResponse(b, &nethttp.Request{Method: method})
 			if err != nil {
-				return // it is stricter in places: that it accepts less is no error of ours
+				return // it is stricter in places, so it may reject more
 			}
 			if res.StatusCode < 200 && res.StatusCode >= 100 {
 				continue
@@ -79,8 +79,8 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// FuzzLocation follows any Location: to nowhere, or to a URL that may be sent, with
-// no user in it and no fragment.
+// FuzzLocation follows any Location. The result is nil, or a URL that may be sent, without a
+// user and without a fragment.
 func FuzzLocation(f *testing.F) {
 	for _, location := range []string{"/x", "//b.test/y?z#f", "https://b.test:81/é b", "http://u:p@b.test/", "?a", "..", "\x00", "http://[::1%25eth0]/", "HTTP://B.test/%2e"} {
 		f.Add(location, "http://a.test/dir/page?q")
@@ -88,7 +88,7 @@ func FuzzLocation(f *testing.F) {
 	_, c, _ := newClient(f, Options{MaxRedirects: 1})
 	f.Fuzz(func(t *testing.T, location, base string) {
 		if strings.ContainsAny(location, "\r\n") {
-			return // no header's value
+			return // not a valid header value
 		}
 		from, err := url.Parse(base)
 		if err != nil {
@@ -108,7 +108,7 @@ func FuzzLocation(f *testing.F) {
 		got, err := nethttp.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
 		if err != nil {
 			if strings.ContainsAny(to.String(), "%") || strings.HasPrefix(q.path, "//") {
-				return // what only the server may judge
+				return // only the server can check it
 			}
 			t.Fatalf("%q leads to %q: %v", location, sent, err)
 		}
@@ -118,8 +118,8 @@ func FuzzLocation(f *testing.F) {
 	})
 }
 
-// FuzzChallenge reads any WWW-Authenticate; what it answers is one header line that
-// reads back as what was meant.
+// FuzzChallenge parses any WWW-Authenticate. The answer to a challenge is one header line,
+// which parses back to the same values.
 func FuzzChallenge(f *testing.F) {
 	f.Add(`Digest realm="a", nonce="b", qop="auth", algorithm=SHA-256, opaque="c"`, "me", "secret")
 	f.Add(`Basic realm="x", Digest nonce="\"", realm="a\\", userhash=true, algorithm=MD5-sess`, `m"e\`, "")
@@ -145,7 +145,7 @@ func FuzzChallenge(f *testing.F) {
 	})
 }
 
-// sink keeps what is written to it.
+// sink stores what is written to it.
 type sink struct {
 	replay
 	bytes.Buffer
@@ -154,7 +154,7 @@ type sink struct {
 func (s *sink) Read(p []byte) (int, error)  { return s.replay.Read(p) }
 func (s *sink) Write(p []byte) (int, error) { return s.Buffer.Write(p) }
 
-// FuzzUpload sends any body in any way: net/http reads it back as one request.
+// FuzzUpload sends any body in any form: net/http reads it back as one request.
 func FuzzUpload(f *testing.F) {
 	f.Add([]byte("hello"), uint8(0), "X-Sum", "abc")
 	f.Add([]byte(""), uint8(1), "X", "")

@@ -7,23 +7,23 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// head is the start of a response, from the status line to the blank line, read
-// from a buffer that may not hold all of it yet (RFC 9112, sections 4 and 5).
-// Nothing of the buffer is kept and nothing is allocated.
+// head is the start of a response, from the status line to the blank line, parsed from a buffer
+// that may not hold all of it yet (RFC 9112, sections 4 and 5). It does not refer to the buffer
+// and does not allocate.
 type head struct {
-	size   int   // bytes read so far; at the end, the length of the head
-	lines  int   // lines read so far
-	crs    int   // of them, those that end with CR LF and not just LF
+	size   int   // bytes parsed so far; at the end, the length of the head
+	lines  int   // lines parsed so far
+	crs    int   // number of these lines that end with CR LF and not just LF
 	status int   // three digits
-	length int64 // of Content-Length; -1: none
-	minor  byte  // of the version: 0 is HTTP/1.0, anything else counts as HTTP/1.1
+	length int64 // of Content-Length; -1 if missing
+	minor  byte  // of the version: 0 is HTTP/1.0, anything else is treated as HTTP/1.1
 
 	chunked   bool // Transfer-Encoding: chunked
 	close     bool // Connection: close
 	keepAlive bool // Connection: keep-alive
 }
 
-// malformed is an answer that breaks HTTP's rules: an error of the class Protocol.
+// malformed returns an error of class Protocol for an answer that violates HTTP.
 func malformed(text string) error {
 	return &conn.Error{Class: conn.Protocol, Err: errors.New("malformed answer: " + text)}
 }
@@ -44,16 +44,16 @@ var (
 	errSwitching = malformed("101 without being asked to switch protocols")
 )
 
-// parse reads the lines of b from where it stopped the last time, and reports
-// whether the head is complete. b begins with the head's first byte at each call.
-// A line may end with LF alone (RFC 9112, section 2.2); a CR anywhere else, a
-// folded line and a space before a colon are refused.
+// parse parses the lines of b from where it stopped the last time, and reports whether the head
+// is complete. At each call b begins with the head's first byte. A line may end with LF alone
+// (RFC 9112, section 2.2); a CR anywhere else, a folded line and a space before a colon are
+// errors.
 func (h *head) parse(b []byte) (done bool, err error) {
 	for {
 		i := bytes.IndexByte(b[h.size:], '\n')
 		if i < 0 {
 			if h.lines == 0 && !bytes.HasPrefix(b, http1) && !bytes.HasPrefix(http1, b) {
-				return false, errNotHTTP // don't wait for a line end that may never come
+				return false, errNotHTTP // don't wait for a line end that may never arrive
 			}
 			return false, nil
 		}
@@ -81,8 +81,7 @@ func (h *head) parse(b []byte) (done bool, err error) {
 
 var http1 = []byte("HTTP/1.")
 
-// statusLine reads "HTTP/1.1 200 OK". The reason, and the space before it, may be
-// missing.
+// statusLine parses "HTTP/1.1 200 OK". The reason, and the space before it, may be missing.
 func (h *head) statusLine(b []byte) error {
 	if !bytes.HasPrefix(b, http1) {
 		return errNotHTTP
@@ -106,7 +105,7 @@ func (h *head) statusLine(b []byte) error {
 	return nil
 }
 
-// field reads "Name: value" and keeps what tells where the message ends.
+// field parses "Name: value" and stores the values that determine the end of the message.
 func (h *head) field(b []byte) error {
 	n := 0
 	for n < len(b) && isToken[b[n]] {
@@ -138,7 +137,7 @@ func (h *head) field(b []byte) error {
 	return nil
 }
 
-// connection reads a list of options, of which two matter.
+// connection parses a list of options and uses two of them.
 func (h *head) connection(list []byte) {
 	for len(list) > 0 {
 		var option []byte
@@ -149,8 +148,8 @@ func (h *head) connection(list []byte) {
 	}
 }
 
-// contentLength reads one number, or the same number several times over (RFC 9110,
-// section 8.6).
+// contentLength parses one number, or a list that repeats the same number (RFC 9110, section
+// 8.6).
 func (h *head) contentLength(list []byte) error {
 	for more := true; more; {
 		var number []byte
@@ -174,13 +173,13 @@ func (h *head) contentLength(list []byte) error {
 	return nil
 }
 
-// check judges the head as a whole.
+// check validates the head as a whole.
 func (h *head) check(b []byte) error {
 	switch {
 	case bytes.IndexByte(b, 0) >= 0, bytes.Count(b, cr) != h.crs:
 		return errControl
 	case h.chunked && h.length >= 0:
-		return errBoth // RFC 9112, section 6.3: it may be an attempt at smuggling
+		return errBoth // RFC 9112, section 6.3: it may be an attempt at request smuggling
 	case h.chunked && h.minor == 0:
 		return errCoding10
 	case h.status == 101:
@@ -198,7 +197,7 @@ func (h *head) lasts() bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// isToken tells the characters of names (RFC 9110, section 5.6.2).
+// isToken has the characters of names (RFC 9110, section 5.6.2).
 var isToken = func() (is [256]bool) {
 	for c := range is {
 		is[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' ||
@@ -207,7 +206,7 @@ var isToken = func() (is [256]bool) {
 	return is
 }()
 
-// foldEqual compares b with a word in lower case, whatever the case of b's letters.
+// foldEqual reports whether b equals word, ignoring b's case. The word must be in lower case.
 func foldEqual[T []byte | string](b T, word string) bool {
 	if len(b) != len(word) {
 		return false
@@ -224,7 +223,7 @@ func foldEqual[T []byte | string](b T, word string) bool {
 	return true
 }
 
-// trim takes the spaces and tabs off both ends, the only white space of a header.
+// trim removes spaces and tabs, the only white space in a header, from both ends.
 func trim(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]

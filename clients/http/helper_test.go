@@ -12,7 +12,7 @@ import (
 	"github.com/gobench-io/gobench/executor/executortest"
 )
 
-// newClient makes a client with a recorder of the test's own.
+// newClient returns a client with a recorder for the test.
 func newClient(t testing.TB, opts ...Options) (context.Context, HttpClient, *executortest.Recorder) {
 	t.Helper()
 	ctx, rec := executortest.Context(t)
@@ -25,8 +25,8 @@ func newClient(t testing.TB, opts ...Options) (context.Context, HttpClient, *exe
 
 type counts = map[string]int64
 
-// outcomes gives what was counted but for bytes, connections, statuses and
-// recoveries, which go with answers, as the time to their first byte does.
+// outcomes returns the counts without those of bytes, connections, statuses, recoveries and the
+// time to the first byte.
 func outcomes(rec *executortest.Recorder) counts {
 	got := rec.Counts("home.")
 	maps.DeleteFunc(got, func(title string, _ int64) bool {
@@ -47,14 +47,14 @@ func wantCounts(t *testing.T, rec *executortest.Recorder, want counts) {
 	}
 }
 
-// connections gives how many were opened, and how many are open.
+// connections returns how many were opened, and how many are open.
 func connections(rec *executortest.Recorder) (opened, open int64) {
 	got := rec.Counts("home.")
 	return got["connections_opened"], got["connections_open"]
 }
 
-// nobody gives a URL where nobody listens.
-func nobody(t *testing.T) string {
+// closedURL returns a URL where nothing listens.
+func closedURL(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,7 +64,7 @@ func nobody(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// ok is the shortest good answer.
+// ok is the shortest successful answer.
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 func waitFor(t *testing.T, done func() bool) {
@@ -76,8 +76,8 @@ func waitFor(t *testing.T, done func() bool) {
 	}
 }
 
-// awaitHeaders reads what a client of HTTP/2 sends up to the head of its first request,
-// or to its end.
+// awaitHeaders reads what an HTTP/2 client sends, up to the head of its first request or to the
+// end.
 func awaitHeaders(r io.Reader) {
 	const preface, frameHead, headers = 24, 9, 1 // RFC 9113, sections 3.4, 4.1 and 6.2
 	_, _ = io.CopyN(io.Discard, r, preface)

@@ -1,19 +1,19 @@
 // Package http is an HTTP/1.1 client that records metrics; HTTP/2 is an option.
 //
-// A scenario makes one client for each user, or one that its users share. Every call is one
+// A scenario creates one client for each user, or one that its users share. Every call is one
 // operation, counted under the client's prefix:
 //
 //	client, err := http.NewHttpClient(ctx, "home")
 //	...
 //	body, err := client.Get(ctx, "http://example.com/", nil)
 //
-// counts home.http_ok, home.http_fail or home.http_other_fail and records
-// home.latency; docs/clients/http.md lists all metrics.
+// counts home.http_ok, home.http_fail or home.http_other_fail and records home.latency;
+// docs/clients/http.md lists all metrics.
 //
-// The engine is gobench's own (RFC 9110, RFC 9112): the caller's goroutine writes the
-// request in one system call and reads the answer into a pooled buffer. A repeated request
-// allocates nothing but the body it returns, and an idle connection owns no buffer. [Options]
-// and [Request] add redirects, cookies, Digest authentication, decoding and streamed bodies.
+// The HTTP implementation is gobench's own (RFC 9110, RFC 9112): the caller's goroutine writes
+// the request in one system call and reads the answer into a pooled buffer. A repeated request
+// allocates only the body that it returns, and an idle connection has no buffer. [Options] and
+// [Request] add redirects, cookies, Digest authentication, decoding and streamed bodies.
 package http
 
 import (
@@ -39,8 +39,8 @@ type HttpClient struct {
 // does not connect.
 //
 // The client records for the user that ctx carries, and works until ctx ends. opts is empty,
-// which means [DefaultOptions], or has one element. The error reports a wrong option, or a
-// prefix whose titles other metrics have.
+// which means [DefaultOptions], or has one element. NewHttpClient returns an error if an option
+// is invalid, or if titles of the prefix are already used by other metrics.
 func NewHttpClient(ctx context.Context, prefix string, opts ...Options) (HttpClient, error) {
 	if len(opts) > 1 {
 		return HttpClient{}, fmt.Errorf("http client %q: %d options given, want one", prefix, len(opts))
@@ -69,16 +69,16 @@ func NewHttpClient(ctx context.Context, prefix string, opts ...Options) (HttpCli
 // Get fetches url and returns the whole body, which the caller owns.
 //
 // It counts a status 2xx under http_ok and any other status under http_fail, and records one
-// latency in nanoseconds, from the call to the last byte of the body. Any status is an
-// answer: the error is nil.
+// latency in nanoseconds, from the call to the last byte of the body. An answer with any status
+// is not an error.
 //
-// Without a complete answer it returns an error, counts the operation under http_other_fail
-// and under the error's class, and records no latency, so that a timeout never looks like a
-// slow success. If ctx or the client ended, it counts only under error.canceled, and
-// errors.Is(err, context.Canceled) is true.
+// Without a complete answer it returns an error, counts the operation under http_other_fail and
+// under the error's class, and records no latency, so that a timeout never looks like a slow
+// success. If ctx or the client ended, it counts only under error.canceled, and errors.Is(err,
+// context.Canceled) is true.
 //
-// A malformed url or header, and a ctx that has ended before the call, return an error that
-// is counted nowhere.
+// If url or a header is malformed, or ctx has ended before the call, it returns an error and
+// counts nothing.
 func (h HttpClient) Get(ctx context.Context, url string, headers map[string]string) ([]byte, error) {
 	return h.call(ctx, "GET", url, nil, headers, false)
 }
@@ -90,12 +90,12 @@ func (h HttpClient) GetIgnoreRes(ctx context.Context, url string, headers map[st
 	return err
 }
 
-// Post sends body to url and returns the whole body of the answer. It records as Get does.
-// body must not be changed before it returns.
+// Post sends body to url and returns the whole body of the answer. It records as Get does. The
+// caller must not change body before Post returns.
 //
-// If the server closes the connection after a byte of the request was sent, Post and Patch
-// fail with the class eof or reset; other methods are repeated once on a new connection (RFC
-// 9110, section 9.2.2).
+// If the server closes the connection after a byte of the request was sent, Post and Patch fail
+// with the class eof or reset; other methods are repeated once on a new connection (RFC 9110,
+// section 9.2.2).
 func (h HttpClient) Post(ctx context.Context, url string, body []byte, headers map[string]string) ([]byte, error) {
 	return h.call(ctx, "POST", url, body, headers, false)
 }
@@ -134,9 +134,9 @@ func (h HttpClient) Do(ctx context.Context, request Request) (Response, error) {
 	return q.response(), nil
 }
 
-// Close closes idle connections at once and the others when their calls have ended. Later
-// calls return an error. Close is optional: the end of NewHttpClient's ctx closes all
-// connections too. It may be called more than once.
+// Close closes idle connections at once and the others when their calls have ended. Later calls
+// return an error. Close is optional: all connections are also closed when the ctx of
+// NewHttpClient ends. It may be called more than once.
 func (h HttpClient) Close() {
 	if h.c != nil {
 		h.c.close(false)

@@ -15,33 +15,33 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// HTTP/2 is net/http's, on connections that are opened here. It costs several times
-// what an HTTP/1.1 request costs, and is chosen by Options.HTTP2 alone.
+// HTTP/2 uses net/http, on connections that are opened here. A request costs several times what
+// an HTTP/1.1 request costs. Only Options.HTTP2 selects it.
 
-// wire is a connection as net/http sees it. It counts what passes, and remembers why
-// the connection ended, which net/http tells only to calls that were under way.
+// wire is a connection as net/http sees it. It counts the bytes transferred, and stores why the
+// connection ended, which net/http reports only to calls in flight.
 type wire struct {
 	*conn.Conn
-	in, out atomic.Int64          // not yet entered in any call's counts
-	foreign atomic.Bool           // the server has begun with something else than HTTP/2
-	broken  atomic.Pointer[error] // what reading met
-	settled chan struct{}         // closed once the server's settings are heeded, or never will be
+	in, out atomic.Int64          // not yet added to a call's counts
+	foreign atomic.Bool           // the server's first bytes are not HTTP/2
+	broken  atomic.Pointer[error] // the error of reading
+	settled chan struct{}         // closed when the server's settings are applied, or never will be
 	once    sync.Once             // for closing settled
 
-	// The reader's.
-	first [frameHead]byte // of the server's first frame
-	seen  int             // bytes, as far as it matters for that frame
+	// Used by the reader.
+	first [frameHead]byte // header of the server's first frame
+	seen  int             // bytes read, counted until the first frame is complete
 }
 
-// frameHead is the length of a frame's head: length, type, flags, stream (RFC 9113,
-// section 4.1).
+// frameHead is the length of a frame's header: length, type, flags, stream (RFC 9113, section
+// 4.1).
 const frameHead = 9
 
-// settingsFrame is the type of the frame that a server begins with (section 3.4).
+// settingsFrame is the type of a server's first frame (section 3.4).
 const settingsFrame = 4
 
 func (w *wire) Read(p []byte) (int, error) {
-	if w.seen >= frameHead && w.seen >= w.frame() { // net/http has taken the first frame, since it wants more
+	if w.seen >= frameHead && w.seen >= w.frame() { // net/http has processed the first frame, since it reads again
 		w.settle()
 	}
 	n, err := w.Conn.Read(p)
@@ -63,16 +63,16 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// frame gives the length of the server's first frame.
+// frame returns the length of the server's first frame.
 func (w *wire) frame() int {
 	return frameHead + int(w.first[0])<<16 + int(w.first[1])<<8 + int(w.first[2])
 }
 
-// settle tells that the server's settings are heeded, or never will be.
+// settle reports that the server's settings are applied, or never will be.
 func (w *wire) settle() { w.once.Do(func() { close(w.settled) }) }
 
-// fault gives the error of a call its class, and its cause if net/http has kept that
-// for itself.
+// fault returns the error of a call with its class, and with its cause if net/http has not
+// reported it.
 func (w *wire) fault(err error) error {
 	if w.foreign.Load() {
 		return errNoHTTP2
@@ -96,8 +96,8 @@ func (w *wire) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends reading and writing under way; who uses the link drops it afterwards. If
-// net/http closes what the server has not, the server has broken the rules.
+// Close ends pending reads and writes; the link's user drops the link afterwards. If net/http
+// closes a connection that the server has not closed, the server has violated the protocol.
 func (w *wire) Close() error {
 	w.broken.CompareAndSwap(nil, &errRules)
 	w.settle()
@@ -115,15 +115,15 @@ func (w *wire) SetDeadline(time.Time) error      { return nil } // calls have co
 func (w *wire) SetReadDeadline(time.Time) error  { return nil }
 func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 
-// wireKey is the key under which a dialing context carries the connection.
+// wireKey is the context key under which a dial receives the connection.
 type wireKey struct{}
 
-// newHTTP2 makes what turns wires into HTTP/2 connections, secure or not.
+// newHTTP2 returns a transport that speaks HTTP/2 over wires, with or without TLS.
 func newHTTP2(o *Options) *nethttp.Transport {
 	t := &nethttp.Transport{
-		DisableCompression:     true, // Options.Decode asks and decodes
+		DisableCompression:     true, // Options.Decode does it
 		ExpectContinueTimeout:  o.ContinueTimeout,
-		MaxResponseHeaderBytes: conn.MaxUnread, // as HTTP/1.1's
+		MaxResponseHeaderBytes: conn.MaxUnread, // as for HTTP/1.1
 		Protocols:              new(nethttp.Protocols),
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return ctx.Value(wireKey{}).(*wire), nil
@@ -153,7 +153,7 @@ func (c *client) exchange2(ctx context.Context, q *call) error {
 			q.look.over(m.link, used)
 		}
 		unserved, err := c.over2(ctx, q, m)
-		// An end that came when the connection was idle is no failure: see exchange.
+		// If the connection ended while it was idle, the call has not failed: see exchange.
 		stale := unserved || used && q.status == 0 && m.cc.Err() != nil && q.request.idempotent()
 		if q.closes {
 			c.mu.Lock()
@@ -167,8 +167,8 @@ func (c *client) exchange2(ctx context.Context, q *call) error {
 	}
 }
 
-// over2 sends q's request over m and reads the answer. It reports whether the server
-// has not even begun with the request, since it ends the connection in order.
+// over2 sends q's request over m and reads the answer. unserved means that the server closed
+// the connection cleanly without processing the request.
 func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err error) {
 	timed, cancel := context.WithTimeout(ctx, q.start+c.settings.Timeout-conn.Now())
 	defer cancel()
@@ -214,8 +214,8 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err
 	return unserved, m.wire.fault(err)
 }
 
-// classified2 gives an error of net/http's HTTP/2 its class. Its errors have no types
-// to tell them by; those of the connection come through as they are.
+// classified2 adds the class to an error of net/http's HTTP/2. Its errors have no exported
+// types, so their texts are compared; errors of the connection are returned unchanged.
 func classified2(err error) error {
 	if class := conn.Classify(err); class != conn.Other {
 		return err

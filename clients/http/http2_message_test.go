@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// What redirects, cookies, credentials and codings mean is the same over HTTP/2.
+// Redirects, cookies, credentials and codings behave the same over HTTP/2.
 func TestHTTP2Messages(t *testing.T) {
 	t.Parallel()
 	url := h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -51,13 +51,13 @@ func TestHTTP2Messages(t *testing.T) {
 	}
 }
 
-// slow gives a text a byte a call, so that its length is no guess.
+// slow returns a text one byte per call, so that its length can't be guessed.
 type slow struct{ *strings.Reader }
 
 func (s slow) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(1, len(p))]) }
 func (slow) Close() error                 { return nil }
 
-// short is a Source that tells a size which is not its own.
+// short is a Source that returns a wrong size.
 type short struct{}
 
 func (short) Open() (io.ReadCloser, int64, error) { return slow{strings.NewReader("abc")}, 5, nil }
@@ -98,7 +98,7 @@ func TestHTTP2Uploads(t *testing.T) {
 		{"of no length by wish", Request{Body: []byte("hello"), Chunked: true}, "-1 5 <nil> ", ""},
 		{"trailers", Request{Source: text("hello"), Trailers: map[string]string{"sum": "7"}}, "-1 5 <nil> 7", ""},
 		{"100-continue", Request{Body: []byte("hello"), Headers: map[string]string{"Expect": "100-continue"}}, "5 5 <nil> ", ""},
-		{"shorter than told", Request{Source: short{}}, "", "send the body: it ended 2 bytes before the size that its Source told"},
+		{"shorter than told", Request{Source: short{}}, "", "send the body: it ended 2 bytes before the size that its Source returned"},
 		{"a broken source", Request{Source: broken}, "", "send the body: disk on fire"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestHTTP2Uploads(t *testing.T) {
 			}
 		})
 	}
-	// An answer that comes before the body was read ends the reading of it.
+	// An answer that arrives before the body was read ends reading the body.
 	ctx, c, _ := newClient(t, Options{HTTP2: true, Timeout: 20 * time.Second})
 	r, err := c.Do(ctx, Request{Method: "PUT", URL: url + "/early", Source: Stream(func() (io.ReadCloser, error) {
 		r, _ := io.Pipe() // never a byte

@@ -21,7 +21,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// h2c starts a server of HTTP/2 without TLS, in this process.
+// h2c starts an HTTP/2 server without TLS, in this process.
 func h2c(t *testing.T, config *nethttp.HTTP2Config, handler nethttp.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(handler)
@@ -33,7 +33,7 @@ func h2c(t *testing.T, config *nethttp.HTTP2Config, handler nethttp.HandlerFunc)
 	return s.URL
 }
 
-// mirror answers with what it was asked.
+// mirror answers with the request.
 func mirror(w nethttp.ResponseWriter, r *nethttp.Request) {
 	w.Header().Set("X-Asked", fmt.Sprintf("%s %s %s %s", r.Proto, r.Method, r.Host, r.RequestURI))
 	w.Header()["X-Agent"] = r.Header["User-Agent"]
@@ -116,8 +116,8 @@ func TestHTTP2Requests(t *testing.T) {
 	}
 }
 
-// A server that does not speak HTTP/2 is of the class protocol, with and without TLS,
-// whether it refuses or ignores what is offered.
+// The error for a server that does not speak HTTP/2 has the class protocol, with and without
+// TLS, whether the server refuses or ignores the offer.
 func TestHTTP2Unspoken(t *testing.T) {
 	t.Parallel()
 	ng := servers.Nginx(t)
@@ -149,8 +149,7 @@ func TestHTTP2Unspoken(t *testing.T) {
 	}
 }
 
-// held is a server whose answers wait until they are let go, and that tells how many
-// there are.
+// held is a server whose answers wait until they are released, and that counts them.
 type held struct {
 	now, most atomic.Int64
 	release   chan struct{}
@@ -167,8 +166,7 @@ func (h *held) ServeHTTP(w nethttp.ResponseWriter, r *nethttp.Request) {
 	h.now.Add(-1)
 }
 
-// MaxStreams calls share a connection, more open others, and beyond MaxConns they
-// wait.
+// MaxStreams calls share a connection, further ones open others, and beyond MaxConns they wait.
 func TestHTTP2Streams(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -210,8 +208,7 @@ func TestHTTP2Streams(t *testing.T) {
 	}
 }
 
-// A server's own limit holds from the first call on: calls beyond it go to other
-// connections.
+// A server's own limit applies from the first call: calls beyond it use other connections.
 func TestHTTP2ServerLimit(t *testing.T) {
 	t.Parallel()
 	h := &held{release: make(chan struct{})}
@@ -229,7 +226,7 @@ func TestHTTP2ServerLimit(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for range 50 { // at once, some of them on connections that are just being opened
+	for range 50 { // at once, some of them on connections that are still being opened
 		go call()
 	}
 	for range 50 {
@@ -243,7 +240,7 @@ func TestHTTP2ServerLimit(t *testing.T) {
 	}
 }
 
-// A server that ends its connections in order costs no failure (GOAWAY).
+// A server that closes its connections cleanly causes no failure (GOAWAY).
 func TestHTTP2ConnectionsEnd(t *testing.T) {
 	t.Parallel()
 	ng := servers.Nginx(t, "keepalive_requests 5;")
@@ -260,7 +257,7 @@ func TestHTTP2ConnectionsEnd(t *testing.T) {
 	waitFor(t, func() bool { _, open := connections(rec); return open <= 1 })
 }
 
-// Faults of HTTP/2 have the classes of their like in HTTP/1.1.
+// Faults of HTTP/2 have the same classes as those of HTTP/1.1.
 func TestHTTP2Faults(t *testing.T) {
 	t.Parallel()
 	half := func(w nethttp.ResponseWriter) {
@@ -339,7 +336,7 @@ func TestHTTP2Faults(t *testing.T) {
 	}
 }
 
-// The ends of the caller's and of the client's context end calls, and leave nothing.
+// When the caller's or the client's context ends, calls end and leave nothing behind.
 func TestHTTP2Cancel(t *testing.T) {
 	servers.NoLeaks(t)
 	h := &held{release: make(chan struct{})}
@@ -374,8 +371,8 @@ func TestHTTP2Cancel(t *testing.T) {
 	waitFor(t, func() bool { _, open := connections(rec); return open == 0 })
 }
 
-// Many calls to two servers over few connections, with servers that end connections
-// all the while: every call has its answer, and the books are right.
+// Many calls to two servers over few connections, while the servers keep closing connections:
+// every call gets its answer, and the client's lists stay correct.
 func TestHTTP2ManyCalls(t *testing.T) {
 	t.Parallel()
 	ng := servers.Nginx(t, "keepalive_requests 20;")
@@ -403,7 +400,7 @@ func TestHTTP2ManyCalls(t *testing.T) {
 	}
 }
 
-// Through proxies HTTP/2 goes in a tunnel, without TLS too.
+// HTTP/2 uses a tunnel through proxies, also without TLS.
 func TestHTTP2Proxy(t *testing.T) {
 	t.Parallel()
 	ng := servers.Nginx(t)
@@ -438,7 +435,7 @@ func BenchmarkHTTP2(b *testing.B) {
 	}
 }
 
-// A place that is given to a call which has just given up is free for the next ones.
+// If a call has just given up, the place that it receives is free for the next ones.
 func TestHTTP2GivenInTheLastMoment(t *testing.T) {
 	t.Parallel()
 	url := h2c(t, nil, mirror)
@@ -454,7 +451,7 @@ func TestHTTP2GivenInTheLastMoment(t *testing.T) {
 	c.c.mu.Unlock()
 	w := &waiter{target: m.target, ready: make(chan *link, 1)} // taken off the list already
 	w.ready <- m.link
-	c.c.giveUp(w)
+	c.c.stopWaiting(w)
 	if m.calls != 0 || m.cc.InFlight() != 0 {
 		t.Errorf("%d calls, %d in flight", m.calls, m.cc.InFlight())
 	}
@@ -463,8 +460,8 @@ func TestHTTP2GivenInTheLastMoment(t *testing.T) {
 	}
 }
 
-// Calls that wait for a connection which another call opens share its failure, but
-// not the end of that call's context.
+// Calls that wait for another call to open a connection get its error, but they are independent
+// of that call's context.
 func TestHTTP2Opening(t *testing.T) {
 	t.Parallel()
 	silent := servers.Faults(t, (*servers.Peer).Hold)

@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// echo answers with what was asked: method, URI, headers of interest and body.
+// echo answers with the request: method, URI, selected headers and body.
 func echo(w nethttp.ResponseWriter, r *nethttp.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("X-Echo", "yes")
@@ -91,8 +91,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// Each status counts where it belongs, over plain HTTP and TLS, and nginx has seen
-// just what was counted.
+// Each status is counted under its metric, over plain HTTP and TLS, and nginx has counted the
+// same.
 func TestAgainstNginx(t *testing.T) {
 	t.Parallel()
 	ng := servers.Nginx(t)
@@ -167,7 +167,8 @@ func TestAgainstNginx(t *testing.T) {
 	}
 }
 
-// S2-7: a request may be sent beside, so that a slow answer does not slow the sender.
+// S2-7: a request may be sent concurrently, so that a slow answer does not slow down the
+// sender.
 func TestConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	const calls = 100
@@ -190,7 +191,7 @@ func TestConcurrentCalls(t *testing.T) {
 		}()
 	}
 	for range calls {
-		<-arrived // all are there at once
+		<-arrived // all requests are in flight at once
 	}
 	close(release)
 	for range calls {

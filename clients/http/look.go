@@ -14,18 +14,18 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/transcript"
 )
 
-// look is what is seen of a request at hand and its answer: of each while somebody
-// watches, else of an answer with a failing status that is kept as a sample.
+// look is a copy of the current request and its answer. It is made of every request while
+// exchanges are watched, and otherwise of an answer with a failing status that is stored as a
+// sample.
 type look struct {
 	parts []executor.Part
 	about []string
 	head  []byte // of the answer
-	body  []byte // its beginning, as it came
-	size  int64  // of all that came
+	body  []byte // its beginning, as received
+	size  int64  // of the whole body
 }
 
-// lookAt begins to look at an answer whose status is no success, if it is to be kept as
-// a sample.
+// lookAt starts copying an answer with a failing status if it is to be stored as a sample.
 func (q *call) lookAt(status int) {
 	if q.look == nil && q.link != nil && q.client.wantsStatus(status) {
 		q.look = new(look)
@@ -33,8 +33,8 @@ func (q *call) lookAt(status int) {
 	}
 }
 
-// lookAtRest keeps what there is of a head that never became whole because of err, if
-// it is for people.
+// lookAtRest stores the part of a head that stayed incomplete because of err, if a look is
+// active.
 func (q *call) lookAtRest(rest []byte, err error) {
 	if len(rest) == 0 || q.look == nil && (q.link == nil || !q.client.recorder.WantsSample(q.client.family.prefix, conn.Classify(err).String())) {
 		return
@@ -46,7 +46,7 @@ func (q *call) lookAtRest(rest []byte, err error) {
 	q.look.head = bytes.Clone(rest[:min(len(rest), executor.Shown)])
 }
 
-// connected notes how long connecting took.
+// connected records how long connecting took.
 func (k *look) connected(took conn.Times) {
 	if took.Lookup > 0 {
 		k.took("lookup", took.Lookup)
@@ -58,8 +58,8 @@ func (k *look) took(part string, d time.Duration) {
 	k.parts = append(k.parts, executor.Part{Name: part, Took: d})
 }
 
-// over notes that the request goes over l. What came over another connection before
-// that is forgotten.
+// over records that the request is sent over l. It discards what was received over another
+// connection before.
 func (k *look) over(l *link, used bool) {
 	k.head, k.body, k.size, k.about = nil, nil, 0, nil
 	if used {
@@ -75,7 +75,7 @@ func (k *look) over(l *link, used bool) {
 	}
 }
 
-// see sees a piece of the body. A nil look sees nothing.
+// see copies a piece of the body. On a nil look it does nothing.
 func (k *look) see(piece []byte) {
 	if k == nil {
 		return
@@ -84,7 +84,7 @@ func (k *look) see(piece []byte) {
 	k.body = append(k.body, piece[:min(len(piece), executor.Shown-len(k.body))]...)
 }
 
-// seenBody is a body of HTTP/2 that is seen as it is read.
+// seenBody is an HTTP/2 body that is copied as it is read.
 type seenBody struct {
 	io.ReadCloser
 	look *look
@@ -96,7 +96,7 @@ func (b *seenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// asSeen is q's request at hand and what came of it, for people. err is what went wrong,
+// asSeen returns q's current request and its outcome for display. err is the request's error,
 // or nil.
 func (c *client) asSeen(q *call, err error) executor.Exchange {
 	now := conn.Now()
@@ -130,8 +130,8 @@ func (c *client) asSeen(q *call, err error) executor.Exchange {
 	return x
 }
 
-// where tells in which phase of the request at hand err came, and how long after its
-// begin.
+// where describes in which phase of the current request err occurred, and how long after its
+// start.
 func (c *client) where(q *call, err error, after time.Duration) string {
 	class := conn.Classify(err)
 	op := ""
@@ -162,12 +162,12 @@ func (c *client) where(q *call, err error, after time.Duration) string {
 	return fmt.Sprintf("%s after %s, %s", class, transcript.Duration(after), where)
 }
 
-// sent is the request at hand as it was sent, its body as far as that is in memory.
+// sent returns the current request as it was sent, with its body if that is in memory.
 func (c *client) sent(q *call) executor.Message {
 	head := q.appendRequest(nil)
 	if c.settings.HTTP2 {
 		head = bytes.Replace(head, []byte(" HTTP/1.1\r\n"), []byte(" HTTP/2\r\n"), 1)
-		head = bytes.Replace(head, []byte("Transfer-Encoding: chunked\r\n"), nil, 1) // which HTTP/2 has none of
+		head = bytes.Replace(head, []byte("Transfer-Encoding: chunked\r\n"), nil, 1) // which HTTP/2 does not use
 	}
 	m := executor.Message{Head: string(head)}
 	if u := q.upload; u != nil {

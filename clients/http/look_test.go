@@ -11,7 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// masked is a text without what differs from run to run: addresses, times.
+// masked returns a text without what differs from run to run: addresses, times.
 func masked(s string) string {
 	s = regexp.MustCompile(`(127\.0\.0\.1|localhost):\d+`).ReplaceAllString(s, "ADDR")
 	s = regexp.MustCompile(`[0-9.]+(ns| µs| ms| s)\b`).ReplaceAllString(s, "TIME")
@@ -30,8 +30,8 @@ func wantSeen(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// Who watches sees each request of an operation and its answer, decoded, with what it
-// took, and no secrets.
+// A watcher receives each request of an operation and its decoded answer, with their durations,
+// and without secrets.
 func TestWatchedExchanges(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, func(p *servers.Peer) {
@@ -103,8 +103,9 @@ func TestWatchedExchanges(t *testing.T) {
 
 func chunked(s []byte) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
 
-// A failing status is kept as a sample with its head and the begin of its body, though
-// the caller throws them away, and only thrice; one that is followed is none.
+// An answer with a failing status is stored as a sample with its head and the beginning of its
+// body, even if the caller discards them, and only three times. An answer that is followed is
+// not stored.
 func TestSamplesOfStatus(t *testing.T) {
 	t.Parallel()
 	handler := nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -157,7 +158,7 @@ func TestSamplesOfStatus(t *testing.T) {
 	}
 }
 
-// A secure connection of HTTP/2 is seen as one, and what is uploaded as it is framed.
+// An HTTP/2 connection with TLS is described as such, and an upload is shown with its framing.
 func TestWatchedHTTP2(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewUnstartedServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -192,8 +193,7 @@ func TestWatchedHTTP2(t *testing.T) {
 	wantSeen(t, seen(), exchange("a new connection, TLS 1.3, HTTP/2, connect TIME, TLS TIME"), exchange("a connection used before, TLS 1.3, HTTP/2"))
 }
 
-// A failure that is not kept costs what it did before there were samples, however many
-// come.
+// A failure that is not stored costs the same as without samples, however many there are.
 func TestFailingAllocs(t *testing.T) {
 	url := newRawServer(t, []byte("HTTP/1.1 503 No\r\nContent-Length: 4\r\n\r\nbusy"))
 	ctx, c, _ := newClient(t)
@@ -214,7 +214,7 @@ func TestFailingAllocs(t *testing.T) {
 	}
 }
 
-// What nginx answers over TLS is seen decoded, and its error page is the sample of a 404.
+// nginx's answers over TLS are shown decoded, and its error page is the sample of a 404.
 func TestWatchedNginx(t *testing.T) {
 	t.Parallel()
 	ng := servers.Nginx(t, "gzip on; gzip_min_length 1;")

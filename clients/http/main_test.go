@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMain runs more tests at once than the host has processors, unless -parallel says
-// otherwise: most of them wait.
+// TestMain runs more tests in parallel than the host has processors, unless -parallel is set:
+// most of them wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if p := flag.Lookup("test.parallel"); p.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {

@@ -15,12 +15,12 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// statuses gives what was counted by status.
+// statuses returns the counts by status.
 func statuses(rec *executortest.Recorder) string {
 	return strings.TrimPrefix(fmt.Sprint(rec.Counts("home.status.")), "map")
 }
 
-// Answers count by class and by code; codes that are too many, by class alone.
+// Answers are counted by class and by code; codes beyond the limit, by class only.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, func(p *servers.Peer) {
@@ -56,7 +56,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// A run that has no metric to spare counts by class alone.
+// A run that can't declare more metrics counts by class only.
 func TestStatusesWithoutRoom(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(nethttp.NotFoundHandler())
@@ -77,7 +77,7 @@ func TestStatusesWithoutRoom(t *testing.T) {
 	}
 }
 
-// fill declares metrics until the run has as many as it may.
+// fill declares metrics up to the run's limit.
 func fill(t *testing.T, c HttpClient) {
 	t.Helper()
 	for i := range 10000 {
@@ -90,7 +90,7 @@ func fill(t *testing.T, c HttpClient) {
 	t.Fatal("a run takes any number of metrics")
 }
 
-// Named requests count under their name too; one name too many is "other".
+// Named requests are also counted under their name; names beyond the limit count as "other".
 func TestNames(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -126,7 +126,7 @@ func TestNames(t *testing.T) {
 	if got["url.id47.http_ok"] != 2 || got["url.id48.http_ok"] != 0 || got["url.other.http_ok"] != 14 || got["http_ok"] != wantOK {
 		t.Errorf("counted id47 %d, id48 %d, other %d, all %d", got["url.id47.http_ok"], got["url.id48.http_ok"], got["url.other.http_ok"], got["http_ok"])
 	}
-	// A second client of the prefix goes on with the same names.
+	// A second client of the prefix uses the same names.
 	second, err := NewHttpClient(ctx, "home")
 	if err != nil {
 		t.Fatal(err)
@@ -148,8 +148,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The time to the first byte is from the call to when the answer begins, whatever
-// interim answers come before; where all comes at once it is the latency.
+// The time to the first byte is from the call to the beginning of the answer, after any interim
+// answers. If everything arrives at once it equals the latency.
 func TestTimeToFirstByte(t *testing.T) {
 	t.Parallel()
 	const pause = 30 * time.Millisecond
@@ -166,7 +166,7 @@ func TestTimeToFirstByte(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		script func(p *servers.Peer)
-		first  time.Duration // at least; the rest comes one or more pauses later
+		first  time.Duration // at least; the rest arrives one or more pauses later
 		rest   time.Duration
 	}{
 		{"at once", slow(ok), pause, 0},
@@ -213,7 +213,7 @@ func TestTimeToFirstByte(t *testing.T) {
 	}
 }
 
-// connections_reused counts the answers that came over a connection that had served.
+// connections_reused counts the answers over a connection that had served before.
 func TestReused(t *testing.T) {
 	t.Parallel()
 	ng := servers.Nginx(t)
@@ -234,7 +234,7 @@ func TestReused(t *testing.T) {
 	}
 }
 
-// Trailers of answers can be read, and interim answers are bounded.
+// Trailers of answers can be read, and interim answers are limited.
 func TestTrailersAndInterim(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {

@@ -12,21 +12,21 @@ import (
 	"sync"
 )
 
-// check2 refuses headers that HTTP/2 has no place for (RFC 9113, section 8.2.2).
+// check2 returns an error for headers that HTTP/2 does not allow (RFC 9113, section 8.2.2).
 func (r *Request) check2() error {
 	for name, value := range r.Headers {
 		switch strings.ToLower(name) {
 		case "upgrade", "keep-alive", "proxy-connection", "http2-settings":
-			return fmt.Errorf("header %s: HTTP/2 has none (RFC 9113, section 8.2.2): leave it out", name)
+			return fmt.Errorf("header %s: not allowed in HTTP/2 (RFC 9113, section 8.2.2): leave it out", name)
 		case "connection":
 			for option := range strings.SplitSeq(value, ",") {
 				if option = strings.Trim(option, " \t"); !foldEqual(option, "close") && !foldEqual(option, "keep-alive") {
-					return fmt.Errorf("header %s: %q: HTTP/2 knows none but close and keep-alive (RFC 9113, section 8.2.2)", name, option)
+					return fmt.Errorf("header %s: %q: HTTP/2 allows only close and keep-alive (RFC 9113, section 8.2.2)", name, option)
 				}
 			}
 		case "te":
 			if !foldEqual(value, "trailers") {
-				return fmt.Errorf("header %s: %q: HTTP/2 knows none but trailers (RFC 9113, section 8.2.2)", name, value)
+				return fmt.Errorf("header %s: %q: HTTP/2 allows only trailers (RFC 9113, section 8.2.2)", name, value)
 			}
 		case "host":
 			if value == "" {
@@ -37,7 +37,7 @@ func (r *Request) check2() error {
 	return nil
 }
 
-// request2 is q's request as net/http wants it, and its body. The path stays as it is.
+// request2 returns q's request for net/http, and its body. The path is not changed.
 func (q *call) request2(ctx context.Context) (*nethttp.Request, *sender) {
 	u := &url.URL{Scheme: "http", Host: q.target.host, Opaque: q.path}
 	if q.target.secure {
@@ -53,7 +53,7 @@ func (q *call) request2(ctx context.Context) (*nethttp.Request, *sender) {
 			r.Host = value
 		case foldEqual(name, "user-agent"):
 			r.Header.Set(name, value)
-		case foldEqual(name, "content-length"), foldEqual(name, "connection"): // of HTTP/1.1's framing
+		case foldEqual(name, "content-length"), foldEqual(name, "connection"): // HTTP/1.1 framing
 		default:
 			r.Header.Add(name, value)
 		}
@@ -80,7 +80,7 @@ func (q *call) request2(ctx context.Context) (*nethttp.Request, *sender) {
 
 var discards = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
 
-// receive2 takes what q wants of an answer.
+// receive2 reads what q needs of an answer.
 func (q *call) receive2(resp *nethttp.Response) error {
 	keep := !q.request.Discard
 	q.head, q.body, q.trailers = nil, nil, nil
@@ -91,7 +91,7 @@ func (q *call) receive2(resp *nethttp.Response) error {
 			q.head = head
 		}
 		if follows = q.follow != nil && q.follow.look(resp.StatusCode, head); follows {
-			keep = false // another request follows: only its answer is wanted
+			keep = false // another request follows, so this body is not needed
 		}
 	}
 	if !follows && resp.StatusCode > 299 {
@@ -107,7 +107,7 @@ func (q *call) receive2(resp *nethttp.Response) error {
 	} else {
 		err = discard2(resp.Body)
 	}
-	if err == io.ErrUnexpectedEOF && (resp.StatusCode == 304 || resp.StatusCode == 204) { // its length is that of another answer
+	if err == io.ErrUnexpectedEOF && (resp.StatusCode == 304 || resp.StatusCode == 204) { // the length is that of another answer
 		err = nil
 	}
 	if q.keepHead && len(resp.Trailer) > 0 {
@@ -146,13 +146,13 @@ func (q *call) keep2(resp *nethttp.Response) error {
 	return err
 }
 
-// head2 writes an answer's head as Header reads it.
+// head2 renders an answer's head in the form that Header reads.
 func head2(resp *nethttp.Response) []byte {
 	return append([]byte("HTTP/2.0 "+strconv.Itoa(resp.StatusCode)+"\r\n"), append(lines2(resp.Header), "\r\n"...)...)
 }
 
 func lines2(h nethttp.Header) []byte {
 	var b bytes.Buffer
-	_ = h.Write(&b) // a Buffer takes all
+	_ = h.Write(&b) // writing to a Buffer does not fail
 	return b.Bytes()
 }

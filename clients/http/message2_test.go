@@ -21,8 +21,8 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// bothHTTP2 starts handler as a server of HTTP/2 without and with TLS; clients take
-// any certificate.
+// bothHTTP2 starts handler as an HTTP/2 server without and with TLS; clients accept any
+// certificate.
 func bothHTTP2(t *testing.T, handler nethttp.HandlerFunc) []string {
 	t.Helper()
 	secure := httptest.NewUnstartedServer(handler)
@@ -32,7 +32,7 @@ func bothHTTP2(t *testing.T, handler nethttp.HandlerFunc) []string {
 	return []string{h2c(t, nil, handler), secure.URL}
 }
 
-// What options add to requests arrives, and the caller's headers replace it.
+// Headers that options add are sent, and the caller's headers replace them.
 func TestHTTP2Added(t *testing.T) {
 	t.Parallel()
 	urls := bothHTTP2(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -67,7 +67,7 @@ func TestHTTP2Redirects(t *testing.T) {
 	for _, tt := range []struct {
 		status int
 		method string
-		want   string // method and body of what follows; "": nothing does
+		want   string // method and body of the next request; "": there is no next one
 	}{
 		{301, "GET", "GET"}, {301, "POST", "GET"}, {301, "PUT", "PUT hello"}, {302, "POST", "GET"}, {303, "PUT", "GET"},
 		{307, "POST", "POST hello"}, {308, "PATCH", "PATCH hello"}, {304, "GET", ""}, {404, "GET", ""},
@@ -76,7 +76,7 @@ func TestHTTP2Redirects(t *testing.T) {
 			for _, kind := range []string{"bytes", "source"} {
 				ctx, c, rec := newClient(t, Options{HTTP2: true, InsecureSkipVerify: true, MaxRedirects: 1})
 				r := Request{Method: tt.method, URL: fmt.Sprintf("%s/%d", url, tt.status), Headers: map[string]string{"Content-Type": "text/x"}}
-				r.giveBody(kind)
+				r.addBody(kind)
 				for range 3 {
 					got, err := c.Do(ctx, r)
 					if err != nil {
@@ -112,7 +112,7 @@ func TestHTTP2Redirects(t *testing.T) {
 	}
 }
 
-// What was said to one server is not said to another, from h2c to TLS and back.
+// Credentials and cookies for one server are not sent to another, from h2c to TLS and back.
 func TestHTTP2RedirectAway(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *nethttp.Request, 10)
@@ -222,7 +222,7 @@ func TestHTTP2Decode(t *testing.T) {
 	wantCounts(t, rec, counts{"http_other_fail": 1, "error.protocol": 1})
 }
 
-// Bodies from anywhere arrive whole, with a length or without, with trailers.
+// Bodies from any source are sent whole, with a length or without, with trailers.
 func TestHTTP2UploadsAndFaults(t *testing.T) {
 	t.Parallel()
 	urls := bothHTTP2(t, summing)
@@ -268,7 +268,7 @@ func TestHTTP2UploadsAndFaults(t *testing.T) {
 	}
 }
 
-// A trailer's value may be set while the body is read; a wrong one fails the call.
+// A trailer's value may be set while the body is read; an invalid one fails the call.
 func TestHTTP2TrailerOfStream(t *testing.T) {
 	t.Parallel()
 	url := h2c(t, nil, summing)
@@ -296,8 +296,8 @@ type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-// What goes wrong with a body is the operation's failure, says why, leaves nothing
-// open, and the connection serves on.
+// An error of a body fails the operation with its reason, leaves nothing open, and the
+// connection is still usable.
 func TestHTTP2UploadFaults(t *testing.T) {
 	servers.NoLeaks(t)
 	hang := func(w nethttp.ResponseWriter, r *nethttp.Request) { <-r.Context().Done() }
@@ -312,7 +312,7 @@ func TestHTTP2UploadFaults(t *testing.T) {
 		text   string
 	}{
 		{"ends early", read, func() (io.Reader, func()) { return strings.NewReader("hello"), nil }, 8, "other",
-			"send the body: it ended 3 bytes before the size that its Source told"},
+			"send the body: it ended 3 bytes before the size that its Source returned"},
 		{"can't be read", read, func() (io.Reader, func()) {
 			return io.MultiReader(strings.NewReader("hello"), failing{errors.New("disk on fire")}), nil
 		}, -1, "other", "send the body: disk on fire"},
@@ -371,8 +371,8 @@ func TestHTTP2UploadFaults(t *testing.T) {
 	}
 }
 
-// After the call nobody reads what the caller may use again; under -race a late
-// read would show.
+// After the call the client does not read the caller's body any more; -race would report a late
+// read.
 func TestHTTP2BodyIsTheCallers(t *testing.T) {
 	t.Parallel()
 	url := h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) { w.WriteHeader(413) })
@@ -388,8 +388,8 @@ func TestHTTP2BodyIsTheCallers(t *testing.T) {
 	}
 }
 
-// Expect: 100-continue keeps the body back until the server wants it, or has said
-// nothing for ContinueTimeout.
+// Expect: 100-continue holds the body back until the server accepts it, or ContinueTimeout has
+// passed.
 func TestHTTP2Expect(t *testing.T) {
 	t.Parallel()
 	for _, url := range bothHTTP2(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -422,7 +422,7 @@ func TestHTTP2Expect(t *testing.T) {
 			}
 		}
 	}
-	// nginx asks for no body, and refuses to be asked where it is told so.
+	// nginx does not ask for bodies, and here refuses Expect.
 	ng := servers.Nginx(t, `location /417 { if ($http_expect) { return 417; } return 200 "taken"; }`)
 	const wait = 200 * time.Millisecond
 	ctx, c, _ := newClient(t, Options{HTTP2: true, ContinueTimeout: wait})
@@ -443,7 +443,7 @@ func TestHTTP2Expect(t *testing.T) {
 	}
 }
 
-// Answers bring trailers, and the time to their head; 1xx is not the answer.
+// Answers have trailers, and the time to their head; 1xx is not the answer.
 func TestHTTP2Answers(t *testing.T) {
 	t.Parallel()
 	const pause = 200 * time.Millisecond
@@ -463,7 +463,7 @@ func TestHTTP2Answers(t *testing.T) {
 			if err != nil || string(r.Body) != "hello" || r.Trailers.Get("x-sum") != "abc" || r.Trailers.Get("X-More") != "d" || r.Header.Get("X-Sum") != "" {
 				t.Errorf("%q, head %q, trailers %q, %v", r.Body, r.Header.lines, r.Trailers.lines, err)
 			}
-			if r.FirstByte < pause || r.Latency < 2*pause || r.Latency < r.FirstByte+pause*3/10 { // what comes is read late at times
+			if r.FirstByte < pause || r.Latency < 2*pause || r.Latency < r.FirstByte+pause*3/10 { // the answer is sometimes read late
 				t.Errorf("first byte after %v of %v", r.FirstByte, r.Latency)
 			}
 			if r, err := c.Do(ctx, Request{URL: url, Discard: true}); err != nil || r.Trailers.lines != nil || r.Header.lines != nil {
@@ -479,7 +479,7 @@ func TestHTTP2Answers(t *testing.T) {
 	}
 }
 
-// Answers that break the rules, and such as only seem to.
+// Answers that violate the protocol, and answers that only seem to.
 func TestHTTP2Malformed(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{"/short": "protocol", "/head": "protocol", "/304": "", "/near": ""} {
@@ -512,15 +512,15 @@ func TestHTTP2Malformed(t *testing.T) {
 	}
 }
 
-// What HTTP/2 has no place for is refused at the call, each time.
+// Headers that HTTP/2 does not allow are an error of each call.
 func TestHTTP2Refuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, value, want string }{
-		{"upgrade", "websocket", "header upgrade: HTTP/2 has none (RFC 9113, section 8.2.2): leave it out"},
-		{"Keep-Alive", "timeout=5", "header Keep-Alive: HTTP/2 has none"},
-		{"Proxy-Connection", "keep-alive", "header Proxy-Connection: HTTP/2 has none"},
-		{"Connection", "close, X-Own", `header Connection: "X-Own": HTTP/2 knows none but close and keep-alive`},
-		{"TE", "gzip", `header TE: "gzip": HTTP/2 knows none but trailers`},
+		{"upgrade", "websocket", "header upgrade: not allowed in HTTP/2 (RFC 9113, section 8.2.2): leave it out"},
+		{"Keep-Alive", "timeout=5", "header Keep-Alive: not allowed in HTTP/2"},
+		{"Proxy-Connection", "keep-alive", "header Proxy-Connection: not allowed in HTTP/2"},
+		{"Connection", "close, X-Own", `header Connection: "X-Own": HTTP/2 allows only close and keep-alive`},
+		{"TE", "gzip", `header TE: "gzip": HTTP/2 allows only trailers`},
 		{"Host", "", "header Host: empty"},
 		{"Transfer-Encoding", "chunked", "set Request.Chunked"},
 	} {
@@ -536,7 +536,7 @@ func TestHTTP2Refuses(t *testing.T) {
 	}
 }
 
-// Connection: close ends the connection after the calls that it serves.
+// Connection: close closes the connection after the calls that it serves.
 func TestHTTP2Close(t *testing.T) {
 	t.Parallel()
 	url := h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -560,8 +560,8 @@ func TestHTTP2Close(t *testing.T) {
 	}
 }
 
-// A connection that ends within the second request of an operation, before its
-// answer, is no failure either: the request is sent once more on a new one.
+// A connection that ends during the second request of an operation, before its answer, is no
+// failure either: the request is sent once more on a new one.
 func TestHTTP2RedirectAgain(t *testing.T) {
 	t.Parallel()
 	type key struct{}
@@ -592,7 +592,7 @@ func TestHTTP2RedirectAgain(t *testing.T) {
 	}
 }
 
-// A call does not return before a Read of its Source does.
+// A call does not return before a pending Read of its Source.
 func TestHTTP2WaitsForSource(t *testing.T) {
 	t.Parallel()
 	url := h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) { w.WriteHeader(204) })
@@ -621,13 +621,14 @@ func TestHTTP2WaitsForSource(t *testing.T) {
 	}
 }
 
-// The length that goes with 204 and 304 is none of theirs; with others it is a promise.
+// The Content-Length of 204 and 304 is not that of their body; with other statuses it must be
+// correct.
 func TestHTTP2Bodiless(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]error{200: io.ErrUnexpectedEOF, 204: nil, 304: nil, 404: io.ErrUnexpectedEOF} {
 		for _, discard := range []bool{false, true} {
 			q := &call{request: Request{Method: "GET", Discard: discard}, maxBody: 1000}
-			body := io.NopCloser(failing{io.ErrUnexpectedEOF}) // as net/http gives it
+			body := io.NopCloser(failing{io.ErrUnexpectedEOF}) // as net/http returns it
 			if err := q.receive2(&nethttp.Response{StatusCode: status, ContentLength: 100, Body: body}); err != want {
 				t.Errorf("%d: %v, want %v", status, err, want)
 			}
@@ -635,7 +636,7 @@ func TestHTTP2Bodiless(t *testing.T) {
 	}
 }
 
-// More than was announced is refused; net/http's server can't send it.
+// More bytes than announced are an error; net/http's server can't send them.
 func TestHTTP2Longer(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, func(p *servers.Peer) {

@@ -13,26 +13,26 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// mux is a connection of HTTP/2, which serves several calls at once. It takes one of
-// MaxConns places.
+// mux is an HTTP/2 connection, which serves several calls at once. It takes one of MaxConns
+// places.
 type mux struct {
 	target *target
-	ready  chan struct{} // closed when what follows is set, by the call that opens it
+	ready  chan struct{} // closed when the fields below are set, by the call that opens it
 	link   *link
 	wire   *wire
 	cc     *nethttp.ClientConn
-	err    error // it came to no connection
+	err    error // of opening it
 
-	used atomic.Bool // it has brought an answer
+	used atomic.Bool // it has received an answer
 
 	// Guarded by the client's mu.
-	calls int  // that have it
-	ended bool // it takes no more calls, and is off the client's list
-	gone  bool // its place is left
+	calls int  // calls that use it
+	ended bool // it accepts no more calls, and is not in the client's list
+	gone  bool // its place is released
 }
 
-// mux gives a connection with room for q's call: the first that has it, else a new
-// one, else, when MaxConns are open, the next that has.
+// mux returns a connection with room for q's call: the first with room, or a new one, or, if
+// MaxConns are open, the next that has room.
 func (c *client) mux(ctx context.Context, q *call) (*mux, error) {
 	for {
 		m, mine, err := c.pickMux(ctx, q)
@@ -53,12 +53,12 @@ func (c *client) mux(ctx context.Context, q *call) (*mux, error) {
 		if mine || conn.Classify(m.err) != conn.Canceled {
 			return nil, m.err
 		}
-		// It was its opener's context that ended, which is nothing to this call.
+		// The context of the call that opened it ended, which does not concern this call.
 	}
 }
 
-// pickMux gives a connection with a call's place on it, and whether the caller has
-// to open it.
+// pickMux returns a connection on which it has reserved a place for the call. mine means that
+// the caller must open it.
 func (c *client) pickMux(ctx context.Context, q *call) (m *mux, mine bool, err error) {
 	c.mu.Lock()
 	if c.closed {
@@ -101,8 +101,8 @@ func (c *client) pickMux(ctx context.Context, q *call) (m *mux, mine bool, err e
 	return c.muxOf(l), false, nil
 }
 
-// newMux enters a connection that its caller opens, in a place that it holds. The
-// caller holds mu.
+// newMux registers a connection that its caller opens, in a place that it holds. The caller
+// must hold mu.
 func (c *client) newMux(t *target) *mux {
 	m := &mux{target: t, ready: make(chan struct{}), calls: 1}
 	x := c.more()
@@ -110,15 +110,15 @@ func (c *client) newMux(t *target) *mux {
 	return m
 }
 
-// enter takes a call's place on m, if there is one. On one that is open that is a
-// reservation, which a RoundTrip uses up. The caller holds mu.
+// enter takes a call's place on m and reports whether there was one. On an open connection it
+// makes a reservation, which a RoundTrip uses up. The caller must hold mu.
 func (c *client) enter(m *mux) bool {
 	if m.ended || m.calls >= c.settings.MaxStreams {
 		return false
 	}
 	select {
 	case <-m.ready:
-		if m.err != nil || m.cc.Reserve() != nil { // the server allows no more, or it is broken
+		if m.err != nil || m.cc.Reserve() != nil { // the server's limit is reached, or the connection is broken
 			return false
 		}
 	default: // it is being opened
@@ -127,25 +127,26 @@ func (c *client) enter(m *mux) bool {
 	return true
 }
 
-// muxOf gives the connection that uses l. The caller holds mu.
+// muxOf returns the connection that uses l. The caller must hold mu.
 func (c *client) muxOf(l *link) *mux { return c.extra.byLink[l] }
 
-// openMux opens m and tells who waits for it.
+// openMux opens m and notifies the calls that wait for it.
 func (c *client) openMux(ctx context.Context, q *call, m *mux) {
 	defer close(m.ready)
 	l, err := c.dial(ctx, q)
 	if err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		m.err, m.gone = err, true // dial has left its place
+		m.err, m.gone = err, true // dial has released its place
 		c.retire(m)
 		return
 	}
-	l.Disarm() // each call has a limit of its own
+	l.Disarm() // each call has its own limit
 	w := &wire{Conn: l.Conn, settled: make(chan struct{})}
 	cc, err := c.settings.http2.NewClientConn(context.WithValue(ctx, wireKey{}, w), "http", "wire:80")
 	if err == nil {
-		// A call sent before the server has told how many it takes may be refused for it.
+		// A call sent before the server has announced its limit of streams may be refused
+		// because of it.
 		err = c.settle(ctx, q, w)
 	}
 	if err != nil {
@@ -172,12 +173,12 @@ func (c *client) openMux(ctx context.Context, q *call, m *mux) {
 	x.byLink[l] = m
 	cc.SetStateHook(func(cc *nethttp.ClientConn) {
 		if cc.Err() != nil {
-			go c.reap(m) // this may be called under mu
+			go c.reap(m) // this may be called with mu held
 		}
 	})
 }
 
-// settle waits until the server's settings have come and are heeded.
+// settle waits until the server's settings are received and applied.
 func (c *client) settle(ctx context.Context, q *call, w *wire) error {
 	timer := time.NewTimer(min(c.settings.ConnectTimeout, q.start+c.settings.Timeout-conn.Now()))
 	defer timer.Stop()
@@ -219,11 +220,11 @@ func (c *client) awaitMux(ctx context.Context, q *call, m *mux) error {
 	}
 }
 
-// unmux gives back a call's place: to a call that waits for one, if m can serve it.
+// unmux releases a call's place on m. If m can serve a waiting call, that call gets the place.
 func (c *client) unmux(m *mux) {
 	select {
 	case <-m.ready:
-	default: // the caller does not wait for it any longer
+	default: // the caller no longer waits for it
 		c.mu.Lock()
 		m.calls--
 		c.mu.Unlock()
@@ -252,7 +253,7 @@ func (c *client) unmux(m *mux) {
 	}
 }
 
-// retire takes m off the list: it gets no more calls. The caller holds mu.
+// retire removes m from the list, so that it gets no more calls. The caller must hold mu.
 func (c *client) retire(m *mux) {
 	if !m.ended {
 		m.ended = true
@@ -260,8 +261,8 @@ func (c *client) retire(m *mux) {
 	}
 }
 
-// leaveMux leaves the place of an m that ended and serves no call, and reports
-// whether the caller has to shut it, without mu. The caller holds mu.
+// leaveMux releases the place of an m that has ended and serves no call. It reports whether the
+// caller must shut m, after unlocking mu. The caller must hold mu.
 func (c *client) leaveMux(m *mux) bool {
 	if !m.ended || m.calls > 0 || m.gone {
 		return false
@@ -271,7 +272,7 @@ func (c *client) leaveMux(m *mux) bool {
 	return true
 }
 
-// shut closes the connection of an m that has left.
+// shut closes the connection of an m whose place is released.
 func (c *client) shut(m *mux) {
 	_ = m.cc.Close()
 	m.link.Drop()
@@ -283,7 +284,7 @@ func (c *client) shut(m *mux) {
 	c.family.meters.bytesOut.Add(m.wire.out.Swap(0))
 }
 
-// reap ends a connection that the server has ended.
+// reap ends a connection that the server has closed.
 func (c *client) reap(m *mux) {
 	c.mu.Lock()
 	c.retire(m)
@@ -294,8 +295,8 @@ func (c *client) reap(m *mux) {
 	}
 }
 
-// endMuxes ends the connections that serve no call, and gives those to shut without
-// mu. The others end after their calls. The caller holds mu.
+// endMuxes ends the connections that serve no call, and returns those that the caller must shut
+// after unlocking mu. The others end after their calls. The caller must hold mu.
 func (c *client) endMuxes() (ended []*mux) {
 	if c.extra == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/gobench-io/gobench/executor/metrics"
 )
 
-// maxNames bounds the names that the requests of a prefix are counted under, so that
-// a name made of an id does not use up a run's metrics. The others count as otherName.
+// maxNames limits the request names of a prefix, so that a name that contains an id does not
+// use up a run's metrics. Further names count as otherName.
 const (
 	maxNames  = 50
 	otherName = "other"
@@ -20,7 +20,7 @@ type named struct {
 	latency             executor.Meter
 }
 
-// name gives the meters of a name, declared when it is first used.
+// name returns the meters of a name. It declares them on first use.
 func (f *family) name(r *executor.Recorder, name string) (*named, error) {
 	if n := (*f.names.Load())[name]; n != nil {
 		return n, nil

@@ -27,13 +27,13 @@ const ProxyEnvironment = "environment"
 // DNSOnce as [Options.DNSCache] looks each name up once.
 const DNSOnce = conn.Forever
 
-// network is how a client reaches servers, by its options. The zero value connects
+// network is how a client connects to servers, from its options. The zero value connects
 // directly, looks names up at each connect and speaks HTTP/1.1.
 type network struct {
 	dialer    conn.Dialer
 	tls       conn.TLSOptions
 	protocols []string // to offer (ALPN)
-	proxies   *proxies // of the environment; nil: dialer's own, or none
+	proxies   *proxies // from the environment; nil: use dialer.Proxy, if set
 	http2     *nethttp.Transport
 }
 
@@ -43,7 +43,7 @@ type given struct {
 	settings *settings
 }
 
-// maxGiven is the largest number of different options of a prefix that are remembered.
+// maxGiven is the largest number of different options of a prefix that are cached.
 const maxGiven = 8
 
 // settings returns the settings for o. Clients with equal options share them, so that a
@@ -138,7 +138,7 @@ func newNetwork(r *executor.Recorder, o *Options) (network, error) {
 	return n, nil
 }
 
-// proxies are the proxies of the environment, by the target's origin.
+// proxies holds the proxies of the environment, by the target's origin.
 type proxies struct {
 	tls   *tls.Config // of https proxies
 	known sync.Map    // *conn.Proxy, or error
@@ -179,7 +179,7 @@ func (p *proxies) ask(t *target) any {
 	return proxy
 }
 
-// proxy returns the proxy for t; nil: none.
+// proxy returns the proxy for t, nil if it has none.
 func (n *network) proxy(t *target) (*conn.Proxy, error) {
 	if n.proxies != nil {
 		return n.proxies.of(t)
@@ -187,8 +187,8 @@ func (n *network) proxy(t *target) (*conn.Proxy, error) {
 	return n.dialer.Proxy(), nil
 }
 
-// proxied prepares q for an HTTP proxy that accepts whole URLs, which are those of HTTP/1.1
-// without TLS. Other requests go through a tunnel.
+// proxied prepares q for an HTTP proxy that accepts whole URLs: for requests of HTTP/1.1
+// without TLS. Other requests use a tunnel.
 func (s *settings) proxied(q *call) error {
 	if s.proxies == nil && s.dialer.Proxy() == nil {
 		return nil
@@ -253,7 +253,7 @@ func (s *settings) agreed(protocol string) error {
 	return nil
 }
 
-// arm sets l's time limit for q: first that of the head, if there is one.
+// arm sets l's time limit for q: first HeaderTimeout, if it is set.
 func (c *client) arm(q *call, l *link) {
 	s := c.settings
 	q.whole = 0

@@ -21,8 +21,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// ask makes a client of opts and sends times requests, each on a new connection if
-// fresh.
+// ask creates a client with opts and sends times requests, each on a new connection if fresh.
 func ask(t *testing.T, opts Options, url string, times int, fresh bool) (*executortest.Recorder, error) {
 	t.Helper()
 	ctx, c, rec := newClient(t, opts)
@@ -39,7 +38,7 @@ func ask(t *testing.T, opts Options, url string, times int, fresh bool) (*execut
 	return rec, nil
 }
 
-// peers gives the connections to each server or proxy.
+// peers returns the number of connections to each server or proxy.
 func peers(rec *executortest.Recorder, of string) counts {
 	got := counts{}
 	for title, n := range rec.Counts("home.peer.") {
@@ -83,7 +82,7 @@ func TestOptionsThatCanNotBe(t *testing.T) {
 	}
 }
 
-// Clients of a run that have the same Sources take them in turn, whatever their prefix.
+// Clients of a run with the same Sources share their rotation, whatever their prefix.
 func TestSourcesAreShared(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -109,8 +108,8 @@ func TestSourcesAreShared(t *testing.T) {
 	}
 }
 
-// A million clients that are given the same options hold them once, whatever the
-// caller does to them afterwards.
+// A million clients with the same options store them once, whatever the caller does to them
+// afterwards.
 func TestOptionsAreShared(t *testing.T) {
 	t.Parallel()
 	ctx, _ := executortest.Context(t)
@@ -140,7 +139,7 @@ func TestOptionsAreShared(t *testing.T) {
 	}
 }
 
-// A server that wants to know who is there.
+// A server that requests client certificates.
 func TestClientCertificate(t *testing.T) {
 	t.Parallel()
 	ca := servers.NewCA(t)
@@ -199,7 +198,7 @@ func TestTLSVersions(t *testing.T) {
 	}
 }
 
-// Full and resumed handshakes, as the client counts them and as nginx does.
+// Full and resumed handshakes, as counted by the client and by nginx.
 func TestTLSHandshakesAreCounted(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -271,7 +270,7 @@ func TestALPN(t *testing.T) {
 		{nil, []string{"http/1.1"}, ""},
 		{[]string{}, nil, ""},
 		{[]string{"x", "http/1.1"}, []string{"x", "http/1.1"}, ""},
-		{[]string{"h2", "http/1.1"}, []string{"h2", "http/1.1"}, "protocol"}, // and h2 is what the server takes
+		{[]string{"h2", "http/1.1"}, []string{"h2", "http/1.1"}, "protocol"}, // the server also offers h2
 	} {
 		rec, err := ask(t, Options{RootCAs: ca.Pool(), ALPN: tt.alpn}, url, 1, false)
 		if got := <-offered; !slices.Equal(got, tt.want) {
@@ -294,7 +293,7 @@ func TestTLSTimeout(t *testing.T) {
 	wantCounts(t, rec, counts{"http_other_fail": 1, "error.timeout": 1})
 }
 
-// The head must come in time; the body may take longer.
+// The head must arrive in time; the body may take longer.
 func TestHeaderTimeout(t *testing.T) {
 	t.Parallel()
 	const limit = 100 * time.Millisecond
@@ -331,7 +330,7 @@ func TestHeaderTimeout(t *testing.T) {
 
 func TestUnixSocket(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "gb") // a socket's path is short
+	dir, err := os.MkdirTemp("", "gb") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +357,7 @@ func TestUnixSocket(t *testing.T) {
 	wantCounts(t, rec, counts{"http_other_fail": 1, "error.refused": 1})
 }
 
-// Connections come from each source in turn, whatever client opens them.
+// Connections use the sources in turn, whichever client opens them.
 func TestSources(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -392,7 +391,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// When a name's addresses change, each policy sees it when it says so (F27).
+// When a name's addresses change, each policy notices it at its defined time (F27).
 func TestDNSPolicies(t *testing.T) {
 	t.Parallel()
 	const keep = 300 * time.Millisecond
@@ -401,7 +400,7 @@ func TestDNSPolicies(t *testing.T) {
 		cache  time.Duration
 		asked  func(n int) bool // of 6 connects
 		before []string         // the servers of the first 4 connects, "a" or "b"
-		after  string           // that of the last ones, after the change and more than keep
+		after  string           // that of the last ones, after the change and after the cached addresses expired
 	}{
 		{"each connect", 0, func(n int) bool { return n == 6 }, []string{"a", "a", "a", "a"}, "c"},
 		{"kept for a time", keep, func(n int) bool { return n == 2 }, []string{"a", "b", "a", "b"}, "c"},
@@ -473,8 +472,8 @@ func TestDNSPolicies(t *testing.T) {
 	}
 }
 
-// Of two addresses of a name one may be dead: the other is tried, and the counts by
-// peer tell.
+// If one of two addresses of a name is dead, the other is tried, and the counts by peer show
+// it.
 func TestDeadAddress(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, serve)
@@ -505,7 +504,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// More peers than are listed count together.
+// Peers beyond the limit are counted together.
 func TestPeersAreBounded(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "0.0.0.0:0") // all of 127/8
@@ -586,11 +585,11 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// What goes wrong at a proxy is told from what goes wrong at the target.
+// Faults at a proxy have other classes than faults at the target.
 func TestProxyFaults(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, serve)
-	const dead = "127.0.0.9:1" // a free port could be given to a server of another test
+	const dead = "127.0.0.9:1" // a free port could be assigned to a server of another test
 	secret := servers.HTTPProxy(t, "me:pw", nil)
 	open := servers.HTTPProxy(t, "", nil)
 	socks := servers.SOCKSProxy(t, "", nil)
@@ -632,8 +631,7 @@ func TestProxyFaults(t *testing.T) {
 	}
 }
 
-// The environment counts only if asked, in a process of its own, since it is read
-// once.
+// The environment is used only with the option. In a separate process, since it is read once.
 func TestProxyEnvironment(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("GOBENCH_TEST_PROXY_TO") != "" {

@@ -48,7 +48,7 @@ type Options struct {
 	DNSServers    []string          // name servers ("10.0.0.53", "10.0.0.53:5353") to ask; nil: the system's
 }
 
-// DefaultOptions returns the options of a client that is made without any.
+// DefaultOptions returns the options of a client that is created without any.
 func DefaultOptions() Options {
 	return Options{
 		ConnectTimeout: 10 * time.Second,
@@ -66,14 +66,14 @@ func DefaultOptions() Options {
 type settings struct {
 	Options
 	network
-	last atomic.Pointer[template] // the template made last
+	last atomic.Pointer[template] // the template created last
 
 	follows   bool   // an answer may need another request, or decoding; see follow
 	added     *added // headers for each request; nil: none
 	addedAway *added // those for servers that a redirect points to
 }
 
-// plainSettings returns settings without a network; o has the defaults filled in.
+// plainSettings returns settings without a network; o must have the defaults filled in.
 func plainSettings(o Options) *settings {
 	s := &settings{Options: o}
 	s.follows = o.MaxRedirects > 0 || o.Cookies || o.Auth.scheme == digest || o.Decode
@@ -147,5 +147,5 @@ func (a *added) append(b []byte, r *Request) []byte {
 	return b
 }
 
-// userAgent is the User-Agent of requests without one of their own.
+// userAgent is the User-Agent of requests that do not set one.
 const userAgent = "gobench/" + version.Version

@@ -15,14 +15,14 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// fleet is a set of users who send one request after the other, each over a client of its
-// own, with pause in between.
+// fleet is a set of users who send one request after the other, each with its own client, with
+// a pause in between.
 type fleet struct {
 	rec     *executortest.Recorder
 	url     string
 	headers map[string]string
 
-	pace   sync.RWMutex // read-held within each call, and held between phases
+	pace   sync.RWMutex // read-locked during each call, and locked between phases
 	calls  atomic.Int64
 	failed atomic.Int64
 	end    chan struct{}
@@ -56,7 +56,7 @@ func newFleet(t *testing.T, url string, opts Options, headers map[string]string)
 	return f
 }
 
-// call sends a request that is never sent again, so that each counts once.
+// call sends a request that is never repeated, so that each counts once.
 func (f *fleet) call(ctx context.Context, c HttpClient) {
 	f.pace.RLock()
 	defer f.pace.RUnlock()
@@ -72,8 +72,8 @@ func (f *fleet) call(ctx context.Context, c HttpClient) {
 	pause(ctx, fleetPause())
 }
 
-// fleetPause is short enough for many calls in a phase, and so long that the fleets of all
-// faults can work at the same time; make test-long runs them one by one, at full speed.
+// fleetPause is short enough for many calls in a phase, and long enough for the fleets of all
+// faults to work at the same time; make test-long runs them one by one, at full speed.
 func fleetPause() time.Duration {
 	if long.Run {
 		return 0
@@ -88,8 +88,8 @@ func atOnce(t *testing.T) {
 	}
 }
 
-// phase calls change, lets the users work for d, and returns how many calls they made and
-// how many failed. Between phases the users are idle.
+// phase calls change, lets the users work for d, and returns how many calls they made and how
+// many failed. Between phases the users are idle.
 func (f *fleet) phase(change func(), d time.Duration) (calls, failed int64) {
 	change()
 	calls, failed = f.calls.Load(), f.failed.Load()
@@ -108,9 +108,8 @@ func (f *fleet) stop(idle bool) {
 	f.users.Wait()
 }
 
-// Each fault counts in its class exactly as often as it was made, and in no other;
-// after it the rate is back, and each user's recovery is measured (F24, F25, F26,
-// F27).
+// Each fault is counted exactly as often as it was injected, and only in its class. After it
+// the rate recovers, and each user's recovery is measured (F24, F25, F26, F27).
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	ng := servers.Nginx(t, `location /page { return 200 "0123456789012345678901234567890123456789"; }`)
@@ -167,7 +166,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// delayed returns how many of the good answers met the fault.
+// delayed returns how many of the successful answers were delayed by the fault.
 func delayed(f servers.Fault, p *servers.FaultProxy) int64 {
 	if f == servers.Delay {
 		return p.Injected()
@@ -179,7 +178,7 @@ func delayed(f servers.Fault, p *servers.FaultProxy) int64 {
 func suffer(t *testing.T, upstream string, f *fleet, class string, begin, end func(), injected func() int64) {
 	t.Helper()
 	const span = 400 * time.Millisecond
-	beside := newFleet(t, servers.Breaking(t, upstream).URL+"/page", Options{}, f.headers) // no fault meets them
+	beside := newFleet(t, servers.Breaking(t, upstream).URL+"/page", Options{}, f.headers) // not affected by the fault
 	beside.pace.Unlock()
 	f.phase(func() {}, span/4) // connect
 	began := beside.calls.Load()
@@ -191,7 +190,7 @@ func suffer(t *testing.T, upstream string, f *fleet, class string, begin, end fu
 		began := beside.calls.Load()
 		calls, more := f.phase(change, span)
 		change, after, failedAfter = func() {}, calls, failedAfter+more
-		// As fast, next to the others, as before: this machine may have got busier.
+		// As fast as before, relative to the others: this machine may have become busier.
 		if back = 2*after*beforeBeside >= before*(beside.calls.Load()-began); back {
 			break
 		}
@@ -228,8 +227,8 @@ func suffer(t *testing.T, upstream string, f *fleet, class string, begin, end fu
 	t.Logf("%6d calls before, %5d failed as %q, %6d after; longest recovery %v", before, failed, class, after, longest)
 }
 
-// A recovery counts from the begin of the first call that fails to the end of the
-// first answer below 500 to a call that began after that.
+// A recovery is measured from the start of the first call that fails to the end of the first
+// answer below 500 to a call that began after that failure.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	const down = 100 * time.Millisecond

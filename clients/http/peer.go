@@ -8,14 +8,14 @@ import (
 	"github.com/gobench-io/gobench/executor/metrics"
 )
 
-// peer counts what goes to one address that connections of a prefix lead to.
+// peer counts the connections and requests to one remote address of a prefix.
 type peer struct {
 	connections, requests executor.Meter
 }
 
 const (
-	maxPeers    = 16 // of a prefix; more count together as "other"
-	maxRunPeers = 64 // of all prefixes
+	maxPeers    = 16 // per prefix; more count together as "other"
+	maxRunPeers = 64 // per run
 	otherPeers  = "other"
 )
 
@@ -33,11 +33,11 @@ func (p *peer) count(e executor.Entry) {
 	}
 }
 
-// peersKey is the key of how many peers a run has.
+// peersKey is the key of a run's number of peers in its shared values.
 type peersKey struct{}
 
-// peer gives the peer of an address, one for all addresses beyond the bounds; nil if
-// it can't be counted.
+// peer returns the peer of an address. Addresses beyond the limits share one. It returns nil if
+// the address can't be counted.
 func (f *family) peer(r *executor.Recorder, addr string) *peer {
 	known := *f.peers.Load()
 	if p, ok := known[addr]; ok {
@@ -66,7 +66,7 @@ func (f *family) peer(r *executor.Recorder, addr string) *peer {
 		}
 	}
 	r.Log(func() string { return f.prefix + ": first connection to " + addr })
-	if p == nil { // no room, or no name for a title
+	if p == nil { // over the limit, or not valid in a title
 		addr = otherPeers
 		if p, ok := known[addr]; ok {
 			return p
@@ -79,7 +79,7 @@ func (f *family) peer(r *executor.Recorder, addr string) *peer {
 	return p
 }
 
-// declare declares a peer's metrics; nil: they can't be.
+// declare declares a peer's metrics. It returns nil if that fails.
 func (f *family) declare(r *executor.Recorder, addr string) *peer {
 	title := f.prefix + ".peer." + addr
 	p := &peer{}

@@ -14,32 +14,32 @@ import (
 type link struct {
 	*conn.Conn
 	target *target
-	peer   *peer         // whom it is connected to; nil: not counted
-	used   time.Duration // when its last answer was complete, on the clock of conn.Now; 0: it has brought none
-	took   time.Duration // what that answer took
-	below  *link         // in the stack of idle ones
+	peer   *peer         // the remote address; nil: not counted
+	used   time.Duration // when its last answer was complete, on the clock of conn.Now; 0: no answer yet
+	took   time.Duration // how long that answer took
+	below  *link         // next in the stack of idle ones
 
-	prev, next *link // in the list of all, idle or not
+	prev, next *link // in the list of all connections
 }
 
-// reused reports whether the connection has brought an answer before.
+// reused reports whether the connection has received an answer before.
 func (l *link) reused() bool { return l.used != 0 }
 
-// checkAfter is how long a connection is idle before it is checked, at the cost of
-// one system call, whether the server has closed it; unless sending does that by the
-// way (conn.Conn.AskIdle).
+// checkAfter is how long a connection must be idle before the client checks, with one system
+// call, whether the server has closed it. If sending includes the check (conn.Conn.AskIdle)
+// there is no extra call.
 const checkAfter = 100 * time.Millisecond
 
 // A waiter waits for one of MaxConns places.
 type waiter struct {
 	target *target
-	// ready brings a connection to the waiter's target, or nil: a place to open one
-	// in. It is closed with the client. It holds one, so that giving never waits.
+	// ready receives a connection to the waiter's target, or nil: a place to open one in. It is
+	// closed with the client. Its capacity is one, so that sending never blocks.
 	ready chan *link
 }
 
-// link gives a connection to q's target: the one that became idle last, a new one,
-// or, when MaxConns are open, the next that becomes free.
+// link returns a connection to q's target: the one that became idle last, a new one, or, when
+// MaxConns are open, the next that becomes free.
 func (c *client) link(ctx context.Context, q *call) (*link, error) {
 	c.mu.Lock()
 	for at := &c.idle; *at != nil; {
@@ -69,7 +69,7 @@ func (c *client) link(ctx context.Context, q *call) (*link, error) {
 		c.mu.Unlock()
 		return c.dial(ctx, q)
 	}
-	if old := c.oldest(); old != nil { // of another target: q's has none idle
+	if old := c.oldest(); old != nil { // of another target, since q's has no idle one
 		c.forget(old)
 		c.mu.Unlock()
 		old.Close()
@@ -81,7 +81,8 @@ func (c *client) link(ctx context.Context, q *call) (*link, error) {
 	return c.wait(ctx, w, q)
 }
 
-// oldest takes the connection that is idle longest off the stack; nil: none is.
+// oldest removes the connection that has been idle longest from the stack and returns it; nil
+// if all are in use.
 func (c *client) oldest() *link {
 	at := &c.idle
 	if *at == nil {
@@ -95,7 +96,7 @@ func (c *client) oldest() *link {
 	return l
 }
 
-// wait waits until one of the places is free, and opens a connection in it.
+// wait waits for a free place, and opens a connection in it.
 func (c *client) wait(ctx context.Context, w *waiter, q *call) (*link, error) {
 	l, err := c.await(ctx, w, q)
 	if err != nil {
@@ -108,8 +109,8 @@ func (c *client) wait(ctx context.Context, w *waiter, q *call) (*link, error) {
 	return l, nil
 }
 
-// await waits until one of the places is free: it gives the connection there, or nil
-// for a place to open one in.
+// await waits for a free place. It returns the connection in it, or nil for a place to open one
+// in.
 func (c *client) await(ctx context.Context, w *waiter, q *call) (*link, error) {
 	timer := time.NewTimer(q.start + c.settings.Timeout - conn.Now())
 	defer timer.Stop()
@@ -120,16 +121,17 @@ func (c *client) await(ctx context.Context, w *waiter, q *call) (*link, error) {
 		}
 		return l, nil
 	case <-ctx.Done():
-		c.giveUp(w)
+		c.stopWaiting(w)
 		return nil, ctx.Err()
 	case <-timer.C:
-		c.giveUp(w)
+		c.stopWaiting(w)
 		return nil, errNoFree
 	}
 }
 
-// giveUp ends w's waiting. What w was given in the last moment goes on to the next.
-func (c *client) giveUp(w *waiter) {
+// stopWaiting removes w from the waiters. If w received a connection or a place in the meantime, the
+// next waiter gets it.
+func (c *client) stopWaiting(w *waiter) {
 	c.mu.Lock()
 	i := slices.Index(c.waiters, w)
 	if i >= 0 {
@@ -155,7 +157,7 @@ func (c *client) giveUp(w *waiter) {
 
 var errNoFree = &net.OpError{Op: "wait for one of MaxConns connections", Err: os.ErrDeadlineExceeded}
 
-// put takes a connection back that brought a whole answer and may bring another.
+// put makes a connection idle that has received a whole answer and may be used again.
 func (c *client) put(l *link) {
 	c.mu.Lock()
 	if c.closed {
@@ -181,7 +183,7 @@ func (c *client) put(l *link) {
 	l.Close()
 }
 
-// finish ends a connection that served, and leaves its place.
+// finish closes a connection that has served, and releases its place.
 func (c *client) finish(l *link) {
 	l.Close()
 	c.mu.Lock()
@@ -190,13 +192,13 @@ func (c *client) finish(l *link) {
 	c.vacate()
 }
 
-// drop ends a connection that failed, and leaves its place.
+// drop closes a connection that failed, and releases its place.
 func (c *client) drop(l *link) {
 	c.lose(l)
 	c.leave()
 }
 
-// lose ends a connection that failed and keeps its place, for another one.
+// lose closes a connection that failed and keeps its place, for a new connection.
 func (c *client) lose(l *link) {
 	l.Drop()
 	c.mu.Lock()
@@ -204,14 +206,14 @@ func (c *client) lose(l *link) {
 	c.forget(l)
 }
 
-// leave leaves a place.
+// leave releases a place.
 func (c *client) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.vacate()
 }
 
-// vacate gives a place to the first waiter. The caller holds mu.
+// vacate passes a place to the first waiter. The caller must hold mu.
 func (c *client) vacate() {
 	if len(c.waiters) == 0 {
 		c.open--

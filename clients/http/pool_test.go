@@ -34,7 +34,7 @@ func TestOneConnectionInSequence(t *testing.T) {
 
 func TestConnectionClose(t *testing.T) {
 	t.Parallel()
-	s := servers.Faults(t, serve) // it does not heed Connection: close
+	s := servers.Faults(t, serve) // it ignores Connection: close
 	ctx, c, rec := newClient(t)
 	for range 3 {
 		if _, err := c.Get(ctx, s.URL, map[string]string{"connection": "Close"}); err != nil {
@@ -64,7 +64,7 @@ func TestClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle := c.c.idle
-	c.c.idle = nil // keep it out of the next call's hands
+	c.c.idle = nil // keep it away from the next call
 	go func() { first <- c.GetIgnoreRes(ctx, s.URL, nil) }()
 	<-arrived
 	c.c.mu.Lock()
@@ -88,7 +88,7 @@ func TestClose(t *testing.T) {
 	wantCounts(t, rec, counts{"http_ok": 2, "latency": 2})
 }
 
-// A million clients fit: what one costs before its first call.
+// A million clients fit into memory: the size of a client before its first call.
 func TestClientIsSmall(t *testing.T) {
 	ctx, _ := executortest.Context(t)
 	clients := make([]HttpClient, 1000)

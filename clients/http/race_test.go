@@ -2,6 +2,6 @@
 
 package http
 
-// raced: sync.Pool drops a quarter of what it is given under the race detector, on
-// purpose, so allocations can't be counted exactly there.
+// raced: under the race detector sync.Pool drops a quarter of its items on purpose, so exact
+// allocation counts are not possible.
 const raced = true

@@ -8,11 +8,11 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// maxInterim bounds the interim answers before one final answer, in bytes.
+// maxInterim limits the interim answers before a final answer, in bytes.
 const maxInterim = 64 << 10
 
-// receive reads the whole answer: its status, and what q wants to keep of head and
-// body. It reports whether the connection may be used again.
+// receive reads the whole answer: its status, and the parts of head and body that q needs. It
+// reports whether the connection may be used again.
 func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 	q.first = 0
 	h, err := q.receiveHead(cn)
@@ -28,7 +28,7 @@ func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 		q.head = bytes.Clone(cn.Unread()[:h.size])
 	}
 	if q.follow != nil && q.follow.look(h.status, cn.Unread()[:h.size]) {
-		b.keep = false // another request follows: only its answer is wanted
+		b.keep = false // another request follows, so this body is not needed
 	} else if h.status > 299 {
 		q.lookAt(h.status)
 	}
@@ -41,7 +41,7 @@ func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 	}
 
 	again = h.lasts() && !q.closes
-	// RFC 9112, section 6.3, in its order.
+	// The order is that of RFC 9112, section 6.3.
 	switch {
 	case q.request.Method == "HEAD" || h.status == 204 || h.status == 304:
 	case h.chunked:
@@ -60,15 +60,15 @@ func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 	if q.first == 0 {
 		q.first = b.waited
 	}
-	if q.first == 0 { // all of it came at once
+	if q.first == 0 { // all of it arrived at once
 		q.first = q.end
 	}
-	// Bytes after the answer were not asked for: what they mean can't be known.
+	// Bytes after the answer belong to no request, so the connection can't be used again.
 	return again && len(cn.Unread()) == 0, nil
 }
 
-// receiveHead reads the head of the final answer and leaves it unread. Interim
-// answers (RFC 9110, section 15.2) are read past.
+// receiveHead parses the head of the final answer and leaves it unread. It skips interim
+// answers (RFC 9110, section 15.2).
 func (q *call) receiveHead(cn *conn.Conn) (h head, err error) {
 	if len(cn.Unread()) == 0 {
 		if err := cn.Fill(); err != nil {
@@ -102,7 +102,7 @@ func (q *call) receiveHead(cn *conn.Conn) (h head, err error) {
 	return h, nil
 }
 
-// readHead reads a head and leaves it unread.
+// readHead parses a head and leaves it unread.
 func (q *call) readHead(h *head, cn *conn.Conn) error {
 	for {
 		if done, err := h.parse(cn.Unread()); done || err != nil {
@@ -117,7 +117,7 @@ func (q *call) readHead(h *head, cn *conn.Conn) error {
 	}
 }
 
-// endedEarly names the error that came instead of a head.
+// endedEarly returns the error for a connection that ended before a whole head.
 func endedEarly(cn *conn.Conn, err error) error {
 	switch {
 	case err == conn.ErrFull:

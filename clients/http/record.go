@@ -9,7 +9,7 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// answered counts an operation with a complete answer, all under one lock.
+// answered counts an operation with a complete answer, with one lock.
 func (c *client) answered(q *call) {
 	m := &c.family.meters
 	code := c.family.code(c.recorder, q.status)
@@ -42,7 +42,7 @@ func (c *client) answered(q *call) {
 	}
 }
 
-// traffic counts what passed, whatever became of the operation.
+// traffic counts the bytes transferred, whatever the operation's outcome.
 func (c *client) traffic(e executor.Entry, q *call) {
 	m := &c.family.meters
 	e.Record(m.bytesIn, q.in)
@@ -57,13 +57,13 @@ func (c *client) traffic(e executor.Entry, q *call) {
 	}
 }
 
-// failed counts an operation without a complete answer and gives the caller's error.
+// failed counts an operation without a complete answer and returns the error for the caller.
 func (c *client) failed(ctx context.Context, q *call, err error) error {
 	switch {
 	case errors.Is(err, errClosed):
-		return err // a wrong call
+		return err // an invalid call
 	case ctx.Err() != nil:
-		err = ctx.Err() // however it showed
+		err = ctx.Err() // whatever error it caused
 	case errors.Is(err, net.ErrClosed):
 		err = context.Canceled // the client's ctx ended
 	}
@@ -88,7 +88,7 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	return &callError{q.request.Method, q.request.URL, err}
 }
 
-// callError is a call that got no complete answer.
+// callError is the error of a call without a complete answer.
 type callError struct {
 	method, url string
 	err         error
@@ -97,6 +97,6 @@ type callError struct {
 func (e *callError) Error() string { return e.method + " " + e.url + ": " + e.err.Error() }
 func (e *callError) Unwrap() error { return e.err }
 
-// Counted tells whoever runs users that the client has counted this failure by its
-// text, so that an iteration that returns it is not listed a second time.
+// Counted reports that the client has counted this failure under its text, so that an iteration
+// that returns it is not counted a second time.
 func (e *callError) Counted() bool { return true }

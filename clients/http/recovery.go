@@ -6,23 +6,22 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// outage is a time in which a client gets no answers, on the clock of conn.Now.
+// outage is a period in which a client receives no answers, on the clock of conn.Now.
 type outage struct {
-	from    time.Duration // when the first call that failed began
+	from    time.Duration // when the first failed call began
 	noticed time.Duration // when it failed
 }
 
-// lost begins an outage with a call that got no complete answer, unless one lasts or
-// the fault is this host's.
+// lost starts an outage after a call without a complete answer, unless one has started or this
+// host is at fault.
 func (c *client) lost(q *call, class conn.Class) {
 	if !class.Local() && c.outage.Load() == nil {
 		c.outage.CompareAndSwap(nil, &outage{q.start, conn.Now()})
 	}
 }
 
-// recovered ends the outage with a complete answer: one below 500, to a call that
-// began after the outage was noticed. What was under way before may be answered in
-// spite of it.
+// recovered ends the outage after a complete answer with a status below 500, if its call began
+// after the outage was noticed. Earlier calls may be answered during an outage.
 func (c *client) recovered(q *call) {
 	o := c.outage.Load()
 	if o == nil || q.status >= 500 || q.start < o.noticed {

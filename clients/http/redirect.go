@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// isRedirect tells the statuses that point elsewhere and may be followed without
-// asking anybody (RFC 9110, section 15.4). 300 wants a choice, 304 and 305 are none.
+// isRedirect reports whether a status points elsewhere and may be followed without asking the
+// user (RFC 9110, section 15.4). 300 requires a choice; 304 and 305 are not redirects.
 func isRedirect(status int) bool {
 	switch status {
 	case 301, 302, 303, 307, 308:
@@ -15,8 +15,8 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// points gives where an answer's Location points; nil: nowhere that can be followed,
-// so that the answer is the operation's.
+// points returns the target of an answer's Location, or nil if it can't be followed: the answer
+// is then the operation's.
 func (f *follow) points(lines []byte) *url.URL {
 	var location string
 	eachField(lines, func(name, value []byte) bool {
@@ -43,9 +43,9 @@ func (f *follow) points(lines []byte) *url.URL {
 	return u
 }
 
-// redirect makes q's request the one that the answer at hand points to. See other is
-// a GET, as is a POST that was moved; other methods and their bodies stay (RFC 9110,
-// sections 15.4.2 to 15.4.9). What was said to one server is not said to another.
+// redirect changes q's request to the one that the current answer points to. After See Other it
+// is a GET, as is a POST that was moved; other methods and their bodies stay (RFC 9110,
+// sections 15.4.2 to 15.4.9). Credentials and cookies are not sent to another server.
 func (f *follow) redirect(q *call) error {
 	r := &q.request
 	from := q.target.origin

@@ -16,7 +16,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// pointed answers /STATUS with a redirect of that status to /to, and echoes else.
+// pointed answers /STATUS with a redirect of that status to /to, and echoes other requests.
 func pointed(w nethttp.ResponseWriter, r *nethttp.Request) {
 	var status int
 	if n, _ := fmt.Sscanf(r.URL.Path, "/%d", &status); n == 1 {
@@ -27,21 +27,21 @@ func pointed(w nethttp.ResponseWriter, r *nethttp.Request) {
 	echo(w, r)
 }
 
-// pointing is a server of pointed.
+// pointing starts a server with pointed.
 func pointing(t *testing.T) *httptest.Server {
 	srv := httptest.NewServer(nethttp.HandlerFunc(pointed))
 	t.Cleanup(srv.Close)
 	return srv
 }
 
-// Which statuses are followed, with which method and body (RFC 9110, section 15.4).
+// Tests which statuses are followed, with which method and body (RFC 9110, section 15.4).
 func TestRedirectMethods(t *testing.T) {
 	t.Parallel()
 	srv := pointing(t)
 	for _, tt := range []struct {
 		status int
 		method string
-		want   string // method and body of what follows; "": nothing does
+		want   string // method and body of the next request; "": there is no next one
 	}{
 		{301, "GET", "GET"}, {301, "HEAD", "HEAD"}, {301, "POST", "GET"}, {301, "PUT", "PUT hello"}, {301, "DELETE", "DELETE hello"},
 		{302, "GET", "GET"}, {302, "POST", "GET"}, {302, "PATCH", "PATCH hello"},
@@ -55,7 +55,7 @@ func TestRedirectMethods(t *testing.T) {
 				t.Parallel()
 				ctx, c, rec := newClient(t, Options{MaxRedirects: 1})
 				r := Request{Method: tt.method, URL: fmt.Sprintf("%s/%d", srv.URL, tt.status), Headers: map[string]string{"Content-Type": "text/x", "X-Own": "1"}}
-				r.giveBody(kind)
+				r.addBody(kind)
 				for range 3 {
 					got, err := c.Do(ctx, r)
 					if err != nil {
@@ -76,7 +76,7 @@ func TestRedirectMethods(t *testing.T) {
 					}
 					said := string(got.Body)
 					kind := `type="text/x"`
-					if method != tt.method { // with the body goes what tells of it
+					if method != tt.method { // without the body, its headers are removed too
 						kind = `type=""`
 					}
 					if !strings.HasPrefix(said, method+" /to?x ") || !strings.HasSuffix(said, " body="+body) || !strings.Contains(said, kind) {
@@ -96,7 +96,7 @@ func TestRedirectMethods(t *testing.T) {
 	}
 }
 
-// Where a Location leads, and what is none: then the redirect is the answer.
+// Tests where a Location leads, and which are invalid: then the call returns the redirect.
 func TestLocations(t *testing.T) {
 	t.Parallel()
 	const base = "http://127.0.0.1:1/a/b?c=d"
@@ -137,8 +137,8 @@ func TestLocations(t *testing.T) {
 	}
 }
 
-// The limit is exact, and the answer beyond it is the call's; without the option
-// nothing is followed.
+// The limit is exact, and the call returns the answer at the limit; without the option nothing
+// is followed.
 func TestRedirectLimit(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
@@ -166,7 +166,7 @@ func TestRedirectLimit(t *testing.T) {
 	}
 }
 
-// What was said to one server is not said to another; what may be, is.
+// Credentials and cookies are not sent to another server; other headers are.
 func TestRedirectAway(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *nethttp.Request, 10)
@@ -217,8 +217,8 @@ func TestRedirectAway(t *testing.T) {
 	}
 }
 
-// Latency is of the whole operation, the time to the first byte of the last answer,
-// and Timeout is for all together.
+// Latency covers the whole operation, the time to the first byte is that of the last answer,
+// and Timeout applies to all requests together.
 func TestRedirectTimes(t *testing.T) {
 	t.Parallel()
 	const pause = 30 * time.Millisecond
@@ -263,11 +263,11 @@ func TestRedirectTimes(t *testing.T) {
 	wantCounts(t, rec, counts{"http_other_fail": 1, "error.timeout": 1, "redirects": 1})
 }
 
-// A redirect's own body is thrown away, whatever its size; the failure of what
-// follows is the operation's; ctx ends it between requests too.
+// A redirect's own body is discarded, whatever its size; a failure of the next request is the
+// operation's; ctx also ends it between requests.
 func TestRedirectFaults(t *testing.T) {
 	t.Parallel()
-	gone := nobody(t)
+	gone := closedURL(t)
 	big := strings.Repeat("x", 1<<20)
 	s := servers.Faults(t, func(p *servers.Peer) {
 		for {
@@ -316,7 +316,7 @@ func TestRedirectFaults(t *testing.T) {
 	}
 }
 
-// A body that is to be sent again is opened again.
+// A body that is sent again is opened again.
 func TestRedirectReopens(t *testing.T) {
 	t.Parallel()
 	srv := pointing(t)
@@ -354,8 +354,8 @@ func TestRedirectsOfNginx(t *testing.T) {
 	}
 }
 
-// giveBody gives a request whose method has one a body of that kind.
-func (r *Request) giveBody(kind string) {
+// addBody adds a body of that kind to a request whose method has one.
+func (r *Request) addBody(kind string) {
 	switch {
 	case r.Method == "GET" || r.Method == "HEAD":
 	case kind == "bytes":

@@ -10,16 +10,16 @@ import (
 
 // Request is what Do sends.
 type Request struct {
-	Method  string            // empty: GET
+	Method  string            // "" means GET
 	URL     string            // http://HOST[:PORT]/PATH?QUERY or https://...
 	Headers map[string]string // added to Host and User-Agent, which they may replace; "Expect: 100-continue" is obeyed
 	Body    []byte            // sent with its Content-Length; must not be changed before Do returns
 	Discard bool              // read the answer and discard its head and body, whatever their size
 
-	Name     string            // if set, the request is counted under PREFIX.url.NAME too; at most 50 names per prefix
-	Source   Source            // the body, in place of Body
-	Chunked  bool              // send the body in chunks though its length is known; over HTTP/2 without its length
-	Trailers map[string]string // sent after the body, which then goes as with Chunked; values may be set while Source is read
+	Name     string            // if set, the request is also counted under PREFIX.url.NAME; at most 50 names per prefix
+	Source   Source            // the body, instead of Body
+	Chunked  bool              // send the body in chunks even if its length is known; over HTTP/2 without its length
+	Trailers map[string]string // sent after the body and imply Chunked; values may be set while Source is read
 }
 
 // call is one operation: the request, what to do with its answer, and the answer.
@@ -28,42 +28,41 @@ type call struct {
 	request Request
 	target  *target
 	path    string    // of the request line
-	ready   *template // the rendered request, if there is one
-	added   *added    // headers that the client's options add; nil: none
-	named   *named    // where Request.Name is counted; nil: nowhere
-	upload  *upload   // of a body that is written beside reading; nil: it is not
-	follow  *follow   // of an operation whose answers may ask for more; nil: one answer is all
+	ready   *template // the rendered request, or nil
+	added   *added    // headers that the client's options add, or nil
+	named   *named    // the metrics of Request.Name, or nil
+	upload  *upload   // of a body that is written while the answer is read, or nil
+	follow  *follow   // of an operation that may need several requests, or nil
 
-	keepHead bool          // give the answer's headers to the caller
+	keepHead bool          // return the answer's headers to the caller
 	maxBody  int64         // of a body that is returned
 	foreign  bool          // the call's ctx is not the client's
 	closes   bool          // the request says Connection: close
 	expects  bool          // the request says Expect: 100-continue
-	quick    bool          // the connection has brought an answer just before, and quickly
-	idle     bool          // it has brought one some time ago
+	quick    bool          // use the fast way, since the connection's last answer was recent and quick
+	idle     bool          // the connection has been idle since its last answer
 	start    time.Duration // of the call, on the clock of conn.Now
-	now      time.Duration // of the request at hand, on the same clock
+	now      time.Duration // of the current request, on the same clock
 
-	via      string        // lines of the head for a proxy; see proxied
+	via      string        // header lines for a proxy; see proxied
 	whole    time.Duration // the time limit that follows HeaderTimeout; 0: there is no such limit
-	peer     *peer         // whom the call was sent to
-	link     *link         // that the request at hand was sent over; nil: not yet
-	got      int64         // bytes that came to the request at hand
-	cut      int           // the status of an answer that broke off after its head
-	look     *look         // what is seen of the request at hand, for people; nil: nobody looks
+	peer     *peer         // the address that the call was sent to
+	link     *link         // that the current request was sent over; nil: not yet
+	got      int64         // bytes received for the current request
+	cut      int           // the status of an answer that was cut off after its head
+	look     *look         // a copy of the current request for display, or nil
 	status   int
 	head     []byte
 	trailers []byte
 	body     []byte
 	in, out  int64         // bytes read and written, over all attempts
-	reused   int64         // answers that came over a connection used before
-	first    time.Duration // when the answer's first bytes came, on the clock of conn.Now
-	end      time.Duration // when the last byte came, on the same clock
+	reused   int64         // answers received over a connection that had been used before
+	first    time.Duration // when the answer's first bytes arrived, on the clock of conn.Now
+	end      time.Duration // when its last byte arrived, on the same clock
 }
 
-// prepare checks a request and finds or makes what sending it needs. An error is
-// the caller's: nothing was sent, and nothing is to be counted. After success the
-// caller owes q.done.
+// prepare checks a request and finds or creates what sending it needs. An error is the caller's
+// fault: nothing was sent, and nothing is counted. After a success the caller must call q.done.
 func (c *client) prepare(q *call) error {
 	q.added = c.settings.added
 	if err := c.render(q); err != nil {
@@ -88,14 +87,14 @@ func (c *client) prepare(q *call) error {
 	return nil
 }
 
-// done ends what prepare began.
+// done releases what prepare acquired.
 func (q *call) done() {
 	if q.upload != nil {
 		q.upload.close()
 	}
 }
 
-// render gives q a template, or what is needed to render its request.
+// render sets q's template, or what is needed to render its request.
 func (c *client) render(q *call) error {
 	r := &q.request
 	if t := c.last.Load(); t != nil && t.is(r, q.added) {
@@ -111,13 +110,14 @@ func (c *client) render(q *call) error {
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", r.Method, r.URL, err)
 	}
-	// A request that comes twice in a row will come again: keep it rendered. All
-	// clients of a prefix with the same options that send the same share one template.
+	// A request that is sent twice in a row is likely to be sent again, so cache its rendered
+	// form. All clients of a prefix with the same options that send the same request share one
+	// template.
 	if t := c.settings.last.Load(); t != nil && t.is(r, q.added) {
 		c.last.Store(t)
 		return q.use(t)
 	}
-	if id := r.id(); c.seen.Swap(id) == id && r.Method != "TRACE" { // whose body check has to see
+	if id := r.id(); c.seen.Swap(id) == id && r.Method != "TRACE" { // check must see the body of a TRACE
 		t := newTemplate(q)
 		c.last.Store(t)
 		c.settings.last.Store(t)
@@ -125,7 +125,7 @@ func (c *client) render(q *call) error {
 	return nil
 }
 
-// locate finds where q's request goes.
+// locate sets the target and path of q's request.
 func (c *client) locate(q *call) error {
 	origin, path, err := split(q.request.URL)
 	if err != nil {
@@ -146,7 +146,7 @@ func (q *call) use(t *template) error {
 	return nil
 }
 
-// check refuses what would not be a request, or would be two.
+// check returns an error if the request would be invalid, or would be read as two.
 func (q *call) check() error {
 	r := &q.request
 	if !isName(r.Method) || r.Method == "CONNECT" {
@@ -180,8 +180,8 @@ func (q *call) check() error {
 	return nil
 }
 
-// checkValue refuses a value that would not stay in its line; what is "header" or
-// "trailer".
+// checkValue returns an error if a value contains characters that end its line; what is
+// "header" or "trailer".
 func checkValue(what, name, value string) error {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
@@ -191,10 +191,10 @@ func checkValue(what, name, value string) error {
 	return nil
 }
 
-// checkLength refuses a Content-Length that is not the body's.
+// checkLength returns an error if a Content-Length is not that of the body.
 func (r *Request) checkLength(value string) error {
 	if r.Source != nil || r.Chunked || r.Trailers != nil {
-		return errors.New("header Content-Length: leave it out; a Source tells its length, and chunks have none")
+		return errors.New("header Content-Length: leave it out; the length of a Source is that of Open, and chunks need no length")
 	}
 	var digits [20]byte
 	if string(strconv.AppendInt(digits[:0], int64(len(r.Body)), 10)) != value {
@@ -205,17 +205,17 @@ func (r *Request) checkLength(value string) error {
 
 var seed = maphash.MakeSeed()
 
-// id is a number that tells requests apart: their method, URL and headers.
+// id returns a hash of the request's method, URL and headers.
 func (r *Request) id() uint64 {
 	id := maphash.String(seed, r.URL) ^ maphash.String(seed, r.Method)
-	for name, value := range r.Headers { // in any order
+	for name, value := range r.Headers { // independent of their order
 		id += maphash.String(seed, name) ^ 3*maphash.String(seed, value)
 	}
 	return id
 }
 
-// appendHead renders the head of q's request but for what tells of the body, what is
-// of this request alone (see follow), and the blank line.
+// appendHead renders the head of q's request without the headers of the body, those of this
+// request alone (see follow), and the blank line.
 func (q *call) appendHead(b []byte) []byte {
 	host, agent := q.target.host, userAgent
 	for name, value := range q.request.Headers {
@@ -261,14 +261,14 @@ func (r *Request) has(name string) bool {
 	return false
 }
 
-// hasLength reports whether the request tells the length of its Body. Methods that
-// usually bring one tell that it is empty (RFC 9110, section 8.6).
+// hasLength reports whether the request has a Content-Length for its Body. Methods that usually
+// have a body send it for an empty one too (RFC 9110, section 8.6).
 func (r *Request) hasLength() bool {
 	return len(r.Body) > 0 || r.Method == "POST" || r.Method == "PUT" || r.Method == "PATCH"
 }
 
-// idempotent reports whether sending the request twice is the same as once (RFC
-// 9110, section 9.2.2), so that it may be sent again.
+// idempotent reports whether sending the request twice has the same effect as once (RFC 9110,
+// section 9.2.2), so that it may be repeated.
 func (r *Request) idempotent() bool {
 	switch r.Method {
 	case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE":

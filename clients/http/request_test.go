@@ -13,7 +13,7 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// render gives the bytes of a request: sorted headers, rendered and from a template.
+// render returns the bytes of a request: with sorted headers, rendered and from a template.
 func render(t testing.TB, r Request) (string, error) {
 	t.Helper()
 	_, c, _ := newClient(t)
@@ -83,7 +83,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A wrong call is an error that names it, sends nothing and counts nowhere.
+// An invalid call returns an error that names the mistake, sends nothing and is not counted.
 func TestWrongCalls(t *testing.T) {
 	t.Parallel()
 	header := func(name, value string) map[string]string { return map[string]string{name: value} }
@@ -113,7 +113,7 @@ func TestWrongCalls(t *testing.T) {
 		{"transfer coding", Request{URL: "http://a.test/", Headers: header("transfer-encoding", "chunked")}, `set Request.Chunked`},
 		{"other length", Request{Method: "POST", URL: "http://a.test/", Headers: header("Content-Length", "4"), Body: []byte("hello")},
 			`header Content-Length: "4", but the body has 5 bytes`},
-		{"length that is none", Request{Method: "POST", URL: "http://a.test/", Headers: header("Content-Length", "+5"), Body: []byte("hello")},
+		{"invalid length", Request{Method: "POST", URL: "http://a.test/", Headers: header("Content-Length", "+5"), Body: []byte("hello")},
 			`header Content-Length: "+5", but the body has 5 bytes`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestWrongCalls(t *testing.T) {
 	}
 }
 
-// A template is of one request only: what differs is rendered anew.
+// A template is used for one request only: a different one is rendered again.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	_, c, _ := newClient(t)
@@ -175,12 +175,12 @@ func TestTemplates(t *testing.T) {
 	if prepare(c, base) != made {
 		t.Error("the template is lost")
 	}
-	// The caller's map is the caller's: changing it changes no template.
+	// Changing the caller's map does not change a template.
 	base.Headers["A"] = "9"
 	if prepare(c, base) == made {
 		t.Error("the template holds the caller's map")
 	}
-	// The body is not part of a template, but its length has to be the one told.
+	// The body is not part of a template, but its length must be that of the Content-Length.
 	base.Headers["A"] = "1"
 	base.Body = []byte("aa")
 	if err := c.c.prepare(&call{request: base}); err == nil {
@@ -204,8 +204,8 @@ func TestManyTargets(t *testing.T) {
 	}
 }
 
-// FuzzRequest sends anything a caller may pass: it is refused, or it is one request
-// that net/http reads back as what was asked for.
+// FuzzRequest sends anything a caller may pass: the result is an error, or one request that
+// net/http reads back unchanged.
 func FuzzRequest(f *testing.F) {
 	f.Add("GET", "http://a.test/x?y=z", "A", "1", []byte("body"))
 	f.Add("POST", "https://[::1]:1/é \"", "Host", "b.test", []byte{})
@@ -232,7 +232,7 @@ func FuzzRequest(f *testing.F) {
 			if err != nil {
 				if strings.EqualFold(name, "host") || strings.EqualFold(name, "connection") || strings.EqualFold(name, "trailer") ||
 					strings.EqualFold(name, "upgrade") || strings.ContainsAny(url, "%") || strings.HasPrefix(q.path, "//") {
-					return // what only the server may judge
+					return // only the server can check it
 				}
 				t.Fatalf("%q: %v", sent, err)
 			}

@@ -10,12 +10,12 @@ import (
 type Response struct {
 	Status   int    // such as 200
 	Header   Header // without trailers; empty with Request.Discard
-	Body     []byte // the caller's; nil with Request.Discard
+	Body     []byte // owned by the caller; nil with Request.Discard
 	Trailers Header // sent after the body; empty with Request.Discard
 
-	URL       string        // of the last request: the call's, or where redirects led
+	URL       string        // of the last request: the call's URL, or the target of the last redirect
 	Redirects int           // number of redirects that were followed
-	Latency   time.Duration // from the call to the answer's last byte, as it was recorded
+	Latency   time.Duration // from the call to the answer's last byte, as recorded
 	FirstByte time.Duration // from the call to the answer's first byte; over HTTP/2 to its whole head
 }
 

@@ -19,10 +19,10 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// Operations of several requests on each way to servers: proxies, Unix sockets, both
-// engines. What each option does alone is tested elsewhere.
+// Tests operations of several requests with all kinds of connections: proxies, Unix sockets,
+// both HTTP versions. Other tests cover each option alone.
 
-// engine is a server in this process and what a client needs to speak to it.
+// engine is a server in this process and the options that a client needs for it.
 type engine struct {
 	name string
 	url  string
@@ -36,8 +36,8 @@ func engines(t *testing.T, handler nethttp.HandlerFunc) []engine {
 	return []engine{{"HTTP/1.1", plain.URL, Options{}}, {"HTTP/2", h2c(t, nil, handler), Options{HTTP2: true}}}
 }
 
-// Through a proxy each request of an operation goes as its own target wants it: whole
-// URLs for http, a tunnel for https, and the proxy's credentials to the proxy alone.
+// Through a proxy each request of an operation is sent as its target requires: with whole URLs
+// for http, in a tunnel for https. Only the proxy receives its credentials.
 func TestProxyRedirects(t *testing.T) {
 	t.Parallel()
 	var plain, secure *httptest.Server
@@ -71,7 +71,7 @@ func TestProxyRedirects(t *testing.T) {
 			want = []string{host(plain.URL), host(secure.URL)}
 		}
 		ctx, c, rec := newClient(t, Options{Proxy: scheme + "://me:secret@" + proxy.Addr, InsecureSkipVerify: true, MaxRedirects: 2, Cookies: true, Auth: Bearer("tok")})
-		const times = 3 // from the second on the first request is a rendered one
+		const times = 3 // from the second time on the first request is a rendered one
 		for range times {
 			body, err := c.Post(ctx, plain.URL+"/start", []byte("hello"), nil)
 			if err != nil || string(body) != `POST /end?c=d proxy="" cookie=visit=1 auth=Bearer tok body=hello` {
@@ -81,7 +81,7 @@ func TestProxyRedirects(t *testing.T) {
 		wantCounts(t, rec, counts{"http_ok": times, "latency": times, "redirects": 2 * times})
 		asked := slices.DeleteFunc(proxy.Asked(), func(s string) bool { return strings.HasPrefix(s, "refused") })
 		if scheme == "http" {
-			want = append(want, want[0], want[2], want[0], want[2]) // the tunnel is kept
+			want = append(want, want[0], want[2], want[0], want[2]) // the tunnel stays open
 		}
 		if len(asked) != len(proxy.Asked()) || !slices.EqualFunc(asked, want, strings.HasSuffix) {
 			t.Errorf("the proxy was asked for %q, want %q", proxy.Asked(), want)
@@ -95,7 +95,7 @@ func TestProxyRedirects(t *testing.T) {
 	}
 }
 
-// Digest signs the target as the server sees it, which a proxy is told in another form.
+// Digest signs the target as the server sees it, which differs from the one sent to the proxy.
 func TestProxyDigest(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"http", "socks5"} {
@@ -119,8 +119,8 @@ func TestProxyDigest(t *testing.T) {
 	}
 }
 
-// A request that is sent again without Expect keeps what it tells the proxy, also when
-// it comes so often that it is rendered once.
+// A request that is sent again without Expect keeps its headers for the proxy, also when it is
+// rendered from a template.
 func TestProxyExpect(t *testing.T) {
 	t.Parallel()
 	heads := make(chan string, 10)
@@ -187,7 +187,7 @@ func TestRedirectHeaderTimeout(t *testing.T) {
 			class string
 			least time.Duration
 		}{
-			{"/1", time.Minute, "", header + 2*pause}, // in all more than HeaderTimeout
+			{"/1", time.Minute, "", header + 2*pause}, // in total more than HeaderTimeout
 			{"/2?slow", time.Minute, "timeout", header + pause},
 			{"/1000", 6 * pause, "timeout", 6 * pause},
 		} {
@@ -220,7 +220,7 @@ func class(err error) string {
 	return conn.Classify(err).String()
 }
 
-// A Unix socket is the whole way, wherever a redirect leads.
+// With a Unix socket all requests use it, wherever a redirect leads.
 func TestUnixRedirects(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "gb") // a socket's path is short
@@ -275,12 +275,12 @@ func TestUnixRedirects(t *testing.T) {
 	}
 }
 
-// An operation that fails behind a redirect begins an outage, with its own begin, and
-// one whose last answer is good ends it; a redirect alone does not. It counts for the
-// peer of its last request.
+// An operation that fails after a redirect starts an outage, at its own start, and one whose
+// last answer succeeds ends it; a redirect alone does not. It counts for the peer of its last
+// request.
 func TestRecoveryOfRedirects(t *testing.T) {
 	t.Parallel()
-	gone := nobody(t)
+	gone := closedURL(t)
 	const pause = 50 * time.Millisecond
 	for _, e := range engines(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		switch r.URL.Path {
@@ -336,18 +336,18 @@ func TestHTTP2ProxyDigest(t *testing.T) {
 	}
 }
 
-// Whoever waits in vain for a connection to where a redirect leads has sent nothing
-// there, and does not count for the server that sent it on.
+// A call that waits in vain for a connection to a redirect's target has sent nothing there, and
+// does not count for the server that redirected it.
 func TestPeersOfRedirects(t *testing.T) {
 	t.Parallel()
-	other := nobody(t)
+	other := closedURL(t)
 	var asking atomic.Pointer[HttpClient]
 	for _, e := range engines(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		if r.URL.Path == "/hold" {
 			<-r.Context().Done()
 			return
 		}
-		waitFor(t, func() bool { return waiting(*asking.Load()) == 1 }) // for the connection that this call has
+		waitFor(t, func() bool { return waiting(*asking.Load()) == 1 }) // waits for the connection that this call uses
 		nethttp.Redirect(w, r, other, nethttp.StatusFound)
 	}) {
 		e.opts.MaxRedirects, e.opts.MaxConns, e.opts.MaxStreams, e.opts.Timeout = 1, 1, 1, 500*time.Millisecond

@@ -9,22 +9,21 @@ import (
 )
 
 const (
-	// oneWrite is up to which length head and body are copied into one buffer.
+	// oneWrite is the largest length of head and body that are copied into one buffer.
 	oneWrite = 16 << 10
-	// inTurn is up to which length a body is written before the answer is read.
-	// A longer one is written beside (see upload): a server that answers while it
-	// reads would else wait for us as we wait for it.
+	// inTurn is the largest body that is written before the answer is read. A longer one is
+	// written concurrently (see upload): a server that answers while it reads would otherwise
+	// block, and we with it.
 	inTurn = 64 << 10
 )
 
-// sendBuffer is where a request is rendered. It goes back to the pool before the
-// answer is waited for.
+// sendBuffer holds a rendered request. It returns to the pool before the answer is waited for.
 type sendBuffer struct{ b []byte }
 
 var sendBuffers = sync.Pool{New: func() any { return &sendBuffer{make([]byte, 0, oneWrite)} }}
 
-// send writes a request that has no upload. The first bytes of the
-// answer may have come along.
+// send writes a request that has no upload. It may already receive the first bytes of the
+// answer.
 func (q *call) send(cn *conn.Conn) error {
 	if q.asks() {
 		switch {
@@ -46,7 +45,7 @@ func (q *call) send(cn *conn.Conn) error {
 	return err
 }
 
-// asks reports whether the request is one piece that is there already.
+// asks reports whether the request is one piece that is already rendered.
 func (q *call) asks() bool {
 	return q.ready != nil && q.upload == nil && !q.request.hasLength() && (q.follow == nil || len(q.follow.lines) == 0)
 }

@@ -9,24 +9,24 @@ import (
 	"sync/atomic"
 )
 
-// sender is a request's body as net/http reads it for HTTP/2, in a goroutine of its
-// own that may outlast the answer: after finish nothing of the caller's is touched.
-// It is what upload is to HTTP/1.1.
+// sender is a request's body as net/http reads it for HTTP/2, in a goroutine that may outlive
+// the call. After finish it does not use the caller's values. It corresponds to upload for
+// HTTP/1.1.
 type sender struct {
 	source   io.Closer // nil: the body is in memory
 	trailers map[string]string
-	trailer  nethttp.Header // what of them is announced, then sent
+	trailer  nethttp.Header // the trailers that are announced and then sent
 	ended    atomic.Bool
 	once     sync.Once // for closing source
 
 	mu    sync.Mutex // held while the body is read
 	from  io.Reader
-	left  int64 // bytes to send; -1: it is not known
-	wrong error // a fault of the body itself
+	left  int64 // bytes to send; -1 if unknown
+	wrong error // an error of the body itself
 }
 
-// newSender makes the sender of q's body; nil: there is none. The source of an upload
-// is open.
+// newSender returns the sender of q's body, nil if it has none. The source of an upload is
+// open.
 func newSender(q *call) *sender {
 	u := q.upload
 	if u == nil {
@@ -65,12 +65,12 @@ func (s *sender) Read(p []byte) (int, error) {
 		s.left -= int64(n)
 	}
 	switch {
-	case s.ended.Load(): // what closing the source brought is no news
+	case s.ended.Load(): // the error is a result of closing the source
 		return n, errNotSent
 	case s.left == 0:
 		return n, io.EOF
 	case err == io.EOF && s.left > 0:
-		s.wrong = bodyError{fmt.Sprintf("it ended %d bytes before the size that its Source told", s.left)}
+		s.wrong = bodyError{fmt.Sprintf("it ended %d bytes before the size that its Source returned", s.left)}
 	case err == io.EOF:
 		s.wrong = s.end()
 	case err != nil:
@@ -82,7 +82,7 @@ func (s *sender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end gives the trailers the values that they have now.
+// end sets the trailers to their current values.
 func (s *sender) end() error {
 	for name, value := range s.trailers {
 		if err := checkTrailer(name, value); err != nil {
@@ -93,7 +93,7 @@ func (s *sender) end() error {
 	return nil
 }
 
-// Close closes the source, at any time and once.
+// Close closes the source. It may be called at any time and more than once.
 func (s *sender) Close() error {
 	s.ended.Store(true)
 	s.once.Do(func() {
@@ -104,8 +104,7 @@ func (s *sender) Close() error {
 	return nil
 }
 
-// finish ends the sending, and with it a Read of the source that is under way. It may
-// be called on nil.
+// finish ends sending, and a pending Read of the source. It may be called on nil.
 func (s *sender) finish() {
 	if s == nil {
 		return
@@ -116,7 +115,7 @@ func (s *sender) finish() {
 	s.from = nil
 }
 
-// fault is what was wrong with the body, of one that has finished; nil: nothing.
+// fault returns the error of the body itself after finish, or nil.
 func (s *sender) fault() error {
 	if s == nil {
 		return nil

@@ -8,19 +8,19 @@ import (
 
 // Source is a request's body that is not held in memory.
 type Source interface {
-	// Open gives the body from its start, and its length in bytes, which is then what
-	// is sent of it; -1: it is not known, and the body is sent in chunks. It is called
-	// each time the request is sent: once more after a redirect that keeps the body,
-	// and when an idle connection turned out to be closed. A Source that many users
-	// share must take calls at the same time.
+	// Open returns the body from its start, and its length in bytes. Exactly that many bytes
+	// are sent; a length of -1 means unknown, and the body is sent in chunks. Open is called
+	// each time the request is sent: again after a redirect that keeps the body, and when an
+	// idle connection turned out to be closed. If users share a Source, Open must be safe for
+	// concurrent use.
 	//
-	// The body is read in a goroutine of the client's. It is closed when the answer
-	// is complete or the call fails, which may be within a Read; the call does not
-	// return before that Read does.
+	// The client reads the body in its own goroutine. It closes the body when the answer is
+	// complete or the call fails, possibly during a Read; the call does not return before that
+	// Read does.
 	Open() (body io.ReadCloser, size int64, err error)
 }
 
-// File is the Source of a regular file, opened each time it is sent.
+// File returns the Source of a regular file, which is opened each time it is sent.
 func File(path string) Source { return file(path) }
 
 type file string
@@ -41,7 +41,8 @@ func (f file) Open() (io.ReadCloser, int64, error) {
 	return r, info.Size(), nil
 }
 
-// Stream is the Source of whatever open gives, of unknown length, sent in chunks.
+// Stream returns a Source whose bodies are opened by open. Their length is unknown, so they are
+// sent in chunks. Open must be safe for concurrent use if users share the Source.
 func Stream(open func() (io.ReadCloser, error)) Source { return stream(open) }
 
 type stream func() (io.ReadCloser, error)

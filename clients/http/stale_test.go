@@ -11,8 +11,8 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// A connection that the server closed while it was idle is no failure for requests
-// that may be sent twice; for the others it is, unless nothing of them was sent.
+// A connection that the server closed while it was idle causes no failure for requests that may
+// be sent twice. For others it does, unless nothing was sent.
 func TestStaleConnections(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "POST", "PATCH"} {
@@ -45,12 +45,12 @@ func TestStaleConnections(t *testing.T) {
 					if _, err := c.Do(ctx, Request{Method: method, URL: s.URL}); err != nil {
 						t.Fatal(err)
 					}
-					waitFor(t, c.c.idle.Gone) // the news is here, but the client has not looked
+					waitFor(t, c.c.idle.Gone) // the close has arrived, but the client has not noticed it
 					if old {
 						c.c.idle.used -= checkAfter
 					}
 					_, err := c.Do(ctx, Request{Method: method, URL: s.URL})
-					// A reset is known to the kernel: nothing more can be sent there.
+					// The kernel knows of a reset: nothing more can be sent there.
 					again := old || end == "reset" || method != "POST" && method != "PATCH"
 					if again {
 						if err != nil {
@@ -73,13 +73,13 @@ func TestStaleConnections(t *testing.T) {
 	}
 }
 
-// Only once, and only before the first byte of the answer.
+// A request is repeated only once, and only before the first byte of the answer.
 func TestStaleConnectionsGiveUp(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
-		second   string // what comes on the second connection
-		reuse    string // what comes as the second answer of the first
+		second   string // what the second connection receives
+		reuse    string // what the first connection receives as its second answer
 		accepted int
 	}{
 		{"the new one breaks too", "", "", 2},
@@ -112,7 +112,7 @@ func TestStaleConnectionsGiveUp(t *testing.T) {
 	}
 }
 
-// What the server says unasked is not the next answer.
+// Unrequested bytes from the server are not the next answer.
 func TestUnaskedAnswer(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, func(p *servers.Peer) {
@@ -128,7 +128,7 @@ func TestUnaskedAnswer(t *testing.T) {
 	if _, err := c.Get(ctx, s.URL, nil); err != nil {
 		t.Fatal(err)
 	}
-	if l := c.c.idle; l != nil { // else it came along with the answer, and the connection was dropped
+	if l := c.c.idle; l != nil { // otherwise it arrived with the answer, and the connection was dropped
 		waitFor(t, l.Gone)
 		l.used -= checkAfter
 	}
@@ -138,7 +138,7 @@ func TestUnaskedAnswer(t *testing.T) {
 	wantCounts(t, rec, counts{"http_ok": 2, "latency": 2})
 }
 
-// When the new connection can't be made, that is the failure, counted once.
+// If the new connection can't be opened, that is the failure, counted once.
 func TestStaleConnectionAndNobodyThere(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

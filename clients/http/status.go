@@ -8,19 +8,19 @@ import (
 	"github.com/gobench-io/gobench/executor/metrics"
 )
 
-// maxCodes bounds the status codes that a prefix counts each for itself. Others count
-// by their class alone.
+// maxCodes limits the status codes that a prefix counts separately. Others count by their class
+// only.
 const maxCodes = 40
 
-// codes are the counters of status codes, each declared when it first comes.
+// codes holds the counters of status codes, each declared on first use.
 type codes struct {
-	known [500]atomic.Pointer[executor.Meter] // by status, from 100
-	n     int                                 // how many there are; guarded by family.mu
+	known [500]atomic.Pointer[executor.Meter] // by status - 100
+	n     int                                 // number of declared codes; guarded by family.mu
 
-	sampled [500]atomic.Bool // by status, from 100: no more failed exchanges of it are kept
+	sampled [500]atomic.Bool // by status - 100: its samples of failed exchanges are complete
 }
 
-// code gives the counter of a status; nil: it has none.
+// code returns the counter of a status, nil if it has none.
 func (f *family) code(r *executor.Recorder, status int) *executor.Meter {
 	i := uint(status - 100)
 	if i >= uint(len(f.codes.known)) {
@@ -36,10 +36,11 @@ func (f *family) code(r *executor.Recorder, status int) *executor.Meter {
 	return m
 }
 
-// uncounted stands for the counter of a code that has none.
+// uncounted marks a code without a counter.
 var uncounted executor.Meter
 
-// newCode declares a status. It may be one too many, for the prefix or for the run.
+// newCode declares a status and returns its counter. It returns uncounted beyond the limit of
+// the prefix or the run.
 func (f *family) newCode(r *executor.Recorder, status int) *executor.Meter {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,11 +66,11 @@ func (f *family) newCode(r *executor.Recorder, status int) *executor.Meter {
 	return m
 }
 
-// statusClass is the class of samples of answers with a status.
+// statusClass returns the class of samples of answers with a status.
 func statusClass(status int) string { return "status " + strconv.Itoa(status) }
 
-// wantsStatus reports whether an answer with a status that is no success would be kept
-// as a sample. Once it would not, asking costs next to nothing.
+// wantsStatus reports whether an answer with a failing status would be stored as a sample.
+// After it has returned false, a call costs almost nothing.
 func (c *client) wantsStatus(status int) bool {
 	sampled := &c.family.codes.sampled
 	i := uint(status - 100)
@@ -83,7 +84,7 @@ func (c *client) wantsStatus(status int) bool {
 	return wants
 }
 
-// class gives the counter of a status's class.
+// class returns the counter of a status's class.
 func (m *meters) class(status int) executor.Meter {
 	if i := status/100 - 2; uint(i) < uint(len(m.classes)-1) {
 		return m.classes[i]

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// template is a request that was rendered once, for requests that repeat. It never
-// changes but for what is known of its answers.
+// template is a rendered request, for requests that repeat. It is immutable except for the
+// cached head of its answers.
 type template struct {
 	method, url string
 	fields      []field // the caller's headers
-	added       *added  // those of the client's options; nil: none
+	added       *added  // those of the client's options, or nil
 	target      *target
 	path        string
-	length      string // the caller's Content-Length; "": none
+	length      string // the caller's Content-Length; "" if missing
 	closes      bool   // the caller's Connection: close
 	expects     bool   // the caller's Expect: 100-continue
-	lines       []byte // the whole head but for Content-Length, with the blank line
+	lines       []byte // the whole head except Content-Length, with the blank line
 
-	answer known // the head that came last in answer
+	answer known // the head of the last answer
 }
 
 // field is one header of a request.
@@ -46,7 +46,7 @@ func newTemplate(q *call) *template {
 	return t
 }
 
-// is reports whether the template is of this request with these headers added.
+// is reports whether the template was rendered from this request with these added headers.
 func (t *template) is(r *Request, added *added) bool {
 	if t.url != r.URL || t.method != r.Method || len(t.fields) != len(r.Headers) || t.added != added && !t.added.equal(added) {
 		return false

@@ -40,7 +40,7 @@ func TestTLSOptions(t *testing.T) {
 		ok   bool
 		sni  string
 	}{
-		{"own authority", own, Options{RootCAs: ca.Pool()}, true, ""}, // no name is sent for an address (RFC 6066)
+		{"own authority", own, Options{RootCAs: ca.Pool()}, true, ""}, // no name is sent for an IP address (RFC 6066)
 		{"by name", "localhost:" + port, Options{RootCAs: ca.Pool()}, true, "localhost"},
 		{"this host's authorities", own, Options{}, false, ""},
 		{"any certificate", example, Options{InsecureSkipVerify: true}, true, ""},
@@ -67,7 +67,7 @@ func TestTLSOptions(t *testing.T) {
 	}
 }
 
-// A client resumes its own sessions; other clients are other users and do not.
+// A client resumes only its own sessions; other clients are other users.
 func TestTLSResumption(t *testing.T) {
 	t.Parallel()
 	ng := servers.Nginx(t)

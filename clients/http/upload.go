@@ -17,22 +17,21 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// upload is a body that is written by a goroutine of its own while the answer is
-// read: a large one, a Source, chunks, or one that waits for the server's "100
-// Continue". The server may answer before it has read all of it, or not read on
-// until its answer is read.
+// upload is a body that is written by its own goroutine while the answer is read: a large one,
+// a Source, chunks, or one that waits for the server's "100 Continue". The server may answer
+// before it has read all of it, or stop reading until its answer is read.
 type upload struct {
 	data     []byte
-	source   Source        // in place of data
-	opened   io.ReadCloser // the source, at its start; nil: it is to be opened
-	size     int64         // -1: it is sent in chunks
+	source   Source        // instead of data
+	opened   io.ReadCloser // the source, at its start; nil: not open
+	size     int64         // -1: sent in chunks
 	trailers map[string]string
-	wait     time.Duration // for "100 Continue", before the body is sent all the same; 0: not at all
+	wait     time.Duration // for "100 Continue" before the body is sent anyway; 0: don't wait
 
-	sent  chan error  // what became of the writing
-	go100 chan bool   // whether to write the body, if that is to be asked for
+	sent  chan error  // the result of writing
+	go100 chan bool   // whether to write the body, if it waits for that
 	shut  func()      // closes the source that is being written
-	ended atomic.Bool // one side has given up: what the other meets then is no news
+	ended atomic.Bool // one side has failed, so later errors of the other are ignored
 }
 
 var (
@@ -41,7 +40,7 @@ var (
 	errNoneToWait = errors.New("header Expect: 100-continue, but there is no body to wait with (RFC 9110, section 10.1.1)")
 )
 
-// newUpload makes the upload of q's body. An error is the caller's.
+// newUpload returns the upload of q's body. An error is the caller's fault.
 func newUpload(q *call, wait time.Duration) (*upload, error) {
 	r := &q.request
 	if r.Source != nil && len(r.Body) > 0 {
@@ -68,7 +67,7 @@ func newUpload(q *call, wait time.Duration) (*upload, error) {
 	return u, nil
 }
 
-// open makes the body ready to be written from its start.
+// open prepares the body for writing from its start.
 func (u *upload) open() error {
 	if u.source == nil || u.opened != nil {
 		return nil
@@ -78,7 +77,7 @@ func (u *upload) open() error {
 		return fmt.Errorf("open the body: %w", err)
 	}
 	if body == nil {
-		return errors.New("open the body: the Source gave none")
+		return errors.New("open the body: the Source returned no body")
 	}
 	if u.opened = body; u.size >= 0 {
 		u.size = max(size, -1)
@@ -86,7 +85,7 @@ func (u *upload) open() error {
 	return nil
 }
 
-// close closes a body that was opened and is not written.
+// close closes a body that was opened and is not being written.
 func (u *upload) close() {
 	if u.opened != nil {
 		u.opened.Close()
@@ -94,8 +93,8 @@ func (u *upload) close() {
 	}
 }
 
-// notTrailers are headers that tell how to read or route a message and so can't
-// follow its body (RFC 9110, section 6.5.1), in lower case.
+// notTrailers are headers that are needed to read or route a message and so can't follow its
+// body (RFC 9110, section 6.5.1), in lower case.
 var notTrailers = []string{"transfer-encoding", "content-length", "content-encoding", "content-type", "content-range",
 	"host", "connection", "te", "trailer", "upgrade", "expect", "authorization", "proxy-authorization", "cookie", "max-forwards", "range"}
 
@@ -109,7 +108,7 @@ func checkTrailer(name, value string) error {
 	return checkValue("trailer", name, value)
 }
 
-// appendFraming renders the headers that tell of the body.
+// appendFraming renders the headers that describe the body.
 func (u *upload) appendFraming(b []byte) []byte {
 	if u.size >= 0 {
 		b = append(b, "Content-Length: "...)
@@ -125,7 +124,7 @@ func (u *upload) appendFraming(b []byte) []byte {
 	return b
 }
 
-// settle is how long after the whole answer came the rest of the request may take.
+// settle limits how long the rest of the request may take after the whole answer has arrived.
 const settle = 10 * time.Millisecond
 
 // overBeside is over for uploads. The connection may be used again if the request
@@ -163,8 +162,8 @@ func (q *call) overBeside(cn *conn.Conn) (again bool, err error) {
 	return again && err == nil, nil
 }
 
-// start begins to write head and body, in a goroutine that tells sent how it went
-// and ends when the connection does, if not before.
+// start starts to write head and body in a goroutine that sends its result to sent. It ends at
+// the latest when the connection is closed.
 func (u *upload) start(cn *conn.Conn, head []byte) {
 	body := u.opened
 	u.opened, u.sent, u.go100, u.shut = nil, make(chan error, 1), nil, func() {}
@@ -178,14 +177,14 @@ func (u *upload) start(cn *conn.Conn, head []byte) {
 	go func() {
 		err := u.write(cn, head, body)
 		if _, own := errors.AsType[bodyError](err); own && !u.ended.Swap(true) {
-			cn.Abort() // nobody else would end the wait for an answer
+			cn.Abort() // otherwise the wait for an answer would not end
 		}
 		u.shut()
 		u.sent <- err
 	}()
 }
 
-// write writes head and body, once the server wants it.
+// write writes head and body, when the server accepts it.
 func (u *upload) write(cn *conn.Conn, head []byte, body io.Reader) error {
 	if u.go100 == nil && body == nil && u.size >= 0 {
 		return cn.WriteParts(net.Buffers{head, u.data})
@@ -212,8 +211,8 @@ func (u *upload) write(cn *conn.Conn, head []byte, body io.Reader) error {
 	return writeEnd(cn, u.trailers)
 }
 
-// permitted waits until the server wants the body, or has said nothing for so long
-// that it may not know of waiting (RFC 9110, section 10.1.1).
+// permitted waits until the server accepts the body, or until wait has passed: the server may
+// not support waiting (RFC 9110, section 10.1.1).
 func permitted(ask <-chan bool, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -227,35 +226,35 @@ func permitted(ask <-chan bool, wait time.Duration) error {
 	return nil
 }
 
-// proceed tells a body that waits whether the server wants it.
+// proceed notifies a waiting body whether the server accepts it.
 func (u *upload) proceed(yes bool) {
 	if u.go100 == nil {
 		return
 	}
 	select {
 	case u.go100 <- yes:
-	default: // it has been told
+	default: // already notified
 	}
 }
 
-// stop ends what the writing may wait for beside the connection.
+// stop ends waits of the writer other than for the connection.
 func (u *upload) stop() {
 	u.proceed(false)
 	u.shut()
 }
 
-// pieceSize is how much of a body that is not in memory is read and sent at once.
+// pieceSize is how many bytes of a body that is not in memory are read and sent at once.
 const pieceSize = 64 << 10
 
 var pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b }}
 
-// bodyError is a fault of the body itself, found while it was sent. It hides the
-// class that the error would have on a connection.
+// bodyError is an error of the body itself, found while it was sent. It hides the class that
+// the error would have on a connection.
 type bodyError struct{ text string }
 
 func (e bodyError) Error() string { return "send the body: " + e.text }
 
-// writeSized writes as much of body as was announced.
+// writeSized writes the first size bytes of body. It returns an error if body has fewer.
 func writeSized(cn *conn.Conn, body io.Reader, size int64) error {
 	piece := pieces.Get().(*[]byte)
 	defer pieces.Put(piece)
@@ -268,7 +267,7 @@ func writeSized(cn *conn.Conn, body io.Reader, size int64) error {
 		}
 		switch {
 		case err == io.EOF && left > 0:
-			return bodyError{fmt.Sprintf("it ended %d bytes before the size that its Source told", left)}
+			return bodyError{fmt.Sprintf("it ended %d bytes before the size that its Source returned", left)}
 		case err != nil && err != io.EOF:
 			return bodyError{err.Error()}
 		}
@@ -314,7 +313,7 @@ func writeEnd(cn *conn.Conn, trailers map[string]string) error {
 	return cn.WriteParts(net.Buffers{append(b, "\r\n"...)})
 }
 
-// readSome reads at least a byte or tells why not.
+// readSome reads at least one byte or returns an error.
 func readSome(r io.Reader, p []byte) (int, error) {
 	for range 100 {
 		if n, err := r.Read(p); n > 0 || err != nil {

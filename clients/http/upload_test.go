@@ -21,7 +21,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// summing is a handler that tells what body it got, how, and with which trailers.
+// summing is a handler that describes the received body, its framing and its trailers.
 func summing(w nethttp.ResponseWriter, r *nethttp.Request) {
 	sum := sha256.New()
 	n, err := io.Copy(sum, r.Body)
@@ -35,12 +35,12 @@ func stringSource(s string) Source {
 	return Stream(func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(s)), nil })
 }
 
-// sourceFunc is a Source of the test's own.
+// sourceFunc is a Source for tests.
 type sourceFunc func() (io.ReadCloser, int64, error)
 
 func (f sourceFunc) Open() (io.ReadCloser, int64, error) { return f() }
 
-// Bodies from anywhere arrive whole, with a length or in chunks, with trailers.
+// Bodies from any source are sent whole, with a length or in chunks, with trailers.
 func TestUploads(t *testing.T) {
 	t.Parallel()
 	plain, secure := httptest.NewServer(nethttp.HandlerFunc(summing)), httptest.NewTLSServer(nethttp.HandlerFunc(summing))
@@ -88,7 +88,7 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// A trailer's value may be what the sending of the body has found out.
+// A trailer's value may be computed while the body is sent.
 func TestTrailerOfStream(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(nethttp.HandlerFunc(summing))
@@ -114,7 +114,7 @@ func TestTrailerOfStream(t *testing.T) {
 	}
 }
 
-// A file is sent in flat memory, and its Source is closed each time.
+// A file is sent with constant memory, and its Source is closed each time.
 func TestUploadIsFlat(t *testing.T) {
 	const size = 256 << 20
 	path := filepath.Join(t.TempDir(), "body")
@@ -157,7 +157,7 @@ func TestUploadIsFlat(t *testing.T) {
 	}
 }
 
-// counted is a body that tells whether it was closed.
+// counted is a body that counts whether it was closed.
 type counted struct {
 	io.Reader
 	closed *atomic.Int64
@@ -165,8 +165,7 @@ type counted struct {
 
 func (c counted) Close() error { c.closed.Add(1); return nil }
 
-// What goes wrong with a body is the operation's failure, says why, and leaves
-// nothing open.
+// An error of a body fails the operation with its reason, and leaves nothing open.
 func TestUploadFaults(t *testing.T) {
 	servers.NoLeaks(t)
 	broken := errors.New("disk on fire")
@@ -182,7 +181,7 @@ func TestUploadFaults(t *testing.T) {
 			return sourceFunc(func() (io.ReadCloser, int64, error) {
 				return counted{strings.NewReader("hello"), closed}, 8, nil
 			})
-		}, "other", "send the body: it ended 3 bytes before the size that its Source told"},
+		}, "other", "send the body: it ended 3 bytes before the size that its Source returned"},
 		{"can't be read", hold, func(closed *atomic.Int64) Source {
 			return sourceFunc(func() (io.ReadCloser, int64, error) {
 				return counted{io.MultiReader(strings.NewReader("hello"), failing{broken}), closed}, -1, nil
@@ -201,7 +200,7 @@ func TestUploadFaults(t *testing.T) {
 		{"never comes", hold, func(closed *atomic.Int64) Source {
 			return sourceFunc(func() (io.ReadCloser, int64, error) {
 				pr, pw := io.Pipe()
-				_ = pw // nobody writes: only closing ends the Read
+				_ = pw // nothing is written: only closing ends the Read
 				return struct {
 					io.Reader
 					io.Closer
@@ -270,7 +269,7 @@ func TestUploadCanceled(t *testing.T) {
 	wantCounts(t, rec, counts{"error.canceled": 1})
 }
 
-// A wrong upload is a wrong call: nothing is sent, nothing counted.
+// An invalid upload is an error of the call: nothing is sent, nothing is counted.
 func TestWrongUploads(t *testing.T) {
 	t.Parallel()
 	length := map[string]string{"Content-Length": "5"}
@@ -281,7 +280,7 @@ func TestWrongUploads(t *testing.T) {
 	}{
 		{"no such file", Request{Source: File("/does/not/exist")}, "open the body: open /does/not/exist: no such file or directory"},
 		{"a directory", Request{Source: File(t.TempDir())}, "not a regular file: use Stream"},
-		{"no body", Request{Source: sourceFunc(func() (io.ReadCloser, int64, error) { return nil, 0, nil })}, "the Source gave none"},
+		{"no body", Request{Source: sourceFunc(func() (io.ReadCloser, int64, error) { return nil, 0, nil })}, "the Source returned no body"},
 		{"two bodies", Request{Source: stringSource("x"), Body: []byte("y")}, "Request.Body and Request.Source are both set"},
 		{"length of chunks", Request{Body: []byte("hello"), Chunked: true, Headers: length}, "header Content-Length: leave it out"},
 		{"length of a stream", Request{Source: stringSource("hello"), Headers: length}, "header Content-Length: leave it out"},
@@ -306,7 +305,8 @@ func TestWrongUploads(t *testing.T) {
 			}
 		})
 	}
-	// What reading the body brings as a trailer's value is seen too late for that.
+	// An invalid trailer value that is set while the body is read is detected too late for
+	// that.
 	s := servers.Faults(t, (*servers.Peer).Hold)
 	ctx, c, rec := newClient(t)
 	trailers := map[string]string{"X": ""}
@@ -321,7 +321,7 @@ func TestWrongUploads(t *testing.T) {
 	wantCounts(t, rec, counts{"http_other_fail": 1, "error.other": 1})
 }
 
-// A body that the connection lost is opened anew on the next one.
+// A body whose connection was lost is opened again for the next one.
 func TestUploadAgain(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, func(p *servers.Peer) {
@@ -352,8 +352,8 @@ func TestUploadAgain(t *testing.T) {
 	}
 }
 
-// Expect: 100-continue keeps the body back until the server wants it, or has said
-// nothing for ContinueTimeout (RFC 9110, section 10.1.1).
+// Expect: 100-continue holds the body back until the server accepts it, or ContinueTimeout has
+// passed (RFC 9110, section 10.1.1).
 func TestExpect(t *testing.T) {
 	t.Parallel()
 	const go100 = "HTTP/1.1 100 Continue\r\n\r\n"
@@ -366,7 +366,7 @@ func TestExpect(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		script func(p *servers.Peer, head string) (got string)
-		want   string // what got is
+		want   string // the expected result
 		status int
 		err    string // within the class and text of the error
 		heads  int    // requests the server saw

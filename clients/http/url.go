@@ -17,9 +17,9 @@ type target struct {
 	secure bool
 }
 
-// split cuts a URL into the server's part and what a request line needs, without
-// allocating: "http://host:1", "/path?query". The fragment is left out, as it is
-// never sent (RFC 9110, section 4.2.5).
+// split splits a URL into the server's part and the part for the request line, without
+// allocating: "http://host:1", "/path?query". It drops the fragment, which is never sent (RFC
+// 9110, section 4.2.5).
 func split(rawURL string) (origin, path string, err error) {
 	i := strings.Index(rawURL, "://")
 	if i < 0 {
@@ -40,8 +40,8 @@ func split(rawURL string) (origin, path string, err error) {
 	return origin, path, nil
 }
 
-// escape gives the path and query as they may stand in a request line: what a URL
-// can't hold is percent-encoded, control characters are refused.
+// escape returns the path and query for a request line: characters that are not allowed in a
+// URL are percent-encoded. Control characters are an error.
 func escape(path string) (string, error) {
 	bad := 0
 	for i := range len(path) {
@@ -66,8 +66,8 @@ func escape(path string) (string, error) {
 	return string(b), nil
 }
 
-// inURL tells the characters of a path and query (RFC 3986, sections 3.3 and 3.4),
-// and those beside them that servers take as they are.
+// inURL has the characters of a path and query (RFC 3986, sections 3.3 and 3.4), and further
+// ones that servers accept unescaped.
 var inURL = func() (in [256]bool) {
 	for c := range in {
 		in[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' ||
@@ -76,7 +76,7 @@ var inURL = func() (in [256]bool) {
 	return in
 }()
 
-// parseOrigin reads "https://host:port".
+// parseOrigin parses "https://host:port".
 func parseOrigin(origin string) (*target, error) {
 	u, err := url.Parse(origin)
 	if err != nil {
@@ -114,7 +114,7 @@ func parseOrigin(origin string) (*target, error) {
 	if n, err := net.LookupPort("tcp", port); err != nil || n == 0 {
 		return nil, fmt.Errorf("port %q: want 1 to 65535", port)
 	}
-	if i := strings.IndexByte(t.host, '%'); i >= 0 { // a zone is for connecting only (RFC 6874)
+	if i := strings.IndexByte(t.host, '%'); i >= 0 { // a zone is only for connecting (RFC 6874)
 		t.host = t.host[:i] + t.host[strings.IndexByte(t.host, ']'):]
 	}
 	t.host = strings.TrimSuffix(t.host, ":")

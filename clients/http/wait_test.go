@@ -12,7 +12,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// Beyond MaxConns calls wait for one another, and all get their answers.
+// Beyond MaxConns calls wait for each other, and all get their answers.
 func TestMaxConns(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -60,8 +60,8 @@ func TestMaxConns(t *testing.T) {
 	}
 }
 
-// A call that waits for a connection obeys its ctx, and what frees up later goes to
-// the next one.
+// A call that waits for a connection ends with its ctx, and the next waiter gets the free
+// connection.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -96,7 +96,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// Waiting for a connection is part of the whole time.
+// Waiting for a connection counts toward Timeout.
 func TestWaitingTimesOut(t *testing.T) {
 	t.Parallel()
 	ctx, c, rec := newClient(t, Options{MaxConns: 1, Timeout: 20 * time.Millisecond})
@@ -110,12 +110,12 @@ func TestWaitingTimesOut(t *testing.T) {
 	}
 }
 
-// A place that an idle connection to another server takes is given up for this one.
+// If an idle connection to another server holds the place, it is closed for this one.
 func TestMaxConnsOfManyServers(t *testing.T) {
 	t.Parallel()
 	faulty := []*servers.FaultServer{servers.Faults(t, serve), servers.Faults(t, serve), servers.Faults(t, serve)}
 	ctx, c, rec := newClient(t, Options{MaxConns: 2})
-	for _, i := range []int{0, 1, 0, 2, 0, 1} { // the one idle longest goes: 1, then 2
+	for _, i := range []int{0, 1, 0, 2, 0, 1} { // the one idle longest is closed: 1, then 2
 		if err := c.GetIgnoreRes(ctx, faulty[i].URL, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestMaxConnsOfManyServers(t *testing.T) {
 	}
 }
 
-// A connection that breaks leaves its place to the call that waits for one.
+// When a connection breaks, a waiting call gets its place.
 func TestBrokenConnectionLeavesItsPlace(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -157,7 +157,7 @@ func TestBrokenConnectionLeavesItsPlace(t *testing.T) {
 	wantCounts(t, rec, counts{"http_ok": 1, "latency": 1, "http_other_fail": 1, "error.reset": 1})
 }
 
-// The end of the client ends waiting too.
+// The end of the client also ends waiting.
 func TestEndOfWaiting(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"Close", "ctx"} {
@@ -169,7 +169,7 @@ func TestEndOfWaiting(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := servers.Faults(t, serve)
-		if err := c.GetIgnoreRes(root, s.URL, nil); err != nil { // begins the watch of ctx
+		if err := c.GetIgnoreRes(root, s.URL, nil); err != nil { // starts the watch of ctx
 			t.Fatal(err)
 		}
 		l := c.c.idle
@@ -198,7 +198,7 @@ func TestEndOfWaiting(t *testing.T) {
 	}
 }
 
-// What is given to a waiter who has just given up goes on to the next.
+// If a waiter that has just given up receives a connection, the next waiter gets it.
 func TestGivenInTheLastMoment(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, serve)
@@ -207,9 +207,9 @@ func TestGivenInTheLastMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	give := func(l *link) {
-		w := &waiter{target: c.c.all.target, ready: make(chan *link, 1)} // taken off the list already
+		w := &waiter{target: c.c.all.target, ready: make(chan *link, 1)} // already removed from the list
 		w.ready <- l
-		c.c.giveUp(w)
+		c.c.stopWaiting(w)
 	}
 	l := c.c.idle
 	c.c.idle = nil
@@ -224,7 +224,7 @@ func TestGivenInTheLastMoment(t *testing.T) {
 	}
 }
 
-// A connection that is made after the client has ended is closed at once.
+// A connection that is opened after the client has ended is closed at once.
 func TestConnectedTooLate(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, serve)
@@ -243,7 +243,7 @@ func TestConnectedTooLate(t *testing.T) {
 	}
 }
 
-// waiting gives how many calls wait for a connection.
+// waiting returns how many calls wait for a connection.
 func waiting(c HttpClient) int {
 	c.c.mu.Lock()
 	defer c.c.mu.Unlock()

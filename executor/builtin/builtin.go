@@ -1,5 +1,5 @@
-// Package builtin gives the loads that are built into gobench to scenarios: a load such
-// as that of gobench http runs on a master's agents as a scenario of one line.
+// Package builtin makes gobench's built-in loads available to scenarios: the load of gobench
+// http, for example, runs on a master's agents as a scenario of one line.
 package builtin
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/gobench-io/gobench/internal/builtin"
 )
 
-// Load gives the built-in load called name with the options that a file has, which
-// gobench wrote. Where there is none to give, it says why and ends the executor.
+// Load returns the built-in load name with the options in file, which gobench wrote. If that
+// fails, it prints the error and exits with status 2.
 func Load(name, file string) scenario.Vus {
 	options, err := os.ReadFile(file)
 	var vus scenario.Vus

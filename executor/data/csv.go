@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// csvFormat reads comma-separated values (RFC 4180). A quoted value may hold commas,
-// line ends and, doubled, quotes.
+// csvFormat reads comma-separated values (RFC 4180). A quoted value may contain commas, line
+// ends and doubled quotes.
 type csvFormat struct {
 	comma byte
 	names []string
@@ -40,7 +40,7 @@ func (f *csvFormat) split(b []byte, atEOF bool) (int, []byte) {
 	return 0, nil
 }
 
-// header reads the first row. A byte order mark before it is left out.
+// header reads the first row. It skips a byte order mark before it.
 func (f *csvFormat) header(r *reader) error {
 	record, err := r.next()
 	if errors.Is(err, io.EOF) {
@@ -108,8 +108,8 @@ func (f *csvFormat) appendValue(b, record []byte, column string) ([]byte, bool) 
 	}
 }
 
-// cut gives a record's first value, of a quoted one what is between the quotes, and
-// the rest after its comma; rest is nil after the last value.
+// cut returns a record's first value, without its outer quotes if it is quoted, and the rest
+// after its comma; rest is nil after the last value.
 func (f *csvFormat) cut(record []byte) (value, rest []byte, quoted bool, err error) {
 	if len(record) == 0 || record[0] != quote {
 		end := bytes.IndexByte(record, f.comma)
@@ -140,7 +140,7 @@ func (f *csvFormat) cut(record []byte) (value, rest []byte, quoted bool, err err
 	}
 }
 
-// appendUnquoted appends a quoted value, its doubled quotes made single.
+// appendUnquoted appends a quoted value, with its doubled quotes made single.
 func appendUnquoted(b, value []byte) []byte {
 	for {
 		i := bytes.IndexByte(value, quote)

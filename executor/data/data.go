@@ -1,19 +1,19 @@
-// Package data feeds rows of a file to users: accounts to log in with, products to
-// look up, messages to send.
+// Package data feeds rows of a file to users: accounts to log in with, products to look up,
+// messages to send.
 //
 //	var accounts = data.CSV("accounts.csv")
 //
 //	func user(ctx context.Context, vui int) {
 //		row, err := accounts.Next(ctx)
 //		if err != nil {
-//			return // the file has given its last row, and the load ends
+//			return // no row is left, and the load ends
 //		}
 //		log(row.Get("name"), row.Get("password"))
 //	}
 //
-// A file is streamed: whatever its size, a [Feeder] keeps the places of some of its
-// rows, at most 2 MiB. It is read once before the load begins, and what is wrong in
-// it is told then, with file and line; it must not change while it is used.
+// A file is streamed: whatever its size, a [Feeder] stores only the positions of some of its
+// rows, at most 2 MiB. The file is read once before the load begins. An error in it is reported
+// then, with file and line. The file must not change while it is used.
 package data
 
 import (
@@ -31,23 +31,23 @@ import (
 	"github.com/gobench-io/gobench/internal/run/segment"
 )
 
-// DirEnv names the environment variable by which gobench tells an executor the
-// scenario's folder, from which relative names of files are taken.
+// DirEnv is the environment variable in which gobench passes the scenario's folder to an
+// executor. Relative file names start there.
 const DirEnv = "GOBENCH_SCENARIO_DIR"
 
 // Order is the order in which users get rows.
 type Order int
 
 const (
-	// Sequential gives each row once, in the order of the file, to whichever user
-	// asks next. Where several hosts make the load, each has rows of its own, so many as
-	// its share of the load is.
+	// Sequential returns each row once, in the order of the file, to the users as they ask. If
+	// several hosts generate the load, each has its own rows, in proportion to its share of the
+	// load.
 	Sequential Order = iota
-	// Random gives any row, each as likely as the others, by the user's own random
-	// source: it has no end.
+	// Random returns any row, all equally likely, chosen by the user's random source. It never
+	// ends.
 	Random
-	// Unique gives a user the row of its own number, vui, again and again. The users
-	// of one class may use such a feeder. A user without a row gets an error.
+	// Unique always returns to a user the row of the user's number, vui. Only the users of one
+	// class may use such a feeder. A user without a row gets an error.
 	Unique
 )
 
@@ -57,16 +57,16 @@ func (o Order) String() string { return [...]string{"sequential", "random", "uni
 // Options configures how a file is read. The zero value is valid.
 type Options struct {
 	Order Order
-	Wrap  bool // begin again after the last row; else the class's load ends then
-	Comma byte // between the columns of CSV; 0: a tab in FILE.tsv, else a comma
+	Wrap  bool // start again after the last row; otherwise the class's load ends then
+	Comma byte // between the columns of CSV; 0: a tab for FILE.tsv, otherwise a comma
 }
 
-// ErrEnd is the error when a file has given its last row. The class of the user who
-// meets it begins no more iterations, and that user's own is not counted.
+// ErrEnd is returned when no row of a file is left. The class of the user that receives it
+// starts no more iterations, and that user's current iteration is not counted.
 var ErrEnd = errors.New("no row is left")
 
-// Feeder returns the rows of a file. Any number of goroutines may use it at once. There is
-// nothing to close.
+// Feeder returns the rows of a file. Any number of goroutines may use it at once. It need not
+// be closed.
 type Feeder struct {
 	name      string // as declared
 	options   Options
@@ -79,13 +79,13 @@ type Feeder struct {
 	rows   int64
 	index
 
-	numbers segment.Numbers // of rows in order: this executor's; set once the file is open
+	numbers segment.Numbers // rows of this executor, in order; set once the file is open
 
 	mu    sync.Mutex
-	next  *reader // in the file, for rows in order, guarded by mu
-	at    int64   // the row that next gives, counted on where the file begins again, guarded by mu
-	given int64   // rows given in order, guarded by mu
-	owner *int    // the class whose users have Unique's rows, guarded by mu
+	next  *reader // reads rows in order, guarded by mu
+	at    int64   // the row that next returns, counted on when the file starts again, guarded by mu
+	given int64   // rows returned in order, guarded by mu
+	owner *int    // the class whose users use Unique's rows, guarded by mu
 }
 
 var declared struct {
@@ -93,9 +93,8 @@ var declared struct {
 	all []*Feeder
 }
 
-// CSV declares a file of comma-separated values (RFC 4180), whose first row names
-// the columns. It is opened before the load begins, or at the first use. At most one
-// Options may be given.
+// CSV declares a file of comma-separated values (RFC 4180), whose first row names the columns.
+// It is opened before the load begins, or at the first use. At most one Options may be passed.
 func CSV(file string, options ...Options) *Feeder {
 	f := declare(file, options)
 	comma := f.options.Comma
@@ -109,8 +108,8 @@ func CSV(file string, options ...Options) *Feeder {
 	return f
 }
 
-// JSONLines declares a file of one JSON object a line. Its columns are the keys of
-// each object; a value that is no string is given as JSON.
+// JSONLines declares a file of one JSON object a line. Its columns are the keys of each object;
+// a value that is not a string is returned as JSON. At most one Options may be passed.
 func JSONLines(file string, options ...Options) *Feeder {
 	f := declare(file, options)
 	f.newFormat = func() format { return jsonFormat{} }
@@ -127,7 +126,7 @@ func declare(file string, options []Options) *Feeder {
 		f.err = fmt.Errorf("data file %s: %d options given, want one", file, len(options))
 	}
 	if o := f.options.Order; f.err == nil && (o < Sequential || o > Unique) {
-		f.err = fmt.Errorf("data file %s: order %d is none", file, int(o))
+		f.err = fmt.Errorf("data file %s: unknown order %d", file, int(o))
 	}
 	declared.mu.Lock()
 	defer declared.mu.Unlock()
@@ -135,8 +134,9 @@ func declare(file string, options []Options) *Feeder {
 	return f
 }
 
-// Prepare opens and checks all files declared so far. An executor calls it before
-// the load begins; the recorder in ctx tells which rows are this executor's.
+// Prepare opens and checks all files declared so far. It returns the first error. An executor
+// calls it before the load begins; the recorder in ctx determines which rows are this
+// executor's.
 func Prepare(ctx context.Context) error {
 	declared.mu.Lock()
 	all := append([]*Feeder(nil), declared.all...)
@@ -149,8 +149,9 @@ func Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Once names the files declared so far that give each row only once. Who takes over the
-// work of an executor that is lost can't know which rows are left.
+// Once returns the names of the files declared so far whose rows are each used only once.
+// Another executor can't take over the work of one that is lost, because it can't know which
+// rows are left.
 func Once() (names []string) {
 	declared.mu.Lock()
 	defer declared.mu.Unlock()
@@ -165,7 +166,7 @@ func Once() (names []string) {
 // eachOnce reports whether each row is used only once.
 func (f *Feeder) eachOnce() bool { return f.options.Order == Sequential && !f.options.Wrap }
 
-// path is where the file is.
+// path returns the file's path.
 func (f *Feeder) path() string {
 	if dir := os.Getenv(DirEnv); dir != "" && !filepath.IsAbs(f.name) {
 		return filepath.Join(dir, f.name)
@@ -173,7 +174,7 @@ func (f *Feeder) path() string {
 	return f.name
 }
 
-// open opens the file and reads it through, once.
+// open opens the file and reads all of it. Later calls return the first result.
 func (f *Feeder) open(ctx context.Context) error {
 	f.once.Do(func() {
 		if s := meter.ScopeOf(ctx); s != nil {
@@ -189,10 +190,10 @@ func (f *Feeder) open(ctx context.Context) error {
 	return f.err
 }
 
-// sayEvery is how often reading a large file tells how far it is.
-const sayEvery = 2 * time.Second
+// logEvery is how often reading a large file logs its progress.
+const logEvery = 2 * time.Second
 
-// scan reads the whole file: it counts and checks its rows and notes where they are.
+// scan reads the whole file: it counts and checks its rows and stores their positions.
 func (f *Feeder) scan(ctx context.Context) (err error) {
 	if f.file, err = os.Open(f.path()); err != nil {
 		return fmt.Errorf("data file: %w", err)
@@ -226,7 +227,7 @@ func (f *Feeder) scan(ctx context.Context) (err error) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if time.Since(said) > sayEvery {
+			if time.Since(said) > logEvery {
 				said = time.Now()
 				fmt.Fprintf(os.Stderr, "%s: %d %% read\n", f.name, r.at*100/max(info.Size(), 1))
 			}
@@ -239,19 +240,18 @@ func (f *Feeder) scan(ctx context.Context) (err error) {
 	return nil
 }
 
-// wrong tells of the row that r read last.
+// wrong returns err with the file and line of the row that r read last.
 func (f *Feeder) wrong(r *reader, err error) error {
 	return fmt.Errorf("data file %s:%d: %w", f.name, r.line, err)
 }
 
-// Rows opens the file, if that has not been done, and tells how many rows it has.
+// Rows opens the file, if necessary, and returns the number of its rows.
 func (f *Feeder) Rows(ctx context.Context) (int64, error) {
 	err := f.open(ctx)
 	return f.rows, err
 }
 
-// Columns reads the names of a CSV file's columns; nil for JSON, where each row has
-// its own.
+// Columns returns the names of a CSV file's columns; nil for JSON, where each row has its own.
 func (f *Feeder) Columns() ([]string, error) {
 	file, err := os.Open(f.path())
 	if err != nil {
@@ -266,16 +266,16 @@ func (f *Feeder) Columns() ([]string, error) {
 	return format.columns(), nil
 }
 
-// Next gives ctx's user a row. It returns ErrEnd when there is none, and the file's
-// error if it can't be used.
+// Next returns a row for ctx's user. It returns ErrEnd if no row is left, and the file's error
+// if the file can't be used.
 func (f *Feeder) Next(ctx context.Context) (Row, error) {
 	var row Row
 	err := f.Read(ctx, &row)
 	return row, err
 }
 
-// Read is Next into row, whose memory is used again: a row that is read again and
-// again allocates nothing.
+// Read is Next into row, whose memory is reused: repeated reads into the same row do not
+// allocate.
 func (f *Feeder) Read(ctx context.Context, row *Row) error {
 	if err := f.open(ctx); err != nil {
 		return err
@@ -294,7 +294,7 @@ func (f *Feeder) Read(ctx context.Context, row *Row) error {
 	}
 	err := f.inOrder(row)
 	if errors.Is(err, ErrEnd) && scope != nil {
-		scope.Exhaust(fmt.Sprintf("data file %s has given its last row", f.name))
+		scope.Exhaust(fmt.Sprintf("data file %s has no more rows", f.name))
 	}
 	return err
 }

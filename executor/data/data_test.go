@@ -16,7 +16,7 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// file writes a file of the test's own.
+// file writes a file for the test.
 func file(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -26,14 +26,14 @@ func file(t testing.TB, name, text string) string {
 	return path
 }
 
-// userOf gives a context of a user.
+// userOf returns a user's context.
 func userOf(ctx context.Context, class int, vui int64) (context.Context, *meter.Scope) {
 	ctx, scope := meter.With(ctx, meter.New(), nil, [2]uint64{7, uint64(vui)})
 	scope.Class, scope.User = class, vui
 	return ctx, scope
 }
 
-// all gives the values of a column in order, to the end of the file.
+// all returns the values of a column in order, to the end of the file.
 func all(t *testing.T, f *Feeder, column string) (values []string) {
 	t.Helper()
 	for {
@@ -79,7 +79,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// open declares a file by its ending.
+// open declares a file; the format follows from its extension.
 func open(path string, options ...Options) *Feeder {
 	if filepath.Ext(path) == ".jsonl" {
 		return JSONLines(path, options...)
@@ -87,7 +87,7 @@ func open(path string, options ...Options) *Feeder {
 	return CSV(path, options...)
 }
 
-// What is wrong in a file is told with its line before any row is given.
+// An error in a file is reported with its line before any row is returned.
 func TestBadFiles(t *testing.T) {
 	long := strings.Repeat("x", maxRecord+1)
 	for _, tt := range []struct{ name, file, text, want string }{
@@ -143,7 +143,7 @@ func TestBadFiles(t *testing.T) {
 	})
 }
 
-// numbers is a file of n rows that tell their own number.
+// numbers returns a file of n rows that contain their own number.
 func numbers(t testing.TB, n int) string {
 	var b strings.Builder
 	b.WriteString("n,pad\n")
@@ -153,7 +153,7 @@ func numbers(t testing.TB, n int) string {
 	return file(t, "n.csv", b.String())
 }
 
-// Many users at once take each row once, and in the end all are told.
+// Many concurrent users get each row once, and at the end all get ErrEnd.
 func TestSequentialGivesEachRowOnce(t *testing.T) {
 	const rows, users = 20_000, 50
 	f := CSV(numbers(t, rows))
@@ -207,7 +207,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// More rows than an index has places: each row is still found, and each is as likely.
+// With more rows than an index has places, each row is still found, and all are equally likely.
 func TestRandomIsUniformAndRepeats(t *testing.T) {
 	const rows, picks, bins = 700_000, 20_000, 50
 	path := numbers(t, rows)
@@ -288,7 +288,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Relative names are taken from the scenario's folder.
+// Relative names start in the scenario's folder.
 func TestScenarioDir(t *testing.T) {
 	t.Setenv(DirEnv, filepath.Dir(file(t, "near.csv", "a\n1\n")))
 	if n, err := CSV("near.csv").Rows(t.Context()); n != 1 || err != nil {
@@ -296,7 +296,7 @@ func TestScenarioDir(t *testing.T) {
 	}
 }
 
-// A file that shrinks while it is used is told, not made up for.
+// If a file shrinks while it is used, that is an error.
 func TestFileChanges(t *testing.T) {
 	path := numbers(t, 100_000)
 	f := CSV(path)
@@ -372,7 +372,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkScan is the reading of a file before the load.
+// BenchmarkScan measures reading a file before the load.
 func BenchmarkScan(b *testing.B) {
 	for name, line := range map[string]string{
 		"a.csv":   "alice@example.com,s3cret-password,Alice Example,1970-01-01,42\n",

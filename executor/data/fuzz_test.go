@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// What is taken as CSV means the same to encoding/csv.
+// Accepted CSV means the same to encoding/csv.
 func FuzzCSV(f *testing.F) {
 	for _, s := range []string{"a,b\n1,2\n", "a\n\"x\"\"\ny\"\n", "a,b\r\n\"1\",\n", "\n\na\n\n1\n", "a,b\n1,\"\n", "\"\"\n1\n"} {
 		f.Add(s)
@@ -48,7 +48,7 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// Any object that is taken gives its first-level strings.
+// The strings at the first level of any accepted object can be read.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{`{"a":"b"}`, `{"a":[{"b":"\""}],"b":1}`, `{ "" : { } }`, `{"a\\":"\u0041","b":-0.1}`} {
 		f.Add(s, "b")
@@ -56,7 +56,7 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, key string) {
 		record := []byte(strings.TrimSpace(text))
 		if len(record) == 0 || !utf8.Valid(record) || !utf8.ValidString(key) || (jsonFormat{}).check(record) != nil {
-			return // encoding/json mends what is not UTF-8
+			return // encoding/json replaces invalid UTF-8
 		}
 		got, found := jsonFormat{}.appendValue(nil, record, key)
 		var object map[string]json.RawMessage
@@ -67,7 +67,7 @@ func FuzzJSON(f *testing.F) {
 		if found != is {
 			t.Fatalf("found %v, want %v", found, is)
 		}
-		if !found || strings.Count(text, ":") > 1 { // a key may come twice: ours is the first, theirs the last
+		if !found || strings.Count(text, ":") > 1 { // of a repeated key we return the first value, encoding/json the last
 			return
 		}
 		var value any

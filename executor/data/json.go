@@ -36,8 +36,7 @@ func (jsonFormat) check(record []byte) error {
 	return nil
 }
 
-// appendValue walks through a valid object to the value of a key; of a key that
-// comes twice, the first.
+// appendValue appends the value of a key in a valid object; of a repeated key, the first value.
 func (jsonFormat) appendValue(b, record []byte, column string) ([]byte, bool) {
 	rest := skipSpace(record[1:])
 	for len(rest) > 0 && rest[0] == quote {
@@ -54,7 +53,7 @@ func (jsonFormat) appendValue(b, record []byte, column string) ([]byte, bool) {
 	return b, false
 }
 
-// appendText appends a string's text, or another value as it is written.
+// appendText appends a string's text, or another value unchanged.
 func appendText(b, value []byte) []byte {
 	if value[0] != quote {
 		return append(b, value...)
@@ -97,7 +96,7 @@ func appendText(b, value []byte) []byte {
 	}
 }
 
-// hexRune reads four hexadecimal digits.
+// hexRune parses four hexadecimal digits.
 func hexRune(b []byte) (r rune) {
 	for _, c := range b[:4] {
 		switch {
@@ -120,7 +119,7 @@ func isKey(key []byte, name string) bool {
 	return string(appendText(nil, key)) == name
 }
 
-// stringEnd is the length of the string that b begins with.
+// stringEnd returns the length of the string at the start of b.
 func stringEnd(b []byte) int {
 	for i := 1; ; i++ {
 		switch b[i] {
@@ -132,7 +131,7 @@ func stringEnd(b []byte) int {
 	}
 }
 
-// valueEnd is the length of the value that b begins with.
+// valueEnd returns the length of the value at the start of b.
 func valueEnd(b []byte) int {
 	depth := 0
 	for i := 0; ; i++ {
@@ -146,7 +145,7 @@ func valueEnd(b []byte) int {
 			depth++
 		case '}', ']':
 			if depth == 0 {
-				return i // the end of what holds a number or a word
+				return i // the end of the object or array around a number or a word
 			}
 			if depth--; depth == 0 {
 				return i + 1

@@ -9,7 +9,7 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// inOrder gives the row after the one given last: of those that are this executor's.
+// inOrder reads the next of this executor's rows.
 func (f *Feeder) inOrder(row *Row) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -31,14 +31,14 @@ func (f *Feeder) inOrder(row *Row) error {
 	return nil
 }
 
-// farRows is from how many rows on that are not wanted a place in the file is looked up
-// instead of reading them.
+// farRows is the number of skipped rows from which the position is looked up instead of reading
+// them.
 const farRows = 1024
 
-// goTo moves next to row n, which is not before where it is, counted on where the file
-// begins again. The caller holds f.mu.
+// goTo moves next to row n, which is not before its current position, counted on when the file
+// starts again. The caller must hold f.mu.
 func (f *Feeder) goTo(n int64) error {
-	again := n/f.rows > max(f.at-1, 0)/f.rows // the file begins again before n
+	again := n/f.rows > max(f.at-1, 0)/f.rows // the file starts again before n
 	if again || n-f.at > farRows {
 		place := n % f.rows / f.index.step
 		f.next.seek(f.index.at[place])
@@ -52,7 +52,7 @@ func (f *Feeder) goTo(n int64) error {
 	return nil
 }
 
-// rowOf picks any row.
+// rowOf returns the number of a random row.
 func (f *Feeder) rowOf(scope *meter.Scope) int64 {
 	if scope == nil {
 		return rand.Int64N(f.rows)
@@ -60,7 +60,7 @@ func (f *Feeder) rowOf(scope *meter.Scope) int64 {
 	return scope.Rand().Int64N(f.rows)
 }
 
-// ownRow is the row of a user's number.
+// ownRow returns the number of the row of a user.
 func (f *Feeder) ownRow(scope *meter.Scope) (int64, error) {
 	if scope == nil {
 		return 0, fmt.Errorf("data file %s: its rows are unique to users, and the context is no user's", f.name)
@@ -82,7 +82,7 @@ func (f *Feeder) ownRow(scope *meter.Scope) (int64, error) {
 	return n % f.rows, nil
 }
 
-// lookup gives row n.
+// lookup reads row n.
 func (f *Feeder) lookup(n int64, row *Row) error {
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
@@ -101,7 +101,8 @@ func (f *Feeder) lookup(n int64, row *Row) error {
 	}
 }
 
-// changed tells of a file that can't be read as it could at its opening.
+// changed returns the error for a file that can't be read any more as it was when it was
+// opened.
 func (f *Feeder) changed(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -109,16 +110,16 @@ func (f *Feeder) changed(err error) error {
 	return fmt.Errorf("data file %s has changed while it was used: %w", f.name, err)
 }
 
-// index are the places of every step-th row.
+// index holds the positions of every step-th row.
 type index struct {
 	step int64
 	at   []int64
 }
 
-// maxPlaces bounds an index: 2 MiB.
+// maxPlaces limits an index to 2 MiB.
 const maxPlaces = 1 << 18
 
-// add notes the place of a row; rows come in order.
+// add stores the position of a row; rows must be added in order.
 func (x *index) add(row, at int64) {
 	if x.step == 0 {
 		x.step = 1

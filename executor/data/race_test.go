@@ -2,5 +2,5 @@
 
 package data
 
-// raced tells that the race detector is on: it empties pools at random.
+// raced reports that the race detector is on: it empties pools at random.
 const raced = true

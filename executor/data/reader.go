@@ -8,44 +8,44 @@ import (
 	"sync"
 )
 
-// maxRecord is the longest row.
+// maxRecord is the maximum length of a row.
 const maxRecord = 1 << 20
 
 var errLong = fmt.Errorf("a row longer than %d bytes: is a quote not closed?", maxRecord)
 
-// format is how rows are written in a file.
+// format is the format of a file's rows.
 type format interface {
-	// split finds the first record of b: its length with its line end, and without.
-	// The length is 0 when b has no whole record; atEOF tells that nothing follows b.
+	// split returns the first record of b and its length with its line end. The length is 0 if
+	// b has no whole record. atEOF means that nothing follows b.
 	split(b []byte, atEOF bool) (whole int, record []byte)
 	header(r *reader) error    // reads the columns' names, if the file has them
-	check(record []byte) error // refuses what is no row
+	check(record []byte) error // returns an error for an invalid row
 	columns() []string
-	// appendValue appends a row's value to b; false: it has no such column.
+	// appendValue appends a row's value to b. It returns false if the row has no such column.
 	appendValue(b, record []byte, column string) ([]byte, bool)
 }
 
-// reader reads the records of a file, one after the other. Blank lines are none.
+// reader reads the records of a file in order. It skips blank lines.
 type reader struct {
 	file   io.ReaderAt
 	format format
 
 	buf      []byte
-	from, to int   // what is read ahead lies in buf[from:to]
+	from, to int   // the bytes read ahead are buf[from:to]
 	offset   int64 // in the file, of buf[from]
 	eof      bool  // nothing follows buf
 
-	at    int64 // where the record read last begins
-	line  int64 // its line, from 1 on, if the reader began at the file's begin
+	at    int64 // position of the last record
+	line  int64 // its line, from 1, if the reader started at the beginning of the file
 	lines int64 // read so far
 }
 
 const (
-	ahead     = 256 << 10 // what a reader through a file reads at once
-	lookAhead = 4 << 10   // what one that looks for a row does
+	ahead     = 256 << 10 // bytes that a reader of the whole file reads at once
+	lookAhead = 4 << 10   // bytes that a reader of a single row reads at once
 )
 
-// readers are those that look for a row.
+// readers are used for reading single rows.
 var readers = sync.Pool{New: func() any { return &reader{buf: make([]byte, lookAhead)} }}
 
 func newReader(file io.ReaderAt, f format, offset int64) *reader {
@@ -54,10 +54,10 @@ func newReader(file io.ReaderAt, f format, offset int64) *reader {
 	return r
 }
 
-// seek goes on at another place of the file, where a record begins.
+// seek moves to another position in the file, where a record begins.
 func (r *reader) seek(offset int64) { r.from, r.to, r.offset, r.eof = 0, 0, offset, false }
 
-// next gives the next record; it is valid until the call after. At the end the error
+// next returns the next record, which is valid until the following call. At the end the error
 // is io.EOF.
 func (r *reader) next() ([]byte, error) {
 	for {
@@ -85,7 +85,7 @@ func (r *reader) next() ([]byte, error) {
 	}
 }
 
-// more reads on in the file.
+// more reads more of the file.
 func (r *reader) more() error {
 	if r.from > 0 {
 		r.to = copy(r.buf, r.buf[r.from:r.to])
@@ -106,7 +106,7 @@ func (r *reader) more() error {
 	return err
 }
 
-// trimEnd takes a line's end off.
+// trimEnd removes a line's end.
 func trimEnd(b []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\r'})
 }

@@ -2,24 +2,24 @@ package data
 
 import "fmt"
 
-// Row is a row of a file. It is its reader's own; copies share its memory.
+// Row is a row of a file. It is not safe for concurrent use, and copies share its memory.
 type Row struct {
 	feeder *Feeder
 	number int64
 	text   []byte
 }
 
-// Number is the row's number in its file, from 0 on.
+// Number returns the row's number in its file, from 0.
 func (r *Row) Number() int64 { return r.number }
 
-// Get gives the value of a column. It panics, which ends the user that asked, when a
-// CSV file has no such column; of JSON, where rows differ, it is then empty.
+// Get returns the value of a column. If a CSV file has no such column, it panics, which ends
+// the user. In a JSON file, where rows may have different columns, the value is then "".
 func (r *Row) Get(column string) string {
 	var short [64]byte
 	return string(r.Append(short[:0], column))
 }
 
-// Append appends the value of a column to b, as Get gives it.
+// Append appends the value of a column to b, like Get.
 func (r *Row) Append(b []byte, column string) []byte {
 	if r.feeder == nil {
 		panic("data: a Row that was not read")

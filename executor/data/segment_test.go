@@ -11,7 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/segment"
 )
 
-// prepare opens a feeder as an executor does that has these numbers.
+// prepare opens a feeder like an executor with these numbers.
 func prepare(t *testing.T, f *Feeder, weights []int64, places, place int, turn int64) error {
 	t.Helper()
 	seg, err := segment.New(weights, places, place)
@@ -24,7 +24,7 @@ func prepare(t *testing.T, f *Feeder, weights []int64, places, place int, turn i
 	return f.open(ctx)
 }
 
-// Each row is one executor's, once, whatever their number and weights are.
+// Each row belongs to exactly one executor, whatever the number of executors and their weights.
 func TestRowsAreDivided(t *testing.T) {
 	for rows := 1; rows < 30; rows += 4 {
 		for places := 1; places < 8; places++ {
@@ -53,8 +53,8 @@ func TestRowsAreDivided(t *testing.T) {
 	}
 }
 
-// Where rows are used again, executors go through the file as one would, each its part,
-// and who takes a place over goes on somewhere.
+// If rows are reused, several executors go through the file as one would, each with its part,
+// and an executor that takes over a place continues at some row.
 func TestRowsAreDividedOnEachTurn(t *testing.T) {
 	for _, rows := range []int{1, 2, 3, 7, 3000} { // the last one is far
 		path := numbers(t, rows)
@@ -76,7 +76,7 @@ func TestRowsAreDividedOnEachTurn(t *testing.T) {
 			}
 		}
 	}
-	f := CSV(numbers(t, 100_000), Options{Wrap: true}) // looked up, not read through
+	f := CSV(numbers(t, 100_000), Options{Wrap: true}) // looked up, not read sequentially
 	if err := prepare(t, f, nil, 5000, 4999, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,8 @@ func TestRowsAreDividedOnEachTurn(t *testing.T) {
 	}
 }
 
-// Rows that are given once can't be taken over, and the executor says so before the load.
+// Another executor can't take over rows that are used once, and it reports that before the
+// load.
 func TestRowsGivenOnceAreNotTakenOver(t *testing.T) {
 	path := numbers(t, 10)
 	once := CSV(path)

@@ -12,16 +12,16 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// Recorder holds what a test's clients and scenario record. Its methods are for one goroutine
-// at a time, while recording may go on.
+// Recorder holds what a test's clients and scenario record. Only one goroutine at a time may
+// call its methods, while others may record.
 type Recorder struct {
 	registry *meter.Registry
 	failures map[meter.Failure]int64
 	samples  []meter.Sample
 }
 
-// Context returns a context that ends with the test and carries a recorder of its own, and
-// that recorder. Tests that use it may run in parallel.
+// Context returns a context that ends with the test, and the Recorder that it carries. Tests
+// that use it may run in parallel.
 func Context(t testing.TB) (context.Context, *Recorder) {
 	r := &Recorder{registry: meter.New(), failures: map[meter.Failure]int64{}}
 	ctx, _ := meter.With(t.Context(), r.registry, nil, [2]uint64{1, 2})
@@ -48,8 +48,8 @@ func (r *Recorder) Counts(prefix string) map[string]int64 {
 	return counts
 }
 
-// Quantile returns the q-quantile (0 to 1) of the histogram title, in its own unit; 0 if
-// title is no histogram or is empty.
+// Quantile returns the q-quantile (0 to 1) of the histogram title, in its own unit; 0 if title
+// is not a histogram or is empty.
 func (r *Recorder) Quantile(title string, q float64) int64 {
 	for _, t := range r.totals() {
 		if t.Title == title && t.Histogram != nil {
@@ -82,8 +82,8 @@ func (r *Recorder) Samples(source, class string) (texts []string) {
 	return texts
 }
 
-// Watch records exchanges as text, like gobench run --once. The function that it returns
-// returns those seen so far.
+// Watch records exchanges as text, like gobench run --once. The returned function returns those
+// seen so far.
 func (r *Recorder) Watch() (seen func() []string) {
 	var mu sync.Mutex
 	var texts []string

@@ -1,4 +1,4 @@
-// Package metrics has the types in which a client declares its metrics to executor.Setup: a
+// Package metrics has the types with which a client declares its metrics to executor.Setup: a
 // [Group] contains graphs, a [Graph] contains metrics of one unit, and a [Metric] has a title
 // that is unique in a run. They are plain data.
 package metrics
@@ -22,7 +22,7 @@ const (
 
 // Metric is one measured thing.
 type Metric struct {
-	Title string // unique in a run, 1 to 128 bytes of printable text, as "home.latency"
+	Title string // unique in a run, 1 to 128 bytes of printable text, for example "home.latency"
 	Type  Type
 }
 

@@ -6,34 +6,34 @@ import (
 	"sync"
 )
 
-// ParamsEnv names the environment variable by which gobench gives an executor the
-// values of --set, as a JSON object.
+// ParamsEnv is the environment variable in which gobench passes the values of --set to an
+// executor, as a JSON object.
 const ParamsEnv = "GOBENCH_PARAMS"
 
-// Parameter is what Param has declared.
+// Parameter is a declared parameter of a scenario.
 type Parameter struct {
 	Name, Default, Help string
-	Value               string // what the scenario uses
-	Given               bool   // by --set
+	Value               string // its value in this run
+	Given               bool   // set by --set
 }
 
 var params struct {
 	mu   sync.Mutex
 	once sync.Once
-	set  map[string]string // by --set
+	set  map[string]string // from --set
 	all  []Parameter
 }
 
-// Param declares a parameter of the scenario and gives its value: what --set
-// NAME=VALUE says, else def. A parameter with an empty def has to be set, or the
-// run is refused. Call it in a package variable, or first in export:
+// Param declares a parameter of the scenario and returns its value: that of --set NAME=VALUE,
+// or def without it. A parameter with an empty def must be set; otherwise the run is refused.
+// Call it in a package variable, or first in export:
 //
 //	var url = scenario.Param("url", "http://localhost:8080", "where to send requests")
 //
-// gobench run FILE --help lists all of them. Help is one line.
+// gobench run FILE --help lists all of them. help is one line.
 func Param(name, def, help string) *string {
 	params.once.Do(func() {
-		// Other text than gobench's leaves the defaults; the run is then refused by name.
+		// If the text is invalid, the defaults stay and the run is refused later.
 		_ = json.Unmarshal([]byte(os.Getenv(ParamsEnv)), &params.set)
 	})
 	params.mu.Lock()
@@ -46,7 +46,7 @@ func Param(name, def, help string) *string {
 	return &p.Value
 }
 
-// Params gives the parameters declared so far, in order.
+// Params returns the parameters declared so far, in order.
 func Params() []Parameter {
 	params.mu.Lock()
 	defer params.mu.Unlock()

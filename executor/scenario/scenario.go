@@ -1,9 +1,9 @@
-// Package scenario is what a tester writes a load test in: plain data that says
-// which users there are and what each does. A scenario file defines
+// Package scenario has the types of a load test: plain data that describes which users there
+// are and what each does. A scenario file defines
 //
 //	func export() scenario.Vus
 //
-// and gobench runs every class of users ([Vu]) in it at the same time.
+// and gobench runs all its classes of users ([Vu]) at the same time.
 package scenario
 
 import (
@@ -25,21 +25,21 @@ type Vu struct {
 	// Fu is what one user does. Without Load it is called once a user.
 	Fu VuFunc
 
-	// Name of the class in reports; default: the name of its function. It is
-	// unique in a run.
+	// Name of the class in reports; default: the name of its function. It must be unique in a
+	// run.
 	Name string
-	// Load says when iterations start; nil: one iteration a user.
+	// Load defines when iterations start; nil: one iteration a user.
 	Load Load
-	// Setup runs once in each executor process before the clock starts. The ctx
-	// that it returns is the parent of every user's. An error fails the run.
+	// Setup runs once in each executor process before the clock starts. The ctx that it returns
+	// is the parent of every user's ctx. An error fails the run.
 	Setup func(context.Context) (context.Context, error)
-	// Start makes one user: a place for its own client and state. It runs once a
-	// user and is not timed; an error counts as that user's failure.
+	// Start creates one user, with its own client and state. It runs once a user and is not
+	// timed; an error counts as that user's failure.
 	Start func(ctx context.Context, vui int) (User, error)
-	// Exec is a step with an optional preparation that is not timed; every user
-	// of the class shares it.
+	// Exec is a step with an optional preparation that is not timed; all users of the class
+	// share it.
 	Exec Executor
-	// Tasks are what a user does in turn: each iteration is one of them, picked by
+	// Tasks are alternative iterations of a user. Each iteration is one of them, picked by
 	// weight, independently of all other users.
 	Tasks []Task
 	// Stop runs once in each executor process after the last user, with Setup's ctx.
@@ -48,15 +48,15 @@ type Vu struct {
 
 // Task is one of the things that a user does.
 type Task struct {
-	Name   string // in reports; default: the name of Fn. Unique in its class.
-	Weight int    // how often it is picked, beside the others' weights: 0 or more
+	Name   string // in reports; default: the name of Fn. It must be unique in its class.
+	Weight int    // how often it is picked, relative to the other weights: 0 or more
 	Fn     VuFunc // one iteration
 }
 
 // Vus are the classes of a scenario.
 type Vus []Vu
 
-// Thresholds are conditions that a run of the scenario is to meet, as
+// Thresholds are conditions that a run of the scenario must meet, such as
 //
 //	home.latency p99 < 200ms
 //	home.http_fail rate < 1% over 10s abort
@@ -66,20 +66,20 @@ type Vus []Vu
 //
 //	func thresholds() scenario.Thresholds
 //
-// and a run that crosses one of them ends with exit status 4. docs/thresholds.md has
-// their grammar.
+// and a run that crosses one of them ends with exit status 4. docs/thresholds.md has their
+// grammar.
 type Thresholds []string
 
-// User is one user that Start made. Its Iterate is called again and again, as Load
-// says, never by two goroutines at once; ctx ends when the run ends. An error is
-// counted by its text, and the user goes on with the next iteration.
+// User is one user created by Start. Its Iterate is called repeatedly, as Load defines, never
+// by two goroutines at once; ctx ends when the run ends. An error is counted by its text, and
+// the user continues with the next iteration.
 //
 // A User may also have
 //
 //	Prepare(ctx context.Context) error
 //
-// called before each iteration and not timed (an error skips that iteration and is
-// counted), and
+// called before each iteration and not timed (an error skips that iteration and is counted),
+// and
 //
 //	Close()
 //
@@ -88,23 +88,22 @@ type User interface {
 	Iterate(ctx context.Context) error
 }
 
-// Iterate makes a function a User.
+// Iterate is a function that implements User.
 type Iterate func(ctx context.Context) error
 
 // Iterate calls f.
 func (f Iterate) Iterate(ctx context.Context) error { return f(ctx) }
 
-// Executor is a step of a scenario. Setup runs once in each executor process
-// before the clock starts, and its ctx is the parent of each iteration's.
-// ExecContext is the timed step; the ctx it returns ends with its iteration.
-// Several users call ExecContext at once.
+// Executor is a step of a scenario. Setup runs once in each executor process before the clock
+// starts, and its ctx is the parent of each iteration's ctx. ExecContext is the timed step; the
+// ctx it returns ends with its iteration. Several users call ExecContext at once.
 type Executor interface {
 	Setup(context.Context) (context.Context, error)
 	ExecContext(context.Context) (context.Context, error)
 }
 
-// Preparer is an Executor that prepares each ExecContext: PrepareContext runs
-// before it, is not timed, and the ctx it returns goes to that ExecContext.
+// Preparer is an Executor that prepares each ExecContext: PrepareContext runs before it, is not
+// timed, and the ctx it returns is passed to that ExecContext.
 type Preparer interface {
 	PrepareContext(context.Context) (context.Context, error)
 }

@@ -13,33 +13,33 @@ import (
 	"github.com/gobench-io/gobench/clients/http"
 )
 
-// Client are the options of each connection's client. Those that are zero are
-// clients/http's defaults.
+// Client holds the options of each connection's client. For zero fields the defaults of
+// clients/http apply.
 type Client struct {
 	Timeout        time.Duration // of a request
 	ConnectTimeout time.Duration
 
-	Insecure     bool   // any server certificate will do
-	CA           []byte // PEM of who may sign servers' certificates
-	Cert, Key    []byte // PEM to show to servers; without Key, Cert has both
-	ServerName   string // to ask for and to check certificates against
-	NoResumption bool   // each TLS handshake is a full one
-	KeyLog       string // file for the secrets of TLS
+	Insecure     bool   // accept any server certificate
+	CA           []byte // PEM certificates of authorities trusted for servers
+	Cert, Key    []byte // PEM to present to servers; without Key, Cert contains both
+	ServerName   string // requested by SNI and verified
+	NoResumption bool   // make each TLS handshake a full one
+	KeyLog       string // file for TLS secrets
 
 	HTTP2     bool
-	Streams   int // requests at once on a connection of HTTP/2; 0: 1
-	Redirects int // how many are followed
+	Streams   int // concurrent requests on an HTTP/2 connection; 0: 1
+	Redirects int // number of redirects that are followed
 	Cookies   bool
-	User      string // NAME:PASSWORD, by Basic or Digest
+	User      string // NAME:PASSWORD, for Basic or Digest
 	Digest    bool
 
 	Proxy   string
 	Unix    string
 	Sources []string
-	Resolve []string // HOST:PORT:ADDRESS[,ADDRESS], as curl has it
+	Resolve []string // HOST:PORT:ADDRESS[,ADDRESS], as in curl
 }
 
-// Fill takes from o what c does not say.
+// Fill sets the fields of c that are zero to those of o.
 func (c *Client) Fill(o Client) {
 	own, other := reflect.ValueOf(c).Elem(), reflect.ValueOf(o)
 	for i := range own.NumField() {
@@ -49,7 +49,7 @@ func (c *Client) Fill(o Client) {
 	}
 }
 
-// options gives the options of a connection's client. An error names what is wrong.
+// options returns the options of a connection's client. The error names the invalid option.
 func (c Client) options() (o http.Options, err error) {
 	o = http.Options{
 		MaxConns: 1, Timeout: c.Timeout, ConnectTimeout: c.ConnectTimeout,
@@ -97,7 +97,7 @@ func (c Client) options() (o http.Options, err error) {
 	return o, nil
 }
 
-// Check refuses options that no client can have.
+// Check returns an error that names the option if an option is invalid.
 func (c Client) Check() error {
 	o, err := c.options()
 	if err != nil {

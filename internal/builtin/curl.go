@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Curl reads a curl command line, as browsers copy it, into a target and the options
-// of its client. Options that change neither are passed over; those that gobench can't
-// follow are errors.
+// Curl parses a curl command line, as browsers copy it, into a target and the options of its
+// client. Options that change neither are ignored; those that gobench does not support are
+// errors.
 func Curl(line string) (t Target, c Client, err error) {
 	words, err := shellWords(line)
 	if err != nil {
@@ -33,13 +33,12 @@ type curlParser struct {
 	target Target
 	client Client
 	data   []string
-	isForm bool // the data is a form's, unless a header says otherwise
-	asGet  bool // the data goes into the URL
+	isForm bool // the data is a form, unless a header contradicts
+	asGet  bool // append the data to the URL
 	head   bool
 }
 
-// curlOption is one of curl's options: what it does with its value, or that it has
-// none.
+// curlOption is one of curl's options: a function for its value, or for an option without one.
 type curlOption struct {
 	value func(p *curlParser, value string) error
 	flag  func(p *curlParser)
@@ -67,7 +66,7 @@ func bodyOption(form, files bool) curlOption {
 	}}
 }
 
-// encoded is NAME=VALUE, =VALUE or VALUE with its value encoded for a form.
+// encoded encodes the value in NAME=VALUE, =VALUE or VALUE for a form.
 func encoded(p *curlParser, v string) error {
 	name, value, named := strings.Cut(v, "=")
 	switch {
@@ -191,7 +190,7 @@ func (p *curlParser) parse() error {
 	return p.finish()
 }
 
-// option takes an option and its value, which is the next word if there is none yet.
+// option parses an option and its value, which is the next word unless has is set.
 func (p *curlParser) option(name, value string, has bool) error {
 	o, known := curlOptions[name]
 	switch {
@@ -208,7 +207,7 @@ func (p *curlParser) option(name, value string, has bool) error {
 	return o.value(p, value)
 }
 
-// short takes short options, as kH of -kH 'A: b'.
+// short parses short options, such as the kH of -kH 'A: b'.
 func (p *curlParser) short(letters string) error {
 	for i := range len(letters) {
 		name, known := curlShort[letters[i]]
@@ -268,8 +267,8 @@ func (p *curlParser) finish() error {
 	return nil
 }
 
-// shellWords splits a line as a shell does: words between space, quotes of both
-// kinds, $'...' with its escapes, a backslash before a character or a line end.
+// shellWords splits a line as a shell does: words separated by space, quotes of both kinds,
+// $'...' with its escapes, a backslash before a character or a line end.
 func shellWords(line string) (words []string, err error) {
 	var word strings.Builder
 	inWord := false
@@ -306,8 +305,8 @@ func shellWords(line string) (words []string, err error) {
 	return words, nil
 }
 
-// quoted gives the text of the quotes that s begins with, and their length; 0: they
-// are not closed.
+// quoted returns the text of the quoted string at the start of s, and its length; 0 if it is
+// not closed.
 func quoted(s string) (text string, length int) {
 	ansi := s[0] == '$'
 	i := 1
@@ -333,7 +332,8 @@ func quoted(s string) (text string, length int) {
 	return "", 0
 }
 
-// ansiEscape writes what follows a backslash in $'...', and tells how long it was.
+// ansiEscape writes the meaning of an escape in $'...', where s follows the backslash, and
+// returns the length of the escape.
 func ansiEscape(b *strings.Builder, s string) int {
 	if i := strings.IndexByte("abefnrtv", s[0]); i >= 0 {
 		b.WriteByte("\a\b\x1b\f\n\r\t\v"[i])

@@ -10,14 +10,14 @@ import (
 	"github.com/gobench-io/gobench/executor/data"
 )
 
-// Data is a file whose rows requests are filled in from.
+// Data is a file with rows for the templates of requests.
 type Data struct {
 	File  string // .csv, .tsv, .jsonl or .ndjson
 	Order data.Order
-	Wrap  bool // begin again after the last row
+	Wrap  bool // start again after the last row
 }
 
-// Endings are those that tell a file's format.
+// Endings are the file name extensions that determine a file's format.
 const Endings = ".csv, .tsv, .jsonl, .ndjson"
 
 func (d *Data) feeder() *data.Feeder {
@@ -28,16 +28,17 @@ func (d *Data) feeder() *data.Feeder {
 	return data.CSV(d.File, o)
 }
 
-// check holds the columns that texts want against the file's. A nil Data has none.
+// check returns an error if the file lacks one of the wanted columns. A nil Data has no
+// columns.
 func (d *Data) check(want []string) error {
 	if d == nil {
 		if len(want) > 0 {
-			return fmt.Errorf("{{data.%s}} wants a file of data", want[0])
+			return fmt.Errorf("{{data.%s}} needs a file of data", want[0])
 		}
 		return nil
 	}
 	if !slices.Contains(strings.Split(Endings, ", "), strings.ToLower(filepath.Ext(d.File))) {
-		return fmt.Errorf("data file %s: its ending tells no format: want one of %s", d.File, Endings)
+		return fmt.Errorf("data file %s: its extension is unknown: want one of %s", d.File, Endings)
 	}
 	columns, err := d.feeder().Columns()
 	if err != nil {
@@ -51,8 +52,8 @@ func (d *Data) check(want []string) error {
 	return nil
 }
 
-// enough refuses a file with fewer rows than there are users, each with its own. A nil
-// Data has none.
+// enough returns an error if a file whose rows are each used by one user has fewer rows than
+// there are users. A nil Data is always enough.
 func (d *Data) enough(ctx context.Context, f *data.Feeder, users int) error {
 	if d == nil || d.Order != data.Unique || d.Wrap {
 		return nil

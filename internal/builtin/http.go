@@ -11,25 +11,25 @@ import (
 	"github.com/gobench-io/gobench/executor/scenario"
 )
 
-// HTTP are the options of the built-in HTTP load: so many connections, each sending
-// one request after the other, or serving requests that start on a schedule. It
-// records under the prefix "http".
+// HTTP holds the options of the built-in HTTP load: a number of connections, each sending
+// requests one after the other, or serving requests that start on a schedule. It records under
+// the prefix "http".
 type HTTP struct {
-	Targets     []Target // taken in turn, over all connections
+	Targets     []Target // used in turn, over all connections
 	Connections int
-	Duration    time.Duration // 0: Requests decides
-	Requests    int           // over all connections; 0: Duration decides
+	Duration    time.Duration // 0: Requests defines the end
+	Requests    int           // over all connections; 0: Duration defines the end
 	Warmup      time.Duration // before Duration
 	Stages      []scenario.Rate
-	Poisson     bool // of Stages, as is Drop
+	Poisson     bool // of Stages, like Drop
 	Drop        bool
 	Data        *Data // nil: none
-	Literal     bool  // Targets are no templates
-	Threads     int   // that run the load's code at once; 0: the runtime decides
+	Literal     bool  // Targets are not templates
+	Threads     int   // that run the load's code at once; 0: the runtime chooses
 	Client      Client
 }
 
-// Vus gives the scenario of the options.
+// Vus returns the scenario for the options.
 func (o HTTP) Vus() (scenario.Vus, error) {
 	load := scenario.Load(scenario.Loop(o.Warmup + o.Duration))
 	switch {
@@ -54,9 +54,9 @@ func (o HTTP) Vus() (scenario.Vus, error) {
 		return nil, err
 	}
 	streams := max(o.Client.Streams, 1)
-	var shared []http.HttpClient // of the users of a connection each, where it has several
+	var shared []http.HttpClient // of the users of each connection, if it has several
 	if o.Threads > 0 {
-		os.Setenv("GOMAXPROCS", strconv.Itoa(o.Threads)) // which says that it was asked for
+		os.Setenv("GOMAXPROCS", strconv.Itoa(o.Threads)) // so that FitProcs keeps the number
 		runtime.GOMAXPROCS(o.Threads)
 	}
 	return scenario.Vus{{
@@ -66,7 +66,7 @@ func (o HTTP) Vus() (scenario.Vus, error) {
 		Setup: func(ctx context.Context) (context.Context, error) {
 			for range o.Connections {
 				if streams == 1 {
-					break // each user has its own
+					break // each user has its own client
 				}
 				client, err := http.NewHttpClient(ctx, "http", options)
 				if err != nil {
@@ -80,7 +80,7 @@ func (o HTTP) Vus() (scenario.Vus, error) {
 			var client http.HttpClient
 			var err error
 			if len(shared) > 0 {
-				n := int(numbersOf(ctx).Segment.Below(int64(vui))) // of this user among those here
+				n := int(numbersOf(ctx).Segment.Below(int64(vui))) // index of this user among those of this executor
 				client = shared[n/streams%len(shared)]
 			} else if client, err = http.NewHttpClient(ctx, "http", options); err != nil {
 				return nil, err
@@ -94,7 +94,7 @@ func (o HTTP) Vus() (scenario.Vus, error) {
 	}}, nil
 }
 
-// httpUser is one connection's user.
+// httpUser is the user of one connection.
 type httpUser struct {
 	client  http.HttpClient
 	request http.Request

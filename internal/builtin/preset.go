@@ -1,6 +1,6 @@
-// Package builtin holds the built-in scenarios, those that need no Go toolchain: a
-// file for each protocol. Their options travel as JSON: to the standard input of the
-// executor, which is gobench itself, and to those of agents as a file.
+// Package builtin has the built-in scenarios, which need no Go toolchain: a file for each
+// protocol. Their options are passed as JSON: on the standard input of the local executor,
+// which is gobench itself, and as a file to those of agents.
 package builtin
 
 import (
@@ -15,7 +15,8 @@ var presets = map[string]func(options []byte) (scenario.Vus, error){
 	"http": decoded(HTTP.Vus),
 }
 
-// Vus gives the scenario of the built-in called name.
+// Vus returns the scenario of the built-in name. It returns an error if there is no such
+// built-in or its options are invalid.
 func Vus(name string, options []byte) (scenario.Vus, error) {
 	p, ok := presets[name]
 	if !ok {
@@ -24,12 +25,12 @@ func Vus(name string, options []byte) (scenario.Vus, error) {
 	return p(options)
 }
 
-// decoded makes a preset of a function of its decoded options.
+// decoded returns a preset that decodes its options and calls vus with them.
 func decoded[T any](vus func(T) (scenario.Vus, error)) func([]byte) (scenario.Vus, error) {
 	return func(b []byte) (scenario.Vus, error) {
 		var options T
 		d := json.NewDecoder(bytes.NewReader(b))
-		d.DisallowUnknownFields() // those of a newer gobench, whose load would be another one
+		d.DisallowUnknownFields() // an option of a newer gobench would change the load
 		if err := d.Decode(&options); err != nil {
 			return nil, fmt.Errorf("options of the built-in scenario: %w", err)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/segment"
 )
 
-// Target is a request to send. The path and query of its URL, the values of Headers
-// and Body are templates.
+// Target is a request to send. The path and query of its URL and the values of Headers and Body
+// are templates.
 type Target struct {
 	Method  string
 	URL     string
@@ -25,26 +25,25 @@ type Target struct {
 	Body    []byte
 }
 
-// requests are what users send, in turn.
+// requests holds the requests that users send, in turn.
 type requests struct {
 	all    []*request
-	kept   bool         // what was rendered lives on after its request
+	kept   bool         // a client may still use the rendered text after the request
 	feeder *data.Feeder // nil: none
-	sent   atomic.Int64 // requests, by all users here
+	sent   atomic.Int64 // number of requests started by all users of this executor
 }
 
-// request is a target whose templates were read.
+// request is a target with its parsed templates.
 type request struct {
 	http.Request
-	url     *template.Template // nil: it does not change
-	names   []string           // of the headers that change
+	url     *template.Template // nil: constant
+	names   []string           // of the headers that are not constant
 	headers []*template.Template
-	body    *template.Template // nil: it does not change
+	body    *template.Template // nil: constant
 }
 
-// Check refuses what the executor would: options that no client can have, templates
-// that can't be read, and those that want what Data does not have. The error names the
-// option.
+// Check returns the error that the executor would report: for invalid options, invalid
+// templates, and templates that need columns that Data lacks. The error names the option.
 func (o HTTP) Check() error {
 	if err := o.Client.Check(); err != nil {
 		return err
@@ -64,7 +63,7 @@ func (o HTTP) Check() error {
 	return o.Data.check(columns)
 }
 
-// requests reads the templates of all targets.
+// requests parses the templates of all targets.
 func (o HTTP) requests() (*requests, error) {
 	r := &requests{kept: o.Client.HTTP2}
 	for i, t := range o.Targets {
@@ -81,7 +80,7 @@ func (o HTTP) requests() (*requests, error) {
 	return r, nil
 }
 
-// parse reads the templates of a request.
+// parse parses the templates of a request.
 func (q *request) parse() (err error) {
 	if q.url, err = changing(q.URL, template.ParseURL); err != nil {
 		return fmt.Errorf("URL: %w", err)
@@ -101,7 +100,7 @@ func (q *request) parse() (err error) {
 	return nil
 }
 
-// changing reads a text; nil: it is always itself.
+// changing parses a text. It returns nil if the text is constant.
 func changing(text string, parse func(string) (*template.Template, error)) (*template.Template, error) {
 	t, err := parse(text)
 	if err != nil {
@@ -115,8 +114,8 @@ func changing(text string, parse func(string) (*template.Template, error)) (*tem
 
 func (q *request) changes() bool { return q.url != nil || q.headers != nil || q.body != nil }
 
-// changingUser is a user whose requests differ. They are rendered into one buffer,
-// which the strings of the request point into while it is sent.
+// changingUser is a user whose requests differ. They are rendered into one buffer, which the
+// strings of the request point into while it is sent.
 type changingUser struct {
 	httpUser
 	from    *requests
@@ -125,7 +124,7 @@ type changingUser struct {
 	row     data.Row
 	buf     []byte
 	ends    []int             // of the header values in buf
-	headers map[string]string // of a request whose headers change
+	headers map[string]string // of a request with headers that are not constant
 }
 
 func newChangingUser(ctx context.Context, u httpUser, vui int, from *requests) *changingUser {
@@ -156,9 +155,9 @@ func (u *changingUser) Iterate(ctx context.Context) error {
 	return u.httpUser.Iterate(ctx)
 }
 
-// render fills in what changes. The client of HTTP/1.1 keeps nothing of a request when Do
-// has returned, so that the buffer may be written again; that of HTTP/2 keeps strings in
-// its table of headers (RFC 7541, section 2.3.2), and may still send a body.
+// render renders the templates. The HTTP/1.1 client does not use a request after Do has
+// returned, so the buffer is reused. The HTTP/2 client stores strings in its table of headers
+// (RFC 7541, section 2.3.2), and may still send a body, so a new buffer is used.
 func (u *changingUser) render(q *request) {
 	if u.from.kept {
 		u.buf = nil
@@ -197,5 +196,5 @@ func (u *changingUser) render(q *request) {
 	}
 }
 
-// text is b as a string, without a copy.
+// text returns b as a string, without a copy.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -18,8 +18,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Three executors send what one would: so many requests, each with a number and a row of
-// its own, by so many users on so many connections.
+// Three executors send what one would: the same number of requests, each with its own number
+// and row, by the same number of users and connections.
 func TestExecutorsShareRequests(t *testing.T) {
 	t.Parallel()
 	const requests, connections, streams = 3000, 8, 5
@@ -70,7 +70,7 @@ func TestExecutorsShareRequests(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for _, s := range p.Starts() {
-		vus, err := o.Vus() // each process has its own
+		vus, err := o.Vus() // each process has its own scenario
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestExecutorsShareRequests(t *testing.T) {
 	if len(seqs) != requests || len(rows) != requests || len(users) > connections*streams {
 		t.Errorf("%d numbers, %d rows, %d users; want %d requests, of at most %d users", len(seqs), len(rows), len(users), requests, connections*streams)
 	}
-	// A connection of users on two executors is two: at most one more an executor.
+	// A connection with users on two executors counts as two: at most one more per executor.
 	hosts := map[string]bool{}
 	for address := range opened {
 		if _, _, err := net.SplitHostPort(address); err != nil {

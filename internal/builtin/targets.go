@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// maxLine is the longest line of a file of targets.
+// maxLine is the maximum length of a line in a file of targets.
 const maxLine = 16 << 20
 
-// ReadTargets reads targets from text, or from JSON when the first line is an object:
+// ReadTargets reads targets from text, or from JSON if the first line is an object:
 //
 //	GET http://localhost:8080/
 //	Accept: text/html
@@ -25,9 +25,9 @@ const maxLine = 16 << 20
 //	Content-Type: application/json
 //	@body.json
 //
-// A line with a URL alone is a GET; # begins a comment; @ names the file of a body. A
-// JSON line is {"method", "url", "header": {"NAME": ["VALUE"]}, "body": BASE64}. An error names
-// the line, as NAME:LINE.
+// A line with only a URL is a GET; # begins a comment; @ names the file of a body. A JSON line
+// is {"method", "url", "header": {"NAME": ["VALUE"]}, "body": BASE64}. An error names the line,
+// as NAME:LINE.
 func ReadTargets(r io.Reader, name string) ([]Target, error) {
 	t := &targetReader{lines: bufio.NewScanner(r)}
 	t.lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -51,7 +51,7 @@ type targetReader struct {
 	lines   *bufio.Scanner
 	line    int
 	json    bool
-	open    bool // the target read last may go on
+	open    bool // the last target may have more lines
 	targets []Target
 }
 
@@ -81,7 +81,7 @@ func (t *targetReader) read() error {
 	return nil
 }
 
-// object reads a line of JSON.
+// object parses a line of JSON.
 func (t *targetReader) object(line string) error {
 	var o struct {
 		Method string      `json:"method"`
@@ -106,7 +106,7 @@ func (t *targetReader) object(line string) error {
 	return t.add(target)
 }
 
-// text reads the line of a target or of a header.
+// text parses the line of a target or of a header.
 func (t *targetReader) text(line string) error {
 	method, rest, two := strings.Cut(line, " ")
 	switch {
@@ -148,7 +148,7 @@ func (t *targetReader) add(target Target) error {
 	return nil
 }
 
-// AddHeader adds a header; values of one name become a list (RFC 9110, section 5.3).
+// AddHeader adds a header. Values of the same name become a list (RFC 9110, section 5.3).
 func (t *Target) AddHeader(name, value string) {
 	if t.Headers == nil {
 		t.Headers = map[string]string{}
@@ -162,7 +162,7 @@ func (t *Target) AddHeader(name, value string) {
 	t.Headers[name] = value
 }
 
-// Default adds a header to a target that has none of that name.
+// Default adds a header if the target has no header of that name.
 func (t *Target) Default(name, value string) {
 	for known := range t.Headers {
 		if strings.EqualFold(known, name) {
@@ -172,13 +172,13 @@ func (t *Target) Default(name, value string) {
 	t.AddHeader(name, value)
 }
 
-// CheckURL refuses what can't be a target's URL.
+// CheckURL returns an error if s can't be the URL of a target.
 func CheckURL(s string) error {
 	u, err := url.Parse(s)
 	var wrong *url.Error
 	switch {
 	case errors.As(err, &wrong):
-		return fmt.Errorf("the URL %q is wrong: %w", s, wrong.Err) // which has s itself
+		return fmt.Errorf("the URL %q is wrong: %w", s, wrong.Err) // its text contains s
 	case u.Scheme == "" || !strings.Contains(s, ":/"):
 		return fmt.Errorf("the URL %q has no scheme: write it as http://%s", s, s)
 	case u.Scheme != "http" && u.Scheme != "https":

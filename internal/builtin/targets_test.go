@@ -122,7 +122,7 @@ func TestCurl(t *testing.T) {
 	}
 }
 
-// Any line is read or refused.
+// Any line is parsed or is an error.
 func FuzzCurl(f *testing.F) {
 	for _, s := range []string{`curl -H 'a: b' http://h/`, `$'\x4`, `"\`, `-kH`, `\`, `$'\u12'`, `-XPOST --json {} h`} {
 		f.Add(s)

@@ -2,7 +2,7 @@ package run
 
 import "cmp"
 
-// Ending is what ended a run. Its zero value is a run whose load ended by itself.
+// Ending is the reason why a run ended. The zero value means that the load ended by itself.
 type Ending struct {
 	Cancelled bool   // ended at once, without draining
 	By        string // who cancelled or stopped it, as "Ctrl-C"; empty if no one did
@@ -10,8 +10,8 @@ type Ending struct {
 	Threshold string // the crossed threshold that stopped it; empty if none did
 }
 
-// Conclude returns the final state of a run that ended so, and its cause in words. The
-// cause of a run that finished by itself is empty.
+// Conclude returns the final state of a run with this ending, and the cause as text. The cause
+// is empty if the run finished by itself.
 func (e Ending) Conclude() (state State, cause string) {
 	switch {
 	case e.Cancelled:

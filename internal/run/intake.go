@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// Intake is what a master keeps in one transaction of what executors counted: batches,
-// each once, and what they change.
+// Intake is what a master stores in one transaction for the batches of executors: the batches,
+// each once, and the values that they change.
 type Intake struct {
 	Batches []BatchKey
 	Sources []SourceState
 	Series  []SeriesPart
 	Totals  []TotalsState
-	Results []*Result // that change with it
+	Results []*Result // that change in the same transaction
 }
 
-// BatchKey names a batch of an executor: it is taken in once.
+// BatchKey identifies a batch of an executor. Each key is stored once.
 type BatchKey struct {
 	Run      string
 	Executor int
 	Epoch    uint64
 	Seq      uint64
 	Agent    string
-	Sum      uint64 // of its bytes: another under the same key is an alarm
+	Sum      uint64 // checksum of its bytes: a different one under the same key is an error
 }
 
-// SourceState is what is known of an executor after its last batch, in the form of
-// internal/measure/merge. A later one takes its place.
+// SourceState is the state of an executor's merged batches after its last one, encoded by
+// internal/measure/merge. Each replaces the previous one.
 type SourceState struct {
 	Run      string
 	Executor int
@@ -36,49 +36,48 @@ type SourceState struct {
 	State    []byte
 }
 
-// TotalsState is what is known of a whole run, in the form of internal/measure/merge. A later
-// one takes its place.
+// TotalsState is the state of a whole run's totals, encoded by internal/measure/merge. Each
+// replaces the previous one.
 type TotalsState struct {
 	Run   string
 	State []byte
 }
 
-// SeriesPart is what was recorded in a piece of a run's time, in the form of
-// internal/measure/merge: by one agent, or by all. What is recorded later for the same time is
-// another part of it.
+// SeriesPart holds the recordings of one agent, or of all, in a period of a run, encoded by
+// internal/measure/merge. Later recordings for the same period are a further part.
 type SeriesPart struct {
 	Run      string
-	Agent    string        // id; empty: all of them
+	Agent    string        // id; "" means all
 	Step     time.Duration // between pieces: a run's interval, then 10 s, then 1 min
 	From, To time.Duration // since the load began
 	Warmup   bool          // of a warm-up: in the series, not in the totals
 	Data     []byte
 }
 
-// SeriesQuery asks for the parts of a series.
+// SeriesQuery selects the parts of a series.
 type SeriesQuery struct {
 	Run      string
-	Agent    string        // id; empty: of all
-	From, To time.Duration // To 0: to the end
-	Points   int           // about so many are wanted at most; 0: as fine as there is
+	Agent    string        // id; "" means all
+	From, To time.Duration // To 0: until the end
+	Points   int           // approximate maximum number of points; 0: the finest available
 }
 
-// Filter chooses from what there is many of, the newest first. The zero value asks for
-// the first page of all.
+// Filter selects from a long list, newest first. The zero value selects the first page of the
+// whole list.
 type Filter struct {
 	State       State
 	Application string
 	Tag         string
 	Owner       string
-	Text        string // in the name
-	After       string // the cursor that came with the page before
+	Text        string // part of the name
+	After       string // the cursor returned with the previous page
 	Limit       int    // 1 to 200; 0: 50
 }
 
-// TakenError says that a batch has been taken in before.
+// TakenError is the error for a batch that is already stored.
 type TakenError struct {
 	Key   BatchKey
-	Other bool // its bytes were other ones: somebody lies, or two executors have one name
+	Other bool // the stored batch has other bytes: two executors use one name, or one sends wrong data
 }
 
 func (e *TakenError) Error() string {

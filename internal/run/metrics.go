@@ -2,18 +2,18 @@ package run
 
 import "strings"
 
-// losses pairs the ends of titles: a histogram of operations, and the counter of
-// those that came to no answer and so are not in it.
+// losses pairs the titles of a histogram of operations and of the counter of operations without
+// an answer, which the histogram lacks.
 var losses = []struct{ begin, histogram, counter string }{
 	{"", ".latency", ".http_other_fail"},
-	{"", ".latency", ".fail"}, // RecordFailure's
+	{"", ".latency", ".fail"}, // of RecordFailure
 	{"step.", ".time", ".failed"},
 	{"vu.", ".response", ".errors"},
 	{"vu.", ".service", ".errors"},
 }
 
-// LostTitles gives the titles that the counter of the operations missing in a
-// histogram may have; the first one that a run has declared is it.
+// LostTitles returns the possible titles of the counter of operations that are missing in a
+// histogram. The first of them that a run has declared is the counter.
 func LostTitles(histogram string) (counters []string) {
 	for _, l := range losses {
 		if name, ok := strings.CutSuffix(histogram, l.histogram); ok && strings.HasPrefix(name, l.begin) {
@@ -23,15 +23,15 @@ func LostTitles(histogram string) (counters []string) {
 	return counters
 }
 
-// Answered reports whether a histogram's quantile q is that of an operation that was
-// answered: count were, and lost were not, which may have been the slowest of all.
+// Answered reports whether the quantile q of a histogram belongs to an answered operation:
+// count operations were answered, and lost were not and may have been the slowest.
 func Answered(q float64, count, lost int64) bool {
 	const rounding = 1e-9
 	return float64(lost) <= (1-q+rounding)*float64(count+lost)
 }
 
-// Leading tells which histograms of times come first in their group: what a client is
-// about. Those after them are parts of it.
+// Leading returns the titles of the histograms of times that come first in their group: the
+// main figures of a client. Those after them are parts of it.
 func Leading(metrics []Metric) map[string]bool {
 	groups, leading := map[string]bool{}, map[string]bool{}
 	for _, m := range metrics {

@@ -2,94 +2,94 @@ package run
 
 import "time"
 
-// Order is a run as the master keeps it: what is asked for, where it stands and how it
-// came there. Its figures are in its Result.
+// Order is a run as the master stores it: the request, its state and its history. Its figures
+// are in its Result.
 type Order struct {
 	ID          string    `json:"id"`
 	Number      int64     `json:"number"`      // in the order of acceptance, from 1
 	Application string    `json:"application"` // id
 	Name        string    `json:"name"`        // the application's
-	Owner       string    `json:"owner"`       // name of the user who asked for it
+	Owner       string    `json:"owner"`       // name of the user who submitted it
 	State       State     `json:"state"`
-	Version     int64     `json:"version"` // of the state: counts its changes
+	Version     int64     `json:"version"` // of the state: incremented with each change
 	Cause       string    `json:"cause,omitempty"`
 	Verdict     Verdict   `json:"verdict,omitempty"`
 	Created     time.Time `json:"created"`
 	Started     time.Time `json:"started,omitzero"` // when the load began
-	Ended       time.Time `json:"ended,omitzero"`   // when it became final
+	Ended       time.Time `json:"ended,omitzero"`   // when its state became final
 	Options     Options   `json:"options"`
 }
 
-// Options are what is asked of a run beside its scenario. The zero value asks for
-// nothing special. Times are in seconds.
+// Options are the options of a run besides its scenario. The zero value selects the defaults.
+// Times are in seconds.
 type Options struct {
-	Duration     float64           `json:"duration_seconds,omitempty"` // ends the run, or holds it open; 0: the scenario decides
+	Duration     float64           `json:"duration_seconds,omitempty"` // ends the run, or holds it open; 0: the scenario defines it
 	Warmup       float64           `json:"warmup_seconds,omitempty"`
 	Interval     float64           `json:"interval_seconds,omitempty"`      // between batches; 0: 1
 	GracefulStop float64           `json:"graceful_stop_seconds,omitempty"` // 0: 30
-	Limit        float64           `json:"limit_seconds,omitempty"`         // the whole run may last so long; 0: the master's limit
-	Seed         uint64            `json:"seed,omitempty"`                  // 0: drawn
+	Limit        float64           `json:"limit_seconds,omitempty"`         // limit for the whole run; 0: the master's limit
+	Seed         uint64            `json:"seed,omitempty"`                  // 0: random
 	Parameters   map[string]string `json:"parameters,omitempty"`
 	Thresholds   []string          `json:"thresholds,omitempty"`
-	Agents       []string          `json:"agents,omitempty"`  // ids or names that run it; none: all that are there
-	Weights      map[string]int    `json:"weights,omitempty"` // share of an agent by id or name, beside the others'; none: even
-	Lost         LostPolicy        `json:"on_lost,omitempty"` // empty: LostContinue
+	Agents       []string          `json:"agents,omitempty"`  // ids or names of the agents that run it; empty: all that are connected
+	Weights      map[string]int    `json:"weights,omitempty"` // share of an agent by id or name, relative to the others; empty: equal shares
+	Lost         LostPolicy        `json:"on_lost,omitempty"` // "": LostContinue
 	Guards       Guards            `json:"guards,omitzero"`
-	Command      []string          `json:"command,omitempty"` // that asked for it, secrets left out
-	Builtin      *Builtin          `json:"builtin,omitempty"` // what is told of a built-in load; nil: a scenario of the user's own
+	Command      []string          `json:"command,omitempty"` // that submitted it, without secrets
+	Builtin      *Builtin          `json:"builtin,omitempty"` // description of a built-in load; nil: a scenario of the user
 }
 
-// Builtin is what reports tell of a built-in load, such as gobench http, in place of its
-// scenario. Such a load ends by itself: Options.Duration does not hold its run open.
+// Builtin describes a built-in load, such as gobench http, in reports, where the scenario would
+// be. Such a load ends by itself: Options.Duration does not hold its run open.
 type Builtin struct {
-	Target  string            `json:"target"`            // where its load goes
+	Target  string            `json:"target"`            // where it sends its load
 	Options map[string]string `json:"options,omitempty"` // of the load
 }
 
-// LostPolicy says what a run does when it loses an agent.
+// LostPolicy defines what a run does when it loses an agent.
 type LostPolicy string
 
 // The policies.
 const (
-	LostContinue  LostPolicy = "continue"  // the others go on; the run is SUSPECT
+	LostContinue  LostPolicy = "continue"  // the others continue; the run is SUSPECT
 	LostStop      LostPolicy = "stop"      // the run stops
-	LostRebalance LostPolicy = "rebalance" // the others take over what the lost one did
+	LostRebalance LostPolicy = "rebalance" // the others take over the work of the lost one
 )
 
-// Guards end a run that does harm. 0: not guarded.
+// Guards stop a run that causes harm. 0 means no guard.
 type Guards struct {
 	ErrorRate float64  `json:"error_rate,omitempty"`     // failed share of all operations, 0 to 1, over Window
 	P99       float64  `json:"p99_seconds,omitempty"`    // of any client's latency, over Window
 	Rate      float64  `json:"max_rate,omitempty"`       // operations a second
 	Window    float64  `json:"window_seconds,omitempty"` // 0: 2
-	Targets   []string `json:"targets,omitempty"`        // that may be connected to, entries of internal/load/allowlist; none: all
+	Targets   []string `json:"targets,omitempty"`        // permitted destinations, entries of internal/load/allowlist; empty: all
 }
 
-// Application is a scenario that can be run, with what it is compiled from.
+// Application is a scenario that can be run, with its source.
 type Application struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Tags    []string  `json:"tags"`
 	Owner   string    `json:"owner"`
-	Version int64     `json:"version"` // counts its changes
+	Version int64     `json:"version"` // incremented with each change
 	Created time.Time `json:"created"`
 	Changed time.Time `json:"changed"`
 	Source  Source    `json:"source,omitzero"`
 }
 
-// Source is what an executor is compiled from.
+// Source holds the files from which an executor is compiled.
 type Source struct {
 	Scenario string `json:"scenario"`       // Go file
-	File     string `json:"file,omitempty"` // its name, as messages have it; empty: DefaultFile
+	File     string `json:"file,omitempty"` // its name in messages; "": DefaultFile
 	GoMod    string `json:"go_mod,omitempty"`
 	GoSum    string `json:"go_sum,omitempty"`
 	Files    []File `json:"files,omitempty"` // further Go files, and data that the scenario reads
 }
 
-// DefaultFile is how a scenario is called that has no name.
+// DefaultFile is the name of a scenario's file without one.
 const DefaultFile = "scenario.go"
 
-// FileName is how the scenario's file is called.
+// FileName returns the name of the scenario's file.
 func (s Source) FileName() string {
 	if s.File == "" {
 		return DefaultFile
@@ -97,25 +97,25 @@ func (s Source) FileName() string {
 	return s.File
 }
 
-// File is one of a source: a clean relative path with slashes, and what is in it.
+// File is a file of a source: a clean relative path with slashes, and its contents.
 type File struct {
 	Path    string `json:"path"`
 	Data    []byte `json:"data"`
-	Private bool   `json:"private,omitempty"` // it is for executors alone: the API does not give its data out
+	Private bool   `json:"private,omitempty"` // only for executors: the API does not return its contents
 }
 
 // Transition is a change of a run's state.
 type Transition struct {
 	Run     string    `json:"run"`
-	Version int64     `json:"version"` // after it
-	From    State     `json:"from"`    // empty: the run was made
+	Version int64     `json:"version"` // after the change
+	From    State     `json:"from"`    // "": the run was created
 	To      State     `json:"to"`
 	Cause   string    `json:"cause,omitempty"`
 	By      string    `json:"by"` // a user's name, or "master"
 	At      time.Time `json:"at"`
 }
 
-// Agent is one that has joined.
+// Agent is an agent that has joined.
 type Agent struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
@@ -137,15 +137,15 @@ type JoinToken struct {
 	Agent   string    `json:"agent,omitempty"` // that joined with it
 }
 
-// InputError says what is wrong with what was asked for.
+// InputError describes an invalid field of a request.
 type InputError struct {
 	Field string // path as in JSON: "options.guards.p99_seconds"
-	Text  string // what is wrong, and what would be right
+	Text  string // what is wrong, and what would be valid
 }
 
 func (e *InputError) Error() string { return e.Field + ": " + e.Text }
 
-// Submission asks for a run: of an application by its id, or of a source with a name,
+// Submission is a request to run an application, given by its id, or a source with a name,
 // which becomes an application.
 type Submission struct {
 	Application string
@@ -156,11 +156,11 @@ type Submission struct {
 	Owner       string
 }
 
-// Figures are a master's own.
+// Figures are metrics of the master itself.
 type Figures struct {
 	Queued, Agents   int
 	Active           string // run id
-	Batches, Repeats uint64 // taken in, and those that had been already
+	Batches, Repeats uint64 // batches stored, and batches received again
 	Bytes            uint64 // of batches
 	Ingest, Ack      []byte // histograms (internal/measure/hdr) of ns: receipt to merged, receipt to committed
 }

@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// Format names the form of a result, in files and on the wire. It changes when a
-// reader of the old form would misread the new one.
+// Format is the version of a result's form, in files and on the wire. It changes if a reader of
+// the old form would misread the new one.
 const Format = "gobench.result/1"
 
-// Result is all that is known of a run: what was asked, where it ran, how it ended
-// and what it counted. docs/formats/result.md describes its JSON.
+// Result describes a run: its options, where it ran, how it ended and what it counted.
+// docs/formats/result.md describes its JSON.
 type Result struct {
 	Format      string      `json:"format"`
 	Gobench     string      `json:"gobench"` // version
 	ID          string      `json:"id"`
 	Name        string      `json:"name"` // the scenario's file, or the built-in's command
 	State       State       `json:"state"`
-	Cause       string      `json:"cause,omitempty"`   // why failed or cancelled
-	Failure     Kind        `json:"failure,omitempty"` // what kind of failure, of a run that a master had
+	Cause       string      `json:"cause,omitempty"`   // of a failed or cancelled run
+	Failure     Kind        `json:"failure,omitempty"` // the kind of failure, of a master's run
 	Created     time.Time   `json:"created"`
 	Start       time.Time   `json:"start_time,omitzero"`      // when the load began; RFC 3339 with nanoseconds
-	Seconds     float64     `json:"seconds"`                  // how long the load lasted, its drain included: what rates are taken over
-	Warmup      float64     `json:"warmup_seconds,omitempty"` // of it, left out of the totals and of what rates are taken over
+	Seconds     float64     `json:"seconds"`                  // duration of the load with its drain, over which rates are computed
+	Warmup      float64     `json:"warmup_seconds,omitempty"` // part of it that is excluded from the totals and rates
 	Config      Config      `json:"config"`
 	Environment Environment `json:"environment"`
-	Hosts       []Host      `json:"hosts,omitempty"`   // that made the load, of a run that a master had
+	Hosts       []Host      `json:"hosts,omitempty"`   // that generated the load, of a master's run
 	Complete    bool        `json:"complete"`          // the totals are exactly what the executor counted
-	Missing     []string    `json:"missing,omitempty"` // what is missing when not complete
-	Verdict     Verdict     `json:"verdict,omitempty"` // whether the numbers can be believed; none before there was load
-	Reasons     []Reason    `json:"reasons,omitempty"` // what lowered the verdict, the worst first
+	Missing     []string    `json:"missing,omitempty"` // what is missing if not complete
+	Verdict     Verdict     `json:"verdict,omitempty"` // whether the numbers can be trusted; empty before the load begins
+	Reasons     []Reason    `json:"reasons,omitempty"` // why the verdict was lowered, the worst first
 	Notes       []string    `json:"notes,omitempty"`
 	Thresholds  []Threshold `json:"thresholds,omitempty"`
 	Metrics     []Metric    `json:"metrics"` // totals over the whole run
@@ -43,14 +43,14 @@ type Kind string
 // The kinds.
 const (
 	FailedCompile  Kind = "compile"  // the scenario does not compile
-	FailedInput    Kind = "input"    // what was asked for is wrong: a parameter, a threshold
+	FailedInput    Kind = "input"    // the input is invalid: a parameter, a threshold
 	FailedScenario Kind = "scenario" // the scenario can't run
 	FailedExecutor Kind = "executor" // executors ended before the run did
-	FailedGuard    Kind = "guard"    // the run did harm, and a guard ended it
+	FailedGuard    Kind = "guard"    // a guard ended the run because it caused harm
 	FailedLost     Kind = "lost"     // agents were lost
 )
 
-// Host is one of several that made the load.
+// Host is one of several that generated the load.
 type Host struct {
 	Name        string      `json:"name"`
 	Agent       string      `json:"agent"` // id
@@ -58,18 +58,18 @@ type Host struct {
 	Began       time.Time   `json:"began,omitzero"` // when its load began, by the master's clock
 	Clock       float64     `json:"clock_seconds"`  // by how much its clock is ahead of the master's
 	ClockError  float64     `json:"clock_error_seconds"`
-	Lost        float64     `json:"lost_seconds,omitempty"` // since the load began; 0: it was there to the end
+	Lost        float64     `json:"lost_seconds,omitempty"` // since the load began; 0: not lost
 	Environment Environment `json:"environment"`
 }
 
-// Config is what was asked for.
+// Config holds the options of a run.
 type Config struct {
 	Command      []string          `json:"command,omitempty"`
 	Scenario     string            `json:"scenario,omitempty"` // path of the source
 	Executor     string            `json:"executor_sha256,omitempty"`
 	Target       string            `json:"target,omitempty"`     // where a built-in sends its load
 	Options      map[string]string `json:"options,omitempty"`    // of a built-in
-	Parameters   map[string]string `json:"parameters,omitempty"` // of a scenario, as it used them
+	Parameters   map[string]string `json:"parameters,omitempty"` // of a scenario, with the values it used
 	Seed         uint64            `json:"seed"`
 	Duration     float64           `json:"duration_seconds,omitempty"`
 	Interval     float64           `json:"interval_seconds"`
@@ -83,10 +83,10 @@ type Class struct {
 	Users  int64   `json:"users"`
 	Rate   float64 `json:"rate"` // users started per second; 0: all at once
 	Load   string  `json:"load"`
-	Closed bool    `json:"closed"` // each iteration began when the one before had ended
+	Closed bool    `json:"closed"` // each iteration began when the previous one had ended
 }
 
-// Environment is the machine that made the load.
+// Environment describes the machine that generated the load.
 type Environment struct {
 	Host      string `json:"host"`
 	OS        string `json:"os"`
@@ -109,21 +109,21 @@ type Metric struct {
 	Record
 	Spread *Spread `json:"spread,omitempty"` // of a counter
 
-	// Histogram is all that a histogram counted over the whole run, without warm-up, as
-	// docs/formats/hdr.md describes it.
+	// Histogram holds the whole histogram over the run without warm-up, in the form that
+	// docs/formats/hdr.md describes.
 	Histogram []byte `json:"histogram,omitempty"`
 }
 
-// Spread tells how steady a counter's rate was: its figures over whole intervals, a
-// second, warm-up left out.
+// Spread describes how steady a counter's rate was: its statistics over whole intervals, a
+// second, without warm-up.
 type Spread struct {
 	Stdev  float64 `json:"stdev"`
 	Max    float64 `json:"max"`
 	Within float64 `json:"within_stdev"` // share of intervals less than a Stdev from the average
 }
 
-// Interval is what all metrics recorded in one interval, by title; those that
-// recorded nothing are left out.
+// Interval holds what all metrics recorded in one interval, by title. Metrics without
+// recordings are omitted.
 type Interval struct {
 	Start   time.Time           `json:"start_time"`
 	From    float64             `json:"from_seconds"`     // since the load began
@@ -134,9 +134,9 @@ type Interval struct {
 	Metrics map[string]Record   `json:"metrics"`
 }
 
-// Record is what a metric recorded in some time. A counter has Count and RPS, a
+// Record holds what a metric recorded in a period. A counter has Count and RPS, a
 // gauge Value, a histogram Count, RPS, Within and either Times (unit ns) or Sizes, and Lost
-// where operations came to no answer.
+// if operations got no answer.
 type Record struct {
 	Count  *int64   `json:"count,omitempty"`        // a counter's growth, a histogram's recordings
 	Lost   *int64   `json:"lost,omitempty"`         // operations that are in no percentile: see Answered
@@ -178,7 +178,7 @@ type Sizes struct {
 type Threshold struct {
 	Expression string   `json:"expression"`
 	OK         bool     `json:"ok"`
-	Value      string   `json:"value,omitempty"`      // when crossed, else at the end or in the worst window; for people
+	Value      string   `json:"value,omitempty"`      // when crossed, otherwise at the end or in the worst window; for display
 	Reason     string   `json:"reason,omitempty"`     // what value does not say
 	At         *float64 `json:"at_seconds,omitempty"` // when crossed: since the load began
 }
@@ -217,11 +217,11 @@ type Failure struct {
 	Count  int64  `json:"count"`
 }
 
-// Sample is a failed exchange as it went, for a reader who asks what a failure looked
-// like. The first few of each source and class are kept.
+// Sample is a failed exchange, as an example of its failure. The first few of each source
+// and class are stored.
 type Sample struct {
 	Source string  `json:"source"` // as in Failure
 	Class  string  `json:"class"`
 	At     float64 `json:"at_seconds"` // when the exchange began, since the load began
-	Text   string  `json:"text"`       // what was sent and what came, in lines, secrets left out, cut at a few KB
+	Text   string  `json:"text"`       // what was sent and received, in lines, without secrets, cut at a few KB
 }

@@ -9,31 +9,30 @@ import (
 	"time"
 )
 
-// State is where a run stands.
+// State is the state of a run.
 type State string
 
-// The states, in the order in which a run goes through them; the last three are
-// final, and a run may go to Failed or Cancelled from any state before them. Queued is
-// of a master only.
+// The states, in the order in which a run passes through them; the last three are final, and a
+// run may change to Failed or Cancelled from any state before them. Only a master uses Queued.
 const (
 	Queued    State = "queued"
 	Compiling State = "compiling"
 	Starting  State = "starting"
 	Running   State = "running"
-	Stopping  State = "stopping" // the load is over, what is in flight drains
+	Stopping  State = "stopping" // the load is over, operations in flight drain
 	Finished  State = "finished"
 	Failed    State = "failed"
 	Cancelled State = "cancelled"
 )
 
-// Final tells whether a run in state s never changes again.
+// Final reports whether s is a final state.
 func (s State) Final() bool { return s == Finished || s == Failed || s == Cancelled }
 
-// order is that in which the states before the final ones follow each other.
+// order is the order of the states before the final ones.
 var order = []State{Queued, Compiling, Starting, Running, Stopping}
 
-// May tells whether a run in state s may go to next: on to the state that follows, from
-// Running or Stopping to Finished, and from all that are not final to Failed or Cancelled.
+// May reports whether a run in state s may change to next: to the following state, from Running
+// or Stopping to Finished, and from every state that is not final to Failed or Cancelled.
 func (s State) May(next State) bool {
 	at := slices.Index(order, s)
 	switch next {
@@ -45,37 +44,39 @@ func (s State) May(next State) bool {
 	return at >= 0 && at+1 < len(order) && order[at+1] == next
 }
 
-// Active tells whether a run in state s is at work: at most one run of a master is.
+// Active reports whether a run in state s is being executed. A master has at most one active
+// run.
 func (s State) Active() bool { return slices.Index(order, s) > 0 }
 
-// ErrConflict means that something has changed, or is there already, so that what was
-// asked for can't be done.
+// ErrConflict means that something has changed or exists already, so that a request can't be
+// executed.
 var ErrConflict = errors.New("conflict")
 
-// ErrNotFound means that there is no run of that id.
+// ErrNotFound means that there is no run with that id.
 var ErrNotFound = errors.New("no such run")
 
-// ErrArchive means that what was given is not the archive of a run.
+// ErrArchive means that the data is not the archive of a run.
 var ErrArchive = errors.New("not the archive of a run")
 
-// ErrFull means that no space is left to keep what was given. It may be given again later.
+// ErrFull means that there is no space left to store the data. The request may be repeated
+// later.
 var ErrFull = errors.New("no space left")
 
-// idTime is how an id begins; ids sort by time.
+// idTime is the format of the first part of an id; ids sort by time.
 const idTime = "20060102-150405"
 
-// idEnd is how many characters follow the time and its hyphen.
+// idEnd is the number of characters after the time and its hyphen.
 const idEnd = 6
 
-// NewID makes the id of a run that begins at t: its UTC time to the second, two
-// characters for the rest of it, and four random ones.
+// NewID returns an id for a run that begins at t: its UTC time to the second, two characters
+// for the fraction of the second, and four random ones.
 func NewID(t time.Time) string {
 	t = t.UTC()
 	rest := strconv.FormatInt(36*36+int64(t.Nanosecond())*36*36/1e9, 36)[1:] // with its leading zero
 	return t.Format(idTime) + "-" + rest + strings.ToLower(rand.Text()[:4])
 }
 
-// ValidID tells whether s has the form of an id. What has not is never used as a path.
+// ValidID reports whether s has the form of an id. Other texts must not be used as a path.
 func ValidID(s string) bool {
 	if len(s) != len(idTime)+1+idEnd || s[len(idTime)] != '-' {
 		return false

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Ids sort by the time at which their runs began, within a second too.
+// Ids sort by the time at which their runs began, also within a second.
 func TestIDsSortByTime(t *testing.T) {
 	at := time.Date(2026, 11, 21, 6, 45, 12, 0, time.UTC)
 	last := ""

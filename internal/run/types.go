@@ -3,7 +3,7 @@ package run
 import "fmt"
 
 // MetricType is the type of a metric, as results, batches and the published package
-// executor/metrics write it. To add one, add it to MetricTypes: TestSwitches then names
+// executor/metrics write it. If you add one, add it to MetricTypes: TestSwitches then names
 // each switch that lacks it.
 type MetricType string
 
@@ -35,12 +35,12 @@ type Severity int
 const (
 	Fine  Severity = iota // nothing to report; not stored
 	Amber                 // makes a run SUSPECT
-	Red                   // makes a run INVALID where the generator is at fault
+	Red                   // makes a run INVALID if the generator is at fault
 )
 
 var severities = [...]string{Fine: "", Amber: "amber", Red: "red"}
 
-// String returns the name of s, which is empty for Fine.
+// String returns the name of s, "" for Fine.
 func (s Severity) String() string {
 	if s < 0 || int(s) >= len(severities) {
 		return fmt.Sprintf("Severity(%d)", int(s))
@@ -51,8 +51,8 @@ func (s Severity) String() string {
 // MarshalText returns the name of s. It never returns an error.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText sets s by its name. If text is no severity's name, it returns an error and
-// leaves s unchanged.
+// UnmarshalText sets s by its name. If text is not the name of a severity, it returns an error
+// and leaves s unchanged.
 func (s *Severity) UnmarshalText(text []byte) error {
 	for level, name := range severities {
 		if name == string(text) {

@@ -42,8 +42,8 @@ func TestVerdictOrder(t *testing.T) {
 	}
 }
 
-// TestSwitches holds that a new type of metric is not forgotten: whoever switches over the
-// types of metrics has a case for each, and nobody writes a type as a bare string.
+// TestSwitches checks that a new metric type is handled everywhere: every switch over the
+// metric types has a case for each, and no code writes a type as a bare string.
 func TestSwitches(t *testing.T) {
 	t.Parallel()
 	var names []string // of the constants

@@ -1,6 +1,6 @@
-// Package template renders texts that differ from one request to the next, as
-// /items/{{seq}}?user={{data.name}}. docs/templates.md tells testers what may stand
-// between the braces. Rendering into a buffer that is used again allocates nothing.
+// Package template renders texts that differ from one request to the next, such as
+// /items/{{seq}}?user={{data.name}}. docs/templates.md describes what is allowed between the
+// braces. Rendering into a reused buffer does not allocate.
 package template
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/gobench-io/gobench/executor/data"
 )
 
-// Values are what a request's texts are rendered from. Number, UUID and row are the
-// same in all texts of one request.
+// Values holds the values for rendering a request's texts. Number, UUID and row are the same in
+// all texts of one request.
 type Values struct {
 	User int64      // vui, for {{vu}}
 	Seq  int64      // for {{seq}}
@@ -27,10 +27,10 @@ type Values struct {
 	hasUUID bool
 }
 
-// Next begins the values of another request.
+// Next prepares the values for another request, with the number seq.
 func (v *Values) Next(seq int64) { v.Seq, v.hasUUID = seq, false }
 
-// Template is a text that was read. It never changes.
+// Template is a parsed text. It is immutable.
 type Template struct {
 	parts []part
 }
@@ -38,9 +38,9 @@ type Template struct {
 // part is a piece of a text.
 type part struct {
 	kind     kind
-	text     string // of literal; the column of column
+	text     string // of a literal part; the column of a column part
 	low      int64  // of random
-	span     uint64 // of random: how many numbers there are, 0 for all 2^64
+	span     uint64 // of random: the number of possible values, 0 for all 2^64
 	encoding encoding
 }
 
@@ -55,22 +55,22 @@ const (
 	column
 )
 
-// encoding is how a value is written into its text.
+// encoding defines how a value is escaped in its text.
 type encoding int
 
 const (
 	plain  encoding = iota
 	inURL           // percent-encoded (RFC 3986, section 2.3)
-	inJSON          // as it may stand between the quotes of a JSON string
+	inJSON          // for the inside of a quoted JSON string
 )
 
-// known tells what may stand between braces.
+// known lists what is allowed between braces.
 const known = `seq, uuid, rand LOW HIGH, vu, data.COLUMN; json or url before one of them encodes it, "text" stands for itself`
 
-// Parse reads a text.
+// Parse parses a text. The error describes the invalid part.
 func Parse(text string) (*Template, error) { return parse(text, plain) }
 
-// ParseURL reads the text of a URL: what is filled in is percent-encoded.
+// ParseURL parses the text of a URL: inserted values are percent-encoded.
 func ParseURL(text string) (*Template, error) { return parse(text, inURL) }
 
 func parse(text string, encoding encoding) (*Template, error) {
@@ -100,7 +100,7 @@ func parse(text string, encoding encoding) (*Template, error) {
 	return t, nil
 }
 
-// endOf finds the braces that end a part, not those in its quotes.
+// endOf returns the index of the braces that end a part, ignoring those in quotes.
 func endOf(inside string) int {
 	quoted := false
 	for i := range len(inside) {
@@ -147,7 +147,7 @@ func parsePart(s string, encoding encoding) (part, error) {
 		p.kind = user
 	case name == "rand":
 		p.kind, wants = random, 2
-	case strings.HasPrefix(name, "data."): // a column's name may have spaces
+	case strings.HasPrefix(name, "data."): // a column's name may contain spaces
 		p.kind = column
 		_, p.text, _ = strings.Cut(s, "data.")
 		arguments = nil
@@ -182,7 +182,7 @@ func (p *part) parseRange(low, high string) error {
 	return nil
 }
 
-// literal adds a text that is always the same.
+// literal adds a constant text.
 func (t *Template) literal(text string) {
 	if n := len(t.parts); n > 0 && t.parts[n-1].kind == literal {
 		t.parts[n-1].text += text
@@ -191,7 +191,7 @@ func (t *Template) literal(text string) {
 	}
 }
 
-// Fixed reports whether every request has the same text, and gives it.
+// Fixed reports whether the text is the same for every request, and returns it.
 func (t *Template) Fixed() (text string, fixed bool) {
 	switch {
 	case len(t.parts) == 0:
@@ -202,7 +202,7 @@ func (t *Template) Fixed() (text string, fixed bool) {
 	return "", false
 }
 
-// Columns gives the columns that the text wants of its row.
+// Columns returns the columns of a row that the text uses.
 func (t *Template) Columns() (columns []string) {
 	for _, p := range t.parts {
 		if p.kind == column && !slices.Contains(columns, p.text) {
@@ -262,7 +262,8 @@ func (v *Values) appendUUID(b []byte) []byte {
 	return append(b, v.uuid[:]...)
 }
 
-// encode writes b[from:] anew in the encoding: behind it first, then over it.
+// encode replaces b[from:] by its encoded form. It first appends the encoded bytes, then moves
+// them to from.
 func (e encoding) encode(b []byte, from int) []byte {
 	if e == plain {
 		return b
@@ -278,7 +279,7 @@ func (e encoding) encode(b []byte, from int) []byte {
 	return b[:from+copy(b[from:], b[end:])]
 }
 
-// appendPercent encodes all but the unreserved characters of RFC 3986.
+// appendPercent appends c, percent-encoded unless it is an unreserved character of RFC 3986.
 func appendPercent(b []byte, c byte) []byte {
 	if '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '-' || c == '.' || c == '_' || c == '~' {
 		return append(b, c)
@@ -286,7 +287,7 @@ func appendPercent(b []byte, c byte) []byte {
 	return append(b, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
 }
 
-// appendEscaped encodes what a JSON string can't hold (RFC 8259, section 7).
+// appendEscaped appends c, escaped if a JSON string can't contain it (RFC 8259, section 7).
 func appendEscaped(b []byte, c byte) []byte {
 	switch {
 	case c == '"' || c == '\\':

@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/executor/data"
 )
 
-// row is a row with these columns and values, in turns.
+// row returns a row with these columns and values.
 func row(t testing.TB, pairs map[string]string) *data.Row {
 	t.Helper()
 	b, err := json.Marshal(pairs)
@@ -176,7 +176,7 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// What is filled in does not break out of where it stands.
+// An inserted value can't leave its place in the text.
 func FuzzEncodings(f *testing.F) {
 	f.Add("a\"b\\c\n?&#é")
 	f.Fuzz(func(t *testing.T, value string) {
@@ -194,7 +194,7 @@ func FuzzEncodings(f *testing.F) {
 	})
 }
 
-// What can be read can be rendered.
+// Every text that can be parsed can be rendered.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"{{seq}}", `{{"{{"}}`, "{{rand 1 2}}", "{{json data.a}}x", "{{uuid}}{{"} {
 		f.Add(s)

@@ -1,10 +1,10 @@
-// Package allowlist says where the connections of a run may go: to which hosts, addresses
-// and ports. It judges the address that a connection is made to, after its name was looked
-// up, so that a name server can't lead a run to where it may not go. It does no I/O.
+// Package allowlist checks where a run may connect to: which hosts, addresses and ports. It
+// checks the address of each connection, after its name was resolved, so that a name server
+// can't lead a run to a forbidden address. It does no I/O.
 //
-// It guards against mistakes and against scenarios that mean no harm to gobench itself: a
-// scenario is a program, which can open connections without gobench's clients. Against
-// that stands the firewall of the agent's host.
+// It protects against mistakes, and not against malicious scenarios: a scenario is a program,
+// which can open connections without gobench's clients. The firewall of the agent's host
+// protects against those.
 package allowlist
 
 import (
@@ -15,30 +15,32 @@ import (
 	"strings"
 )
 
-// Env names the environment variable by which an executor is told its List, as String
-// gives it. It is read when the process begins.
+// Env is the environment variable in which an executor receives its List, in the form of
+// String. It is read when the process starts.
 const Env = "GOBENCH_TARGETS"
 
-// List says where connections may go. Nil and the zero value allow everything. It never
-// changes, so any number of goroutines may use it at once.
+// List defines where a run may connect to. Nil and the zero value allow everything. A List is
+// immutable, so any number of goroutines may use it at once.
 //
-// An entry is a host's name ("a.example", "*.example" for all below it), an address, a
-// prefix ("10.0.0.0/8"), each of them with a port behind a colon or without, an IPv6 one
-// then in brackets, or "unix:" with the path of a socket, or none for all sockets.
+// An entry is a host name ("a.example", or "*.example" for all names below it), an address or a
+// prefix ("10.0.0.0/8"), each with or without a port after a colon. An IPv6 address with a port
+// is in brackets. An entry may also be "unix:" with the path of a socket, or without one for
+// all sockets.
 type List struct {
 	allow, deny []entry
 	texts       texts
 }
 
-// texts is a List as JSON.
+// texts is the JSON form of a List.
 type texts struct {
-	Allow []string `json:"allow,omitempty"` // none: all that is not denied
+	Allow []string `json:"allow,omitempty"` // empty: all that is not denied
 	Deny  []string `json:"deny,omitempty"`
 }
 
-// New makes a List of entries. What is denied with a port is denied whatever is allowed.
-// What is denied without a port, as all link-local addresses, is allowed where an entry
-// lists just that or a part of it. Nothing to allow allows all that is not denied.
+// New returns a List with these entries. A denied entry with a port always applies. A denied
+// entry without a port, and link-local addresses, can be allowed again by an entry that lists
+// exactly that or a part of it. If allow is empty, everything that is not denied is allowed.
+// The error names an invalid entry.
 func New(allow, deny []string) (l *List, err error) {
 	l = &List{texts: texts{allow, deny}}
 	if l.allow, err = parse(allow); err != nil {
@@ -50,7 +52,7 @@ func New(allow, deny []string) (l *List, err error) {
 	return l, nil
 }
 
-// Parse reads what String gave; an empty text is nil.
+// Parse parses the form that String returns. For "" it returns nil.
 func Parse(text string) (*List, error) {
 	if text == "" {
 		return nil, nil
@@ -62,28 +64,28 @@ func Parse(text string) (*List, error) {
 	return New(t.Allow, t.Deny)
 }
 
-// String gives the list for Parse.
+// String returns the list in the form that Parse accepts.
 func (l *List) String() string {
 	if l == nil {
 		return ""
 	}
 	b, err := json.Marshal(l.texts)
 	if err != nil {
-		panic(err) // strings always marshal
+		panic(err) // marshaling strings does not fail
 	}
 	return string(b)
 }
 
-// Address says why a connection may not be made to an address; nil: it may. Name is the
-// name that this host's own resolver gave the address for; "": there is none, or the
-// scenario itself said what the name's address is. A name that is listed may lead
-// anywhere but to the host's own and link-local addresses, which have to be listed.
+// Address returns a *Refusal if a connection to an address is not allowed, and nil if it is.
+// name is the name that this host's own resolver resolved to the address; "" if unknown,
+// or if the scenario itself defined the name's address. A listed name may have any address
+// except the host's own and link-local ones, which must be listed themselves.
 func (l *List) Address(to netip.AddrPort, name string) error {
 	if l == nil {
 		return nil
 	}
 	ip, name := plain(to.Addr()), host(name)
-	refuse := func(why string) error { // made of what is refused only: each connection asks
+	refuse := func(why string) error { // built only for a refusal, because each connection calls Address
 		what := netip.AddrPortFrom(ip, to.Port()).String()
 		if name != "" && name != ip.String() {
 			what += " (" + name + ")"
@@ -107,8 +109,8 @@ func (l *List) Address(to netip.AddrPort, name string) error {
 	return refuse(" is not among the run's targets")
 }
 
-// Name says why a proxy may not be asked to connect to a host and port; nil: it may.
-// What the name leads to is the proxy's to look up.
+// Name returns a *Refusal if a proxy may not be asked to connect to a host and port, and nil if
+// it may. The proxy resolves the name.
 func (l *List) Name(name string, port uint16) error {
 	if l == nil {
 		return nil
@@ -124,7 +126,7 @@ func (l *List) Name(name string, port uint16) error {
 	return nil
 }
 
-// Unix says why a Unix socket may not be connected to; nil: it may.
+// Unix returns a *Refusal if a connection to a Unix socket is not allowed, and nil if it is.
 func (l *List) Unix(path string) error {
 	if l == nil {
 		return nil
@@ -137,20 +139,20 @@ func (l *List) Unix(path string) error {
 	return nil
 }
 
-// Refusal says why a connection may not be made.
+// Refusal is the error for a connection that is not allowed.
 type Refusal struct{ text string }
 
 func (r *Refusal) Error() string { return r.text }
 
-// lifts tells whether what is allowed says so of something denied: with a port, never.
+// lifts reports whether an allowed entry overrides the denied entry d; never if d has a port.
 func (l *List) lifts(d entry, ip netip.Addr, port uint16) bool {
 	return d.port == 0 && d.prefix.IsValid() && slices.ContainsFunc(l.allow, func(e entry) bool {
 		return e.covers(ip, port) && e.prefix.Bits() >= d.prefix.Bits()
 	})
 }
 
-// plain is the address that a connection is made to: one of IPv4 in IPv6 is of IPv4, and
-// the unspecified one is this host.
+// plain returns the address that is really connected to: an IPv4 address mapped into IPv6
+// becomes IPv4, and the unspecified address becomes this host.
 func plain(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap().WithZone("")
 	switch {
@@ -162,13 +164,13 @@ func plain(ip netip.Addr) netip.Addr {
 	return netip.IPv6Loopback()
 }
 
-// own tells whether an address is of this host alone, or of its link.
+// own reports whether an address is loopback, link-local, multicast or invalid.
 func own(ip netip.Addr) bool {
 	return ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || !ip.IsValid()
 }
 
-// local tells whether a name stands for this host (RFC 6761, section 6.3).
+// local reports whether a name means this host (RFC 6761, section 6.3).
 func local(name string) bool { return name == "localhost" || strings.HasSuffix(name, ".localhost") }
 
-// host is a name as names are compared.
+// host returns a name in the form used for comparing.
 func host(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// entry is one of a List.
+// entry is an entry of a List.
 type entry struct {
 	text   string
-	prefix netip.Prefix // of addresses; not valid: it is no address
-	name   string       // of a host; "": it has none
+	prefix netip.Prefix // of addresses; invalid if the entry is not an address
+	name   string       // of a host; "" otherwise
 	below  bool         // name stands for all names below it
 	port   uint16       // 0: all
 	unix   bool
@@ -58,7 +58,7 @@ func parseEntry(text string) (e entry, err error) {
 	if port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
-			return e, fmt.Errorf("port %q is none: want 1 to 65535", port)
+			return e, fmt.Errorf("port %q: want 1 to 65535", port)
 		}
 		e.port = uint16(n)
 	}
@@ -76,12 +76,12 @@ func parseEntry(text string) (e entry, err error) {
 	}
 	e.name = host(what)
 	if e.name, e.below = strings.CutPrefix(e.name, "*."); !isName(e.name) {
-		return e, fmt.Errorf("it is none of a run's targets: %s", want)
+		return e, fmt.Errorf("it is not a valid entry: %s", want)
 	}
 	return e, nil
 }
 
-// split takes the port off; "": there is none.
+// split separates the port from text; port is "" if it is missing.
 func split(text string) (what, port string) {
 	if inside, ok := strings.CutPrefix(text, "["); ok {
 		if what, rest, ok := strings.Cut(inside, "]"); ok && (rest == "" || len(rest) > 1 && rest[0] == ':') {
@@ -97,7 +97,7 @@ func split(text string) (what, port string) {
 	return text, ""
 }
 
-// isName tells whether a host can have the name.
+// isName reports whether s is a valid host name.
 func isName(s string) bool {
 	if s == "" || len(s) > 253 {
 		return false

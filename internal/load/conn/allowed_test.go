@@ -44,8 +44,8 @@ func listen(t *testing.T, addr string) (port string, count *atomic.Int64) {
 	return port, count
 }
 
-// F57: a name that is allowed and then leads elsewhere leads nowhere, on each of the ways
-// on which there is a connection. Not in parallel: the system's resolver is replaced.
+// F57: an allowed name that later resolves to another address can't be connected to, in any of
+// the ways to connect. Not in parallel: the system's resolver is replaced.
 func TestNameBoundAnew(t *testing.T) {
 	port, good := listen(t, "127.0.0.1:0")
 	_, bad := listen(t, "127.0.0.2:"+port)
@@ -60,7 +60,7 @@ func TestNameBoundAnew(t *testing.T) {
 	allowed := allowing(t, []string{"169.254.0.0/16"}, "bound.test", "127.0.0.1")
 	for way, dialer := range map[string]func() *Dialer{
 		"net's own dialer":    func() *Dialer { return &Dialer{allowed: allowed} },
-		"names that are kept": func() *Dialer { return &Dialer{allowed: allowed, names: &names{ttl: Forever}} }, // and new each time
+		"names that are kept": func() *Dialer { return &Dialer{allowed: allowed, names: &names{ttl: Forever}} }, // and a new one each time
 		"a source address":    func() *Dialer { return &Dialer{allowed: allowed, sources: sources} },
 	} {
 		before := good.Load()

@@ -12,7 +12,7 @@ const recheckAfter = 100 * time.Millisecond
 
 // Ask sends all of p and waits for the first bytes of the answer. It does what Write and
 // Fill do with one system call less: it does not try to read before it waits, since
-// nothing can have arrived yet. Afterwards the bytes are unread; if there are none, call
+// nothing can have arrived yet. Afterwards the bytes are unread; if nothing arrived, call
 // Fill, which returns the reason. The error is that of writing. now is the current time by
 // Now.
 //

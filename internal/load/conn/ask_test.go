@@ -11,8 +11,8 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// asks makes a connection that has had one answer from script's server, which reads
-// a byte and answers "1" before script begins.
+// asks returns a connection that has received one answer from script's server, which reads a
+// byte and answers "1" before script begins.
 func asks(t *testing.T, script func(p *servers.Peer)) *Conn {
 	t.Helper()
 	c := dial(t, servers.Faults(t, asked(func(p *servers.Peer) {
@@ -29,7 +29,7 @@ func asks(t *testing.T, script func(p *servers.Peer)) *Conn {
 	return c
 }
 
-// gone waits until what the server did last has come.
+// gone waits until the server's last action has arrived.
 func gone(t *testing.T, c *Conn) {
 	for deadline := time.Now().Add(10 * time.Second); !c.Gone(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -109,7 +109,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// The end of a context cuts a wait, in whatever part of it.
+// The end of a context interrupts a wait, in any phase.
 func TestAskIsCut(t *testing.T) {
 	servers.NoLeaks(t)
 	for after := time.Duration(0); after <= 3*recheckAfter/2; after += recheckAfter / 4 {
@@ -153,8 +153,8 @@ func TestAskCostsNothing(t *testing.T) {
 	}
 }
 
-// AskIdle sends nothing to a connection that has ended or has brought something, and
-// else is Ask, however late the answer.
+// AskIdle sends nothing to a connection that has ended or has received bytes; otherwise it
+// works like Ask, however late the answer.
 func TestAskIdle(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -162,7 +162,7 @@ func TestAskIdle(t *testing.T) {
 		script func(p *servers.Peer)
 		before func(t *testing.T, c *Conn)
 		ask    string
-		ended  bool // AskIdle says so
+		ended  bool // AskIdle reports it
 		fill   Class
 		want   string
 	}{
@@ -216,7 +216,8 @@ func TestAskIdle(t *testing.T) {
 	}
 }
 
-// What asking needs of a Conn lies in its first two cache lines, and a Conn begins one.
+// The fields of a Conn for asking are in its first two cache lines, and a Conn is aligned to
+// one.
 func TestConnsLines(t *testing.T) {
 	t.Parallel()
 	var c Conn

@@ -25,8 +25,8 @@ const (
 	EOF                    // the other side closed the connection before its answer was complete
 	TooLarge               // the answer is larger than the client's limit
 	Protocol               // the answer violates the protocol
-	LocalFD                // this host has no file descriptor left; not the target's fault
-	LocalPort              // this host has no port left; not the target's fault
+	LocalFD                // this host has no free file descriptor; not the target's fault
+	LocalPort              // this host has no free port; not the target's fault
 	ByProxy                // the proxy is unreachable, refuses, or can't reach the target
 	Blocked                // the run is not permitted to connect there; not the target's fault
 	Canceled               // the run or the caller's context ended it; not a failure

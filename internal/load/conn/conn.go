@@ -20,9 +20,9 @@ type Conn struct {
 	raw      syscall.RawConn    // of tcp; nil where package net reads and writes the socket
 	readStep func(uintptr) bool // c.readRaw; bound once, like writeStep, so that a call allocates nothing; see plain
 	asking   []byte             // the part of the request that Ask has not written yet
-	buf      *buffer            // bytes that arrived and were not taken; nil: none
+	buf      *buffer            // bytes that arrived and were not taken; nil if empty
 	park     bool               // Fill waits without a buffer: raw is set and there is no TLS
-	checking bool               // AskIdle has still to check the connection before it writes
+	checking bool               // AskIdle must still check the connection before it writes
 	direct   bool               // read into into, not buf
 
 	in, out  int64
@@ -79,7 +79,7 @@ func (c *Conn) Take(n int) {
 }
 
 // Fill waits for at least one more byte and adds what arrived to the unread bytes. If
-// none are unread, it waits without a buffer. It returns [ErrFull] if MaxUnread bytes are
+// nothing is unread, it waits without a buffer. It returns [ErrFull] if MaxUnread bytes are
 // unread already, io.EOF if the other side has closed the connection, and an error of the
 // class Timeout after the limit set by Arm.
 func (c *Conn) Fill() error {
@@ -89,7 +89,7 @@ func (c *Conn) Fill() error {
 	if !c.park {
 		return c.fillThrough()
 	}
-	if c.err == nil { // else Ask has found it already
+	if c.err == nil { // otherwise Ask has already received something
 		if err := c.raw.Read(c.readStep); err != nil {
 			if c.early(err) {
 				return c.Fill()
@@ -128,8 +128,8 @@ func (c *Conn) fillThrough() error {
 	return nil // the next read returns the error again
 }
 
-// Read takes unread bytes if there are any; else it waits for some and reads them
-// directly into p.
+// Read takes unread bytes if there are any; otherwise it waits for some and reads them directly
+// into p.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.buf != nil {
 		n := copy(p, c.Unread())

@@ -23,7 +23,7 @@ func dial(t *testing.T, s *servers.FaultServer) *Conn {
 	return c
 }
 
-// secure makes a connection of TLS to a server that runs script.
+// secure returns a TLS connection to a server that runs script.
 func secure(t *testing.T, script func(p *servers.Peer)) *Conn {
 	t.Helper()
 	ca := servers.NewCA(t)
@@ -60,7 +60,7 @@ func TestConnReadsWhatComes(t *testing.T) {
 		var got bytes.Buffer
 		p := make([]byte, 777)
 		for i := 0; ; i++ {
-			if i%2 == 0 { // now a part through the buffer, now one past it
+			if i%2 == 0 { // alternately a part that uses the buffer, and one that bypasses it
 				err := c.Fill()
 				if err == io.EOF {
 					break
@@ -124,7 +124,7 @@ func TestConnOwnsNoBufferWhileItWaits(t *testing.T) {
 	if c.buf != nil {
 		t.Error("a buffer is held with nothing unread")
 	}
-	// The next read finds nothing at first, so it has to put its buffer back.
+	// The next read finds nothing at first, so it must release its buffer.
 	read := c.readStep
 	c.readStep = func(fd uintptr) bool {
 		done := read(fd)
@@ -170,8 +170,7 @@ func TestConnWrites(t *testing.T) {
 	})
 }
 
-// asked makes a script wait for the first byte: what breaks before could break the
-// connect.
+// asked makes a script wait for the first byte: an earlier fault could break the connect.
 func asked(script func(p *servers.Peer)) func(p *servers.Peer) {
 	return func(p *servers.Peer) {
 		_, _ = p.Read(make([]byte, 1))
@@ -179,7 +178,7 @@ func asked(script func(p *servers.Peer)) func(p *servers.Peer) {
 	}
 }
 
-// Errors read the same whatever the local port was.
+// Errors have the same text whatever the local port was.
 func TestConnErrors(t *testing.T) {
 	t.Parallel()
 	read := func(c *Conn) error { return c.Fill() }

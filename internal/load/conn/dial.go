@@ -14,12 +14,12 @@ import (
 	"github.com/gobench-io/gobench/internal/load/allowlist"
 )
 
-// Dialer opens stream connections. [NewDialer] makes one; the zero value connects
-// directly over TCP and looks names up at each Dial. Any number of goroutines may use a
-// Dialer at once. It holds nothing to close.
+// Dialer opens stream connections. [NewDialer] returns one; the zero value connects directly
+// over TCP and resolves names at each Dial. Any number of goroutines may use a Dialer at once.
+// It need not be closed.
 type Dialer struct {
 	sources *sources // local addresses, in turn; nil: the system chooses
-	names   *names   // nil: the system looks names up, at each Dial
+	names   *names   // nil: the system resolves names, at each Dial
 	unix    string   // path of a Unix socket to connect to, whatever the address
 	proxy   *Proxy   // nil: direct; never together with unix
 
@@ -37,7 +37,7 @@ func (d *Dialer) Through(p *Proxy) *Dialer {
 	return &c
 }
 
-// process lists the permitted destinations of this process. If the environment variable
+// process lists the destinations that this process may connect to. If the environment variable
 // is malformed, nothing is permitted.
 var process, errProcess = allowlist.Parse(os.Getenv(allowlist.Env))
 
@@ -69,8 +69,8 @@ func (d *Dialer) Dial(ctx context.Context, addr string, timeout time.Duration, t
 	return d.dial(ctx, addr, timeout, took, true)
 }
 
-// DialProxy connects to the proxy only, for a client that then asks the proxy for addr in
-// its own protocol, as HTTP does with whole URLs. All else is as for Dial.
+// DialProxy connects to the proxy only, for a client that then sends addr to the proxy in its
+// own protocol, as HTTP does with whole URLs. Otherwise it is like Dial.
 func (d *Dialer) DialProxy(ctx context.Context, addr string, timeout time.Duration, took *Times) (*Conn, error) {
 	return d.dial(ctx, addr, timeout, took, false)
 }
@@ -291,9 +291,9 @@ func splitPort(ctx context.Context, addr string) (host string, port uint16, err 
 	return host, uint16(n), nil
 }
 
-// aside runs f in another goroutine and waits for it. Connecting and TLS handshakes need a
-// deep stack; the stack of the user's goroutine, of which there may be a million, would
-// grow for them and stay large.
+// aside runs f in another goroutine and waits for it. Connecting and TLS handshakes need a deep
+// stack; the stack of the user's goroutine, of which there may be a million, would grow for
+// them and stay large.
 func aside(f func()) {
 	done := make(chan struct{})
 	go func() {

@@ -34,7 +34,8 @@ func TestDialErrors(t *testing.T) {
 	}{
 		{"nobody listens", t.Context(), &Dialer{}, closed.Addr().String(), time.Minute, Refused,
 			"dial tcp ADDR: connect: connection refused"},
-		// 192.0.2.0/24 is nobody's (RFC 5737), so not this host's either.
+		// 192.0.2.0/24 is reserved for documentation (RFC 5737), so this host has no such
+		// address.
 		{"no such local address", t.Context(), &Dialer{sources: foreign()}, live.Addr, time.Minute, LocalPort,
 			"dial tcp ADDR: bind: cannot assign requested address"},
 		{"no such name", t.Context(), &Dialer{names: namesFrom(t, servers.Names(t, nil), 0)}, "a.test:80", time.Minute, DNS,
@@ -60,7 +61,7 @@ func TestDialErrors(t *testing.T) {
 	}
 }
 
-// foreign is a source address that is not this host's.
+// foreign is a source address that this host does not have.
 func foreign() *sources {
 	return &sources{v4: family{spans: []span{{netip.MustParseAddr("192.0.2.1"), 1}}, total: 1}}
 }
@@ -84,7 +85,7 @@ func TestGone(t *testing.T) {
 			if _, err := c.Write([]byte("?")); err != nil {
 				t.Fatal(err)
 			}
-			// The kernel may take a moment to bring the news.
+			// The close may take a moment to arrive.
 			for deadline := time.Now().Add(5 * time.Second); c.Gone() != tt.want && time.Now().Before(deadline); {
 				time.Sleep(time.Millisecond)
 			}
@@ -95,8 +96,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// Over TLS a goodbye is bytes that nobody asked for; what belongs to the handshake
-// came before the first answer and is no sign.
+// Over TLS a close_notify counts as unrequested bytes; bytes of the handshake arrived before
+// the first answer and don't count.
 func TestGoneOverTLS(t *testing.T) {
 	t.Parallel()
 	bye := make(chan bool)

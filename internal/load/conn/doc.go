@@ -1,13 +1,13 @@
-// Package conn has the connections of all stream clients: dialing, buffered reading
-// without idle buffers, time limits, and the classes of failures.
+// Package conn has the connections of all stream clients: dialing, buffered reading without
+// idle buffers, time limits, and the classes of failures.
 //
-// # Getting a connection
+// # Opening a connection
 //
-// A client makes a [Dialer] from its user's [Options] with [NewDialer], or uses the zero
-// Dialer, and calls [Dialer.Dial]. [Conn.Handshake] adds TLS, configured by
-// [TLSOptions]. [New] wraps a net.Conn that exists already. [ParseProxy] and
-// [Dialer.Through] serve clients that choose a proxy per target; [Dialer.DialProxy] those
-// whose protocol tells the proxy its target.
+// A client creates a [Dialer] from its user's [Options] with [NewDialer], or uses the zero
+// Dialer, and calls [Dialer.Dial]. [Conn.Handshake] adds TLS, configured by [TLSOptions]. [New]
+// wraps an existing net.Conn. [ParseProxy] and [Dialer.Through] serve clients that choose a
+// proxy per target; [Dialer.DialProxy] serves clients whose protocol sends the target to the
+// proxy.
 //
 // # Operations
 //
@@ -21,23 +21,23 @@
 // Begin and End are needed only if ctx is not the one that the client itself watches.
 // [Conn.Rearm] moves the limit within an operation, [Conn.Disarm] removes it.
 //
-// Writing: [Conn.Write] and [Conn.WriteParts]. [Conn.Ask] and [Conn.AskIdle] write a
-// request and wait for its answer with fewer system calls; [Conn.ArmAsk] is their Arm.
+// Writing: [Conn.Write] and [Conn.WriteParts]. [Conn.Ask] and [Conn.AskIdle] write a request
+// and wait for its answer with fewer system calls; [Conn.ArmAsk] is their Arm.
 //
 // Reading: [Conn.Fill] waits for bytes, [Conn.Unread] returns all that have arrived,
-// [Conn.Take] consumes them; [Conn.Read] copies. A connection with no unread bytes owns no
+// [Conn.Take] consumes them; [Conn.Read] copies. A connection without unread bytes has no
 // buffer, so an idle connection costs its socket and the Conn struct.
 //
 // # Errors
 //
-// [Classify] returns the [Class] of any error of this package, of net, of crypto/tls or
-// of a context; metrics count failures by class. A client returns an [Error] for what only
-// its protocol can know, such as a malformed answer. [Text] returns an error's text without
+// [Classify] returns the [Class] of any error of this package, of net, of crypto/tls or of a
+// context; metrics count failures by class. A client returns an [Error] for failures that only
+// its protocol can detect, such as a malformed answer. [Text] returns an error's text without
 // the parts that differ each time, so that equal failures can be counted together.
 //
 // # Closing
 //
-// Whoever got a Conn from Dial or New must end it, once: by [Conn.Close] after a success,
-// by [Conn.Drop] after a failure. [Conn.Abort] interrupts its user from another goroutine;
-// the user must still call Drop. Dialers, options and proxies hold nothing to close.
+// The caller of Dial or New must close the Conn once: with [Conn.Close] after a success, with
+// [Conn.Drop] after a failure. [Conn.Abort] interrupts its user from another goroutine; the
+// user must still call Drop. Dialers, options and proxies need not be closed.
 package conn

@@ -2,8 +2,7 @@ package conn
 
 import "syscall"
 
-// Windows has numbers of its own (WinSock error codes) that package syscall names
-// only in part.
+// Windows has its own numbers (WinSock error codes), of which package syscall names only some.
 func classOf(errno syscall.Errno) Class {
 	switch errno {
 	case 10061: // WSAECONNREFUSED
@@ -14,7 +13,7 @@ func classOf(errno syscall.Errno) Class {
 		return Timeout
 	case 10024: // WSAEMFILE
 		return LocalFD
-	case 10048, 10049, 10055: // WSAEADDRINUSE, WSAEADDRNOTAVAIL, WSAENOBUFS: ports are gone
+	case 10048, 10049, 10055: // WSAEADDRINUSE, WSAEADDRNOTAVAIL, WSAENOBUFS: no port is free
 		return LocalPort
 	}
 	return Other

@@ -33,9 +33,9 @@ func (c *Conn) Arm(start, timeout time.Duration) {
 	c.setDeadline()
 }
 
-// ArmAsk is Arm for an operation that begins with Ask or AskIdle and only reads after it.
-// It leaves the socket's deadline as it is even if it is earlier than requested, down to
-// half of timeout: a read that reaches it moves it, which few answers are slow enough for.
+// ArmAsk is Arm for an operation that begins with Ask or AskIdle and only reads after it. It
+// leaves the socket's deadline unchanged even if it is earlier than requested, down to half of
+// timeout. A read that reaches it moves it; few answers are that slow.
 func (c *Conn) ArmAsk(start, timeout time.Duration) {
 	if at := start + timeout; c.park && c.set < at && c.set >= start+timeout/2 {
 		c.deadline = at
@@ -47,7 +47,7 @@ func (c *Conn) ArmAsk(start, timeout time.Duration) {
 // setDeadline sets the socket's deadline to the operation's.
 func (c *Conn) setDeadline() {
 	c.set, c.recheck = c.deadline, 0
-	_ = c.tcp.SetDeadline(epoch.Add(c.deadline)) // it only fails on a closed connection, as reading then will
+	_ = c.tcp.SetDeadline(epoch.Add(c.deadline)) // it only fails on a closed connection, where the next read fails too
 }
 
 // moved reports whether waiting ended with err only because the socket's deadline was
@@ -91,7 +91,7 @@ func (c *Conn) Disarm() {
 type guard struct {
 	state   atomic.Uint64
 	watches uint64          // the number of watches so far, which numbers the current one
-	done    <-chan struct{} // of the watched context; nil: none
+	done    <-chan struct{} // of the watched context, or nil
 	stop    func() bool     // ends the watch
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// pingPong answers each byte with one.
+// pingPong answers each byte with one byte.
 func pingPong(p *servers.Peer) {
 	b := make([]byte, 1)
 	for {
@@ -67,7 +67,7 @@ func TestGuardSparesIdleConnections(t *testing.T) {
 	t.Parallel()
 	c := dial(t, servers.Faults(t, pingPong))
 	for range 100 {
-		ctx, cancel := context.WithCancel(t.Context()) // one for each call, as many callers do
+		ctx, cancel := context.WithCancel(t.Context()) // one for each call, as many callers have
 		if ended, err := ask(ctx, c, "a"); !ended || err != nil {
 			t.Fatalf("operation: ended %v, %v", ended, err)
 		}
@@ -102,8 +102,8 @@ func TestGuardCostsNothingAgain(t *testing.T) {
 	}
 }
 
-// The race between an operation's end and its context's: whoever wins, the
-// connection is either whole or known to be lost.
+// The race between an operation's end and its context's: either way the connection is usable,
+// or reported as unusable.
 func TestGuardRace(t *testing.T) {
 	t.Parallel()
 	s := servers.Faults(t, pingPong)
@@ -145,8 +145,8 @@ func TestArm(t *testing.T) {
 	}
 }
 
-// An operation that ArmAsk begins has its whole time, though the socket's deadline is that
-// of the one before; and it can be cut.
+// An operation that ArmAsk begins has its whole time, though the socket's deadline is that of
+// the previous operation; and it can be interrupted.
 func TestArmAsk(t *testing.T) {
 	t.Parallel()
 	const limit, before = 3 * time.Second, 1200 * time.Millisecond
@@ -158,7 +158,7 @@ func TestArmAsk(t *testing.T) {
 			p.Send("1")
 			if answer > 0 {
 				p.Read(pong)
-				time.Sleep(answer) // the target is that slow
+				time.Sleep(answer) // the target's delay
 				p.Send("2")
 			}
 			p.Hold()
@@ -172,7 +172,7 @@ func TestArmAsk(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Take(1)
-		time.Sleep(max(0, before-(Now()-began))) // the operation begins so much after the other one
+		time.Sleep(max(0, before-(Now()-began))) // time between the starts of the two operations
 		set, start := c.set, Now()
 		if c.ArmAsk(start, limit); c.set != set || c.deadline != start+limit {
 			t.Errorf("the deadline is %v after the begin and the socket's %v, want %v and %v", c.deadline-start, c.set-start, limit, set-start)
@@ -191,7 +191,7 @@ func TestArmAsk(t *testing.T) {
 			t.Errorf("after %v: %v, ended: %v", took, err, ended)
 		}
 	})
-	t.Run("a late answer", func(t *testing.T) { // beyond the deadline of the one before
+	t.Run("a late answer", func(t *testing.T) { // beyond the deadline of the previous operation
 		t.Parallel()
 		if took, ended, err := ask(t.Context(), t, limit-before/2, []byte("b")); err != nil || !ended {
 			t.Errorf("after %v: %v, ended: %v", took, err, ended)
@@ -205,7 +205,7 @@ func TestArmAsk(t *testing.T) {
 	})
 	t.Run("cut", func(t *testing.T) {
 		t.Parallel()
-		ctx, cancel := context.WithTimeout(t.Context(), before+limit-before/2) // the socket's deadline has moved by then
+		ctx, cancel := context.WithTimeout(t.Context(), before+limit-before/2) // the socket's deadline has been moved before that
 		defer cancel()
 		if took, ended, err := ask(ctx, t, 0, []byte("b")); Classify(err) != Timeout || ended || took >= limit {
 			t.Errorf("after %v: %v, ended: %v", took, err, ended)
@@ -214,7 +214,7 @@ func TestArmAsk(t *testing.T) {
 	c := dial(t, servers.Faults(t, (*servers.Peer).Hold))
 	for _, tt := range []struct {
 		name          string
-		last, timeout time.Duration // of the operation before, a second earlier
+		last, timeout time.Duration // of the previous operation, a second earlier
 		stays         bool
 	}{
 		{"the same", 10 * time.Second, 10 * time.Second, true},

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// Forever is an [Options.DNSCache] that looks each name up once.
+// Forever is an [Options.DNSCache] with which each name is resolved once.
 const Forever = time.Duration(math.MaxInt64)
 
-// maxNames bounds the names whose addresses are cached; others are looked up each time.
+// maxNames limits the names whose addresses are cached; others are looked up each time.
 const maxNames = 10_000
 
 // names resolves host names. Dialers that share one share its cache. The zero value,
 // and nil, ask the system at each connect.
 type names struct {
-	fixed map[string][]netip.AddrPort // by "host" or "host:port", in lower case; port 0: the one asked for
+	fixed map[string][]netip.AddrPort // by "host" or "host:port", in lower case; port 0: the requested one
 	ttl   time.Duration               // how long an answer is cached; 0: not at all; Forever: without end
 	base  *net.Resolver               // nil: the system's
 
@@ -35,10 +35,10 @@ type entry struct {
 	addrs   []netip.Addr
 	until   time.Duration // on the clock of Now
 	turn    uint32        // the number of connects so far
-	pending *lookup       // the lookup in progress; nil: none
+	pending *lookup       // the lookup in progress, or nil
 }
 
-// lookup is a question to a name server, for whose answer several goroutines may wait.
+// lookup is a query to a name server, for whose answer several goroutines may wait.
 type lookup struct {
 	done  chan struct{}
 	addrs []netip.Addr
@@ -70,8 +70,8 @@ func parseFixed(hosts map[string]string) (map[string][]netip.AddrPort, error) {
 	return fixed, nil
 }
 
-// decides reports whether n resolves addr by its own table or cache; else package net
-// looks the name up as it connects.
+// decides reports whether n resolves addr from its own table or cache; otherwise package net
+// resolves the name when it connects.
 func (n *names) decides(addr string) bool {
 	return n != nil && (n.ttl > 0 || n.fixedFor(addr) != nil)
 }
@@ -137,9 +137,9 @@ func (n *names) resolve(ctx context.Context, addr string) (addrs []netip.AddrPor
 	return addrs, looked, nil
 }
 
-// resolver returns a resolver for one question. A resolver of our own is made anew for
-// each: concurrent questions for a name share one query in a Resolver, and a query that
-// got no answer would delay them all for seconds after the name server is back.
+// resolver returns a resolver for one query. One with our own settings is created for each query:
+// concurrent queries for a name share one in a Resolver, and a query that got no answer would
+// delay them all for seconds after the name server is back.
 func (n *names) resolver() *net.Resolver {
 	if n == nil || n.base == nil {
 		return net.DefaultResolver
@@ -147,7 +147,7 @@ func (n *names) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: n.base.PreferGo, StrictErrors: n.base.StrictErrors, Dial: n.base.Dial}
 }
 
-// ask looks a name up.
+// ask resolves a name.
 func (n *names) ask(ctx context.Context, host string) ([]netip.Addr, error) {
 	ips, err := n.resolver().LookupNetIP(ctx, "ip", host)
 	if err == nil && len(ips) == 0 {

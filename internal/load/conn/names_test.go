@@ -22,7 +22,7 @@ func namesFrom(t *testing.T, s *servers.NameServer, keep time.Duration) *names {
 	return &names{base: r, ttl: keep}
 }
 
-// Any number of connects at once ask once, and each begins with another address.
+// Concurrent connects share one query, and each starts with another address.
 func TestNamesAskOnce(t *testing.T) {
 	t.Parallel()
 	s := servers.Names(t, map[string][]string{"a.test": {"10.0.0.1", "10.0.0.2", "fd00::1"}})
@@ -51,7 +51,8 @@ func TestNamesAskOnce(t *testing.T) {
 	}
 }
 
-// A failure is not kept, and the end of one who asks is not that of those who wait.
+// A failure is not cached, and if the context of the asking caller ends, the waiting ones
+// continue.
 func TestNamesFail(t *testing.T) {
 	t.Parallel()
 	s := servers.Names(t, nil)
@@ -89,7 +90,7 @@ func TestNamesFail(t *testing.T) {
 	}
 }
 
-// Memory is bounded whatever names are asked for.
+// The cache is limited, whatever names are resolved.
 func TestNamesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := servers.Names(t, map[string][]string{"a.test": {"10.0.0.1"}})
@@ -154,7 +155,7 @@ func TestProxyAddresses(t *testing.T) {
 	}
 }
 
-// What is asked of a SOCKS proxy, byte by byte (RFC 1928, section 4).
+// Tests the requests to a SOCKS proxy, byte by byte (RFC 1928, section 4).
 func TestSOCKSRequests(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]string{

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Options describes the way to servers as a client's user writes it. The zero value
-// connects directly over TCP and looks names up at each connect.
+// Options describes how a client connects to servers. The zero value connects directly over TCP
+// and resolves names at each connect.
 type Options struct {
 	Unix         string            // path of a Unix socket to connect to, whatever the address; excludes the other options
 	Proxy        string            // to connect through; see ParseProxy
@@ -21,7 +21,7 @@ type Options struct {
 	DNSServers   []string          // name servers to ask, "10.0.0.53" or "10.0.0.53:5353"; nil: the system's
 }
 
-// sourcesKey and namesKey are the keys of what dialers with equal options share.
+// sourcesKey and namesKey are the keys of the values that dialers with equal options share.
 type (
 	sourcesKey string
 	namesKey   string

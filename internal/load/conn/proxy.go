@@ -100,7 +100,7 @@ func (a *attempt) through(ctx context.Context, p *Proxy, addr string, tunnel boo
 		c.Drop()
 		return nil, proxyError(err)
 	}
-	c.in, c.out = 0, 0 // talking to the proxy is not the target's traffic
+	c.in, c.out = 0, 0 // traffic with the proxy is not counted
 	return c, nil
 }
 
@@ -136,7 +136,7 @@ func (a *attempt) negotiate(ctx context.Context, c *Conn, p *Proxy, addr string,
 	return p.socks5(ctx, c, addr)
 }
 
-// localLookup is the error of a lookup by this host, which is no fault of the proxy.
+// localLookup is the error of a lookup by this host, which is not the proxy's fault.
 type localLookup struct{ error }
 
 func (e *localLookup) Unwrap() error { return e.error }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// scripted is a connection whose other side says a text, whatever it is told.
+// scripted is a connection whose other side sends a text, whatever it receives.
 type scripted struct{ *bytes.Reader }
 
 func (scripted) Write(p []byte) (int, error)      { return len(p), nil }
@@ -18,8 +18,8 @@ func (scripted) SetDeadline(time.Time) error      { return nil }
 func (scripted) SetReadDeadline(time.Time) error  { return nil }
 func (scripted) SetWriteDeadline(time.Time) error { return nil }
 
-// Whatever a proxy says: the way is open only if it said so, and what follows is left
-// for the target's protocol.
+// Whatever a proxy answers, there is a tunnel only if its answer confirms it, and the bytes
+// after the answer are left for the target's protocol.
 func FuzzProxyAnswers(f *testing.F) {
 	f.Add(false, []byte("HTTP/1.1 200 OK\r\n\r\n"))
 	f.Add(false, []byte("HTTP/1.1 407 No\r\nContent-Length: 3\r\n\r\nno\n"))

@@ -12,8 +12,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// fullListener has no room for more connections until it is accepted from: who
-// connects waits.
+// fullListener has no room for further connections until one is accepted: a connect waits.
 func fullListener(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -85,8 +84,8 @@ func TestConnectingWaits(t *testing.T) {
 	}
 }
 
-// A socket that connects to a port of this host where nobody listens, and is given
-// that port itself, must not talk to itself.
+// A socket that connects to a port of this host where nothing listens, and gets that port as
+// its own, must not connect to itself.
 func TestConnectedToItself(t *testing.T) {
 	servers.OwnNetwork(t, func(t *testing.T) {
 		if err := os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("60000 60001"), 0); err != nil {

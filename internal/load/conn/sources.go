@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// sources are the local addresses that connections come from, each in turn.
+// sources are the local addresses that connections come from, used in turn.
 type sources struct {
 	v4, v6 family
 }
@@ -22,7 +22,7 @@ type family struct {
 	turn  atomic.Uint64
 }
 
-// span is count addresses from first on.
+// span is count consecutive addresses, starting with first.
 type span struct {
 	first netip.Addr
 	count uint64

@@ -52,9 +52,10 @@ func (t *TLSOptions) Check() error {
 	return nil
 }
 
-// Config returns the configuration of a handshake with the host name. It offers protocols
-// in that order (ALPN) and resumes and stores sessions in the cache given, unless that is
-// nil. The error is that of opening KeyLogFile, which Check returns before.
+// Config returns the configuration of a handshake with the host name. It offers protocols in
+// that order (ALPN), and resumes and stores sessions in the cache sessions, unless that is nil.
+// It returns an error if KeyLogFile can't be opened; after a successful Check that does not
+// happen.
 func (t *TLSOptions) Config(name string, protocols []string, sessions tls.ClientSessionCache) (*tls.Config, error) {
 	c := &tls.Config{
 		RootCAs:            t.RootCAs,

@@ -1,5 +1,5 @@
-// Package profile takes profiles of an executor while it makes load, each into a file
-// that "go tool pprof" or "go tool trace" opens.
+// Package profile takes profiles of an executor while it generates load, each in a file for "go
+// tool pprof" or "go tool trace".
 package profile
 
 import (
@@ -16,31 +16,31 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// How much the profiles of waiting see: one of so many waits for a mutex, and those for
-// anything that take that long on average.
+// Sampling rates of the contention profiles: one in mutexFraction waits for a mutex is sampled,
+// and one wait per blockRate of waiting time.
 const (
 	mutexFraction = 10
 	blockRate     = 10 * time.Microsecond
 )
 
-// Set is the profiles of one run. Call Begin when the load begins, LoadOver when it is
-// over and its users are still there, and End when they are gone.
+// Set is the profiles of one run. Call Begin when the load begins, LoadOver when it is over and
+// its users still exist, and End when they have returned.
 type Set struct {
 	all []*one
 }
 
-// one is a profile.
+// one is a running profile.
 type one struct {
 	kind string
 	file *os.File
 
 	mu    sync.Mutex
-	limit *time.Timer // ends it before the load does; nil: nothing does; guarded by mu
+	limit *time.Timer // ends the profile before the load does; nil: no limit; guarded by mu
 	over  bool        // guarded by mu
 	err   error       // guarded by mu
 }
 
-// kind is how a profile is begun and ended. A nil begin has nothing to do.
+// kind defines how a profile is started and ended. A nil begin does nothing.
 type kind struct {
 	begin func(w io.Writer) error
 	end   func(w io.Writer) error
@@ -50,7 +50,7 @@ var kinds = map[string]kind{
 	"cpu":   {pprof.StartCPUProfile, func(io.Writer) error { pprof.StopCPUProfile(); return nil }},
 	"trace": {trace.Start, func(io.Writer) error { trace.Stop(); return nil }},
 	"heap": {nil, func(w io.Writer) error {
-		runtime.GC() // the profile is of what the last one left
+		runtime.GC() // the profile shows the state after the last collection
 		return pprof.Lookup("heap").WriteTo(w, 0)
 	}},
 	"mutex": {
@@ -69,7 +69,7 @@ var kinds = map[string]kind{
 	},
 }
 
-// Begin begins the profiles that are asked for. An error names the file.
+// Begin starts the requested profiles. The error names the file.
 func Begin(asked []*wire.Profile) (*Set, error) {
 	s := &Set{}
 	for _, p := range asked {
@@ -96,7 +96,7 @@ func (s *Set) begin(p *wire.Profile) error {
 		}
 	}
 	o := &one{kind: p.Kind, file: file}
-	o.mu.Lock() // end may come at once
+	o.mu.Lock() // end may be called at once
 	defer o.mu.Unlock()
 	if d := time.Duration(p.DurationNs); d > 0 {
 		o.limit = time.AfterFunc(d, o.end)
@@ -105,7 +105,7 @@ func (s *Set) begin(p *wire.Profile) error {
 	return nil
 }
 
-// LoadOver takes the profiles of what the load holds, before the users are gone.
+// LoadOver writes the profiles of what the load occupies, before the users return.
 func (s *Set) LoadOver() {
 	for _, o := range s.all {
 		if o.kind == "heap" {
@@ -114,8 +114,8 @@ func (s *Set) LoadOver() {
 	}
 }
 
-// End ends the other profiles. When it returns all files are complete, or the error
-// says which are not.
+// End ends the other profiles. When it returns, all files are complete, or the error names
+// those that are not.
 func (s *Set) End() error {
 	var errs []error
 	for _, o := range s.all {
@@ -129,7 +129,7 @@ func (s *Set) End() error {
 	return errors.Join(errs...)
 }
 
-// end writes what is left to write, once.
+// end writes the profile, once.
 func (o *one) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

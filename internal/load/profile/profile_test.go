@@ -10,8 +10,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// A file that can't be written, and a profile that is not known, are named, and nothing
-// is left going.
+// A file that can't be written, and an unknown profile, are named in the error, and no profile
+// keeps running.
 func TestBeginRefuses(t *testing.T) {
 	dir := t.TempDir()
 	good := &wire.Profile{Kind: "cpu", File: filepath.Join(dir, "cpu")}
@@ -36,8 +36,8 @@ func TestBeginRefuses(t *testing.T) {
 	}
 }
 
-// All are complete when End returns; the heap's from the load's end on, one with a limit
-// from then on; and ending twice is ending once.
+// All files are complete when End returns; the heap's is at the end of the load, one with a
+// limit is at its limit; and a second End does nothing.
 func TestProfilesAreComplete(t *testing.T) {
 	dir := t.TempDir()
 	size := func(kind string) int64 {

@@ -9,8 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Taker takes profiles from now on, while the load goes on. Its methods may be called
-// at once by any goroutine.
+// Taker takes profiles during the load. Its methods may be called by any number of goroutines
+// at once.
 type Taker struct {
 	over chan struct{} // closed by End
 	wg   sync.WaitGroup
@@ -19,14 +19,15 @@ type Taker struct {
 	ended bool // guarded by mu
 }
 
-// NewTaker makes a taker. End must be called.
+// NewTaker returns a Taker. The caller must call End.
 func NewTaker() *Taker { return &Taker{over: make(chan struct{})} }
 
-// errOver is the error of a profile that is asked for when the load is over.
+// errOver is the error for a profile that is requested after the load.
 var errOver = errors.New("the load is over")
 
-// Take takes a profile and calls done when its file is complete, or with why it is not:
-// after its duration, or when the load is over. One of the heap is of now.
+// Take starts a profile and returns. It calls done when the file is complete, or with the
+// error: after the profile's duration, or when the load is over. A heap profile is written at
+// once.
 func (t *Taker) Take(p *wire.Profile, done func(error)) {
 	t.mu.Lock()
 	if t.ended {
@@ -66,8 +67,8 @@ func (t *Taker) take(p *wire.Profile) error {
 	return nil
 }
 
-// End ends the profiles that are being taken, and returns when their done has been
-// called. None is taken after it.
+// End ends the running profiles, and returns after their done functions. Later calls of Take
+// fail.
 func (t *Taker) End() {
 	t.mu.Lock()
 	first := !t.ended

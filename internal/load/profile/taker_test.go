@@ -10,8 +10,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// One is complete after its duration or at the load's end, whichever is first; a second
-// of the CPU at once, and one after the end, are refused.
+// A profile is complete after its duration or at the end of the load, whichever is first. A
+// second concurrent CPU profile, and one after the end, are refused.
 func TestTaker(t *testing.T) {
 	dir := t.TempDir()
 	taker := NewTaker()

@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// An alarm wakes its one user at a moment, more exactly than a timer of the
-// runtime: an idle runtime waits in steps of a millisecond, and sleeps of 100 µs
-// were measured to last 1.06 ms.
+// An alarm wakes its one user at a given time, more exactly than a timer of the runtime: an
+// idle runtime waits in steps of a millisecond, and sleeps of 100 µs were measured to last 1.06
+// ms.
 //
-// A wait can't be interrupted, so it is for moments that are near.
+// A wait can't be interrupted, so it is only for short waits.
 type alarm interface {
-	// wait returns when d has passed, or a little later.
+	// wait returns after d, or a little later.
 	wait(d time.Duration)
 	close()
 }
 
-// near is how far off a moment may be for an alarm.
+// near is the longest wait for which an alarm is used.
 const near = 4 * time.Millisecond
 
-// sleeper sleeps to moments: by a timer while they are far, by an alarm when near.
+// sleeper sleeps until a given time: by a timer while it is far away, by an alarm when it is
+// near.
 type sleeper struct {
 	timer *time.Timer
 	alarm alarm
@@ -27,18 +28,17 @@ type sleeper struct {
 
 func newSleeper(a alarm) *sleeper { return &sleeper{timer: time.NewTimer(time.Hour), alarm: a} }
 
-// slept is why a sleep ended.
+// slept is the reason why a sleep ended.
 type slept int
 
 const (
-	due     slept = iota // the moment has come
+	due     slept = iota // the time was reached
 	stopped              // stop was closed
 	woken                // changed was closed
 )
 
-// until sleeps until the clock now has reached at, or stop or changed is closed. When
-// it sleeps it lets the goroutines that wait for a processor run first: what was
-// given to them is due, and what is slept for is not.
+// until sleeps until the clock now has reached at, or stop or changed is closed. Before it
+// sleeps, it lets the goroutines that wait for a processor run: their work is already due.
 func (s *sleeper) until(now func() time.Duration, at time.Duration, stop, changed <-chan struct{}) slept {
 	for {
 		rest := at - now()
@@ -75,14 +75,14 @@ func (s *sleeper) close() {
 	s.alarm.close()
 }
 
-// plainAlarm is the runtime's own timer, where the system has nothing better.
+// plainAlarm is the runtime's timer, for systems without a better one.
 type plainAlarm struct{}
 
 func (plainAlarm) wait(d time.Duration) { time.Sleep(d) }
 func (plainAlarm) close()               {}
 
-// Lateness waits n times for d, as a schedule does, and gives by how much each wait was
-// too long.
+// Lateness waits n times for d, as a schedule does, and returns by how much each wait was too
+// long.
 func Lateness(d time.Duration, n int) []time.Duration {
 	a := newAlarm()
 	defer a.close()

@@ -14,7 +14,7 @@ import (
 type timerAlarm struct {
 	file *os.File
 	raw  syscall.RawConn
-	fire func(uintptr) bool // bound once, so that waiting allocates nothing
+	fire func(uintptr) bool // bound once, so that waiting does not allocate
 	d    time.Duration      // to set, then 0
 }
 
@@ -39,8 +39,8 @@ func (a *timerAlarm) wait(d time.Duration) {
 	}
 }
 
-// step sets the timer at its first call; the poller waits, and calls again when it has
-// fired. Setting it anew takes back what it has to be read.
+// step sets the timer at its first call; the poller waits, and calls it again when the timer
+// has fired. Setting the timer again discards the expiration that would have to be read.
 func (a *timerAlarm) step(fd uintptr) bool {
 	if a.d <= 0 {
 		return true

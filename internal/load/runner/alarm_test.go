@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// A wait lasts at least as long as was asked for, one after the other; a sleeper's ends
-// early when it is told to.
+// Waits last at least as long as requested; a sleeper's wait ends early when it is woken.
 func TestAlarmIsNotEarly(t *testing.T) {
 	t.Parallel()
 	for name, a := range map[string]alarm{"timerfd": newAlarm(), "runtime": plainAlarm{}} {
@@ -39,7 +38,7 @@ func TestAlarmIsNotEarly(t *testing.T) {
 	}
 }
 
-// BenchmarkAlarm shows by how much a wait of 500 µs is too long.
+// BenchmarkAlarm measures by how much a wait of 500 µs is too long.
 func BenchmarkAlarm(b *testing.B) {
 	for name, a := range map[string]alarm{"timerfd": newAlarm(), "runtime": plainAlarm{}} {
 		b.Run(name, func(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// taking is a class whose iterations take so long.
+// taking is a class whose iterations take d.
 func taking(nu int, load scenario.Load, d func() time.Duration) scenario.Vus {
 	return scenario.Vus{{Name: "f", Nu: nu, Load: load, Fu: func(ctx context.Context, _ int) {
 		t := time.NewTimer(d())
@@ -41,8 +41,8 @@ func TestArrivalsAreServedOnSchedule(t *testing.T) {
 	})
 }
 
-// A target that stalls for a second: what was due meanwhile waits, its response
-// time counts from the plan, and nothing is lost.
+// A target stalls for a second: starts due meanwhile wait, their response time counts from the
+// planned time, and no start is lost.
 func TestAStallShowsInResponseTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -89,8 +89,8 @@ func TestDropAndQueue(t *testing.T) {
 	}
 }
 
-// What waits when the load is stopped, or when the graceful time is over, is dropped
-// and counted: planned = served + dropped + cut.
+// Starts that wait when the load is stopped, or when the graceful time is over, are dropped and
+// counted: planned = served + dropped + cut.
 func TestNoPlannedStartIsForgotten(t *testing.T) {
 	for name, start := range map[string]*wire.Start{
 		"stopped":       {DurationNs: int64(500 * time.Millisecond), Hold: true},
@@ -108,13 +108,12 @@ func TestNoPlannedStartIsForgotten(t *testing.T) {
 	}
 }
 
-// The users of an Arrival are there before its clock begins, and prepare themselves
-// while they are free.
+// The users of an Arrival exist before its clock begins, and are prepared while they are free.
 func TestServersAreReadyBeforeTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made atomic.Int64
 		vus := scenario.Vus{{Name: "f", Nu: 5, Load: scenario.Arrival{Stages: at(10, time.Second)}, Start: func(_ context.Context, vui int) (scenario.User, error) {
-			time.Sleep(time.Second) // to connect, say
+			time.Sleep(time.Second) // for example for connecting
 			made.Add(1)
 			if vui == 4 {
 				return nil, errors.New("no connection")
@@ -129,7 +128,7 @@ func TestServersAreReadyBeforeTheClock(t *testing.T) {
 	})
 }
 
-// slow takes 100 ms to prepare and 5 ms to do.
+// slow takes 100 ms for Prepare and 5 ms for Iterate.
 type slow struct{}
 
 func (slow) Prepare(context.Context) error { time.Sleep(100 * time.Millisecond); return nil }

@@ -8,12 +8,12 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Report cuts a batch every interval since began, and at every border of a warm-up,
-// and gives it to send, until done is closed; then it cuts the last one, which carries
-// the final sums, and returns. Meanwhile it records once a second how this generator is.
-// An error of send ends it. Run it beside Run; began is a time before Run was called, as
-// short as may be. Where the run has gone on for some time already, the first batch begins
-// there, and the clock of all batches so much earlier.
+// Report cuts a batch every interval since began, and at every start and end of a warm-up, and
+// passes it to send, until done is closed. It then cuts the last batch, which has the final
+// sums, and returns. Once a second it also records the health of this generator. If send
+// returns an error, Report returns it. Run it concurrently with Run; began is the time just
+// before Run is called. If the run had started earlier, on another executor, the first batch
+// begins at the time already elapsed, and the clock of all batches is shifted by it.
 func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.Batch) error) error {
 	generator, err := newGenerator(r.registry)
 	if err != nil {
@@ -31,7 +31,7 @@ func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.B
 		warm, border := warmups.at(from)
 		to = min(to, border)
 		final := generator.until(to, began, done)
-		if now := time.Since(began); final && now > to { // the end came a moment after the border: what is left is the last batch's
+		if now := time.Since(began); final && now > to { // done was closed just after the border: the rest is in the last batch
 			final = false
 		} else if final {
 			to = max(now, from+1)
@@ -85,7 +85,7 @@ func (r *Runner) batch(seq uint64, from, to time.Duration, began time.Time) *wir
 	return b
 }
 
-// final tells what all batches must add up to.
+// final returns the sums that all batches must add up to.
 func (r *Runner) final() *wire.Final {
 	f := new(wire.Final)
 	for i, t := range r.registry.Totals() {
@@ -94,7 +94,7 @@ func (r *Runner) final() *wire.Final {
 			f.Counters = append(f.Counters, &wire.Counter{Metric: uint32(i), Add: t.Value})
 		case metrics.Histogram:
 			f.Histograms = append(f.Histograms, &wire.Counted{Metric: uint32(i), Count: t.Histogram.Count()})
-		case metrics.Gauge: // it does not add up
+		case metrics.Gauge: // a gauge does not add up
 		}
 	}
 	f.Refused = r.registry.Refused()

@@ -14,12 +14,12 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// reported runs steps of 10 ms for so long and gives the batches.
+// reported runs steps of 10 ms for length and returns the batches.
 func reported(t *testing.T, length, interval time.Duration) []*wire.Batch {
 	return reportedBy(t, plainAlarm{}, steps(scenario.Loop(length)), interval)
 }
 
-// reportedBy runs vus and gives the batches.
+// reportedBy runs vus and returns the batches.
 func reportedBy(t *testing.T, a alarm, vus scenario.Vus, interval time.Duration) []*wire.Batch {
 	classes, err := Check(vus)
 	if err != nil {
@@ -98,7 +98,7 @@ func TestBatchesFollowEachOtherAndTheLastOneLeaves(t *testing.T) {
 	}
 }
 
-// Batches tell of starts that are due and that gobench has not come to.
+// Batches report starts that are due and that gobench has not made.
 func TestBatchesTellWhatIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vus := taking(4, scenario.Arrival{Stages: at(100, 5*time.Second)}, always(time.Millisecond))
@@ -134,10 +134,10 @@ func TestBatchesTellWhatIsBehind(t *testing.T) {
 	})
 }
 
-// An end that is seen with the border of an interval, and a moment after it, makes no batch
-// longer than an interval.
+// If the end is noticed at the border of an interval, or just after it, no batch is longer than
+// an interval.
 func TestEndJustAfterABorder(t *testing.T) {
-	for range 20 { // either of the two may be seen first
+	for range 20 { // either of the two may be noticed first
 		synctest.Test(t, func(t *testing.T) {
 			r, err := New(nil, nil, &wire.Start{IntervalNs: int64(time.Second)}, meter.New())
 			if err != nil {

@@ -13,71 +13,71 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// class is one scenario.Vu while it runs.
+// class is one running scenario.Vu.
 type class struct {
 	name     string
 	vu       scenario.Vu
 	number   int
 	share    *wire.Share
-	segment  segment.Segment // its numbers among those of all executors: users
-	rate     float64         // at which users start, of the whole run
+	segment  segment.Segment // the numbers of this executor's users
+	rate     float64         // at which users start, for the whole run
 	seed     uint64
-	executor uint64 // number of this one, from 1 on, where several share the run
-	taker    uint64 // above 0 where this executor takes a lost one's place over
+	executor uint64 // number of this executor, from 1, if several share the run
+	taker    uint64 // above 0 if this executor takes over from a lost one
 	registry *meter.Registry
 	counts   *counts
 	note     func(string)
 
-	setup    context.Context // what Setup gave
-	parent   context.Context // of every user's: setup, until the users' end
+	setup    context.Context // as returned by Setup
+	parent   context.Context // of every user's context: setup, until the users must end
 	end      func()          // ends parent
-	gate     *meter.Gate     // nil for a class whose iterations can be waited for
-	zero     atomic.Int64    // when the class's clock began, on that of clock
+	gate     *meter.Gate     // nil if the class has no iterations to wait for
+	zero     atomic.Int64    // when the class's clock began, on clock
 	stop     <-chan struct{} // closed when the load is over
 	stopped  *atomic.Int64   // when, on clock; set before stop is closed
-	elapsed  time.Duration   // how long the run has gone on when this executor begins
+	elapsed  time.Duration   // how long the run had lasted when this executor began
 	ramp     ramp            // of a Ramp
 	pool     *pool           // of an Arrival
 	schedule *arrivals       // of an Arrival
 	coming   upcoming        // of an Arrival, or of users that start at a rate
 
-	inTurn bool // each task is done once, not one picked by weight
+	inTurn bool // each task is done once in turn, not picked by weight
 
 	stopping   atomic.Bool    // no new users, no new iterations
 	shared     atomic.Int64   // iterations left of a Shared load, or of a Times load taken over
 	last       atomic.Int64   // users of a Times load that began their last iteration
-	over       atomic.Int64   // users whose work is over
-	users      sync.WaitGroup // users whose work goes on
+	over       atomic.Int64   // users that have finished
+	users      sync.WaitGroup // users that have not finished
 	firstPanic sync.Once
 
 	loadOver sync.Once
-	ended    chan struct{} // closed when nothing is left to begin
+	ended    chan struct{} // closed when nothing is left to start
 
 	control *control
-	onEnd   func(why string) // exhausted, made once for all users
+	onEnd   func(why string) // exhausted, bound once for all users
 
 	mu     sync.Mutex
 	scopes []*meter.Scope // of the users started so far, guarded by mu
-	closed bool           // no user is started any more, guarded by mu
+	closed bool           // no more users are started, guarded by mu
 }
 
-// epoch is where clock begins.
+// epoch is the zero of clock.
 var epoch = time.Now()
 
-// clock is the monotonic time of this process; it costs half of time.Now.
+// clock returns the monotonic time of this process; it costs half of time.Now.
 func clock() time.Duration { return time.Since(epoch) }
 
-// now is the time since the class's clock began.
+// now returns the time since the class's clock began.
 func (c *class) now() time.Duration { return clock() - time.Duration(c.zero.Load()) }
 
-// prepare runs the class's Setup and makes the context its users live under. The
-// users of an Arrival are made here too, unless a Rate spreads their starts: from
-// the first moment on its schedule finds them free.
+// prepare runs the class's Setup and creates the context of its users. The users of an Arrival
+// are also created here, unless a Rate spreads their starts, so that they are free when its
+// schedule begins.
 func (c *class) prepare(ctx context.Context) error {
 	if once(c.vu) {
 		c.gate = new(meter.Gate)
 	}
-	// What Setup opens, all users share; the iterations that use it are waited for.
+	// All users share what Setup opens; the iterations that use it are waited for.
 	c.setup, _ = meter.With(ctx, c.registry, nil, c.setupSource())
 	var err error
 	switch {
@@ -101,7 +101,7 @@ func (c *class) prepare(ctx context.Context) error {
 	return nil
 }
 
-// awaitServers waits until every user that was started is free, or over.
+// awaitServers waits until every started user is free, or over.
 func (c *class) awaitServers(ctx context.Context) {
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
@@ -130,20 +130,19 @@ func (c *class) runSetup(setup func(context.Context) (context.Context, error)) (
 	return err
 }
 
-// finish tells that nothing is left to begin.
+// finish reports that nothing is left to start.
 func (c *class) finish() { c.loadOver.Do(func() { close(c.ended) }) }
 
-// What many users leave behind as they begin, in connecting above all, is half of what they
-// go on to need, and their stacks have grown. It is given back once, when they have
-// settled, since users that then do little would keep it for ever.
+// About half of the memory that users allocate at their start, mainly for connecting, is
+// garbage afterwards, and their stacks have grown. It is freed by one garbage collection after
+// the start, since users that then do little would not trigger one.
 const (
 	manyUsers = 1000
-	settled   = time.Second // after the last has begun
+	settled   = time.Second // after the last user has begun
 )
 
-// run starts the class's users, and the iterations of an Arrival, and waits until
-// all work is over. It finishes the class when nothing is left to begin, which may
-// be earlier.
+// run starts the class's users, and the iterations of an Arrival, and waits until all work is
+// over. It finishes the class when nothing is left to start, which may be earlier.
 func (c *class) run(alarm func() alarm) {
 	var length time.Duration
 	switch load := c.vu.Load.(type) {
@@ -171,7 +170,7 @@ func (c *class) run(alarm func() alarm) {
 			t := time.AfterFunc(settled, debug.FreeOSMemory)
 			defer t.Stop()
 		}
-		if length > 0 && c.share.Nu == 0 { // a person may still want users here
+		if length > 0 && c.share.Nu == 0 { // users may still be added here
 			select {
 			case <-c.ended:
 			case <-c.stop:
@@ -191,9 +190,9 @@ func (c *class) run(alarm func() alarm) {
 	c.finish()
 }
 
-// start starts the class's users on their schedule and returns when the last one
-// is started or the load is over. Those that were due before this executor began, since
-// it takes a lost one's place over, start one by one at its share of the rate.
+// start starts the class's users on their schedule. It returns when the last one is started or
+// the load is over. If this executor has taken over from a lost one, the users that were due
+// before start one by one, at this executor's share of the rate.
 func (c *class) start(sleeper *sleeper) {
 	schedule := newStarts(c.rate, c.seed, c.number)
 	share := float64(c.share.Nu) / float64(max(c.vu.Nu, 1))
@@ -202,7 +201,7 @@ func (c *class) start(sleeper *sleeper) {
 		defer c.coming.over()
 	}
 	gap := time.Duration(float64(time.Second) / max(c.rate*share, 1e-9))
-	late := c.elapsed - gap // when the last one of those that are late was planned
+	late := c.elapsed - gap // when the last late one was planned
 	for i := c.share.Begun; i < c.share.Nu; i++ {
 		planned := schedule.nth(c.segment.Nth(i))
 		if c.elapsed > 0 && c.rate > 0 && planned < late+gap {
@@ -219,19 +218,19 @@ func (c *class) start(sleeper *sleeper) {
 			c.counts.lag.Record(int64(c.now() - planned))
 		}
 		c.mu.Lock()
-		if i >= int64(len(c.scopes)) { // else grow was first
+		if i >= int64(len(c.scopes)) { // otherwise grow has started it
 			c.launch(i)
 		}
 		c.mu.Unlock()
 	}
 }
 
-// launch starts the user of a number here; the caller holds c.mu.
+// launch starts the user with a number of this executor. The caller must hold c.mu.
 func (c *class) launch(number int64) {
 	vui := c.vui(number)
 	ctx, scope := meter.With(c.parent, c.registry, c.gate, c.userSource(vui))
 	scope.Class, scope.User, scope.Named = c.number, vui, true
-	if !once(c.vu) { // else it ends by itself
+	if !once(c.vu) { // otherwise the user ends by itself
 		scope.OnEnd = c.onEnd
 	}
 	c.scopes = append(c.scopes, scope)
@@ -239,12 +238,12 @@ func (c *class) launch(number int64) {
 	go c.live(ctx, number)
 }
 
-// arrive offers the starts of an Arrival to the class's users when they are due. At
-// the schedule's end those that still wait are served; at an earlier end of the
-// load they are dropped, with those that were due and that it had not come to.
+// arrive offers the starts of an Arrival to the class's users when they are due. At the
+// schedule's end the waiting ones are still served. At an earlier end of the load they are
+// dropped, with the due ones that were not offered yet.
 //
-// Every start has one lag: until it began, or, where no user was free for it, until
-// that was found. What it waits from then on is its queue wait.
+// Every start has one lag: until it began, or, if no user was free for it, until that was
+// detected. The rest of its wait is its queue wait.
 func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
 	f := &flow{class: c, schedule: c.schedule, rate: -1}
 	for _, s := range load.Stages {
@@ -278,7 +277,7 @@ func (c *class) arrive(load scenario.Arrival, sleeper *sleeper) {
 	c.finish()
 }
 
-// inFlight is the number of operations in flight of all users of the class.
+// inFlight returns the number of operations in flight of all users of the class.
 func (c *class) inFlight() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,18 +287,18 @@ func (c *class) inFlight() (n int) {
 	return n
 }
 
-// going is how many users' work still goes on, and heedless how many of those have
-// begun several operations although their context had ended.
-func (c *class) going() (going, heedless int64) {
+// going returns how many users have not finished. stillStarting is the number of those that have
+// started several operations although their context had ended.
+func (c *class) going() (going, stillStarting int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.scopes {
 		if s.Refused() >= 3 {
-			heedless++
+			stillStarting++
 		}
 	}
 	going = int64(len(c.scopes)) - c.over.Load()
-	return going, min(heedless, going)
+	return going, min(stillStarting, going)
 }
 
 // wrapUp runs the class's Stop hook.

@@ -21,8 +21,8 @@ const (
 	maxName    = 64 // bytes, so that every metric of the class fits its title
 )
 
-// Check refuses a scenario that cannot run, naming the class and the field and
-// what would be right, and gives each class its name.
+// Check validates a scenario. The error names the class, the field and the valid values. It
+// returns the classes with their names.
 func Check(vus scenario.Vus) ([]*wire.Class, error) {
 	if len(vus) == 0 {
 		return nil, errors.New("export() returned no classes of users: return at least one scenario.Vu")
@@ -164,7 +164,7 @@ func checkArrival(load scenario.Arrival, c *wire.Class) error {
 	return nil
 }
 
-// className is the class's own name or that of its function, without the package.
+// className returns the name of the class, or that of its function without the package.
 func className(vu scenario.Vu) string {
 	if vu.Name != "" {
 		return vu.Name

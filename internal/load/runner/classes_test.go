@@ -12,9 +12,9 @@ import (
 
 func nothing(context.Context, int) {}
 
-type loop struct{ scenario.Load } // a load that this gobench does not know
+type loop struct{ scenario.Load } // a load type that this gobench does not know
 
-// F44: what export() returns is refused before the start, by class and field.
+// F44: an invalid result of export() is refused before the start, with class and field.
 func TestCheckRefuses(t *testing.T) {
 	fine := scenario.Vu{Nu: 1, Fu: nothing}
 	for name, tt := range map[string]struct {

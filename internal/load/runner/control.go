@@ -10,24 +10,24 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// control is what changes of a class while it runs, by a person or because its data
-// ends. A class that nobody touches pays one atomic load an iteration for it.
+// control holds the changes to a class while it runs, made by the user of gobench or because
+// the class's data ends. Without changes it costs one atomic load per iteration.
 type control struct {
 	touched atomic.Bool
 
 	mu        sync.Mutex
 	over      bool // nothing is left to do
 	paused    bool
-	users     int64         // active users; below 0: as the load says
-	rate      float64       // starts a second of an Arrival, of all executors; below 0: as its stages say
-	round     segment.Round // of its starts, once divisions is above 0
-	divisions int           // how often the starts were divided among executors anew
+	users     int64         // active users; below 0: as the load defines
+	rate      float64       // starts a second of an Arrival, of all executors; below 0: as its stages define
+	round     segment.Round // of its starts, if divisions is above 0
+	divisions int           // how often the starts were divided among executors again
 	changed   chan struct{} // closed at a change, and replaced
 }
 
 func newControl() *control { return &control{users: -1, rate: -1, changed: make(chan struct{})} }
 
-// change changes something under the lock and wakes whoever waits.
+// change calls f under the lock and wakes all waiting goroutines.
 func (t *control) change(f func()) {
 	t.touched.Store(true)
 	t.mu.Lock()
@@ -37,7 +37,7 @@ func (t *control) change(f func()) {
 	t.changed = make(chan struct{})
 }
 
-// wish is what a control says at a moment.
+// wish is a copy of a control's state.
 type wish struct {
 	over, paused bool
 	users        int64
@@ -53,11 +53,11 @@ func (t *control) state() wish {
 	return wish{t.over, t.paused, t.users, t.rate, t.round, t.divisions, t.changed}
 }
 
-// Pause holds all classes: no iteration and no user starts until Resume. What is in
-// flight goes on. Users whose work is one call of Fu can't be held.
+// Pause pauses all classes: no iteration and no user starts until Resume. Iterations in flight
+// continue. Users whose work is one call of Fu can't be paused.
 func (r *Runner) Pause() { r.each(func(t *control) { t.paused = true }) }
 
-// Resume ends a pause. The schedule of an Arrival goes on where it was held.
+// Resume ends a pause. The schedule of an Arrival continues where it was paused.
 func (r *Runner) Resume() { r.each(func(t *control) { t.paused = false }) }
 
 func (r *Runner) each(f func(*control)) {
@@ -66,15 +66,16 @@ func (r *Runner) each(f func(*control)) {
 	}
 }
 
-// Scale sets the active users or the rate of a class, or of the only one when name
-// is empty; a number below 0 leaves that as it is. Users beyond those there are get
-// made; connections of the others are kept.
+// Scale sets the active users or the rate of a class; name may be empty if there is only one
+// class. A negative number leaves the value unchanged. Missing users are created; the other
+// users keep their connections. It returns an error if the class does not exist or can't be
+// scaled so.
 func (r *Runner) Scale(name string, users int64, rate float64) error {
 	return r.scale(&wire.Control{Class: name, Users: users, Rate: rate})
 }
 
-// scale follows a Control to scale: of one executor, or of this one's part of a run that
-// several share.
+// scale executes a Control message to scale: for the only executor, or for this one's part of a
+// run with several.
 func (r *Runner) scale(m *wire.Control) error {
 	c, err := r.class(m.Class)
 	if err != nil {
@@ -115,8 +116,8 @@ func (r *Runner) scale(m *wire.Control) error {
 	return nil
 }
 
-// roundOf returns this executor's part of an Arrival's starts by a Control that divides
-// them anew, and the zero Round for one that does not.
+// roundOf returns this executor's part of an Arrival's starts from a Control that divides them
+// again, and the zero Round for one that does not.
 func roundOf(m *wire.Control) (segment.Round, error) {
 	if m.Executors == 0 || m.Users < 0 || m.AllUsers <= 0 {
 		return segment.Round{}, nil
@@ -127,13 +128,14 @@ func roundOf(m *wire.Control) (segment.Round, error) {
 	}
 	round := seg.Round(m.AllUsers)
 	if own, _ := round.Users(); own != m.Users {
-		return segment.Round{}, fmt.Errorf("%d of %d users are said to be this executor's part, which is %d", m.Users, m.AllUsers, own)
+		return segment.Round{}, fmt.Errorf("%d of %d users as this executor's part: want %d", m.Users, m.AllUsers, own)
 	}
 	return round, nil
 }
 
-// Control follows a person's wish, and notes it with its time. Where several executors
-// share the run, the wish is of the whole, and who has shared it out notes it once.
+// Control executes a Control message, and adds a note with its time. If several executors share
+// the run, the message is for the whole run, and only the sender, who has divided it, adds the
+// note. If the message is invalid, it returns an error and changes nothing.
 func (r *Runner) Control(m *wire.Control) error {
 	var what string
 	switch m.What {
@@ -147,7 +149,7 @@ func (r *Runner) Control(m *wire.Control) error {
 		if err := r.scale(m); err != nil {
 			return err
 		}
-		c, _ := r.class(m.Class) // Scale has found it
+		c, _ := r.class(m.Class) // Scale has checked the name
 		what = "class " + c.name + " set to"
 		if m.Users >= 0 {
 			what += fmt.Sprintf(" %d users", m.Users)
@@ -165,7 +167,7 @@ func (r *Runner) Control(m *wire.Control) error {
 	return nil
 }
 
-// class finds a class by its name.
+// class returns the class with that name. The error lists the names.
 func (r *Runner) class(name string) (*class, error) {
 	if name == "" && len(r.classes) == 1 {
 		return r.classes[0], nil
@@ -183,7 +185,7 @@ func (r *Runner) class(name string) (*class, error) {
 	return nil, fmt.Errorf("no class is called %q: there are %q", name, names)
 }
 
-// grow makes users until there are n, while the class runs.
+// grow creates users until there are n, while the class runs.
 func (c *class) grow(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,8 +205,8 @@ func (c *class) exhausted(why string) {
 	c.finish()
 }
 
-// admitted waits until a user may begin an iteration: nothing is paused, and it is
-// among the users that are wanted. It reports false when the load is over first.
+// admitted waits until a user may begin an iteration: the class is not paused, and the user is
+// among the active ones. It returns false if the load is over first.
 func (c *class) admitted(number int64) bool {
 	for held := false; ; held = true {
 		w := c.control.state()
@@ -220,7 +222,7 @@ func (c *class) admitted(number int64) bool {
 		select {
 		case <-w.changed:
 		case <-c.stop:
-			c.counts.active.Add(1) // live takes it off again
+			c.counts.active.Add(1) // live subtracts it again
 			return false
 		case <-c.ended:
 			c.counts.active.Add(1)

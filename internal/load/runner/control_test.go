@@ -11,7 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// total is what a counter or gauge of the run is now.
+// now returns the current value of a counter or gauge of the run.
 func now(t *testing.T, r *meter.Registry, title string) int64 {
 	r.Cut()
 	for _, total := range r.Totals() {
@@ -42,11 +42,11 @@ func TestPauseHoldsAndResumeGoesOn(t *testing.T) {
 					r.Resume()
 				})
 				switch name {
-				case "closed": // the loop's time goes on: 7.9 s of 500/s
+				case "closed": // the loop's time continues: 7.9 s of 500/s
 					if n := o.counts["f.iterations"]; n < 3900 || n > 4000 {
 						t.Errorf("%d iterations", n)
 					}
-				case "open": // the schedule is held: nothing is lost, nothing late
+				case "open": // the schedule is paused: nothing is lost, nothing is late
 					o.want(t, map[string]int64{"f.planned": 1000, "f.iterations": 1000, "f.late": 0, "f.dropped": 0})
 					if o.took < 12*time.Second || o.took > 12200*time.Millisecond || o.max["f.response"] > int64(11*time.Millisecond) {
 						t.Errorf("took %v, greatest response time %d", o.took, o.max["f.response"])

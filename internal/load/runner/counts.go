@@ -6,37 +6,37 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// counts are a class's own metrics, which every class has whatever its clients do.
+// counts are the metrics that every class has, whatever its clients record.
 type counts struct {
-	active   meter.Meter // gauge: users whose work is going on
+	active   meter.Meter // gauge: users that have not finished
 	started  meter.Meter
 	finished meter.Meter
 	panics   meter.Meter
-	lag      meter.Meter // histogram: from a planned start (of a user, an iteration) to its begin, or until it was found that no user is free for it, ns
-	behind   meter.Meter // gauge, of a class whose starts have a schedule: those that are due and have no lag yet, since gobench has not come to them
+	lag      meter.Meter // histogram: from a planned start (of a user, an iteration) to its begin, or until it was detected that no user is free for it, ns
+	behind   meter.Meter // gauge, of a class whose starts have a schedule: starts that are due but not made yet, because gobench is late; they have no lag yet
 
-	// Those of a class that has iterations:
+	// Of a class with iterations:
 	iterations meter.Meter
 	errors     meter.Meter
-	cut        meter.Meter // iterations that the run's end left without a result
+	cut        meter.Meter // iterations that the end of the run cut short, without a result
 	response   meter.Meter // histogram: from an iteration's planned start to its end without error, ns
 	service    meter.Meter // histogram: from its begin, ns
 	failure    meter.Meter // histogram: from its begin to its end with an error, ns
 
-	// Those of an Arrival:
+	// Of an Arrival:
 	planned meter.Meter // starts that were due
-	begun   meter.Meter // of them, those that began
-	late    meter.Meter // of those, the ones that found no user free and waited
-	dropped meter.Meter // of those planned, the ones that were given up
-	wait    meter.Meter // histogram: how long those that waited did, ns
+	begun   meter.Meter // number of these that began
+	late    meter.Meter // number of begun starts that found no user free and waited
+	dropped meter.Meter // number of planned starts that were dropped
+	wait    meter.Meter // histogram: the wait of those that waited, ns
 
 	tasks []meter.Meter // histograms: the service time of each of Tasks, ns
 }
 
-// Prefix begins the titles of all classes' own metrics: "vu.CLASS.".
+// Prefix is the prefix of the titles of all classes' own metrics: "vu.CLASS.".
 const Prefix = "vu."
 
-// newCounts declares the metrics that a class has by its kind.
+// newCounts declares the metrics of a class. Which ones depends on its kind.
 func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error) {
 	c := new(counts)
 	meters := map[string]*meter.Meter{}
@@ -94,10 +94,10 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 	return c, nil
 }
 
-// once tells whether users have no iterations: their work is one call of Fu.
+// once reports whether users have no iterations: their work is one call of Fu.
 func once(vu scenario.Vu) bool { return vu.Fu != nil && vu.Load == nil }
 
-// paced tells whether a class's users or iterations start on a schedule.
+// paced reports whether a class's users or iterations start on a schedule.
 func paced(vu scenario.Vu) bool {
 	_, open := vu.Load.(scenario.Arrival)
 	return open || vu.Rate > 0

@@ -13,8 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// The data of a class ends: each of its users that finds nothing left ends, its
-// iteration is none, and the class is over whatever its load says.
+// The data of a class ends: each of its users that finds no row ends, its iteration is not
+// counted, and the class is over whatever its load defines.
 func TestDataEndsAClass(t *testing.T) {
 	const rows = 100
 	for _, tt := range []struct {
@@ -35,7 +35,7 @@ func TestDataEndsAClass(t *testing.T) {
 				vus := scenario.Vus{{Name: "f", Nu: 10, Load: tt.load, Start: func(context.Context, int) (scenario.User, error) {
 					return scenario.Iterate(func(ctx context.Context) error {
 						if taken.Add(1) > rows {
-							meter.ScopeOf(ctx).Exhaust("the file has given its last row")
+							meter.ScopeOf(ctx).Exhaust("the file has no more rows")
 							return errors.New("no row is left")
 						}
 						time.Sleep(10 * time.Millisecond)

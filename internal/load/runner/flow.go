@@ -6,21 +6,21 @@ import (
 	"github.com/gobench-io/gobench/executor/scenario"
 )
 
-// flow gives an Arrival's starts as a person steers them: pauses shift what is left
-// of the schedule, and a rate of its own takes the stages' place until their end.
+// flow is the schedule of an Arrival as it is controlled: pauses shift the rest of the
+// schedule, and a new rate replaces the stages until their end.
 type flow struct {
 	class     *class
 	schedule  *arrivals
-	shift     time.Duration // by how much pauses have moved the schedule
+	shift     time.Duration // total time by which pauses have shifted the schedule
 	begins    time.Duration // where schedule begins, on its own clock
 	end       time.Duration // of the stages, on the schedule's clock
 	rate      float64       // in force; below 0: the stages
-	divisions int           // how often the starts were divided anew
-	missed    int64         // starts that were due when the load ended, and that next had not given
+	divisions int           // how often the starts were divided again
+	missed    int64         // starts that were due when the load ended, and that next had not returned
 }
 
-// next waits until the next start is due and gives its planned time; ok is false
-// when there is none, over when the load ended first.
+// next waits until the next start is due and returns its planned time. ok is false if there are
+// no more starts; over is true if the load ended first.
 func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 	at, ok := f.schedule.next()
 	for {
@@ -60,7 +60,7 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 			if sleeper.until(f.class.now, f.end+f.shift, f.class.stop, w.changed) == stopped {
 				return 0, false, true
 			}
-			continue // a person may want users here
+			continue // users may still be added here
 		}
 		if !ok {
 			return 0, false, false
@@ -77,11 +77,10 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 	}
 }
 
-// tooLate is how long before the end of the load a start must be due to be missed.
+// tooLate is how long before the end of the load a start must be due to count as missed.
 const tooLate = time.Millisecond
 
-// miss counts the starts from at on that should have been given before the load
-// ended.
+// miss counts the starts, from at, that next should have returned before the load ended.
 func (f *flow) miss(at time.Duration) {
 	end := time.Duration(f.class.stopped.Load() - f.class.zero.Load())
 	until := end - tooLate - f.begins - f.shift
@@ -90,13 +89,13 @@ func (f *flow) miss(at time.Duration) {
 	}
 }
 
-// follow has the class know the schedule in force.
+// follow passes the current schedule to the class.
 func (f *flow) follow() {
-	left := time.Duration(f.schedule.before * float64(time.Second)) // behind
+	left := time.Duration(f.schedule.before * float64(time.Second)) // already passed
 	f.class.coming.follow(f.schedule.lines, f.begins+f.shift+left, f.schedule.round.Share())
 }
 
-// restart begins a schedule at the rate in force, from now to the end of the stages.
+// restart begins a schedule with the current rate, from now to the end of the stages.
 func (f *flow) restart(now time.Duration) {
 	f.begins = now
 	stages := []scenario.Rate{{To: f.rate, Over: max(f.end-now, 0)}}

@@ -8,16 +8,16 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// generator records what a health.Sampler says of this machine and process. Each
-// figure is a histogram with one value a second: over executors and time its
-// maximum is the worst.
+// generator records the samples of a health.Sampler about this machine and process. Each figure
+// is a histogram with one value a second: its maximum over executors and time is the worst
+// value.
 type generator struct {
 	sampler *health.Sampler
 	meters  [len(health.Metrics)]meter.Meter
-	due     time.Duration // when the next sample is
+	due     time.Duration // time of the next sample
 }
 
-// newGenerator declares the figures and begins to watch.
+// newGenerator declares the metrics and starts sampling.
 func newGenerator(r *meter.Registry) (*generator, error) {
 	g := &generator{due: health.Every}
 	group := metrics.Group{Name: health.Group}
@@ -45,15 +45,14 @@ func newGenerator(r *meter.Registry) (*generator, error) {
 	return g, nil
 }
 
-// sample records the time since the last sample, now that the load has gone on for
-// so long.
+// sample records the time since the last sample; at is the elapsed time of the load.
 func (g *generator) sample(at time.Duration) {
 	g.sampler.Sample(func(m health.Metric, v int64) { g.meters[m].Record(v) })
 	g.due = (at/health.Every + 1) * health.Every
 }
 
-// until samples at every second up to a time of the load, which ends when done is
-// closed; it reports whether that came first.
+// until samples at every second up to a time of the load. It reports whether done was closed
+// first.
 func (g *generator) until(to time.Duration, began time.Time, done <-chan struct{}) bool {
 	for {
 		at := min(to, g.due)

@@ -12,8 +12,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// halting is an alarm that rings so late once, at a moment of the run: as if the
-// process had stood still.
+// halting is an alarm that is late once, at a given time of the run, as if the process had been
+// stopped.
 type halting struct {
 	from time.Time
 	at   time.Duration
@@ -32,8 +32,8 @@ func (h halting) wait(d time.Duration) {
 
 func (halting) close() {}
 
-// What is due while gobench itself stands still finds no user free when it goes on:
-// that is no wait for the target. What waits for a user from then on is.
+// A start that becomes due while gobench itself is stopped, and then finds no user free, has
+// not waited for the target. Its wait counts from then on.
 func TestGobenchsOwnLatenessIsNoQueueWait(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
@@ -61,7 +61,7 @@ func TestGobenchsOwnLatenessIsNoQueueWait(t *testing.T) {
 				if wait := time.Duration(o.max["f.queue_wait"]); wait > tt.wait {
 					t.Errorf("greatest queue wait %v, want %v at most", wait, tt.wait)
 				}
-				// Whoever is late, a response counts from the plan.
+				// Whatever is late, a response time counts from the planned start.
 				if r := time.Duration(o.max["f.response"]); r < tt.response-2*ms || r > tt.response+6*ms {
 					t.Errorf("greatest response time %v, want %v", r, tt.response)
 				}
@@ -73,8 +73,8 @@ func TestGobenchsOwnLatenessIsNoQueueWait(t *testing.T) {
 	}
 }
 
-// Both at once: the target stalls from 1 s to 2 s, gobench stands still from 1.2 s to
-// 1.5 s. What was due in its own 300 ms lags by up to that; the rest waits.
+// Both together: the target stalls from 1 s to 2 s, gobench is stopped from 1.2 s to 1.5 s.
+// Starts due in these 300 ms have up to that much lag; the rest is wait.
 func TestLagAndWaitAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -96,13 +96,13 @@ func TestLagAndWaitAddUp(t *testing.T) {
 	})
 }
 
-// Starts that gobench has not come to are seen while it stands still, and those
-// that the end of the load finds so are planned, and dropped.
+// Starts that are due but not made are counted while gobench is stopped. If the load ends
+// before they are made, they count as planned and dropped.
 func TestStartsBehindPlan(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		load scenario.Arrival
-		off  float64 // by how much of itself the number may be off
+		off  float64 // allowed relative error of the number
 	}{
 		{"evenly spaced", scenario.Arrival{Stages: at(1000, 10*time.Second)}, 0.01},
 		{"second stage", scenario.Arrival{Stages: []scenario.Rate{{To: 10, Over: 500 * time.Millisecond}, {To: 10, Over: 0}, {To: 1000, Over: 0}, {To: 1000, Over: 9 * time.Second}}}, 0.01},
@@ -129,7 +129,7 @@ func TestStartsBehindPlan(t *testing.T) {
 	}
 }
 
-// A pause moves the schedule: what is not due is not behind.
+// A pause shifts the schedule: starts that are not due are not behind.
 func TestAPauseIsNotBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		overdue := func(r *Runner) int64 { return r.classes[0].coming.overdue(r.classes[0].now()) }
@@ -147,7 +147,7 @@ func TestAPauseIsNotBehind(t *testing.T) {
 			if n := overdue(r); n != 0 {
 				t.Errorf("%d starts behind after a pause", n)
 			}
-			time.Sleep(550 * time.Millisecond) // of which 0.5 s and a start or two in a halt
+			time.Sleep(550 * time.Millisecond) // of which 0.5 s and a start or two are in a halt
 			if n := overdue(r); n < 49 || n > 51 {
 				t.Errorf("%d starts behind after a halt of 0.5 s at 100/s", n)
 			}

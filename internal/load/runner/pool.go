@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// pool matches the planned starts of an Arrival with the users that serve them.
-// Starts that find no user free wait in their order.
+// pool assigns the planned starts of an Arrival to the users that serve them. Starts without a
+// free user wait in order.
 type pool struct {
-	limit int // of waiting; below 0: none
+	limit int // of waiting; below 0: no limit
 
 	mu      sync.Mutex
-	free    []*server // users that wait for a start; the one freed last serves next
+	free    []*server // users that wait for a start; the last one freed serves next
 	waiting []call    // starts without a user, from head on
 	head    int
-	closed  bool // no start is to come
+	closed  bool // there are no more starts
 	below   int  // only servers with a lower number serve; below 0: all
 }
 
@@ -24,22 +24,22 @@ type server struct {
 	calls  chan call
 }
 
-// call is a planned start given to a user.
+// call is a planned start assigned to a user.
 type call struct {
 	planned time.Duration
-	offered time.Duration // when it was found that no user is free for it; below 0: one was
+	offered time.Duration // when it was detected that no user is free for it; below 0: one was free
 }
 
-// waited tells whether no user was free for it.
+// waited reports whether no user was free for the call.
 func (c call) waited() bool { return c.offered >= 0 }
 
-// fate is what became of a start that was offered.
+// fate is the outcome of an offer.
 type fate int
 
 const (
 	given   fate = iota // a user was free
-	queued              // none was, so it waits
-	refused             // none was, and it may not wait
+	queued              // no user was free, so the start waits
+	refused             // no user was free, and the start may not wait
 )
 
 func newPool(drop bool, queue int) *pool {
@@ -52,28 +52,28 @@ func newPool(drop bool, queue int) *pool {
 	return &pool{limit: -1, below: -1}
 }
 
-// only lets servers of numbers below n serve; n below 0 lets all.
+// only restricts serving to servers with numbers below n; a negative n removes the restriction.
 func (p *pool) only(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.below = n
 }
 
-// offer gives a start that is due, now, to a free user, or lets it wait if it may.
+// offer assigns a start that is due at now to a free user, or queues it if it may wait.
 func (p *pool) offer(planned, now time.Duration) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := len(p.free) - 1; i >= 0; i-- {
 		if s := p.free[i]; p.below < 0 || s.number < p.below {
 			p.free = append(p.free[:i], p.free[i+1:]...)
-			s.calls <- call{planned, -1} // holds one: never waits
+			s.calls <- call{planned, -1} // has capacity 1, so it never blocks
 			return given
 		}
 	}
 	if p.limit >= 0 && len(p.waiting)-p.head >= p.limit {
 		return refused
 	}
-	if p.head > 1024 && p.head > len(p.waiting)/2 { // give the served half back
+	if p.head > 1024 && p.head > len(p.waiting)/2 { // free the served half
 		p.waiting = append(p.waiting[:0], p.waiting[p.head:]...)
 		p.head = 0
 	}
@@ -81,8 +81,8 @@ func (p *pool) offer(planned, now time.Duration) fate {
 	return queued
 }
 
-// take gives s its next start, waiting for one if need be; ok is false when none is
-// to come.
+// take returns the next start for s, and waits for one if necessary. ok is false if there are
+// no more.
 func (p *pool) take(s *server) (c call, ok bool) {
 	p.mu.Lock()
 	if p.head < len(p.waiting) {
@@ -101,8 +101,8 @@ func (p *pool) take(s *server) (c call, ok bool) {
 	return c, ok
 }
 
-// close tells that no start is to come: users that wait for one end, and the others
-// when those that wait are served.
+// close reports that there are no more starts. Users that wait for one end at once, and the
+// others when all waiting starts are served.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +116,7 @@ func (p *pool) close() {
 	p.free = nil
 }
 
-// abandon closes the pool and gives up what waits; it tells how many starts that were.
+// abandon closes the pool and drops the waiting starts. It returns their number.
 func (p *pool) abandon() int {
 	p.close()
 	p.mu.Lock()
@@ -126,7 +126,7 @@ func (p *pool) abandon() int {
 	return n
 }
 
-// idle is the number of users that wait for a start.
+// idle returns the number of users that wait for a start.
 func (p *pool) idle() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

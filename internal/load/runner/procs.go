@@ -9,26 +9,27 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/health"
 )
 
-// How the number of processors (Go's Ps) follows the load.
+// Parameters that adapt the number of processors (Go's Ps) to the load.
 const (
 	fitEvery   = 50 * time.Millisecond
-	fullShare  = 0.95                   // of the processors, from which on there are more
-	lightShare = 0.8                    // of half of them, up to which there are fewer
-	longWait   = time.Millisecond       // of goroutines for a processor (p99): there are more
-	shortWait  = longWait / 2           // up to which there are fewer
-	fewWaits   = 8                      // waits that tell nothing
-	firstCalm  = 2 * time.Second        // how long a load is light before there are fewer
-	longest    = 32 * time.Second       // of that, after it was doubled again and again
-	settleTime = 200 * time.Millisecond // from a change to the next look
+	fullShare  = 0.95                   // share of the processors in use from which on another is added
+	lightShare = 0.8                    // share of half of them in use up to which the number is reduced
+	longWait   = time.Millisecond       // wait of goroutines for a processor (p99) from which on one is added
+	shortWait  = longWait / 2           // wait up to which the number is reduced
+	fewWaits   = 8                      // number of waits that is too small to be meaningful
+	firstCalm  = 2 * time.Second        // how long a load must be light before the number is reduced
+	longest    = 32 * time.Second       // limit of that time, which is doubled repeatedly
+	settleTime = 200 * time.Millisecond // from a change to the next measurement
 )
 
-// FitProcs lets the load run on as many processors as it needs, until done is closed:
-// on one at first, on more when they are used or waited for, on fewer again when the
-// load is light for a while. Goroutines that hand work to each other, as those of a
-// load do, cost a processor of their own much less than several: a request at 2,000 a
-// second half the CPU and half the delay.
+// FitProcs adapts GOMAXPROCS to the load until done is closed. It starts with one processor,
+// adds more when they are used or waited for, and removes some when the load has been light for
+// a while. Goroutines that pass work to each other, as those of a load do, cost much less on
+// one processor than on several: a request at 2,000 a second takes half the CPU time and has
+// half the delay.
 //
-// Each change is told to log. It leaves alone who has said how many there are to be, by GOMAXPROCS or in Go.
+// It passes each change to log. If the user has set GOMAXPROCS, in the environment or in Go,
+// FitProcs changes nothing.
 func FitProcs(done <-chan struct{}, log func(line func() string)) {
 	most := runtime.GOMAXPROCS(0)
 	if most == 1 || os.Getenv("GOMAXPROCS") != "" || !canReadCPU {
@@ -48,7 +49,7 @@ func FitProcs(done <-chan struct{}, log func(line func() string)) {
 		case <-ticker.C:
 		}
 		if runtime.GOMAXPROCS(0) != f.procs {
-			return // somebody has decided
+			return // the number was set by the user
 		}
 		now, cpu := clock(), ownCPU()
 		wait, n := latency.P99()
@@ -67,13 +68,13 @@ func FitProcs(done <-chan struct{}, log func(line func() string)) {
 // fit decides on a number of processors.
 type fit struct {
 	most, procs int
-	calm        time.Duration // how long the load has to be light before there are fewer
-	light       time.Duration // how long it has been so
+	calm        time.Duration // how long the load must be light before the number is reduced
+	light       time.Duration // how long it has been light
 	settled     time.Duration // how long the number has not changed
 }
 
-// next gives the number for the time to come, after so much time in which so many
-// processors were in use and goroutines waited so long for one.
+// next returns the number of processors to use next. elapsed is the time since the last call,
+// use the average number of processors in use, and wait how long goroutines waited for one.
 func (f *fit) next(elapsed time.Duration, use float64, wait time.Duration) int {
 	if f.settled += elapsed; f.settled < settleTime {
 		return f.procs

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A load that is light keeps one processor; a heavy one, or one whose goroutines wait,
-// gets more at once, and gives them back when it has been light for long.
+// A light load keeps one processor. A heavy one, or one whose goroutines wait, gets more at
+// once, and loses them after it has been light for long.
 func TestFitProcs(t *testing.T) {
 	f := fit{most: 8, procs: 1, calm: firstCalm}
 	run := func(what string, use float64, wait, long time.Duration, want int) {
@@ -32,7 +32,8 @@ func TestFitProcs(t *testing.T) {
 	run("not waiting for longer than before", 0.1, 0, 2*time.Minute, 1)
 }
 
-// Load that swings between light and heavy does not make the number swing with it.
+// If the load alternates between light and heavy, the number of processors does not follow each
+// change.
 func TestFitProcsDoesNotSwing(t *testing.T) {
 	f := fit{most: 2, procs: 1, calm: firstCalm}
 	changes := 0

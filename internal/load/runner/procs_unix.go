@@ -9,7 +9,7 @@ import (
 
 const canReadCPU = true
 
-// ownCPU is the CPU time that this process has used.
+// ownCPU returns the CPU time that this process has used.
 func ownCPU() time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {

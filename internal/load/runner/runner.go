@@ -1,6 +1,6 @@
-// Package runner is the heart of an executor: it starts the users of each class on
-// their schedule, lets them iterate, drains what is in flight at the end, and cuts
-// what they recorded into batches.
+// Package runner runs the load of an executor: it starts the users of each class on their
+// schedule, lets them iterate, drains the operations in flight at the end, and cuts what they
+// recorded into batches.
 package runner
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// How long users are waited for after their context has ended, and Stop functions
-// to return. A cancelled run's are shorter: its parent kills it after 5 s.
+// How long the runner waits for users after their context has ended, and for Stop functions to
+// return. The limits of a cancelled run are shorter: its parent kills it after 5 s.
 const (
 	grace       = 5 * time.Second
 	cancelGrace = 3 * time.Second
@@ -33,23 +33,24 @@ type Runner struct {
 	classes  []*class
 	registry *meter.Registry
 	alarm    func() alarm // one for each class
-	loads    []string     // of the classes, for people
+	loads    []string     // of the classes, for display
 
-	// Drained, unless nil, is called when nothing is in flight any more and the users
-	// are still there. Set it before Run.
+	// Drained, unless nil, is called when nothing is in flight any more and the users still
+	// exist. Set it before Run.
 	Drained func()
 
 	stopOnce sync.Once
 	stop     chan struct{} // closed by Stop
-	stopped  atomic.Int64  // when, on clock
+	stopped  atomic.Int64  // time of Stop, on clock
 
 	mu          sync.Mutex
 	notes       []string            // since the last batch, guarded by mu
 	interrupted []*wire.Interrupted // set when the load is over, guarded by mu
-	drained     time.Duration       // from the begin of the run to the end of the drain, guarded by mu
+	drained     time.Duration       // from the beginning of the run to the end of the drain, guarded by mu
 }
 
-// New makes the runner of a part of vus, which Check has approved as classes.
+// New returns a Runner for a part of vus; classes are those that Check has returned. It returns
+// an error if start is invalid.
 func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Registry) (*Runner, error) {
 	if len(start.Shares) != len(vus) {
 		return nil, fmt.Errorf("the start has %d shares for %d classes", len(start.Shares), len(vus))
@@ -97,8 +98,8 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 	return run, nil
 }
 
-// Prepare runs the Setup of each class. What it opens under ctx lasts to the end
-// of Run; an error names the class.
+// Prepare runs the Setup of each class. What it opens under ctx lasts until the end of Run. The
+// error names the class.
 func (r *Runner) Prepare(ctx context.Context) error {
 	for _, c := range r.classes {
 		began := clock()
@@ -112,7 +113,7 @@ func (r *Runner) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the load: no new users, no new iterations; what is in flight drains.
+// Stop ends the load: no new users and no new iterations start, and operations in flight drain.
 func (r *Runner) Stop() {
 	r.stopOnce.Do(func() {
 		r.stopped.Store(int64(clock()))
@@ -120,17 +121,17 @@ func (r *Runner) Stop() {
 	})
 }
 
-// Run runs the load and returns when it is over, drained and wrapped up. The end
-// of ctx cancels it: nothing drains. Stopping is
-// called once, when the load ends and the drain begins.
+// Run runs the load and returns when it is over, drained and cleaned up. If ctx ends, the run
+// is cancelled and nothing drains. stopping is called once, when the load ends and the drain
+// begins.
 //
-// The order of the end (docs/api.md, "What happens when"): no new iterations;
-// iterations and operations in flight are waited for, up to the start's graceful
-// time; users' contexts end; users have 5 s to return (3 s after a cancel), and those that do not are
-// counted as interrupted; Stop functions run.
+// The order of the end (docs/api.md, "What happens when"): no new iterations start. Iterations
+// and operations in flight may take up to the start's graceful time. Then the users' contexts
+// end. Users have 5 s to return (3 s after a cancel), and those that do not are counted as
+// interrupted. The Stop functions run last.
 func (r *Runner) Run(ctx context.Context, stopping func()) {
 	zero := clock()
-	over := make(chan struct{}) // closed when every user's work is over
+	over := make(chan struct{}) // closed when all users have finished
 	var running sync.WaitGroup
 	for _, c := range r.classes {
 		c.zero.Store(int64(zero) - r.start.ElapsedNs)
@@ -140,7 +141,7 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 		running.Wait()
 		close(over)
 	}()
-	ended := make(chan struct{}) // closed when nothing is left to begin
+	ended := make(chan struct{}) // closed when nothing is left to start
 	go func() {
 		for _, c := range r.classes {
 			<-c.ended
@@ -198,8 +199,8 @@ func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
 	}
 }
 
-// drain waits until nothing is in flight: every iteration is over, and so is every
-// operation that a client has begun.
+// drain waits until nothing is in flight: every iteration is over, and so is every operation
+// that a client has begun.
 func (r *Runner) drain(ctx context.Context) {
 	limit := time.NewTimer(time.Duration(r.start.GracefulNs))
 	defer limit.Stop()
@@ -227,8 +228,8 @@ func (r *Runner) drain(ctx context.Context) {
 	}
 }
 
-// leave waits for the users, whose contexts have ended, to return. A user that
-// begins operation after operation all the same is not waited for.
+// leave waits until the users, whose contexts have ended, have returned. It does not wait for a
+// user that keeps starting operations.
 func (r *Runner) leave(ctx context.Context, over <-chan struct{}) {
 	patience := grace
 	if ctx.Err() != nil {
@@ -247,7 +248,7 @@ func (r *Runner) leave(ctx context.Context, over <-chan struct{}) {
 		case <-poll.C:
 			waiting = false
 			for _, c := range r.classes {
-				if going, heedless := c.going(); going > heedless {
+				if going, stillStarting := c.going(); going > stillStarting {
 					waiting = true
 				}
 			}
@@ -262,7 +263,7 @@ func (r *Runner) leave(ctx context.Context, over <-chan struct{}) {
 	}
 }
 
-// wrapUp runs the Stop functions, side by side.
+// wrapUp runs the Stop functions concurrently.
 func (r *Runner) wrapUp(ctx context.Context) {
 	limit := stopLimit
 	if ctx.Err() != nil {
@@ -275,13 +276,13 @@ func (r *Runner) wrapUp(ctx context.Context) {
 	wg.Wait()
 }
 
-// Note keeps an event for the report.
+// Note adds an event to the report.
 func (r *Runner) Note(text string) { r.note(text) }
 
-// Log tells what happens to who wants to know it.
+// Log logs a line if logging is enabled; line is called only then.
 func (r *Runner) Log(line func() string) { r.registry.Log(line) }
 
-// note keeps an event for the next batch.
+// note stores an event for the next batch.
 func (r *Runner) note(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// outcome is what a finished run left.
+// outcome is the result of a finished run.
 type outcome struct {
 	counts      map[string]int64 // totals without "vu.": sums, gauges, numbers of recordings
 	failures    map[string]int64 // by "class text"
@@ -31,10 +31,10 @@ type outcome struct {
 	stopping    time.Duration // when the drain began
 }
 
-// play runs vus as one executor does, in a bubble of its own time.
+// play runs vus as one executor does, in a synctest bubble.
 func play(t *testing.T, ctx context.Context, vus scenario.Vus, start *wire.Start, during func(*Runner, *meter.Registry)) outcome {
 	t.Helper()
-	return playBy(t, ctx, plainAlarm{}, vus, start, during) // an alarm that synctest's clock knows
+	return playBy(t, ctx, plainAlarm{}, vus, start, during) // an alarm that uses synctest's clock
 }
 
 // playBy is play with another alarm.
@@ -62,7 +62,7 @@ func playBy(t *testing.T, ctx context.Context, a alarm, vus scenario.Vus, start 
 		t.Fatal(err)
 	}
 	var beside sync.WaitGroup
-	defer beside.Wait() // what during has written is there when play returns
+	defer beside.Wait() // what during has written is complete when play returns
 	if during != nil {
 		beside.Go(func() { during(r, registry) })
 	}
@@ -214,7 +214,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// api.md, what happens when 1: --duration ends, or holds open, any run.
+// api.md, what happens when 1: --duration ends any run, or holds it open.
 func TestDuration(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -273,15 +273,15 @@ func TestGracefulTimeCutsWhatIsStillInFlight(t *testing.T) {
 	})
 }
 
-// A Fu that asks for operation after operation ends at the run's end, and what it
-// has in flight is waited for.
+// A Fu that starts one operation after another ends at the run's end, and its operations in
+// flight are waited for.
 func TestOperationsInFlightAreDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var done, cut atomic.Int64
 		vus := scenario.Vus{{Name: "f", Nu: 5, Fu: func(ctx context.Context, _ int) {
 			s := meter.ScopeOf(ctx)
 			for s.Begin() == nil {
-				go func() { // as S2 does: go client.Get
+				go func() { // like S2: go client.Get
 					defer s.End()
 					select {
 					case <-time.After(300 * time.Millisecond):
@@ -309,7 +309,7 @@ func TestUsersThatIgnoreTheirContextAreInterrupted(t *testing.T) {
 		took time.Duration
 	}{
 		{"silent", func(context.Context, int) { <-never }, time.Second + grace},
-		{"heedless", func(ctx context.Context, _ int) {
+		{"stillStarting", func(ctx context.Context, _ int) {
 			s := meter.ScopeOf(ctx)
 			for {
 				if s.Begin() == nil {
@@ -373,8 +373,8 @@ func TestAPanicEndsOneUser(t *testing.T) {
 	})
 }
 
-// api.md 7: an iteration's error is counted by class and text, and the user goes on;
-// a target that fails at once is not asked without pause.
+// api.md 7: an iteration's error is counted by class and text, and the user continues; a target
+// that fails at once is not called without a pause.
 func TestIterationErrorsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vus := scenario.Vus{{Name: "f", Nu: 2, Load: scenario.Times(10), Start: func(context.Context, int) (scenario.User, error) {
@@ -397,7 +397,7 @@ func TestIterationErrorsAreCounted(t *testing.T) {
 	})
 }
 
-// user has all that a scenario.User may have.
+// user has all the methods that a scenario.User may have.
 type user struct {
 	vui                int
 	log                *sync.Map
@@ -458,7 +458,7 @@ func TestStartPrepareCloseStop(t *testing.T) {
 	})
 }
 
-// chain is an Executor and Preparer that checks the contexts it is given (api.md 6).
+// chain is an Executor and Preparer that checks the contexts it receives (api.md 6).
 type chain struct {
 	t     *testing.T
 	calls atomic.Int64

@@ -9,15 +9,14 @@ import (
 	"github.com/gobench-io/gobench/internal/run/segment"
 )
 
-// line is a piece of a schedule: a quantity goes in a straight line from one value
-// to another in some seconds.
+// line is a segment of a schedule: a value that changes linearly in some seconds.
 type line struct{ from, to, seconds float64 }
 
-// at is the value after so many seconds of the line.
+// at returns the value after s seconds of the line.
 func (l line) at(s float64) float64 { return l.from + (l.to-l.from)*s/l.seconds }
 
-// area is the integral of the line over its first s seconds. A line of no length is
-// a jump and has none.
+// area returns the integral of the line over its first s seconds, 0 for a line without length,
+// which is a jump.
 func (l line) area(s float64) float64 {
 	if l.seconds == 0 {
 		return 0
@@ -25,9 +24,9 @@ func (l line) area(s float64) float64 {
 	return l.from*s + (l.to-l.from)*s*s/(2*l.seconds)
 }
 
-// reach is after how many seconds the integral of the line is a, which is at least
-// 0 and at most the whole area: the root of a quadratic, in the form that loses no
-// digits when the line is nearly level.
+// reach returns the number of seconds after which the integral of the line is a, which must be
+// between 0 and the whole area. It is the root of a quadratic, in the form that stays precise
+// when the line is nearly level.
 func (l line) reach(a float64) float64 {
 	if a <= 0 {
 		return 0
@@ -36,7 +35,7 @@ func (l line) reach(a float64) float64 {
 	return min(2*a/(l.from+root), l.seconds)
 }
 
-// rateLines are the lines of an Arrival's rate: the first stage holds its own.
+// rateLines returns the lines of an Arrival's rate: in the first stage the rate is constant.
 func rateLines(stages []scenario.Rate) (lines []line) {
 	for i, s := range stages {
 		from := s.To
@@ -48,24 +47,25 @@ func rateLines(stages []scenario.Rate) (lines []line) {
 	return lines
 }
 
-// arrivals is the schedule of an Arrival: a pure sequence of times. Evenly spaced,
-// start n (from 0) is when the integral of the rate reaches n. As a Poisson
-// process, it is when the integral reaches the sum of n+1 exponential variables of
-// mean 1 (the time-rescaling theorem; Daley and Vere-Jones, 7.4).
+// arrivals is the schedule of an Arrival: a deterministic sequence of times. Evenly spaced,
+// start n (from 0) is when the integral of the rate reaches n. As a Poisson process, it is when
+// the integral reaches the sum of n+1 exponential variables of mean 1 (the time-rescaling
+// theorem; Daley and Vere-Jones, 7.4).
 //
-// Where several executors share the run, each has this schedule of the whole and makes
-// the starts of its segment: together they make exactly those that one executor
-// would. Evenly spaced, a start of others costs nothing; of a Poisson process, a draw.
+// If several executors share the run, each computes this schedule for the whole run and makes
+// the starts of its segment, so that together they make exactly the starts of a single
+// executor. A start of another executor costs nothing if evenly spaced, and a draw in a Poisson
+// process.
 type arrivals struct {
-	round  segment.Round // the starts that are made here
-	whole  bool          // all of them are
+	round  segment.Round // the starts that this executor makes
+	whole  bool          // it makes all of them
 	made   int64         // of round
 	lines  []line
 	rand   *rand.Rand // nil: evenly spaced
 	drawn  int64      // of rand, for the starts up to target
 	target float64    // the integral at the next start
-	passed float64    // the integral over the lines left behind
-	before float64    // the seconds of the lines left behind
+	passed float64    // the integral over the lines already passed
+	before float64    // the seconds of the lines already passed
 }
 
 func newArrivals(a scenario.Arrival, scale float64, seed uint64, class int, round segment.Round) *arrivals {
@@ -82,13 +82,13 @@ func newArrivals(a scenario.Arrival, scale float64, seed uint64, class int, roun
 	return s
 }
 
-// only sets which starts are made here.
+// only sets which starts this executor makes.
 func (s *arrivals) only(round segment.Round) {
 	own, all := round.Users()
 	s.round, s.whole = round, own == all && own > 0
 }
 
-// next is the time of the next start; ok is false when there is none.
+// next returns the time of the next start; ok is false if there are no more.
 func (s *arrivals) next() (at time.Duration, ok bool) {
 	n := s.made
 	if !s.whole {
@@ -107,7 +107,7 @@ func (s *arrivals) next() (at time.Duration, ok bool) {
 	for len(s.lines) > 0 {
 		l := s.lines[0]
 		whole := l.area(l.seconds)
-		// A hair below the whole: the rounding of many additions makes no extra start.
+		// Slightly below the whole, so that rounding errors do not add a start.
 		if left := s.target - s.passed; left < whole*(1-1e-12) {
 			at := s.before + l.reach(left)
 			s.made++
@@ -120,12 +120,12 @@ func (s *arrivals) next() (at time.Duration, ok bool) {
 	return 0, false
 }
 
-// skip leaves out all starts before a moment.
+// skip omits all starts before a time.
 func (s *arrivals) skip(to time.Duration) {
 	if to <= 0 {
 		return
 	}
-	if s.rand == nil { // a rounding error below, and on one by one from there
+	if s.rand == nil { // estimated slightly too low, then exact one by one
 		s.made = s.round.Below(int64((&plan{lines: s.lines}).starts(to)) - 1)
 	}
 	for {
@@ -137,8 +137,8 @@ func (s *arrivals) skip(to time.Duration) {
 	}
 }
 
-// divide divides the remaining starts anew, including the one that next returned last. now
-// is the position in the schedule, for an executor that has had no starts so far.
+// divide divides the remaining starts again, including the one that next returned last. now is
+// the position in the schedule, for an executor that has had no starts so far.
 func (s *arrivals) divide(round segment.Round, now time.Duration) {
 	if s.made == 0 {
 		s.only(round)
@@ -162,12 +162,12 @@ func newRamp(stages scenario.Ramp) (r ramp) {
 	return r
 }
 
-// forever is a time that never comes.
+// forever is later than any time.
 const forever = time.Duration(math.MaxInt64)
 
-// active tells whether user n (from 0) is active at a time; if not, when next it
-// is, or forever. The number of active users is the ramp's value to the nearest
-// whole, so user n is active while the value is above n + 1/2.
+// active reports whether user n (from 0) is active at a time. If not, it also returns when the
+// user is active next, or forever. The number of active users is the ramp's value rounded to an
+// integer, so user n is active while the value is above n + 1/2.
 func (r ramp) active(n int64, at time.Duration) (bool, time.Duration) {
 	begin, level := 0.0, float64(n)+0.5
 	for _, l := range r {
@@ -177,9 +177,9 @@ func (r ramp) active(n int64, at time.Duration) (bool, time.Duration) {
 			if l.at(s) > level {
 				return true, at
 			}
-			if l.to > level { // it rises above within this line
+			if l.to > level { // it rises above the level within this line
 				cross := begin + (level-l.from)/(l.to-l.from)*l.seconds
-				// The first nanosecond above.
+				// The first nanosecond above the level.
 				return false, max(time.Duration(cross*float64(time.Second))+1, at+1)
 			}
 		}
@@ -188,7 +188,7 @@ func (r ramp) active(n int64, at time.Duration) (bool, time.Duration) {
 	return false, forever
 }
 
-// length is when the ramp ends.
+// length returns when the ramp ends.
 func (r ramp) length() time.Duration {
 	seconds := 0.0
 	for _, l := range r {
@@ -197,12 +197,12 @@ func (r ramp) length() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// window is a piece of the run.
+// window is a period of the run.
 type window struct{ from, to time.Duration }
 
 type windows []window
 
-// at tells whether a moment lies in one of the windows, and when next that changes.
+// at reports whether a time is in one of the windows, and returns when that changes next.
 func (ws windows) at(t time.Duration) (inside bool, border time.Duration) {
 	border = forever
 	for _, w := range ws {
@@ -216,8 +216,8 @@ func (ws windows) at(t time.Duration) (inside bool, border time.Duration) {
 	return inside, border
 }
 
-// warmups are the windows in which the run warms up: those of its loads, and what
-// the start says. A moment is warm-up while any class warms up.
+// warmups returns the windows in which the run warms up: those of its loads, and that of the
+// start message. A time is warm-up while any class warms up.
 func (r *Runner) warmups() windows {
 	ws := windows{{0, time.Duration(r.start.WarmupNs)}}
 	for _, c := range r.classes {
@@ -226,7 +226,7 @@ func (r *Runner) warmups() windows {
 	return ws
 }
 
-// warmups are the windows in which a load warms up: its stages so marked.
+// warmups returns the windows in which a load warms up: its stages with Warmup.
 func warmups(load scenario.Load) (ws []window) {
 	var at time.Duration
 	add := func(over time.Duration, warmup bool) {

@@ -10,7 +10,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/segment"
 )
 
-// all gives every start of a schedule.
+// all returns every start of a schedule.
 func all(a scenario.Arrival, scale float64, seed uint64) (starts []time.Duration) {
 	s := newArrivals(a, scale, seed, 0, segment.Segment{}.Round(1))
 	for {

@@ -7,7 +7,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// segmentOf is what of the run is an executor's, by its start.
+// segmentOf returns the executor's part of the run. It returns an error if start is invalid.
 func segmentOf(start *wire.Start) (seg segment.Segment, err error) {
 	if start.Turn < 0 || start.ElapsedNs < 0 {
 		return seg, fmt.Errorf("the start has turn %d and elapsed %d ns: want 0 or more", start.Turn, start.ElapsedNs)
@@ -21,13 +21,13 @@ func segmentOf(start *wire.Start) (seg segment.Segment, err error) {
 	return seg, err
 }
 
-// vui is that of a user of this executor, by its number here from 0 on.
+// vui returns the vui of a user by its number in this executor, from 0.
 func (c *class) vui(number int64) int64 {
 	return c.share.First + c.segment.Nth(number) - c.segment.Nth(0)
 }
 
-// scale is by how much an Arrival's stages are made less: several executors that share a
-// run follow them as they are.
+// scale returns the factor for an Arrival's stages. If several executors share a run, it is 1,
+// and each makes a part of the starts.
 func (c *class) scale() float64 {
 	if c.segment.All() {
 		return c.share.Part
@@ -35,7 +35,7 @@ func (c *class) scale() float64 {
 	return 1
 }
 
-// round is what of an Arrival's starts is made here.
+// round returns this executor's part of an Arrival's starts.
 func (c *class) round() segment.Round {
 	if c.segment.All() {
 		return c.segment.Round(c.share.Nu)
@@ -43,8 +43,8 @@ func (c *class) round() segment.Round {
 	return c.segment.Round(int64(c.vu.Nu))
 }
 
-// setupSource and userSource are random sources that no other executor, and no other
-// user, has. An executor that takes a lost one's users over does not repeat them.
+// setupSource and userSource return random sources that no other executor, and no other user,
+// has. An executor that takes over a lost one's users does not repeat their values.
 func (c *class) setupSource() [2]uint64 {
 	if c.executor == 0 {
 		return source(c.seed, uint64(c.number))

@@ -16,7 +16,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// The sum of active users is the ramp's value at every moment, on any executors.
+// The sum of active users is the ramp's value at every time, on any number of executors.
 func TestRampOverExecutorsIsExact(t *testing.T) {
 	t.Logf("seed 3")
 	random := rand.New(rand.NewPCG(3, 1))
@@ -53,8 +53,8 @@ func TestRampOverExecutorsIsExact(t *testing.T) {
 	}
 }
 
-// I8: the schedules of all executors are together that of one, start by start, for any
-// stages, agents and weights.
+// I8: the schedules of all executors together are that of one, start by start, for any stages,
+// agents and weights.
 func TestDividedArrivalsAreTheWhole(t *testing.T) {
 	t.Logf("seed 4")
 	random := rand.New(rand.NewPCG(4, 1))
@@ -94,7 +94,7 @@ func TestDividedArrivalsAreTheWhole(t *testing.T) {
 	}
 }
 
-// Starts that contradict themselves are refused.
+// Contradictory start messages are refused.
 func TestBadSegments(t *testing.T) {
 	vus := scenario.Vus{{Name: "f", Nu: 100, Fu: func(context.Context, int) {}}}
 	classes, err := Check(vus)
@@ -129,8 +129,8 @@ func TestBadSegments(t *testing.T) {
 	})
 }
 
-// BenchmarkDividedStarts is what one start of its own costs each of 50 executors, which
-// share 200,000 starts a second: ns/op by 50 is what one of the whole costs.
+// BenchmarkDividedStarts measures the cost of a start for each of 50 executors that share
+// 200,000 starts a second: ns/op divided by 50 is the cost of a start of the whole run.
 func BenchmarkDividedStarts(b *testing.B) {
 	for name, poisson := range map[string]bool{"even": false, "Poisson": true} {
 		b.Run(name, func(b *testing.B) {
@@ -149,8 +149,8 @@ func BenchmarkDividedStarts(b *testing.B) {
 	}
 }
 
-// Random values: a user's are the same on any executor, so that a run can be repeated;
-// what each executor's Setup draws, and who comes in the place of a lost user, has others.
+// Random values: a user's are the same on any executor, so that a run can be repeated. The
+// draws of each executor's Setup differ, and so do those of a user that replaces a lost one.
 func TestRandomSourcesAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

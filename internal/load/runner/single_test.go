@@ -12,8 +12,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Whatever its load, a class that is looked at once has one user and one iteration, or
-// each of its tasks once and in order.
+// With --once a class has one user and one iteration, or each of its tasks once and in order,
+// whatever its load.
 func TestOnceIsOneOfEach(t *testing.T) {
 	var mu sync.Mutex
 	done := map[string]string{}
@@ -39,7 +39,7 @@ func TestOnceIsOneOfEach(t *testing.T) {
 		for i := range shares {
 			shares[i] = &wire.Share{Nu: 1}
 		}
-		shares[3].Iterations = 3 // as a built-in with three targets asks for
+		shares[3].Iterations = 3 // as a built-in with three targets requests
 		o := play(t, t.Context(), vus, &wire.Start{Once: true, Shares: shares}, nil)
 		for class, want := range map[string]string{"plain": "i", "loop": "i", "times": "i", "shared": "iii", "ramp": "i", "arrival": "i", "tasks": "ab"} {
 			if done[class] != want {
@@ -53,7 +53,7 @@ func TestOnceIsOneOfEach(t *testing.T) {
 	})
 }
 
-// A user's own failures are samples with what is known of them.
+// A user's own failures are stored as samples.
 func TestFailuresAreSamples(t *testing.T) {
 	vus := scenario.Vus{
 		{Name: "failing", Nu: 2, Load: scenario.Times(5), Start: func(context.Context, int) (scenario.User, error) {

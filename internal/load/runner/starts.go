@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// starts is the schedule by which the users of a class start: a Poisson process of
-// rate starts per second, so the gaps are exponential with mean 1/rate, the first
-// one too. It is a pure sequence: late starts are caught up with, not carried on.
-// Executors that share a run have the same one, of the whole.
+// starts is the schedule on which the users of a class start: a Poisson process of rate starts
+// per second, so that the gaps, also the first one, are exponential with mean 1/rate. It is a
+// deterministic sequence: a late start does not delay the following ones. All executors of a
+// run have the same schedule, that of the whole run.
 type starts struct {
 	rate  float64
 	rand  *rand.Rand
-	drawn int64   // gaps
-	at    float64 // their sum: seconds since go
+	drawn int64   // number of gaps drawn
+	at    float64 // sum of the gaps: seconds since the start
 }
 
-// newStarts gives the schedule of a class, from the run's seed.
+// newStarts returns the schedule of a class, from the run's seed.
 func newStarts(rate float64, seed uint64, class int) *starts {
 	s := source(seed, uint64(class), 0)
 	return &starts{rate: rate, rand: rand.New(rand.NewPCG(s[0], s[1]))}
 }
 
-// nth is the time of start n since go, from 0 on; always 0 when rate is 0. It never
-// goes back: n grows from call to call.
+// nth returns the time of start n, from 0, since the beginning; always 0 if rate is 0. n must
+// not decrease from call to call.
 func (s *starts) nth(n int64) time.Duration {
 	if s.rate == 0 {
 		return 0
@@ -34,8 +34,8 @@ func (s *starts) nth(n int64) time.Duration {
 	return time.Duration(s.at * float64(time.Second))
 }
 
-// source gives independent random sources from one recorded seed: numbers tells
-// which (the class, the user).
+// source returns the state of an independent random source for a recorded seed and numbers,
+// such as those of class and user.
 func source(seed uint64, numbers ...uint64) [2]uint64 {
 	const golden = 0x9E3779B97F4A7C15
 	a, b := mix(seed+golden), mix(seed^golden)
@@ -46,8 +46,8 @@ func source(seed uint64, numbers ...uint64) [2]uint64 {
 	return [2]uint64{a, b}
 }
 
-// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014), a bijection that
-// spreads close numbers far apart.
+// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014), a bijection that maps close
+// numbers far apart.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xBF58476D1CE4E5B9

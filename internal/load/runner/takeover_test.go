@@ -15,8 +15,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// An agent is lost, and others take its part over 2 s later: from then on the load is the
-// whole again, what was due meanwhile is left out, and nothing comes in a burst.
+// An agent is lost, and others take over its part 2 s later: from then on the load is complete
+// again. Starts due meanwhile are omitted, and there is no burst.
 func TestTakingOver(t *testing.T) {
 	second := time.Second
 	for name, vu := range map[string]scenario.Vu{
@@ -72,7 +72,7 @@ func TestTakingOver(t *testing.T) {
 					}
 					want, early := after(whole)
 					got, before := after(s.at)
-					if name == "ramp" { // users of which begin iterations when they come
+					if name == "ramp" { // users that begin an iteration as soon as they start
 						if math.Abs(float64(len(got)-len(want))) > 30 || before >= early {
 							t.Errorf("%d iterations after, %d of one executor; %d and %d before", len(got), len(want), before, early)
 						}
@@ -85,8 +85,8 @@ func TestTakingOver(t *testing.T) {
 	}
 }
 
-// Users that start at a rate, and were due before, come one by one; a class that works
-// once has its work done once, where it is known what was done.
+// Users that start at a rate, and were due before, start one by one. A class that works once
+// does its work once, if it is known which was done.
 func TestTakingOverUsers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		vu         scenario.Vu
@@ -144,7 +144,7 @@ func TestTakingOverUsers(t *testing.T) {
 	}
 }
 
-// A run's time limit is the same moment for who comes later.
+// A run's time limit is at the same time for an executor that joins later.
 func TestDurationFromTheBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vus := scenario.Vus{{Name: "f", Nu: 3, Load: scenario.Loop(time.Minute), Start: newSeen().start(10 * time.Millisecond)}}
@@ -155,7 +155,8 @@ func TestDurationFromTheBegin(t *testing.T) {
 	})
 }
 
-// The first batch of who comes later begins there; the run's clock is that of the others.
+// The first batch of an executor that joins later begins when it joins; it has the same clock
+// as the others.
 func TestBatchesOfWhoComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vus := steps(scenario.Loop(5 * time.Second))
@@ -200,8 +201,8 @@ func TestBatchesOfWhoComesLater(t *testing.T) {
 	})
 }
 
-// A schedule that has gone on for hours is come to at once, start by start only where a
-// random number belongs to each.
+// A schedule that started hours ago is skipped at once; start by start only if each start needs
+// a random number.
 func TestComingLateToAnEvenScheduleIsQuick(t *testing.T) {
 	seg, err := segmentOf(&wire.Start{Executors: 3, Place: 1})
 	if err != nil {

@@ -8,27 +8,27 @@ import (
 	"github.com/gobench-io/gobench/executor/scenario"
 )
 
-// tasker is a user that does one of its class's tasks an iteration, picked by weight
-// from its own random source: no two users go in step.
+// tasker is a user that does one of its class's tasks per iteration, picked by weight with its
+// own random source, so that users differ.
 type tasker struct {
 	class *class
 	vui   int
 	rand  *rand.Rand
-	done  int // tasks gone through, of a class that does them in turn
+	done  int // number of tasks done, of a class that does them in turn
 }
 
-// Iterate does one task. A panic in it is its user's.
+// Iterate does one task. A panic in it ends this user only.
 func (u *tasker) Iterate(ctx context.Context) error {
 	i := u.next()
 	began := clock()
 	u.class.vu.Tasks[i].Fn(ctx, u.vui)
-	if ctx.Err() == nil { // else the run's end may have cut it short
+	if ctx.Err() == nil { // otherwise the end of the run may have cut it short
 		u.class.counts.tasks[i].Record(int64(clock() - began))
 	}
 	return ctx.Err()
 }
 
-// next gives the number of the task to do.
+// next returns the index of the next task.
 func (u *tasker) next() int {
 	tasks := u.class.vu.Tasks
 	if !u.class.inTurn {
@@ -41,7 +41,7 @@ func (u *tasker) next() int {
 	return u.done - 1
 }
 
-// pick gives the number of a task, each with the share of its weight.
+// pick returns the index of a task, chosen with a probability proportional to its weight.
 func pick(r *rand.Rand, tasks []scenario.Task) int {
 	sum := 0
 	for _, t := range tasks {
@@ -56,7 +56,7 @@ func pick(r *rand.Rand, tasks []scenario.Task) int {
 	return len(tasks) - 1 // not reached: n is below the sum
 }
 
-// taskNames are the names that reports show.
+// taskNames returns the names for reports.
 func taskNames(tasks []scenario.Task) (names []string) {
 	for _, t := range tasks {
 		name := t.Name
@@ -70,7 +70,7 @@ func taskNames(tasks []scenario.Task) (names []string) {
 
 const maxWeight = 1_000_000
 
-// checkTasks refuses tasks that can't be picked from.
+// checkTasks returns an error if the tasks are invalid.
 func checkTasks(tasks []scenario.Task) error {
 	sum, known := 0, map[string]bool{}
 	for i, t := range tasks {

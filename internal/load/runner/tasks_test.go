@@ -13,7 +13,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// A chi-square test over a million picks: the shares are the weights'.
+// A chi-square test over a million picks: the shares are those of the weights.
 func TestTasksArePickedByWeight(t *testing.T) {
 	tasks := []scenario.Task{{Weight: 10}, {Weight: 1}, {Weight: 0}, {Weight: 5}, {Weight: 84}}
 	r := rand.New(rand.NewPCG(1, 2))

@@ -14,22 +14,22 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// seen is what scenarios of a test did: when, by which user.
+// seen records what the users of a test did, and when.
 type seen struct {
 	mu    sync.Mutex
 	began time.Time
 	at    []time.Duration
-	users map[int]time.Duration // when each began first
+	users map[int]time.Duration // when each first began
 	by    map[int]int           // iterations of each user
-	twice int                   // users that began twice
+	twice int                   // users that started twice
 }
 
 func newSeen() *seen {
 	return &seen{began: time.Now(), users: map[int]time.Duration{}, by: map[int]int{}}
 }
 
-// start is a Start function whose users note every iteration. They take a moment to be
-// there, so that each executor that waits for its users before it begins waits 1 ms.
+// start is a Start function whose users record every iteration. Starting takes a moment, so
+// that each executor that waits for its users before it begins waits 1 ms.
 func (s *seen) start(takes time.Duration) func(context.Context, int) (scenario.User, error) {
 	return func(_ context.Context, vui int) (scenario.User, error) {
 		s.mu.Lock()
@@ -52,7 +52,7 @@ func (s *seen) start(takes time.Duration) func(context.Context, int) (scenario.U
 	}
 }
 
-// planned shares vus out among places.
+// planned divides vus among places.
 func planned(t *testing.T, vus scenario.Vus, places []split.Place, base *wire.Start, once ...string) *split.Plan {
 	t.Helper()
 	classes, err := Check(vus)
@@ -66,8 +66,8 @@ func planned(t *testing.T, vus scenario.Vus, places []split.Place, base *wire.St
 	return p
 }
 
-// together plays vus on several executors at once, in a bubble's own time, and adds up
-// what they counted. During is given the runners, in the order of starts.
+// together runs vus on several executors at once, in a bubble, and adds up what they counted.
+// during receives the runners, in the order of starts.
 func together(t *testing.T, vus scenario.Vus, starts []*wire.Start, during func([]*Runner)) outcome {
 	t.Helper()
 	outcomes := make([]outcome, len(starts))
@@ -106,7 +106,7 @@ var divisions = map[string][]split.Place{
 	"more than users":   make([]split.Place, 50),
 }
 
-// The runs of several executors merge to that of one: each user begins when it would, and
+// The runs of several executors merge to that of one: each user starts at the same time, and
 // starts, iterations and active users are those of the whole.
 func TestSeveralExecutorsMakeOneLoad(t *testing.T) {
 	second := time.Second
@@ -149,7 +149,7 @@ func TestSeveralExecutorsMakeOneLoad(t *testing.T) {
 							t.Errorf("user %d begins at %v, of one executor at %v", vui, many.users[vui], at)
 						}
 					}
-					if name == "shared" { // which user has how many is another matter
+					if name == "shared" { // which user has how many may differ
 						if len(many.at) != 1003 {
 							t.Errorf("%d iterations", len(many.at))
 						}
@@ -165,7 +165,8 @@ func TestSeveralExecutorsMakeOneLoad(t *testing.T) {
 							t.Errorf("%s: %d, of one executor %d", title, got.counts["f."+title], want.counts["f."+title])
 						}
 					}
-					// Who has no user of an Arrival waits for the end of its stages, 6 s.
+					// An executor without users of an Arrival waits for the end of its stages,
+					// 6 s.
 					if got.took > max(want.took+takes, 6*second) {
 						t.Errorf("took %v, one executor %v", got.took, want.took)
 					}
@@ -175,7 +176,7 @@ func TestSeveralExecutorsMakeOneLoad(t *testing.T) {
 	}
 }
 
-// A person's wishes for the whole, while three executors make the load.
+// Control messages for the whole run, while three executors generate the load.
 func TestSteeringSeveralExecutors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSeen()
@@ -242,7 +243,7 @@ func TestSteeringSeveralExecutors(t *testing.T) {
 	})
 }
 
-// An executor without users stays as long as the class's load, for a person may want some.
+// An executor without users runs as long as the class's load, because users may be added.
 func TestNoUsers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		load scenario.Load

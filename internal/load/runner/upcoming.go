@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// upcoming lets others than its goroutine see where a schedule is: whether starts
-// are due that it has not come to, for want of a CPU or because the process stood
-// still. Such starts have no lag yet, and would be seen by no one.
+// upcoming shows the state of a schedule to other goroutines: whether starts are due that it
+// has not made yet, because it got no CPU or the process was stopped. Such starts have no lag
+// yet, so they would be missing in the metrics.
 type upcoming struct {
-	at   atomic.Int64 // when the next start is planned
+	at   atomic.Int64 // planned time of the next start
 	plan atomic.Pointer[plan]
 }
 
-// plan is a rate of starts over time; it is not changed.
+// plan is a rate of starts over time; it is immutable.
 type plan struct {
 	lines  []line
 	begins time.Duration
-	share  float64 // of the starts, that are made here
+	share  float64 // fraction of the starts that this executor makes
 }
 
-// steady are the lines of a rate without end.
+// steady returns the lines of a constant rate without end.
 func steady(rate float64) []line { return []line{{rate, rate, math.MaxFloat64}} }
 
-// follow sets the schedule in force: the lines of its rate, where they begin, and how
-// much of it is made here.
+// follow sets the current schedule: the lines of its rate, when they begin, and this executor's
+// share of the starts.
 func (u *upcoming) follow(lines []line, begins time.Duration, share float64) {
 	u.plan.Store(&plan{lines, begins, share})
 }
 
-// next tells when the next start is planned.
+// next sets the planned time of the next start.
 func (u *upcoming) next(at time.Duration) { u.at.Store(int64(at)) }
 
-// over tells that no start is to come, for now.
+// over reports that there are no more starts for now.
 func (u *upcoming) over() { u.next(forever) }
 
-// overdue is how many starts are due now and not made: of an evenly spaced schedule
-// exactly, of a Poisson process so many as are to be expected.
+// overdue returns how many starts are due at now and not made: exactly if they are evenly
+// spaced, the expected number for a Poisson process.
 func (u *upcoming) overdue(now time.Duration) int64 {
 	at, p := time.Duration(u.at.Load()), u.plan.Load()
 	if at >= now || p == nil {
@@ -46,7 +46,7 @@ func (u *upcoming) overdue(now time.Duration) int64 {
 	return 1 + int64((p.starts(now)-p.starts(at))*p.share)
 }
 
-// starts is the integral of the rate up to a moment.
+// starts returns the integral of the rate up to a time.
 func (p *plan) starts(at time.Duration) (n float64) {
 	s := (at - p.begins).Seconds()
 	for _, l := range p.lines {

@@ -18,7 +18,7 @@ type (
 	closer   interface{ Close() }
 )
 
-// counted is an error that its client has counted already.
+// counted is an error that its client may have counted already.
 type counted interface{ Counted() bool }
 
 // live runs one user to its end. A panic ends this user only.
@@ -32,7 +32,7 @@ func (c *class) live(ctx context.Context, number int64) {
 		c.users.Done()
 	}()
 	if !c.wanted(number) {
-		return // its ramp never came to it
+		return // its ramp never activated it
 	}
 	e := c.registry.Entry()
 	e.Add(c.counts.active, 1)
@@ -51,7 +51,7 @@ func (c *class) live(ctx context.Context, number int64) {
 	c.work(ctx, number, vui)
 }
 
-// work makes a user and has it iterate.
+// work creates a user and lets it iterate.
 func (c *class) work(ctx context.Context, number int64, vui int) {
 	began := c.now()
 	u, err := c.user(ctx, vui)
@@ -71,7 +71,7 @@ func (c *class) work(ctx context.Context, number int64, vui int) {
 	}
 }
 
-// user makes the user that vui iterates as.
+// user creates the user vui.
 func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 	switch {
 	case c.vu.Fu != nil:
@@ -88,7 +88,7 @@ func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 	return u, err
 }
 
-// iterate calls u again and again, as the class's closed load says.
+// iterate calls u repeatedly, as the class's closed load defines.
 func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 	now := c.now()
 	height := c.segment.Nth(number)
@@ -101,7 +101,7 @@ func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 		}
 		if c.ramp != nil {
 			if active, _ := c.ramp.active(height, now); !active {
-				c.counts.active.Add(-1) // while it is not wanted
+				c.counts.active.Add(-1) // while it is not active
 				wanted := c.wanted(number)
 				c.counts.active.Add(1)
 				if !wanted {
@@ -123,8 +123,8 @@ func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 	}
 }
 
-// serve lets u serve the planned starts of an Arrival, one after the other. It is
-// prepared before it is free, so that no start waits for that.
+// serve lets u serve planned starts of an Arrival, one at a time. u is prepared before it
+// counts as free, so that no start waits for the preparation.
 func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 	s := &server{number: int(number), calls: make(chan call, 1)}
 	for {
@@ -151,7 +151,7 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 		}
 		e := c.registry.Entry()
 		e.Add(c.counts.begun, 1)
-		if call.waited() { // arrive has recorded its lag
+		if call.waited() { // otherwise arrive has recorded its lag
 			e.Add(c.counts.late, 1)
 			e.Record(c.counts.wait, int64(begin-call.offered))
 		} else {
@@ -164,8 +164,8 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 	}
 }
 
-// ready prepares u for its next iteration, at now or later. An error is counted and
-// spoils that iteration.
+// ready prepares u for its next iteration, at now or later. If Prepare fails, the error is
+// counted and the iteration is skipped.
 func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (later time.Duration, ok bool) {
 	p, prepares := u.(preparer)
 	if !prepares {
@@ -180,15 +180,14 @@ func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (
 	return c.now(), true
 }
 
-// once runs one iteration of u that was planned for a moment and begins at another,
-// and records it. It gives the moment after it; ok is false when the run's end cut
-// it short.
+// once runs one iteration of u that was planned for one time and begins at another, and records
+// it. It returns the time after it; ok is false if the end of the run cut it short.
 func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
 	err := u.Iterate(ctx)
 	end = c.now()
 	if c.voided(ctx) {
 		if c.pool != nil {
-			c.counts.dropped.Add(1) // its start, which nothing was left for
+			c.counts.dropped.Add(1) // its start is dropped, since no data was left for it
 		}
 		return end, false
 	}
@@ -212,8 +211,8 @@ func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.D
 	return end, true
 }
 
-// wanted waits until the class's ramp wants a user; false means that it never will
-// again. Without a ramp every user is wanted. User n of the whole run is active while
+// wanted waits until the class's ramp activates a user. It returns false if the user will not
+// be active again. Without a ramp every user is active. User n of the whole run is active while
 // the ramp is above n, whichever executor has it.
 func (c *class) wanted(number int64) bool {
 	if c.ramp == nil {
@@ -241,7 +240,7 @@ func (c *class) wanted(number int64) bool {
 	}
 }
 
-// more tells whether a user that has done n iterations begins another at now.
+// more reports whether a user that has done n iterations begins another at now.
 func (c *class) more(n int64, now time.Duration) bool {
 	if c.stopping.Load() {
 		return false
@@ -267,7 +266,7 @@ func (c *class) more(n int64, now time.Duration) bool {
 	return false
 }
 
-// oneMore takes one of the iterations that the users have together.
+// oneMore takes one of the iterations that the users share. It returns false if all are used.
 func (c *class) oneMore() bool {
 	left := c.shared.Add(-1)
 	if left == 0 {
@@ -276,21 +275,21 @@ func (c *class) oneMore() bool {
 	return left >= 0
 }
 
-// cutShort tells whether err comes from the end of the run, not from the target.
+// cutShort reports whether err is caused by the end of the run, not by the target.
 func (c *class) cutShort(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || c.stopping.Load() && errors.Is(err, context.Canceled)
 }
 
-// minFailure is the least time that a failing iteration takes: a target that
-// refuses at once is not asked again without pause.
+// minFailure is the shortest time that a failing iteration takes, so that a target that refuses
+// at once is not called again without a pause.
 const minFailure = time.Millisecond
 
-// voided tells whether ctx's user has found nothing left to do.
+// voided reports whether ctx's user has found nothing left to do.
 func (c *class) voided(ctx context.Context) bool {
 	return c.control.touched.Load() && meter.ScopeOf(ctx).Exhausted()
 }
 
-// failed counts a failed iteration that began at began and waits out minFailure.
+// failed counts a failed iteration that began at began and waits until minFailure has passed.
 func (c *class) failed(ctx context.Context, what string, err error, began time.Duration) {
 	c.counts.errors.Add(1)
 	c.fail(ctx, what, err, began)
@@ -304,7 +303,8 @@ func (c *class) failed(ctx context.Context, what string, err error, began time.D
 	}
 }
 
-// fail counts a failure of ctx's user in what began at began, unless its client has.
+// fail counts a failure of ctx's user in an operation that began at began, unless its client
+// has counted it.
 func (c *class) fail(ctx context.Context, what string, err error, began time.Duration) {
 	var done counted
 	if errors.As(err, &done) && done.Counted() {
@@ -317,7 +317,7 @@ func (c *class) fail(ctx context.Context, what string, err error, began time.Dur
 	})
 }
 
-// panicked counts a user's panic; the first of a class is told with its stack.
+// panicked counts a user's panic; the first of a class is reported with its stack.
 func (c *class) panicked(ctx context.Context, vui int, p any, stack []byte) {
 	c.counts.panics.Add(1)
 	text := fmt.Sprint(p)
@@ -330,11 +330,11 @@ func (c *class) panicked(ctx context.Context, vui int, p any, stack []byte) {
 	})
 }
 
-// step is an Executor seen as a user; all users of a class share the Executor.
+// step is the user of an Executor; all users of a class share the Executor.
 type step struct {
 	exec    scenario.Executor
-	prepare scenario.Preparer // nil: none
-	ctx     context.Context   // what PrepareContext gave for the next ExecContext
+	prepare scenario.Preparer // nil if the Executor is no Preparer
+	ctx     context.Context   // of the next ExecContext, returned by PrepareContext
 }
 
 func newStep(exec scenario.Executor) *step {
@@ -342,7 +342,7 @@ func newStep(exec scenario.Executor) *step {
 	return &step{exec: exec, prepare: p}
 }
 
-// Prepare runs PrepareContext, untimed.
+// Prepare runs PrepareContext, which is not timed.
 func (s *step) Prepare(ctx context.Context) (err error) {
 	s.ctx = ctx
 	if s.prepare != nil {
@@ -353,7 +353,7 @@ func (s *step) Prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// Iterate runs ExecContext with what Prepare gave.
+// Iterate runs ExecContext with the ctx of Prepare.
 func (s *step) Iterate(context.Context) error {
 	_, err := s.exec.ExecContext(s.ctx)
 	return err

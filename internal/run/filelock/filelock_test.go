@@ -25,7 +25,7 @@ func TestTry(t *testing.T) {
 	first, second := open(), open()
 	try(first, true)
 	try(second, false)
-	try(first, true) // which has it
+	try(first, true) // it already has the lock
 	first.Close()
 	try(second, true)
 	if ok, err := Try(first); ok || err == nil {

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try locks f against every other open of the same file, and tells whether it could: false
-// where one holds it. Closing f, or the end of all that have it open, unlocks it.
+// Try locks f against every other open of the same file. It reports whether it has the lock:
+// false if another open holds it. The lock ends when f is closed, or when all processes that
+// have it open end.
 func Try(f *os.File) (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

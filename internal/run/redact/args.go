@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Args gives a command line's arguments without secrets: passwords of -u and --user, who
-// asks the proxy of -x and --proxy, headers, parameters (NAME=VALUE), fields of bodies, and
-// URLs. A command within an argument, as --curl takes one, loses its own in the same way.
+// Args returns a command line's arguments without secrets: it redacts passwords of -u and
+// --user, credentials in -x and --proxy, headers, parameters (NAME=VALUE), fields of bodies,
+// and URLs. It treats a command within an argument, as in --curl, in the same way.
 func Args(args []string) []string {
 	args = slices.Clone(args)
-	var clean func(string) string // of the argument at hand, by the one before; nil: it is any
+	var clean func(string) string // of the current argument, chosen by the previous one; nil: the default
 	for i, arg := range args {
 		args[i], clean = argument(arg, clean), after(arg)
 	}
 	return args
 }
 
-// after tells how the value is cleaned that comes after an argument; nil: as any other.
+// after returns the function that redacts the value after an option; nil means the default.
 func after(arg string) func(string) string {
 	switch arg {
 	case "-u", "--user":
@@ -28,7 +28,7 @@ func after(arg string) func(string) string {
 	return nil
 }
 
-// argument is one argument without secrets.
+// argument returns one argument without secrets.
 func argument(arg string, clean func(string) string) string {
 	if clean != nil {
 		return clean(arg)
@@ -44,7 +44,7 @@ func argument(arg string, clean func(string) string) string {
 	}
 	var b strings.Builder
 	b.WriteString(begin)
-	for len(arg) > 0 { // what stands between quotes is an argument of its own
+	for len(arg) > 0 { // a quoted part is treated as an argument
 		end := ends(arg, "'")
 		piece := arg[:end]
 		if clean == nil {
@@ -65,7 +65,7 @@ func argument(arg string, clean func(string) string) string {
 	return b.String()
 }
 
-// values cleans the values of a command that stand in it without quotes.
+// values redacts the unquoted values in a command.
 func values(s string) string {
 	var b strings.Builder
 	var clean func(string) string
@@ -77,7 +77,7 @@ func values(s string) string {
 		} else {
 			b.WriteString(word)
 		}
-		if word != "" && word != `\` { // which goes on in the next line
+		if word != "" && word != `\` { // a backslash continues the command on the next line
 			clean = after(word)
 		}
 		if end < len(s) {
@@ -89,7 +89,7 @@ func values(s string) string {
 	return b.String()
 }
 
-// password gives USER:PASSWORD without the password.
+// password returns USER:PASSWORD without the password.
 func password(s string) string {
 	if user, _, ok := strings.Cut(s, ":"); ok {
 		return user + ":" + Mark
@@ -97,8 +97,8 @@ func password(s string) string {
 	return s
 }
 
-// proxy gives the place of a proxy without who asks it, with a scheme or, as curl takes it,
-// without.
+// proxy returns the address of a proxy without its credentials, with a scheme or, as curl
+// accepts it, without.
 func proxy(s string) string {
 	if strings.Contains(s, "://") {
 		return Line(s)

@@ -2,14 +2,15 @@ package redact
 
 import "strings"
 
-// Body gives a body's text without the secrets that it names: fields of a form
-// (password=...), members of JSON ("password": "..."), and those of URLs in it. It may
-// be the beginning of a text.
+// Body returns a body's text without the secrets that it names: fields of a form
+// (password=...), members of JSON ("password": "..."), and parameters of URLs. The text may be
+// cut off.
 func Body(s string) string {
 	return members(Form(Line(s)))
 }
 
-// Form gives a form's fields (a=1&b=2), if it is one, without the values of secrets.
+// Form returns a form's fields (a=1&b=2) without the values of secrets. It returns other texts
+// unchanged.
 func Form(s string) string {
 	if strings.ContainsAny(s, " \t\n<>{\"") || strings.IndexByte(s, '=') < 0 {
 		return s
@@ -17,11 +18,11 @@ func Form(s string) string {
 	return parameters("&"+s, "&;")[1:]
 }
 
-// members takes the values of secrets out of JSON: of "name": "text" the text, of
-// "name": 123 the number. A value that is cut off is taken out as far as it goes.
+// members redacts the values of secrets in JSON: the text in "name": "text", the number in
+// "name": 123. A value that is cut off is redacted to its end.
 func members(s string) string {
 	var b strings.Builder
-	from := 0 // what is written up to
+	from := 0 // start of what is not written yet
 	for i := 0; i < len(s); i++ {
 		if s[i] != '"' {
 			continue
@@ -34,7 +35,7 @@ func members(s string) string {
 		value := skip(s, end)
 		if value >= len(s) || s[value] != ':' || !Secret(name) {
 			if value < len(s) && s[value] == ':' {
-				i = value // a value may be a text, too, and no name
+				i = value // this text is a value, not a name
 				if next := skip(s, value+1); next < len(s) && s[next] == '"' {
 					if end, whole := quoted(s, next); whole {
 						i = end - 1
@@ -58,7 +59,7 @@ func members(s string) string {
 			}
 		case s[value] == '[' || s[value] == '{':
 			i = value
-			continue // its own members have names
+			continue // an object's members have their own names
 		default:
 			end = value + ends(s[value:], ",}] \t\r\n")
 			b.WriteString(s[from:value] + Mark)
@@ -72,8 +73,7 @@ func members(s string) string {
 	return b.String()
 }
 
-// quoted gives the end of the text that begins with the quote at i, and whether it is
-// there.
+// quoted returns the end of the text that begins with the quote at i, and whether it is closed.
 func quoted(s string, i int) (end int, whole bool) {
 	for i++; i < len(s); i++ {
 		switch s[i] {
@@ -86,7 +86,7 @@ func quoted(s string, i int) (end int, whole bool) {
 	return len(s), false
 }
 
-// skip gives the first place from i on that is no white space.
+// skip returns the index of the first character at or after i that is not white space.
 func skip(s string, i int) int {
 	for i < len(s) && strings.IndexByte(" \t\r\n", s[i]) >= 0 {
 		i++

@@ -1,33 +1,33 @@
-// Package redact takes secrets out of texts that people see: requests and answers as
-// they went, URLs, errors. docs/inside.md lists what counts as a secret.
+// Package redact removes secrets from texts that are displayed or stored: requests and answers
+// as sent and received, URLs, errors. docs/inside.md lists what counts as a secret.
 //
-// It goes by names, of headers, of parameters and of fields. A secret under a name that
-// says nothing of it stays.
+// It recognizes secrets by the names of headers, parameters and fields. A secret whose name
+// does not indicate it is not redacted.
 package redact
 
 import (
 	"strings"
 )
 
-// Mark stands where a secret was.
+// Mark replaces a secret.
 const Mark = "[redacted]"
 
-// words make a name that contains one of them that of a secret, whatever the case and
-// without "-", "_" and ".".
+// words are parts of names of secrets. They are compared without case and without "-", "_" and
+// ".".
 var words = []string{
 	"authorization", "password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "privatekey",
 	"signature", "credential", "sessionid", "csrf", "xsrf",
 }
 
-// exact are names of secrets that are too short to look for in others.
+// exact has names of secrets that are too short to search for in other names.
 var exact = map[string]bool{
 	"auth": true, "key": true, "sig": true, "sid": true, "pwd": true, "pass": true, "pin": true, "otp": true, "jwt": true, "bearer": true,
 }
 
-// maxName is the longest name that is looked at, in bytes.
+// maxName is the maximum length of a name that is checked, in bytes.
 const maxName = 100
 
-// Secret reports whether what goes by this name is a secret.
+// Secret reports whether a value with this name is a secret.
 func Secret(name string) bool {
 	if len(name) > maxName {
 		return false
@@ -46,8 +46,8 @@ func Secret(name string) bool {
 
 var plain = strings.NewReplacer("-", "", "_", "", ".", "")
 
-// Head gives the lines of a message's head without secrets: values of headers that are
-// secrets, of cookies, and what Line takes out.
+// Head returns the lines of a message's head without secrets: values of secret headers, of
+// cookies, and what Line redacts.
 func Head(head string) string {
 	lines := strings.Split(head, "\n")
 	for i, line := range lines {
@@ -56,11 +56,11 @@ func Head(head string) string {
 	return strings.Join(lines, "\n")
 }
 
-// header is a line of a head without secrets.
+// header returns a line of a head without secrets.
 func header(line string) string {
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || strings.ContainsAny(name, " \t/{\"") {
-		return Line(line) // of a request or of a status
+		return Line(line) // a request line or status line
 	}
 	end := ""
 	if strings.HasSuffix(value, "\r") {
@@ -87,7 +87,7 @@ func header(line string) string {
 	return name + ":" + space + value + end
 }
 
-// cookies are "a=1; b=2" without the values.
+// cookies returns "a=1; b=2" without the values.
 func cookies(list string) string {
 	parts := strings.Split(list, ";")
 	for i, p := range parts {
@@ -102,7 +102,7 @@ func cookies(list string) string {
 	return strings.Join(parts, ";")
 }
 
-// credentials leave the scheme, if there is one.
+// credentials replaces credentials by Mark, except for their scheme, if there is one.
 func credentials(value string) string {
 	if scheme, _, ok := strings.Cut(value, " "); ok && len(scheme) <= len("Negotiate") && !strings.ContainsFunc(scheme, notLetter) {
 		return scheme + " " + Mark
@@ -112,13 +112,13 @@ func credentials(value string) string {
 
 func notLetter(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' }
 
-// Line gives a line of text without the secrets of the URLs in it: user and password
-// before the host, and the values of parameters.
+// Line returns a line of text without the secrets of the URLs in it: user and password before
+// the host, and the values of parameters.
 func Line(s string) string {
 	return parameters(userinfo(s), "?&;")
 }
 
-// userinfo takes what stands before an @ out of the hosts of URLs.
+// userinfo redacts what precedes an @ in the hosts of URLs.
 func userinfo(s string) string {
 	from := 0
 	for {
@@ -138,7 +138,7 @@ func userinfo(s string) string {
 	}
 }
 
-// ends is where in s one of the characters stands first, or s ends.
+// ends returns the first index in s of one of the characters, or the length of s.
 func ends(s, chars string) int {
 	if i := strings.IndexAny(s, chars); i >= 0 {
 		return i
@@ -146,11 +146,11 @@ func ends(s, chars string) int {
 	return len(s)
 }
 
-// parameters takes the values of secrets out of NAME=VALUE after one of the characters
-// that may stand before it.
+// parameters redacts the values of secrets in NAME=VALUE that follow one of the characters in
+// before.
 func parameters(s, before string) string {
 	var b strings.Builder
-	from := 0 // what is written up to
+	from := 0 // start of what is not written yet
 	for i := 0; i < len(s); i++ {
 		if strings.IndexByte(before, s[i]) < 0 {
 			continue
@@ -176,7 +176,7 @@ func parameters(s, before string) string {
 	return b.String()
 }
 
-// unescape decodes %XX, so that a name can't be hidden by it.
+// unescape decodes %XX, which could otherwise hide a name.
 func unescape(name string) string {
 	if strings.IndexByte(name, '%') < 0 {
 		return name

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is a secret is taken out, and nothing else is changed.
+// Secrets are redacted, and nothing else is changed.
 func TestHead(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"nothing", "GET / HTTP/1.1\r\nHost: a.test\r\nAccept: */*\r\n\r\n", "GET / HTTP/1.1\r\nHost: a.test\r\nAccept: */*\r\n\r\n"},
@@ -71,7 +71,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// What a command line tells of secrets is not kept.
+// Secrets in a command line are not stored.
 func TestArgs(t *testing.T) {
 	got := Args([]string{"http", "-c", "3", "-H", "Authorization: Bearer hunter2", "-HX-Api-Key: hunter2", "--header=Cookie: a=hunter2", "-H", "Accept: */*",
 		"-u", "me:hunter2", "--user=me:hunter2", "-ume:hunter2", "--proxy", "http://me:hunter2@p.test:1", "-x", "me:hunter2@p.test:1", "-xme:hunter2@p.test:1", "--set", "token=hunter2", "--set=users=5",
@@ -92,8 +92,8 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// Whatever stands around it, a secret in a place that is known does not come through,
-// and redacting twice is redacting once.
+// A secret in a known place is redacted whatever surrounds it, and redacting twice changes
+// nothing.
 func FuzzRedact(f *testing.F) {
 	f.Add("a", "b", "c")
 	f.Add("Cookie: x=", "\x00;", "\"")

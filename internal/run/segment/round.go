@@ -1,9 +1,9 @@
 package segment
 
-// Round is one executor's part of an endless sequence that the users of a class share:
-// the starts of an Arrival, or the iterations of a Shared load. Number n of the sequence
-// belongs to user n mod the number of users, and so to the executor of that user. So every
-// user has equally many, and an executor without users has none. It is immutable; the zero
+// Round is one executor's part of an endless sequence that the users of a class share: the
+// starts of an Arrival, or the iterations of a Shared load. Number n of the sequence belongs to
+// user n mod the number of users, and so to the executor of that user. So all users have
+// equally many numbers, and an executor without users has no numbers. It is immutable; the zero
 // value is empty.
 type Round struct {
 	segment  Segment

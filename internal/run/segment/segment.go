@@ -1,17 +1,17 @@
-// Package segment divides a run among its executors: which users of a class, blocks of
-// {{seq}} and rows of data belong to which executor.
+// Package segment divides a run among its executors: which users of a class, blocks of {{seq}}
+// and rows of data belong to which executor.
 //
-// A [Segment] is one executor's part of the numbers 0, 1, 2 ... Every executor computes its
-// own segment from the weights of all and its place among them, without asking anyone. No
-// two segments have a number in common, and together they have all numbers.
+// A [Segment] is one executor's part of the numbers 0, 1, 2 ... Every executor computes its own
+// segment from the weights of all and its own place, without communication. No two segments
+// have a number in common, and together they have all numbers.
 //
 // The numbers come in rounds, in each of which a place has as many numbers as its weight.
-// Places of equal weight take turns. Places of different weights are interleaved as evenly
-// as possible: each weight is a row of points in [0, 1), evenly spaced and half a space
-// from both ends, and a round goes through all points in order. (This is the method of
-// Sainte-Laguë and Webster; Balinski and Young, "Fair Representation", 1982.) So the
-// numbers below any n are divided fairly: with equal weights to within one, else to within
-// about one for every two different weights.
+// Places of equal weight alternate. Places of different weights are interleaved as evenly as
+// possible: each weight is a row of points in [0, 1), evenly spaced and half a space from both
+// ends, and a round visits all points in order. (This is the method of Sainte-Laguë and
+// Webster; Balinski and Young, "Fair Representation", 1982.) So the numbers below any n are
+// divided fairly: with equal weights to within one, otherwise to within about one for every two
+// different weights.
 package segment
 
 import (

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// seed of all random configurations here; a failure names its own number besides.
+// seed of all random configurations here; a failure also prints its own number.
 const seed = 20260801
 
 // segments returns those of all places.
@@ -23,7 +23,8 @@ func segments(t *testing.T, weights []int64, places int) (all []Segment) {
 	return all
 }
 
-// owners tells who has each of the first n numbers, and fails when one has none or two.
+// owners returns which place has each of the first n numbers, and fails if a number has no
+// place or two.
 func owners(t *testing.T, all []Segment, n int64) []int {
 	t.Helper()
 	owner := make([]int, n)
@@ -91,8 +92,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// I8: every number is of exactly one place, for any places and weights; a share is never
-// far from exact, at no moment.
+// I8: every number belongs to exactly one place, for any places and weights; at any time each
+// share is almost exact.
 func TestEveryNumberHasOnePlace(t *testing.T) {
 	t.Parallel()
 	t.Logf("seed %d", seed)
@@ -150,7 +151,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// What users share is shared out to the last one, and users have the same of it.
+// A shared sequence is divided completely, and all users get the same number of it.
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -251,7 +252,7 @@ func TestSeq(t *testing.T) {
 	t.Parallel()
 	seen := map[int64]bool{}
 	for place, h := range segments(t, []int64{3, 1, 1}, 3) {
-		for turn := range int64(2) { // as a lost executor's part, and who takes it over
+		for turn := range int64(2) { // first as a lost executor's part, then as the one that takes it over
 			n := Numbers{h, turn << 22}
 			sampled := map[int64]int{}
 			for i := range int64(25_000) {

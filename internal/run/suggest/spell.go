@@ -1,4 +1,4 @@
-// Package suggest finds what somebody may have meant by a word that is not known.
+// Package suggest finds the known word that a user may have meant by an unknown one.
 package suggest
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Sorted gives known words, those nearest to word first.
+// Sorted returns the known words, nearest to word first.
 func Sorted(word string, known []string) []string {
 	far := map[string]int{}
 	for _, name := range known {
@@ -18,8 +18,8 @@ func Sorted(word string, known []string) []string {
 	return sorted
 }
 
-// Meant gives the known word that word was meant to be, "" when none is near: one
-// that differs in a third of its letters at most, or the only one that begins so.
+// Meant returns the known word nearest to word, or "" if no word is near: a near one differs in
+// at most a third of its letters, or is the only one with this prefix.
 func Meant(word string, known []string) string {
 	if word == "" || len(known) == 0 {
 		return ""
@@ -39,8 +39,8 @@ func Meant(word string, known []string) string {
 	return ""
 }
 
-// distance is how many bytes to insert, remove, change or swap with the next one to
-// make a of b (Damerau and Levenshtein, optimal string alignment).
+// distance returns how many bytes to insert, remove, change or swap with the next one to turn a
+// into b (Damerau and Levenshtein, optimal string alignment).
 func distance(a, b string) int {
 	two, one, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -1,5 +1,5 @@
-// Package system holds what gobench asks of an operating system and what each of them does
-// in its own way: signals, whether a process is alive, free disk space, limits.
+// Package system has the functions that differ between operating systems: signals, whether a
+// process is alive, free disk space, limits.
 package system
 
 // Disk is a file system.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Alive reports whether a process of that id exists, of whichever user.
+// Alive reports whether a process with that id exists, also one of another user.
 func Alive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
@@ -19,8 +19,8 @@ func Alive(pid int) bool {
 // Interrupt sends this process the signal of Ctrl-C.
 func Interrupt() { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) }
 
-// Terminate asks a process to end. It returns an error if there is no such process, or none
-// of this user.
+// Terminate asks a process to end. It returns an error if there is no such process, or if it
+// belongs to another user.
 func Terminate(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) }
 
 // KillGroup kills all processes of a group. No such group is not an error.
@@ -57,7 +57,7 @@ func OpenFiles() (soft, hard uint64) {
 	return uint64(limit.Cur), uint64(limit.Max)
 }
 
-// Columns returns how wide the terminal f is. It returns an error if f is no terminal.
+// Columns returns the width of the terminal f. It returns an error if f is not a terminal.
 func Columns(f *os.File) (int, error) {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

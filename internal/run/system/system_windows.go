@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Alive reports whether a process of that id exists, of whichever user.
+// Alive reports whether a process with that id exists, also one of another user.
 func Alive(pid int) bool {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {
@@ -24,8 +24,8 @@ func Alive(pid int) bool {
 // Interrupt sends this process the event of Ctrl-C.
 func Interrupt() { _ = windows.GenerateConsoleCtrlEvent(windows.CTRL_C_EVENT, 0) }
 
-// Terminate ends a process: Windows has no way to ask it. It returns an error if there is no
-// such process, or none of this user.
+// Terminate ends a process, without a request as on other systems. It returns an error if there
+// is no such process, or if it belongs to another user.
 func Terminate(pid int) error {
 	p, err := os.FindProcess(pid)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package units formats numbers for people: times, rates, sizes, counts, and text from
-// outside that must be safe for a terminal.
+// Package units formats values for display: times, rates, sizes, counts, and text from outside,
+// which must be safe for a terminal.
 package units
 
 import (
@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Millis formats a time given in milliseconds with three significant digits, in
-// the unit that suits it: "0.312 µs"... "12.3 ms", "1.50 s".
+// Millis formats a time given in milliseconds with three significant digits, in a suitable
+// unit: "0.312 µs"... "12.3 ms", "1.50 s".
 func Millis(ms float64) string {
 	switch a := math.Abs(ms); {
 	case a == 0:
@@ -29,7 +29,7 @@ func Millis(ms float64) string {
 	return (time.Duration(ms) * time.Millisecond).Round(time.Second).String()
 }
 
-// Digits formats v with three significant digits, or all before the point.
+// Digits formats v with three significant digits, or with more if its integer part has more.
 func Digits(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 99.95:
@@ -53,7 +53,7 @@ func Count(n int64) string {
 	return sign + s
 }
 
-// Rate formats a number per second: three digits below 1000, whole above.
+// Rate formats a number per second: with three digits below 1000, as an integer above.
 func Rate(v float64) string {
 	if v == 0 {
 		return "0"
@@ -68,7 +68,7 @@ func Rate(v float64) string {
 func Bytes(n float64) string {
 	const units = "KMGTPE"
 	if math.Abs(n) < 1024 {
-		if n != math.Trunc(n) { // as rates are
+		if n != math.Trunc(n) { // with decimals, as a rate
 			return Digits(n) + " B"
 		}
 		return strconv.FormatFloat(n, 'f', -1, 64) + " B"
@@ -81,7 +81,7 @@ func Bytes(n float64) string {
 	return Digits(n) + " " + units[i:i+1] + "iB"
 }
 
-// Seconds formats a number of seconds for people.
+// Seconds formats a number of seconds.
 func Seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	if d < time.Minute {
@@ -90,8 +90,8 @@ func Seconds(s float64) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// Safe makes s fit for a line: what does not print, as an escape sequence, a line's end
-// or a byte that is no text, is shown in Go's notation.
+// Safe makes s safe for one line: unprintable characters, such as an escape sequence, a line
+// end or an invalid byte, are shown in Go's notation.
 func Safe(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s
@@ -110,7 +110,7 @@ func Safe(s string) string {
 	return b.String()
 }
 
-// SafeLines makes s safe but for its lines' ends.
+// SafeLines is Safe, except that it keeps line ends.
 func SafeLines(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\r\n"), "\n")
 	for i, line := range lines {

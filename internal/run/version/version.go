@@ -1,4 +1,4 @@
-// Package version says which gobench this is.
+// Package version has gobench's version number.
 package version
 
 // Version of gobench and of the packages that scenarios import. It follows
