@@ -8,13 +8,12 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// giveVerdict gives the result of a run that made load its verdict, and notes what
-// lowers none.
+// giveVerdict sets the verdict of a run that made load, and its notes.
 func (t *Tally) giveVerdict(r *run.Result) {
 	if r.Start.IsZero() || r.Seconds <= 0 {
 		return
 	}
-	// What lost hosts had is known to be missing: the others' numbers stand.
+	// What is missing of lost hosts is known: the others' numbers are right.
 	lost := t.Merger.MissingOfLost()
 	if len(lost) == len(r.Missing) && t.Merger.Executors() > 1 {
 		t.lostAway(lost)
