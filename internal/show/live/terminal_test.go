@@ -12,8 +12,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// A terminal that takes nothing holds up nobody; what it missed is counted, and what it
-// takes at last ends with the terminal given back.
+// A terminal that reads nothing blocks no one; what was dropped is counted, and when it
+// reads again, it is restored at the end.
 func TestSlowTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	master, tty, err := pty.Open()
@@ -43,7 +43,7 @@ func TestSlowTerminal(t *testing.T) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(&seen, master) // ends with the terminal
+		_, _ = io.Copy(&seen, master) // returns when the terminal is closed
 	}()
 	if term.Close() == 0 {
 		t.Error("nothing was left out of 1 MB")
