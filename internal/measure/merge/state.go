@@ -148,7 +148,7 @@ func (m *Merger) Note(text string) {
 	case len(m.notes) < maxNotes:
 		text = strings.ToValidUTF8(text[:min(len(text), maxNote)], "\uFFFD")
 	case len(m.notes) == maxNotes:
-		text = "there were more notes, which are not kept"
+		text = "there were more notes, which are not stored"
 	default:
 		return
 	}
