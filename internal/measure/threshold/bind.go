@@ -103,7 +103,7 @@ func (t Threshold) suits(m run.Metric) error {
 	case m.Unit == "ns" && k == plain:
 		return fmt.Errorf("%s is a time: say in which unit, ns, us, ms, s or m", m.Title)
 	case m.Unit == "ns" && k != duration, m.Unit == "B" && k == duration, m.Unit != "ns" && m.Unit != "B" && k != plain:
-		return fmt.Errorf("%s is kept in %s, not in %s", m.Title, m.Unit, cmp.Or(t.Unit, "plain numbers"))
+		return fmt.Errorf("%s is recorded in %s, not in %s", m.Title, m.Unit, cmp.Or(t.Unit, "plain numbers"))
 	}
 	return nil
 }
