@@ -153,7 +153,7 @@ func (t *Tally) Finish(r *run.Result) {
 	}
 	r.Notes = append(append(noAnswer(r), t.outages.notes(r)...), r.Notes...)
 	if !t.options.Once {
-		t.giveVerdict(r)
+		t.setVerdict(r)
 	}
 }
 
