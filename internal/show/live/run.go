@@ -55,7 +55,7 @@ func (r *Run) Apply(e event.Event) {
 			r.step, r.since = e.Text, e.Time
 		}
 	case event.State:
-		r.stand(e)
+		r.setState(e)
 	case event.Control:
 		r.change(e)
 	case event.Ending:
@@ -74,8 +74,8 @@ func (r *Run) Apply(e event.Event) {
 	}
 }
 
-// stand sets the state.
-func (r *Run) stand(e event.Event) {
+// setState sets the state.
+func (r *Run) setState(e event.Event) {
 	r.state = e.State
 	switch e.State {
 	case run.Compiling, run.Starting:

@@ -97,8 +97,8 @@ func (t *Terminal) key(k byte) {
 	t.press(k, t.look)
 }
 
-// Tell applies an event to the run and prints its text above the block.
-func (t *Terminal) Tell(e event.Event) {
+// Show applies an event to the run and prints its text above the block.
+func (t *Terminal) Show(e event.Event) {
 	t.mu.Lock()
 	t.run.Apply(e)
 	t.mu.Unlock()

@@ -26,12 +26,12 @@ func TestSlowTerminal(t *testing.T) {
 		t.Fatal("a terminal does not fit")
 	}
 	term := Open(tty, tty, Run{Name: "a"}, func(byte, func(func(*Run))) {})
-	term.Tell(event.Event{Kind: event.State, State: run.Running, Time: zero})
+	term.Show(event.Event{Kind: event.State, State: run.Running, Time: zero})
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
 		for range 2000 {
-			term.Tell(event.Event{Kind: event.Note, Text: strings.Repeat("x", 500)})
+			term.Show(event.Event{Kind: event.Note, Text: strings.Repeat("x", 500)})
 		}
 	}()
 	select {
