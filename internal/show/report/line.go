@@ -65,8 +65,8 @@ func Headline(metrics []run.Metric, recorded func(title string) bool) []run.Metr
 	return iterations
 }
 
-// Users returns the number of users in an interval: those at its end or, if there are none
-// left, those that ended in it.
+// Users returns the number of users in an interval: those at its end or, if that is 0, those
+// that ended in it.
 func Users(i run.Interval) (users int64) {
 	var finished int64
 	for title, r := range i.Metrics {

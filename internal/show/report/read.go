@@ -30,7 +30,7 @@ func Read(path string) (*run.Result, Intervals, error) {
 	if r.Format != run.Format {
 		return nil, nil, fmt.Errorf("%s has format %q, and this gobench reads %q", path, r.Format, run.Format)
 	}
-	if err := sound(r); err != nil {
+	if err := checkWords(r); err != nil {
 		return nil, nil, fmt.Errorf("%s is no result of a run: %w", path, err)
 	}
 	return r, func(yield func(run.Interval) error) error {
@@ -44,8 +44,8 @@ func Read(path string) (*run.Result, Intervals, error) {
 	}, nil
 }
 
-// sound refuses unknown words in fields of a result that have a fixed set of them.
-func sound(r *run.Result) error {
+// checkWords refuses unknown words in fields of a result that have a fixed set of them.
+func checkWords(r *run.Result) error {
 	if r.ID != "" && !run.ValidID(r.ID) {
 		return fmt.Errorf("its id is %q", r.ID)
 	}
