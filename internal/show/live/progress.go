@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func (s *screen) progress() {
 	if s.began.IsZero() || s.state == run.Stopping {
 		took := s.now.Sub(s.since)
 		s.row(always, func(l *line) {
-			l.add(cyan, " "+spinner(s.now)).add(plain, " "+orElse(s.step, "starting"))
+			l.add(cyan, " "+spinner(s.now)).add(plain, " "+cmp.Or(s.step, "starting"))
 			if took >= time.Second && !s.since.IsZero() {
 				l.add(dim, "  "+clock(took))
 			}

@@ -209,10 +209,3 @@ func clock(d time.Duration) string {
 		return fmt.Sprintf("%ds", sec)
 	}
 }
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
-}
