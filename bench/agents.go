@@ -9,7 +9,7 @@ import (
 	domain "github.com/gobench-io/gobench/internal/run"
 )
 
-// busScenario asks a server at a rate.
+// busScenario sends requests to a server at a rate.
 const busScenario = `package main
 
 import (
@@ -43,7 +43,7 @@ func start(ctx context.Context, vui int) (scenario.User, error) {
 }
 `
 
-// agent starts an agent of m in a directory of its own; end ends it.
+// agent starts an agent of m in a new directory; end stops it and removes the directory.
 func (m *testMaster) agent(ctx context.Context, bin, name string) (_ *daemon, end func(), err error) {
 	var made struct{ Text string }
 	if err := m.do(ctx, "POST", "/join-tokens", struct{}{}, &made); err != nil {
@@ -61,8 +61,8 @@ func (m *testMaster) agent(ctx context.Context, bin, name string) (_ *daemon, en
 	return d, func() { d.stop(); os.RemoveAll(dir) }, nil
 }
 
-// withAgents starts a master and so many agents for take, and what they take doing nothing
-// is left to it.
+// withAgents starts a master and n agents, waits until they are idle, calls take and stops
+// them.
 func withAgents(ctx context.Context, bin string, n int, take func(*testMaster, []*daemon) error) error {
 	m, err := startMaster(ctx, bin, nil)
 	if err != nil {
@@ -84,17 +84,17 @@ func withAgents(ctx context.Context, bin string, n int, take func(*testMaster, [
 	return take(m, all)
 }
 
-// What a master and an agent that do nothing are held to.
+// Limits for an idle master and agent.
 const (
 	limitIdleRSS = 60.0 // MB, of the master
 	limitIdleCPU = 1.0  // percent of a core
 )
 
-// idleGrid measures a master and its agent that do nothing.
+// idleGrid measures an idle master and its agent.
 func (b *bench) idleGrid(ctx context.Context, bin string) (grid, error) {
 	g := grid{head: []string{"doing nothing", "CPU %", "RSS MB", "held to"}}
 	err := withAgents(ctx, bin, 1, func(m *testMaster, all []*daemon) error {
-		pause(ctx, 10*time.Second) // what comes with the start is over
+		pause(ctx, 10*time.Second) // the work of the start is done
 		pids := []int{m.pid(), all[0].pid()}
 		before := []time.Duration{statTime(stat(pids[0])), statTime(stat(pids[1]))}
 		began := time.Now()
@@ -114,10 +114,10 @@ func (b *bench) idleGrid(ctx context.Context, bin string) (grid, error) {
 	return g, err
 }
 
-// limitBus is by how much the bytes on the bus may grow with the requests.
+// limitBus is the factor by which the bytes on the bus may grow with the requests.
 const limitBus = 0.20
 
-// busGrid measures what one agent sends the master of a slow load and of a fast one.
+// busGrid measures what one agent sends to the master under a slow and a fast load.
 func (b *bench) busGrid(ctx context.Context, bin string, s *section) (grid, error) {
 	g := grid{head: []string{"requests/s wanted", "made", "batches/s", "bytes/s on the bus", "to the first", "held to"}}
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
@@ -174,10 +174,11 @@ func (b *bench) busGrid(ctx context.Context, bin string, s *section) (grid, erro
 	return g, err
 }
 
-// limitFirst is how long it may take from the submission to the first request.
+// limitFirst is the limit for the time from the submission to the first request.
 const limitFirst = 3000.0 // ms
 
-// firstGrid measures how long a run takes to begin on three agents, compiled before.
+// firstGrid measures how long it takes until a run, compiled before, begins on three
+// agents.
 func (b *bench) firstGrid(ctx context.Context, bin string) (grid, error) {
 	g := grid{head: []string{"submission to first request, 3 agents", "runs", "median ms", "min", "max", "held to"}}
 	door, err := openDoor()

@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// bareUsers are those of a bare loop.
+// bareUsers are the users of a bare loop.
 type bareUsers struct {
 	target string        // HOST:PORT, of IPv4
 	users  int           // each with a connection of its own
-	every  time.Duration // the pause after an answer; 0: none
+	every  time.Duration // the pause after an answer; 0: no pause
 	during time.Duration // from when all are connected
 }
 
-// bareLoop is what the second half of a bare loop came to.
+// bareLoop is the result of the second half of a bare loop.
 type bareLoop struct {
 	Rate float64 `json:"requests_per_second"`
-	CPU  float64 `json:"cpu_us"` // a request
+	CPU  float64 `json:"cpu_us"` // per request
 }
 
-// readBare reads what bench -bare prints.
+// readBare parses what bench -bare prints.
 func readBare(out []byte) (l bareLoop, err error) {
 	if err = json.Unmarshal(out, &l); err == nil && (l.Rate <= 0 || l.CPU <= 0) {
 		err = errors.New("a bare loop asked nothing")
@@ -32,8 +32,8 @@ func readBare(out []byte) (l bareLoop, err error) {
 	return l, err
 }
 
-// bare runs this program as a bare loop, in a process of its own, and gives the median of
-// what its runs took.
+// bare runs this program as a bare loop, in a separate process, and returns the median of
+// its results.
 func (b *bench) bare(ctx context.Context, srv *nginx, at place, u bareUsers) (cpu, rate float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -57,7 +57,7 @@ func (b *bench) bare(ctx context.Context, srv *nginx, at place, u bareUsers) (cp
 	return median(per), median(rates), nil
 }
 
-// check refuses what a bare loop can't be.
+// check returns an error for impossible values.
 func (u bareUsers) check() error {
 	if u.users < 1 || u.every < 0 || u.during < time.Second {
 		return fmt.Errorf("-users %d, -every %v, -seconds %.0f: want 1 or more, 0 or more, and 1 or more", u.users, u.every, u.during.Seconds())

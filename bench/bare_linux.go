@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loop asks a server as little as can be asked, on one thread: each connection has one
+// loop sends requests with the least possible work, on one thread: each connection has one
 // request at a time, an answer is as long as the first was and is not parsed, and nothing
-// is allocated. What it takes is what the machine takes for so many
-// connections, whoever asks.
+// is allocated. Its CPU time is what the machine needs for this many connections, whatever
+// the client.
 func (u bareUsers) loop() (l bareLoop, err error) {
 	if err := u.check(); err != nil {
 		return l, err
@@ -53,14 +53,15 @@ func (u bareUsers) loop() (l bareLoop, err error) {
 	}
 	began := now()
 	half, end := began+u.during/2, began+u.during
-	// Users wait for their turns in the order in which these come: all pause equally long.
+	// Users send their requests in the order in which their pauses end: all pause equally
+	// long.
 	due, queue := make([]time.Duration, u.users), make([]int32, u.users)
 	first, waiting := 0, u.users
 	for i := range queue {
 		queue[i], due[i] = int32(i), began+u.every*time.Duration(i)/time.Duration(u.users)
 	}
 	events, answer := make([]unix.EpollEvent, 128), make([]byte, 16<<10)
-	got := make([]int, u.users) // of the answer that each waits for
+	got := make([]int, u.users) // bytes received of each user's answer
 	var asked, askedHalf int
 	var cpuHalf time.Duration
 	for {
@@ -91,7 +92,7 @@ func (u bareUsers) loop() (l bareLoop, err error) {
 			begins := got[e.Fd] == 0
 			got[e.Fd] += n
 			switch {
-			case err == unix.EAGAIN: // what this was news of is read
+			case err == unix.EAGAIN: // there is nothing left to read
 				continue
 			case err != nil:
 				return l, fmt.Errorf("receive: %w", err)
@@ -116,7 +117,7 @@ func (u bareUsers) loop() (l bareLoop, err error) {
 	return bareLoop{Rate: n / took.Seconds(), CPU: float64((threadTime() - cpuHalf).Nanoseconds()) / 1e3 / n}, nil
 }
 
-// bareSize asks once and gives the length of the whole answer.
+// bareSize sends one request and returns the length of the whole answer.
 func bareSize(target string, request []byte) (int, error) {
 	c, err := net.Dial("tcp", target)
 	if err != nil {
@@ -144,7 +145,7 @@ func bareSize(target string, request []byte) (int, error) {
 // bareSocket connects from one of the addresses of connsFrom.
 func bareSocket(i int, to netip.AddrPort) (int, error) {
 	from := netip.MustParsePrefix(connsFrom).Addr().As4()
-	from[3] += byte(1 + i%14) // neither the network's nor the last
+	from[3] += byte(1 + i%14) // neither the network's address nor the last one
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
@@ -160,7 +161,7 @@ func bareSocket(i int, to netip.AddrPort) (int, error) {
 	return s, nil
 }
 
-// bareCall is recvfrom(2) or sendto(2), of which Go's scheduler knows nothing.
+// bareCall is recvfrom(2) or sendto(2), without notifying Go's scheduler.
 func bareCall(trap uintptr, fd int, p []byte, flags uintptr) (int, error) {
 	for {
 		n, _, errno := unix.RawSyscall6(trap, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), flags, 0, 0)

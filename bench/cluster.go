@@ -13,7 +13,7 @@ import (
 	domain "github.com/gobench-io/gobench/internal/run"
 )
 
-// What a master with 1,000 agents is held to.
+// Limits for a master with 1,000 agents.
 const (
 	limitMerged = 0.050 // s, p99
 	limitAcked  = 0.400
@@ -21,8 +21,8 @@ const (
 	limitRSS    = 500.0 // MB
 )
 
-// clusterTable is what a master takes for many agents, what the bus carries, and how long
-// a run takes to begin.
+// clusterTable measures what a master needs for many agents, what the bus transfers, and
+// how long it takes until a run begins.
 func clusterTable(ctx context.Context, b *bench) (*section, error) {
 	in, err := b.install(ctx, gobench)
 	if err != nil {
@@ -66,7 +66,8 @@ func clusterTable(ctx context.Context, b *bench) (*section, error) {
 // clusterSeconds is how long a swarm is measured for.
 const clusterSeconds = 15
 
-// nothingScenario is what the master compiles for simulated agents, who do not run it.
+// nothingScenario is the scenario that the master compiles for simulated agents, which do
+// not run it.
 const nothingScenario = `package main
 
 import (
@@ -153,7 +154,7 @@ func (b *bench) swarmRow(ctx context.Context, bin string, n int) ([]string, erro
 	cores, rss := cpu.Seconds()/seconds, float64(after.rss)/1e6
 	var held limits
 	if n == 1000 {
-		held.at("batches", float64(n)*0.99, batches/seconds) // all of them come
+		held.at("batches", float64(n)*0.99, batches/seconds) // all of them arrive
 	}
 	held.at("merged", merged, limitMerged)
 	held.at("acked", acked, limitAcked)
@@ -171,7 +172,7 @@ type swarmProcess struct {
 	out *bufio.Reader
 }
 
-// startSwarm starts one on the given CPUs.
+// startSwarm starts a swarm on the given CPUs.
 func startSwarm(cpus []int, tokens []string) (*swarmProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -199,8 +200,8 @@ func startSwarm(cpus []int, tokens []string) (*swarmProcess, error) {
 
 func (s *swarmProcess) pid() int { return s.cmd.Process.Pid }
 
-// look begins a new look at how long batches take; seen gives what was seen.
-func (s *swarmProcess) look() { _, _ = io.WriteString(s.in, "look\n") } // seen finds out
+// look begins a new measurement of the time that batches take; seen returns its result.
+func (s *swarmProcess) look() { _, _ = io.WriteString(s.in, "look\n") } // an error shows in seen
 
 func (s *swarmProcess) seen() (x swarmSeen, err error) {
 	if _, err = io.WriteString(s.in, "seen\n"); err != nil {
@@ -213,10 +214,10 @@ func (s *swarmProcess) seen() (x swarmSeen, err error) {
 	return x, json.Unmarshal(line, &x)
 }
 
-// end ends the swarm.
+// end stops the swarm.
 func (s *swarmProcess) end() {
 	s.in.Close()
-	_ = s.cmd.Wait() // it has said what went wrong
+	_ = s.cmd.Wait() // it has printed its error
 }
 
 // pause waits.

@@ -39,7 +39,7 @@ func TestFiguresOfAMaster(t *testing.T) {
 	}
 }
 
-// A simulated executor's histograms are as large as is said of them.
+// A simulated executor's histograms have the declared size.
 func TestSwarmHistograms(t *testing.T) {
 	s := newSwarm()
 	for _, all := range s.data {

@@ -11,25 +11,25 @@ const (
 	fewConns  = 250
 	manyConns = 10_000
 	manyUsers = 20_000
-	spareFDs  = 500  // of a process's open files, for what is no connection
-	ramp      = 4000 // users that connect in a second
+	spareFDs  = 500  // of a process's open files, for other uses than connections
+	ramp      = 4000 // users that connect per second
 )
 
-// What idle connections and many users are held to.
+// Limits for idle connections and many users.
 const (
-	limitConn = 8 << 10 // bytes a connection
-	limitMany = 1.5     // of the closed loop's CPU a request
+	limitConn = 8 << 10 // bytes per connection
+	limitMany = 1.5     // times the closed loop's CPU per request
 )
 
-// connsFrom are the addresses that users connect from: so many that a run and the closed
-// connections of those before it (TIME_WAIT) leave most ports of each free.
+// connsFrom are the addresses that users connect from: enough of them that a run and the
+// closed connections of earlier ones (TIME_WAIT) leave most ports of each free.
 const connsFrom = "127.0.1.0/28"
 
-// connsTable is what many connections cost: memory while they are idle, and CPU a
+// connsTable measures the cost of many connections: memory while they are idle, and CPU per
 // request when each of many users pauses for a second after each.
 func connsTable(ctx context.Context, b *bench) (*section, error) {
 	users := min(manyUsers, openFiles()-spareFDs)
-	seconds := max(2*(users/ramp+2), b.seconds) // the second half begins when all are there
+	seconds := max(2*(users/ramp+2), b.seconds) // the second half begins when all are connected
 	s := &section{
 		title: "Many connections",
 		text: []string{
@@ -44,7 +44,7 @@ func connsTable(ctx context.Context, b *bench) (*section, error) {
 	idle := grid{head: []string{"idle connections", "executor RSS MB", "bytes a connection", "peak RSS MB", "held to"}}
 	busy := grid{head: []string{"users", "CPUs", "of", "requests/s", "CPU us/request", "of the closed loop's", "executor RSS MB", "held to"}}
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
-		// many is gobench with so many users, and the median of what its runs took.
+		// many runs gobench with n users, and returns the median of the results.
 		many := func(at place, n, every int) (settled, peak, cpu, perSecond float64, err error) {
 			command := "gobench run {load}/each/scenario.go --set url={url} --set users={users} --set every={every} --set ramp={ramp} --set from={from} -d {s}s --quiet -o {out}"
 			if every < 0 { // the closed loop

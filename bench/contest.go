@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// A tool is one contender.
+// A tool is one of the compared programs.
 type tool struct {
 	peer    *peer
 	name    string
 	version string
-	env     []string                     // added to ours
-	shown   string                       // the command as people type it
-	command func(seconds int) []string   // the same as we run it
-	outcome func(usage) (outcome, error) // what it says of a run
+	env     []string                     // in addition to ours
+	shown   string                       // the command for the page
+	command func(seconds int) []string   // the command that is run
+	outcome func(usage) (outcome, error) // parses its result
 }
 
 // A place is where the server and the clients of a contest run.
 type place struct {
 	name   string
-	server []int // CPUs; none: all
+	server []int // CPUs; empty: all
 	client []int
 }
 
-// places are the pinned and the free contest; the pinned one takes two CPUs.
+// places returns the pinned and the free contest; the pinned one needs two CPUs.
 func places() []place {
 	free := place{name: "free"}
 	if cpus := allowedCPUs(); len(cpus) >= 2 {
@@ -49,16 +49,16 @@ func (s shot) executorMB() float64    { return float64(s.last.peak) / 1e6 }
 func (s shot) cores() float64         { return s.cpu.Seconds() / s.wall.Seconds() }
 func (s shot) othersPercent() float64 { return s.others * 100 }
 
-// A contestServer is what the tools put load on.
+// A contestServer is the target of the tools.
 type contestServer interface {
 	pids() []int
 	pin(cpus []int) error
 }
 
-// contest lets the tools take turns on the server, A B C, A B C, b.pairs times
-// after a second of warm-up each, and returns each tool's shots in the order of
-// the turns: shot i of one tool ran beside shot i of another, so a ratio of the
-// two leaves out what the machine did in that minute.
+// contest runs the tools in turn on the server, A B C, A B C, b.pairs times after a warm-up
+// of a second each, and returns each tool's shots in the order of the turns: shot i of one
+// tool ran next to shot i of another, so a ratio of the two excludes what the machine did
+// in that minute.
 func (b *bench) contest(ctx context.Context, tools []tool, srv contestServer, at place) (map[string][]shot, error) {
 	if err := srv.pin(at.server); err != nil {
 		return nil, err
@@ -85,10 +85,10 @@ func (b *bench) contest(ctx context.Context, tools []tool, srv contestServer, at
 	return shots, nil
 }
 
-// limitOf is how long a run of so many seconds may take, its start and end included.
+// limitOf is the limit for a run of this many seconds, its start and end included.
 func limitOf(seconds int) time.Duration { return time.Duration(seconds)*time.Second + 30*time.Second }
 
-// shoot runs the tool once. A run with failed requests is no measurement.
+// shoot runs the tool once. A run with failed requests is an error.
 func shoot(ctx context.Context, t tool, srv contestServer, at place, seconds int) (shot, error) {
 	u, err := measure(ctx, job{
 		args:   t.command(seconds),
@@ -113,14 +113,14 @@ func shoot(ctx context.Context, t tool, srv contestServer, at place, seconds int
 	return shot{u, o}, nil
 }
 
-// versus is the median ratio of a tool to its peer, turn by turn, with its interval.
+// versus formats the median ratio of a tool to its peer, turn by turn, with its interval.
 func versus(of, peer []shot, f func(shot) float64) string {
 	r := ratios(column(of, f), column(peer, f))
 	i := medianInterval(r, 0.95)
 	return fmt.Sprintf("%.2f [%.2f-%.2f]", median(r), i.Lo, i.Hi)
 }
 
-// middle is the median of a figure, in the given format.
+// middle formats the median of a figure.
 func middle(of []shot, format string, f func(shot) float64) string {
 	return fmt.Sprintf(format, median(column(of, f)))
 }

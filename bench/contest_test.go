@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// TestContest lets two tools, played by the test binary, take turns on a real
-// nginx.
+// TestContest runs two tools, played by the test binary, in turn on a real nginx.
 func TestContest(t *testing.T) {
 	srv, err := startNginx(t.Context())
 	if err != nil {
@@ -109,7 +108,8 @@ func TestNginx(t *testing.T) {
 	}
 }
 
-// TestResumption: one address gives sessions that a client can resume, one does not.
+// TestResumption: the sessions of one address can be resumed by a client, those of the
+// other cannot.
 func TestResumption(t *testing.T) {
 	t.Parallel()
 	srv, err := startNginx(t.Context())
@@ -124,7 +124,7 @@ func TestResumption(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _ = io.Copy(io.Discard, resp.Body) // tickets come with the answer
+			_, _ = io.Copy(io.Discard, resp.Body) // tickets arrive with the answer
 			resp.Body.Close()
 			resumed = resp.TLS.DidResume
 			client.CloseIdleConnections()
@@ -141,7 +141,7 @@ func insecure() *http.Client {
 	}}
 }
 
-// TestStartGrid plays gobench: it asks TARGET once.
+// TestStartGrid plays gobench: it sends one request to TARGET.
 func TestStartGrid(t *testing.T) {
 	t.Setenv("BENCH_CHILD", "gobench")
 	b := &bench{pairs: 3, seconds: 1, log: io.Discard}
@@ -158,7 +158,7 @@ func TestStartGrid(t *testing.T) {
 		}
 	}
 
-	t.Setenv("BENCH_CHILD", "where") // asks nothing
+	t.Setenv("BENCH_CHILD", "where") // sends no request
 	if _, err := b.startGrid(t.Context(), os.Args[0]); err == nil || !strings.Contains(err.Error(), "no request arrived") {
 		t.Errorf("error = %v", err)
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// httpLines are gobench's HTTP engine, built in and in a compiled scenario, beside
-// the clients that people know.
+// httpLines are gobench's HTTP engine, built in and in a compiled scenario, and well-known
+// clients.
 var httpLines = []line{
 	{gobench, "", "gobench http -c 30 -d {s}s --quiet -o {out} {url}"},
 	{gobench, "gobench, GetIgnoreRes", "gobench run {load}/closed/scenario.go --set url={url} --set seconds={s} --quiet -o {out}"},

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Peers are pinned: a table taken next year meets the same ones.
+// Peers are pinned, so that a table taken next year compares the same programs.
 
 // fromGo builds a program of the Go module proxy into the cache on first use.
 func fromGo(pkg, version string) func(context.Context, *bench) (installed, error) {
@@ -41,8 +41,8 @@ func fromDebian(command, pkg string) func(context.Context, *bench) (installed, e
 	}
 }
 
-// fromCargo builds a program of crates.io into the cache on first use, which takes
-// minutes. What a try has compiled stays there for the next one.
+// fromCargo builds a program of crates.io into the cache on first use, which takes minutes.
+// A failed attempt leaves what it has compiled for the next one.
 func fromCargo(crate, version string) func(context.Context, *bench) (installed, error) {
 	return func(ctx context.Context, b *bench) (installed, error) {
 		dir := filepath.Join(b.cache, crate+"@"+version)
@@ -53,7 +53,7 @@ func fromCargo(crate, version string) func(context.Context, *bench) (installed, 
 		built := filepath.Join(b.cache, crate+"-build")
 		b.logf("cargo install %s %s: takes minutes, once", crate, version)
 		var err error
-		for range 2 { // a registry may have hung
+		for range 2 { // a registry may be stuck
 			if err = b.watched(ctx, 15*time.Minute, "cargo", "install", crate, "--version", version, "--locked", "--root", dir, "--target-dir", built); err == nil {
 				return in, os.RemoveAll(built)
 			}
@@ -65,8 +65,8 @@ func fromCargo(crate, version string) func(context.Context, *bench) (installed, 
 	}
 }
 
-// debian makes sure of commands that Debian packages bring, each as
-// COMMAND:PACKAGE. The script asks a person at a terminal first.
+// debian checks commands from Debian packages, each as COMMAND:PACKAGE, and installs
+// missing packages. The script asks a user at a terminal first.
 func (b *bench) debian(ctx context.Context, pairs ...string) error {
 	said := &ending{}
 	cmd := exec.CommandContext(ctx, filepath.Join(b.root, "scripts", "debian.sh"), pairs...)
@@ -86,8 +86,8 @@ func debianVersion(ctx context.Context, pkg string) string {
 	return string(out) + " (Debian)"
 }
 
-// output runs a command that is not measured and returns what it prints; the
-// error is a *failure.
+// output runs a command without measuring it and returns what it prints; the error is a
+// *failure.
 func output(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
@@ -102,8 +102,7 @@ func output(ctx context.Context, dir string, env []string, args ...string) ([]by
 	return stdout.Bytes(), nil
 }
 
-// watched runs a long installation and shows what it prints as it goes; the error
-// is a *failure.
+// watched runs a long installation and shows its output meanwhile; the error is a *failure.
 func (b *bench) watched(ctx context.Context, limit time.Duration, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -118,7 +117,7 @@ func (b *bench) watched(ctx context.Context, limit time.Duration, args ...string
 	return nil
 }
 
-// An ending keeps the last 2,000 bytes written to it.
+// An ending stores the last 2,000 bytes written to it.
 type ending struct{ text []byte }
 
 func (e *ending) Write(p []byte) (int, error) {

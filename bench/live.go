@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// onTerminal is gobench with its standard streams on a terminal, which script(1) makes,
-// so that it draws the run as it goes.
+// onTerminal is gobench with its standard streams on a terminal, made by script(1), so that
+// it draws the run.
 var onTerminal = &peer{
 	name: "gobench, on a terminal",
 	install: func(ctx context.Context, b *bench) (installed, error) {
@@ -21,7 +21,7 @@ var onTerminal = &peer{
 	read: gobench.read,
 }
 
-// liveTable asks whether looking at a run changes it.
+// liveTable measures whether watching a run changes it.
 func liveTable(ctx context.Context, b *bench) (*section, error) {
 	s := &section{
 		title: "The live view: gobench on a terminal and in lines",

@@ -5,24 +5,25 @@ import (
 	"fmt"
 )
 
-// loops is a contest of closed loops: every tool keeps a number of connections busy,
-// each with one request after the other, and the question is what a request costs.
+// loops is a contest of closed loops: every tool keeps a number of connections busy, each
+// with one request at a time, and the result is the cost of a request.
 type loops struct {
-	of     string            // what differs from the table's other contests, as 1 KB; may be empty
-	server contestServer     // with its worker on one CPU, where it is pinned
+	of     string            // the difference to the table's other contests, as 1 KB; may be empty
+	server contestServer     // with its worker on one CPU, if it is pinned
 	lines  []line            // of gobench and its peers
 	words  map[string]string // of the lines
 	places []place
-	base   *peer // that ratios are to; nil: wrk
+	base   *peer // the tool that ratios are relative to; nil: wrk
 }
 
-// loopsHead are the columns of loops, the first named by what; ratios are to base.
+// loopsHead returns the columns of loops, the first named by what; ratios are relative to
+// base.
 func loopsHead(what string, base *peer) grid {
 	return grid{head: []string{"tool", what, "requests/s", "client CPU us/request", "server CPU us/request",
 		"peak RSS MB", "gobench + executor", "peak PSS MB", "rate / " + base.name, "client CPU / " + base.name}}
 }
 
-// run lets the tools take turns and puts a row for each into the grid.
+// run runs the tools in turn and adds a row for each to the grid.
 func (l loops) run(ctx context.Context, b *bench, s *section, g *grid) error {
 	tools, err := b.contenders(ctx, s, l.lines, l.words)
 	if err != nil {
@@ -64,7 +65,7 @@ func (l loops) run(ctx context.Context, b *bench, s *section, g *grid) error {
 	return nil
 }
 
-// withNginx installs nginx, starts it for take, and stops it.
+// withNginx installs nginx, starts it, calls take, and stops it.
 func (b *bench) withNginx(ctx context.Context, s *section, take func(*nginx) error) error {
 	if err := b.debian(ctx, "nginx:nginx-light"); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (b *bench) withNginx(ctx context.Context, s *section, take func(*nginx) err
 	return take(srv)
 }
 
-// turns says how the runs of loops were taken.
+// turns describes how the runs of loops were made.
 func (b *bench) turns(at []place) string {
 	text := fmt.Sprintf("nginx has one worker; %d runs of %d s each, taking turns. ", b.pairs, b.seconds)
 	for _, p := range at {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A machine is what a figure depends on beside the programs.
+// A machine is the environment that figures depend on.
 type machine struct {
 	cpu    string
 	cores  int
@@ -44,7 +44,7 @@ func (m machine) String() string {
 	return fmt.Sprintf("%s, %d CPUs, %s, %s, kernel %s, %s", m.cpu, m.cores, m.memory, m.os, m.kernel, m.goes)
 }
 
-// value is what a file of lines "key : value" says of key; empty if nothing.
+// value returns the value of key in a file of lines "key : value"; empty if it is missing.
 func value(file, key, sep string) string {
 	b, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(b)) {

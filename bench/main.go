@@ -1,5 +1,5 @@
-// Bench measures gobench beside its peers on this machine, prints the figures
-// and, asked with -write, puts them into docs/benchmarks.md.
+// Bench measures gobench and its peers on this machine, prints the figures and, with
+// -write, writes them to docs/benchmarks.md.
 //
 //	go run ./bench                              all tables, about 65 minutes
 //	go run ./bench -tables stall                one table: http takes 14 minutes, users 13,
@@ -9,12 +9,12 @@
 //	go run ./bench -tables http -tools wrk,hey  without gobench
 //	go run ./bench -write                       what make bench does
 //
-// How a figure comes about:
+// How a figure is measured:
 //
 //   - Peers come from registries only, at pinned versions, into the user's cache
 //     directory; gobench is built there from this tree. Each has a file, peer_NAME.go.
 //     The first run takes some minutes more. A peer that can't be installed is named
-//     on the page with its error, and the table goes on without it.
+//     on the page with its error and left out of the table.
 //   - The server is a process of our own on a free loopback port. Pinned runs
 //     keep it on CPU 0 and the client on CPU 1; free runs let the kernel choose.
 //   - Each tool warms up once. Then they take turns, A B C, A B C, so that a
@@ -22,12 +22,12 @@
 //   - CPU is user and system time of the tool's whole process tree, start-up
 //     included, over the requests it says it made. Memory is the largest sum over
 //     the tree, sampled; the executor's, which is the process that makes gobench's
-//     load, is told apart. See measure.go and tree.go.
+//     load, is listed separately. See measure.go and tree.go.
 //   - Cells are medians. A ratio is the median of the ratios within each turn,
 //     with an interval that assumes no distribution: see stats.go.
 //
-// It needs Linux, Debian's packages, and for some peers cargo, Maven and npm. A person
-// at a terminal is asked before a package is installed.
+// It needs Linux, Debian's packages, and for some peers cargo, Maven and npm. A user at a
+// terminal is asked before a package is installed.
 package main
 
 import (
@@ -46,13 +46,13 @@ import (
 	"time"
 )
 
-// A table is one thing that bench can measure.
+// A table is one set of measurements of bench.
 type table struct {
 	name string
 	run  func(context.Context, *bench) (*section, error)
 }
 
-// tables are all of them, in the order of the page.
+// tables lists all tables, in the order of the page.
 var tables = []table{
 	{"http", httpTable},
 	{"close", closeTable},
@@ -72,10 +72,10 @@ var tables = []table{
 // bench is what the tables share.
 type bench struct {
 	root    string   // directory of the module
-	cache   string   // peers and builds, kept from one run to the next
+	cache   string   // peers and builds, reused by later runs
 	pairs   int      // turns of each tool
 	seconds int      // of one run
-	short   bool     // -seconds was given: it counts for tables with a length of their own
+	short   bool     // -seconds was set: it also applies to tables with a default of their own
 	tools   []string // only these; empty: all
 	log     io.Writer
 
@@ -157,7 +157,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := b.prepare(); err != nil {
 		return err
 	}
-	os.Setenv("GOBENCH_NO_WARM", "1") // nothing of ours goes on beside what is measured
+	os.Setenv("GOBENCH_NO_WARM", "1") // gobench does no other work during a measurement
 	unlock, err := lock(filepath.Join(b.cache, "lock"))
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (b *bench) prepare() error {
 		return err
 	}
 	b.cache = filepath.Join(user, "gobench-bench")
-	// Debian keeps servers where a user's PATH does not look.
+	// Debian's directory for servers is not in a user's PATH.
 	os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
 	return os.MkdirAll(b.cache, 0o755)
 }

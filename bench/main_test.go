@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary play the programs that bench runs: BENCH_CHILD
-// says which.
+// TestMain lets the test binary play the programs that bench runs, according to
+// BENCH_CHILD.
 func TestMain(m *testing.M) {
 	switch child := os.Getenv("BENCH_CHILD"); child {
 	case "":
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 			fail(err)
 		}
 		fmt.Println(sleeper.Process.Pid)
-		time.Sleep(3 * sampleEvery) // be seen
+		time.Sleep(3 * sampleEvery) // long enough to be sampled
 	case "sleep":
 		time.Sleep(time.Minute)
 	case "get 100": // the URL is the last argument
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 		for range 100 {
 			get(url)
 		}
-		time.Sleep(3 * sampleEvery) // be seen
+		time.Sleep(3 * sampleEvery) // long enough to be sampled
 		fmt.Println("100")
 	case "gobench": // run FILE --duration 1s
 		src, err := os.ReadFile(os.Args[2])
@@ -80,7 +80,7 @@ func get(url string) {
 	}
 }
 
-// burn uses CPU until this process has used d in all, and holds so many bytes.
+// burn uses CPU until this process has used d in all, with this many bytes allocated.
 func burn(d time.Duration, bytes int) {
 	held := make([]byte, bytes)
 	for i := 0; i < len(held); i += 4096 {

@@ -22,7 +22,7 @@ import (
 	domain "github.com/gobench-io/gobench/internal/run"
 )
 
-// A daemon is a gobench that goes on until it is stopped: a master or an agent.
+// A daemon is a process of gobench that runs until it is stopped: a master or an agent.
 type daemon struct {
 	cmd  *exec.Cmd
 	log  *os.File
@@ -67,7 +67,7 @@ func (d *daemon) stop() {
 	d.log.Close()
 }
 
-// A testMaster is a master of its own, in a directory of its own, without an agent.
+// A testMaster is a master with its own directory and without an agent.
 type testMaster struct {
 	*daemon
 	url  string
@@ -75,7 +75,7 @@ type testMaster struct {
 	http *http.Client
 }
 
-// startMaster starts one on the given CPUs and logs in.
+// startMaster starts a master on the given CPUs and logs in.
 func startMaster(ctx context.Context, bin string, cpus []int) (*testMaster, error) {
 	dir, err := os.MkdirTemp("", "gobench-bench-master-")
 	if err != nil {
@@ -115,7 +115,7 @@ func (m *testMaster) stop() {
 	os.RemoveAll(m.dir)
 }
 
-// until asks again until f gives no error, for so long.
+// until calls f until it returns no error, at most for limit.
 func (m *testMaster) until(ctx context.Context, limit time.Duration, f func() error) error {
 	for end := time.Now().Add(limit); ; {
 		err := f()
@@ -137,7 +137,7 @@ func (m *testMaster) until(ctx context.Context, limit time.Duration, f func() er
 	}
 }
 
-// do asks the master's API for something; out nil: its answer does not matter.
+// do sends a request to the master's API; if out is nil, the answer is ignored.
 func (m *testMaster) do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -167,7 +167,7 @@ func (m *testMaster) do(ctx context.Context, method, path string, in, out any) e
 	return json.Unmarshal(b, out)
 }
 
-// submit queues a run of a scenario and gives its id.
+// submit queues a run of a scenario and returns its id.
 func (m *testMaster) submit(ctx context.Context, source string, o domain.Options) (string, error) {
 	var order domain.Order
 	err := m.do(ctx, "POST", "/runs", map[string]any{"name": "bench", "source": domain.Source{Scenario: source}, "options": o}, &order)
@@ -191,7 +191,7 @@ func (m *testMaster) await(ctx context.Context, id string, state domain.State, l
 	})
 }
 
-// agents waits until so many agents are there.
+// agents waits until n agents are connected.
 func (m *testMaster) agents(ctx context.Context, n int, limit time.Duration) error {
 	return m.until(ctx, limit, func() error {
 		f, err := m.scrape(ctx)
@@ -202,7 +202,7 @@ func (m *testMaster) agents(ctx context.Context, n int, limit time.Duration) err
 	})
 }
 
-// figures are the master's own at a moment.
+// figures are the master's metrics at one moment.
 type figures struct {
 	at     time.Time
 	cpu    time.Duration // of its process
@@ -239,11 +239,11 @@ func (f *figures) grown(before *figures, name string) float64 {
 	return f.values[name] - before.values[name]
 }
 
-// bounds are those of the master's histograms, in seconds as they are written.
+// bounds are the bounds of the master's histograms, in seconds, as text.
 var bounds = []string{"0.001", "0.002", "0.005", "0.01", "0.025", "0.05", "0.1", "0.2", "0.4", "1", "2", "5"}
 
-// atMost is what so large a share of a histogram's recordings since before was at most:
-// the bound of the range that has the last of them, in seconds.
+// atMost returns the value that this share of a histogram's recordings since before did not
+// exceed: the bound of the range that has the last of them, in seconds.
 func (f *figures) atMost(before *figures, name string, share float64) float64 {
 	n := f.grown(before, name+"_count")
 	for _, le := range bounds {
@@ -255,11 +255,10 @@ func (f *figures) atMost(before *figures, name string, share float64) float64 {
 	return math.Inf(1)
 }
 
-// limits says whether figures are what they are held to, or which are not. The zero value
-// is "met".
+// limits lists the figures that exceed their limits. The zero value is "met".
 type limits []string
 
-// at notes a figure that is above its limit.
+// at adds a figure if it is above its limit.
 func (v *limits) at(what string, is, limit float64) {
 	if !(is <= limit) {
 		*v = append(*v, what)

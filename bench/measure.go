@@ -15,14 +15,14 @@ import (
 // A job is one command to run and measure.
 type job struct {
 	args   []string
-	env    []string // added to ours
-	dir    string   // where it runs; empty: here
+	env    []string // in addition to ours
+	dir    string   // working directory; empty: ours
 	cpus   []int    // the CPUs it may use; empty: ours
-	server []int    // processes whose CPU time is counted meanwhile
+	server []int    // processes whose CPU time is measured meanwhile
 	limit  time.Duration
 }
 
-// A usage is what a job took.
+// A usage is the resources that a job used.
 type usage struct {
 	start  time.Time     // of the fork
 	wall   time.Duration // from the fork to the end of the process
@@ -32,17 +32,17 @@ type usage struct {
 	pss    int64         // the same with shared pages counted once, sampled rarely
 	top    int64         // bytes; the largest of the command's own process, sampled
 	last   child         // the process of the tree that was started last
-	others float64       // CPUs that anything else on the machine kept busy
+	others float64       // CPUs that the rest of the machine used
 	exit   int
 	stdout []byte
 	stderr []byte
 }
 
-// measure runs the job to its end. The error is a *failure when the command did
-// not start, did not end well, ran over its limit or left processes behind.
+// measure runs the job to its end. The error is a *failure if the command did not start,
+// failed, exceeded its limit or left processes behind.
 //
-// cpu is wait4's figure for the child, which includes the grandchildren that the
-// child waited for, as every tool here does.
+// cpu is wait4's figure for the child, which includes the grandchildren that the child
+// waited for, as every tool here does.
 func measure(ctx context.Context, j job) (usage, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.limit)
 	defer cancel()
@@ -54,7 +54,7 @@ func measure(ctx context.Context, j job) (usage, error) {
 
 	cmd := exec.CommandContext(ctx, j.args[0], j.args[1:]...)
 	cmd.Env, cmd.Dir = append(os.Environ(), j.env...), j.dir
-	// Files, not pipes: no goroutine of ours copies while the clock runs.
+	// Files instead of pipes: no goroutine of ours copies during the measurement.
 	cmd.Stdout, cmd.Stderr = out.stdout, out.stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second // then SIGKILL
@@ -90,7 +90,7 @@ func measure(ctx context.Context, j job) (usage, error) {
 	return u, nil
 }
 
-// A failure is a command that did not do what it was asked.
+// A failure is a command that failed.
 type failure struct {
 	args           []string
 	why            error
@@ -99,7 +99,7 @@ type failure struct {
 
 func (f *failure) Unwrap() error { return f.why }
 
-// Error is the command, why it failed and the end of what it printed.
+// Error returns the command, why it failed and the end of its output.
 func (f *failure) Error() string {
 	said := tail(f.stderr, 2000)
 	if said == "" {
@@ -119,7 +119,7 @@ func tail(b []byte, n int) string {
 	return s
 }
 
-// A capture holds what a command prints.
+// A capture stores the output of a command.
 type capture struct {
 	dir            string
 	stdout, stderr *os.File
@@ -147,7 +147,7 @@ func (c *capture) read() (stdout, stderr []byte) {
 }
 
 func (c *capture) remove() {
-	c.stdout.Close() // a nil *os.File only gives an error
+	c.stdout.Close() // a nil *os.File only returns an error
 	c.stderr.Close()
 	os.RemoveAll(c.dir)
 }

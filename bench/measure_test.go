@@ -26,7 +26,7 @@ func TestMeasureTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each goes on for a step beyond its time, and starting up takes some too.
+	// Each runs for a step beyond its time, and starting takes some time too.
 	if u.cpu < 500*time.Millisecond || u.cpu > 10*time.Second {
 		t.Errorf("cpu = %v, want 500ms and little more", u.cpu)
 	}
@@ -89,13 +89,13 @@ func TestMeasureServer(t *testing.T) {
 	if u.server <= 0 || u.server > after-before {
 		t.Errorf("server's CPU = %v, want some of %v", u.server, after-before)
 	}
-	// The client's own time is not in it: both had a CPU's share at most.
+	// The client's own time is not included: both had at most the time of one CPU.
 	if u.server > u.wall+50*time.Millisecond {
 		t.Errorf("server's CPU = %v in %v", u.server, u.wall)
 	}
 }
 
-// TestMeasureOthers: work that is neither the job's nor its server's shows.
+// TestMeasureOthers: work of other processes than the job's and its server's is measured.
 func TestMeasureOthers(t *testing.T) {
 	t.Parallel()
 	other := exec.Command(os.Args[0])
@@ -129,7 +129,7 @@ func TestMeasurePinned(t *testing.T) {
 	if got, want := strings.TrimSpace(string(u.stdout)), strconv.Itoa(last[0]); got != want {
 		t.Errorf("child may use CPUs %s, want %s", got, want)
 	}
-	// Ours is as it was, on the threads that tests run on too.
+	// Our own affinity has not changed, on the threads that tests run on too.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if u, err = measure(t.Context(), as("where")); err != nil {
@@ -194,7 +194,7 @@ func TestMeasureFailures(t *testing.T) {
 	})
 }
 
-// TestMeasureLeavesNoFiles: what a command prints is held in files meanwhile.
+// TestMeasureLeavesNoFiles: what a command prints is in files meanwhile.
 func TestMeasureLeavesNoFiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// microPackages are those whose Go benchmarks stand on the page.
+// microPackages are those whose Go benchmarks are on the page.
 var microPackages = []string{"internal/measure/hdr", "internal/measure/meter", "clients/http"}
 
-// microLimits are the figures that the design holds its hot paths to.
+// microLimits are the limits that the design sets for hot paths.
 var microLimits = []struct {
 	pkg   string
 	name  *regexp.Regexp
@@ -66,7 +66,7 @@ func microTable(ctx context.Context, b *bench) (*section, error) {
 	}, nil
 }
 
-// figure prints ns with three digits, never with an exponent.
+// figure formats ns with three digits, never with an exponent.
 func figure(ns float64) string {
 	switch {
 	case ns < 10:
@@ -77,7 +77,7 @@ func figure(ns float64) string {
 	return fmt.Sprintf("%.0f", ns)
 }
 
-// figureIf is figure, and empty for one that was untold.
+// figureIf is like figure, and empty for unknown values.
 func figureIf(x float64) string {
 	if x == untold {
 		return ""
@@ -90,7 +90,7 @@ type microResult struct {
 	pkg    string // without the module's path
 	name   string // without Benchmark and the number of CPUs
 	ns     []float64
-	bytes  float64 // of the last run, as allocs
+	bytes  float64 // of the last run, like allocs
 	allocs float64
 }
 

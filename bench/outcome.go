@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// An outcome is what a tool says of its run.
+// An outcome is what a tool reports about its run.
 type outcome struct {
 	requests float64 // answered
-	rate     float64 // requests a second, by the tool's own clock
-	failed   float64 // requests without the wanted answer
-	dropped  float64 // requests that were due and given up
+	rate     float64 // requests per second, by the tool's own clock
+	failed   float64 // requests without the expected answer
+	dropped  float64 // requests that were due and dropped
 	latency
 }
 
-// A latency is what a tool says of its response times, in milliseconds.
+// A latency is a tool's report of its response times, in milliseconds.
 type latency struct{ p50, p99, max float64 }
 
 // untold is a figure that the tool does not print.
 const untold = -1
 
-// silent is the latency of a tool that prints none.
+// silent is the latency of a tool that prints none of it.
 var silent = latency{untold, untold, untold}
 
-// number is the first group of re in out as a number; false when re isn't there.
+// number returns the first group of re in out as a number; false if re does not match.
 func number(out string, re *regexp.Regexp) (float64, bool) {
 	m := re.FindStringSubmatch(out)
 	if m == nil {
@@ -37,21 +37,21 @@ func number(out string, re *regexp.Regexp) (float64, bool) {
 	return x, err == nil
 }
 
-// atof is a number that a regular expression has found to be one.
+// atof parses a number that a regular expression has matched.
 func atof(s string) float64 {
 	x, _ := strconv.ParseFloat(s, 64)
 	return x
 }
 
-// count is the first group of re in out as a number, 0 when re isn't there: tools
-// leave out the lines of what did not happen.
+// count returns the first group of re in out as a number, 0 if re does not match: tools
+// leave out lines with a count of 0.
 func count(out string, re *regexp.Regexp) float64 {
 	x, _ := number(out, re)
 	return x
 }
 
-// millis is the first group of re in out as a time with its unit, such as 1.71ms,
-// in milliseconds; untold when re isn't there.
+// millis returns the first group of re in out, a time with its unit such as 1.71ms, in
+// milliseconds; untold if re does not match.
 func millis(out string, re *regexp.Regexp) float64 {
 	if m := re.FindStringSubmatch(out); m != nil {
 		if d, err := time.ParseDuration(m[1]); err == nil {

@@ -74,7 +74,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// near tells whether two outcomes are the same but for the rounding of their units.
+// near reports whether two outcomes are the same except for the rounding of their units.
 func near(a, b outcome) bool {
 	fields := func(o outcome) []float64 {
 		return []float64{o.requests, o.rate, o.failed, o.dropped, o.p50, o.p99, o.max}

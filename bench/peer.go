@@ -9,40 +9,39 @@ import (
 	"strings"
 )
 
-// A peer is a program that makes load: gobench itself, or one that it stands beside.
-// Each has a file of its own, peer_NAME.go: how it is installed, and how what it
-// prints is read.
+// A peer is a program that generates load: gobench itself, or one that it is compared with.
+// Each has its own file, peer_NAME.go: how it is installed, and how its output is parsed.
 type peer struct {
 	name    string
 	install func(context.Context, *bench) (installed, error)
-	read    func(u usage, file string) (outcome, error) // file is where {out} led
+	read    func(u usage, file string) (outcome, error) // file is the file of {out}
 }
 
 // installed is a peer on this machine.
 type installed struct {
 	version string   // its name and version, for the page
-	command []string // what the first word of its command line stands for
-	env     []string // added to ours
+	command []string // replaces the first word of its command line
+	env     []string // in addition to ours
 }
 
-// A line is one row of a table before its peer is installed. The command is as
-// people type it, with these words in it:
+// A line is one row of a table before its peer is installed. The command is as users type
+// it, with these placeholders:
 //
 //	{s}     seconds to run
-//	{url}   what to ask
-//	{out}   a file for the result, where the tool writes one
+//	{url}   the URL to request
+//	{out}   a file for the result, if the tool writes one
 //	{load}  the directory bench/load of this tree
 //
-// and others that the table gives. It may begin with variables of the environment.
+// and others of the table. It may begin with environment variables.
 type line struct {
 	peer    *peer
 	name    string // of the row; empty: the peer's
 	command string
 }
 
-// contenders installs the peers of the lines, as far as -tools wants them, and makes
-// contenders of them. A peer that can't be installed is named on the page, with its
-// error, and its lines are left out; without gobench there is no table.
+// contenders installs the peers of the lines that -tools selects, and returns their tools.
+// A peer that can't be installed is named on the page, with its error, and its lines are
+// left out; without gobench there is no table.
 func (b *bench) contenders(ctx context.Context, s *section, lines []line, words map[string]string) (tools []tool, err error) {
 	for _, l := range lines {
 		if l.name == "" {
@@ -68,7 +67,7 @@ func (b *bench) contenders(ctx context.Context, s *section, lines []line, words 
 	return tools, nil
 }
 
-// install installs a peer once; one that was refused is not asked for again.
+// install installs a peer once; a failed installation is not retried.
 func (b *bench) install(ctx context.Context, p *peer) (installed, error) {
 	if err := b.refused[p]; err != nil {
 		return installed{}, err
@@ -87,10 +86,10 @@ func (b *bench) install(ctx context.Context, p *peer) (installed, error) {
 	return in, nil
 }
 
-// result is the file that a tool writes its result to, where it writes one.
+// result is the file that a tool writes its result to, if it writes one.
 func (b *bench) result() string { return filepath.Join(b.cache, "result.json") }
 
-// contender makes a tool of a line and its installed peer.
+// contender returns the tool of a line and its installed peer.
 func (b *bench) contender(l line, in installed, words map[string]string) tool {
 	out := b.result()
 	fill := func(s string, more ...string) string {
@@ -101,10 +100,10 @@ func (b *bench) contender(l line, in installed, words map[string]string) tool {
 	}
 	return tool{
 		peer: l.peer, name: l.name, version: in.version, env: in.env,
-		// In public a file goes by a name that tells what it is.
+		// On the page a file has a name that describes it.
 		shown: strings.NewReplacer("{url}", "URL", "{out}", "FILE.json", "{load}", "bench/load").Replace(l.command),
 		command: func(seconds int) []string {
-			os.Remove(out) // so that a run that writes none can't pass for the one before
+			os.Remove(out) // so that a previous result is not used if a run writes none
 			var args []string
 			named := false // the program itself
 			for _, w := range shellWords(l.command) {
@@ -139,8 +138,8 @@ func shellWords(command string) (all []string) {
 	return all
 }
 
-// oneLine is an error fit for a line of the page: the end of the last line that is
-// not empty, since tools say there why they gave up.
+// oneLine formats an error for a line of the page: the end of the last line that is not
+// empty, since tools print the cause there.
 func oneLine(err error) string {
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	s := strings.TrimSpace(lines[0])

@@ -9,7 +9,7 @@ import (
 	domain "github.com/gobench-io/gobench/internal/run"
 )
 
-// gobench is this tree's, built into the cache.
+// gobench is built from this tree into the cache.
 var gobench = &peer{
 	name:    "gobench",
 	install: installGobench,
@@ -26,14 +26,14 @@ func installGobench(ctx context.Context, b *bench) (installed, error) {
 	in := installed{
 		version: "gobench, this tree",
 		command: []string{filepath.Join(b.cache, "gobench")},
-		env:     []string{"XDG_DATA_HOME=" + filepath.Join(b.cache, "data")}, // its history apart from the user's
+		env:     []string{"XDG_DATA_HOME=" + filepath.Join(b.cache, "data")}, // with its own history of runs
 	}
 	b.logf("go build -o %s .", in.command[0])
 	if _, err := output(ctx, b.root, []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-o", in.command[0], "."); err != nil {
 		return in, err
 	}
 	if commit, err := output(ctx, b.root, nil, "git", "describe", "--always", "--dirty", "--tags"); err == nil {
-		in.version = "gobench " + strings.TrimSpace(string(commit)) // without git or a repository, the tree has no name
+		in.version = "gobench " + strings.TrimSpace(string(commit)) // without git or a repository, the tree has no version
 	}
 	return in, nil
 }
@@ -44,8 +44,8 @@ func readResult(file string) (*domain.Result, error) {
 	return r, readJSON(file, r)
 }
 
-// steadyRate is the requests a second in the middle of a run, as of child.steady, by its
-// series.
+// steadyRate returns the requests per second in the middle of a run, as child.steady does,
+// from its series.
 func steadyRate(file string) (float64, error) {
 	var r struct {
 		Intervals []domain.Interval `json:"intervals"`
@@ -66,9 +66,9 @@ func steadyRate(file string) (float64, error) {
 	return requests / seconds, nil
 }
 
-// gobenchOutcome is what a result says of its requests. The title of a metric begins
-// with the prefix of its client, which is http in all of bench's loads, as is the
-// class of users.
+// gobenchOutcome returns a result's figures on its requests. The title of a metric begins
+// with the prefix of its client, which is http in all of bench's loads, as is the class of
+// users.
 func gobenchOutcome(r *domain.Result) (outcome, error) {
 	ok := find(r, "http.http_ok")
 	switch {
@@ -95,7 +95,7 @@ func gobenchOutcome(r *domain.Result) (outcome, error) {
 	return o, nil
 }
 
-// find gives a metric of a result, or one without figures.
+// find returns a metric of a result, or an empty one.
 func find(r *domain.Result, title string) domain.Metric {
 	for _, m := range r.Metrics {
 		if m.Title == title {

@@ -14,7 +14,7 @@ var h2load = &peer{
 }
 
 var (
-	h2loadDone = regexp.MustCompile(`(?m)^requests: .* (\d+) succeeded, (\d+) failed,`) // failed holds those errored or timed out
+	h2loadDone = regexp.MustCompile(`(?m)^requests: .* (\d+) succeeded, (\d+) failed,`) // failed includes those errored or timed out
 	h2loadRate = regexp.MustCompile(`(?m)^finished in \S+, ([\d.]+) req/s`)
 	h2loadMax  = regexp.MustCompile(`(?m)^time for request: +\S+ +(\S+)`)
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// hey is the client in Go that people know.
+// hey is a well-known client in Go.
 var hey = &peer{
 	name:    "hey",
 	install: fromGo("github.com/rakyll/hey", "v0.1.5"),
@@ -51,7 +51,7 @@ func parseHey(out string) (outcome, error) {
 	return o, nil
 }
 
-// heyLatency reads the distribution that hey prints when there were answers.
+// heyLatency parses the distribution that hey prints if there were answers.
 func heyLatency(out string) latency {
 	p50, ok := number(out, heyP50)
 	p99, ok2 := number(out, heyP99)

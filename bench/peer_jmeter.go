@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// jmeter comes from Maven Central as the jars of its modules, which are laid out as
-// in its own archive; load/jmeter.jmx is its plan.
+// jmeter is installed from Maven Central as the jars of its modules, in the directories of
+// its own archive; load/jmeter.jmx is its plan.
 var jmeter = &peer{name: "jmeter", install: installJMeter, read: func(u usage, _ string) (outcome, error) { return parseJMeter(string(u.stdout)) }}
 
 const jmeterVersion = "5.6.3"
@@ -58,7 +58,7 @@ func installJMeter(ctx context.Context, b *bench) (installed, error) {
 	if _, err := output(ctx, part, nil, "unzip", "-qo", filepath.Join(lib, "ApacheJMeter_config-"+jmeterVersion+".jar"), "bin/*"); err != nil {
 		return in, err
 	}
-	// Where it looks for itself and for the modules with its elements.
+	// The directories in which JMeter searches its own jars and those of its elements.
 	for from, to := range map[string]string{
 		"ApacheJMeter":            "bin/ApacheJMeter.jar",
 		"ApacheJMeter_core":       "lib/ext/ApacheJMeter_core.jar",

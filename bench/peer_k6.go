@@ -29,8 +29,8 @@ func parseK6(out []byte) (outcome, error) {
 	return outcome{
 		requests: reqs["count"],
 		rate:     reqs["rate"],
-		failed:   metrics["http_req_failed"].Values["passes"],   // how often it passed for failed
-		dropped:  metrics["dropped_iterations"].Values["count"], // there only when some were
+		failed:   metrics["http_req_failed"].Values["passes"],   // Value is the number of failed requests
+		dropped:  metrics["dropped_iterations"].Values["count"], // present only if some were dropped
 		latency:  latency{times["med"], times["p(99)"], times["max"]},
 	}, nil
 }

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// oha is the client in Rust that people know. Its build takes minutes.
+// oha is a well-known client in Rust. Its build takes minutes.
 var oha = &peer{
 	name:    "oha",
 	install: fromCargo("oha", "1.16.0"),
 	read:    func(u usage, _ string) (outcome, error) { return parseOha(u.stdout) },
 }
 
-// parseOha reads oha's JSON. Requests in flight at the end are no failures.
+// parseOha parses oha's JSON. Requests in flight at the end do not count as failures.
 func parseOha(out []byte) (outcome, error) {
 	var j struct {
 		Summary struct {

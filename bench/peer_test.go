@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fake is a peer that is installed at once, or refused.
+// fake is a peer that is installed at once, or fails to install.
 func fake(name string, err error) *peer {
 	return &peer{
 		name: name,

@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// wrk is the fastest client in C: a closed loop, with no rate to keep.
+// wrk is the fastest client in C: a closed loop, without a rate.
 var wrk = &peer{
 	name:    "wrk",
 	install: fromDebian("wrk", "wrk"),

@@ -9,22 +9,21 @@ import (
 	"strings"
 )
 
-// scheduleSeconds is how long each run of the tables schedule and stall is, since
-// what they are about needs that long.
+// scheduleSeconds is the length of each run of the tables schedule and stall, as these need
+// long runs.
 const scheduleSeconds = 10
 
-// What a schedule is held to at 2,000 starts a second, on an idle machine.
+// Limits for a schedule of 2,000 starts per second, on an idle machine.
 const (
 	limitP50   = 100.0 // us of start lag
 	limitP99   = 300.0
 	limitCPU   = 5.0    // percent of a core, of starts that do nothing
-	limitShare = 0.1e-2 // of what was planned, not started; at any rate
+	limitShare = 0.1e-2 // of the planned starts, not started; at any rate
 )
 
-// scheduleTable is how well gobench keeps a schedule: what was planned and what was
-// started, by how much starts were late while a user was free, and what that costs,
-// with iterations that do nothing and with requests. What the machine itself takes
-// for waking up so often stands above both.
+// scheduleTable measures how well gobench keeps a schedule: planned and actual starts, how
+// late starts were while a user was free, and the cost, with iterations that do nothing and
+// with requests. The first row is the cost of waking up this often on this machine.
 func scheduleTable(ctx context.Context, b *bench) (*section, error) {
 	runs := min(3, b.pairs)
 	s := &section{
@@ -81,11 +80,11 @@ func scheduleTable(ctx context.Context, b *bench) (*section, error) {
 	return s, err
 }
 
-// schedule is what runs at one rate took, run by run.
+// schedule holds the results at one rate, run by run.
 type schedule struct {
 	planned, started, p50, p99 []float64 // starts, us of lag
 	executor, parent, others   []float64 // percent of a core
-	idle                       float64   // of that, what the executor takes anyway
+	idle                       float64   // of that, what an idle executor uses
 }
 
 // take runs gobench once more. The tool's name is that of its class of users.
@@ -112,10 +111,10 @@ func (k *schedule) take(ctx context.Context, b *bench, t tool, server []int) err
 	return nil
 }
 
-// row is the schedule's on the page.
+// row is the schedule's row on the page.
 func (k *schedule) row(rate int, iteration string) []string {
 	row := []string{strconv.Itoa(rate), iteration, "", "", figure(median(k.p50)), figure(median(k.p99)), figure(median(k.executor)), "", "", "", ""}
-	if len(k.planned) > 0 { // not of the sleeper
+	if len(k.planned) > 0 { // the sleeper has none
 		row[2], row[3] = figure(median(k.planned)), figure(median(k.started))
 		row[8], row[9] = figure(median(k.parent)), figure(median(k.others))
 		row[10] = k.verdict(rate, iteration)
@@ -126,10 +125,10 @@ func (k *schedule) row(rate int, iteration string) []string {
 	return row
 }
 
-// starting is the percent of a core that starts took, and what they started.
+// starting is the percentage of a core that starts used.
 func (k *schedule) starting() float64 { return median(k.executor) - k.idle }
 
-// verdict is whether the schedule was what it is held to, or what it was not.
+// verdict is "met" if the schedule met its limits, else the limits it exceeded.
 func (k *schedule) verdict(rate int, iteration string) string {
 	var missed []string
 	miss := func(what string, is bool) {
@@ -154,7 +153,7 @@ func (k *schedule) verdict(rate int, iteration string) string {
 	return "missed: " + strings.Join(missed, ", ")
 }
 
-// sleeper runs this program as one that only wakes up, in a process of its own.
+// sleeper runs this program as one that only wakes up, in a separate process.
 func (b *bench) sleeper(ctx context.Context, rate, runs int) (*schedule, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -43,7 +43,7 @@ func TestScheduleVerdict(t *testing.T) {
 	}
 }
 
-// TestSleeper runs as the table's process does: 1,000 wakes a second for one second.
+// TestSleeper runs the sleeper as the table does: 1,000 wake-ups a second for one second.
 func TestSleeper(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -62,7 +62,7 @@ func TestSleeper(t *testing.T) {
 	}
 }
 
-// TestBareLoop runs as the table's process does, against a server that counts.
+// TestBareLoop runs the loop as the table does, against a server that counts.
 func TestBareLoop(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// page is what the server gives: 615 bytes, as nginx's own welcome page has.
+// page is the server's page: 615 bytes, like nginx's own welcome page.
 var page = "<!DOCTYPE html>\n<html>\n<head><title>Bench</title></head>\n<body>\n<p>" +
 	strings.Repeat("all work and no play. ", 23) + strings.Repeat(".", 21) + "</p>\n</body>\n</html>\n"
 
@@ -69,8 +69,8 @@ http {
 }
 `
 
-// An nginx is a server of our own, in a directory of its own. It gives its page by
-// HTTP, by TLS 1.3 and by HTTP/2, takes bodies of any size at /post, and reads and forgets them.
+// An nginx is a server in a new directory. It serves its page by HTTP, by TLS 1.3 and by
+// HTTP/2, and at /post accepts bodies of any size, which it discards.
 type nginx struct {
 	addr    string
 	tls     string // address where each TLS session is new
@@ -82,8 +82,8 @@ type nginx struct {
 	done    chan error
 }
 
-// startNginx starts nginx with one worker on a free loopback port and returns
-// when it answers. A port that another process takes in between is tried anew.
+// startNginx starts nginx with one worker on a free loopback port and returns when it
+// answers. If another process takes the port in between, it retries with another one.
 func startNginx(ctx context.Context) (*nginx, error) {
 	var err error
 	for range 3 {
@@ -117,11 +117,12 @@ func tryNginx(ctx context.Context) (_ *nginx, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Twice as many connections as files: it closes idle ones when a sixteenth is left.
+	// Twice as many connections as files: it closes idle ones when only a sixteenth is
+	// left.
 	files := openFiles()
 	user := ""
 	if os.Getuid() == 0 {
-		user = "user root;" // the worker reads a directory that only we can enter
+		user = "user root;" // the worker reads a directory that only we can read
 	}
 	if err := os.Mkdir(filepath.Join(n.dir, "html"), 0o755); err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func tryNginx(ctx context.Context) (_ *nginx, err error) {
 		}
 		if c, err := net.Dial("tcp", n.addr); err == nil {
 			c.Close()
-			if len(n.pids()) > 1 { // the worker is there
+			if len(n.pids()) > 1 { // the worker has started
 				return n, nil
 			}
 		}
@@ -168,7 +169,7 @@ func tryNginx(ctx context.Context) (_ *nginx, err error) {
 
 func (n *nginx) url() string { return "http://" + n.addr + "/" }
 
-// certificate makes one for 127.0.0.1 that signs itself, with its key, in PEM.
+// certificate creates a self-signed one for 127.0.0.1, with its key, in PEM.
 func certificate() (cert, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -198,10 +199,10 @@ func certificate() (cert, key string, err error) {
 	return block("CERTIFICATE", der), block("PRIVATE KEY", secret), nil
 }
 
-// pids are the master, which does nothing, and its worker.
+// pids are those of the master process, which does nothing, and its worker.
 func (n *nginx) pids() []int { return descendants(n.cmd.Process.Pid) }
 
-// pin moves the server to the given CPUs; none: to all that we may use.
+// pin moves the server to the given CPUs; if empty, to all that we may use.
 func (n *nginx) pin(cpus []int) error {
 	if len(cpus) == 0 {
 		cpus = allowedCPUs()
@@ -214,7 +215,7 @@ func (n *nginx) pin(cpus []int) error {
 	return nil
 }
 
-// stop ends the server and removes its directory.
+// stop stops the server and removes its directory.
 func (n *nginx) stop() {
 	if n.cmd != nil {
 		_ = n.cmd.Process.Signal(syscall.SIGTERM)
@@ -228,7 +229,7 @@ func (n *nginx) stop() {
 	os.RemoveAll(n.dir)
 }
 
-// freeAddr is a loopback address that nobody listens on at the moment.
+// freeAddr returns a loopback address that is free at the moment.
 func freeAddr() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"errors"
 )
 
-// wakes is what sleep tells of one thread that wakes up at a rate.
+// wakes is the result of sleep: one thread that wakes up at a rate.
 type wakes struct {
 	CPU float64 `json:"cpu_percent"` // of a core
-	P50 float64 `json:"p50_us"`      // from the moment slept to
+	P50 float64 `json:"p50_us"`      // delay after the time slept to
 	P99 float64 `json:"p99_us"`
 }
 
-// readWakes reads what bench -sleeper prints.
+// readWakes parses what bench -sleeper prints.
 func readWakes(out []byte) (w wakes, err error) {
 	if err = json.Unmarshal(out, &w); err == nil && (w.P50 <= 0 || w.CPU <= 0) {
 		err = errors.New("a sleeper took no time")

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleep wakes up so many times a second for so long, on one thread that the kernel
-// wakes at absolute moments, and tells how late that was and what the thread took.
-// The thread keeps its Go processor meanwhile, so that no other thread stirs.
+// sleep wakes up at this rate for d, on one thread that the kernel wakes at absolute times,
+// and returns how late that was and the CPU time of the thread. The thread keeps its Go
+// processor, so that no other thread wakes up.
 func sleep(rate float64, d time.Duration) wakes {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -34,10 +34,10 @@ func sleep(rate float64, d time.Duration) wakes {
 	return wakes{CPU: took.Seconds() / (now() - began).Seconds() * 100, P50: lags[len(lags)/2], P99: lags[len(lags)*99/100]}
 }
 
-// now is the clock by which threads are woken.
+// now is the clock that threads are woken by.
 func now() time.Duration {
 	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it has no way to fail
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it cannot fail
 	return time.Duration(t.Nano())
 }
 

@@ -26,11 +26,11 @@ var stallLines = []line{
 	{wrk, "wrk (closed: keeps no rate)", "wrk -t1 -c50 -d{s}s --latency {url}"},
 }
 
-// stallTable is the test of honesty: nginx is stopped for a second in the middle of
-// ten, and each tool says what it saw.
+// stallTable tests for honesty: nginx is stopped for a second in the middle of ten, and
+// each tool reports what it measured.
 func stallTable(ctx context.Context, b *bench) (*section, error) {
 	ours, theirs := 10, min(3, b.pairs)
-	if b.pairs < 5 { // a look
+	if b.pairs < 5 { // a short check
 		ours = b.pairs
 	}
 	s := &section{
@@ -81,18 +81,19 @@ func stallTable(ctx context.Context, b *bench) (*section, error) {
 type stalled struct {
 	shot
 	stop    time.Duration // as measured
-	verdict string        // gobench's of itself, with the signals that lowered it
+	verdict string        // gobench's own, with the signals that lowered it
 }
 
-// trueP99 and trueMax are in milliseconds: a tenth of the requests waits, evenly, from
-// none of the stop to all of it, and a hundredth of all lies above its last 100 ms.
+// trueP99 and trueMax are in milliseconds: a tenth of the requests waits, evenly
+// distributed from zero to the whole stop, so a hundredth of all waits longer than the stop
+// less 100 ms.
 func (x stalled) trueP99() float64 { return x.trueMax() - 100 }
 func (x stalled) trueMax() float64 { return x.stop.Seconds() * 1e3 }
 
-// share is the tool's p99 in percent of the truth.
+// share is the tool's p99 in percent of the true one.
 func (x stalled) share() float64 { return x.p99 / x.trueP99() * 100 }
 
-// shows is whether the tool tells of the stall.
+// shows reports whether the tool's figures show the stall.
 func (x stalled) shows() string {
 	switch sent := x.requests / (stallRate * scheduleSeconds); {
 	case x.p99 == untold:
@@ -105,13 +106,13 @@ func (x stalled) shows() string {
 	return "no"
 }
 
-// row is the run's on the page.
+// row is the run's row on the page.
 func (x stalled) row(n int) []string {
 	return []string{strconv.Itoa(n), figure(x.trueMax()), figure(x.trueP99()), figure(x.p99), fmt.Sprintf("%.1f %%", x.share()),
 		figure(x.max), fmt.Sprintf("%.1f %%", x.max/x.trueMax()*100), fmt.Sprintf("%.0f", x.requests), fmt.Sprintf("%.1f", x.executorMB()), x.verdict}
 }
 
-// stallRow is a tool's, over its runs.
+// stallRow is a tool's row, over its runs.
 func stallRow(t tool, all []stalled) []string {
 	mid := func(f func(stalled) float64) float64 { return median(column(all, f)) }
 	told := func(f func(stalled) float64) string { return figureIf(mid(f)) }
@@ -137,8 +138,8 @@ func stallRow(t tool, all []stalled) []string {
 		fmt.Sprintf("%.2f", mid(func(x stalled) float64 { return x.cpu.Seconds() })), rss, shows}
 }
 
-// stalled runs the tool once and stops the server meanwhile. A tool whose requests
-// failed has not waited for the server, so that is no measurement.
+// stalled runs the tool once and stops the server meanwhile. It returns an error if
+// requests of the tool failed, as it has not waited for the server then.
 func (b *bench) stalled(ctx context.Context, t tool, srv *nginx) (stalled, error) {
 	over := make(chan struct{})
 	stop := stopMeanwhile(srv, 4500*time.Millisecond, over)
@@ -174,8 +175,8 @@ func verdict(r *domain.Result) string {
 	return v
 }
 
-// stopMeanwhile stops the server for a second, at some time from now, and tells how
-// long it really was; 0 when the run was over before. The server always goes on.
+// stopMeanwhile stops the server for a second, at a time from now, and sends how long it
+// was really stopped; 0 if the run ended before. The server is always continued.
 func stopMeanwhile(srv *nginx, at time.Duration, over <-chan struct{}) <-chan time.Duration {
 	took := make(chan time.Duration, 1)
 	go func() {
@@ -187,7 +188,7 @@ func stopMeanwhile(srv *nginx, at time.Duration, over <-chan struct{}) <-chan ti
 		}
 		signal := func(send func(pid int)) {
 			for _, pid := range srv.pids() {
-				send(pid) // it is ours, and there until srv.stop
+				send(pid) // it is ours, and exists until srv.stop
 			}
 		}
 		began := time.Now()

@@ -47,7 +47,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestStopMeanwhile: a real nginx stands still for as long as it is said to.
+// TestStopMeanwhile: a real nginx is stopped for as long as is returned.
 func TestStopMeanwhile(t *testing.T) {
 	t.Parallel()
 	srv, err := startNginx(t.Context())
@@ -73,7 +73,7 @@ func TestStopMeanwhile(t *testing.T) {
 		longest = max(longest, time.Since(asked))
 		time.Sleep(time.Millisecond)
 	}
-	if stop < time.Second || longest < stop/2 { // a busy host may come to ask late
+	if stop < time.Second || longest < stop/2 { // on a busy host the request may be sent late
 		t.Errorf("stopped for %v, the longest request took %v", stop, longest)
 	}
 

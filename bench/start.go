@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// scenario is one user with one request: what comes before it is the subject.
-// An edit changes code: one of a comment leaves the compiled package as it was,
-// and the go command would then not link again.
+// scenario is one user with one request: what happens before it is measured. An edit
+// changes code: with a changed comment the compiled package would be the same, and the go
+// command would not link again.
 const scenario = `package main
 
 import (
@@ -37,7 +37,7 @@ func user(ctx context.Context, vui int) {
 }
 `
 
-// startTable is the time from the command to its first request at the server:
+// startTable measures the time from the command to its first request at the server: with
 // the scenario already compiled, edited since, and with all caches empty.
 func startTable(ctx context.Context, b *bench) (*section, error) {
 	in, err := b.install(ctx, gobench)
@@ -58,7 +58,7 @@ func startTable(ctx context.Context, b *bench) (*section, error) {
 	}, nil
 }
 
-// startGrid takes the times of the given gobench.
+// startGrid measures the times of the given gobench.
 func (b *bench) startGrid(ctx context.Context, bin string) (grid, error) {
 	door, err := openDoor()
 	if err != nil {
@@ -71,7 +71,7 @@ func (b *bench) startGrid(ctx context.Context, bin string) (grid, error) {
 	}
 	defer removeAll(home)
 
-	// first runs the scenario once and returns how long its first request took.
+	// first runs the scenario once and returns the time until its first request.
 	edits := 0
 	first := func(edit bool) (float64, error) {
 		file := filepath.Join(home, "scenario", "scenario.go")
@@ -126,8 +126,8 @@ func (b *bench) startGrid(ctx context.Context, bin string) (grid, error) {
 	return g, nil
 }
 
-// privateCaches is an environment in which neither gobench nor the go command
-// finds anything from earlier runs, and leaves nothing in the user's home.
+// privateCaches returns an environment in which neither gobench nor the go command finds
+// anything of earlier runs, nor leaves anything in the user's home.
 func privateCaches(dir string) []string {
 	return []string{
 		"HOME=" + dir,
@@ -141,7 +141,7 @@ func privateCaches(dir string) []string {
 	}
 }
 
-// removeAll removes a tree that may hold Go's module cache, which is read-only.
+// removeAll removes a tree that may contain Go's module cache, which is read-only.
 func removeAll(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -152,7 +152,7 @@ func removeAll(dir string) {
 	os.RemoveAll(dir)
 }
 
-// A door is a small HTTP server that notes when its first request came.
+// A door is a small HTTP server that records the time of its first request.
 type door struct {
 	srv *http.Server
 	ln  net.Listener
@@ -182,14 +182,14 @@ func openDoor() (*door, error) {
 func (d *door) url() string { return "http://" + d.ln.Addr().String() + "/" }
 func (d *door) close()      { d.srv.Close() }
 
-// rearm forgets the request of the run before.
+// rearm forgets the request of the previous run.
 func (d *door) rearm() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.at = time.Time{}
 }
 
-// first is when the first request since rearm came; false if none did.
+// first returns the time of the first request since rearm; false if no request came.
 func (d *door) first() (time.Time, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,16 +19,15 @@ func median(x []float64) float64 {
 // An interval holds the true median with the probability Level.
 type interval struct{ Lo, Hi, Level float64 }
 
-// medianInterval is the narrowest pair of values of x, as far from both ends,
-// that holds the true median with at least the wanted probability; the whole
-// range of x when that is too few to be so sure.
+// medianInterval returns the narrowest pair of values of x, equally far from both ends,
+// that contains the true median with at least the given probability; the whole range of x
+// if it has too few values for that.
 //
-// It is the interval of the sign test. Each value lies below the true median
-// with probability 1/2, whatever the distribution, so the true one lies outside
-// the k-th value from either end only when fewer than k of n fair coins show
-// heads, or tails: with probability 2*P(Bin(n, 1/2) < k). Of 7 values the range
-// holds it with 98.4 %, of 5 with 93.8 %. (W. J. Conover, Practical
-// Nonparametric Statistics, chapter 3.2.)
+// It is the interval of the sign test. Each value lies below the true median with
+// probability 1/2, whatever the distribution, so the true one lies outside the k-th value
+// from either end only when fewer than k of n fair coins show heads, or tails: with
+// probability 2*P(Bin(n, 1/2) < k). Of 7 values the range holds it with 98.4 %, of 5 with
+// 93.8 %. (W. J. Conover, Practical Nonparametric Statistics, chapter 3.2.)
 func medianInterval(x []float64, level float64) interval {
 	n := len(x)
 	if n == 0 {
@@ -49,7 +48,7 @@ func medianInterval(x []float64, level float64) interval {
 	return best
 }
 
-// ratios divides a by b, turn by turn. Both stand in the order of their turns.
+// ratios divides a by b, turn by turn. Both are in the order of their turns.
 func ratios(a, b []float64) []float64 {
 	r := make([]float64, min(len(a), len(b)))
 	for i := range r {

@@ -36,7 +36,7 @@ func TestMedianInterval(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		n      int
-		want   float64 // level asked for
+		want   float64 // requested level
 		lo, hi float64 // of the values 1 to n
 		level  float64
 	}{
@@ -49,7 +49,7 @@ func TestMedianInterval(t *testing.T) {
 		{9, 0.95, 2, 8, 0.9609375},
 		{10, 0.95, 2, 9, 0.978515625},
 		{20, 0.95, 6, 15, 0.95861053},
-		{7, 1, 1, 7, 0.984375}, // as sure as can be: the range
+		{7, 1, 1, 7, 0.984375}, // the greatest possible level: the range
 		{4, 0.3, 2, 3, 0.375},
 	} {
 		x := make([]float64, tt.n)
@@ -92,7 +92,7 @@ func TestIntervalCovers(t *testing.T) {
 	}
 }
 
-// TestRatios: pairs cancel what both suffered in one turn.
+// TestRatios: what affects both in one turn cancels out.
 func TestRatios(t *testing.T) {
 	t.Parallel()
 	got := ratios([]float64{90, 45, 180}, []float64{100, 50, 200, 7})

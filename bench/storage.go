@@ -7,13 +7,14 @@ import (
 	"strconv"
 )
 
-// What the data base of a run of a day is held to.
+// Limits for the database of a run of a day.
 const (
 	limitDay   = 500.0 // MB
 	limitChart = 200.0 // ms
 )
 
-// storageGrid lets the store's own test keep a day's run and read charts of it.
+// storageGrid runs the store's own test, which stores a run of a day and reads charts of
+// it.
 func (b *bench) storageGrid(ctx context.Context) (grid, error) {
 	out, err := output(ctx, b.root, nil, "go", "test", "./internal/master/store", "-run", "^TestADayIsSmallAndQuick$", "-count", "1", "-v")
 	if err != nil {
@@ -37,7 +38,7 @@ var (
 	dayChart = regexp.MustCompile(` parts of \S+ in (\d+)ms`)
 )
 
-// readDay reads what the test says: the data base's MB, and the ms of the slowest chart.
+// readDay parses what the test prints: the database's MB, and the ms of the slowest chart.
 func readDay(out []byte) (size, slowest float64, err error) {
 	m, charts := daySize.FindSubmatch(out), dayChart.FindAllSubmatch(out, -1)
 	if m == nil || charts == nil {

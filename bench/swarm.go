@@ -24,11 +24,11 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// A swarm is many agents in one process that run nothing: each has joined, beats each
-// second, does as the master commands and delivers a batch at the end of each second of
-// a run, as an executor would.
+// A swarm is many agents in one process that execute nothing: each has joined, beats each
+// second, answers the master's commands and delivers a batch at the end of each second of a
+// run, as an executor would.
 type swarm struct {
-	data   [][]*wire.Histogram // of 2,000 recordings, what batches have in turn
+	data   [][]*wire.Histogram // of 2,000 recordings; batches use them in turn
 	hello  *agentpb.Hello
 	beats  time.Duration
 	series []*wire.Metric
@@ -37,10 +37,11 @@ type swarm struct {
 	acked hdr.Histogram // from the end of a batch's second until it was committed, ns; guarded by mu
 }
 
-// swarmSeen is what a swarm has seen since it was told to look, in seconds.
+// swarmSeen is what a swarm has measured since the last "look", in seconds.
 type swarmSeen struct{ P50, P99 float64 }
 
-// What a simulated executor's batch has, and beside it what each executor tells of itself.
+// The contents of a simulated executor's batch, and what each executor reports about
+// itself.
 const (
 	swarmHistograms = 10
 	swarmCounters   = 40
@@ -81,8 +82,8 @@ func newSwarm() *swarm {
 	return s
 }
 
-// beSwarm joins with each of the tokens that come as a line of JSON and goes on until its
-// input ends. A line "look" begins a look, and "seen" asks for a line of what was seen.
+// beSwarm joins with each of the tokens that it reads as lines of JSON and runs until the
+// end of its input. A line "look" begins a measurement, and "seen" requests its result.
 func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
 	var tokens []string
 	lines := bufio.NewReader(in)
@@ -119,7 +120,7 @@ func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	errs := make([]error, len(tokens))
-	joins := make(chan struct{}, 8) // at once
+	joins := make(chan struct{}, 8) // concurrently
 	var wg sync.WaitGroup
 	for i, token := range tokens {
 		wg.Go(func() { errs[i] = s.agent(ctx, i, token, filepath.Join(dir, fmt.Sprint(i)), joins) })
@@ -128,7 +129,7 @@ func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// agent is the life of one.
+// agent runs one agent.
 func (s *swarm) agent(ctx context.Context, n int, token, dir string, joins chan struct{}) error {
 	joins <- struct{}{}
 	hello := proto.Clone(s.hello).(*agentpb.Hello)
@@ -176,7 +177,7 @@ type simulated struct {
 	due   map[uint64]time.Time // of deliveries that are not committed: the end of their second
 }
 
-// committed notes how long deliveries took.
+// committed records how long deliveries took.
 func (a *simulated) committed(c *agentpb.Committed) {
 	now := time.Now()
 	a.mu.Lock()
@@ -191,7 +192,7 @@ func (a *simulated) committed(c *agentpb.Committed) {
 	}
 }
 
-// beat beats each second, at a moment of its own.
+// beat beats each second, at its own offset.
 func (a *simulated) beat(ctx context.Context) {
 	wait := time.Duration(rand.Int64N(int64(a.beats)))
 	for count := uint64(1); ; count++ {
@@ -205,11 +206,11 @@ func (a *simulated) beat(ctx context.Context) {
 		b := &agentpb.Beat{Agent: a.id, Boot: a.boot, Count: count, Hello: a.hello, UnixNs: time.Now().UnixNano(), Run: a.run, Epoch: a.epoch, Phase: a.phase,
 			Host: &agentpb.Host{Load1: 1, Cpu: 0.5, MemoryTotal: 8 << 30, MemoryAvailable: 4 << 30, NetIn: 1e6, NetOut: 1e6, Sockets: 100, Files: 1000}}
 		a.mu.Unlock()
-		_ = a.c.Beat(ctx, b) // the next one comes soon
+		_ = a.c.Beat(ctx, b) // the next one follows soon
 	}
 }
 
-// do does what the master commands, as far as one does who runs nothing.
+// do carries out the master's commands, as far as possible without executing anything.
 func (a *simulated) do(ctx context.Context, wg *sync.WaitGroup, q *agentpb.Command) *agentpb.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -245,7 +246,7 @@ func (a *simulated) load(ctx context.Context, begin time.Time, d *agentpb.Delive
 		d.Number++
 		ctx, cancel := context.WithTimeout(send, 20*time.Second)
 		defer cancel()
-		_ = a.c.Deliver(ctx, d) // what is missing, the master says
+		_ = a.c.Deliver(ctx, d) // the master reports what is missing
 	}
 	var sums wire.Final
 	for i := range swarmCounters {
@@ -253,10 +254,10 @@ func (a *simulated) load(ctx context.Context, begin time.Time, d *agentpb.Delive
 	}
 	counts := map[uint32]uint64{}
 	var h hdr.Histogram
-	each := make([][]uint64, len(a.data)) // recordings, by data and place
+	each := make([][]uint64, len(a.data)) // recordings, by data and index
 	for i, all := range a.data {
 		for _, x := range all {
-			_ = h.Decode(x.Counts) // our own
+			_ = h.Decode(x.Counts) // our own encoding
 			each[i] = append(each[i], h.Count())
 		}
 	}
@@ -290,7 +291,7 @@ func (a *simulated) load(ctx context.Context, begin time.Time, d *agentpb.Delive
 		}
 		data, err := proto.Marshal(b)
 		if err != nil {
-			panic(err) // our own
+			panic(err) // our own message
 		}
 		d.What = &agentpb.Delivery_Batch{Batch: data}
 		if !over {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pinned calls start, which starts a process, so that the process runs on the
-// given CPUs from its first instruction: a child inherits them from the thread
-// that forks it. No CPUs: it inherits ours.
+// pinned calls start, which starts a process, so that the process runs on the given CPUs
+// from its first instruction: a child inherits them from the thread that forks it. If cpus
+// is empty, it inherits ours.
 func pinned(cpus []int, start func() error) error {
 	if len(cpus) == 0 {
 		return start()
@@ -61,8 +61,8 @@ func allowedCPUs() (cpus []int) {
 	return cpus
 }
 
-// lock keeps two benches on one machine from measuring each other. It waits for
-// none: it fails when another holds the lock.
+// lock prevents two benches on one machine from measuring each other. It does not wait: if
+// another process has the lock, it returns an error.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -84,7 +84,7 @@ func kernel() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// openFiles is how many files one of our processes may have open.
+// openFiles is the limit of open files of our processes.
 func openFiles() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {

@@ -17,8 +17,8 @@ type grid struct {
 	rows [][]string
 }
 
-// markdown aligns the columns, so that the table reads well in a terminal too:
-// the first column to the left, figures to the right.
+// markdown formats the table with aligned columns, so that it is readable in a terminal
+// too: the first column to the left, figures to the right.
 func (g grid) markdown() string {
 	width := make([]int, len(g.head))
 	for _, row := range append([][]string{g.head}, g.rows...) {
@@ -50,7 +50,7 @@ func (g grid) markdown() string {
 	return b.String()
 }
 
-// A section is one table of the page and all that is needed to take it again.
+// A section is one table of the page and all that is needed to measure it again.
 type section struct {
 	name     string
 	title    string
@@ -76,7 +76,7 @@ func addOnce(list *[]string, x string) {
 	}
 }
 
-// reword puts other words into the commands; those that are then the same stay once.
+// reword replaces words in the commands and removes duplicates.
 func (s *section) reword(oldnew ...string) {
 	commands := s.commands
 	s.commands = nil
@@ -88,24 +88,24 @@ func (s *section) reword(oldnew ...string) {
 // note adds a line below the tables, once.
 func (s *section) note(text string) { addOnce(&s.notes, text) }
 
-// intervals says what stands in brackets.
+// intervals explains the numbers in brackets.
 func (s *section) intervals(pairs int) {
 	i := medianInterval(make([]float64, pairs), 0.95)
 	s.notes = append(s.notes, fmt.Sprintf("Cells are medians of %d runs. Ratios are medians of the ratios within each turn; "+
 		"the true median lies within the brackets with %.1f %% (sign test, no distribution assumed).", pairs, i.Level*100))
 }
 
-// quiet is how much of one CPU other programs may take before a table says so.
+// quiet is the share of one CPU that other programs may use before a table notes it.
 const quiet = 0.10
 
-// noise notes a machine that had other work.
+// noise adds a note if the machine had other work.
 func (s *section) noise(what string, shots []shot) {
 	if o := median(column(shots, func(x shot) float64 { return x.others })); o > quiet {
 		s.notes = append(s.notes, fmt.Sprintf("**Disturbed**: beside %s, other programs kept %.0f %% of a CPU busy.", what, o*100))
 	}
 }
 
-// markdown is the section as it stands on the page.
+// markdown returns the section for the page.
 func (s *section) markdown(m machine) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n", s.title)
@@ -138,7 +138,7 @@ Gobench beside its peers. Each section is written by ` + "`go run ./bench -write
 ` + "`go doc ./bench`" + ` says how a figure comes about. Figures of different dates or machines do not compare.
 `
 
-// writePage puts one section into the page and leaves the others as they are.
+// writePage writes one section to the page and leaves the others as they are.
 func writePage(path, name, body string) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
@@ -147,8 +147,8 @@ func writePage(path, name, body string) error {
 	return os.WriteFile(path, []byte(splice(string(old), name, body)), fs.FileMode(0o644))
 }
 
-// splice returns the page with the section name replaced by body. Sections
-// stand in the order of tables; text outside of them stays.
+// splice returns the page with the section name replaced by body. Sections are in the order
+// of tables; text outside of them is not changed.
 func splice(old, name, body string) string {
 	if old == "" {
 		old = pageHead

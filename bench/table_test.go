@@ -87,7 +87,7 @@ M1
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 
-	// A person's words between the sections stay.
+	// Text between the sections is not changed.
 	old := strings.Replace(want, "\n<!-- table micro", "\nA word.\n\n<!-- table micro", 1)
 	if got := splice(old, "start", "S2\n"); got != old {
 		t.Errorf("got\n%s\nwant\n%s", got, old)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// tlsTable is HTTP by TLS 1.3, once with connections that stay, once with one for
-// each request: there the handshake is what costs.
+// tlsTable measures HTTP by TLS 1.3, once with persistent connections, once with a
+// connection for each request, where the handshake dominates.
 func tlsTable(ctx context.Context, b *bench) (*section, error) {
 	at := places()[:1]
 	s := &section{

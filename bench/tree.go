@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// Sampling takes CPU from what is measured: a look at one process 10 us, a
-// search for new ones 200 us, and PSS, which walks page tables, 1 ms for 100 MB.
+// Sampling uses CPU of the measured machine: reading one process takes 10 us, a search for
+// new ones 200 us, and PSS, which walks page tables, 1 ms for 100 MB.
 const (
 	sampleEvery = 50 * time.Millisecond
-	searchEvery = 8  // samples, after as many at the start
+	searchEvery = 8  // samples, after the same number at the start
 	pssEvery    = 20 // samples
 )
 
 // A treeWatch samples the memory of a process and all its descendants.
 type treeWatch struct {
-	rss, pss int64 // bytes, the largest sums seen; read after stop, as are
-	top      int64 // the root's own largest
-	last     child // of the tree's processes but the root, the one started last
+	rss, pss int64 // bytes, the largest sums seen; read after stop, like the next two
+	top      int64 // the root's own maximum
+	last     child // the process of the tree, except the root, that was started last
 
 	root int
 	pids []int          // the tree as of the last search
@@ -32,13 +32,13 @@ type treeWatch struct {
 	done chan struct{}
 }
 
-// A child is what one process below the root took, as far as the samples tell: what
-// it did after the last one, 50 ms at most before its end, is not in them. Gobench's
-// last one is its executor, the process that makes the load.
+// A child is what one process below the root used, according to the samples: what it did
+// after the last one, at most 50 ms before its end, is missing. Gobench's last one is its
+// executor, the process that generates the load.
 type child struct {
 	pid  int
 	cpu  time.Duration // user and system
-	peak int64         // bytes; its resident memory at the most, by the kernel's account
+	peak int64         // bytes; its maximum resident memory, by the kernel's account
 	rss  []int64       // bytes, at each sample
 	used []cpuSample   // at each sample
 }
@@ -49,8 +49,8 @@ type cpuSample struct {
 	cpu time.Duration
 }
 
-// steady is how many CPUs the child kept busy in the middle of its life, its start and its
-// end left out, as when it closes all connections; 0 without samples.
+// steady is how many CPUs the child used in the middle of its life, without its start and
+// its end, as when it closes all connections; 0 without samples.
 func (c child) steady() float64 {
 	if len(c.used) < 5 {
 		return 0
@@ -70,8 +70,8 @@ func (c child) settled() int64 {
 	return half[len(half)/2]
 }
 
-// look takes a sample of the process that was started last. A process that has just
-// ended, a zombie included, shows nothing and leaves what was seen before.
+// look takes a sample of the process that was started last. A process that has just ended,
+// a zombie included, shows nothing, and earlier samples remain.
 func (w *treeWatch) look() {
 	pid, started := 0, uint64(0)
 	for _, p := range w.pids {
@@ -184,15 +184,15 @@ func descendants(pid int) []int {
 
 func proc(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
 
-// stat is /proc/PID/stat from the third field on, which is at index 0: the
-// second, the name in parentheses, may itself hold spaces.
+// stat is /proc/PID/stat from the third field on, which is at index 0: the second, the name
+// in parentheses, may contain spaces.
 func stat(pid int) []string {
 	b, _ := os.ReadFile(proc(pid, "stat"))
 	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 }
 
-// startTime tells two processes apart that had the same pid. It is 0 for one
-// that has ended, a zombie included.
+// startTime distinguishes two processes that had the same pid. It is 0 for one that has
+// ended, a zombie included.
 func startTime(pid int) uint64 {
 	f := stat(pid)
 	if len(f) < 20 || f[0] == "Z" || f[0] == "X" {
@@ -226,9 +226,9 @@ func proportionalBytes(pid int) int64 {
 
 const clockTick = 10 * time.Millisecond // USER_HZ is 100 on every Linux that Go runs on
 
-// cpuTime is the user and system time that the processes have used so far, all
-// threads together. The scheduler's own nanoseconds are read where there are
-// such; they miss threads that have ended, which no server of ours has.
+// cpuTime is the user and system time that the processes have used so far, all threads
+// together. The scheduler's own nanoseconds are used if available; they miss threads that
+// have ended, which no server of ours has.
 func cpuTime(pids []int) (sum time.Duration) {
 	for _, pid := range pids {
 		tasks, _ := filepath.Glob(proc(pid, "task/*/schedstat"))
@@ -256,9 +256,9 @@ func statTime(f []string) time.Duration {
 	return time.Duration(user+sys) * clockTick
 }
 
-// machineBusy is the time that the CPUs of this machine have spent on anything
-// but idling so far, this process left out. Time stolen by other machines on the
-// same host counts: it too disturbs a measurement.
+// machineBusy is the time that the CPUs of this machine were not idle so far, without this
+// process. Time stolen by other machines on the same host is included: it disturbs a
+// measurement too.
 func machineBusy() (sum time.Duration) {
 	b, _ := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(b), "\n")

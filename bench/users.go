@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// usersSeconds is how long each tool of the users table runs, unless -seconds says
-// otherwise: a tool that keeps each result shows it then.
+// usersSeconds is how long each tool of the users table runs, unless -seconds is set: long
+// enough to show whether a tool stores each result.
 const usersSeconds = 120
 
-// usersTable is the comparison that load tools are often held to: 30 users for two
-// minutes, each asking without a pause, and what the tool makes and takes.
+// usersTable is a common comparison of load tools: 30 users for two minutes, each sending
+// requests without a pause; it shows the load that a tool makes and what it uses.
 func usersTable(ctx context.Context, b *bench) (*section, error) {
 	seconds := usersSeconds
 	if b.short {

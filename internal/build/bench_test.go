@@ -11,13 +11,13 @@ import (
 //
 //	go test -run '^$' -bench . -benchtime 5x ./internal/build
 
-// BenchmarkCached builds what was built before: it runs no command.
+// BenchmarkCached builds a scenario that is in the cache: it runs no command.
 func BenchmarkCached(b *testing.B) {
 	builder := newBuilder(b)
 	dir := filepath.Join(scenarios, "s2")
 	mustBuild(b, builder, dir, offline())
 	for b.Loop() {
-		fresh := newBuilder(b) // as each gobench run has its own
+		fresh := newBuilder(b) // as each gobench run has
 		mustBuild(b, fresh, dir, offline())
 	}
 }
@@ -49,7 +49,7 @@ func BenchmarkEdited(b *testing.B) {
 func BenchmarkCold(b *testing.B) {
 	for b.Loop() {
 		o := offline()
-		o.Person = nil // go's cache is then the Builder's own
+		o.Person = nil // go's cache is then in the Builder's folder
 		mustBuild(b, newBuilderOf(b, testSDK(), b.TempDir()), filepath.Join(scenarios, "s2"), o)
 	}
 }

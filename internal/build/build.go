@@ -1,20 +1,3 @@
-// Package build turns a tester's scenario into an executor: a program of the
-// scenario, the gobench packages it imports and one generated call.
-//
-// A [Builder] copies what it reads of the tester's (the scenario, packages of the
-// same module, embedded files, go.mod, go.sum) into a directory of its own, mends
-// imports there, adds the main function and the SDK's requirements, and runs go
-// build on the copy. The tester's directory is only read. The SDK and the sources
-// of its dependencies come out of this gobench, so a scenario that imports nothing
-// else is built without a network.
-//
-// Executors are kept by the hash of everything that go build is given: a scenario
-// built before costs milliseconds and runs no command.
-//
-// Compiling another's scenario is running another's code on the compiler's inputs:
-// go.mod is parsed and judged before any go command sees it, the go command gets a
-// clean environment, no shell, no C compiler, no proxy unless a [Person] lends one,
-// and limits on time, memory and output.
 package build
 
 import (
@@ -32,17 +15,17 @@ import (
 	"time"
 )
 
-// Builder builds executors into a cache directory. Any number of goroutines may use
-// it at once, and any number of processes the same directory.
+// Builder builds executors into a cache directory. It is safe for concurrent use, and
+// several processes may use the same directory.
 type Builder struct {
 	dir    string
-	sdks   string // directory in which SDKs are unpacked: dir, but for tests
+	sdks   string // directory in which SDKs are unpacked: dir, except in tests
 	log    *slog.Logger
 	load   func() (*sdkFiles, error)
 	places func() []string // of go commands
 }
 
-// New gives a Builder that keeps what it makes in dir (see [DefaultDir]).
+// New returns a Builder whose cache is dir (see [DefaultDir]). It creates dir.
 func New(sdk SDK, dir string, log *slog.Logger) (*Builder, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -54,12 +37,12 @@ func New(sdk SDK, dir string, log *slog.Logger) (*Builder, error) {
 	return &Builder{dir: abs, sdks: abs, log: log, load: sync.OnceValues(sdk.load), places: goPlaces}, nil
 }
 
-// Build gives the executor of a scenario, built or from the cache.
+// Build returns the executor of a scenario, built or from the cache.
 //
-// The error is an [*InputError] for files that no go command was shown, a
-// [*CompileError] for what the go command refused, a [*LimitError] for a build that
-// was ended, wraps [ErrNoToolchain] where Go is missing, and is ctx's cause when ctx
-// ended first.
+// The error is an [*InputError] for files that were refused before a go command ran, a
+// [*CompileError] if the go command refused the scenario, a [*LimitError] if a limit ended
+// the build; it wraps [ErrNoToolchain] if Go is missing, and is ctx's cause if ctx ended
+// first.
 func (b *Builder) Build(ctx context.Context, src Source, o Options) (Executor, error) {
 	return b.build(ctx, o, func(tc toolchain, sdk *sdkFiles) (*project, error) {
 		p, err := readProject(src, tc)
@@ -71,7 +54,7 @@ func (b *Builder) Build(ctx context.Context, src Source, o Options) (Executor, e
 	})
 }
 
-// task is one build under way.
+// task is one build in progress.
 type task struct {
 	*project
 	sdk     *sdkFiles
@@ -80,7 +63,7 @@ type task struct {
 	steps   *steps
 	key     string // names the executor
 	sdkDir  string
-	program string // where go build puts the executor
+	program string // where go build writes the executor
 }
 
 type reader func(toolchain, *sdkFiles) (*project, error)
@@ -107,10 +90,10 @@ func (b *Builder) build(ctx context.Context, o Options, read reader) (Executor, 
 	return e, nil
 }
 
-// errTime is the cause of a context that ran into [Limits.Time].
+// errTime is the cause of a context that exceeded [Limits.Time].
 var errTime = errors.New("build took too long")
 
-// get finds the executor in the store, or makes it.
+// get returns the executor from the store, or builds it.
 func (b *Builder) get(ctx context.Context, t *task, read reader) (e Executor, err error) {
 	if t.sdk, err = b.load(); err != nil {
 		return Executor{}, err
@@ -129,7 +112,7 @@ func (b *Builder) get(ctx context.Context, t *task, read reader) (e Executor, er
 	if e, ok := b.lookUp(t.key); ok {
 		return e, nil
 	}
-	// The same scenario twice at once is compiled once.
+	// Concurrent builds of the same scenario compile it once.
 	unlock, err := b.lock(ctx, "build-"+t.key[:2])
 	if err != nil {
 		return Executor{}, err
@@ -161,7 +144,7 @@ func (p *project) complete(sdk *sdkFiles, sdkDir string) error {
 	return nil
 }
 
-// setKey names the executor by all that go build is given.
+// setKey sets the executor's key: a hash of all inputs of go build.
 func (t *task) setKey() {
 	h := sha256.New()
 	for _, part := range slices.Concat([]string{t.sdk.id, t.tc.Version, t.o.GOOS, t.o.GOARCH, t.dir}, buildArgs, t.targets()) {
@@ -173,7 +156,7 @@ func (t *task) setKey() {
 	t.key = hex.EncodeToString(h.Sum(nil))
 }
 
-// mend mends the imports of all the tester's files that parse.
+// mend mends the imports of all files of the user that can be parsed.
 func (p *project) mend(known *names) {
 	for _, pkg := range p.packages {
 		if pkg.vendored {
@@ -185,7 +168,7 @@ func (p *project) mend(known *names) {
 		}
 		for _, f := range pkg.files {
 			if f.err != nil {
-				continue // the compiler says what is wrong with it
+				continue // the compiler reports what is wrong with it
 			}
 			m := mend(f, p.files[f.name], names, known)
 			p.files[f.name] = m.text

@@ -20,8 +20,8 @@ import (
 
 const scenarios = "../../testdata/scenario"
 
-// The scenarios printed in the first article and the first README compile as they
-// stand there, and nothing in their directory changes.
+// The scenarios of the first article and the first README compile unchanged, and nothing in
+// their directory changes.
 func TestPublishedScenarios(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -58,7 +58,7 @@ func TestPublishedScenarios(t *testing.T) {
 	}
 }
 
-// startsAsExecutor runs the program: without gobench around it, it says what it is.
+// startsAsExecutor runs the program: without gobench, it prints what it is.
 func startsAsExecutor(t *testing.T, e Executor) {
 	t.Helper()
 	cmd := exec.Command(e.Path)
@@ -77,8 +77,7 @@ func startsAsExecutor(t *testing.T, e Executor) {
 	}
 }
 
-// What a tester gets wrong is said with their own file and line, whichever
-// directory they stand in.
+// A user's mistake is reported with their own file and line, in whichever directory it is.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const refused, fails = "*build.InputError", "*build.CompileError"
@@ -142,15 +141,15 @@ func checkRefusal(t *testing.T, err error, kind string, want []string) {
 	}
 }
 
-// One file is the package when it is named; its directory is when that is named.
-// A file named alone is compiled whatever its build constraint says.
+// If a file is named, it is the package; if a directory is named, the directory is. A file
+// named alone is compiled whatever its build constraint.
 func TestFileOrDirectory(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)
 	mustBuild(t, b, filepath.Join(scenarios, "bad", "sibling"), offline())
 	dir := files(t, map[string]string{
 		"scenario.go": "//go:build ignore\n\n" + small,
-		"other.go":    small, // the same names once more
+		"other.go":    small, // declares the same names
 		"x_test.go":   "package main\n\nbroken",
 	})
 	mustBuild(t, b, filepath.Join(dir, "scenario.go"), offline())
@@ -213,7 +212,7 @@ func TestOwnPackages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Every file that goes into the program is in its key, and no other.
+	// Every file that goes into the program is part of its key, and no other file.
 	for _, tt := range []struct {
 		name, text string
 		cached     bool
@@ -238,7 +237,8 @@ func TestOwnPackages(t *testing.T) {
 	}
 }
 
-// Files of a tester's module that reach out of it are refused before go runs.
+// Files of a user's module that refer to something outside of it are refused before go
+// runs.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	outside := files(t, map[string]string{"secret.txt": "s", "lib/lib.go": "package lib\n", "lib/go.mod": "module example.com/lib\n"})
@@ -301,8 +301,8 @@ func TestSpecialFile(t *testing.T) {
 	checkRefusal(t, err, "*build.InputError", []string{"x/pipe.go: not a regular file"})
 }
 
-// A scenario that needs nothing but gobench has no use for the go.mod of the
-// repository it lies in; one that imports from it has.
+// A scenario that needs only gobench does not use the go.mod of the repository that
+// contains it; one that imports from it does.
 func TestModuleAbove(t *testing.T) {
 	t.Parallel()
 	needing := strings.Replace(small, "import (", "import (\n\t_ \"shop/lib\"", 1)
@@ -342,7 +342,7 @@ func TestCache(t *testing.T) {
 	if !second.Cached || len(steps) > 0 || second.SHA256 != first.SHA256 || second.Path != first.Path {
 		t.Errorf("second build %+v after %q, want %+v from the cache", second, steps, first)
 	}
-	// The same scenario elsewhere is the same program.
+	// The same scenario elsewhere results in the same program.
 	other := mustBuild(t, b, files(t, map[string]string{"scenario.go": small + "\n// TestCache\n"}), o)
 	if !other.Cached {
 		t.Error("the same scenario in another directory was compiled again")
@@ -354,7 +354,7 @@ func TestCache(t *testing.T) {
 	if stored(t, b, dir, o) {
 		t.Error("another platform's executor was taken")
 	}
-	// A program that was touched is not given out.
+	// A modified program is not returned.
 	if err := os.Chmod(first.Path, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestCache(t *testing.T) {
 	startsAsExecutor(t, third)
 }
 
-// Many at once, through two Builders on one new cache, compile once.
+// Many concurrent builds, through two Builders on one new cache, compile once.
 func TestConcurrentBuilds(t *testing.T) {
 	t.Parallel()
 	cache, dir := t.TempDir(), files(t, map[string]string{"scenario.go": small})
@@ -410,7 +410,7 @@ func TestConcurrentBuilds(t *testing.T) {
 }
 
 // A platform that go does not know is refused. TestCrossBuilds, in make test-long, builds
-// for others; here only their keys differ.
+// for others; here only their keys are compared.
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)
@@ -428,14 +428,14 @@ func TestPlatforms(t *testing.T) {
 	checkRefusal(t, err, "*build.CompileError", []string{"plan10"})
 }
 
-// A build for nobody, with an empty module cache and no proxy, leaves nothing
-// outside of its cache directory.
+// A build without a Person, with an empty module cache and no proxy, leaves nothing outside
+// of its cache directory.
 func TestNobodysBuild(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
 	b := newBuilderIn(t, cache)
 	o := Options{Limits: Limits{Time: 5 * time.Minute}}
-	// The go build cache alone is borrowed: filling one takes half a minute.
+	// Only the go build cache is shared: filling one takes half a minute.
 	if err := os.Symlink(goCache, filepath.Join(cache, "go-build")); err != nil {
 		t.Fatal(err)
 	}

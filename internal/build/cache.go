@@ -17,13 +17,13 @@ import (
 //	sdk-ID/         the SDK unpacked, read-only
 //	executors/KEY/  finished executors, see store.go
 //	resolved/KEY/   go.mod and go.sum as go completed them, see resolve.go
-//	go-build/ mod/  go's own caches, when the person's are not used
-//	home/           what go believes is its user's home
+//	go-build/ mod/  go's own caches, if the user's are not used
+//	home/           the home directory of go commands
 //	locks/ marks/   lock files; what was warmed
-//	tmp/            builds under way
+//	tmp/            builds in progress
 
-// DefaultDir is where a person's builds are cached: gobench below the system's
-// cache directory (XDG_CACHE_HOME is respected).
+// DefaultDir returns the directory in which a user's builds are cached: gobench below the
+// system's cache directory (XDG_CACHE_HOME is respected).
 func DefaultDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -32,11 +32,11 @@ func DefaultDir() (string, error) {
 	return filepath.Join(dir, "gobench"), nil
 }
 
-// stale is the age at which what an ended process left in tmp/ is removed.
+// stale is the age at which files of ended processes in tmp/ are removed.
 const stale = 24 * time.Hour
 
-// temp makes a directory on the cache's own file system, so that what is made in it
-// can be moved to its place in one step.
+// temp creates a directory on the cache's own file system, so that its contents can be
+// renamed to their final place.
 func (b *Builder) temp(prefix string) (string, error) {
 	dir := filepath.Join(b.dir, "tmp")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -45,7 +45,7 @@ func (b *Builder) temp(prefix string) (string, error) {
 	return os.MkdirTemp(dir, prefix)
 }
 
-// tidyTemp removes what builds that were killed left behind.
+// tidyTemp removes the files of builds that were killed.
 func (b *Builder) tidyTemp() {
 	dir := filepath.Join(b.dir, "tmp")
 	entries, err := os.ReadDir(dir)
@@ -59,8 +59,8 @@ func (b *Builder) tidyTemp() {
 	}
 }
 
-// discard removes a directory that others may be looking at: it is moved away in
-// one step, then removed. A name that does not exist is fine.
+// discard removes a directory that others may be reading: it is renamed first, then
+// removed. It is no error if it does not exist.
 func (b *Builder) discard(dir string) error {
 	tmp, err := b.temp("old-")
 	if err != nil {
@@ -74,8 +74,9 @@ func (b *Builder) discard(dir string) error {
 	return err
 }
 
-// lock takes the lock of that name, which no other Builder of this cache then
-// holds, in this process or another. A process that ends gives its locks back.
+// lock takes the lock of that name, which no other Builder of this cache then holds, in
+// this process or another. The system releases the locks of a process that ends. The caller
+// must call unlock.
 func (b *Builder) lock(ctx context.Context, name string) (unlock func(), err error) {
 	dir := filepath.Join(b.dir, "locks")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -102,7 +103,7 @@ func (b *Builder) lock(ctx context.Context, name string) (unlock func(), err err
 	}
 }
 
-// touch notes that a directory of the cache is in use.
+// touch marks a directory of the cache as in use.
 func touch(dir string) error {
 	now := time.Now()
 	return os.Chtimes(dir, now, now)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// An unpacked SDK that was harmed in any way is unpacked again.
+// An unpacked SDK that was damaged in any way is unpacked again.
 func TestDamagedSDK(t *testing.T) {
 	t.Parallel()
 	b := newBuilderOf(t, smallSDK(t), t.TempDir())
@@ -76,7 +76,7 @@ func TestDamagedSDK(t *testing.T) {
 	}
 }
 
-// Tests and testdata do not travel: editing one changes no executor.
+// Tests and testdata are not part of the SDK: editing one changes no executor.
 func TestSDKID(t *testing.T) {
 	t.Parallel()
 	sdk, err := loadSDK()
@@ -123,7 +123,7 @@ func TestPrune(t *testing.T) {
 	add("c", 2*time.Hour)
 	add("d", time.Minute)
 	if e, ok := b.lookUp("a"); !ok || e.Size != 100 {
-		t.Fatalf("lookUp = %+v, %v", e, ok) // and a is now the youngest
+		t.Fatalf("lookUp = %+v, %v", e, ok) // and a is now the most recently used
 	}
 	b.prune(250, time.Hour)
 	for key, want := range map[string]bool{"a": true, "b": false, "c": false, "d": true} {
@@ -211,8 +211,8 @@ func TestTidy(t *testing.T) {
 	b.dropOldSDKs(filepath.Join(b.dir, "sdk-new"))
 }
 
-// Warm builds once for a gobench, a Go and a platform; a scenario of every client
-// then finds all it imports compiled.
+// Warm compiles once for a gobench, a Go and a platform; a scenario of every client then
+// finds all its imports compiled.
 func TestWarm(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)

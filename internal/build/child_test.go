@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// childEnv makes the test binary play another gobench process, which builds the
-// scenario at that path.
+// childEnv makes the test binary act as another gobench process, which builds the scenario
+// at that path.
 const (
 	childEnv   = "GOBENCH_BUILD_TEST_CHILD"
 	childCache = "GOBENCH_BUILD_TEST_CACHE"
@@ -24,7 +24,7 @@ func childMain(path string) {
 	if err == nil {
 		b.sdks = os.Getenv(childSDKs)
 		o := offline()
-		o.Limits.Time = 3 * time.Second // of which the kernel makes a limit of processor time
+		o.Limits.Time = 3 * time.Second // from which the kernel's limit of processor time is derived
 		o.Progress = func(step string) { fmt.Println(step) }
 		_, err = b.Build(context.Background(), Source{Path: path}, o)
 	}

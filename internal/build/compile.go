@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// compile runs go build on the copy and keeps the program.
+// compile runs go build on the copy and stores the program.
 func (b *Builder) compile(ctx context.Context, t *task) (Executor, error) {
 	tmp, err := b.temp("build-")
 	if err != nil {
@@ -42,8 +42,8 @@ func (b *Builder) compile(ctx context.Context, t *task) (Executor, error) {
 	return b.keep(t.key, t.program, notes)
 }
 
-// goBuild runs go build on the copy at root, once more for each module of the
-// archive that turns out to be needed whole. work is for what go leaves behind.
+// goBuild runs go build on the copy at root, and again for each module of the archive that
+// turns out to be needed as a whole. work is for go's temporary files.
 func (b *Builder) goBuild(ctx context.Context, t *task, root, work string) error {
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		return err
@@ -82,8 +82,9 @@ func (b *Builder) goBuild(ctx context.Context, t *task, root, work string) error
 	return nil
 }
 
-// targets is what go build is asked for: a package's directory, or the files of one
-// that is its scenario's file alone. The dot keeps a name from being read as a flag.
+// targets returns go build's package arguments: a package's directory, or the files of one
+// that consists of the scenario's file alone. The dot prevents a name from being parsed as
+// a flag.
 func (p *project) targets() []string {
 	if p.only == "" {
 		return []string{"."}
@@ -91,7 +92,7 @@ func (p *project) targets() []string {
 	return []string{"./" + p.only, "./" + mainFile}
 }
 
-// write lays the copy out below root.
+// write writes the copy below root.
 func (p *project) write(root string) error {
 	for name, data := range p.files {
 		file := filepath.Join(root, filepath.FromSlash(name))
@@ -105,7 +106,7 @@ func (p *project) write(root string) error {
 	return nil
 }
 
-// steps tells the caller what happens next and remembers it for a message.
+// steps reports the current step to the caller and remembers it for a message.
 type steps struct {
 	tell func(string)
 	mu   sync.Mutex
@@ -119,7 +120,7 @@ func (s *steps) begin(step string) {
 	s.tell(step)
 }
 
-// last is the step under way, without what its line says in parentheses.
+// last returns the current step, without the part in parentheses.
 func (s *steps) last() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

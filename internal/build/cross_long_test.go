@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Executors for other platforms are of those platforms. The first build for a platform
-// compiles the standard library for it.
+// Executors for other platforms are built for those platforms. The first build for a
+// platform compiles the standard library for it.
 func TestCrossBuilds(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)

@@ -18,13 +18,13 @@ const EditorDir = ".gobench"
 // editorSDK is EditorDir's SDK as a go.mod names it.
 const editorSDK = "./" + EditorDir + "/sdk"
 
-// forEditor tells whether a line of go.mod is one for editors.
+// forEditor reports whether a line of go.mod is one for editors.
 func forEditor(r *modfile.Replace) bool {
 	return r.New.Version == "" && strings.HasPrefix(r.New.Path, editorSDK+"/")
 }
 
-// Require gives a go.mod that has all of own and requires the SDK below EditorDir. Of
-// an earlier call's lines none is left.
+// Require returns own with a requirement of the SDK below EditorDir added; name is the
+// file's name in errors. Lines of an earlier call are replaced.
 func (s SDK) Require(name string, own []byte) ([]byte, error) {
 	files, err := s.load()
 	if err != nil {
@@ -41,7 +41,7 @@ func (s SDK) Require(name string, own []byte) ([]byte, error) {
 	return tidied(mod)
 }
 
-// tidied gives a go.mod as go mod tidy would leave it, with the lines for editors
+// tidied returns a go.mod as go mod tidy would leave it, with the lines for editors
 // together at its end.
 func tidied(mod []byte) ([]byte, error) {
 	var theirs, ours strings.Builder
@@ -62,7 +62,7 @@ func tidied(mod []byte) ([]byte, error) {
 	return f.Format()
 }
 
-// WriteEditorDir writes the SDK below dir's EditorDir, in place of one that is there.
+// WriteEditorDir writes the SDK below dir's EditorDir, replacing an existing one.
 func (s SDK) WriteEditorDir(dir string) error {
 	files, err := s.load()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
-// What a tester has in go.mod stays, and of an earlier gobench's lines none is left.
+// The user's lines of go.mod stay, and lines of an earlier gobench are removed.
 func TestRequireTakesTheEarlierSDKsPlace(t *testing.T) {
 	t.Parallel()
 	const own = `module shop
@@ -59,7 +59,7 @@ replace (
 	}
 }
 
-// Every line for editors points to a module that is there, and no test goes along.
+// Every line for editors points to an existing module, and tests are left out.
 func TestEditorDirHasWhatGoModNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestEditorDirHasWhatGoModNames(t *testing.T) {
 	if long.Run {
 		sdk = testSDK()
 	}
-	for range 2 { // the second takes the place of the first
+	for range 2 { // the second replaces the first
 		if err := sdk.WriteEditorDir(dir); err != nil {
 			t.Fatal(err)
 		}

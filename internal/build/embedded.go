@@ -8,8 +8,9 @@ import (
 	"unicode"
 )
 
-// readEmbedded copies what the file's //go:embed lines name. A pattern that the go
-// command refuses (.. and absolute names) copies nothing and is refused by it.
+// readEmbedded copies the files that the file's //go:embed lines name. A pattern that the
+// go command refuses (.. and absolute names) copies nothing; the go command then reports
+// it.
 func (p *project) readEmbedded(f *goFile) error {
 	for _, group := range f.ast.Comments {
 		for _, c := range group.List {
@@ -36,7 +37,7 @@ func embedPatterns(s string) []string {
 			if err != nil {
 				return out
 			}
-			word, _ := strconv.Unquote(quoted) // QuotedPrefix checked it
+			word, _ := strconv.Unquote(quoted) // QuotedPrefix has checked it
 			out, s = append(out, word), s[len(quoted):]
 			continue
 		}
@@ -62,7 +63,7 @@ func (p *project) embed(f *goFile, line int, pattern string) error {
 	}
 	matches, err := fs.Glob(sub, pattern)
 	if err != nil {
-		return nil // a malformed pattern: the go command says so
+		return nil // a malformed pattern: the go command reports it
 	}
 	refuse := func(name, problem, fix string) error {
 		return &InputError{File: p.shown(f.name), Line: line, Field: "go:embed", Problem: p.shown(path.Join(dir, name)) + " " + problem, Fix: fix}

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// cpus bounds how many packages are compiled at once: eight compilers fit into the
-// memory limit.
+// cpus limits how many packages are compiled at once: eight compilers fit into the memory
+// limit.
 func cpus(o Options) string {
 	if o.idle {
 		return "1"
@@ -18,14 +18,14 @@ func cpus(o Options) string {
 	return strconv.Itoa(min(runtime.GOMAXPROCS(0), 8))
 }
 
-// buildArgs are go build's, for the package in the current directory. They are part
-// of an executor's key; the program's name follows.
+// buildArgs are the arguments of go build, for the package in the current directory. They
+// are part of an executor's key; the program's name follows.
 var buildArgs = []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
 
-// goEnv is the whole environment of the go command: what it needs, and of the
-// person's only where modules come from. GOFLAGS and GOENV cannot reach it, so no
-// setting can name another program to run in the compiler's place. CGO_ENABLED=0
-// keeps every C compiler out.
+// goEnv returns the whole environment of the go command: what it needs, and of the user's
+// environment only where modules come from. GOFLAGS and GOENV are not passed on, so no
+// setting can replace the compiler by another program. CGO_ENABLED=0 excludes every C
+// compiler.
 func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
 	home, err := b.home()
 	if err != nil {
@@ -45,7 +45,7 @@ func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
 		}
 	}
 	if p := o.Person; p != nil {
-		// What the person did not set has go's own default, not gobench's.
+		// What the user did not set has go's default, not gobench's.
 		env["GOPROXY"], env["GOSUMDB"] = "https://proxy.golang.org,direct", "sum.golang.org"
 		delete(env, "GOVCS")
 		for name, value := range p.Vars {
@@ -54,7 +54,7 @@ func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
 			}
 		}
 		if env["GOPROXY"] == "off" && p.Vars["GOSUMDB"] == "" {
-			env["GOSUMDB"] = "off" // it would be asked over the network
+			env["GOSUMDB"] = "off" // it would be queried over the network
 		}
 		if p.Home != "" {
 			env["HOME"] = p.Home
@@ -77,8 +77,7 @@ func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
 	return list, nil
 }
 
-// home is an empty home for the go command, in which it keeps no statistics of its
-// use.
+// home returns an empty home directory for the go command, in which telemetry is off.
 func (b *Builder) home() (string, error) {
 	home := filepath.Join(b.dir, "home")
 	mode := filepath.Join(configHome(func(string) (string, bool) { return "", false }, home), "go", "telemetry", "mode")
@@ -91,10 +90,10 @@ func (b *Builder) home() (string, error) {
 	return home, nil
 }
 
-// offline tells whether nothing can be fetched.
+// offline reports whether nothing can be fetched.
 func (o Options) offline() bool { return o.Person == nil || o.Person.Vars["GOPROXY"] == "off" }
 
-// modCache is where modules are unpacked.
+// modCache returns the directory in which modules are unpacked.
 func (b *Builder) modCache(o Options) string {
 	if o.Person != nil && o.Person.ModCache != "" {
 		return o.Person.ModCache

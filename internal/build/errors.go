@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// ErrNoToolchain says that no usable go command was found. Errors that wrap it tell
-// what to install, in words for the person at the terminal.
+// ErrNoToolchain means that no usable go command was found. Errors that wrap it describe
+// what to install, for the user at the terminal.
 var ErrNoToolchain = errors.New("no Go toolchain")
 
-// InputError is a refusal of the tester's own files, made before any go command
-// ran. Callers branch on it: the request is wrong (HTTP 422, usage), not the build.
+// InputError is a refusal of the user's files, made before any go command ran. Callers
+// branch on it: the request is wrong (HTTP 422, usage), not the build.
 type InputError struct {
-	File    string // as the tester knows it
-	Line    int    // from 1; 0 when the whole file is meant
+	File    string // as the user knows it
+	Line    int    // from 1; 0 if the whole file is meant
 	Field   string // what is refused: "replace", "toolchain", "import" ...
 	Problem string
 	Fix     string // what to do about it
 }
 
-// Error gives "file:line: field: problem; fix".
+// Error returns "file:line: field: problem; fix".
 func (e *InputError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -38,19 +38,18 @@ func (e *InputError) Error() string {
 	return b.String()
 }
 
-// CompileError is a scenario that the go command refused. Callers branch on it: the
-// text is the tester's to read, and gobench exits with 3.
+// CompileError means that the go command refused the scenario. Callers branch on it: the
+// text is for the user, and gobench exits with 3.
 type CompileError struct {
-	// Text is what the compiler said, at most [Limits.Text] bytes, with the tester's
-	// own file names. A //line comment of the scenario can put any name there, so it
-	// is text: nothing may open the files it names. It holds no control characters
-	// but newline and tab.
+	// Text is the compiler's output, at most [Limits.Text] bytes, with the user's file
+	// names. A //line comment of the scenario can put any name there, so callers must not
+	// open the files it names. It has no control characters except newline and tab.
 	Text string
-	// Hint is what gobench knows beyond the text; often empty.
+	// Hint is gobench's advice beyond the text; often empty.
 	Hint string
 }
 
-// Error gives the whole text, and the hint on a line of its own.
+// Error returns the whole text, and the hint on a separate line.
 func (e *CompileError) Error() string {
 	if e.Hint == "" {
 		return e.Text
@@ -58,15 +57,15 @@ func (e *CompileError) Error() string {
 	return e.Text + "\n" + e.Hint
 }
 
-// LimitError is a build that was ended because it took too much. Callers branch on
-// it: the scenario, not gobench, is at fault, and trying again will not help.
+// LimitError means that a build was ended because it exceeded a limit. Callers branch on
+// it: the scenario, not gobench, is at fault, and retrying will not help.
 type LimitError struct {
 	Resource string // "time", "memory" or "output"
 	Limit    string // "2m0s", "2.0 GiB"
-	Step     string // what the build was doing
+	Step     string // the step of the build
 }
 
-// Error names the resource and its limit.
+// Error returns a text that names the resource and its limit.
 func (e *LimitError) Error() string {
 	if e.Step == "" {
 		return fmt.Sprintf("build ended: it took more than its %s limit of %s", e.Resource, e.Limit)
@@ -78,7 +77,7 @@ func sizeLimit(resource string, n int64) *LimitError {
 	return &LimitError{Resource: resource, Limit: bytesText(n)}
 }
 
-// bytesText writes n for people: "64 KiB", "2 GiB", "1.5 MiB".
+// bytesText formats n for people: "64 KiB", "2 GiB", "1.5 MiB".
 func bytesText(n int64) string {
 	f, unit := float64(n), "bytes"
 	for _, u := range []string{"KiB", "MiB", "GiB"} {

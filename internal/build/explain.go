@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// explain turns the end of a go command, and what it printed, into the error that
-// the tester sees. modules are the directories that hold modules by their path.
+// explain turns the error of a go command, and what it printed, into the error for the
+// user. modules are the directories that hold modules by their path.
 func (p *project) explain(err error, text, root string, modules []string, o Options) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
-		return err // ended, or never begun
+		return err // ended, or never started
 	}
 	if limit := limitHit(text, o.Limits); limit != nil {
 		return limit
@@ -31,7 +31,7 @@ func (p *project) explain(err error, text, root string, modules []string, o Opti
 	return &CompileError{Text: text, Hint: p.hint(text, o)}
 }
 
-// hint says what gobench knows beyond the compiler's text.
+// hint returns advice beyond the compiler's text, or "".
 func (p *project) hint(text string, o Options) string {
 	if o.offline() && strings.Contains(text, "GOPROXY=off") {
 		return "this build fetches no modules: use packages of Go, gobench and the scenario's own module, or set a GOPROXY"
@@ -44,8 +44,8 @@ func (p *project) hint(text string, o Options) string {
 
 var undefined = regexp.MustCompile(`(?m): undefined: (\w+)$`)
 
-// elsewhere finds a name that the text misses in the files beside a scenario that
-// was named alone.
+// elsewhere finds an undefined name of the text in the files beside a scenario that was
+// named alone.
 func (p *project) elsewhere(text string) (name, file string) {
 	if p.only == "" {
 		return "", ""

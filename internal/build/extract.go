@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// unpacked is the time that every file of an unpacked SDK carries, so that a file
-// changed since then shows without reading it.
+// unpacked is the modification time of every file of an unpacked SDK, so that a file
+// changed since then is found without reading it.
 var unpacked = time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
 
 const sdkPrefix = "sdk-"
 
-// sdkPlace is where the SDK is unpacked: gobench/ and third_party/ below it.
+// sdkPlace returns the directory in which the SDK is unpacked: gobench/ and third_party/
+// below it.
 func (b *Builder) sdkPlace(sdk *sdkFiles) string { return filepath.Join(b.sdks, sdkPrefix+sdk.id) }
 
-// prepareSDK unpacks the SDK, once. Later calls check that it is whole, and unpack it
-// again when it is not.
+// prepareSDK unpacks the SDK unless it is unpacked already and undamaged.
 func (b *Builder) prepareSDK(ctx context.Context, sdk *sdkFiles, progress func(string)) error {
 	dir := b.sdkPlace(sdk)
 	if whole(dir) == nil {
@@ -48,8 +48,8 @@ func (b *Builder) prepareSDK(ctx context.Context, sdk *sdkFiles, progress func(s
 	return nil
 }
 
-// unpack writes the SDK beside dir and then moves it there, so that dir is never
-// seen half full.
+// unpack writes the SDK to a temporary directory and renames it to dir, so that dir is
+// never incomplete.
 func (b *Builder) unpack(sdk *sdkFiles, dir string) error {
 	tmp, err := b.temp("sdk-")
 	if err != nil {
@@ -85,11 +85,11 @@ func (b *Builder) unpack(sdk *sdkFiles, dir string) error {
 	return os.Rename(tmp, dir)
 }
 
-// manifest lists the files of an unpacked SDK, "SIZE NAME" a line.
+// manifest lists the files of an unpacked SDK, one "SIZE NAME" per line.
 const manifest = "manifest"
 
-// whole says what is wrong with an unpacked SDK: a file missing, added, or changed
-// since it was written.
+// whole returns an error that names the damage of an unpacked SDK: a file missing, added,
+// or changed since it was written.
 func whole(dir string) error {
 	list, err := os.ReadFile(filepath.Join(dir, manifest))
 	if err != nil {

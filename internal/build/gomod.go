@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// What a tester's files may measure.
+// Limits of a user's files.
 const (
 	maxMod      = 64 << 10
 	maxSum      = 1 << 20
@@ -22,10 +22,10 @@ const (
 	maxRequires = 1000 // requires, replaces and excludes, each
 )
 
-// CheckMod reads a tester's go.mod and refuses, as an [*InputError], what must not
-// reach a go command: a replace that leaves the module, a toolchain or tool line, a
-// go version newer than toolchain ("go1.26.8"), the SDK's own module path, and more
-// lines than any scenario needs. name is the file's in messages.
+// CheckMod parses a user's go.mod and refuses, as an [*InputError], what must not reach a
+// go command: a replace that leaves the module, a toolchain or tool line, a go version
+// newer than toolchain ("go1.26.8"), the SDK's own module path, and more lines than any
+// scenario needs. name is the file's in messages.
 func CheckMod(name string, data []byte, toolchain string) error {
 	_, err := checkMod(name, data, toolchain)
 	return err
@@ -62,7 +62,7 @@ func checkMod(name string, data []byte, toolchain string) (*modfile.File, error)
 	}
 	for _, r := range f.Replace {
 		if isSDK(r.Old.Path) {
-			continue // never used: gobench brings the SDK itself
+			continue // unused: gobench brings the SDK itself
 		}
 		if r.New.Version == "" && !inside(r.New.Path) {
 			return nil, refuse(lineOf(r.Syntax), "replace", r.New.Path+" is outside of the scenario's module",
@@ -74,7 +74,7 @@ func checkMod(name string, data []byte, toolchain string) (*modfile.File, error)
 
 func tooMany(n int) string { return fmt.Sprintf("%d lines, more than %d", n, maxRequires) }
 
-// syntaxError is x/mod's first error, with its line.
+// syntaxError returns x/mod's first error, with its line.
 func syntaxError(name string, err error) error {
 	e := &InputError{File: name, Field: "go.mod", Problem: err.Error(), Fix: "mend the line; https://go.dev/ref/mod has the grammar"}
 	var list modfile.ErrorList
@@ -95,8 +95,8 @@ func lineOf(l *modfile.Line) int {
 	return l.Start.Line
 }
 
-// inside tells whether a replacement directory stays below the go.mod that names
-// it. (Links are caught when the directory is read.)
+// inside reports whether a replacement directory is below that of the go.mod that names it.
+// (Links are detected when the directory is read.)
 func inside(dir string) bool {
 	slashed := strings.ReplaceAll(dir, `\`, "/")
 	if path.IsAbs(slashed) || filepath.IsAbs(dir) || filepath.VolumeName(dir) != "" || strings.Contains(slashed, ":") {

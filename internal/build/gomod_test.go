@@ -89,8 +89,8 @@ func TestCheckMod(t *testing.T) {
 	}
 }
 
-// What the gate lets through keeps its promises: nothing that it passes holds what
-// it refuses, and the copy's go.mod made of it is one that the gate's parser reads.
+// A go.mod that CheckMod accepts has nothing that it is to refuse, and the copy's go.mod
+// made of it can be parsed.
 func FuzzCheckMod(f *testing.F) {
 	for _, s := range []string{
 		"module m\n\ngo 1.26\n\nrequire github.com/google/uuid v1.6.0\n",

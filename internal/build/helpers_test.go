@@ -26,12 +26,12 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
-// shared is a cache that tests may fill together: each extracts the SDK and asks go
-// for its version only once.
+// shared is a cache that tests may fill together: it unpacks the SDK and runs go version
+// only once.
 var shared string
 
-// goCache is the go build cache of whoever runs the tests, so that only their first
-// run compiles the SDK.
+// goCache is the go build cache of the user who runs the tests, so that only the first run
+// compiles the SDK.
 var goCache, goRoot string
 
 func TestMain(m *testing.M) {
@@ -54,8 +54,8 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// sdkDirs are the directories that embed.go carries; the root package's test holds
-// that list against what packages import.
+// sdkDirs are the directories that embed.go embeds; the root package's test compares that
+// list with what packages import.
 var sdkDirs = func() []string {
 	source, err := os.ReadFile(filepath.Join("..", "..", "embed.go"))
 	if err != nil {
@@ -69,7 +69,7 @@ var sdkDirs = func() []string {
 // treeSDK is the SDK of the working tree.
 type treeSDK struct{ fs.FS }
 
-// ReadDir hides what is not the SDK's.
+// ReadDir hides what is not part of the SDK.
 func (t treeSDK) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(t.FS, name)
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
@@ -86,8 +86,8 @@ func testSDK() SDK { return NewSDK(treeSDK{os.DirFS(filepath.Join("..", ".."))})
 // newBuilder returns a Builder on the shared cache.
 func newBuilder(t testing.TB) *Builder { return newBuilderIn(t, shared) }
 
-// newBuilderIn returns a Builder on a cache of its own, but for the unpacked SDK: to write
-// its thousand files costs more than most builds.
+// newBuilderIn returns a Builder with its own cache, except for the unpacked SDK: writing
+// its thousand files takes longer than most builds.
 func newBuilderIn(t testing.TB, dir string) *Builder {
 	t.Helper()
 	fillCache(t)
@@ -96,7 +96,7 @@ func newBuilderIn(t testing.TB, dir string) *Builder {
 	return b
 }
 
-// newBuilderOf returns a Builder of an SDK on a cache that it shares with no other.
+// newBuilderOf returns a Builder of an SDK with a cache that it shares with no other.
 func newBuilderOf(t testing.TB, sdk SDK, dir string) *Builder {
 	t.Helper()
 	b, err := New(sdk, dir, slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -142,8 +142,8 @@ func smallSDK(t testing.TB) SDK {
 	return SDK{Sources: sources, Deps: out.Bytes()}
 }
 
-// stored reports whether a build finds its executor in the store. It ends one that does
-// not before it compiles, but in make test-long.
+// stored reports whether a build finds its executor in the store. Unless in make test-long,
+// it ends a build that does not before it compiles.
 func stored(t testing.TB, b *Builder, path string, o Options) bool {
 	t.Helper()
 	if long.Run {
@@ -181,13 +181,13 @@ func fillCache(t testing.TB) {
 	})
 }
 
-// offline builds without any network and with no module cache, but with the go
-// build cache of whoever runs the tests.
+// offline builds without any network and with no module cache, but with the go build cache
+// of the user who runs the tests.
 func offline() Options {
 	return Options{Person: &Person{Vars: map[string]string{"GOPROXY": "off"}, GoCache: goCache}, Limits: Limits{Time: 5 * time.Minute}}
 }
 
-// files lays out files of one test, by name below a new directory.
+// files writes the files of one test, by name below a new directory.
 func files(t testing.TB, content map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -203,7 +203,7 @@ func files(t testing.TB, content map[string]string) string {
 	return dir
 }
 
-// mustBuild builds and fails the test when that fails.
+// mustBuild builds, and fails the test on an error.
 func mustBuild(t testing.TB, b *Builder, path string, o Options) Executor {
 	t.Helper()
 	e, err := b.Build(context.Background(), Source{Path: path}, o)

@@ -32,7 +32,8 @@ func running(t *testing.T, dir string) []string {
 	return found
 }
 
-// Each limit ends the build, says so, and leaves no process and no file behind.
+// Each limit ends the build with an error that names it, and leaves no process and no file
+// behind.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -70,8 +71,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The memory limit is the sum over the process group: three processes that each
-// stay below it are ended together.
+// The memory limit is for the sum over the process group: three processes that are each
+// below it are ended together.
 func TestMemoryOfTheGroup(t *testing.T) {
 	t.Parallel()
 	dir := files(t, map[string]string{"go.mod": "module eat\n\ngo 1.26\n", "main.go": `package main
@@ -120,7 +121,7 @@ func main() {
 	}
 }
 
-// A caller that gives up gets its answer at once, and nothing goes on.
+// A call whose context ends returns at once, and nothing keeps running.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
@@ -145,8 +146,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A gobench that is killed takes the go command along at once; a compiler that
-// this orphans runs out of processor time.
+// A gobench that is killed takes the go command with it at once; a compiler orphaned by
+// that runs out of processor time.
 func TestKilledParent(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -13,13 +13,13 @@ import (
 // mainFile is the generated file beside the scenario's own.
 const mainFile = "zz_gobench_main.go"
 
-// addMain checks that the scenario's package is one, and adds the main function: a
-// single call, all logic being the executor package's. A function thresholds without
-// parameters is called beside export.
+// addMain checks that the scenario's files are one package, and adds the main function: a
+// single call, as all logic is in package executor. A function thresholds without
+// parameters is called besides export.
 func (p *project) addMain() error {
 	main := p.packages[0]
 	var export, thresholds *ast.FuncDecl
-	var home, second *goFile // theirs
+	var home, second *goFile // the files of export and thresholds
 	taken := map[string]bool{}
 	refuse := func(f *goFile, pos token.Pos, problem, fix string) error {
 		return &InputError{File: p.shown(f.name), Line: f.line(pos), Problem: problem, Fix: fix}
@@ -58,7 +58,7 @@ func (p *project) addMain() error {
 			switch {
 			case len(bytes.TrimSpace(p.files[f.name])) == 0:
 				return &InputError{File: p.shown(f.name), Problem: "the file is empty", Fix: "gobench init DIR writes a scenario to begin with"}
-			case f.err != nil: // the compiler says what is wrong with it
+			case f.err != nil: // the compiler reports what is wrong with it
 				p.files[path.Join(p.dir, mainFile)] = []byte("package main\n\nfunc main() {}\n")
 				return nil
 			}
@@ -87,8 +87,8 @@ func (p *project) addMain() error {
 	return nil
 }
 
-// call writes a call of a function of f, at the function's own line: there the compiler
-// then reports what is wrong with its type.
+// call returns the source of a call of a function of f, at the function's own line, so that
+// the compiler reports a wrong type there.
 func call(f *goFile, fn *ast.FuncDecl) (string, error) {
 	name := path.Base(f.name)
 	if strings.ContainsAny(name, "\r\n*") {
@@ -98,8 +98,8 @@ func call(f *goFile, fn *ast.FuncDecl) (string, error) {
 	return fmt.Sprintf("/*line %s:%d:%d*/%s()", name, at.Line, at.Column, fn.Name.Name), nil
 }
 
-// constrained tells whether a file belongs to some builds only, which is the go
-// command's to judge. (A file that is named alone belongs whatever it says.)
+// constrained reports whether a file belongs to some builds only, which the go command
+// decides. (A file that is named alone always belongs.)
 func constrained(f *goFile) bool {
 	for _, group := range f.ast.Comments {
 		for _, c := range group.List {
@@ -111,7 +111,7 @@ func constrained(f *goFile) bool {
 	return false
 }
 
-// declared gives the names that a file declares for its whole package.
+// declared returns the names that a file declares for its whole package.
 func declared(f *ast.File) map[string]bool {
 	names := map[string]bool{}
 	for _, d := range f.Decls {

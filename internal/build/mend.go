@@ -37,9 +37,9 @@ type edit struct {
 //   - an import that is missing is added behind the package clause, on its line,
 //     when exactly one package of Go or the SDK has all the names that are used.
 //
-// It goes by the parser's scopes, without types. Where the package that a name
-// comes from is in doubt, it changes nothing and the compiler speaks. declared holds
-// the names that the file's package declares.
+// It uses the parser's scopes, without types. If the package of a name is in doubt, it
+// changes nothing and leaves the error to the compiler. declared holds the names that the
+// file's package declares.
 func mend(f *goFile, src []byte, declared map[string]bool, known *names) mended {
 	m := mender{f: f, src: src, known: known, free: map[string]map[string]bool{}}
 	m.collectFree()
@@ -54,12 +54,12 @@ type mender struct {
 	src   []byte
 	known *names
 
-	// free are the names that the file uses and does not declare, with what is
-	// selected from them.
+	// free are the names that the file uses and does not declare, each with the names
+	// selected from it.
 	free map[string]map[string]bool
 
 	imports []imported
-	dot     bool // a dot import: any free name may be its
+	dot     bool // a dot import: any free name may come from it
 	edits   []edit
 	notes   []note
 }
@@ -68,11 +68,11 @@ type mender struct {
 type imported struct {
 	spec *ast.ImportSpec
 	path string
-	name string // "" when only the package itself could tell
+	name string // "" if only the package itself would show it
 }
 
-// collectFree fills free. The parser resolved the names that the file's own scopes
-// declare; what is left is the package's, an import's, or missing.
+// collectFree fills free. The parser resolved the names that the file's own scopes declare;
+// the rest are the package's, an import's, or missing.
 func (m *mender) collectFree() {
 	unresolved := map[*ast.Ident]bool{}
 	for _, id := range m.f.ast.Unresolved {
@@ -122,8 +122,7 @@ func (m *mender) readImports() {
 	}
 }
 
-// unclaimed tells whether a free name may be that of a package whose name is not
-// known.
+// unclaimed reports whether a free name may be that of a package whose name is unknown.
 func (m *mender) unclaimed() bool {
 	claimed := map[string]bool{}
 	for _, in := range m.imports {
@@ -165,8 +164,8 @@ func (m *mender) addMissing(declared map[string]bool) {
 			have[in.name] = true
 			continue
 		}
-		// A package of unknown name takes the name that its path suggests, if that
-		// is used; if not, every free name may be its.
+		// A package of unknown name gets the name that its path suggests, if that is used;
+		// if not, every free name may be its.
 		guess := likelyName(in.path)
 		if m.free[guess] == nil {
 			return
@@ -198,7 +197,7 @@ func (m *mender) replace(from, to token.Pos, text string) {
 	m.edits = append(m.edits, edit{file.Offset(from), file.Offset(to), text})
 }
 
-// spaced is 1 when a blank or bracket stands before pos, and 0 for import"fmt".
+// spaced is 1 if there is a blank or bracket before pos, and 0 for import"fmt".
 func (m *mender) spaced(pos token.Pos) int {
 	if at := m.f.fset.File(m.f.ast.FileStart).Offset(pos); m.src[at-1] == 't' {
 		return 0
@@ -211,7 +210,7 @@ func (m *mender) note(pos token.Pos, text string) {
 }
 
 func (m *mender) apply() []byte {
-	slices.SortFunc(m.edits, func(a, b edit) int { // an insertion before what it stands before
+	slices.SortFunc(m.edits, func(a, b edit) int { // an insertion before the text at the same place
 		return cmp.Or(a.from-b.from, a.to-b.to)
 	})
 	slices.SortStableFunc(m.notes, func(a, b note) int { return a.line - b.line })

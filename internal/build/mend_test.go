@@ -115,7 +115,7 @@ func noteTexts(m mended) []string {
 	return out
 }
 
-// A mended file parses, keeps its number of lines, and is mended for good.
+// A mended file can be parsed, has the same number of lines, and needs no further mending.
 func FuzzMend(f *testing.F) {
 	for _, s := range []string{
 		small, "package main\n\nimport \"fmt\"\n", "package main; var x = fmt.Sprint()", "package main /* a\nb */\nvar x = rand.IntN(1)",
@@ -159,7 +159,7 @@ func TestLikelyName(t *testing.T) {
 	}
 }
 
-// Each package of the table is one of the toolchain's.
+// Each package of the table exists in the toolchain.
 func TestStdPackages(t *testing.T) {
 	t.Parallel()
 	tc := toolchain{Root: goRoot}

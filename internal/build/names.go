@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// names knows which package has which name, and which packages have which exported
-// names: Go's own from the toolchain's sources, the SDK's, and the tester's.
+// names maps packages to their names, and exported names to packages: Go's own from the
+// toolchain's sources, the SDK's, and the user's.
 type names struct {
 	tc     toolchain
 	sdk    *sdkFiles
-	tester map[string]string // the tester's own packages: name by import path
+	tester map[string]string // the user's own packages: name by import path
 
 	sdkNames map[string]string
 	exports  map[string]map[string]bool
@@ -32,8 +32,8 @@ func newNames(tc toolchain, sdk *sdkFiles, p *project) *names {
 	return n
 }
 
-// of gives the name that importing a path binds; "" when only the package itself,
-// which is not at hand, could tell.
+// of returns the name that importing a path binds; "" if only the package itself, which is
+// not available, would show it.
 func (n *names) of(target string) string {
 	if name := n.tester[target]; name != "" {
 		return name
@@ -54,8 +54,8 @@ func (n *names) sdkPackages() map[string]string {
 	return n.sdkNames
 }
 
-// only gives the one package of Go or the SDK that is called name and exports all
-// the uses.
+// only returns the single package of Go or the SDK that has this name and exports all the
+// uses.
 func (n *names) only(name string, uses map[string]bool) (string, bool) {
 	var found []string
 	for _, target := range stdPackages {
@@ -102,11 +102,10 @@ func (n *names) sdkExports(dir string) map[string]bool {
 	return have
 }
 
-// exportsOf gives the exported names of the Go files of a directory, of whatever
-// platform they are.
+// exportsOf returns the exported names of the Go files of a directory, for all platforms.
 func exportsOf(dir fs.FS) map[string]bool {
 	have := map[string]bool{}
-	files, _ := fs.Glob(dir, "*.go") // the pattern is well formed
+	files, _ := fs.Glob(dir, "*.go") // the pattern is valid
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -130,8 +129,8 @@ func addExports(have map[string]bool, src []byte) {
 	}
 }
 
-// likelyName is the package name that an import path suggests: its last element,
-// or the one before a major version.
+// likelyName returns the package name that an import path suggests: its last element, or
+// the one before a major version.
 func likelyName(target string) string {
 	base := path.Base(target)
 	if isMajor(base) && strings.Contains(target, "/") {
@@ -147,7 +146,7 @@ func likelyName(target string) string {
 	return base
 }
 
-// isMajor tells whether s is v2, v3 ...
+// isMajor reports whether s is v2, v3 ...
 func isMajor(s string) bool {
 	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
 }

@@ -5,52 +5,53 @@ import (
 	"time"
 )
 
-// Source is a scenario as a tester has it: a .go file, or a directory.
+// Source is a user's scenario: a .go file, or a directory.
 //
-// A file alone is the whole package, as with go run FILE; a directory gives all of
-// its files but tests. Packages of the tester's own come from the module of the
-// nearest go.mod: the one beside the scenario, or, when the scenario imports what
-// neither Go nor gobench has, one further up, at most to the repository's root.
+// A file alone is the whole package, as with go run FILE; of a directory all files except
+// tests are used. The user's other packages come from the module of the nearest go.mod: the
+// one beside the scenario or, if the scenario imports packages that neither Go nor gobench
+// has, one in a parent directory, at most the repository's root.
 type Source struct {
 	Path string
-	// As is the path that messages show; "" shows Path.
+	// As is the path shown in messages; if empty, Path is shown.
 	As string
 }
 
-// Options say for whom and for what a scenario is built. The zero value builds for
-// this machine and fetches nothing.
+// Options are the options of a build. With the zero value it is for this machine and
+// fetches nothing.
 type Options struct {
-	GOOS, GOARCH string // "" is this machine's
-	// Person lends its go settings, module cache and proxy to the build; nil builds
-	// from what is here, in a cache and home of gobench's own.
+	GOOS, GOARCH string // "" means this machine's
+	// Person provides go settings, module cache and proxy of the user; if nil, the build
+	// fetches nothing and uses gobench's own cache and home.
 	Person *Person
 	Limits Limits
-	// Progress is told each step before it begins, from the goroutine of Build or
-	// one that Build waits for; nil is fine.
+	// Progress is called with each step before it begins, from the goroutine of Build or
+	// one that Build waits for. It may be nil.
 	Progress func(step string)
-	// Package is told each package whose compilation begins, from a goroutine that
-	// Build waits for; nil is fine.
+	// Package is called with each package whose compilation begins, from a goroutine that
+	// Build waits for. It may be nil.
 	Package func(path string)
 
-	idle bool // behind everything else, one package at a time
+	idle bool // with the lowest priority, one package at a time
 }
 
-// Limits end a build that takes too much. A zero field has its default.
+// Limits are the limits of a build. A zero field means its default.
 type Limits struct {
-	// Time is the whole build's, downloads included: 120 s.
+	// Time is for the whole build, downloads included: 120 s.
 	Time time.Duration
-	// Memory is that of the go command and all it starts, added up: 2 GiB. Every
-	// 100 ms their resident memory is summed, and over the limit all are killed; on
-	// Linux the kernel besides refuses any one process more than this (RLIMIT_DATA),
-	// so that none can outrun the sum. Systems without /proc hold no memory limit.
+	// Memory is for the sum of the go command and all processes it starts: 2 GiB. Every 100
+	// ms their resident memory is summed, and above the limit all are killed. On Linux the
+	// kernel also refuses any single process more than this (RLIMIT_DATA), as it could grow
+	// faster than the sum is taken. Systems without /proc have no memory limit.
 	Memory int64
-	// Output is the largest file that a build may write, the executor too: 256 MiB.
+	// Output is the size of the largest file that a build may write, the executor included:
+	// 256 MiB.
 	Output int64
-	// Text is how much of the compiler's text is kept: 64 KiB.
+	// Text is how much of the compiler's text is returned: 64 KiB.
 	Text int
 }
 
-// DefaultLimits are those that a zero field of Limits stands for.
+// DefaultLimits returns the defaults.
 func DefaultLimits() Limits {
 	return Limits{Time: 120 * time.Second, Memory: 2 << 30, Output: 256 << 20, Text: 64 << 10}
 }
@@ -81,14 +82,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Executor is a finished build.
+// Executor is the result of a build.
 type Executor struct {
-	Path   string // the program, in the cache; it may go once it is the oldest there
+	Path   string // of the program in the cache, which may delete it when it is the least recently used
 	SHA256 string // of the program, in hex
 	Size   int64
-	Cached bool          // it was there already: no go command ran
-	Took   time.Duration // of the call that gave it
-	// Notes say what gobench changed on its copy of the scenario, a line each: an
-	// import made blank or added, a version chosen.
+	Cached bool          // it was in the cache: no go command ran
+	Took   time.Duration // duration of the call of Build
+	// Notes are what gobench changed on its copy of the scenario, one line each: an import
+	// made blank or added, a version chosen.
 	Notes []string
 }

@@ -12,23 +12,23 @@ import (
 	"unicode/utf8"
 )
 
-// output takes what the go command prints. Of the compiler's text it keeps the
-// first limit bytes; go's own lines on downloads go to progress.
+// output reads what the go command prints. It stores the first limit bytes of the
+// compiler's text; go's own lines on downloads are passed to progress.
 type output struct {
 	limit    int
 	progress func(string)
-	compiles func(string) // told what go build -v prints; nil without -v
+	compiles func(string) // called with what go build -v prints; nil without -v
 
 	mu   sync.Mutex
-	line []byte // the unfinished one
+	line []byte // the incomplete one
 	text bytes.Buffer
-	over int // bytes of text that were not kept
+	over int // bytes of text that were dropped
 }
 
 // packageLine is a line of go build -v: a package's path and nothing else.
 var packageLine = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~+/-]*$`)
 
-// Write never fails: a build is not ended for what it prints.
+// Write never returns an error: a build is not ended for what it prints.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -46,7 +46,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// hold keeps part of a line; one longer than the limit is cut.
+// hold appends to a line; one longer than the limit is cut.
 func (o *output) hold(p []byte) {
 	if free := o.limit + 1 - len(o.line); len(p) > free {
 		o.over += len(p) - free
@@ -60,12 +60,12 @@ func (o *output) endLine() {
 	o.line = o.line[:0]
 	s := strings.TrimRight(string(line), "\r\n")
 	switch {
-	case strings.HasPrefix(s, "# "): // the package whose errors follow; they name its files
+	case strings.HasPrefix(s, "# "): // the package of the errors that follow; they name its files
 	case strings.HasPrefix(s, "go: downloading "):
 		o.progress(printable(strings.TrimPrefix(s, "go: ")))
 	case strings.HasPrefix(s, "go: finding module for package "):
 		o.progress(printable(strings.TrimPrefix(s, "go: ")))
-	case strings.HasPrefix(s, "go: found "): // go.mod holds it now
+	case strings.HasPrefix(s, "go: found "): // go.mod has it now
 	case o.compiles != nil && packageLine.MatchString(s):
 		o.compiles(s)
 	default:
@@ -76,7 +76,7 @@ func (o *output) endLine() {
 	}
 }
 
-// result gives the text so far, in whole characters.
+// result returns the text so far, cut at a character boundary.
 func (o *output) result() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,10 +118,9 @@ func printable(s string) string {
 // position is a file name and line at the start of a line of compiler text.
 var position = regexp.MustCompile(`(?m)^([ \t]*)([^\n:]+\.go):([0-9]+)`)
 
-// rename puts the tester's own names into compiler text: the copy at root, whose
+// rename replaces file names in compiler text by the user's: the copy at root, whose
 // package is in dir (slashed, relative), is shown as display, and a file below one of
-// modules by its module. A name that is neither, which a //line comment can make,
-// stays as it is.
+// modules by its module. Other names, which a //line comment can make, stay as they are.
 func rename(text, root, dir, display string, modules []string, has func(name string) bool) string {
 	here := filepath.Join(root, filepath.FromSlash(dir))
 	text = position.ReplaceAllStringFunc(text, func(m string) string {
@@ -147,7 +146,7 @@ func rename(text, root, dir, display string, modules []string, has func(name str
 		root+string(filepath.Separator), withSlash(relative(display, dir)), root, relative(display, dir)).Replace(text)
 }
 
-// relative is the display name of the module's root, dir being its package shown as
+// relative returns the display name of the module's root, dir being its package shown as
 // display.
 func relative(display, dir string) string {
 	for range strings.FieldsFunc(path.Clean("/"+dir), func(r rune) bool { return r == '/' }) {

@@ -26,7 +26,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// With -v the packages are told, and are no text of the compiler's.
+// With -v the packages are passed to compiles and are not part of the compiler's text.
 func TestOutputTellsPackages(t *testing.T) {
 	t.Parallel()
 	var packages []string
@@ -40,7 +40,7 @@ func TestOutputTellsPackages(t *testing.T) {
 	}
 }
 
-// Whatever is printed, the text is at most the limit, whole characters.
+// Whatever is printed, the text is at most limit bytes and ends at a character boundary.
 func TestOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, part string }{

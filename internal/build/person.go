@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Person lends a build the go settings of the person who asks for it: where modules
-// come from, which are private, and the caches that hold them already. A build for
-// somebody else (a server's) has none.
+// Person holds the go settings of the user whose scenario is built: where modules come
+// from, which are private, and the caches that may hold them already. A server that builds
+// for others uses no Person.
 type Person struct {
 	Vars     map[string]string // GOPROXY, GOPRIVATE ...; only names of personVars are used
 	Home     string            // for the credentials of private modules
 	Path     string            // where git is found
-	GoCache  string            // GOCACHE; "" is gobench's own
-	ModCache string            // GOMODCACHE; "" is gobench's own
+	GoCache  string            // GOCACHE; "" means gobench's own
+	ModCache string            // GOMODCACHE; "" means gobench's own
 }
 
-// personVars may come from the person: where modules are fetched from and how. What
-// git and GOAUTH then run is what they run in the person's own shell.
+// personVars are the variables that may come from the user: where modules are fetched from
+// and how. Programs that git and GOAUTH then run are the same as in the user's shell.
 var personVars = []string{
 	"GOPROXY", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOSUMDB", "GOINSECURE", "GOVCS", "GOAUTH",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
@@ -28,10 +28,10 @@ var personVars = []string{
 	"SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME",
 }
 
-// ThisPerson reads the settings of the process's own environment and, below them,
-// of what go env -w wrote.
+// ThisPerson reads the settings from the environment of this process and, for variables
+// that are not set there, from the file that go env -w writes.
 func ThisPerson() *Person {
-	home, _ := os.UserHomeDir() // "" asks go for nothing that needs a home
+	home, _ := os.UserHomeDir() // if "", nothing that needs a home is used
 	return personOf(os.LookupEnv, home)
 }
 
@@ -49,7 +49,7 @@ func personOf(lookup func(string) (string, bool), home string) *Person {
 			p.Vars[name] = v
 		}
 	}
-	// go's own rules for where its caches are (go help environment).
+	// go's own rules for the location of its caches (go help environment).
 	if p.GoCache = get("GOCACHE"); p.GoCache == "" && home != "" {
 		p.GoCache = filepath.Join(cacheHome(lookup, home), "go-build")
 	}
@@ -71,7 +71,7 @@ func personOf(lookup func(string) (string, bool), home string) *Person {
 	return p
 }
 
-// savedEnv reads the file that go env -w writes; nothing when there is none.
+// savedEnv reads the file that go env -w writes; the result is empty if there is no file.
 func savedEnv(lookup func(string) (string, bool), home string) map[string]string {
 	name, ok := lookup("GOENV")
 	switch {

@@ -17,19 +17,19 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// project is a private copy of all that a tester's build reads of their own: the
-// scenario's package, the packages of the same module (or of its vendor directory)
-// that it imports, embedded files, go.mod and go.sum. The go command sees this copy and nothing else, so what
-// the cache's key covers is what is compiled, and the tester's files are not touched.
+// project is a private copy of all files of the user that a build reads: the scenario's
+// package, the packages of the same module (or of its vendor directory) that it imports,
+// embedded files, go.mod and go.sum. The go command sees only this copy, so the cache's key
+// covers exactly what is compiled, and the user's files are not touched.
 type project struct {
 	*tree
-	files    map[string][]byte // the copy, by slashed name; mended in place
+	files    map[string][]byte // of the copy, by slashed name; mended in place
 	packages []*pkg            // the scenario's first
-	mod      *modfile.File     // nil: the tester has no go.mod
+	mod      *modfile.File     // nil if the user has no go.mod
 	sum      []byte
 	home     string   // the directory of the scenario's package
-	only     string   // the scenario is this one file of its directory; "" is all of it
-	external []string // imports of modules that are neither gobench's nor the tester's
+	only     string   // the scenario is this one file of its directory; "" means all of it
+	external []string // imports from modules that are neither gobench's nor the user's
 	notes    []string
 
 	local    []localModule
@@ -38,23 +38,24 @@ type project struct {
 	embedded int64
 }
 
-// localModule is a module whose source is below the root: the tester's own, or one
-// that a replace line keeps beside it.
+// localModule is a module whose source is below the root: the user's own, or one that a
+// replace line refers to.
 type localModule struct {
 	path, dir string
 	vendored  bool
 }
 
-// pkg is one of the tester's packages.
+// pkg is one of the user's packages.
 type pkg struct {
 	dir      string
 	path     string // of its import; "" for the scenario's
 	name     string // from the package clause
 	files    []*goFile
-	vendored bool // somebody else's: taken as it is
+	vendored bool // of another module: not mended
 }
 
-// goFile is a parsed file. ast is what could be parsed; err says why not all.
+// goFile is a parsed file. ast is the part that could be parsed; err is why the rest could
+// not.
 type goFile struct {
 	name string
 	fset *token.FileSet
@@ -62,10 +63,10 @@ type goFile struct {
 	err  error
 }
 
-// line gives where pos is in the file itself, whatever //line comments say.
+// line returns the line of pos in the file itself, ignoring //line comments.
 func (f *goFile) line(pos token.Pos) int { return f.fset.PositionFor(pos, false).Line }
 
-// readProject reads a scenario and everything of the tester's that it needs.
+// readProject reads a scenario and all files of the user that it needs.
 func readProject(src Source, tc toolchain) (*project, error) {
 	at, err := find(src)
 	if err != nil {
@@ -107,8 +108,8 @@ func newProject(at place, root string) (*project, error) {
 	return &project{tree: t, files: map[string][]byte{}}, nil
 }
 
-// isGobench tells whether root holds gobench itself: a scenario of its examples has
-// no module of its own.
+// isGobench reports whether root contains gobench itself: its example scenarios have no
+// module of their own.
 func isGobench(root string) bool {
 	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	return err == nil && isSDK(modfile.ModulePath(data))
@@ -130,7 +131,7 @@ func (p *project) readMain(at place) (*pkg, error) {
 	return p.readPackage(p.dir, []string{path.Join(p.dir, at.file)})
 }
 
-// readAll reads go.mod, then the packages of the tester's own.
+// readAll reads go.mod, then the user's packages.
 func (p *project) readAll(main *pkg, tc toolchain) error {
 	data, err := p.read("go.mod", maxMod)
 	if err != nil {
@@ -166,7 +167,7 @@ func (p *project) readAll(main *pkg, tc toolchain) error {
 	return p.readImports(main, tc)
 }
 
-// readImports reads the tester's packages that main needs, directly or not.
+// readImports reads the user's packages that main imports, directly or not.
 func (p *project) readImports(main *pkg, tc toolchain) error {
 	seen := map[string]bool{p.dir: true}
 	p.packages = []*pkg{main}
@@ -213,8 +214,8 @@ func (p *project) readLocal(dir string, foreign bool) (*pkg, error) {
 	return p.readPackage(dir, names)
 }
 
-// localDir gives the directory of an import path of the tester's own modules, and
-// whether it is a vendored one.
+// localDir returns the directory of an import path of the user's modules, and whether it is
+// a vendored one.
 func (p *project) localDir(target string) (dir string, foreign, ok bool) {
 	best := -1
 	for i, m := range p.local {
@@ -228,7 +229,7 @@ func (p *project) localDir(target string) (dir string, foreign, ok bool) {
 	m := p.local[best]
 	dir = path.Join(m.dir, strings.TrimPrefix(target, m.path))
 	if info, err := p.root.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
-		return "", false, false // the go command says it better
+		return "", false, false // the go command's error is better
 	}
 	for d := dir; d != m.dir && d != "."; d = path.Dir(d) {
 		if p.exists(path.Join(d, "go.mod")) {
@@ -274,7 +275,8 @@ func parse(name string, data []byte) *goFile {
 	return &goFile{name: name, fset: fset, ast: f, err: err}
 }
 
-// needsModule tells whether the scenario imports what neither Go nor gobench has.
+// needsModule reports whether the scenario imports packages that neither Go nor gobench
+// has.
 func (p *project) needsModule(main *pkg, tc toolchain) bool {
 	for _, f := range main.files {
 		for _, spec := range f.ast.Imports {
@@ -286,7 +288,7 @@ func (p *project) needsModule(main *pkg, tc toolchain) bool {
 	return false
 }
 
-// isStd tells whether Go itself has the package.
+// isStd reports whether Go itself has the package.
 func isStd(target string, tc toolchain) bool {
 	if target == "C" || target == "unsafe" {
 		return true

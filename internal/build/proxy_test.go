@@ -17,7 +17,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// publish puts a module of one file into a proxy directory.
+// publish adds a module of one file to a proxy directory.
 func publish(t *testing.T, proxy, module, version, source string) {
 	t.Helper()
 	publishFiles(t, proxy, module, version, map[string]string{"go.mod": "module " + module + "\n\ngo 1.20\n", "thing.go": source})
@@ -57,8 +57,8 @@ func publishFiles(t *testing.T, proxy, module, version string, content map[strin
 	}
 }
 
-// A person's own proxy gives a scenario its modules. What it gave stays: an edited
-// scenario has the same version, and needs the proxy no more.
+// Modules are fetched from the user's proxy. They are cached: an edited scenario has the
+// same version and does not need the proxy.
 func TestOwnProxy(t *testing.T) {
 	t.Parallel()
 	proxy := t.TempDir()
@@ -116,8 +116,8 @@ func snapshotEqual(t *testing.T, before map[string]string, dir string) {
 	}
 }
 
-// go.mod and go.sum of the tester's say which version: an older one than the
-// newest, and none whose sum differs.
+// The user's go.mod and go.sum decide the version: an older one than the newest is used,
+// and one with a different sum is refused.
 func TestTestersModFiles(t *testing.T) {
 	t.Parallel()
 	proxy := t.TempDir()
@@ -160,8 +160,8 @@ func blackHole(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// A download that hangs ends with the time limit, and at once when the caller
-// gives up; the next build does not feel it.
+// A download that hangs ends with the time limit, and at once if the context is cancelled;
+// the next build is not affected.
 func TestBlackHole(t *testing.T) {
 	t.Parallel()
 	dir := files(t, map[string]string{"scenario.go": strings.Replace(small, "import (", "import (\n\t_ \"example.com/thing\"", 1)})
@@ -199,8 +199,8 @@ func TestBlackHole(t *testing.T) {
 	t.Log("the next build took", time.Since(start))
 }
 
-// The modules in the archive hold the packages that gobench needs. A scenario that
-// needs another package of one of them has the whole module from the proxy, in the
+// The modules in the archive have the packages that gobench needs. For a scenario that
+// needs another package of one of them, the whole module is fetched from the proxy, in the
 // same version.
 func TestWholeModule(t *testing.T) {
 	t.Parallel()

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// noModule is the module of a scenario without a go.mod; stack traces show it.
+// noModule is the module path of a scenario without a go.mod; stack traces show it.
 const noModule = "scenario"
 
-// completeMod gives the go.mod of the copy: the tester's, plus the SDK and its
-// dependencies, each replaced by its source, which is unpacked in sdkDir. The SDK's replace covers every
-// version; a dependency's covers one, so that a tester who requires a newer version
-// gets it, from their proxy. It reports what it changed of the tester's own lines.
+// completeMod returns the go.mod of the copy: the user's, plus the SDK and its
+// dependencies, each replaced by its source, which is unpacked in sdkDir. The SDK's replace
+// covers every version; a dependency's covers one, so that a user who requires a newer
+// version gets it from their proxy. It returns notes on the user's lines that it changed.
 func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown string) (data []byte, notes []string, err error) {
 	f := new(modfile.File)
 	if tester != nil {
-		// Parsed again: the tester's is not changed.
+		// Parsed again, so that the user's is not changed.
 		text, err := tester.Format()
 		if err != nil {
 			return nil, nil, err
@@ -40,10 +40,10 @@ func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown str
 	if err := f.AddGoStmt(goVersion); err != nil {
 		return nil, nil, err
 	}
-	wild := map[string]bool{} // modules whose every version the tester replaces
+	wild := map[string]bool{} // modules of which the user replaces every version
 	for _, r := range f.Replace {
 		switch {
-		case forEditor(r): // and what it stands for is required below, of this SDK
+		case forEditor(r): // what it replaces is required below, from this SDK
 			if err := errors.Join(dropRequire(f, r.Old), f.DropReplace(r.Old.Path, r.Old.Version)); err != nil {
 				return nil, nil, err
 			}
@@ -79,7 +79,7 @@ func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown str
 			}
 		}
 		if wild[m.Path] || replaces(f, m.Path, m.Version) {
-			continue // the tester's word stands
+			continue // the user's line decides
 		}
 		dir := sdkDir + "/third_party/" + m.Path + "@" + m.Version
 		if err := f.AddReplace(m.Path, m.Version, dir, ""); err != nil {
@@ -98,7 +98,7 @@ func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown str
 	return modfile.Format(f.Syntax), notes, nil
 }
 
-// dropRequire leaves the requirement of just that version out.
+// dropRequire removes the requirement of exactly that version.
 func dropRequire(f *modfile.File, m module.Version) error {
 	for _, r := range f.Require {
 		if r.Mod == m {

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// resolved remembers the go.mod and go.sum that the go command completed for a
-// scenario with modules of its own: an edited scenario then has the same versions,
-// and needs no network to find them.
+// resolved stores the go.mod and go.sum that the go command completed for a scenario with
+// its own modules: an edited scenario then has the same versions, and needs no network to
+// find them.
 type resolved struct {
 	dir string // "" for a scenario without such modules
 }
@@ -35,7 +35,7 @@ func (b *Builder) resolvedFor(p *project) resolved {
 	return resolved{filepath.Join(b.dir, "resolved", hex.EncodeToString(h.Sum(nil)))}
 }
 
-// use gives the copy what an earlier build found.
+// use adds to the copy what an earlier build found.
 func (r resolved) use(p *project) {
 	if r.dir == "" {
 		return
@@ -44,11 +44,11 @@ func (r resolved) use(p *project) {
 	sum, errSum := os.ReadFile(filepath.Join(r.dir, "go.sum"))
 	if errMod == nil && errSum == nil {
 		p.files["go.mod"], p.files["go.sum"] = mod, sum
-		_ = touch(r.dir) // only its removal depends on it
+		_ = touch(r.dir) // it only matters for its removal
 	}
 }
 
-// save keeps what the go command made of the copy at root.
+// save stores the go.mod and go.sum that the go command wrote in the copy at root.
 func (r resolved) save(root string) error {
 	if r.dir == "" {
 		return nil
@@ -65,8 +65,8 @@ func (r resolved) save(root string) error {
 	return nil
 }
 
-// chosen says which versions the go command chose for imports that the tester's
-// go.mod does not name. The copy at root has them.
+// chosen returns notes on the versions that the go command chose for imports that the
+// user's go.mod does not name. It reads them from the copy at root.
 func (p *project) chosen(root string) (notes []string, err error) {
 	if len(p.external) == 0 {
 		return nil, nil
@@ -100,12 +100,12 @@ func (p *project) chosen(root string) (notes []string, err error) {
 	return notes, nil
 }
 
-// tooSmall is the go command missing a package in a module of the archive, which has
-// only those that gobench needs.
+// tooSmall matches the go command's error for a package that a module of the archive lacks,
+// as these have only what gobench needs.
 var tooSmall = regexp.MustCompile(`module (\S+)@\S+ found \(\S+, replaced by .*third_party.*\), but does not contain package`)
 
-// wantsWhole gives the module that a failed build needs all of; "" when it failed of
-// something else, or when no more can be fetched.
+// wantsWhole returns the module that a failed build needs all of; "" if it failed for
+// another reason, or if nothing can be fetched.
 func (p *project) wantsWhole(text string, o Options) string {
 	m := tooSmall.FindStringSubmatch(text)
 	if m == nil || o.offline() {
@@ -114,7 +114,7 @@ func (p *project) wantsWhole(text string, o Options) string {
 	return m[1]
 }
 
-// unreplace lets the copy at root have a module from the proxy, in the same version.
+// unreplace makes the copy at root use a module from the proxy, in the same version.
 func (p *project) unreplace(path, root string) error {
 	mod, err := modfile.Parse("go.mod", p.files["go.mod"], nil)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *project) unreplace(path, root string) error {
 		os.WriteFile(filepath.Join(root, "go.sum"), p.files["go.sum"], 0o600))
 }
 
-// failed forgets versions that the go command stumbled over.
+// failed removes stored versions that made the go command fail.
 func (r resolved) failed(err error) {
 	var c *CompileError
 	if r.dir != "" && errors.As(err, &c) && (strings.Contains(c.Text, "verifying ") || strings.HasPrefix(c.Text, "go: ")) {
@@ -146,7 +146,7 @@ func (r resolved) failed(err error) {
 	}
 }
 
-// tidyResolved forgets versions that no build has asked for in 90 days.
+// tidyResolved removes versions that no build has used for 90 days.
 func (b *Builder) tidyResolved() {
 	dir := filepath.Join(b.dir, "resolved")
 	entries, err := os.ReadDir(dir)

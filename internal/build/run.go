@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// job is one run of the go command.
+// job is one execution of the go command.
 type job struct {
 	path   string
 	args   []string
@@ -19,22 +19,22 @@ type job struct {
 	env    []string
 	out    *output
 	limits Limits
-	idle   bool // runs behind everything else
+	idle   bool // with the lowest priority
 }
 
 const (
 	memoryTick = 100 * time.Millisecond
-	lastWords  = 2 * time.Second // for pipes that a killed process left open
+	lastWords  = 2 * time.Second // wait for pipes that a killed process left open
 )
 
-// run runs the job in a process group of its own and ends all of it when ctx ends,
-// when memory runs over, or when this process dies. The error is ctx's cause, a
+// run runs the job in its own process group and kills the whole group if ctx ends, if it
+// exceeds the memory limit, or if this process dies. The error is ctx's cause, a
 // [*LimitError], or the go command's own *exec.ExitError.
 func (j job) run(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
-		// The kernel ties "kill me when my parent dies" to the thread that started
-		// the child, so that thread is kept until the child is gone.
+		// The kernel ties "kill me when my parent dies" to the thread that started the
+		// child, so that thread is locked until the child has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		done <- j.runHere(ctx)
@@ -82,15 +82,15 @@ func (j job) runHere(ctx context.Context) error {
 	return nil
 }
 
-// endGroup kills who joined the group while it was being killed, and waits until
-// all are gone, so that nothing writes to files that are about to be removed.
+// endGroup kills processes that joined the group while it was being killed, and waits until
+// all have ended, so that nothing writes to files that are about to be removed.
 func endGroup(pid int) {
 	for end := time.Now().Add(lastWords); killGroup(pid) == nil && time.Now().Before(end); {
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-// watch ends the job when the memory of its process group runs over.
+// watch ends the job if its process group exceeds the memory limit.
 func (j job) watch(ctx context.Context, pid int, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(memoryTick)
 	defer tick.Stop()
@@ -108,11 +108,11 @@ func (j job) watch(ctx context.Context, pid int, cancel context.CancelCauseFunc)
 	}
 }
 
-// noMemory are the words of Go's runtime and of the system for a refused page.
+// noMemory are the messages of Go's runtime and of the system for a refused page.
 var noMemory = regexp.MustCompile(`(?m)^fatal error: .*memory|: cannot allocate memory$|^runtime: .*errno=12\b`)
 
-// limitHit tells whether a failed go command failed on a limit that the kernel
-// holds.
+// limitHit returns a *LimitError if a go command failed because of a limit that the kernel
+// enforces, else nil.
 func limitHit(text string, limits Limits) error {
 	switch {
 	case noMemory.MatchString(text):

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupAttr starts a process in a group of its own that dies with this process.
+// groupAttr starts a process in a new group, and has it killed when this process dies.
 func groupAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -25,10 +25,10 @@ func killGroup(pid int) error {
 	return err
 }
 
-// limitGroup sets what the kernel holds for pid and, by inheritance, for all it
-// starts: each process's memory and largest file, no core dumps, and processor time
-// beyond what the time limit allows, so that a compiler orphaned by a killed gobench
-// ends too. The go command starts nothing in the instant before this call.
+// limitGroup sets the kernel's limits for pid and, by inheritance, for all it starts: each
+// process's memory and largest file, no core dumps, and processor time somewhat above the
+// time limit, so that a compiler orphaned by a killed gobench ends too. The go command
+// starts nothing before this call.
 func limitGroup(pid int, l Limits, idle bool) error {
 	seconds := uint64(l.Time.Seconds()+1) * uint64(runtime.NumCPU())
 	var errs []error
@@ -46,7 +46,7 @@ func limitGroup(pid int, l Limits, idle bool) error {
 			errs = append(errs, err)
 			continue
 		}
-		max := min(r.max, old.Max) // a stricter one of the system's stays
+		max := min(r.max, old.Max) // a stricter limit of the system stays
 		errs = append(errs, unix.Prlimit(pid, r.resource, &unix.Rlimit{Cur: max, Max: max}, nil))
 	}
 	if idle {
@@ -54,15 +54,15 @@ func limitGroup(pid int, l Limits, idle bool) error {
 	}
 	err := errors.Join(errs...)
 	if errors.Is(err, unix.ESRCH) {
-		return nil // it has ended already
+		return nil // it has ended
 	}
 	return err
 }
 
-// group sums the memory of a process group from /proc.
+// group sums the memory of a process group, from /proc.
 type group struct {
 	id      []byte
-	foreign map[string]bool // processes seen to be of other groups
+	foreign map[string]bool // processes known to be of other groups
 	ticks   int
 	page    int64
 }
@@ -74,7 +74,7 @@ func newGroup(pid int) *group {
 // memory is the resident memory of the group in bytes.
 func (g *group) memory() int64 {
 	if g.ticks++; g.ticks%50 == 0 {
-		clear(g.foreign) // process ids are used again
+		clear(g.foreign) // process ids are reused
 	}
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -94,7 +94,7 @@ func (g *group) memory() int64 {
 		if err != nil {
 			continue // it has ended
 		}
-		// The command's name, in parentheses, may hold anything.
+		// The command's name, in parentheses, may contain anything.
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 		if len(fields) < 22 || !bytes.Equal(fields[2], g.id) {
 			g.foreign[name] = true

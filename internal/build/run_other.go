@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// groupAttr starts a process in a group of its own.
+// groupAttr starts a process in a new group.
 func groupAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // killGroup kills every process of the group that pid leads.
@@ -28,7 +28,7 @@ func limitGroup(pid int, _ Limits, idle bool) error {
 	return nil
 }
 
-// group measures nothing here: there is no /proc.
+// group measures nothing on this system: there is no /proc.
 type group struct{}
 
 func newGroup(int) *group { return &group{} }

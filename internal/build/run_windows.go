@@ -5,12 +5,12 @@ import (
 	"syscall"
 )
 
-// groupAttr starts a process in a group of its own.
+// groupAttr starts a process in a new group.
 func groupAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// killGroup kills the process alone: a compiler that it started ends by itself.
+// killGroup kills only the process: a compiler that it started ends by itself.
 func killGroup(pid int) error {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -19,10 +19,10 @@ func killGroup(pid int) error {
 	return p.Kill()
 }
 
-// limitGroup limits nothing here.
+// limitGroup limits nothing on this system.
 func limitGroup(int, Limits, bool) error { return nil }
 
-// group measures nothing here.
+// group measures nothing on this system.
 type group struct{}
 
 func newGroup(int) *group { return &group{} }

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// sdkPath is the module that scenarios import. Its published /v2 twin is the same
-// packages, rewritten before the compiler sees them.
+// sdkPath is the module that scenarios import. The published /v2 path has the same
+// packages; imports of it are rewritten before they are compiled.
 const (
 	sdkPath    = "github.com/gobench-io/gobench"
 	sdkV2      = sdkPath + "/v2"
@@ -28,21 +28,21 @@ const (
 //go:embed deps.tar.gz
 var deps []byte
 
-// SDK is what scenarios are compiled against.
+// SDK is the source that scenarios are compiled with.
 type SDK struct {
-	// Sources holds gobench's own packages by their path in the module: clients,
-	// dis, executor and what these import. Tests and testdata in it are left out.
+	// Sources holds gobench's own packages by their path in the module: clients, dis,
+	// executor and what these import. Its tests and testdata are ignored.
 	Sources fs.FS
-	// Deps is the archive of the packages' dependencies, from internal/build/bundle.
+	// Deps is the archive of the packages' dependencies, made by internal/build/bundle.
 	Deps []byte
 }
 
-// NewSDK joins sources with the dependencies that this gobench was built with.
+// NewSDK returns the SDK of sources and the embedded dependencies.
 func NewSDK(sources fs.FS) SDK { return SDK{Sources: sources, Deps: deps} }
 
 // sdkFiles are the SDK's files, read once: gobench's own by name, and its go.mod.
 type sdkFiles struct {
-	id      string // sha256 of all the SDK is made of
+	id      string // sha256 of everything in the SDK
 	names   []string
 	sources map[string][]byte
 	mod     *modfile.File // the SDK's own: every dependency is in the archive
@@ -81,8 +81,8 @@ func (s SDK) load() (*sdkFiles, error) {
 	return f, nil
 }
 
-// sdkMod reads the SDK's go.mod: the archive's first entry, so that a build that
-// is cached already unpacks no more than that.
+// sdkMod reads the SDK's go.mod. It is the archive's first entry, so a cached build
+// decompresses no more than that.
 func sdkMod(deps []byte) (*modfile.File, error) {
 	var found *modfile.File
 	err := eachDep(deps, func(name string, r io.Reader) error {
@@ -96,7 +96,7 @@ func sdkMod(deps []byte) (*modfile.File, error) {
 		if found, err = modfile.Parse(name, data, nil); err != nil {
 			return err
 		}
-		return io.EOF // enough
+		return io.EOF // stops the iteration
 	})
 	if found == nil && err == nil {
 		err = errors.New("the archive is empty")
@@ -104,7 +104,7 @@ func sdkMod(deps []byte) (*modfile.File, error) {
 	return found, err
 }
 
-// eachDep calls f for each file of the archive until f gives io.EOF.
+// eachDep calls f for each file of the archive until f returns io.EOF.
 func eachDep(deps []byte, f func(name string, r io.Reader) error) error {
 	zr, err := gzip.NewReader(bytes.NewReader(deps))
 	if err != nil {
@@ -130,8 +130,8 @@ func eachDep(deps []byte, f func(name string, r io.Reader) error) error {
 	}
 }
 
-// packages gives the names of the SDK's packages that a scenario may import, by
-// import path.
+// packages returns the names of the SDK's packages that a scenario may import, by import
+// path.
 func (f *sdkFiles) packages() map[string]string {
 	names := map[string]string{}
 	for _, file := range f.names {
@@ -146,8 +146,8 @@ func (f *sdkFiles) packages() map[string]string {
 	return names
 }
 
-// hashPart adds a named part so that no two lists of parts hash alike.
+// hashPart adds a named part, so that different lists of parts have different hashes.
 func hashPart(w io.Writer, name string, data []byte) {
 	fmt.Fprintf(w, "%d %s %d\n", len(name), name, len(data))
-	_, _ = w.Write(data) // a hash takes everything
+	_, _ = w.Write(data) // writing to a hash does not fail
 }

@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// tree reads a tester's files below one directory, the root of their module. What
-// a link or a name would reach outside of it cannot be read.
+// tree reads a user's files below one directory, the root of their module. Files outside of
+// it cannot be read, neither by a link nor by a name.
 type tree struct {
 	root    *os.Root
 	dir     string // the scenario's package: slashed, relative to root
-	display string // dir as messages show it
+	display string // dir as shown in messages
 }
 
 // place is where a scenario was found.
 type place struct {
 	dir  string // of the package, absolute, links resolved
-	file string // the only file of the package; "" takes all
-	show string // dir as messages show it
+	file string // the only file of the package; "" means all
+	show string // dir as shown in messages
 }
 
-// find resolves what the tester named.
+// find resolves the path of a source.
 func find(src Source) (place, error) {
 	as := src.As
 	if as == "" {
@@ -63,8 +63,9 @@ func find(src Source) (place, error) {
 	return place{dir: filepath.Dir(abs), file: name, show: filepath.Dir(filepath.Clean(as))}, nil
 }
 
-// moduleAbove looks for the go.mod of a scenario that has none beside it: upwards
-// to the repository's root, at most 16 levels. "" is none.
+// moduleAbove searches the go.mod of a scenario that has none beside it: in the parent
+// directories up to the repository's root, at most 16 levels. It returns "" if it finds
+// none.
 func moduleAbove(dir string) string {
 	for range 16 {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -95,7 +96,7 @@ func openTree(root, dir, show string) (*tree, error) {
 	return &tree{root: r, dir: filepath.ToSlash(rel), display: show}, nil
 }
 
-// shown is a file's name in messages; name is slashed and relative to the root.
+// shown returns a file's name for messages; name is slashed and relative to the root.
 func (t *tree) shown(name string) string {
 	rel, err := filepath.Rel(filepath.FromSlash(t.dir), filepath.FromSlash(name))
 	if err != nil {
@@ -104,7 +105,7 @@ func (t *tree) shown(name string) string {
 	return printable(filepath.Join(t.display, rel))
 }
 
-// read gives a regular file of at most limit bytes.
+// read returns the content of a regular file of at most limit bytes.
 func (t *tree) read(name string, limit int64) ([]byte, error) {
 	refuse := func(field, problem, fix string) error {
 		return &InputError{File: t.shown(name), Field: field, Problem: problem, Fix: fix}
@@ -141,7 +142,7 @@ func (t *tree) read(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// reason is an error without the path that os puts before it.
+// reason returns an error without the path that os puts before it.
 func reason(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -150,14 +151,14 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// exists tells whether a name is there, whatever it is.
+// exists reports whether a file or directory of this name exists.
 func (t *tree) exists(name string) bool {
 	_, err := t.root.Lstat(filepath.FromSlash(name))
 	return err == nil
 }
 
-// goFiles lists the Go files of a directory that the go command would look at, and
-// refuses files of other languages that it would compile or link.
+// goFiles lists the Go files of a directory that the go command would use, and refuses
+// files of other languages that it would compile or link.
 func (t *tree) goFiles(dir string) ([]string, error) {
 	entries, err := fs.ReadDir(t.root.FS(), dir)
 	if err != nil {
@@ -184,7 +185,7 @@ func (t *tree) goFiles(dir string) ([]string, error) {
 	return names, nil
 }
 
-// isSource tells whether the go command compiles or links a file of this name.
+// isSource reports whether the go command compiles or links a file of this name.
 func isSource(name string) bool {
 	switch path.Ext(name) {
 	case ".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso":

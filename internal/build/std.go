@@ -1,7 +1,7 @@
 package build
 
-// stdPackages are Go's own packages that a missing import may mean: those of
-// go list std but internal, deprecated and unsafe ones.
+// stdPackages are Go's own packages that a missing import may mean: those of go list std
+// except internal, deprecated and unsafe ones.
 var stdPackages = []string{
 	"archive/tar",
 	"archive/zip",

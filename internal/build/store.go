@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// The store keeps finished executors: executors/KEY/ holds the program and
-// meta.json. A directory arrives there whole, by a rename.
+// The store holds finished executors: executors/KEY/ contains the program and meta.json. A
+// directory is renamed into the store when it is complete.
 const (
-	storeSize = 1 << 30          // executors beyond this go, the longest unused first
-	storeHold = 10 * time.Minute // but none that was given out so recently
+	storeSize = 1 << 30          // above this, executors are removed, the least recently used first
+	storeHold = 10 * time.Minute // except those that were returned this recently
 )
 
-// meta describes a stored executor. Its stamp spares reading the program again
-// while nobody touched it.
+// meta describes a stored executor. As long as its stamp matches, the program need not be
+// read to check it.
 type meta struct {
 	SHA256 string
 	Size   int64
 	Stamp  stamp
-	Notes  []string // of the go command: versions it chose
+	Notes  []string // versions that the go command chose
 }
 
 func (b *Builder) storeDir(key string) string { return filepath.Join(b.dir, "executors", key) }
 
-// lookUp gives the stored executor of key. One that is damaged is removed.
+// lookUp returns the stored executor of key. It removes one that is damaged.
 func (b *Builder) lookUp(key string) (Executor, bool) {
 	dir := b.storeDir(key)
 	m, err := readMeta(dir)
@@ -49,7 +49,7 @@ func (b *Builder) lookUp(key string) (Executor, bool) {
 		}
 		return Executor{}, false
 	}
-	_ = touch(dir) // only the order of removal depends on it
+	_ = touch(dir) // it only matters for the order of removal
 	return Executor{Path: program, SHA256: m.SHA256, Size: m.Size, Cached: true, Notes: m.Notes}, true
 }
 
@@ -114,7 +114,7 @@ func (b *Builder) keep(key, program string, notes []string) (Executor, error) {
 	return Executor{Path: filepath.Join(dir, programName), SHA256: sum, Size: size, Notes: notes}, nil
 }
 
-// prune removes the executors longest unused until the rest fit into limit.
+// prune removes the least recently used executors until the rest fit into limit.
 func (b *Builder) prune(limit int64, hold time.Duration) {
 	type stored struct {
 		dir  string
@@ -150,7 +150,7 @@ func (b *Builder) prune(limit int64, hold time.Duration) {
 	}
 }
 
-// digest gives a file's sha256 in hex, and its size.
+// digest returns a file's sha256 in hex, and its size.
 func digest(name string) (sum string, size int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -164,13 +164,13 @@ func digest(name string) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-// shortHash names a file after any text.
+// shortHash returns a file name for any text.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:8])
 }
 
-// writeFile writes a file of the cache in one step.
+// writeFile writes a file of the cache atomically.
 func writeFile(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err

@@ -21,7 +21,7 @@ type toolchain struct {
 	Version string // "go1.26.8"
 }
 
-// stamp tells whether a file is still the one that was looked at.
+// stamp identifies a version of a file, to detect changes.
 type stamp struct {
 	Size int64
 	Time time.Time
@@ -35,14 +35,14 @@ func stampOf(name string) stamp {
 	return stamp{info.Size(), info.ModTime().UTC()}
 }
 
-// known is what the cache remembers of a go command, so that a cached build runs
-// none: it holds while the command and GOROOT/VERSION stay as they were.
+// known is what the cache stores about a go command, so that a cached build runs none: it
+// is valid while the command and GOROOT/VERSION do not change.
 type known struct {
 	toolchain
 	Command, VersionFile stamp
 }
 
-// findGo gives the first go command that is new enough for the SDK.
+// findGo returns the first go command that is new enough for the SDK.
 func (b *Builder) findGo(ctx context.Context, need string) (toolchain, error) {
 	var old []string
 	for _, name := range b.places() {
@@ -62,8 +62,8 @@ func (b *Builder) findGo(ctx context.Context, need string) (toolchain, error) {
 	return toolchain{}, noToolchain(need, old)
 }
 
-// Toolchain gives the go command that compiles scenarios, and its version, as
-// "go1.26.8". The error wraps [ErrNoToolchain] where there is none.
+// Toolchain returns the path of the go command that compiles scenarios, and its version, as
+// "go1.26.8". The error wraps [ErrNoToolchain] if Go is missing.
 func (b *Builder) Toolchain(ctx context.Context) (path, version string, err error) {
 	sdk, err := b.load()
 	if err != nil {
@@ -73,7 +73,7 @@ func (b *Builder) Toolchain(ctx context.Context) (path, version string, err erro
 	return tc.Go, tc.Version, err
 }
 
-// noToolchain says what to install.
+// noToolchain returns an error that describes what to install.
 func noToolchain(need string, old []string) error {
 	found := "none was found in PATH, GOROOT or the usual places"
 	if len(old) > 0 {
@@ -84,7 +84,7 @@ func noToolchain(need string, old []string) error {
 		"built-in commands such as gobench http work without Go", ErrNoToolchain, need, found)
 }
 
-// identify asks a go command who it is, or remembers.
+// identify runs a go command to get its version and GOROOT, or returns what is stored.
 func (b *Builder) identify(ctx context.Context, name string) (toolchain, error) {
 	file := filepath.Join(b.dir, "marks", "go-"+shortHash(name)+".json")
 	var k known
@@ -119,16 +119,16 @@ func (b *Builder) identify(ctx context.Context, name string) (toolchain, error) 
 	return k.toolchain, writeFile(file, data)
 }
 
-// plain cuts what follows a release in a version: "go1.27-devel_abc" and
-// "go1.26.8 X:exp" are go1.27 and go1.26.8.
+// plain removes what follows a release in a version: "go1.27-devel_abc" and "go1.26.8
+// X:exp" become go1.27 and go1.26.8.
 func plain(v string) string {
 	v, _, _ = strings.Cut(v, " ")
 	v, _, _ = strings.Cut(v, "-")
 	return v
 }
 
-// goPlaces lists the go commands of this machine, likeliest first: PATH, GOROOT,
-// and where Go's own installers and packagers put it.
+// goPlaces lists the go commands of this machine, the most likely first: PATH, GOROOT, and
+// the directories of Go's installers and packages.
 func goPlaces() []string {
 	exe := "go"
 	if runtime.GOOS == "windows" {
@@ -145,7 +145,7 @@ func goPlaces() []string {
 		}
 	}
 	glob := func(pattern string) {
-		dirs, _ := filepath.Glob(pattern) // the patterns are well formed
+		dirs, _ := filepath.Glob(pattern) // the patterns are valid
 		slices.Sort(dirs)
 		slices.Reverse(dirs) // the newest first
 		add(dirs...)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// fakeGo is a go command that says who it is and counts how often it is asked.
+// fakeGo is a go command that prints its version and counts its calls.
 func fakeGo(t *testing.T, dir, version, root string) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -66,8 +66,8 @@ func TestNoToolchain(t *testing.T) {
 	}
 }
 
-// The first go command that is new enough is taken, asked once, and asked again
-// when it or its GOROOT changed.
+// The first go command that is new enough is used; it is run once, and again if it or its
+// GOROOT changed.
 func TestFindGo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -168,7 +168,7 @@ func TestPerson(t *testing.T) {
 	}
 }
 
-// Nobody's build has nothing of the process's own environment.
+// A build without a Person gets nothing of the process's environment.
 func TestCleanEnvironment(t *testing.T) {
 	for _, name := range []string{"GOFLAGS", "GOPROXY", "CC", "LD_PRELOAD", "GODEBUG", "GOEXPERIMENT", "SECRET"} {
 		t.Setenv(name, "evil")

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// vendored is a module in the tester's vendor directory. The copy holds it as a
-// module beside their own, which a replace line names: so it needs no network, and
-// the SDK, which their vendor/modules.txt does not know, can stand beside it.
+// vendored is a module in the user's vendor directory. In the copy it is a module of its
+// own, which a replace line refers to: so it needs no network, and the SDK, which the
+// user's vendor/modules.txt does not list, can be used beside it.
 type vendored struct {
 	module.Version
 	dir string // vendor/PATH
 }
 
-// readVendor reads vendor/modules.txt, where there is one.
+// readVendor reads vendor/modules.txt, if it exists.
 func (p *project) readVendor() error {
 	const list = "vendor/modules.txt"
 	data, err := p.read(list, maxSum)
@@ -42,8 +42,8 @@ func (p *project) readVendor() error {
 			}
 		case strings.HasPrefix(line, "# "):
 			current, goVersion = module.Version{}, ""
-			// "# PATH VERSION", and behind it what a replace line made of it. A module
-			// that is replaced by a directory is read there.
+			// "# PATH VERSION", followed by the replacement, if any. A module that is
+			// replaced by a directory is read from there.
 			if len(words) >= 3 && words[2] != "=>" && !(len(words) == 5 && words[3] == "=>") {
 				current = module.Version{Path: words[1], Version: words[2]}
 			}
@@ -75,8 +75,8 @@ func (p *project) addVendored(v vendored, goVersion string) error {
 	return nil
 }
 
-// readVendored reads a vendored package: all its files, assembly too, as the go
-// command would take them from the module cache.
+// readVendored reads a vendored package: all its files, assembly included, as the go
+// command would use them from the module cache.
 func (p *project) readVendored(dir string) (*pkg, error) {
 	entries, err := fs.ReadDir(p.root.FS(), dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A tester's vendor directory serves a build that can fetch nothing.
+// A build without network uses the user's vendor directory.
 func TestVendor(t *testing.T) {
 	t.Parallel()
 	dir := files(t, map[string]string{

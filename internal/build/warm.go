@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Warm fills the go build cache with every package of the SDK, so that the first
-// scenario of each client compiles in a second. It compiles a scenario that does
-// nothing, one package at a time and behind everything else that the machine does,
-// for at most ten minutes. Once done for this gobench, this Go and o's platform, a
-// call returns at once; while another process is at it, a call waits.
+// Warm fills the go build cache with every package of the SDK, so that the first scenario
+// of each client compiles in a second. It compiles a scenario that does nothing, one
+// package at a time and with the lowest priority, for at most ten minutes. Once that is
+// done for this gobench, this Go and o's platform, a call returns at once; while another
+// process does it, a call waits.
 //
-// It takes processor time: never run it beside a measurement.
+// It uses processor time: do not call it during a measurement.
 func (b *Builder) Warm(ctx context.Context, o Options) error {
 	o = o.withDefaults()
 	sdk, err := b.load()
@@ -48,7 +48,7 @@ func (b *Builder) Warm(ctx context.Context, o Options) error {
 	return done.make()
 }
 
-// blankProject is a scenario of no users that imports all of the SDK.
+// blankProject is a scenario without users that imports all of the SDK.
 func blankProject(sdk *sdkFiles) *project {
 	var text strings.Builder
 	text.WriteString("package main\n\nimport (\n")
@@ -69,8 +69,8 @@ func blankProject(sdk *sdkFiles) *project {
 	}
 }
 
-// mark is a file that says that something was done for an SDK, a Go, a platform and
-// a go build cache.
+// mark returns the name of a file whose existence means that something was done for an SDK,
+// a Go, a platform and a go build cache.
 type mark string
 
 func (b *Builder) mark(what string, sdk *sdkFiles, tc toolchain, o Options) mark {

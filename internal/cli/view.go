@@ -41,7 +41,7 @@ type terminalView struct {
 	once    sync.Once
 }
 
-func (v *terminalView) Show(e event.Event) { v.t.Tell(e) }
+func (v *terminalView) Show(e event.Event) { v.t.Show(e) }
 func (v *terminalView) Output() io.Writer  { return &v.printed }
 func (v *terminalView) Close(event.Event)  { v.Flush() }
 func (v *terminalView) Flush() {

@@ -51,15 +51,15 @@ type active struct {
 
 // part is one executor process.
 type part struct {
-	place   *place
-	number  int
-	epoch   uint64 // that it was started under; 0 means the first
-	drains  bool   // its load is over
-	final   bool   // its last batch was received
-	ended   *agentpb.Ended
-	refused error     // why its batches are refused
-	told    bool      // its loss was reported; used by the goroutine of perform only
-	zero    time.Time // when its load began, by the master's clock
+	place    *place
+	number   int
+	epoch    uint64 // that it was started under; 0 means the first
+	drains   bool   // its load is over
+	final    bool   // its last batch was received
+	ended    *agentpb.Ended
+	refused  error     // why its batches are refused
+	reported bool      // its loss was reported; used by the goroutine of perform only
+	zero     time.Time // when its load began, by the master's clock
 }
 
 // dead reports whether p ended, or had a batch refused, before its last batch.
@@ -166,7 +166,7 @@ func (a *active) to(ctx context.Context, s run.State, cause, by string) error {
 
 // say emits a step, a note or a warning as an event.
 func (a *active) say(kind event.Kind, format string, args ...any) {
-	a.m.events.tell(a.id, event.Event{Kind: kind, Text: fmt.Sprintf(format, args...)})
+	a.m.events.emit(a.id, event.Event{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
 // note emits a note and adds it to the result.
@@ -208,7 +208,7 @@ func (a *active) end(cancel bool, by string) {
 		if cancel {
 			text = "cancelling"
 		}
-		a.m.events.tell(a.id, event.Event{Kind: event.Ending, Cancel: cancel, By: by, Text: text})
+		a.m.events.emit(a.id, event.Event{Kind: event.Ending, Cancel: cancel, By: by, Text: text})
 	}
 }
 

@@ -323,7 +323,7 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 		return err
 	}
 	plan := monitor.Plan(hello.Classes, seconds(o.Duration), o.Builtin == nil, seconds(o.Warmup))
-	a.m.events.tell(a.id, event.Event{Kind: event.Step, Text: fmt.Sprintf("setting up %d users on %s", plan.Users, agents(len(a.hosts))), Plan: plan})
+	a.m.events.emit(a.id, event.Event{Kind: event.Step, Text: fmt.Sprintf("setting up %d users on %s", plan.Users, agents(len(a.hosts))), Plan: plan})
 	return nil
 }
 

@@ -41,12 +41,12 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 	if err := a.to(ctx, a.result.State, a.result.Cause, by); err != nil {
 		return err
 	}
-	a.m.events.tell(a.id, a.m.endOf(a.result))
-	release := newErrands(ctx)
+	a.m.events.emit(a.id, a.m.endOf(a.result))
+	release := newTasks(ctx)
 	release.do(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		a.tellAll(ctx, &agentpb.Command_Release{Release: &agentpb.Release{}})
+		a.sendAll(ctx, &agentpb.Command_Release{Release: &agentpb.Release{}})
 	})
 	release.wait()
 	return a.m.intake.with(ctx, func() {
@@ -61,10 +61,10 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 func (a *active) endNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Cancel)
 	defer cancel()
-	told := newErrands(ctx)
-	told.do(func(ctx context.Context) { a.tellAll(ctx, &agentpb.Command_Cancel{Cancel: &wire.Cancel{}}) })
+	cancels := newTasks(ctx)
+	cancels.do(func(ctx context.Context) { a.sendAll(ctx, &agentpb.Command_Cancel{Cancel: &wire.Cancel{}}) })
 	a.await(ctx, a.m.Times.Cancel)
-	told.wait()
+	cancels.wait()
 }
 
 // await waits until the last delivery of every agent has come, at most limit. An agent that

@@ -41,7 +41,7 @@ func (a *active) control(ctx context.Context, c event.Change) error {
 		return err
 	}
 	change := c
-	a.m.events.tell(a.id, event.Event{Kind: event.Control, Control: &change, Text: strings.TrimSpace(fmt.Sprintf("%s by %s %s", c.What, c.By, numbers(c)))})
+	a.m.events.emit(a.id, event.Event{Kind: event.Control, Control: &change, Text: strings.TrimSpace(fmt.Sprintf("%s by %s %s", c.What, c.By, numbers(c)))})
 	return nil
 }
 

@@ -10,15 +10,15 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// keptEvents is how many past events are available to readers, and queuedEvents how many
+// storedEvents is how many past events are available to readers, and queuedEvents how many
 // may wait in the channel of a slow reader.
 const (
-	keptEvents   = 4_000
+	storedEvents = 4_000
 	queuedEvents = 256
 )
 
-// keptTotals is how many of the past events still have a run's totals, which are large.
-const keptTotals = 10
+// storedTotals is how many of the past events still have a run's totals, which are large.
+const storedTotals = 10
 
 // events distributes events to readers and stores the newest. An event's Totals function
 // must return the totals of the event's time whenever it is called.
@@ -38,9 +38,9 @@ type reader struct {
 
 func newEvents() *events { return &events{readers: map[*reader]bool{}} }
 
-// tell numbers an event and sends it to the readers. If a reader's channel is full, it is
+// emit numbers an event and sends it to the readers. If a reader's channel is full, it is
 // closed: the reader resumes by calling Events again.
-func (e *events) tell(id string, what event.Event) {
+func (e *events) emit(id string, what event.Event) {
 	if what.Time.IsZero() {
 		what.Time = time.Now()
 	}
@@ -48,12 +48,12 @@ func (e *events) tell(id string, what event.Event) {
 	defer e.mu.Unlock()
 	e.last++
 	n := &event.Numbered{Number: e.last, Run: id, Event: what}
-	if len(e.ring) == keptEvents { // drop the older half at once
-		e.ring = append(make([]*event.Numbered, 0, keptEvents), e.ring[keptEvents/2:]...)
+	if len(e.ring) == storedEvents { // drop the older half at once
+		e.ring = append(make([]*event.Numbered, 0, storedEvents), e.ring[storedEvents/2:]...)
 	}
 	e.ring = append(e.ring, n)
 	if what.Totals != nil {
-		if e.totals = append(e.totals, n.Number); len(e.totals) > keptTotals {
+		if e.totals = append(e.totals, n.Number); len(e.totals) > storedTotals {
 			if old, first := e.totals[0], e.ring[0].Number; old >= first {
 				without := *e.ring[old-first]
 				without.Totals = nil
@@ -80,15 +80,15 @@ func (e *events) give(r *reader, n *event.Numbered) {
 
 // state emits a change of a run's state.
 func (e *events) state(o *run.Order) {
-	e.tell(o.ID, event.Event{Kind: event.State, State: o.State, Run: o.ID, Cause: o.Cause})
+	e.emit(o.ID, event.Event{Kind: event.State, State: o.State, Run: o.ID, Cause: o.Cause})
 }
 
 func (e *events) waits(id, why string) {
-	e.tell(id, event.Event{Kind: event.Step, Run: id, State: run.Queued, Text: "waiting: " + why})
+	e.emit(id, event.Event{Kind: event.Step, Run: id, State: run.Queued, Text: "waiting: " + why})
 }
 
 // ErrTooOld means that some of the requested events are no longer stored.
-var ErrTooOld = errors.New("events that old are not kept: begin anew")
+var ErrTooOld = errors.New("events that old are no longer stored: begin again")
 
 // Events returns a channel of the events that follow number after, of one run or, if id is
 // empty, of all. After 0 it begins with the oldest stored event; a number that this process

@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// F58: a reader that comes back again and again is given each number once, in order.
+// F58: a reader that reconnects many times gets each number once, in order.
 func TestEventsResume(t *testing.T) {
 	t.Parallel()
 	e := newEvents()
@@ -25,7 +25,7 @@ func TestEventsResume(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range n {
-			e.tell([]string{"a", "b"}[i%2], event.Event{Kind: event.Note, Text: fmt.Sprint(i)})
+			e.emit([]string{"a", "b"}[i%2], event.Event{Kind: event.Note, Text: fmt.Sprint(i)})
 		}
 	}()
 	last, got, back := uint64(0), 0, 0
@@ -52,7 +52,7 @@ func TestEventsResume(t *testing.T) {
 			}
 		}
 		cancel()
-		for range ch { // it is closed, whatever it still holds
+		for range ch { // until it is closed, with whatever it still holds
 		}
 	}
 	<-done
@@ -76,7 +76,7 @@ func TestSlowReaderIsLetGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range queuedEvents + 10 {
-		e.tell("a", event.Event{Text: fmt.Sprint(i)})
+		e.emit("a", event.Event{Text: fmt.Sprint(i)})
 	}
 	n := uint64(0)
 	for x := range ch {
@@ -98,25 +98,25 @@ func TestEventsThatAreTooOld(t *testing.T) {
 	t.Parallel()
 	e := newEvents()
 	m := &Master{events: e}
-	for range keptEvents + keptEvents/2 {
-		e.tell("a", event.Event{})
+	for range storedEvents + storedEvents/2 {
+		e.emit("a", event.Event{})
 	}
 	if _, err := m.Events(t.Context(), "", 5); !errors.Is(err, ErrTooOld) {
 		t.Errorf("an old number: %v", err)
 	}
-	ch, err := m.Events(t.Context(), "", keptEvents*100) // of another master
+	ch, err := m.Events(t.Context(), "", storedEvents*100) // of another master
 	if err != nil || len(ch) == 0 {
 		t.Errorf("a number that was never given: %d kept events, %v", len(ch), err)
 	}
 }
 
-// F34: of a thousand that read all that is kept, and are slow, each fifth: they share the
+// F34: a thousand slow readers read all stored events, every fifth slowly: they share the
 // events.
 func TestManySlowReaders(t *testing.T) {
 	e := newEvents()
 	m := &Master{events: e}
-	for range keptEvents {
-		e.tell("a", event.Event{Kind: event.Interval})
+	for range storedEvents {
+		e.emit("a", event.Event{Kind: event.Interval})
 	}
 	inUse := func() int64 {
 		runtime.GC()
@@ -125,7 +125,7 @@ func TestManySlowReaders(t *testing.T) {
 		return int64(s.HeapInuse)
 	}
 	before := inUse()
-	const readers, most = 200, 20 << 20 // half of what as many dashboards may take
+	const readers, most = 200, 20 << 20 // half of what a thousand dashboards may use
 	all := make([]<-chan *event.Numbered, readers)
 	for i := range all {
 		var err error
@@ -134,19 +134,19 @@ func TestManySlowReaders(t *testing.T) {
 		}
 	}
 	for range queuedEvents {
-		e.tell("a", event.Event{Kind: event.Interval})
+		e.emit("a", event.Event{Kind: event.Interval})
 	}
 	if grown := inUse() - before; grown > most {
 		t.Errorf("%d readers take %d MiB, want %d at most", readers, grown>>20, most>>20)
 	}
 	for i, ch := range all {
-		if len(ch) != keptEvents+queuedEvents {
-			t.Fatalf("reader %d has %d events, want %d", i, len(ch), keptEvents+queuedEvents)
+		if len(ch) != storedEvents+queuedEvents {
+			t.Fatalf("reader %d has %d events, want %d", i, len(ch), storedEvents+queuedEvents)
 		}
 		if i%20 > 0 {
-			continue // to read all of all takes long
+			continue // reading everything for all of them takes long
 		}
-		for n := uint64(1); n <= keptEvents+queuedEvents; n++ {
+		for n := uint64(1); n <= storedEvents+queuedEvents; n++ {
 			if x := <-ch; x == nil || x.Number != n {
 				t.Fatalf("reader %d: %v came, want event %d", i, x, n)
 			}
@@ -154,30 +154,30 @@ func TestManySlowReaders(t *testing.T) {
 	}
 }
 
-// Of a run that goes on for days, only the last events have its totals: they are long.
+// Of a run that lasts for days, only the last events have its totals: they are large.
 func TestOldEventsHaveNoTotals(t *testing.T) {
 	t.Parallel()
 	e := newEvents()
-	for range keptEvents * 2 {
-		e.tell("a", event.Event{Kind: event.Interval, Totals: func() event.Totals { return event.Totals{} }})
-		e.tell("a", event.Event{Kind: event.Step})
+	for range storedEvents * 2 {
+		e.emit("a", event.Event{Kind: event.Interval, Totals: func() event.Totals { return event.Totals{} }})
+		e.emit("a", event.Event{Kind: event.Step})
 	}
 	have := 0
 	for i, n := range e.ring {
 		if n.Totals == nil {
 			continue
 		}
-		if have++; i < len(e.ring)-2*keptTotals {
+		if have++; i < len(e.ring)-2*storedTotals {
 			t.Errorf("event %d of %d has totals", i, len(e.ring))
 		}
 	}
-	if have != keptTotals || len(e.totals) > keptTotals {
-		t.Errorf("%d events have totals, want %d", have, keptTotals)
+	if have != storedTotals || len(e.totals) > storedTotals {
+		t.Errorf("%d events have totals, want %d", have, storedTotals)
 	}
 }
 
-// What executors print is read whole, from an offset, of one agent, and as it comes; what
-// comes twice is there once.
+// The output of executors is read as a whole, from an offset, of one agent, and live; a
+// repeated piece is stored once.
 func TestLogs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")
@@ -211,8 +211,8 @@ func TestLogs(t *testing.T) {
 		if got := read("atwo", 0); got != strings.TrimPrefix(want, "==> aone-000 <==\nhello\nagain\n==> atwo-001 <==\n") {
 			t.Errorf("of one agent: %q", got)
 		}
-		// What was dropped leaves no hole, and the same piece again, also by a master that was
-		// begun anew, comes to its place.
+		// Dropped output leaves no hole, and a repeated piece, also one sent to a restarted
+		// master, is written to the same place.
 		for _, piece := range []*agentpb.Log{{Offset: 13, Text: []byte("more\n"), Dropped: 1 << 40}, {Offset: 18 + 1<<40, Text: []byte("last\n")}} {
 			for range 2 {
 				r.logs.write(id, "atwo", 1, piece)
@@ -222,7 +222,7 @@ func TestLogs(t *testing.T) {
 		if got := read("atwo", 0); got != last {
 			t.Errorf("after a drop: %q, want %q", got, last)
 		}
-		for _, piece := range []*agentpb.Log{{Offset: 1 << 60, Text: []byte("far\n")}, {Offset: -7, Text: []byte("no\n")}} { // of an agent that lies
+		for _, piece := range []*agentpb.Log{{Offset: 1 << 60, Text: []byte("far\n")}, {Offset: -7, Text: []byte("no\n")}} { // of a faulty agent
 			r.logs.write(id, "atwo", 1, piece)
 		}
 		if got := read("atwo", 0); len(got) > len(last)+10 {

@@ -17,7 +17,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// exported is a run of two agents that is over, and its archive.
+// exported returns a run of two agents that is over, and its archive.
 func exported(t *testing.T, r *rig) (id string, archive []byte) {
 	t.Helper()
 	id = r.running(run.Options{Thresholds: []string{"home.latency: p99 < 1s"}}, "one", "two")
@@ -77,8 +77,8 @@ func (r *rig) shown(id string) (result, series, log string) {
 	return text(x), text(all), string(b)
 }
 
-// I13: a run goes from master to file to another master, and on, and shows the same there;
-// in a local history it adds up to the same, bucket for bucket.
+// I13: a run that is exported and imported by another master, repeatedly, is shown the same
+// there; in a local history it adds up to the same, bucket for bucket.
 func TestExportAndImport(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		from, to := newRig(t, "one", "two"), newRig(t)
@@ -133,7 +133,7 @@ func TestExportAndImport(t *testing.T) {
 	})
 }
 
-// A run that never had a load has a result all the same.
+// A run without any load has a result too.
 func TestExportOfNoLoad(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		from, to := newRig(t), newRig(t)
@@ -152,7 +152,7 @@ func TestExportOfNoLoad(t *testing.T) {
 	})
 }
 
-// B5: what does not add up is refused whole.
+// B5: an archive that does not add up is refused, and nothing of it is stored.
 func TestImportRefuses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		from, to := newRig(t, "one", "two"), newRig(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// fakeBus carries messages within the process.
+// fakeBus transfers messages within the process.
 type fakeBus struct {
 	t      *testing.T
 	stop   chan struct{}
@@ -106,26 +106,26 @@ func (b *fakeBus) Committed(_ context.Context, agent string, c *agentpb.Committe
 	return nil
 }
 
-// fakeAgent does what it is told, and on a stop or a cancel sends all that a run ends
-// with; tests change that.
+// fakeAgent carries out commands, and on a stop or a cancel sends all that a run ends with;
+// tests change that.
 type fakeAgent struct {
 	bus *fakeBus
 	id  string
 
-	mu      sync.Mutex
-	hello   *agentpb.Hello
-	boot    uint64
-	beats   uint64
-	silent  bool                                   // no beats, no answers, no deliveries
-	answers func(*agentpb.Command) *agentpb.Answer // nil, or a nil answer: the usual one
-	stuck   bool                                   // does not end by a stop or a cancel
-	classes []*wire.Class
-	told    []*agentpb.Command
-	run     string
-	epoch   uint64
-	numbers map[taking]uint64
-	parts   []*fakeExecutor
-	pending []*agentpb.Delivery // not committed
+	mu       sync.Mutex
+	hello    *agentpb.Hello
+	boot     uint64
+	beats    uint64
+	silent   bool                                   // no beats, no answers, no deliveries
+	answers  func(*agentpb.Command) *agentpb.Answer // nil, or a nil answer: the usual one
+	stuck    bool                                   // ignores a stop or a cancel
+	classes  []*wire.Class
+	received []*agentpb.Command
+	run      string
+	epoch    uint64
+	numbers  map[taking]uint64
+	parts    []*fakeExecutor
+	pending  []*agentpb.Delivery // not committed
 }
 
 // fakeExecutor counts what it has sent.
@@ -148,7 +148,7 @@ func (b *fakeBus) add(id, name string) *fakeAgent {
 	return a
 }
 
-// live beats, and sends again what is not committed.
+// live sends beats, and resends what is not committed.
 func (a *fakeAgent) live() {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -181,16 +181,16 @@ func (a *fakeAgent) live() {
 	}
 }
 
-// change changes how it behaves.
+// change changes its behaviour.
 func (a *fakeAgent) change(f func(*fakeAgent)) { a.mu.Lock(); defer a.mu.Unlock(); f(a) }
 
-// has tells whether it was told a command of some kind.
+// has reports whether it has received a command of some kind.
 func (a *fakeAgent) has(what string) bool { return a.times(what) > 0 }
 
 func (a *fakeAgent) times(what string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, c := range a.told {
+	for _, c := range a.received {
 		if kind(c) == what {
 			n++
 		}
@@ -207,7 +207,7 @@ func (a *fakeAgent) do(ctx context.Context, c *agentpb.Command) (*agentpb.Answer
 	a.mu.Lock()
 	silent, answers := a.silent, a.answers
 	if !silent {
-		a.told = append(a.told, c)
+		a.received = append(a.received, c)
 	}
 	a.mu.Unlock()
 	if silent {
@@ -221,7 +221,7 @@ func (a *fakeAgent) do(ctx context.Context, c *agentpb.Command) (*agentpb.Answer
 			if answer != nil {
 				return answer, ctx.Err()
 			}
-		case <-ctx.Done(): // as a real bus
+		case <-ctx.Done(): // like a real bus
 			return nil, ctx.Err()
 		}
 	}
@@ -251,7 +251,7 @@ func (a *fakeAgent) do(ctx context.Context, c *agentpb.Command) (*agentpb.Answer
 	return answer, nil
 }
 
-// deliver sends something of the run that goes on, and again until it is committed.
+// deliver sends a delivery of the active run, and resends it until it is committed.
 func (a *fakeAgent) deliver(d *agentpb.Delivery) *agentpb.Delivery {
 	a.mu.Lock()
 	d.Run, d.Agent, d.Epoch = a.run, a.id, a.epoch
@@ -264,7 +264,7 @@ func (a *fakeAgent) deliver(d *agentpb.Delivery) *agentpb.Delivery {
 	return d
 }
 
-// send sends a delivery as it is.
+// send sends a delivery without changes.
 func (a *fakeAgent) send(d *agentpb.Delivery) {
 	a.bus.mu.Lock()
 	take := a.bus.take
@@ -272,7 +272,7 @@ func (a *fakeAgent) send(d *agentpb.Delivery) {
 	if take == nil || a.isSilent() {
 		return
 	}
-	_ = take(proto.CloneOf(d), Receipt{Bytes: proto.Size(d), Done: func() { // what is refused comes again
+	_ = take(proto.CloneOf(d), Receipt{Bytes: proto.Size(d), Done: func() { // a refused one is redelivered
 		a.bus.mu.Lock()
 		defer a.bus.mu.Unlock()
 		a.bus.released++
@@ -281,8 +281,8 @@ func (a *fakeAgent) send(d *agentpb.Delivery) {
 
 func (a *fakeAgent) isSilent() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.silent }
 
-// batch sends a second's batch of each executor: so many operations that were good, and
-// bad ones, each of the same latency.
+// batch sends a batch of a second from each executor, with ok successful and fail failed
+// operations, all of the same latency.
 func (a *fakeAgent) batch(ok, fail int64, latency time.Duration) {
 	a.mu.Lock()
 	parts := slices.Clone(a.parts)
@@ -300,7 +300,7 @@ func (a *fakeAgent) deliverBatch(e *fakeExecutor, b *wire.Batch) *agentpb.Delive
 	return a.deliver(&agentpb.Delivery{Executor: uint32(e.number), What: &agentpb.Delivery_Batch{Batch: data}})
 }
 
-// next is an executor's next batch.
+// next returns an executor's next batch.
 func (e *fakeExecutor) next(ok, fail int64, latency time.Duration) *wire.Batch {
 	b := &wire.Batch{Seq: e.seq + 1, FromNs: int64(e.to), ToNs: int64(e.to + time.Second)}
 	if e.seq == 0 {
@@ -339,13 +339,13 @@ func (a *fakeAgent) finish() {
 	a.change(func(a *fakeAgent) { a.run, a.parts = "", nil })
 }
 
-// final is what an executor says at its end.
+// final returns an executor's last message.
 func (e *fakeExecutor) final() *wire.Final {
 	return &wire.Final{Counters: []*wire.Counter{{Metric: 0, Add: e.ok}, {Metric: 1, Add: e.fail}},
 		Histograms: []*wire.Counted{{Metric: 2, Count: uint64(e.latency)}}, LoadNs: int64(e.to)}
 }
 
-// finishes has an agent's runs end as soon as they have begun, with a batch.
+// finishes makes an agent's runs end as soon as they have begun, with a batch.
 func (a *fakeAgent) finishes() {
 	a.change(func(*fakeAgent) {
 		a.answers = func(c *agentpb.Command) *agentpb.Answer {

@@ -308,7 +308,7 @@ func (f *fleet) ofKey(key string) (id string, ok bool) {
 }
 
 // known returns an error if options name agents that have never joined or are revoked: a
-// run would wait for them for ever. Agents that are merely disconnected are accepted.
+// run would wait for them without end. Agents that are merely disconnected are accepted.
 func (f *fleet) known(o *run.Options) error {
 	all := f.snapshot()
 	check := func(field, name string) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// F57: a run that does harm is ended at once, with the cause, and what it counted counts.
+// F57: a harmful run is ended at once, with the cause, and its counts are included.
 func TestGuards(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -24,7 +24,7 @@ func TestGuards(t *testing.T) {
 		ok, fail        int64
 		latency         time.Duration
 		cause           string
-		harmless        int64 // good operations that do no harm
+		harmless        int64 // successful operations that do no harm
 		harmlessLatency time.Duration
 	}{
 		{"error rate", run.Guards{ErrorRate: 0.1}, 50, 50, time.Millisecond, "% of the operations of home failed in 2s, and at most 10.0 % may", 100, time.Millisecond},
@@ -59,7 +59,7 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// A threshold that aborts is judged on all executors' counts together.
+// A threshold with abort is judged on all executors' counts together.
 func TestThresholdOnTheWhole(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		if _, err := threshold.ParseFor("home.http_ok count <= 50 abort", time.Second); err != nil {
@@ -72,7 +72,7 @@ func TestThresholdOnTheWhole(t *testing.T) {
 				r.of(name).batch(10, 0, time.Millisecond)
 			}
 		}
-		x := r.result(id) // the agents are told to stop
+		x := r.result(id) // the agents receive a stop
 		if x.State != run.Finished || !strings.Contains(x.Cause, "threshold home.http_ok count <= 50 abort crossed") || exitStatus(x) != 4 || len(x.Thresholds) != 1 || x.Thresholds[0].OK {
 			t.Errorf("the run is %s (%s), exit %d, thresholds %+v", x.State, x.Cause, exitStatus(x), x.Thresholds)
 		}
@@ -82,7 +82,7 @@ func TestThresholdOnTheWhole(t *testing.T) {
 	})
 }
 
-// Live control goes to all executors, shared out, and sums are exact.
+// Live control is split over all executors, and the sums are exact.
 func TestControl(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two", "three")
@@ -104,8 +104,8 @@ func TestControl(t *testing.T) {
 			for _, name := range names {
 				a := r.of(name)
 				a.mu.Lock()
-				last := a.told[slices.IndexFunc(a.told, func(c *agentpb.Command) bool { return c.GetControl() != nil })]
-				for _, c := range a.told {
+				last := a.received[slices.IndexFunc(a.received, func(c *agentpb.Command) bool { return c.GetControl() != nil })]
+				for _, c := range a.received {
 					if c.GetControl() != nil {
 						last = c
 					}
@@ -145,7 +145,7 @@ func TestControl(t *testing.T) {
 	})
 }
 
-// What executors are told of targets: the run's, what no run may connect to, and the
+// The targets that executors receive: the run's, those that no run may connect to, and the
 // master's own.
 func TestTargets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestTargets(t *testing.T) {
 		r.of("one").finishes()
 		r.result(r.submit(run.Options{Guards: run.Guards{Targets: []string{"10.0.0.0/8", "a.example:443"}}}))
 		found := false
-		for _, c := range r.of("one").told {
+		for _, c := range r.of("one").received {
 			for _, e := range c.GetPrepare().GetEnv() {
 				text, ok := strings.CutPrefix(e, allowlist.Env+"=")
 				if !ok {
@@ -175,8 +175,8 @@ func TestTargets(t *testing.T) {
 	})
 }
 
-// What comes late, as after an agent was cut off, is judged by when it happened; what is
-// spread over executors is judged together.
+// Late batches, as after an agent was disconnected, are judged by the time of the run;
+// counts of several executors are judged together.
 func TestGuardByTheRunsTime(t *testing.T) {
 	t.Parallel()
 	batch := func(e *fakeExecutor, ok, fail int64) *wire.Batch { return e.next(ok, fail, time.Millisecond) }

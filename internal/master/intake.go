@@ -104,12 +104,12 @@ func (n *intake) with(ctx context.Context, f func()) error {
 
 // flush waits until everything merged so far is stored.
 func (n *intake) flush(ctx context.Context) error {
-	kept := make(chan struct{})
-	if err := n.with(ctx, func() { n.waiting = append(n.waiting, func() { close(kept) }) }); err != nil {
+	stored := make(chan struct{})
+	if err := n.with(ctx, func() { n.waiting = append(n.waiting, func() { close(stored) }) }); err != nil {
 		return err
 	}
 	select {
-	case <-kept:
+	case <-stored:
 		return nil
 	case <-n.over:
 		return errors.New("the master ends")
@@ -118,8 +118,8 @@ func (n *intake) flush(ctx context.Context) error {
 	}
 }
 
-// run merges and commits until ctx ends. What was merged by then is stored before it
-// returns.
+// run merges and commits until ctx ends. Before it returns, it stores everything that was
+// merged.
 func (n *intake) run(ctx context.Context) error {
 	defer close(n.over)
 	committed := make(chan error, 1)
@@ -189,7 +189,7 @@ func (n *intake) merge(ctx context.Context, d delivered, c *commit) {
 		n.mu.Lock()
 		n.figures.Repeats++
 		n.mu.Unlock()
-		c.receipts = append(c.receipts, d.receipt) // the original is stored by then
+		c.receipts = append(c.receipts, d.receipt) // the original is stored before this is
 	default:
 		n.mu.Lock()
 		n.figures.Batches++
@@ -205,7 +205,7 @@ func (n *intake) forget(ctx context.Context, d delivered) {
 	d.receipt.Done()
 	err := n.m.Bus.Committed(ctx, d.Agent, &agentpb.Committed{Run: d.Run, Epoch: d.Epoch, Number: d.Number})
 	if err != nil && ctx.Err() == nil {
-		n.m.Logger.Warn("tell an agent what is kept", "agent", d.Agent, "error", err)
+		n.m.Logger.Warn("notify an agent of stored deliveries", "agent", d.Agent, "error", err)
 	}
 }
 
@@ -293,7 +293,7 @@ func (n *intake) acknowledge(ctx context.Context, c *commit) {
 	n.mu.Unlock()
 	for t, upTo := range c.upTo {
 		if err := n.m.Bus.Committed(ctx, t.agent, upTo); err != nil {
-			n.m.Logger.Warn("tell an agent what is kept", "agent", t.agent, "error", err)
+			n.m.Logger.Warn("notify an agent of stored deliveries", "agent", t.agent, "error", err)
 		}
 	}
 	for _, d := range c.receipts {

@@ -16,8 +16,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/compress"
 )
 
-// What comes before the run is shared out, as the output of a scenario that prints when it
-// begins, is taken in, and all that follows.
+// Deliveries before the load is split, as the output of a scenario that prints at its
+// start, are accepted, and all that follow.
 func TestOutputBeforeTheLoad(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one")
@@ -28,7 +28,7 @@ func TestOutputBeforeTheLoad(t *testing.T) {
 					a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Log{Log: &agentpb.Log{Text: []byte("hello\n")}}})
 					a.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Note{Note: "so it goes"}})
 					for end := time.Now().Add(5 * time.Second); len(a.unsaved()) > 0 && time.Now().Before(end); {
-						time.Sleep(time.Millisecond) // until it is kept
+						time.Sleep(time.Millisecond) // until it is stored
 					}
 				}
 				return nil
@@ -56,9 +56,9 @@ func TestOutputBeforeTheLoad(t *testing.T) {
 	})
 }
 
-// I12: of a run that is over, what follows deliveries that neither the store has any more,
-// since a backup took its place, nor the agent, is given up; what follows some that the
-// agent still has comes again.
+// I12: of a run that is over, deliveries are dropped if neither the store, after it was
+// replaced by a backup, nor the agent has the ones before them; if the agent still has
+// those, they are redelivered.
 func TestDeliveriesAfterALoss(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one")
@@ -86,8 +86,8 @@ func TestDeliveriesAfterALoss(t *testing.T) {
 	})
 }
 
-// I2, F56: what comes twice counts once; what comes before its turn, for an executor of
-// another agent, of another epoch or of no run is not taken.
+// I2, F56: a repeated delivery counts once; one that is early, for an executor of another
+// agent, of another epoch or of no run is refused.
 func TestDeliveriesCountOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")
@@ -127,7 +127,7 @@ func TestDeliveriesCountOnce(t *testing.T) {
 	})
 }
 
-// seconds adds up the answers in a run's series.
+// seconds returns the sum of the answers in a run's series.
 func (r *rig) seconds(id string) (all int64) {
 	r.t.Helper()
 	err := r.Series(context.Background(), run.SeriesQuery{Run: id}, func(i run.Interval) error {
@@ -142,8 +142,8 @@ func (r *rig) seconds(id string) (all int64) {
 	return all
 }
 
-// F49: a batch that no executor can have counted is left out, with all that follows it of
-// that executor, and the run says so. Others count.
+// F49: a batch that no executor can have counted is left out, with all later ones of that
+// executor, and the result notes it. Others count.
 func TestBatchesThatLie(t *testing.T) {
 	t.Parallel()
 	for name, lie := range map[string]func(*wire.Batch){
@@ -187,8 +187,8 @@ func TestBatchesThatLie(t *testing.T) {
 	}
 }
 
-// What can't be unpacked, or is many times as long unpacked, is a batch that lies; exact
-// histograms of what was not counted change nothing.
+// A batch that can't be unpacked, or becomes many times as large, is invalid; exact
+// histograms of metrics that were not counted change nothing.
 func TestPackedThatLies(t *testing.T) {
 	t.Parallel()
 	codec, err := compress.New(compress.Largest)
@@ -240,7 +240,7 @@ func TestPackedThatLies(t *testing.T) {
 	}
 }
 
-// Figures and the series of a run are there while it goes on.
+// Figures and the series of a run are available while it is active.
 func TestWhileItRuns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")

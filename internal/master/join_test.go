@@ -14,7 +14,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// A join token lets one agent in, once, with the secret and while it is good.
+// A join token lets one agent join, once, with the secret and while it is valid.
 func TestJoin(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t)
@@ -71,7 +71,7 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// Agents that speak another protocol are refused with what to do; others run.
+// An agent with another protocol is refused with a hint; others run.
 func TestRefusedAgent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")
@@ -87,7 +87,7 @@ func TestRefusedAgent(t *testing.T) {
 	})
 }
 
-// F37: an agent of another platform is given an executor of its own.
+// F37: an agent of another platform gets an executor for that platform.
 func TestPlatforms(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")
@@ -99,7 +99,7 @@ func TestPlatforms(t *testing.T) {
 			t.Errorf("the run is %s (%s)", x.State, x.Cause)
 		}
 		for name, want := range map[string]string{"one": platformOf(r.of("one").hello).os, "two": "plan9"} {
-			for _, c := range r.of(name).told {
+			for _, c := range r.of(name).received {
 				if p := c.GetPrepare(); p != nil && (p.Os != want || !strings.HasPrefix(p.Executor.Sha256, "sum of "+want)) {
 					t.Errorf("%s was given %s for %s", name, p.Executor.Sha256, p.Os)
 				}

@@ -10,8 +10,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// F49: an agent that says what no executor can say fails the run, or what it says is
-// bounded; the master goes on.
+// F49: an agent that reports what no executor can report fails the run, or its report is
+// limited; the master keeps running.
 func TestHellosThatLie(t *testing.T) {
 	t.Parallel()
 	class := func(change func(*wire.Class)) []*wire.Hello {
@@ -62,7 +62,7 @@ func TestHellosThatLie(t *testing.T) {
 	}
 }
 
-// An agent whose clock says anything does not keep the others from beginning.
+// An agent with a wrong clock does not prevent the others from beginning.
 func TestClocksThatLie(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")
@@ -77,7 +77,7 @@ func TestClocksThatLie(t *testing.T) {
 		})
 		id := r.running(run.Options{}, "one", "two")
 		began := time.Now()
-		for _, c := range r.of("one").told {
+		for _, c := range r.of("one").received {
 			if b := c.GetBegin(); b != nil && time.Unix(0, b.AtUnixNs).After(began.Add(5*time.Second)) {
 				t.Errorf("the load begins at %v", time.Unix(0, b.AtUnixNs))
 			}

@@ -27,9 +27,9 @@ func (a *active) load(ctx context.Context) error {
 	}
 	tick := time.NewTicker(a.m.Times.Renew)
 	defer tick.Stop()
-	renewals := newErrands(ctx)
+	renewals := newTasks(ctx)
 	defer renewals.wait()
-	drained := false // agents have been told to stop
+	drained := false // the agents have received a stop
 	for {
 		a.mu.Lock()
 		stop, cancelled, harm := a.stop, a.cancelled, a.harm
@@ -42,7 +42,7 @@ func (a *active) load(ctx context.Context) error {
 			return errors.New(harm)
 		case stop != "" && !drained:
 			drained = true
-			renewals.do(func(ctx context.Context) { a.tellAll(ctx, &agentpb.Command_Stop{Stop: &wire.Stop{}}) })
+			renewals.do(func(ctx context.Context) { a.sendAll(ctx, &agentpb.Command_Stop{Stop: &wire.Stop{}}) })
 		}
 		over, err := a.look(ctx)
 		if over || err != nil {
@@ -207,7 +207,7 @@ func (a *active) look(ctx context.Context) (over bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range a.executors {
-		if !e.done() && !e.place.lost || e.dead() && !e.told { // it ended after the call of deaths
+		if !e.done() && !e.place.lost || e.dead() && !e.reported { // it ended after the call of deaths
 			return false, nil
 		}
 	}
@@ -238,7 +238,7 @@ func (a *active) deaths(ctx context.Context) error {
 	for _, e := range a.executors {
 		switch {
 		case e.dead():
-			if !e.told {
+			if !e.reported {
 				dead = append(dead, e)
 				why[e], lives[e], anew[e] = "what it sent is refused", e.refused != nil, e.ended.GetHow() == agentpb.WithAgent
 				if e.ended != nil && e.ended.Error != "" {
@@ -251,7 +251,7 @@ func (a *active) deaths(ctx context.Context) error {
 	}
 	a.mu.Unlock()
 	for _, e := range dead {
-		e.told = true
+		e.reported = true
 		if anew[e] {
 			a.change(func() { e.place.lost, e.place.lostAt = true, time.Now() })
 		}
@@ -280,7 +280,7 @@ func (a *active) lose(ctx context.Context, h *place, why string) error {
 		for _, e := range a.executors {
 			if e.place == h && !e.done() {
 				its = append(its, e)
-				e.told = true // deaths need not report it
+				e.reported = true // deaths need not report it
 			}
 		}
 		for _, o := range a.hosts {
@@ -343,9 +343,9 @@ func (a *active) drains() bool {
 	return !slices.ContainsFunc(a.executors, func(e *part) bool { return !e.drains && !e.done() && !e.place.lost })
 }
 
-// tellAll sends a command to all agents of the run and waits for their answers.
-func (a *active) tellAll(ctx context.Context, what any) {
-	all := newErrands(ctx)
+// sendAll sends a command to all agents of the run and waits for their answers.
+func (a *active) sendAll(ctx context.Context, what any) {
+	all := newTasks(ctx)
 	for _, h := range a.places() {
 		all.do(func(ctx context.Context) {
 			c := &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h)}

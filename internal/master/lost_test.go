@@ -12,8 +12,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// An agent that is not heard of any more, or that was begun anew, or that knows nothing of
-// the run: the others go on, the run says so and is not VALID.
+// An agent that sends no more beats, or was restarted, or does not know the run: the others
+// continue, and the run has a note and is not VALID.
 func TestLostAgent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -68,12 +68,12 @@ func TestLostAgent(t *testing.T) {
 	}
 }
 
-// An agent that is lost between the order to begin and the load says so.
+// An agent that is lost between the command to begin and the load is reported.
 func TestLostBeforeTheLoad(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")
 		r.end()
-		r.times.Lead = 30 * time.Second // much longer than it takes to see that the agent is lost
+		r.times.Lead = 30 * time.Second // much longer than it takes to detect that the agent is lost
 		r.begin()
 		r.standing("two", agentReady)
 		id := r.submit(run.Options{Lost: run.LostStop})
@@ -96,7 +96,7 @@ func TestAllLost(t *testing.T) {
 	})
 }
 
-// Agents are not lost while the bus has no leader, nor for the time of it.
+// Agents are not lost while the bus has no leader, and that time does not count.
 func TestNoLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one")
@@ -122,7 +122,8 @@ func TestNoLeader(t *testing.T) {
 	})
 }
 
-// An executor that dies leaves the run to the others; when the last has died it failed.
+// When an executor dies, the run continues with the others; when the last one has died, it
+// has failed.
 func TestDeadExecutors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")
@@ -144,8 +145,8 @@ func TestDeadExecutors(t *testing.T) {
 	})
 }
 
-// F14: a new master on the same store cancels the run that was active, and takes in what
-// comes of it, each batch once; what waited runs.
+// F14: a new master on the same store cancels the run that was active, and merges its late
+// deliveries, each batch once; queued runs run.
 func TestMasterRestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")
@@ -156,7 +157,7 @@ func TestMasterRestart(t *testing.T) {
 		}
 		r.until("what was counted is kept", func() bool { return len(r.of("one").unsaved())+len(r.of("two").unsaved()) == 0 })
 		r.end()
-		for _, name := range []string{"one", "two"} { // that nobody takes
+		for _, name := range []string{"one", "two"} { // that no master takes
 			r.of(name).batch(20, 2, time.Millisecond)
 			r.of(name).change(func(a *fakeAgent) { a.stuck = true })
 		}
@@ -171,7 +172,7 @@ func TestMasterRestart(t *testing.T) {
 			a.mu.Lock()
 			parts := a.parts
 			a.mu.Unlock()
-			if len(parts) == 0 { // it was released before: what is left of it comes
+			if len(parts) == 0 { // it was released before: the rest arrives
 				continue
 			}
 			a.finish()
@@ -199,8 +200,8 @@ func (a *fakeAgent) unsaved() []*agentpb.Delivery {
 	return append([]*agentpb.Delivery(nil), a.pending...)
 }
 
-// The part of an executor that died is done by another one, once, though its agent is lost
-// after that, too.
+// The part of an executor that died is done by another one, once, even if that one's agent
+// is lost later, too.
 func TestRebalanceOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two", "three")
@@ -216,7 +217,7 @@ func TestRebalanceOnce(t *testing.T) {
 			for _, name := range []string{"one", "two", "three"} {
 				a := r.of(name)
 				a.mu.Lock()
-				for _, c := range a.told {
+				for _, c := range a.received {
 					if c.Epoch > 1 {
 						starts = append(starts, c.GetArm().GetStarts()...)
 					}
@@ -251,8 +252,8 @@ func TestRebalanceOnce(t *testing.T) {
 	})
 }
 
-// Agents that can't take over what was lost do their own part: nobody waits for what did
-// not begin.
+// Agents that can't take over the load of lost ones do their own part: the run does not
+// wait for executors that did not begin.
 func TestNobodyTakesOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")
@@ -277,7 +278,7 @@ func TestNobodyTakesOver(t *testing.T) {
 			return strings.Contains(fmt.Sprint(x.Notes), "could not be given to others: agent one: the disk has no room")
 		})
 		one.batch(10, 0, time.Millisecond)
-		one.change(func(a *fakeAgent) { a.epoch = 1 }) // of the deliveries of the executor that goes on
+		one.change(func(a *fakeAgent) { a.epoch = 1 }) // the deliveries of the executor that continues
 		one.finish()
 		over := time.Now()
 		x := r.result(id)

@@ -20,8 +20,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// Where the limit of open files asks for it an agent runs several executors, numbered
-// without gaps over all agents, and each user is one executor's.
+// If the limit of open files requires it, an agent runs several executors, numbered without
+// gaps over all agents, and each user belongs to one executor.
 func TestSeveralExecutorsOnAnAgent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "three", "two")
@@ -34,7 +34,7 @@ func TestSeveralExecutorsOnAnAgent(t *testing.T) {
 		for _, name := range []string{"one", "three", "two"} {
 			a := r.of(name)
 			a.mu.Lock()
-			for _, c := range a.told {
+			for _, c := range a.received {
 				for _, s := range c.GetArm().GetStarts() {
 					places[s.Executor] = name
 					users += s.Shares[0].Nu

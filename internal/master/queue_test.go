@@ -24,7 +24,8 @@ func (r *rig) transitions(id string) (all []run.Transition, states string) {
 	return all, strings.TrimSpace(states)
 }
 
-// I6, F52: runs begin in the order of their numbers, and never is a second one active.
+// I6, F52: runs begin in the order of their numbers, and two are never active at the same
+// time.
 func TestQueueIsInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")
@@ -54,7 +55,8 @@ func TestQueueIsInOrder(t *testing.T) {
 	})
 }
 
-// A run is of all agents though one is free later than the other after the run before.
+// A run uses all agents, even if one becomes free later than the other after the previous
+// run.
 func TestNextRunIsOfAllAgents(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, "one", "two")
@@ -119,7 +121,7 @@ func TestEndInEveryState(t *testing.T) {
 		name  string
 		state run.State
 		how   func(*rig, *fakeAgent)
-		stop  run.State // that a stop leads to
+		stop  run.State // the state that a stop leads to
 	}{
 		{"queued", run.Queued, func(r *rig, _ *fakeAgent) {
 			r.bus.agent("aone").change(func(a *fakeAgent) { a.hello.Protocol = 99 })
@@ -184,7 +186,7 @@ func TestEndInEveryState(t *testing.T) {
 	}
 }
 
-// hang has an agent not answer a command until it is told to cancel.
+// hang makes an agent not answer a command until it receives a cancel.
 func hang(r *rig, a *fakeAgent, what string) func(*agentpb.Command) *agentpb.Answer {
 	over := make(chan struct{})
 	once := func() {
@@ -209,7 +211,7 @@ func hang(r *rig, a *fakeAgent, what string) func(*agentpb.Command) *agentpb.Ans
 	}
 }
 
-// What goes wrong before the load fails the run, with its reason and the exit status of it.
+// A failure before the load fails the run, with its reason and exit status.
 func TestNoLoad(t *testing.T) {
 	t.Parallel()
 	answer := func(what, code, text string) func(*rig, *fakeAgent) {
@@ -263,7 +265,7 @@ func TestNoLoad(t *testing.T) {
 				if x.State != run.Failed || x.Failure != tt.failure || !strings.Contains(x.Cause, tt.cause) || exitStatus(x) != tt.exit {
 					t.Errorf("the run is %s (%s), failure %q, exit %d; want failed (%s), %q, %d", x.State, x.Cause, x.Failure, exitStatus(x), tt.cause, tt.failure, tt.exit)
 				}
-				for _, name := range []string{"one", "two"} { // nothing is left there
+				for _, name := range []string{"one", "two"} { // nothing of the run is left there
 					if a := r.of(name); a.has("prepare") && tt.name != "busy" {
 						r.until("agent "+name+" is released", func() bool { return a.has("release") })
 					}
@@ -322,7 +324,7 @@ func TestDelete(t *testing.T) {
 	})
 }
 
-// Options that no run can have are refused, each by its name.
+// Invalid options are refused with an error that names them.
 func TestBadOptions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t)

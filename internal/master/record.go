@@ -58,7 +58,7 @@ func newRecord(m *Master, id string, interval time.Duration, a *active) *record 
 }
 
 func (r *record) options() monitor.Options {
-	return monitor.Options{Interval: r.interval, Tell: r.tell, Abort: func() {
+	return monitor.Options{Interval: r.interval, Tell: r.emit, Abort: func() {
 		if r.active != nil {
 			r.active.abort()
 		}
@@ -134,8 +134,8 @@ func (r *record) reopen(ctx context.Context) error {
 	return nil
 }
 
-// tell emits an event of the tally, if the run is active.
-func (r *record) tell(e event.Event) {
+// emit emits an event of the tally, if the run is active.
+func (r *record) emit(e event.Event) {
 	if r.active == nil {
 		return
 	}
@@ -143,7 +143,7 @@ func (r *record) tell(e event.Event) {
 		totals := e.Totals()
 		e.Totals = func() event.Totals { return totals }
 	}
-	r.m.events.tell(r.id, e)
+	r.m.events.emit(r.id, e)
 }
 
 // part adds an interval of all executors to the next commit.

@@ -23,7 +23,7 @@ import (
 var short = Times{Suspect: 400 * time.Millisecond, Lost: 1200 * time.Millisecond, Lease: 2 * time.Second, Renew: 100 * time.Millisecond,
 	Commit: 10 * time.Millisecond, Prepare: 10 * time.Second, Cancel: 2 * time.Second, Flush: 3 * time.Second, Lead: 20 * time.Millisecond}
 
-// bubble runs f in parallel with other tests, on a clock of its own that advances only while
+// bubble runs f in parallel with other tests, with a fake clock that advances only while
 // all goroutines of f wait: neither a busy host nor a long timeout matters.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
@@ -31,7 +31,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// rig is a master on a store of its own, with agents that do what a test says.
+// rig is a master on a new store, with agents controlled by the test.
 type rig struct {
 	*Master
 	t        *testing.T
@@ -40,10 +40,10 @@ type rig struct {
 	bus      *fakeBus
 	compiler *fakeCompiler
 	times    Times
-	end      func() // ends the master
+	end      func() // stops the master
 }
 
-// emptyStore returns the file of a store with its schema and nothing in it.
+// emptyStore returns the file of a store with its schema and no rows.
 var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "gobench-master-")
 	if err != nil {
@@ -90,7 +90,7 @@ func newRig(t *testing.T, agents ...string) *rig {
 	return r
 }
 
-// begin starts a master, again after its end.
+// begin starts a master, again after it was stopped.
 func (r *rig) begin() {
 	r.t.Helper()
 	m, err := New(Options{Store: r.store, Bus: r.bus, Compiler: r.compiler, Dir: r.dir, Times: r.times, Key: "master's key", Cluster: "c",
@@ -112,7 +112,7 @@ func (r *rig) begin() {
 	r.until("the master is ready", func() bool { return m.Ready(context.Background()) == nil && r.bus.joined() })
 }
 
-// writer writes a log to the test's, while it lasts.
+// writer writes to the test's log until the test ends.
 type writer struct{ t *testing.T }
 
 func (w writer) Write(b []byte) (int, error) {
@@ -122,7 +122,7 @@ func (w writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// until waits until f holds.
+// until waits until f returns true.
 func (r *rig) until(what string, f func() bool) {
 	r.t.Helper()
 	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(10 * time.Millisecond) {
@@ -181,7 +181,7 @@ func (r *rig) await(id string, state run.State) *run.Order {
 	return o
 }
 
-// running submits a run and waits until its load is on, on these agents.
+// running submits a run and waits until its load has begun, on these agents.
 func (r *rig) running(o run.Options, agents ...string) string {
 	r.t.Helper()
 	id := r.submit(o)
@@ -189,7 +189,7 @@ func (r *rig) running(o run.Options, agents ...string) string {
 	for _, name := range agents {
 		r.until(name+" has begun", func() bool { return r.of(name).has("begin") })
 	}
-	r.until("the load has begun", func() bool { // that is a moment after the order to begin
+	r.until("the load has begun", func() bool { // that is a moment after the command to begin
 		x, err := r.Result(context.Background(), id)
 		return err == nil && !x.Start.IsZero() && time.Now().After(x.Start)
 	})
@@ -213,7 +213,7 @@ func (r *rig) result(id string) *run.Result {
 	return x
 }
 
-// count is a metric's count; -1: there is no such metric.
+// count returns a metric's count; -1 if there is no such metric.
 func count(x *run.Result, title string) int64 {
 	for _, m := range x.Metrics {
 		if m.Title == title && m.Count != nil {
@@ -258,10 +258,10 @@ func (c *fakeCompiler) set(err error, hold chan struct{}) {
 	c.err, c.hold = err, hold
 }
 
-// refused is an answer that refuses.
+// refused returns an answer that refuses a command.
 func refused(code, text string) *agentpb.Answer { return &agentpb.Answer{Code: code, Error: text} }
 
-// oneClass is what the fakes' scenario has.
+// oneClass is the class of the fakes' scenario.
 func oneClass() []*wire.Class {
 	return []*wire.Class{{Name: "ask", Nu: 12, Load: "loop 1h", LoopNs: int64(time.Hour), Closed: true}}
 }

@@ -168,7 +168,7 @@ func (m *Master) end(ctx context.Context, id, by string, cancel bool) error {
 			r := newResult(now)
 			m.wakeQueue()
 			err = m.Store.PutResult(ctx, r) // before the event, whose readers ask for the result
-			m.events.tell(id, m.endOf(r))
+			m.events.emit(id, m.endOf(r))
 			return err
 		}
 		m.mu.Lock()

@@ -13,13 +13,13 @@ import (
 )
 
 // fence is the time between the end of a lost agent's lease and the takeover of its load:
-// by then the agent certainly generates no load.
+// after it the agent certainly generates no load.
 const fence = 5 * time.Second
 
 // ahead is the time that executors which take over have to start.
 const ahead = 3 * time.Second
 
-// takeOver gives the load of lost executors to the remaining agents, under a new epoch. A
+// takeOver moves the load of lost executors to the remaining agents, under a new epoch. A
 // lost agent that reconnects is refused, as its epoch is an old one.
 func (a *active) takeOver(ctx context.Context) error {
 	orphans := a.orphan
@@ -149,7 +149,7 @@ func (a *active) drop(ctx context.Context, failed []error) error {
 		for number, err := range failed {
 			if err != nil {
 				e := a.executors[number]
-				e.ended, e.told = &agentpb.Ended{Error: err.Error()}, true
+				e.ended, e.reported = &agentpb.Ended{Error: err.Error()}, true
 			}
 		}
 	})
@@ -165,7 +165,7 @@ func (a *active) drop(ctx context.Context, failed []error) error {
 // send sends messages to their executors and waits for the answers.
 func (a *active) send(ctx context.Context, all []split.Message) error {
 	errs := make([]error, len(all))
-	sent := newErrands(ctx)
+	sent := newTasks(ctx)
 	for i, m := range all {
 		a.mu.Lock()
 		e := a.executors[m.Executor.Start.Executor]

@@ -1,5 +1,5 @@
-// A closed loop of users that each ask for the url again and again, or, given a body,
-// post it there.
+// A closed loop of users that each request the url repeatedly or, if there is a body, post
+// it there.
 package main
 
 import (

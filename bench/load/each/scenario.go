@@ -1,5 +1,5 @@
-// Users that each keep a connection and pause so many milliseconds after each request;
-// with every=0 each asks once and keeps its connection idle.
+// Users that each have one connection and pause for every milliseconds after each request;
+// with every=0 each sends one request and keeps its connection idle.
 package main
 
 import (

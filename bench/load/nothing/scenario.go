@@ -1,4 +1,4 @@
-// An open load whose iterations do nothing: what starts alone cost.
+// An open load whose iterations do nothing: the cost of starts alone.
 package main
 
 import (

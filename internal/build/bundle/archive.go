@@ -55,7 +55,7 @@ func unpack(r io.Reader) (map[string][]byte, error) {
 	}
 }
 
-// compare says how want differs from have, naming a file; "" when it does not.
+// compare describes how want differs from have, naming a file; "" if they are equal.
 func compare(have, want map[string][]byte) string {
 	n, first := 0, ""
 	note := func(what, name string) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An archive of the same files has the same bytes, and gives the files back.
+// An archive of the same files has the same bytes, and unpacking it returns the files.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	files := map[string][]byte{"gobench/go.mod": []byte("module m\n"), "third_party/a@v1.0.0/a.go": []byte("package a\n"), "third_party/b@v1.0.0/empty": {}}

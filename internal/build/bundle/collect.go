@@ -19,7 +19,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// roots hold what a scenario may import.
+// roots are the directories of packages that a scenario may import.
 var roots = []string{"clients", "dis", "executor"}
 
 // platforms are those whose imports the bundle must cover; go mod vendor then takes
@@ -29,7 +29,7 @@ var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/a
 // module is one dependency, as go list -m -json prints it.
 type module struct{ Path, Version, GoMod string }
 
-// collect gives the contents of the archive by name.
+// collect returns the contents of the archive by name.
 func collect(ctx context.Context, root string) (map[string][]byte, error) {
 	tmp, err := os.MkdirTemp("", "gobench-bundle-")
 	if err != nil {
@@ -64,8 +64,8 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return filepath.Dir(strings.TrimSpace(out)), nil
 }
 
-// copySDK writes a module of the SDK's packages alone, so that nothing else of
-// gobench can add to the bundle.
+// copySDK writes a module of the SDK's packages alone, so that nothing else of gobench
+// becomes part of the bundle.
 func copySDK(ctx context.Context, root, tmp string) error {
 	list := []string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}
 	for _, r := range roots {
@@ -104,7 +104,7 @@ func copySDK(ctx context.Context, root, tmp string) error {
 	return nil
 }
 
-// copyFiles copies the files of a package's directory, tests left out.
+// copyFiles copies the files of a package's directory, except tests.
 func copyFiles(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -170,8 +170,8 @@ func vendored(ctx context.Context, dir string) ([]module, error) {
 	return mods, nil
 }
 
-// addModule adds what was vendored of m. The tree of a module may hold that of
-// another (genproto and genproto/googleapis/rpc), whose files are left out.
+// addModule adds the vendored files of m. The tree of a module may contain that of another
+// (genproto and genproto/googleapis/rpc), whose files are left out.
 func addModule(files map[string][]byte, vendor string, m module, all []module) error {
 	dir := filepath.Join(vendor, filepath.FromSlash(m.Path))
 	to := "third_party/" + m.Path + "@" + m.Version + "/"
@@ -212,8 +212,8 @@ func addModule(files map[string][]byte, vendor string, m module, all []module) e
 	return nil
 }
 
-// needed leaves out what neither the compiler nor a licence asks for. What a
-// package embeds has other endings and stays.
+// needed reports whether a compiler or a licence needs the file. Embedded files have other
+// endings and are needed.
 func needed(name string) bool {
 	base := path.Base(name)
 	switch path.Ext(base) {
@@ -223,8 +223,8 @@ func needed(name string) bool {
 	return base != "Makefile" && !strings.HasPrefix(base, ".")
 }
 
-// reduced is the SDK's go.mod: gobench's own without the modules that only other
-// parts of gobench need.
+// reduced returns the SDK's go.mod: gobench's own without the modules that only other parts
+// of gobench need.
 func reduced(name string, mods []module) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -248,7 +248,7 @@ func reduced(name string, mods []module) ([]byte, error) {
 	return modfile.Format(sdk.Syntax), nil
 }
 
-// command runs go in dir and gives what it printed.
+// command runs go in dir and returns what it printed.
 func command(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir

@@ -1,14 +1,14 @@
-// Command bundle makes internal/build/deps.tar.gz: the source of every module that
-// a scenario is compiled against, so that an installed gobench compiles offline.
+// Command bundle makes internal/build/deps.tar.gz: the source of every module that a
+// scenario is compiled against, so that an installed gobench compiles offline.
 //
 //	go run ./internal/build/bundle         rebuild the archive
 //	go run ./internal/build/bundle -check  fail when the archive is not current
 //
-// The archive holds gobench/go.mod (the SDK's: it demands only what is here) and
-// third_party/PATH@VERSION/ for each module, cut down by go mod vendor to the
-// packages that the SDK imports, with the module's own go.mod and licence. Its
-// entries are sorted and carry no time, owner or mode. -check compares contents,
-// as compressed bytes may differ from one Go release to the next.
+// The archive holds gobench/go.mod (the SDK's: it requires only modules of the archive) and
+// third_party/PATH@VERSION/ for each module, reduced by go mod vendor to the packages that
+// the SDK imports, with the module's own go.mod and licence. Its entries are sorted and
+// carry no time, owner or mode. -check compares contents, as compressed bytes may differ
+// from one Go release to the next.
 package main
 
 import (

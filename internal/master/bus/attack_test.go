@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// raw connects with an agent's key or a token, and without what AgentConn would not do.
+// raw connects with an agent's key or a token, without AgentConn's own restrictions.
 func raw(t *testing.T, w *world, o ...nats.Option) (*nats.Conn, <-chan error) {
 	t.Helper()
 	errs := make(chan error, 1000)
@@ -35,11 +35,11 @@ func keyOf(i Identity) nats.Option {
 	})
 }
 
-// TestAnAgentKeepsToItsSubjects: B23, and what the holder of a token may not.
+// TestAnAgentKeepsToItsSubjects: B23, and what the holder of a token may not do.
 func TestAnAgentKeepsToItsSubjects(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	// The master's own connection sees all that gets through.
+	// The master's own connection receives everything that is let through.
 	var mu sync.Mutex
 	var through []string
 	sub, err := w.master.nc.Subscribe(">", func(m *nats.Msg) {
@@ -98,7 +98,7 @@ func TestAnAgentKeepsToItsSubjects(t *testing.T) {
 		for _, subject := range append(who.publish, who.subscribe...) {
 			eventually(t, 30*time.Second, "told: "+who.name+" "+subject, w.heard(&w.violations, who.name+" "+subject))
 		}
-		// What goes on beside it is not seen.
+		// Messages that are sent at the same time are not seen.
 		if err := b.Deliver(t.Context(), &agentpb.Delivery{Agent: "a2", Run: "r", Number: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -121,8 +121,8 @@ func TestAnAgentKeepsToItsSubjects(t *testing.T) {
 	}
 }
 
-// TestAnswersGoWhereTheirAgentListens: an agent may name any subject for the answer to what
-// it may ask. It must not be able to write there by it.
+// TestAnswersGoWhereTheirAgentListens: an agent may name any subject for the answer to its
+// requests. It must not be able to write to that subject this way.
 func TestAnswersGoWhereTheirAgentListens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -178,8 +178,8 @@ func TestAnswersGoWhereTheirAgentListens(t *testing.T) {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	// All that was asked before has been answered once this has come. Of what the attacker
-	// delivers, the server refuses what wants its answer at $JS.ACK.
+	// All earlier requests have been answered once this one has arrived. Of what the
+	// attacker delivers, the server refuses messages whose reply subject is $JS.ACK.
 	if err := victim.Deliver(t.Context(), &agentpb.Delivery{Agent: "a2", Run: "last"}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// TestBlobsOverBadLines: F39 and resumption. Cuts are healed by asking again, a damaged
-// part is found by the digest, an offset goes on where a fetch ended.
+// TestBlobsOverBadLines: F39 and resumption. Lost parts are requested again after a cut, a
+// damaged part is detected by the digest, a fetch with an offset continues where another
+// ended.
 func TestBlobsOverBadLines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -44,7 +45,7 @@ func TestBlobsOverBadLines(t *testing.T) {
 			return opens(bad, b)(sum)
 		})
 	})
-	// Cut twice while it goes on.
+	// Cut twice during the fetch.
 	var got bytes.Buffer
 	cuts := 0
 	err := a.Fetch(t.Context(), b, 0, writer(func(part []byte) (int, error) {
@@ -57,7 +58,7 @@ func TestBlobsOverBadLines(t *testing.T) {
 	if err != nil || !bytes.Equal(got.Bytes(), data) || cuts != 2 {
 		t.Errorf("with %d cuts: %d bytes, %v", cuts, got.Len(), err)
 	}
-	// Given up in the middle, and gone on with.
+	// Cancelled in the middle, and continued.
 	got.Reset()
 	enough := errors.New("enough")
 	err = a.Fetch(t.Context(), b, 0, writer(func(part []byte) (int, error) {
@@ -75,7 +76,7 @@ func TestBlobsOverBadLines(t *testing.T) {
 	if err := a.Fetch(t.Context(), b, b.Size, &got); err != nil || int64(got.Len()) != b.Size {
 		t.Errorf("resumed at the end: %d bytes, %v", got.Len(), err)
 	}
-	// Damaged: here the caller sees it, at the master Fetch does.
+	// Damaged: on an agent the caller detects it, on the master Fetch does.
 	damaged.Store(true)
 	got.Reset()
 	if err := a.Fetch(t.Context(), b, 0, &got); err != nil || bytes.Equal(got.Bytes(), data) {
@@ -99,8 +100,8 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(b []byte) (int, error) { return w(b) }
 
-// TestSlowLineKeepsItsConnection: F12. The parts of a fetch that are in transit do not keep the
-// pings from getting through. In make test, the line is twice as fast.
+// TestSlowLineKeepsItsConnection: F12. The parts of a fetch that are in transit do not
+// block the pings. In make test, the line is twice as fast.
 func TestSlowLineKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	times, rate := testTimes, int64(250_000)

@@ -42,7 +42,8 @@ var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // validID reports whether s may be part of a subject: it contains no wildcard and no dot.
 func validID(s string) bool { return idForm.MatchString(s) }
 
-// agentOf returns the agent's id, which follows prefix in a subject, or "" if there is none.
+// agentOf returns the agent's id, which follows prefix in a subject, or "" if the subject
+// has no id.
 func agentOf(subject, prefix string) string {
 	rest, ok := strings.CutPrefix(subject, prefix)
 	if !ok {
@@ -55,7 +56,7 @@ func agentOf(subject, prefix string) string {
 	return id
 }
 
-// options returns the options of every connection: it reconnects for ever, writes fail
+// options returns the options of every connection: it reconnects without limit, writes fail
 // rather than being buffered while it is down, and pings detect a dead peer.
 func options(name string, log *slog.Logger, t Times, up, down func()) []nats.Option {
 	return []nats.Option{

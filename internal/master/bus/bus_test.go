@@ -21,7 +21,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// The two sides are what master and agents ask for.
+// The two sides implement the interfaces of the master and of agents.
 var (
 	_ master.Bus = (*MasterConn)(nil)
 	_ agent.Bus  = (*AgentConn)(nil)
@@ -31,7 +31,7 @@ var (
 var testTimes = Times{Reconnect: 50 * time.Millisecond, Registry: 3 * time.Second, Redeliver: time.Second, Retry: 50 * time.Millisecond,
 	Heartbeat: minHeartbeat, Resend: time.Second, Away: 500 * time.Millisecond, Leader: 100 * time.Millisecond}
 
-// world is a master with its embedded server, and what it knows of agents and tokens.
+// world is a master with its embedded server, and the agents and tokens that it knows.
 type world struct {
 	dir    string
 	seed   []byte
@@ -39,14 +39,13 @@ type world struct {
 	master *MasterConn
 
 	mu         sync.Mutex
-	agents     map[string]string // by public key; a revoked one is not there
-	tokens     map[string][]byte // open ones by id: hash
+	agents     map[string]string // by public key, without revoked ones
+	tokens     map[string][]byte // hash by id, of those that are open
 	violations []string
 	refused    []string
 }
 
-// newWorld starts a master in a folder of its own. change may change what its server is
-// started with.
+// newWorld starts a master in a new folder. change may change the options of its server.
 func newWorld(t *testing.T, change ...func(*ServerOptions)) *world {
 	t.Helper()
 	seed, err := NewSeed()
@@ -107,7 +106,7 @@ func (w *world) stop() {
 	}
 }
 
-// token makes an open join token.
+// token creates an open join token.
 func (w *world) token() Token {
 	t := NewToken(w.server.Addresses(), w.server.Pin())
 	w.mu.Lock()
@@ -116,7 +115,7 @@ func (w *world) token() Token {
 	return t
 }
 
-// answer takes an agent in whose token is open, once.
+// answer accepts an agent whose token is open, once.
 func (w *world) answer(j *agentpb.Join) *agentpb.Joined {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +128,7 @@ func (w *world) answer(j *agentpb.Join) *agentpb.Joined {
 	return &agentpb.Joined{Agent: id, Cluster: "c"}
 }
 
-// identity makes an agent that has joined, without asking.
+// identity creates an agent that has joined, without a request.
 func (w *world) identity(t *testing.T, id string) Identity {
 	t.Helper()
 	seed, err := NewSeed()
@@ -146,7 +145,7 @@ func (w *world) identity(t *testing.T, id string) Identity {
 	return Identity{Agent: id, Key: key, MasterKey: w.master.PublicKey(), Addresses: w.server.Addresses(), Pin: w.server.Pin(), seed: seed}
 }
 
-// dial connects an agent, and waits for that.
+// dial connects an agent and waits for the connection.
 func (w *world) dial(t *testing.T, id string) *AgentConn {
 	t.Helper()
 	return dial(t, w.identity(t, id))
@@ -192,7 +191,7 @@ func goes(t *testing.T, f func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// eventually waits until ok.
+// eventually waits until ok returns true.
 func eventually(t *testing.T, d time.Duration, what string, ok func() bool) time.Duration {
 	t.Helper()
 	begun := time.Now()
@@ -211,7 +210,7 @@ type file struct{ *bytes.Reader }
 func (f file) Close() error { return nil }
 func (f file) Size() int64  { return f.Reader.Size() }
 
-// blob makes a random file and what names it.
+// blob returns a random file and its Blob.
 func blob(n int) ([]byte, *agentpb.Blob) {
 	b := make([]byte, n)
 	rand.Read(b)
@@ -324,7 +323,7 @@ func TestAnAgentJoinsAndWorks(t *testing.T) {
 	}
 }
 
-// fromSeed gives the key pair of a good seed.
+// fromSeed returns the key pair of a valid seed.
 func fromSeed(seed []byte) nkeys.KeyPair {
 	pair, err := nkeys.FromSeed(seed)
 	if err != nil {

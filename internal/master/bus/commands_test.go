@@ -15,7 +15,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// TestCommandsInOrderAndAtOnce: one after the other, but a cancellation does not wait.
+// TestCommandsInOrderAndAtOnce: commands are carried out one after the other, but a cancel
+// does not wait.
 func TestCommandsInOrderAndAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -32,7 +33,7 @@ func TestCommandsInOrderAndAtOnce(t *testing.T) {
 			switch c.What.(type) {
 			case *agentpb.Command_Prepare:
 				note("prepare")
-				<-cancelled // a long one
+				<-cancelled // takes long
 				note("prepared")
 			case *agentpb.Command_Arm:
 				note("arm")
@@ -62,7 +63,8 @@ func TestCommandsInOrderAndAtOnce(t *testing.T) {
 	if _, err := w.master.Command(t.Context(), &agentpb.Command{Agent: "a1", What: &agentpb.Command_Ping{}}); err != nil {
 		t.Errorf("ping meanwhile: %v", err)
 	}
-	// The connection is lost before the answers: the master asks again, and each is done once.
+	// The connection is lost before the answers: the master sends the commands again, and
+	// each is carried out once.
 	p.cut()
 	eventually(t, 30*time.Second, "back", func() bool { up, _ := a.Connected(); return up })
 	ask(&agentpb.Command{Id: "c", What: &agentpb.Command_Cancel{}})
@@ -72,7 +74,8 @@ func TestCommandsInOrderAndAtOnce(t *testing.T) {
 	}
 }
 
-// TestCommandsOfOthersAndOldOnes: only the master's are done, and each once.
+// TestCommandsOfOthersAndOldOnes: only the master's commands are carried out, and each
+// once.
 func TestCommandsOfOthersAndOldOnes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -113,7 +116,7 @@ func TestCommandsOfOthersAndOldOnes(t *testing.T) {
 	mu.Lock()
 	old := slices.Clone(seen)
 	mu.Unlock()
-	if len(old) < 4 { // a challenge was between them
+	if len(old) < 4 { // there was a challenge between them
 		t.Fatalf("%d commands seen", len(old))
 	}
 	ask := func(m *nats.Msg) *nats.Msg {
@@ -133,7 +136,8 @@ func TestCommandsOfOthersAndOldOnes(t *testing.T) {
 	for _, m := range old {
 		ask(m)
 	}
-	// Of another key, for another agent, changed, and with another number or session.
+	// Signed with another key, for another agent, changed, and with another number or
+	// session.
 	last := old[len(old)-1]
 	forged := func(change func(*nats.Msg)) *nats.Msg {
 		m := nats.NewMsg(last.Subject)
@@ -164,7 +168,8 @@ func TestCommandsOfOthersAndOldOnes(t *testing.T) {
 		t.Errorf("a command for another agent: %v, %v", answer, err)
 	}
 	stop()
-	// The agent's next session knows nothing of the last, and is not fooled by it.
+	// The agent's next session does not know the previous one, and does not accept its
+	// commands.
 	i := w.identity(t, "a1")
 	a.Close()
 	next := dial(t, i)

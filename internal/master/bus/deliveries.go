@@ -175,7 +175,7 @@ func (d *dispatcher) waitForRoom(ctx context.Context) error {
 	}
 }
 
-// add appends a delivery to its agent's lane, unless it is there already: then it was
+// add appends a delivery to its agent's lane, unless the lane has it already: then it was
 // redelivered because it has waited for long.
 func (d *dispatcher) add(ctx context.Context, agent string, number uint64, msg arrived) {
 	d.mu.Lock()

@@ -16,8 +16,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// TestDeliveriesKeepTheirOrder with takes that fail, Dones that are left out and a master
-// that begins anew in between.
+// TestDeliveriesKeepTheirOrder with takes that fail, Dones that are not called and a master
+// that restarts in between.
 func TestDeliveriesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,8 +75,8 @@ func TestDeliveriesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostWhenTheBusIsFull: what does not fit stays with the agent, which goes on
-// trying, and there is room again once the master has done some.
+// TestNothingIsLostWhenTheBusIsFull: a delivery that does not fit stays with the agent,
+// which retries, and there is space again once the master has processed some.
 func TestNothingIsLostWhenTheBusIsFull(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *ServerOptions) { o.Space = 1 << 20 })
@@ -117,8 +117,9 @@ func TestNothingIsLostWhenTheBusIsFull(t *testing.T) {
 	}
 }
 
-// TestALargeBacklog: more came while no master listened than a connection may have pending,
-// 120 MB of 64 MB and in make test 24 of 16; with two agents, of which one's are refused at first.
+// TestALargeBacklog: more deliveries arrived without a master than a connection may have
+// pending, 120 MB of 64 MB and in make test 24 of 16; from two agents, one of which is
+// refused at first.
 func TestALargeBacklog(t *testing.T) {
 	t.Parallel()
 	each, most := uint64(60), int64(16<<20)
@@ -165,7 +166,8 @@ func TestALargeBacklog(t *testing.T) {
 	}
 }
 
-// TestOneMasterTakesDeliveries: who begins later takes over, and the other one hears of it.
+// TestOneMasterTakesDeliveries: the master that begins later takes over, and the other one
+// gets an error.
 func TestOneMasterTakesDeliveries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -191,7 +193,7 @@ func TestOneMasterTakesDeliveries(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := <-took
-	for n == 1 { // what was done of it may not have reached the bus before the other master
+	for n == 1 { // its receipts may not have reached the bus before the other master
 		n = <-took
 	}
 	if n != 2 {
@@ -199,8 +201,8 @@ func TestOneMasterTakesDeliveries(t *testing.T) {
 	}
 }
 
-// TestDeliveriesThatAreLostOnTheirWay come again before what follows them. Here somebody else
-// takes them out of the master's mouth, as a server does that dies with them.
+// TestDeliveriesThatAreLostOnTheirWay are redelivered before later ones. Here another
+// subscriber takes some of them from the master, like a server that dies with them.
 func TestDeliveriesThatAreLostOnTheirWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -235,7 +237,7 @@ func TestDeliveriesThatAreLostOnTheirWay(t *testing.T) {
 	for stolen < 3 {
 		c, err := w.master.js.Consumer(t.Context(), deliveries, consumer)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
-			continue // being made anew
+			continue // being recreated
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -244,7 +246,7 @@ func TestDeliveriesThatAreLostOnTheirWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 6 { // of which one goes to the thief
+		for range 6 { // the thief gets one of them
 			n++
 			deliver(n)
 		}

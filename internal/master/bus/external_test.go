@@ -18,7 +18,7 @@ import (
 )
 
 // TestClusterOfThree: the same code on three real servers, whose leader is killed in the
-// middle. Nothing is lost, and what comes twice is the same.
+// middle. Nothing is lost, and duplicates are equal.
 func TestClusterOfThree(t *testing.T) {
 	t.Parallel()
 	nodes, urls, creds := servers.NATSOfThree(t)
@@ -150,7 +150,7 @@ func TestClusterOfThree(t *testing.T) {
 	})
 	eventually(t, time.Minute, "available", m.Available)
 
-	// Another one less, and there is no leader: no agent is gone for that.
+	// One server less, and there is no leader: agents do not become lost because of that.
 	var second *servers.NATSServer
 	for _, s := range nodes {
 		if s != killed {
@@ -178,7 +178,7 @@ func TestClusterOfThree(t *testing.T) {
 	}
 }
 
-// TestServersThatAreTooOld are refused, and what can't be read is too.
+// TestServersThatAreTooOld are refused, and so are servers whose version can't be parsed.
 func TestServersThatAreTooOld(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{
@@ -190,7 +190,7 @@ func TestServersThatAreTooOld(t *testing.T) {
 	}
 }
 
-// TestOneServerOfOnesOwn has one replica, and no credentials.
+// TestOneServerOfOnesOwn: a single server has one replica, and needs no credentials.
 func TestOneServerOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	s := servers.NATSCluster(t, 1, "")[0]

@@ -15,14 +15,14 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// line is a TCP proxy before a server. Muted, it passes nothing on and closes nothing: both
-// ends have a peer that went without a word.
+// line is a TCP proxy before a server. If muted, it forwards nothing and closes nothing:
+// for both ends the peer is silent.
 type line struct {
 	addr string
 	l    net.Listener
 	wg   sync.WaitGroup
-	mute atomic.Bool  // what comes is thrown away
-	rate atomic.Int64 // bytes a second to the client; 0: all that come
+	mute atomic.Bool  // data is discarded
+	rate atomic.Int64 // bytes per second to the client; 0: unlimited
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -82,7 +82,7 @@ func (p *line) pass(to, from net.Conn, toClient bool) {
 			continue
 		}
 		if rate := p.rate.Load(); toClient && rate > 0 {
-			time.Sleep(time.Duration(n) * time.Second / time.Duration(rate)) // that is how slow the line is
+			time.Sleep(time.Duration(n) * time.Second / time.Duration(rate)) // the simulated line is this slow
 		}
 		if _, err = to.Write(b[:n]); err != nil {
 			break
@@ -101,7 +101,7 @@ func (w *world) overLine(t *testing.T, times Times) (*line, *AgentConn) {
 	return p, dialWith(t, i, times)
 }
 
-// TestAPeerThatWentIsMissed: F11. Both ends notice by their pings that nothing comes any more,
+// TestAPeerThatWentIsMissed: F11. Both ends detect by their pings that nothing arrives,
 // though the connection is not closed.
 func TestAPeerThatWentIsMissed(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestAPeerThatWentIsMissed(t *testing.T) {
 	}
 	w := newWorld(t, func(o *ServerOptions) { o.Times = times })
 	p, a := w.overLine(t, times)
-	connected := func() int { return w.server.ns.NumClients() - 1 } // but the master
+	connected := func() int { return w.server.ns.NumClients() - 1 } // except the master
 	if n := connected(); n != 1 {
 		t.Fatalf("%d agents are connected", n)
 	}
@@ -125,8 +125,8 @@ func TestAPeerThatWentIsMissed(t *testing.T) {
 	eventually(t, 30*time.Second, "back", func() bool { up, _ := a.Connected(); return up })
 }
 
-// TestAgentsComeBack: F13, compressed. Whatever the time the master is gone, agents come
-// back by themselves, and what they wanted to deliver meanwhile gets there.
+// TestAgentsComeBack: F13, compressed. However long the master is away, agents reconnect by
+// themselves, and what they tried to deliver meanwhile arrives.
 func TestAgentsComeBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -161,8 +161,8 @@ func TestAgentsComeBack(t *testing.T) {
 	}
 }
 
-// TestRegistryExpires: an agent that beats no more is gone after Times.Registry, in the registry and for
-// who watches, and not before.
+// TestRegistryExpires: an agent without beats is removed after Times.Registry, from the
+// registry and for Watch, and not before.
 func TestRegistryExpires(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -180,7 +180,7 @@ func TestRegistryExpires(t *testing.T) {
 	}
 	begun := time.Now()
 	gone := make(chan string, 10)
-	goes(t, func(ctx context.Context) error { // it was there before
+	goes(t, func(ctx context.Context) error { // it was registered before
 		return w.master.Watch(ctx, func(*agentpb.Beat) { t.Error("an old beat is told as a new one") }, func(agent string) { gone <- agent })
 	})
 	if _, err := kv.Get(t.Context(), "a1"); err != nil {

@@ -25,7 +25,7 @@ func (w *world) heard(list *[]string, what string) func() bool {
 	}
 }
 
-// TestTokensThatAreNotGood: B22. Nobody gets as far as a subject.
+// TestTokensThatAreNotGood: B22. With an invalid token no subject is accessible.
 func TestTokensThatAreNotGood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -48,13 +48,13 @@ func TestTokensThatAreNotGood(t *testing.T) {
 		}
 		eventually(t, 30*time.Second, "told that it was refused", w.heard(&w.refused, "join "+tok.ID))
 	}
-	// One that is good still is.
+	// A valid one still works.
 	if _, err := Join(t.Context(), open.String(), JoinOptions{Dir: t.TempDir()}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestATokenIsSpentOnce: 20 at once, of which the answer takes one.
+// TestATokenIsSpentOnce: 20 at the same time, of which the answer accepts one.
 func TestATokenIsSpentOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -83,15 +83,15 @@ func TestATokenIsSpentOnce(t *testing.T) {
 	}
 }
 
-// TestNobodyElseIsTheMaster: another server, however it got the address, and the master's
-// name at the port.
+// TestNobodyElseIsTheMaster: another server is refused, even with the master's address or
+// with the master's name at the port.
 func TestNobodyElseIsTheMaster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	i := w.identity(t, "a1")
 	other := newWorld(t)
 	other.mu.Lock()
-	other.agents[i.Key] = "a1" // it would take the agent
+	other.agents[i.Key] = "a1" // it would accept the agent
 	other.mu.Unlock()
 	i.Addresses = other.server.Addresses()
 	tok := w.token()
@@ -124,13 +124,13 @@ func TestNobodyElseIsTheMaster(t *testing.T) {
 			nc.Close()
 		}
 	}
-	// Without TLS nobody is even told who is there.
+	// Without TLS the server does not even send its greeting.
 	if _, err := nats.Connect("nats://"+w.server.Addresses()[0], nats.Timeout(time.Second)); err == nil {
 		t.Error("connected without TLS")
 	}
 }
 
-// TestARevokedAgentIsCut at once, and stays out.
+// TestARevokedAgentIsCut at once, and can't reconnect.
 func TestARevokedAgentIsCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -150,14 +150,14 @@ func TestARevokedAgentIsCut(t *testing.T) {
 		t.Error("a revoked agent beats")
 	}
 	t.Logf("cut after %v", took)
-	// Taken back, it comes by itself.
+	// When the revocation is reverted, it reconnects by itself.
 	w.mu.Lock()
 	w.agents[i.Key] = "a1"
 	w.mu.Unlock()
 	eventually(t, 30*time.Second, "back", func() bool { up, _ := a.Connected(); return up })
 }
 
-// TestServerKeepsToItself: where it listens, and what of its files others may read.
+// TestServerKeepsToItself: where it listens, and which of its files others may read.
 func TestServerKeepsToItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -183,7 +183,7 @@ func TestServerKeepsToItself(t *testing.T) {
 			t.Errorf("%q: %v, want %q", addr, err, want)
 		}
 	}
-	// The authority stays the same over starts; a damaged one is told, not replaced.
+	// The authority stays the same over restarts; a damaged one is an error, not replaced.
 	pin := w.server.Pin()
 	w.stop()
 	w.start(t)

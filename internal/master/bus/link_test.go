@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExecutorsDoNotLinkTheBus: an executor that carried a NATS server would be twice as
-// large, and what a scenario may reach.
+// TestExecutorsDoNotLinkTheBus: an executor with a NATS server would be twice as large, and
+// the scenario could use it.
 func TestExecutorsDoNotLinkTheBus(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-deps", "../../../executor/...", "../../../clients/http", "../../load/runner").Output()

@@ -22,12 +22,12 @@ type serverLog struct {
 	hooks chan func() // calls of the hooks, made by a goroutine of serverLog
 	done  sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	failed  string          // the text of Fatalf
-	told    map[string]bool // reported during this minute
-	minute  time.Time       // when the minute began
-	dropped int64           // number of events that were not reported
+	mu       sync.Mutex
+	closed   bool
+	failed   string          // the text of Fatalf
+	reported map[string]bool // reported during this minute
+	minute   time.Time       // when the minute began
+	dropped  int64           // number of events that were not reported
 }
 
 func newServerLog(log *slog.Logger, admit *admission, onViolation, onRefused func(string, string)) *serverLog {
@@ -38,7 +38,7 @@ func newServerLog(log *slog.Logger, admit *admission, onViolation, onRefused fun
 		onRefused = func(string, string) {}
 	}
 	l := &serverLog{log: log, admit: admit, onViolation: onViolation, onRefused: onRefused,
-		hooks: make(chan func(), 256), told: map[string]bool{}}
+		hooks: make(chan func(), 256), reported: map[string]bool{}}
 	l.done.Go(func() {
 		for hook := range l.hooks {
 			hook()
@@ -62,8 +62,8 @@ func (l *serverLog) close() {
 	}
 }
 
-// tell queues a call of a hook, or counts it as dropped if the queue is full.
-func (l *serverLog) tell(hook func()) {
+// enqueue queues a call of a hook, or counts it as dropped if the queue is full.
+func (l *serverLog) enqueue(hook func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -85,17 +85,17 @@ func (l *serverLog) first(what string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.minute) > time.Minute {
-		clear(l.told)
+		clear(l.reported)
 		l.minute = time.Now()
 	}
-	if l.told[what] {
+	if l.reported[what] {
 		return false
 	}
-	if len(l.told) >= loud {
+	if len(l.reported) >= loud {
 		l.dropped++
 		return false
 	}
-	l.told[what] = true
+	l.reported[what] = true
 	return true
 }
 
@@ -103,7 +103,7 @@ func (l *serverLog) first(what string) bool {
 func (l *serverLog) refused(who, address string) {
 	if l.first("refused " + who) {
 		l.log.Warn("a connection to the bus was refused", "who", who, "address", address)
-		l.tell(func() { l.onRefused(who, address) })
+		l.enqueue(func() { l.onRefused(who, address) })
 	}
 }
 
@@ -119,7 +119,7 @@ func (l *serverLog) Errorf(format string, v ...any) {
 		if subject, err := strconv.Unquote(m[2]); err == nil {
 			if who := l.admit.owner(id); l.first(who + " " + subject) {
 				l.log.Warn("an agent did what it may not", "who", who, "subject", subject)
-				l.tell(func() { l.onViolation(who, subject) })
+				l.enqueue(func() { l.onViolation(who, subject) })
 			}
 			return
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestViolationsAreReadFromTheLog: whose they are is the server's word, whatever name a
-// client gives itself, and a flood of them is told in part.
+// TestViolationsAreReadFromTheLog: the server's log names the agent, whatever name a client
+// has set, and of a flood of violations only some are reported.
 func TestViolationsAreReadFromTheLog(t *testing.T) {
 	t.Parallel()
 	a := &admission{}
@@ -22,7 +22,7 @@ func TestViolationsAreReadFromTheLog(t *testing.T) {
 		got = append(got, who+" "+subject)
 	}, nil)
 	l.Errorf(`127.0.0.1:5 - cid:7 - "v1:go:x" - "$G/a1" - Publish Violation - Subject %q`, "gb.d.a2")
-	l.Errorf(`127.0.0.1:5 - cid:7 - "v1:go:x" - "$G/a1" - Publish Violation - Subject %q`, "gb.d.a2") // told
+	l.Errorf(`127.0.0.1:5 - cid:7 - "v1:go:x" - "$G/a1" - Publish Violation - Subject %q`, "gb.d.a2") // reported
 	l.Errorf(`127.0.0.1:5 - cid:8 - "v1:go:cid:7 - Publish Violation - Subject \"x\"" - Subscription Violation - Subject %q, SID 3`, ">")
 	l.Errorf(`[::1]:5 - cid:8 - Publish Violation - Reply %q`, "_R_.x")
 	l.Errorf(`127.0.0.1:5 - cid:7 - something else`)

@@ -13,8 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// TestFiveHundredAgents: all connect and are heard; the log has what they take of the master.
-// Fifty do in make test.
+// TestFiveHundredAgents: all connect and their beats arrive; the log has what they cost the
+// master. In make test there are fifty.
 func TestFiveHundredAgents(t *testing.T) {
 	w := newWorld(t, func(o *ServerOptions) { o.Log = nil })
 	n := 50
@@ -74,7 +74,7 @@ func TestFiveHundredAgents(t *testing.T) {
 	t.Logf("a beat of each in %v, %v of CPU with the agents'", time.Since(begun), cpu(t)-used)
 }
 
-// heap gives the bytes that are in use.
+// heap returns the bytes in use.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -82,7 +82,7 @@ func heap() uint64 {
 	return m.HeapInuse + m.StackInuse
 }
 
-// cpu gives what this process has used.
+// cpu returns the CPU time of this process.
 func cpu(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage

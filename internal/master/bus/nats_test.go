@@ -19,7 +19,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// conf is a user as a server's plain configuration has it.
+// conf returns a user in a server's static configuration.
 func conf(key string, m May) string {
 	list := func(subjects []string) string {
 		return "\n          \"" + strings.Join(subjects, "\",\n          \"") + "\"\n        ] }"
@@ -27,12 +27,12 @@ func conf(key string, m May) string {
 	return fmt.Sprintf("      { nkey: %s, permissions: {\n        publish: { allow: [%s,\n        subscribe: { allow: [%s } }\n", key, list(m.Publish), list(m.Subscribe))
 }
 
-// nsc is a user as the command nsc makes it.
+// nsc returns the commands of nsc that create a user.
 func nsc(name string, m May) string {
 	return fmt.Sprintf("nsc add user --account gobench --name %s \\\n  --allow-pub '%s' \\\n  --allow-sub '%s'\n", name, strings.Join(m.Publish, ","), strings.Join(m.Subscribe, ","))
 }
 
-// TestPermissionsOfThePage: docs/nats.md lists what the bus uses.
+// TestPermissionsOfThePage: docs/nats.md lists the subjects that the bus uses.
 func TestPermissionsOfThePage(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "nats.md"))
@@ -56,7 +56,7 @@ func TestPermissionsOfThePage(t *testing.T) {
 	}
 }
 
-// natsUser makes a key, and a file with its seed.
+// natsUser creates a key, and a file with its seed.
 func natsUser(t *testing.T) (key, file string) {
 	t.Helper()
 	pair, err := nkeys.CreateUser()
@@ -91,9 +91,9 @@ func (c *complaints) Handle(ctx context.Context, r slog.Record) error {
 	return c.Handler.Handle(ctx, r)
 }
 
-// TestPermissionsAreEnough: with the users of docs/nats.md on a real server with TLS and an
-// authority of its own all that the bus does works, and nothing is refused. An agent whose
-// user has its own subjects can't speak as another.
+// TestPermissionsAreEnough: with the users of docs/nats.md, on a real server with TLS and
+// its own authority, the whole bus works and nothing is refused. An agent whose user has
+// its own subjects can't send as another agent.
 func TestPermissionsAreEnough(t *testing.T) {
 	t.Parallel()
 	ca := servers.NewCA(t)
@@ -206,7 +206,7 @@ func TestPermissionsAreEnough(t *testing.T) {
 		}
 		heard.mu.Unlock()
 
-		// As another agent: what all agents' user may, and its own may not.
+		// As another agent: the user of all agents may, an agent's own may not.
 		limit := time.Minute
 		if creds == ownFile { // it is refused again and again
 			limit = 500 * time.Millisecond
@@ -227,7 +227,7 @@ func TestPermissionsAreEnough(t *testing.T) {
 		cancel()
 	}
 
-	// What is wrong is told, and by what.
+	// Errors name what is wrong.
 	other := servers.NewCA(t)
 	if err := os.WriteFile(authority, other.Root(), 0o600); err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestPermissionsAreEnough(t *testing.T) {
 		o := with
 		o.Log, o.Times.Store = nil, time.Second
 		tt.change(&o)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // far less than Master would try for
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // much less than Master would try
 		if _, err := Master(ctx, o); !errors.Is(err, tt.want) || ctx.Err() != nil {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}
@@ -274,7 +274,7 @@ func TestPermissionsAreEnough(t *testing.T) {
 	}
 }
 
-// TestServers reads what --nats says.
+// TestServers parses values of --nats.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -298,7 +298,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestFilesOfCredentials and of authorities that are none are refused before anything is dialed.
+// TestFilesOfCredentials: invalid files of credentials and of authorities are refused
+// before a connection is made.
 func TestFilesOfCredentials(t *testing.T) {
 	t.Parallel()
 	write := func(text string) string {

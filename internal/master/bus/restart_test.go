@@ -16,10 +16,10 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// childEnv has this binary be a master that does nothing, to be killed.
+// childEnv makes this binary a master that does nothing, to be killed.
 const childEnv = "GOBENCH_TEST_MASTER"
 
-// child is what such a master is told.
+// child has the options of such a master.
 type child struct {
 	Dir, Listen string
 	Seed        []byte
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beMaster says where it listens, and waits to be killed.
+// beMaster prints its address and waits to be killed.
 func beMaster(text string) int {
 	var c child
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -57,11 +57,11 @@ func beMaster(text string) int {
 		return 1
 	}
 	fmt.Println("at " + s.Addresses()[0])
-	_, _ = os.Stdin.Read(make([]byte, 1)) // ends with the test, should that not kill it
+	_, _ = os.Stdin.Read(make([]byte, 1)) // ends with the test, if that does not kill it
 	return 0
 }
 
-// spawn starts a master in a process of its own, and gives how to kill it.
+// spawn starts a master in a separate process, and returns a function that kills it.
 func (c child) spawn(t *testing.T) (addr string, kill func()) {
 	t.Helper()
 	text, err := json.Marshal(c)
@@ -95,8 +95,8 @@ func (c child) spawn(t *testing.T) (addr string, kill func()) {
 	return addr, kill
 }
 
-// TestMasterIsKilled: F14, the bus's part. What Deliver has said is safe is there after a
-// SIGKILL in the middle of it, in order; nothing is there that was not sent.
+// TestMasterIsKilled: F14, for the bus. All deliveries that Deliver has returned for exist
+// after a SIGKILL in the middle, in order, and no others.
 func TestMasterIsKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -162,7 +162,8 @@ func TestMasterIsKilled(t *testing.T) {
 	t.Logf("%d repeats", repeats)
 }
 
-// TestWhatIsNotDoneComesAgain over a restart: taken and not done, then the master ends.
+// TestWhatIsNotDoneComesAgain after a restart: deliveries were taken but not done when the
+// master ended.
 func TestWhatIsNotDoneComesAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -198,7 +199,7 @@ func TestWhatIsNotDoneComesAgain(t *testing.T) {
 			t.Errorf("after the restart %d came, want %d", d, want)
 		}
 	}
-	// And again after a while, as nothing is done.
+	// And again after a while, as none of them is done.
 	begun := time.Now()
 	if d := <-got; d != 1 || time.Since(begun) < testTimes.Redeliver/2 {
 		t.Errorf("%d came again after %v", d, time.Since(begun))

@@ -6,8 +6,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// TestSessionTakesEachOnce is the model: of the newest window of numbers each is known, and
-// an older one never is taken, whatever its id.
+// TestSessionTakesEachOnce compares with a model: each number of the newest window is
+// known, and an older one is never accepted, whatever its id.
 func TestSessionTakesEachOnce(t *testing.T) {
 	t.Parallel()
 	s := newSession()

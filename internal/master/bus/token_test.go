@@ -34,7 +34,7 @@ func TestToken(t *testing.T) {
 		if !bytes.Equal(got.Hash(), HashSecret(want.Secret)) || len(got.Secret) < 26 {
 			t.Errorf("secret %q", got.Secret)
 		}
-		// Each change of a character is seen, and none is answered with the text.
+		// Each change of a character is detected, and no error contains the text.
 		for i := range text {
 			b := []byte(text)
 			if b[i]++; b[i] == '{' {
@@ -143,7 +143,7 @@ func TestIdentityIsKept(t *testing.T) {
 	}
 }
 
-// authorities are those of a NATS cluster, as tokens carry them.
+// authorities are certificates of a NATS cluster, in the form of tokens.
 func authorities(t *testing.T) []byte {
 	t.Helper()
 	block, _ := pem.Decode(servers.NewCA(t).Root())

@@ -11,7 +11,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Who is lost is taken over, again and again: at every time each user is somebody's, once.
+// Lost executors are taken over, repeatedly: at every time each user belongs to exactly one
+// executor.
 func TestTakeOverIsWhole(t *testing.T) {
 	t.Parallel()
 	t.Logf("seed %d", seed)
@@ -79,8 +80,8 @@ func TestTakeOverIsWhole(t *testing.T) {
 	}
 }
 
-// unique fails when two executors of a plan, lost ones among them, would send the same
-// {{seq}} or use the same row.
+// unique fails if two executors of a plan, lost ones included, would send the same {{seq}}
+// or use the same row.
 func unique(t *testing.T, p *Plan) {
 	t.Helper()
 	of := map[int64]uint32{}
@@ -103,10 +104,10 @@ func unique(t *testing.T, p *Plan) {
 	}
 }
 
-// What is left of loads that have a number of iterations or users.
+// The rest of loads that have a number of iterations or users.
 func TestWhatIsLeft(t *testing.T) {
 	t.Parallel()
-	for _, agents := range []int{1, 2, 5} { // that take it over
+	for _, agents := range []int{1, 2, 5} { // that take over
 		p := mustNew(t, hello(100, 33.3, 1000), []Place{{Agent: "a"}, {Agent: "b"}, {Agent: "c"}}, &wire.Start{})
 		p.Gone(1) // 33 users
 		d := Done{Finished: 20, Iterations: 107}
@@ -165,8 +166,8 @@ func TestRowsCannotBeTakenOver(t *testing.T) {
 	}
 }
 
-// A rate that is asked for when an agent is lost is that of the whole run; who takes over
-// later is told all wishes.
+// A rate that is set after an agent is lost is that of the whole run; executors that take
+// over later receive all changes.
 func TestWishesAfterALoss(t *testing.T) {
 	t.Parallel()
 	p := mustNew(t, hello(90, 10, 10), []Place{{}, {}, {}}, &wire.Start{})
@@ -182,7 +183,7 @@ func TestWishesAfterALoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err = p.Again()
-	if err != nil || len(all) != 8 { // four executors, two wishes
+	if err != nil || len(all) != 8 { // four executors, two changes
 		t.Fatalf("%v, %v", all, err)
 	}
 	var users int64

@@ -41,7 +41,7 @@ type Executor struct {
 // Plan is the split of a run's load. It is not safe for concurrent use.
 type Plan struct {
 	classes []*class
-	rows    []string   // files of data that give each row once
+	rows    []string   // files of data of which each row is used once
 	all     []Executor // by number
 	live    []Executor // those that are not lost, by number
 	gone    []Executor // lost ones whose parts were not taken over yet

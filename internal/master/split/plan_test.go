@@ -12,10 +12,10 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// seed of all random configurations here; a failure names its own number besides.
+// seed of all random configurations here; a failure also names its own number.
 const seed = 20260802
 
-// hello declares a class of every load.
+// hello declares a class of each kind of load.
 func hello(nu int64, rate float64, iterations int64) *wire.Hello {
 	return &wire.Hello{Classes: []*wire.Class{
 		{Name: "calls", Nu: nu, Rate: rate, Load: "once a user"},
@@ -37,8 +37,8 @@ func mustNew(t *testing.T, h *wire.Hello, places []Place, base *wire.Start) *Pla
 	return p
 }
 
-// whole fails unless the starts of executors have every user of every class once, and
-// all of its rate and iterations.
+// whole fails unless the starts of executors include every user of every class once, and
+// the whole rate and number of iterations.
 func whole(t *testing.T, h *wire.Hello, executors []Executor) {
 	t.Helper()
 	for i, c := range h.Classes {
@@ -72,7 +72,7 @@ func whole(t *testing.T, h *wire.Hello, executors []Executor) {
 	}
 }
 
-// I8: shares add up to the whole, for every number of users and agents, even or by weight.
+// I8: shares add up to the whole, for every number of users and agents, even or weighted.
 func TestSharesAddUp(t *testing.T) {
 	t.Parallel()
 	t.Logf("seed %d", seed)
@@ -99,7 +99,7 @@ func TestSharesAddUp(t *testing.T) {
 		p := mustNew(t, h, places, &wire.Start{Run: "r", Seed: 7, Executor: 3})
 		whole(t, h, p.Executors())
 		at := 0
-		for _, place := range places { // each agent has what its weight says, to the user
+		for _, place := range places { // each agent's number of users is exactly that of its weight
 			var nu int64
 			for range max(place.Processes, 1) {
 				e := p.Executors()[at]
@@ -172,8 +172,8 @@ func TestPlansThatCannotBe(t *testing.T) {
 	}
 }
 
-// What a wish becomes: the users of all executors, and their rates, add up to it; starts
-// are divided among those who have users.
+// The users and rates of all executors add up to those of a change; starts are divided
+// among executors with users.
 func TestControlsAddUp(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(seed, 2))

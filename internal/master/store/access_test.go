@@ -45,7 +45,7 @@ func TestUsers(t *testing.T) {
 		if got, err := s.User(ctx, u.ID); err != nil || !reflect.DeepEqual(got, &mine) || got.Version != 2 {
 			t.Errorf("changed to %+v, %v", got, err)
 		}
-		user(t, s, "K") // and the sign of the kelvin is the same letter
+		user(t, s, "K") // and the kelvin sign has the same lower case
 		wantErr(t, s.PutUser(ctx, &auth.User{ID: "kelvin", Name: "\u212A", Role: auth.Viewer}), run.ErrConflict)
 		wantErr(t, s.PutUser(ctx, &auth.User{ID: "none", Name: "n", Role: auth.Viewer, Version: 1}), run.ErrNotFound)
 		for _, bad := range []auth.User{{Name: "x", Role: auth.Viewer}, {ID: "x", Role: auth.Viewer}, {ID: "x", Name: "x", Role: "root"}} {
@@ -64,7 +64,7 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// Two that make the same user at once: one does.
+// Two transactions create the same user at the same time: one succeeds.
 func TestUsersAtOnce(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		s, ctx := e.open(), t.Context()
@@ -141,7 +141,7 @@ func TestTokens(t *testing.T) {
 		x.Used, x.Revoked = base.Add(time.Minute), base.Add(2*time.Minute)
 		must(t, s.PutToken(ctx, x))
 		late := *x
-		late.Used, late.Revoked = base, time.Time{} // of somebody who read it before: it stays revoked
+		late.Used, late.Revoked = base, time.Time{} // by a caller who read it before: it stays revoked
 		must(t, s.PutToken(ctx, &late))
 		if got, err := s.Token(ctx, "t1"); err != nil || !reflect.DeepEqual(got, x) {
 			t.Errorf("%+v, %v", got, err)
@@ -274,8 +274,8 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// Fifty that spend a token at once: one does, and nobody later, with a wrong secret or
-// too late.
+// Fifty callers spend a token at the same time: one succeeds, and no one does later, with a
+// wrong secret or after its expiry.
 func TestJoinTokensAreSpentOnce(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		s, ctx := e.open(), t.Context()
@@ -305,7 +305,7 @@ func TestJoinTokensAreSpentOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		wantErr(t, s.PutJoinToken(ctx, j), run.ErrConflict) // that would make it new
+		wantErr(t, s.PutJoinToken(ctx, j), run.ErrConflict) // which would make it new again
 		all, err := s.JoinTokens(ctx)
 		j.Spent, j.Agent = base.Add(time.Second), winner
 		if err != nil || len(all) != 1 || winner == "" || !reflect.DeepEqual(&all[0], j) {

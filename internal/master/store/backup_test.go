@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// I12: a backup that is made while others write is a whole store.
+// I12: a backup that is made during writes is a consistent store.
 func TestBackup(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		s, ctx := e.open(), t.Context()
@@ -65,7 +65,7 @@ func TestBackup(t *testing.T) {
 			if err != nil || int64(n) < before || int64(n) > after {
 				t.Errorf("%d intakes, there were %d to %d: %v", n, before, after, err)
 			}
-			must(t, b.Take(ctx, intakeOf(o.ID, n+1, 2))) // a master goes on from it
+			must(t, b.Take(ctx, intakeOf(o.ID, n+1, 2))) // a master continues from it
 			must(t, b.Close())
 		}
 		close(stop)

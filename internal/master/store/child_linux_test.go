@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// smallDisk makes dir a disk of 8 MiB, in a process that ownMounts has begun.
+// smallDisk mounts a disk of 8 MiB at dir, in a process that ownMounts has started.
 func smallDisk(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -14,7 +14,7 @@ func smallDisk(dir string) error {
 	return syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700")
 }
 
-// ownMounts gives a process mounts of its own.
+// ownMounts puts a process into a new mount namespace.
 func ownMounts(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	if os.Geteuid() != 0 {
@@ -24,7 +24,7 @@ func ownMounts(cmd *exec.Cmd) {
 	}
 }
 
-// asNobody lets a process of root be another user's.
+// asNobody makes a process of root run as another user.
 func asNobody(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// childEnv says what a process of a test does in place of the tests, and childPath where
-// its store is.
+// childEnv selects what the process of a test does instead of the tests; childPath is the
+// path of its store.
 const (
 	childEnv  = "GOBENCH_STORE_CHILD"
 	childPath = "GOBENCH_STORE_PATH"
 )
 
-// child is such a process. What it writes on its output are lines for the test.
+// child is the main function of such a process. It prints lines for the test.
 func child(does string) int {
 	ctx := context.Background()
 	path := os.Getenv(childPath)
@@ -57,7 +57,8 @@ func child(does string) int {
 	return 0
 }
 
-// childTakes takes in one second of a run after the other, and says which is kept.
+// childTakes takes one second of a run after the other, and prints the number of each that
+// is stored.
 func childTakes(ctx context.Context, s *Store, n int) error {
 	o := &run.Order{ID: runID(1), Created: base}
 	if err := s.CreateRun(ctx, o, run.Source{}); err != nil {
@@ -77,7 +78,7 @@ func childTakes(ctx context.Context, s *Store, n int) error {
 	return nil
 }
 
-// childFails goes on until a write fails, and then sees that no other is tried.
+// childFails writes until a write fails, and then checks that no other is tried.
 func childFails(ctx context.Context, s *Store) error {
 	err := childTakes(ctx, s, 1000)
 	var failed *Error
@@ -99,7 +100,8 @@ func childFails(ctx context.Context, s *Store) error {
 	return nil
 }
 
-// childFills fills the disk, sees that a write fails whole, makes room and goes on.
+// childFills fills the disk, checks that a write fails without leaving anything, makes room
+// and continues.
 func childFills(ctx context.Context, s *Store, dir string) error {
 	ballast := filepath.Join(dir, "ballast")
 	f, err := os.Create(ballast)
@@ -148,8 +150,8 @@ func childFills(ctx context.Context, s *Store, dir string) error {
 	return check(ctx, s.name)
 }
 
-// consistent gives how many intakes of so many executors a run has, when all that they
-// brought is there and nothing more.
+// consistent returns the number of intakes of a run with this many executors. It returns an
+// error if something of them is missing, or if there is more.
 func consistent(ctx context.Context, s *Store, id string, executors int) (n int, err error) {
 	sources, totals, err := s.Taken(ctx, id)
 	if err != nil {
@@ -196,7 +198,7 @@ func startChild(t *testing.T, does, path string, before ...string) (*exec.Cmd, i
 	return cmd, out
 }
 
-// ended waits for a child that ends by itself, and gives what it wrote.
+// ended waits for a child that ends by itself, and returns its output.
 func ended(t *testing.T, cmd *exec.Cmd, out io.Reader) string {
 	t.Helper()
 	must(t, cmd.Start())
@@ -206,6 +208,6 @@ func ended(t *testing.T, cmd *exec.Cmd, out io.Reader) string {
 	if err != nil {
 		t.Error(err)
 	}
-	_ = cmd.Wait() // its output says how it went
+	_ = cmd.Wait() // its output has the result
 	return string(text)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // rowsOf counts the rows of each table that belong to runs, by the run's number; sources
-// and what they hold under 0.
+// and their files under 0.
 func rowsOf(t testing.TB, s *Store) map[string]int {
 	t.Helper()
 	all := map[string]int{}
@@ -37,7 +37,7 @@ func rowsOf(t testing.TB, s *Store) map[string]int {
 	return all
 }
 
-// whole makes a run that has a row in each table.
+// whole creates a run that has a row in each table.
 func whole(t *testing.T, s *Store, n int, application string, source run.Source) *run.Order {
 	t.Helper()
 	ctx := t.Context()
@@ -50,7 +50,7 @@ func whole(t *testing.T, s *Store, n int, application string, source run.Source)
 	return o
 }
 
-// I11: nothing of a run that is deleted stays, and all of the others.
+// I11: no row of a deleted run remains, and all of the others.
 func TestDeleteRun(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		now := base.Add(3 * time.Hour)
@@ -116,8 +116,8 @@ func TestDeleteRun(t *testing.T) {
 	})
 }
 
-// A deletion that was cut short is done when the store is opened again; nobody sees the
-// run meanwhile.
+// An interrupted deletion is completed when the store is opened again; meanwhile readers do
+// not see the run.
 func TestDeletionGoesOn(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		ctx := t.Context()

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// copyStore copies the files of a store that nobody writes to.
+// copyStore copies the files of a store that is not being written to.
 func copyStore(t *testing.T, from, to string) {
 	t.Helper()
-	for _, end := range []string{"", "-wal"} { // -shm is made from these
+	for _, end := range []string{"", "-wal"} { // -shm is created from these
 		b, err := os.ReadFile(from + end)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -30,8 +30,8 @@ func copyStore(t *testing.T, from, to string) {
 	}
 }
 
-// F17: what is on the disk at any moment while a master works is a whole store with all
-// that it has said to be kept.
+// F17: the files at any moment while a master works are a consistent store with everything
+// that was acknowledged.
 func TestAnyMomentCanBeTheLast(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "gobench.db")
@@ -103,7 +103,7 @@ func TestAnyMomentCanBeTheLast(t *testing.T) {
 	t.Logf("killed after %d intakes; %d different moments", last, grew)
 }
 
-// stopped waits until all threads of a process stand still.
+// stopped waits until all threads of a process are stopped.
 func stopped(t *testing.T, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
@@ -126,8 +126,8 @@ func stopped(t *testing.T, pid int) {
 	t.Fatal("the process does not stop")
 }
 
-// F20: after a write that the disk refuses nothing is written any more, and what was
-// said to be kept is there.
+// F20: after a write that the disk refuses nothing is written any more, and everything
+// acknowledged is stored.
 func TestAfterAnErrorOfTheDiskNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
@@ -152,14 +152,15 @@ func TestAfterAnErrorOfTheDiskNothingIsWritten(t *testing.T) {
 			}
 			defer s.Close()
 			n, err := consistent(t.Context(), s, runID(1), 2)
-			if err != nil || n < said || n > said+1 || said < 3 { // what failed may be there: it will be sent again
+			if err != nil || n < said || n > said+1 || said < 3 { // what failed may be stored: it will be sent again
 				t.Errorf("%d intakes of %d that were said to be kept: %v", n, said, err)
 			}
 		})
 	}
 }
 
-// F18: a full disk refuses what it has no room for, whole, and goes on when there is some.
+// F18: when the disk is full, a write fails and leaves nothing; writes succeed again when
+// there is room.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	cmd, out := startChild(t, "full", filepath.Join(t.TempDir(), "disk", "gobench.db"))
@@ -169,11 +170,11 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// F22: a store that can't be written to is refused; root may write to all, so another
-// user opens it.
+// F22: a store that can't be written to is refused; root may write to all files, so the
+// test opens it as another user.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "gobench-store-") // t.TempDir is closed to others
+	dir, err := os.MkdirTemp("", "gobench-store-") // t.TempDir is not accessible to other users
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755))
@@ -208,7 +209,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// F21: a second master is refused, and told who is the first.
+// F21: a second master is refused with an error that names the first.
 func TestASecondMasterInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	e := sqliteFile(t)
@@ -236,5 +237,5 @@ func TestASecondMasterInAnotherProcess(t *testing.T) {
 	must(t, cmd.Process.Kill())
 	_, _ = io.Copy(io.Discard, out)
 	_ = cmd.Wait()
-	e.open() // a lock does not outlive its process
+	e.open() // a lock is released when its process ends
 }

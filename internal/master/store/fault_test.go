@@ -19,7 +19,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// wantKind tells that err is of a kind, names the database, and says what to do.
+// wantKind checks that err is of a kind, names the database, and contains says.
 func wantKind(t *testing.T, err error, kind Kind, says ...string) {
 	t.Helper()
 	var e *Error
@@ -46,17 +46,17 @@ func TestASecondMaster(t *testing.T) {
 		if strings.Contains(err.Error(), "gobench:") {
 			t.Errorf("the error tells the password: %v", err)
 		}
-		must(t, s.PutSetting(t.Context(), "x", nil)) // the first goes on
+		must(t, s.PutSetting(t.Context(), "x", nil)) // the first continues
 		must(t, s.Close())
 		must(t, e.open().PutSetting(t.Context(), "x", nil))
 	})
 }
 
-// F21: a program that holds the lock for a while is waited for; one that holds it for
-// long makes a write fail, not the store. Reads go on.
+// F21: a write waits for a program that holds the lock briefly; if it is held for long, the
+// write fails, but not the store. Reads continue.
 func TestAnotherProgramHasTheLock(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
-		patient := e.open() // with the usual times
+		patient := e.open() // with the default times
 		o := newRun(t, patient, 1)
 		ctx := t.Context()
 		must(t, patient.Take(ctx, intakeOf(o.ID, 1, 2)))
@@ -83,7 +83,7 @@ func TestAnotherProgramHasTheLock(t *testing.T) {
 		select {
 		case err := <-kept:
 			t.Fatalf("it did not wait: %v", err)
-		case <-time.After(300 * time.Millisecond): // the lock is held for so long
+		case <-time.After(300 * time.Millisecond): // the lock is held for this long
 		}
 		must(t, tx.Rollback())
 		must(t, <-kept)
@@ -109,7 +109,7 @@ func TestAnotherProgramHasTheLock(t *testing.T) {
 	})
 }
 
-// A write whose context ends leaves nothing behind, and no harm.
+// A write whose context ends leaves nothing and does no harm.
 func TestWritesEndWithTheirContext(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		var cancel context.CancelFunc
@@ -137,7 +137,7 @@ func TestWritesEndWithTheirContext(t *testing.T) {
 	})
 }
 
-// more is the schema with a change that is made after the others.
+// more is the schema with a further change.
 func more(t *testing.T) fs.FS {
 	first, err := migrations.ReadFile("migrations/0001_first.sql")
 	must(t, err)
@@ -147,7 +147,7 @@ func more(t *testing.T) fs.FS {
 	}
 }
 
-// F22: a newer schema is refused; an older one is changed, after a copy.
+// F22: a newer schema is refused; an older one is changed, after a copy was made.
 func TestSchemas(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		ctx := t.Context()
@@ -178,7 +178,7 @@ func TestSchemas(t *testing.T) {
 			if len(names) != 1 || strings.Contains(names[0], ".part") || !strings.Contains(log.String(), names[0]) {
 				t.Fatalf("copies %v, and the log says %q", names, &log)
 			}
-			old, err := Open(ctx, Options{Path: names[0], Fold: addCounts}) // with the gobench before
+			old, err := Open(ctx, Options{Path: names[0], Fold: addCounts}) // with the previous version of gobench
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func TestSchemas(t *testing.T) {
 		}
 		_, err = Open(ctx, e.options)
 		wantKind(t, err, Newer, "version 2", "up to 1")
-		e.open(newer) // which is as it was
+		e.open(newer) // which is unchanged
 	})
 }
 
@@ -265,8 +265,8 @@ func TestPlaceAndModes(t *testing.T) {
 	}
 }
 
-// filled makes a store with 60 intakes, most of them in the file and the rest in its log,
-// and gives a copy of it that nobody has closed.
+// filled creates a store with 60 intakes, most of them in the file and the rest in its log,
+// and returns a copy of it that was not closed.
 func filled(t *testing.T) (path string) {
 	t.Helper()
 	e := sqliteFile(t)
@@ -292,8 +292,8 @@ func filled(t *testing.T) (path string) {
 	return path
 }
 
-// F22: a log that is cut short or spoilt is that of an earlier moment: what it still has
-// is whole.
+// F22: a log that is truncated or damaged is that of an earlier moment: what it still has
+// is consistent.
 func TestASpoiltLog(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -329,8 +329,8 @@ func TestASpoiltLog(t *testing.T) {
 	}
 }
 
-// F22: a file that is damaged is refused, and the error says what to do; damage that no
-// check of the file finds is found when a value is read.
+// F22: a damaged file is refused, and the error contains advice; damage that no check of
+// the file detects is detected when a value is read.
 func TestADamagedFile(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -338,7 +338,7 @@ func TestADamagedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, s.Close()) // all is in the file now
+	must(t, s.Close()) // everything is in the file now
 	whole, err := os.ReadFile(path)
 	must(t, err)
 	r := rand.New(rand.NewPCG(11, 12))
@@ -362,7 +362,7 @@ func TestADamagedFile(t *testing.T) {
 		if must {
 			t.Errorf("%s: it opens", name)
 		}
-		// What it reads without an error are the counts that were kept.
+		// What it reads without an error equals the stored counts.
 		for _, agent := range []string{"", "agent0"} {
 			err := s.Series(t.Context(), run.SeriesQuery{Run: runID(1), Agent: agent}, func(p run.SeriesPart) error {
 				if want := counts(uint64(2 - btoi(agent != ""))); !bytes.Equal(p.Data, want) {
@@ -370,7 +370,7 @@ func TestADamagedFile(t *testing.T) {
 				}
 				return nil
 			})
-			_ = err // an error says that it is damaged
+			_ = err // an error reports the damage
 		}
 	}
 	try("no head", append(make([]byte, 100), whole[100:]...), true)
@@ -380,7 +380,7 @@ func TestADamagedFile(t *testing.T) {
 	for range 60 {
 		page := r.IntN(len(whole) / 4096)
 		spoilt := bytes.Clone(whole)
-		for i := range 8 { // the head of a page of a tree, and a few bytes within
+		for i := range 8 { // the head of a page of a tree, and a few bytes in it
 			spoilt[page*4096+i+100*btoi(page == 0)] ^= byte(r.IntN(256))
 			spoilt[page*4096+200+r.IntN(3800)] ^= byte(r.IntN(256))
 		}

@@ -22,7 +22,7 @@ var (
 	_ api.Store    = (*Store)(nil)
 )
 
-// server is the PostgreSQL of all tests, started by the first that asks for it.
+// server is the PostgreSQL of all tests, started by the first that needs it.
 var server = sync.OnceValues(servers.StartPostgres)
 
 var serverAsked sync.Once
@@ -49,13 +49,13 @@ func TestMain(m *testing.M) {
 // base is the moment that tests begin at.
 var base = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// engine opens one database, again and again.
+// engine opens one database repeatedly.
 type engine struct {
 	t       *testing.T
 	options Options
 }
 
-// open opens the database, and closes it with the test.
+// open opens the database, and closes it at the end of the test.
 func (e *engine) open(change ...func(*Options)) *Store {
 	e.t.Helper()
 	o := e.options
@@ -70,7 +70,7 @@ func (e *engine) open(change ...func(*Options)) *Store {
 	return s
 }
 
-// sqliteFile is a database that is not there yet.
+// sqliteFile is a database that does not exist yet.
 func sqliteFile(t *testing.T) *engine {
 	return &engine{t, Options{Path: filepath.Join(t.TempDir(), "data", "gobench.db"), Fold: addCounts}}
 }
@@ -81,7 +81,7 @@ func engines(t *testing.T, test func(t *testing.T, e *engine)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		e := sqliteFile(t)
-		e.options.tests.lax = true // what a loss of power leaves is tested in fault_linux_test.go
+		e.options.tests.lax = true // what a power failure leaves is tested in fault_linux_test.go
 		test(t, e)
 	})
 	t.Run("postgres", func(t *testing.T) {
@@ -124,7 +124,7 @@ func wantErr(t testing.TB, err, want error) {
 	}
 }
 
-// newRun keeps a queued run of no application.
+// newRun stores a queued run without an application.
 func newRun(t testing.TB, s *Store, n int) *run.Order {
 	t.Helper()
 	o := &run.Order{ID: runID(n), Name: "a run", Owner: "ann", Created: base.Add(time.Duration(n) * time.Second)}
@@ -136,7 +136,7 @@ func runID(n int) string {
 	return base.Add(time.Duration(n)*time.Second).Format("20060102-150405") + "-" + fmt.Sprintf("%06d", n%1000000)
 }
 
-// end brings a run to its end.
+// end moves a run to its final state.
 func end(t testing.TB, s *Store, o *run.Order, when time.Time) {
 	t.Helper()
 	got, err := s.Transition(context.Background(), o.ID, o.Version, run.Cancelled, "enough", "ann", when)
@@ -151,7 +151,7 @@ func parts(t testing.TB, s *Store, q run.SeriesQuery) (all []run.SeriesPart) {
 	return all
 }
 
-// total adds up the counts of parts, of warm-up and of the rest.
+// total returns the sums of the counts of parts, of warm-up and of the rest.
 func total(all []run.SeriesPart) (warmup, rest uint64) {
 	for _, p := range all {
 		if n := binary.BigEndian.Uint64(p.Data); p.Warmup {

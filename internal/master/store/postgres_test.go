@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// postgres is an empty database, and a way to it that is not the store's.
+// postgres is an empty database, and a connection to it that does not belong to the store.
 func postgres(t *testing.T) (*engine, *sql.DB) {
 	t.Parallel()
 	serverAsked.Do(func() {})
@@ -21,7 +21,7 @@ func postgres(t *testing.T) (*engine, *sql.DB) {
 	return e, other
 }
 
-// cut ends the store's connections at the server, and waits until they are gone.
+// cut ends the store's connections at the server, and waits until they have ended.
 func cut(t *testing.T, other *sql.DB) {
 	t.Helper()
 	if _, err := other.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -41,7 +41,7 @@ func cut(t *testing.T, other *sql.DB) {
 	}
 }
 
-// A connection that is lost is made anew, and the new one holds the lock again.
+// A lost connection is replaced, and the new one holds the lock again.
 func TestALostConnection(t *testing.T) {
 	e, other := postgres(t)
 	s, ctx := e.open(), t.Context()
@@ -58,12 +58,12 @@ func TestALostConnection(t *testing.T) {
 	wantKind(t, err, Locked)
 }
 
-// A master that lost its connection, and its lock to another, writes nothing more.
+// A master that lost its connection, and its lock to another master, writes nothing more.
 func TestAMasterThatIsReplaced(t *testing.T) {
 	e, other := postgres(t)
 	s, ctx := e.open(func(o *Options) { o.Times.Lock = 300 * time.Millisecond }), t.Context()
 	o := newRun(t, s, 1)
-	// What another master does at once when the lock is free.
+	// Another master would do this as soon as the lock is free.
 	c, err := other.Conn(ctx)
 	must(t, err)
 	defer c.Close()
@@ -88,7 +88,7 @@ func TestAMasterThatIsReplaced(t *testing.T) {
 	for range 3 {
 		wantKind(t, s.Take(ctx, intakeOf(o.ID, 1, 2)), Locked)
 	}
-	if _, err := s.Run(ctx, o.ID); err != nil { // it may still look
+	if _, err := s.Run(ctx, o.ID); err != nil { // it may still read
 		t.Error(err)
 	}
 	_, err = c.ExecContext(ctx, `SELECT pg_advisory_unlock($1)`, int64(lockKey))
@@ -96,7 +96,7 @@ func TestAMasterThatIsReplaced(t *testing.T) {
 	must(t, s.Take(ctx, intakeOf(o.ID, 1, 2)))
 }
 
-// A server that is not there, or another's, is named without its password.
+// The error about a missing server, or another user's, has no password.
 func TestAServerThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

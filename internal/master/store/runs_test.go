@@ -203,7 +203,7 @@ func TestTransitions(t *testing.T) {
 	})
 }
 
-// What comes from outside is never more than a name that is not known.
+// A name from outside is never more than an unknown name.
 func TestNamesThatNobodyGave(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		s, ctx := e.open(), t.Context()
@@ -254,8 +254,8 @@ func TestNamesThatNobodyGave(t *testing.T) {
 	})
 }
 
-// Of many that want the same step exactly one gets it, and of many runs exactly one
-// becomes active.
+// Of many concurrent changes to the same state exactly one succeeds, and of many runs
+// exactly one becomes active.
 func TestTransitionsAtOnce(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		s, ctx := e.open(), t.Context()
@@ -302,14 +302,15 @@ func TestTransitionsAtOnce(t *testing.T) {
 		if active > 1 {
 			t.Errorf("%d runs are active", active)
 		}
-		// The database itself holds to one, whoever writes.
+		// The database itself enforces a single active run, whichever program writes.
 		if _, err := s.w.ExecContext(ctx, `UPDATE runs SET active = 1`); err == nil {
 			t.Error("all runs became active")
 		}
 	})
 }
 
-// I7: a random walk over a model. What is illegal is a conflict and leaves no row.
+// I7: a random walk compared with a model. An illegal transition is a conflict and leaves
+// no row.
 func TestAnyOrderOfTransitions(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		steps := 3_000
@@ -357,7 +358,7 @@ func TestAnyOrderOfTransitions(t *testing.T) {
 				active = ""
 			}
 			model[at] = got
-			if len(model) > 10 && to.Final() { // the walk goes on with others; this one is looked at below
+			if len(model) > 10 && to.Final() { // the walk continues with others; this one is checked below
 				model = slices.Delete(model, at, at+1)
 			}
 		}

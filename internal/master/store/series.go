@@ -17,7 +17,7 @@ import (
 // was stored.
 var levels = [...]struct {
 	step time.Duration // length of its parts, which are aligned to it
-	keep time.Duration // how long parts remain, before the newest part of the run; 0: for ever
+	keep time.Duration // how long parts remain, before the newest part of the run; 0: without limit
 }{
 	{0, 2 * time.Hour}, // the run's own interval
 	{10 * time.Second, 48 * time.Hour},

@@ -14,7 +14,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
-// fill takes in a run's series from one second to another, a count of 1 each.
+// fill takes a run's series from one second to another, with a count of 1 each.
 func fill(t testing.TB, s *Store, id string, from, to int, warmup int) {
 	t.Helper()
 	in := &run.Intake{}
@@ -78,7 +78,7 @@ func TestSeriesAreFolded(t *testing.T) {
 		end(t, s, o, base)
 		must(t, s.Maintain(ctx))
 		check("afterwards", 0, 10*time.Second)
-		check("afterwards", 2, 105*time.Minute, 15*time.Minute) // the latter is warm-up, by itself
+		check("afterwards", 2, 105*time.Minute, 15*time.Minute) // the latter is warm-up, separately
 		var unfolded int
 		must(t, s.r.QueryRowContext(ctx, `SELECT COUNT(*) FROM series WHERE folded = 0`).Scan(&unfolded))
 		if unfolded != 0 {
@@ -92,8 +92,8 @@ func TestSeriesAreFolded(t *testing.T) {
 	})
 }
 
-// Late parts, of any order, and folding between them: each level adds up to what was
-// taken in, and pieces of it to the pieces.
+// Late parts, in any order, and folding between them: each level adds up to what was taken,
+// and ranges of it too.
 func TestFoldingConservesCounts(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		s, ctx := e.open(), t.Context()
@@ -144,7 +144,7 @@ func TestFoldingConservesCounts(t *testing.T) {
 	})
 }
 
-// While parts come in, are folded and trimmed, a reader sees each count once.
+// While parts are taken, folded and trimmed, a reader sees each count once.
 func TestReadersSeeEachCountOnce(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		s, ctx := e.open(), t.Context()
@@ -154,7 +154,7 @@ func TestReadersSeeEachCountOnce(t *testing.T) {
 		if long.Run {
 			seconds, step, readers = 4*3600, 120, []int{0, 10, 50, 400, 1000}
 		}
-		var begun, kept atomic.Int64 // up to which second, at least and at most
+		var begun, kept atomic.Int64 // number of seconds taken, at least and at most
 		var others sync.WaitGroup
 		done := make(chan struct{})
 		for i, points := range readers {

@@ -21,8 +21,8 @@ const (
 	dayHistograms = 10
 )
 
-// dayParts are pieces of a run of 40 counters and 10 histograms of latencies, each of
-// about 1 KB, in a form of this test's own.
+// dayParts are parts of a run of 40 counters and 10 histograms of latencies, each of about
+// 1 KB, in this test's own encoding.
 func dayParts(n int) (all [][]byte) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range n {
@@ -42,8 +42,8 @@ func dayParts(n int) (all [][]byte) {
 	return all
 }
 
-// foldOnce is foldDay, which remembers: the pieces repeat, and folding a day of them
-// takes a minute.
+// foldOnce is foldDay with a cache: the parts repeat, and folding a day of them takes a
+// minute.
 func foldOnce() func(parts [][]byte) ([]byte, error) {
 	known := map[uint64][]byte{}
 	seed := maphash.MakeSeed()
@@ -63,7 +63,7 @@ func foldOnce() func(parts [][]byte) ([]byte, error) {
 	}
 }
 
-// foldDay adds such pieces.
+// foldDay adds such parts.
 func foldDay(parts [][]byte) ([]byte, error) {
 	var counters [dayCounters]uint64
 	var histograms [dayHistograms]hdr.Histogram
@@ -100,8 +100,8 @@ func foldDay(parts [][]byte) ([]byte, error) {
 	return b, nil
 }
 
-// takeDay takes in hours of such a run, of one agent and of all, maintained now and
-// then as by a master.
+// takeDay takes hours of such a run, of one agent and of all, and calls Maintain from time
+// to time as a master does.
 func takeDay(t testing.TB, s *Store, hours int) *run.Order {
 	t.Helper()
 	pieces := dayParts(97)
@@ -126,7 +126,7 @@ func takeDay(t testing.TB, s *Store, hours int) *run.Order {
 
 // A run of a day with 10 histograms and 40 counters, of one agent and of all, takes less
 // than 500 MB, and any range of a chart is read in less than 200 ms. In make test it is an
-// hour, whose parts are counted instead of timed.
+// hour, and the parts read are counted instead of timed.
 func TestADayIsSmallAndQuick(t *testing.T) {
 	e := sqliteFile(t)
 	s := e.open(func(o *Options) { o.Fold = foldOnce(); o.tests.lax = true })
@@ -172,7 +172,7 @@ func TestADayIsSmallAndQuick(t *testing.T) {
 				best, n := time.Duration(math.MaxInt64), 0
 				var step time.Duration
 				const limit = 200 * time.Millisecond
-				for try := 0; try == 0 || long.Run && (try < 2 || try < 10 && best > limit); try++ { // others use this machine too
+				for try := 0; try == 0 || long.Run && (try < 2 || try < 10 && best > limit); try++ { // other programs use this machine too
 					began, count := time.Now(), 0
 					must(t, s.Series(t.Context(), q, func(p run.SeriesPart) error { count++; step = p.Step; return nil }))
 					best, n = min(best, time.Since(began)), count

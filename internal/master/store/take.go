@@ -154,7 +154,7 @@ func (k *intake) taken(keys []run.BatchKey) error {
 			return &run.TakenError{Key: b, Other: uint64(sum) != b.Sum}
 		}
 	}
-	return fmt.Errorf("%d batches were not kept, and none of them was there", len(keys))
+	return fmt.Errorf("%d batches were not stored, and none of them existed before", len(keys))
 }
 
 func (k *intake) executors(states []run.SourceState) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// intakeOf is what is taken in of a run's second n, of executors 0 to executors-1.
+// intakeOf is the intake of a run's second n, of executors 0 to executors-1.
 func intakeOf(id string, n, executors int) *run.Intake {
 	in := &run.Intake{Totals: []run.TotalsState{{Run: id, State: counts(uint64(n * executors))}}}
 	from := time.Duration(n-1) * time.Second
@@ -26,7 +26,7 @@ func intakeOf(id string, n, executors int) *run.Intake {
 	return in
 }
 
-// state is all that Take has kept of a run.
+// state is everything that Take has stored of a run.
 func state(t *testing.T, s *Store, id string) (all struct {
 	Sources []run.SourceState
 	Totals  []byte
@@ -87,7 +87,7 @@ func TestWhatWasTakenInIsRefused(t *testing.T) {
 		for _, tt := range []struct {
 			name   string
 			change func(in *run.Intake)
-			key    run.BatchKey // that the error names
+			key    run.BatchKey // the key that the error names
 			other  bool
 		}{
 			{"one of three", func(in *run.Intake) { in.Batches[1].Seq = 1; in.Batches[1].Sum = 1 << 60 }, run.BatchKey{Executor: 1, Epoch: 1, Seq: 1}, false},
@@ -106,7 +106,7 @@ func TestWhatWasTakenInIsRefused(t *testing.T) {
 				t.Errorf("%s: left %+v, there was %+v", tt.name, after, before)
 			}
 		}
-		in := intakeOf(o.ID, 1, 3) // of another epoch it is another batch
+		in := intakeOf(o.ID, 1, 3) // in another epoch it is another batch
 		for i := range in.Batches {
 			in.Batches[i].Epoch = 1 << 63
 		}
@@ -118,7 +118,7 @@ func TestWhatWasTakenInIsRefused(t *testing.T) {
 	})
 }
 
-// Many that deliver the same batches at once: each is taken in once.
+// Many callers deliver the same batches at the same time: each is stored once.
 func TestTakeAtOnce(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		s, ctx := e.open(), t.Context()
@@ -142,8 +142,8 @@ func TestTakeAtOnce(t *testing.T) {
 	})
 }
 
-// I2: whichever statement fails, an intake leaves nothing behind, and is taken in when it
-// comes again.
+// I2: whichever statement fails, an intake leaves nothing, and is stored when it is
+// redelivered.
 func TestTakeIsWholeOrNotAtAll(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		broken := errors.New("a failpoint")
@@ -197,7 +197,7 @@ func TestTakeRefusesPartsThatAreNone(t *testing.T) {
 	})
 }
 
-// The batches of a run that has ended become ranges; what comes again is still found.
+// The batches of a run that has ended become ranges; a repeated batch is still detected.
 func TestBatchesBecomeRanges(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		now := base

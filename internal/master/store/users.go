@@ -117,7 +117,7 @@ func (s *Store) Session(ctx context.Context, hash []byte) (*auth.Session, error)
 		})
 }
 
-// DeleteSession deletes a session. It is no error if there is none.
+// DeleteSession deletes a session. It is no error if the session does not exist.
 func (s *Store) DeleteSession(ctx context.Context, hash []byte) error {
 	return s.write(ctx, func(t *tx) error { return t.run(`DELETE FROM sessions WHERE hash = $1`, blob(hash)) })
 }

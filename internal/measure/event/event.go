@@ -1,4 +1,4 @@
-// Package event holds what happens in a run while it goes on: its states, intervals,
+// Package event defines the events of a run while it is active: its states, intervals,
 // thresholds that are crossed, and its end. The terminal, the API and the lines of --json
 // show the same events (docs/formats/events.md).
 package event
@@ -11,20 +11,20 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Kind is what an event tells of.
+// Kind is the kind of an event.
 type Kind string
 
 // The kinds, and the fields that events of each have beside Kind and Time.
 const (
-	Step     Kind = "step"      // Text: what is done now, before the load
-	Note     Kind = "note"      // Text: something worth a line
-	Warning  Kind = "warning"   // Text: what may make the run worthless; --quiet shows it too
+	Step     Kind = "step"      // Text: what is being done before the load
+	Note     Kind = "note"      // Text: information worth a line
+	Warning  Kind = "warning"   // Text: what may make the run worthless; shown with --quiet too
 	Log      Kind = "log"       // Text: a line of --verbose
-	State    Kind = "state"     // State; Run once it has an id; Text where a line is due
+	State    Kind = "state"     // State; Run once it has an id; Text if it is to be shown
 	Interval Kind = "interval"  // Interval, Verdict, Thresholds
 	Crossed  Kind = "threshold" // Threshold, Text
 	Control  Kind = "control"   // Control, Text
-	Ending   Kind = "ending"    // Cancel, By, Text: a person ends the run
+	Ending   Kind = "ending"    // Cancel, By, Text: the user ends the run
 	Ended    Kind = "end"       // State, Cause, Verdict, Thresholds, Result, Exit, Error
 )
 
@@ -40,66 +40,67 @@ type Event struct {
 	Interval   *run.Interval        `json:"interval,omitempty"`
 	Verdict    run.Verdict          `json:"verdict,omitempty"` // so far
 	Thresholds []threshold.Standing `json:"thresholds,omitempty"`
-	Threshold  *run.Threshold       `json:"threshold,omitempty"` // that was crossed
+	Threshold  *run.Threshold       `json:"threshold,omitempty"` // the threshold that was crossed
 	Control    *Change              `json:"control,omitempty"`
-	Cancel     bool                 `json:"cancel,omitempty"` // else a stop, which drains
+	Cancel     bool                 `json:"cancel,omitempty"` // true: cancel at once; false: stop and drain
 	By         string               `json:"by,omitempty"`     // who ends it: "Ctrl-C"
 	Cause      string               `json:"cause,omitempty"`
-	Result     string               `json:"result,omitempty"` // the file that keeps it
+	Result     string               `json:"result,omitempty"` // the result file
 	Exit       *int                 `json:"exit_status,omitempty"`
 	Error      string               `json:"error,omitempty"`
 
-	Detail string        `json:"-"` // of Step without Text: what the step has come to
-	Plan   *Plan         `json:"-"` // of Step: what is to be run, once that is known
-	Totals func() Totals `json:"-"` // of Interval; good until whoever is told has returned
+	Detail string        `json:"-"` // of Step without Text: progress of the step
+	Plan   *Plan         `json:"-"` // of Step: the run's plan, once it is known
+	Totals func() Totals `json:"-"` // of Interval; valid only until the receiver returns
 }
 
-// Numbered is an event of one of many runs, numbered over all of them from 1.
+// Numbered is an event of one of many runs. Its number counts the events of all of them,
+// from 1.
 type Numbered struct {
 	Number uint64
 	Run    string // id
 	Event
 }
 
-// Change is what a person has changed of the load: by a key, or by gobench ctl.
+// Change is a change of the load by the user: with a key or with gobench ctl.
 type Change struct {
 	What  string   `json:"what"`            // pause, resume, scale
-	Class string   `json:"class,omitempty"` // of scale; empty: the only one
+	Class string   `json:"class,omitempty"` // of scale; empty if the run has only one class
 	Users *int64   `json:"users,omitempty"` // of scale, if they were set
 	Rate  *float64 `json:"rate,omitempty"`  // of scale, if it was set
 	By    string   `json:"by"`              // "gobench ctl", "key"
 }
 
-// Totals are a run's figures after an interval, over all of it but its warm-up.
+// Totals are a run's figures up to an interval, without its warm-up.
 type Totals struct {
 	Metrics  []run.Metric
 	Failures []run.Failure
 	Verdict  health.Verdict
 }
 
-// Plan is what a run is to do.
+// Plan is the load that a run is to make.
 type Plan struct {
 	Users    int64         // of all classes
 	Classes  []Class       // as the scenario declares them
-	Duration time.Duration // of the run; 0: the classes decide
-	Hold     bool          // Duration also holds the run open
-	Warmup   time.Duration // beside what stages say
+	Duration time.Duration // of the run; 0 if the classes decide
+	Hold     bool          // the run lasts Duration even if its classes end before
+	Warmup   time.Duration // in addition to that of stages
 }
 
 // Class is a class of users.
 type Class struct {
 	Name       string
 	Users      int64
-	Closed     bool          // iterations start when the one before ended
-	Iterations int64         // that it ends with, of all its users; 0: it does not
-	Length     time.Duration // that it ends with; 0: it does not
-	Stages     []Stage       // of a ramp of users, or of a rate where Open
-	Open       bool          // stages are of a rate
+	Closed     bool          // each user starts an iteration when the previous one ends
+	Iterations int64         // after which the class ends, all its users together; 0: unlimited
+	Length     time.Duration // after which the class ends; 0: unlimited
+	Stages     []Stage       // of users, or of a rate if Open
+	Open       bool          // Stages are of a rate
 }
 
-// Stage is a part of a class's load: a straight line from the end of the stage before.
+// Stage is a part of a class's load: linear from the end of the previous stage.
 type Stage struct {
-	To     float64 // users, or starts a second
+	To     float64 // users, or starts per second
 	Over   time.Duration
 	Warmup bool
 }

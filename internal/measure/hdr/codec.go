@@ -11,12 +11,12 @@ import (
 // version is the first byte of an encoded histogram.
 const version = 1
 
-// ErrCodec is what Decode's errors wrap: the bytes are not an encoded histogram.
+// ErrCodec is wrapped by Decode's errors: the bytes are not an encoded histogram.
 var ErrCodec = errors.New("not an encoded histogram")
 
-// Append appends h's encoding to b. Equal histograms have equal encodings, and an
-// encoding has one form: docs/formats/hdr.md describes its bytes. A second of
-// 10,000 latencies takes about 1.3 KB.
+// Append appends h's encoding to b and returns the extended slice. Equal histograms have
+// equal encodings; docs/formats/hdr.md describes the bytes. A second of 10,000 latencies
+// takes about 1.3 KB.
 func (h *Histogram) Append(b []byte) []byte {
 	b = append(b, version)
 	if h.count == 0 {
@@ -47,10 +47,10 @@ func appendHead(b []byte, least, greatest int64, sumHi, sumLo uint64) []byte {
 	return binary.AppendUvarint(b, sumLo)
 }
 
-// Decode replaces h by the histogram that b encodes. It refuses bytes that Append
-// could not have written (an error that wraps ErrCodec, h then empty): counts
-// that overflow, a sum outside what the ranges allow, a minimum or maximum
-// outside the first or last range, numbers not in their shortest form.
+// Decode replaces h by the histogram that b encodes. It refuses bytes that Append could not
+// have written: counts that overflow, a sum outside what the ranges allow, a minimum or
+// maximum outside the first or last range, numbers not in their shortest form. The error
+// then wraps ErrCodec and h is empty.
 func (h *Histogram) Decode(b []byte) error {
 	h.Reset()
 	s := sparses.Get().(*Sparse)
@@ -62,7 +62,7 @@ func (h *Histogram) Decode(b []byte) error {
 	return nil
 }
 
-// sparses are those that Decode uses.
+// sparses holds the Sparse values that Decode reuses.
 var sparses = sync.Pool{New: func() any { return new(Sparse) }}
 
 func inRange(v int64, i int) bool {
@@ -70,7 +70,7 @@ func inRange(v int64, i int) bool {
 	return lo <= v && v <= hi
 }
 
-// decoder takes numbers off b; the first error stays.
+// decoder reads numbers from b; it keeps the first error.
 type decoder struct {
 	b   []byte
 	err error
@@ -95,7 +95,7 @@ func (d *decoder) number(limit uint64) uint64 {
 	return 0
 }
 
-// wide is an unsigned number of 128 bits.
+// wide is an unsigned 128-bit number.
 type wide struct{ hi, lo uint64 }
 
 func (w *wide) addMul(a, b uint64) {

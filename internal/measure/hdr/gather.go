@@ -8,26 +8,28 @@ import (
 	"slices"
 )
 
-// Gather replaces o by a histogram of s's recordings in fewer ranges. Those of each width
-// ranges side by side, a power of 2 up to 128, go to one among them where their mean was;
-// the first and the last range stay as they are, and so do count, sum, minimum and maximum,
-// and values below 128. More than one of share recordings are not gathered: where values
-// lie close, ranges stay. A quantile moves within width ranges: by no more than
-// 100*width/128 percent.
+// Gather replaces o by a histogram of s's recordings with fewer ranges. The recordings of
+// each width adjacent ranges, width being a power of 2 up to 128, move to the one that
+// holds their mean. The first and the last range stay as they are, and so do count, sum,
+// minimum, maximum and values below 128. Groups with more than one in share of the
+// recordings are not gathered: where values lie close together, ranges stay. A quantile
+// moves by less than width ranges: by no more than 100*width/128 percent.
 //
-// The idea of means that stand for many is the t-digest's (Dunning, arXiv:1902.04023).
+// The idea that a mean replaces many values is from the t-digest (Dunning,
+// arXiv:1902.04023).
 func (s *Sparse) Gather(o *Sparse, width int, share uint64) {
 	if s.count > math.MaxUint64/perOctave { // offsets below could overflow
 		width = 1
 	}
 	s.gather(o, width, share, false)
 	if loSum, hiSum := o.sums(); (wide{o.sumHi, o.sumLo}).less(loSum) || hiSum.less(wide{o.sumHi, o.sumLo}) {
-		s.gather(o, width, share, true) // few groups of many recordings
+		s.gather(o, width, share, true) // few groups with many recordings
 	}
 }
 
-// gather is Gather. Means lie between ranges: either what is rounded off of one group is
-// made good by the next, or a group in pairs has two ranges, which keep its mean exactly.
+// gather implements Gather. A mean usually lies between two ranges: the rounding error of
+// one group is corrected in the next, or, with pairs, a group uses two ranges, which
+// represent its mean exactly.
 func (s *Sparse) gather(o *Sparse, width int, share uint64, pairs bool) {
 	o.clear()
 	o.count, o.sumLo, o.sumHi, o.min, o.max = s.count, s.sumLo, s.sumHi, s.min, s.max
@@ -55,7 +57,7 @@ func (s *Sparse) gather(o *Sparse, width int, share uint64, pairs bool) {
 	}
 }
 
-// sums gives the least and the greatest sum that the counts can have.
+// sums returns the least and the greatest sum that the counts can have.
 func (s *Sparse) sums() (least, greatest wide) {
 	for i, at := range s.at {
 		lo, hi := bounds(int(at))
@@ -65,7 +67,7 @@ func (s *Sparse) sums() (least, greatest wide) {
 	return least, greatest
 }
 
-// put adds counts of a range that is not below the last.
+// put adds counts to a range that is not below the last one.
 func (s *Sparse) put(at int, count uint64) {
 	switch last := len(s.at) - 1; {
 	case count == 0:
@@ -76,7 +78,7 @@ func (s *Sparse) put(at int, count uint64) {
 	}
 }
 
-// Append appends s's encoding to b, as Histogram's.
+// Append appends s's encoding to b, as Histogram.Append does.
 func (s *Sparse) Append(b []byte) []byte {
 	b = append(b, version)
 	if s.count == 0 {
@@ -92,11 +94,11 @@ func (s *Sparse) Append(b []byte) []byte {
 	return b
 }
 
-// ErrOther is Replaceable's error: the one is not of the other's recordings.
+// ErrOther is the error of Replaceable: the two are not of the same recordings.
 var ErrOther = errors.New("the histograms are not of the same recordings")
 
-// Replaceable makes sure that h has all of old's counts, and that old and exact may be the
-// same recordings.
+// Replaceable returns an error unless h has all of old's counts and old and exact can be
+// the same recordings.
 func (h *Histogram) Replaceable(old, exact *Sparse) error {
 	if old.count != exact.count || old.sumLo != exact.sumLo || old.sumHi != exact.sumHi || old.min != exact.min || old.max != exact.max {
 		return ErrOther
@@ -109,8 +111,8 @@ func (h *Histogram) Replaceable(old, exact *Sparse) error {
 	return nil
 }
 
-// Replace takes old's counts out of h and puts those of exact in, where Replaceable finds
-// nothing wrong: as if exact had been added and old not.
+// Replace subtracts old's counts from h and adds those of exact: h is then as if exact had
+// been added instead of old. The caller must have checked them with Replaceable.
 func (h *Histogram) Replace(old, exact *Sparse) {
 	for i, at := range old.at {
 		h.pages[at/perOctave][at%perOctave] -= old.counts[i]
@@ -122,7 +124,7 @@ func (h *Histogram) Replace(old, exact *Sparse) {
 	h.Add(exact)
 }
 
-// Same tells whether both list the same counts in the same ranges.
+// Same reports whether both list the same counts in the same ranges.
 func (s *Sparse) Same(o *Sparse) bool {
 	return slices.Equal(s.at, o.at) && slices.Equal(s.counts, o.counts)
 }

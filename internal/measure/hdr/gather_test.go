@@ -8,8 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
-// TestGather holds what Gather promises: an encoding that is one, the same recordings in
-// fewer ranges, quantiles within the width, and the way back.
+// TestGather checks what Gather promises: a valid encoding, the same recordings in fewer
+// ranges, quantiles within the width, and that it can be replaced.
 func TestGather(t *testing.T) {
 	seeds := uint64(60)
 	if long.Run {
@@ -52,7 +52,7 @@ func TestGather(t *testing.T) {
 				t.Errorf("seed %d, width %d: the %v quantile is %.0f, want %.0f", seed, width, q, a, b)
 			}
 		}
-		// Among other recordings, what was gathered is replaced.
+		// A gathered histogram is replaced among other recordings too.
 		other, want := new(Histogram), new(Histogram)
 		for range rnd.IntN(100) {
 			other.Record(rnd.Int64N(math.MaxInt64))
@@ -69,7 +69,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// What is not in a histogram, or is of other recordings, does not replace.
+// Recordings that are not in a histogram, or others, are not replaced.
 func TestReplaceable(t *testing.T) {
 	sparse := func(values ...int64) *Sparse {
 		h, s := new(Histogram), new(Sparse)

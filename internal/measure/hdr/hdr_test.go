@@ -162,7 +162,7 @@ func TestCodec(t *testing.T) {
 		"empty": {}, "zero": of(0), "greatest": of(math.MaxInt64, math.MaxInt64, math.MaxInt64), "two": of(1, 1e9), "a second": second,
 	} {
 		b := h.Append(nil)
-		got := of(7, 7e12) // Decode replaces what was there
+		got := of(7, 7e12) // Decode replaces the previous contents
 		if err := got.Decode(b); err != nil || !got.Equal(h) {
 			t.Errorf("%s: decoded differs (err %v)", name, err)
 		}

@@ -28,7 +28,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.max = max(h.max, o.max)
 }
 
-// Reset empties h and keeps its pages, so that recording the same range of values
+// Reset empties h but keeps its pages allocated, so that recording the same range of values
 // again allocates nothing.
 func (h *Histogram) Reset() {
 	if h.count > 0 {

@@ -5,7 +5,7 @@ import "math"
 // Count is the number of recordings.
 func (h *Histogram) Count() uint64 { return h.count }
 
-// Min is the least recording, exactly; 0 when there is none.
+// Min is the least recording, exactly; 0 if h is empty.
 func (h *Histogram) Min() int64 {
 	if h.count == 0 {
 		return 0
@@ -13,13 +13,13 @@ func (h *Histogram) Min() int64 {
 	return math.MaxInt64 - h.minInv
 }
 
-// Max is the greatest recording, exactly; 0 when there is none.
+// Max is the greatest recording, exactly; 0 if h is empty.
 func (h *Histogram) Max() int64 { return h.max }
 
 // Sum is the sum of all recordings as hi<<64 + lo, exactly.
 func (h *Histogram) Sum() (hi, lo uint64) { return h.sumHi, h.sumLo }
 
-// Mean is the sum over the count; 0 when there is no recording.
+// Mean is the sum divided by the count; 0 if h is empty.
 func (h *Histogram) Mean() float64 {
 	if h.count == 0 {
 		return 0
@@ -27,8 +27,8 @@ func (h *Histogram) Mean() float64 {
 	return (float64(h.sumHi)*(1<<64) + float64(h.sumLo)) / float64(h.count)
 }
 
-// StdDev is the standard deviation of the population, each recording taken at the
-// middle of its range; 0 when there is no recording.
+// StdDev is the standard deviation of the population, with each recording at the middle of
+// its range; 0 if h is empty.
 func (h *Histogram) StdDev() float64 {
 	if h.count == 0 {
 		return 0
@@ -41,10 +41,9 @@ func (h *Histogram) StdDev() float64 {
 	return math.Sqrt(squares / float64(h.count))
 }
 
-// Quantile gives the value below or at which the share q of the recordings lies:
-// the recording of rank ceil(q x count) in sorted order, off by at most 0.4 %.
-// q is clipped to 0 to 1; Quantile(0) is Min and Quantile(1) is Max, both exact.
-// Without a recording it is 0.
+// Quantile returns the recording of rank ceil(q x count) in sorted order, off by at most
+// 0.4 %: the share q of the recordings is not above it. q is limited to 0 to 1; Quantile(0)
+// is Min and Quantile(1) is Max, both exact. It returns 0 if h is empty.
 func (h *Histogram) Quantile(q float64) int64 {
 	if h.count == 0 {
 		return 0
@@ -72,8 +71,8 @@ func (h *Histogram) Quantile(q float64) int64 {
 	return h.max
 }
 
-// Above gives how many recordings are certainly greater than v: those whose range
-// begins above v. It is exact where v ends a range and low by at most one range.
+// Above returns how many recordings are certainly greater than v: those whose range begins
+// above v. It is exact if v ends a range, else too low by at most the count of one range.
 func (h *Histogram) Above(v int64) uint64 {
 	var n uint64
 	h.Each(func(lo, _ int64, c uint64) {
@@ -84,7 +83,8 @@ func (h *Histogram) Above(v int64) uint64 {
 	return n
 }
 
-// Within gives the share of recordings from lo to hi, ranges taken at their middle.
+// Within returns the share of recordings from lo to hi, with each recording at the middle
+// of its range.
 func (h *Histogram) Within(lo, hi float64) float64 {
 	if h.count == 0 {
 		return 0
@@ -98,8 +98,8 @@ func (h *Histogram) Within(lo, hi float64) float64 {
 	return float64(n) / float64(h.count)
 }
 
-// Each calls f for every range that holds recordings, from the least value up, with
-// the least and greatest value it counts and its count.
+// Each calls f for every range that holds recordings, in ascending order, with the least
+// and greatest value of the range and its count.
 func (h *Histogram) Each(f func(lo, hi int64, n uint64)) {
 	for n, p := range h.pages {
 		if p == nil {

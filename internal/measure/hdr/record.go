@@ -5,8 +5,7 @@ import (
 	"math/bits"
 )
 
-// Record counts v, which must be 0 or more: the caller has refused anything else.
-// A negative v is counted as 0.
+// Record counts v, which must be 0 or more; a negative v is counted as 0.
 func (h *Histogram) Record(v int64) {
 	if v < 0 {
 		v = 0
@@ -30,7 +29,8 @@ func (h *Histogram) Record(v int64) {
 	}
 }
 
-// open makes an octave's page. It stays out of Record so that Record's frame is small.
+// open allocates an octave's page. It is a function of its own so that Record's frame is
+// small.
 //
 //go:noinline
 func (h *Histogram) open(pageNo uint) *page {

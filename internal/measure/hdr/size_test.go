@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// What a batch carries of a histogram grows with the ranges that count something, not
-// with the recordings: a thousand times as many take a few times as much, and never more
-// than what its ranges can take (docs/decisions/0017 bounds it further).
+// A histogram's encoding grows with the number of ranges in use, not of recordings: a
+// thousand times as many recordings take a few times as much, and never more than its
+// ranges can take (docs/decisions/0017 limits it further).
 func TestSizeOfAnEncodedHistogram(t *testing.T) {
 	t.Parallel()
 	size := map[int]int{}

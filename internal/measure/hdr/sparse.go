@@ -7,13 +7,13 @@ import (
 	"math/bits"
 )
 
-// Sparse is a histogram as its encoding lists it: the ranges that count something. It
-// takes a tenth of the time that a Histogram takes to be decoded and added to another
-// one, and is of no further use. The zero value is empty and ready. It is for one
-// goroutine at a time.
+// Sparse is a histogram as its encoding lists it: the ranges that hold recordings. Decoding
+// a Sparse and adding it to a Histogram takes a tenth of the time that decoding a second
+// Histogram does; it has no other use. The zero value is empty and ready to use. It must
+// not be used by several goroutines at once.
 type Sparse struct {
-	at           []uint16 // ranges, in their order
-	counts       []uint64 // of them
+	at           []uint16 // ranges, ascending
+	counts       []uint64 // of the ranges in at
 	count        uint64
 	sumLo, sumHi uint64
 	min, max     int64
@@ -22,13 +22,11 @@ type Sparse struct {
 // Count is the number of recordings.
 func (s *Sparse) Count() uint64 { return s.count }
 
-// Max is the greatest value recorded, exactly; 0 when there is none.
+// Max is the greatest recording, exactly; 0 if s is empty.
 func (s *Sparse) Max() int64 { return s.max }
 
-// Decode replaces s by the histogram that b encodes. It refuses bytes that Append
-// could not have written (an error that wraps ErrCodec, s then empty): counts
-// that overflow, a sum outside what the ranges allow, a minimum or maximum
-// outside the first or last range, numbers not in their shortest form.
+// Decode replaces s by the histogram that b encodes. It refuses the same bytes as
+// Histogram.Decode: the error then wraps ErrCodec and s is empty.
 func (s *Sparse) Decode(b []byte) error {
 	s.clear()
 	if err := s.decode(b); err != nil {
@@ -51,10 +49,10 @@ func (s *Sparse) decode(b []byte) error {
 	least, greatest := d.number(math.MaxInt64), d.number(math.MaxInt64)
 	s.sumHi, s.sumLo = d.number(math.MaxUint64), d.number(math.MaxUint64)
 	var loSum, hiSum wide
-	at, places, counts, all := -1, s.at, s.counts, uint64(0) // not through s: that takes twice as long
+	at, places, counts, all := -1, s.at, s.counts, uint64(0) // local variables: fields of s take twice as long
 	for len(d.b) > 0 && d.err == nil {
 		var gap, count uint64
-		if len(d.b) > 1 && d.b[0]|d.b[1] < 0x80 { // most are so
+		if len(d.b) > 1 && d.b[0]|d.b[1] < 0x80 { // most are a single byte
 			gap, count, d.b = uint64(d.b[0]), uint64(d.b[1]), d.b[2:]
 		} else if gap, count = d.number(ranges), d.number(math.MaxUint64); d.err != nil {
 			break
@@ -91,7 +89,7 @@ func (s *Sparse) decode(b []byte) error {
 	return nil
 }
 
-// Add adds all of s's recordings to h, as Merge does.
+// Add adds all of s's recordings to h, as Histogram.Merge does.
 func (h *Histogram) Add(s *Sparse) {
 	if s.count == 0 {
 		return

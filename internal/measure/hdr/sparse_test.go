@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What is decoded and added as a list is what was encoded, whatever it is added to.
+// A histogram that is decoded as a Sparse and added equals the encoded one, whatever it is
+// added to.
 func TestSparse(t *testing.T) {
 	var list Sparse
 	for seed := range uint64(200) {

@@ -9,12 +9,12 @@ import (
 // nap is how long the canary sleeps.
 const nap = 10 * time.Millisecond
 
-// canary sleeps for short times and notes how much longer they were. Whatever keeps
-// this process from running keeps the canary from waking: a SIGSTOP, a suspended
-// virtual machine, neighbours that hold the CPUs.
+// canary sleeps for short times and notes how much longer they took. Whatever stops this
+// process delays the canary: a SIGSTOP, a suspended virtual machine, neighbours that use
+// the CPUs.
 type canary struct {
 	mu    sync.Mutex
-	overs []time.Duration // since the last take, at most maxNaps; guarded by mu
+	overs []time.Duration // since the last call of take, at most maxNaps; guarded by mu
 	spare []time.Duration
 }
 
@@ -40,8 +40,8 @@ func (c *canary) run(stop <-chan struct{}) {
 	}
 }
 
-// take gives the 99th percentile of what the sleeps since the last call were too
-// long: of fewer than 100, the longest.
+// take returns the 99th percentile of the delays of the sleeps since the last call; with
+// fewer than 100 sleeps, the longest delay.
 func (c *canary) take() (p99 time.Duration, ok bool) {
 	c.mu.Lock()
 	c.overs, c.spare = c.spare[:0], c.overs
@@ -49,7 +49,7 @@ func (c *canary) take() (p99 time.Duration, ok bool) {
 	return percentile99(c.spare)
 }
 
-// percentile99 sorts values and gives the smallest that 99 % do not exceed.
+// percentile99 sorts values and returns the smallest that 99 % do not exceed.
 func percentile99(values []time.Duration) (time.Duration, bool) {
 	if len(values) == 0 {
 		return 0, false

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// cgroups are the groups whose limits hold this process back: its own and their
-// parents, as far as they can be seen, of version 1 and 2 (cgroups(7)).
+// cgroups are the cgroups whose limits apply to this process: its own and their parents, as
+// far as they are visible, of version 1 and 2 (cgroups(7)).
 type cgroups struct {
 	cpu    []*cpuGroup
 	memory []string // directories
@@ -21,13 +21,13 @@ type cpuGroup struct {
 	held    counter // periods in which the quota was used up
 }
 
-// counter is one that only grows.
+// counter is a counter that only grows.
 type counter struct {
 	last uint64
 	seen bool
 }
 
-// since is how much it grew since the last call; ok is false for the first.
+// since returns the growth since the last call; ok is false for the first.
 func (c *counter) since(now uint64) (grew uint64, ok bool) {
 	grew, ok = grown(now, c.last), c.seen
 	c.last, c.seen = now, true
@@ -55,8 +55,8 @@ func (g *cgroups) open(h *host) {
 	}
 }
 
-// read gives the figures of the tightest limits. Quotas may be set and changed at
-// any time, so all groups are asked.
+// read records the figures of the tightest limits. Quotas may be set and changed at any
+// time, so it reads all groups.
 func (g *cgroups) read(h *host, elapsed time.Duration, record func(Metric, int64)) {
 	used, throttled, memory := int64(-1), int64(-1), int64(-1)
 	for _, c := range g.cpu {
@@ -78,8 +78,8 @@ func (g *cgroups) read(h *host, elapsed time.Duration, record func(Metric, int64
 	known(MemoryLimit, memory)
 }
 
-// read gives how much of its quota a group used, and in how many of its periods it
-// was throttled, in thousandths; below 0 what is not known, or not limited.
+// read returns the share of its quota that a group used and the share of its periods in
+// which it was throttled, in thousandths; below 0 if unknown or unlimited.
 func (c *cpuGroup) read(h *host, elapsed time.Duration) (used, throttled int64) {
 	used, throttled = -1, -1
 	cpus, ok := cpuQuota(h, c.dir)
@@ -110,7 +110,7 @@ func (c *cpuGroup) read(h *host, elapsed time.Duration) (used, throttled int64) 
 	return
 }
 
-// cpuQuota gives how many CPUs' time a group may have; ok is false without a limit.
+// cpuQuota returns a group's quota in CPUs; ok is false without a limit.
 func cpuQuota(h *host, dir string) (cpus float64, ok bool) {
 	if b, ok := h.file(dir + "/cpu.max"); ok {
 		return parseCPUMax(b)
@@ -125,7 +125,7 @@ func cpuQuota(h *host, dir string) (cpus float64, ok bool) {
 	return float64(quota) / float64(period), quota > 0
 }
 
-// unlimited is what version 1 says for no limit, less at most a page.
+// unlimited is what version 1 shows for no limit, less at most a page.
 const unlimited = 1<<63 - 1<<20
 
 func memoryLimit(h *host, dir string) (bytes uint64, ok bool) {
@@ -137,7 +137,7 @@ func memoryLimit(h *host, dir string) (bytes uint64, ok bool) {
 	return bytes, ok && bytes < unlimited
 }
 
-// memoryUsed is what a group uses, without the pages of files that it can give back.
+// memoryUsed is a group's memory without the page cache that the kernel can reclaim.
 func memoryUsed(h *host, dir string) uint64 {
 	b, ok := h.file(dir + "/memory.current")
 	name := "inactive_file"
@@ -151,8 +151,8 @@ func memoryUsed(h *host, dir string) uint64 {
 	return grown(used, files)
 }
 
-// Allowed gives how many CPUs' time and how many bytes of memory this process's cgroup,
-// or one above it, allows: the tightest; 0 without a limit.
+// Allowed returns the CPUs and the bytes of memory that this process's cgroup and its
+// parents allow; 0 without a limit.
 func Allowed() (cpus float64, bytes uint64) {
 	h := &host{buf: make([]byte, 32<<10)}
 	h.groups.open(h)

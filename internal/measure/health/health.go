@@ -1,42 +1,41 @@
-// Package health tells whether the numbers of a run can be trusted: the generator
+// Package health judges whether the numbers of a run can be trusted: the load generator
 // watches itself.
 //
-// A [Sampler] runs in the executor and reads once a second what the machine and the
-// Go runtime did meanwhile; its figures are metrics of the run like all others. A
-// [Judge] runs where the run's intervals come together: it holds each against
-// limits and gives a [Verdict], with reasons in words. It is a pure function of the
-// windows it was given, and its memory does not grow with them. docs/truth.md tells
-// testers what each signal means.
+// A [Sampler] runs in the executor and reads figures of the machine and the Go runtime once
+// a second; they are metrics of the run like all others. A [Judge] runs where the run's
+// intervals are merged: it compares each with limits and returns a [Verdict] with its
+// reasons in words. A verdict depends only on the windows that were added, and a Judge's
+// memory does not grow with them. docs/truth.md explains each signal to users.
 package health
 
-// Metric is a figure that a Sampler gives.
+// Metric is a figure that a Sampler records.
 type Metric int
 
 // The figures, each of one second. Times are in nanoseconds, shares in thousandths.
 const (
 	CPU         Metric = iota // of this machine that is in use, share
 	OwnCPU                    // of this machine that this process uses, share
-	Steal                     // of this machine's CPU that its host gave to others, share
-	QuotaCPU                  // of the CPU quota of this process's cgroup, or of a parent's, the tightest, share
-	Throttled                 // periods in which a CPU quota was used up, of the cgroup or of a parent, share
+	Steal                     // of this machine's CPU that its hypervisor used for others, share
+	QuotaCPU                  // used of the tightest CPU quota of this process's cgroup and its parents, share
+	Throttled                 // periods in which the quota of the cgroup or a parent was used up, share
 	Pressure                  // of the time in which some process of this machine waited for a CPU, share
 	Memory                    // of this machine that is not available, share
-	MemoryLimit               // of the memory limit of this process's cgroup, or of a parent's, the tightest, share
+	MemoryLimit               // used of the tightest memory limit of this process's cgroup and its parents, share
 	SwapIn                    // pages read back from swap
 	Scheduler                 // how long goroutines waited for a thread, p99
 	GCPause                   // stops of the process for garbage collection, p99
-	GCCPU                     // of this process's CPUs that went into garbage collection, share
-	Canary                    // how much longer than asked for sleeps of 10 ms were, p99
+	GCCPU                     // of this process's CPU time that garbage collection used, share
+	Canary                    // delay of sleeps of 10 ms, p99
 	ClockStep                 // how far the wall clock jumped
 	OpenFiles                 // of this process
-	Procs                     // threads that run this process's Go code at once
-	Retransmits               // of the TCP segments this machine sent, share
+	Procs                     // GOMAXPROCS
+	Retransmits               // of the TCP segments that this machine sent, share
 	Drops                     // packets that this machine dropped because it was too slow
-	Link                      // of what a network card can carry in one direction, the busiest, share
+	Link                      // used of a network card's capacity in one direction, the busiest, share
 	metricCount
 )
 
-// Group is the group of the figures' metrics, and Prefix begins their titles.
+// Group is the group of the figures' metrics; their titles begin with Prefix.
 const (
 	Group  = "Generator"
 	Prefix = "gobench."

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host reads the machine's figures from /proc and the cgroup's. Files that are not
-// there, or say what they should not, are left out.
+// host reads the machine's figures from /proc and the cgroup's. It leaves out files that
+// are missing or malformed.
 type host struct {
-	root   string // before every path; a test's
+	root   string // prefix of every path, for tests
 	buf    []byte
 	groups cgroups
 	links  links
@@ -30,7 +30,7 @@ func (h *host) open() {
 
 func (h *host) close() {}
 
-// file reads the begin of a file, which holds until the next call.
+// file reads the beginning of a file; the result is valid until the next call.
 func (h *host) file(name string) ([]byte, bool) {
 	fd, err := unix.Open(h.root+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -76,7 +76,7 @@ func (h *host) read(elapsed time.Duration, record func(Metric, int64)) {
 	}
 	if b, ok := h.file("/proc/net/snmp"); ok {
 		if sent, resent, ok := parseTCP(b); ok {
-			// of few segments a share says nothing
+			// a share of few segments means nothing
 			record(Retransmits, share(grown(resent, h.resent), max(1000, grown(sent, h.sent))))
 			h.sent, h.resent = sent, resent
 		}
@@ -87,15 +87,15 @@ func (h *host) read(elapsed time.Duration, record func(Metric, int64)) {
 			h.drops = n
 		}
 	}
-	// Since Linux 6.2 the folder's size is the number of open files; to count them
-	// one by one would cost more than all the rest.
+	// Since Linux 6.2 the directory's size is the number of open files; to count them one
+	// by one would cost more than all the rest.
 	var st unix.Stat_t
 	if unix.Stat("/proc/self/fd", &st) == nil && st.Size > 0 {
 		record(OpenFiles, st.Size)
 	}
 }
 
-// ticks are those of /proc/stat in a second, on every Linux.
+// ticks is the number of /proc/stat's ticks in a second, on every Linux.
 const ticks = 100
 
 func (h *host) readCPU(record func(Metric, int64)) {
@@ -114,7 +114,7 @@ func (h *host) readCPU(record func(Metric, int64)) {
 	h.cpu, h.own = t, own
 }
 
-// grown is how much a counter grew; one that fell has begun anew.
+// grown is the growth of a counter; a counter that fell has restarted at 0.
 func grown(now, before uint64) uint64 {
 	if now < before {
 		return 0
@@ -122,7 +122,7 @@ func grown(now, before uint64) uint64 {
 	return now - before
 }
 
-// share is part of whole in thousandths; above 0 it is at least 1.
+// share is part of whole in thousandths; if part is above 0, at least 1.
 func share(part, whole uint64) int64 {
 	if part == 0 || whole == 0 {
 		return 0

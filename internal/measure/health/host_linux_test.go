@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// tree is a machine's files, as recorded ones would be, below a directory.
+// tree is a directory with a machine's files.
 type tree struct {
 	t *testing.T
 	h *host
@@ -18,7 +18,7 @@ func newTree(t *testing.T, files map[string]string) *tree {
 	tr := &tree{t, &host{root: t.TempDir()}}
 	tr.write(files)
 	tr.h.open()
-	tr.figures() // what counters begin with
+	tr.figures() // the counters' first values
 	return tr
 }
 
@@ -35,7 +35,7 @@ func (tr *tree) write(files map[string]string) {
 	}
 }
 
-// figures are those of a second, without what the process says of itself.
+// figures are the figures of a second, without those of this process.
 func (tr *tree) figures() map[string]int64 {
 	got := map[string]int64{}
 	tr.h.read(time.Second, func(m Metric, v int64) {
@@ -80,7 +80,7 @@ func TestCgroupsOfVersionTwo(t *testing.T) {
 	tr.want("its first second", map[string]int64{"cpu_quota": 200, "throttled": 0})
 }
 
-// Of version 1, where usage is another controller's.
+// Of version 1, where the usage belongs to another controller.
 func TestCgroupsOfVersionOne(t *testing.T) {
 	t.Parallel()
 	const cpu, memory = "sys/fs/cgroup/cpu,cpuacct/", "sys/fs/cgroup/memory/"
@@ -107,8 +107,8 @@ func TestCgroupUsageOfAnotherGroup(t *testing.T) {
 	tr.want("the usage is not this group's", map[string]int64{"throttled": 0})
 }
 
-// Of the cards, the busiest direction of the busiest; loopback, virtual devices and
-// cards of no known speed are left out.
+// The busiest direction of the busiest card counts; loopback, virtual devices and cards of
+// unknown speed are left out.
 func TestLink(t *testing.T) {
 	t.Parallel()
 	dev := func(lo, eth0, eth1, veth string) string {
@@ -127,7 +127,7 @@ func TestLink(t *testing.T) {
 	tr.want("105 of 125 MB/s", map[string]int64{"link": 840})
 }
 
-// Without any of the files there are no figures, and no harm.
+// Without the files there are no figures and no error.
 func TestAMachineThatTellsNothing(t *testing.T) {
 	t.Parallel()
 	newTree(t, nil).want("nothing", map[string]int64{})

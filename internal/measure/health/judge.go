@@ -12,13 +12,13 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// When a signal's bad windows count: so many in a row that last so long, or this
-// share of the run.
+// When a signal's bad windows count: at least this many in a row that last this long
+// together, or this share of the run.
 const (
 	rowWindows = 3
 	rowTime    = 3 * time.Second
 	runShare   = 0.05
-	single     = 3 // one red window of more than these is amber
+	single     = 3 // up to this many red windows count as amber
 )
 
 // Verdict is a run's verdict with its reasons.
@@ -33,52 +33,53 @@ type Reason struct {
 	Level   run.Severity
 	Text    string
 	Advice  string
-	Windows int           // how many were at least amber
-	Worst   time.Duration // when the worst began, since the load's begin
+	Windows int           // that were at least amber
+	Worst   time.Duration // begin of the worst window, since the begin of the load
 }
 
-// Judge judges a run by its windows, in order. The zero value is ready.
+// Judge judges a run by its windows, in order. The zero value is ready to use. It must not
+// be used by several goroutines at once.
 type Judge struct {
 	total    time.Duration // of the windows judged
 	windows  int
 	tracks   map[string]*track
-	held     map[Metric]held // figures that shorter windows wait for
+	held     map[Metric]held // latest figures, used until the next sample is due
 	arrears  map[string]*arrears
 	calm     calm // of Retransmits
 	plateau  plateau
 	starting starting
 	others   float64 // CPU time of other processes, in thousandths of the machine times seconds
 	sampled  time.Duration
-	levels   map[string]run.Severity // of the window that Add judges
+	levels   map[string]run.Severity // of the window that Add is judging
 }
 
-// held is a figure, which stands until the next sample is due.
+// held is a figure, which is used until the next sample is due.
 type held struct {
 	value float64
 	until time.Duration
 }
 
-// track is what a signal said so far.
+// track is the state of a signal.
 type track struct {
 	signal
-	levels  [run.Red + 1]spell // amber counts red windows too
+	levels  [run.Red + 1]spell // amber includes red windows
 	windows int
 	worst   float64
 	most    run.Severity // of the worst window
 	at      time.Duration
-	detail  string  // of the worst window, if it has words of its own
+	detail  string  // of the worst window, if the signal has a text for it
 	total   float64 // of the windows that were at least amber
 }
 
 // spell is how long a level lasted.
 type spell struct {
 	time, row, longest time.Duration
-	windows, most      int // of the row and of the longest
+	windows, most      int // of the current row and of the longest
 	n                  int // windows in all
 }
 
-// Add judges the next window, and gives the level, amber or red, of each signal that
-// was not at ease in it; nil: all were.
+// Add judges the next window. It returns the level, amber or red, of each signal that is
+// not fine in it; nil if all are.
 func (j *Judge) Add(w *Window) (levels map[string]run.Severity) {
 	j.levels = nil
 	j.add(w)
@@ -106,7 +107,7 @@ func (j *Judge) add(w *Window) {
 	}
 	crowded := others > busy || values[Steal] > stealAmber || values[Pressure] > pressed && others > values[OwnCPU]
 
-	late := j.achieved(w, crowded) > run.Fine // starts, goroutines or the whole process
+	late := j.achieved(w, crowded) > run.Fine // starts, goroutines or the whole process are late
 	for _, l := range w.Loads {
 		if l.Starts > 0 {
 			late = late || l.grade() > run.Fine
@@ -149,7 +150,7 @@ func (j *Judge) lags(w *Window, crowded bool) {
 	detail, tail := "", 0.0
 	for _, l := range w.Loads {
 		late, g := float64(l.late()), l.grade()
-		if g == run.Fine && l.outweighs(l.late()) { // else the verdict tells
+		if g == run.Fine && l.outweighs(l.late()) { // else the text of the verdict has it
 			tail = max(tail, late)
 		}
 		if l.Starts == 0 || g < at || g == at && late <= worst {
@@ -167,7 +168,7 @@ func (j *Judge) lags(w *Window, crowded bool) {
 	}
 }
 
-// lower is the level that counts when others use the machine.
+// lower is the level that counts while others use the machine.
 func lower(s signal, g run.Severity, crowded bool) run.Severity {
 	if s.yields && crowded {
 		return min(g, run.Amber)
@@ -175,7 +176,7 @@ func lower(s signal, g run.Severity, crowded bool) run.Severity {
 	return g
 }
 
-// values gives the window's figures, and those of the last sample that still stand.
+// values returns the window's figures, and those of the last sample that are still in use.
 func (j *Judge) values(w *Window) map[Metric]float64 {
 	if j.held == nil {
 		j.held = map[Metric]held{}
@@ -195,10 +196,10 @@ func (j *Judge) values(w *Window) map[Metric]float64 {
 	return values
 }
 
-// transient tells figures that count what happened, each time once.
+// transient reports whether a figure counts events, each only once.
 func transient(m Metric) bool { return m == ClockStep || m == SwapIn || m == Drops }
 
-// note takes what a signal says of w.
+// note records the level of a signal in w.
 func (j *Judge) note(w *Window, s signal, v float64, g run.Severity, detail string) {
 	t := j.tracks[s.name]
 	if t == nil {
@@ -243,12 +244,12 @@ func (s *spell) add(length time.Duration, bad bool) {
 	}
 }
 
-// counts tells whether a level lasted long enough to lower a verdict.
+// counts reports whether a level lasted long enough to lower a verdict.
 func (s *spell) counts(total time.Duration, instant bool) bool {
 	return s.time > 0 && (instant || s.most >= rowWindows && s.longest >= rowTime || float64(s.time) >= runShare*float64(total))
 }
 
-// level is what the signal says of the windows so far.
+// level is the signal's level over the windows so far.
 func (t *track) level(j *Judge) run.Severity {
 	l := run.Red
 	if t.levels[run.Red].n == 1 && j.windows > single && !t.instant {
@@ -260,16 +261,16 @@ func (t *track) level(j *Judge) run.Severity {
 	return l
 }
 
-// calm is the mean of a figure while it was at ease.
+// calm is the mean of a figure over the windows in which it was fine.
 type calm struct {
 	sum float64
 	n   int
 }
 
-// risen is how many times its mean a figure must be to have risen.
+// risen is the factor of its mean above which a figure has risen.
 const risen = 2
 
-// grade lowers g to ok unless v has risen, and takes v.
+// grade lowers g to ok unless v has risen, and adds v to the mean.
 func (c *calm) grade(v float64, g run.Severity) run.Severity {
 	if g > run.Fine && (c.n == 0 || v > risen*c.sum/float64(c.n)) {
 		return g
@@ -286,8 +287,8 @@ func (j *Judge) Others() float64 {
 	return j.others / 1000 / j.sampled.Seconds()
 }
 
-// Verdict judges what was added so far. Missing is what keeps the totals from being
-// exactly what the executors counted.
+// Verdict returns the verdict on the windows so far. missing lists the reasons why the
+// totals are not exactly what the executors counted.
 func (j *Judge) Verdict(missing []string) Verdict {
 	v := Verdict{Word: run.Valid}
 	if len(missing) > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// windows are n of a second each, of which the first bad ones have f's changes.
+// windows returns n windows of a second, the first bad of them changed by f.
 func windows(n, bad int, f func(*Window)) []*Window {
 	var all []*Window
 	for i := range n {
@@ -46,14 +46,14 @@ func lags(late, response time.Duration) func(*Window) {
 	}
 }
 
-// half of the starts are so late.
+// half of the starts are late by late
 func half(late, response time.Duration) func(*Window) {
 	return func(w *Window) {
 		w.Loads = append(w.Loads, Load{Class: "buyer", Starts: 1000, P50: late, P99: late, Response: response})
 	}
 }
 
-// begun is a class of which so many of the planned starts began in each window.
+// begun is a class of which started of planned starts began in each window.
 func begun(planned, starts int64) func(*Window) {
 	return func(w *Window) { w.Loads = append(w.Loads, Load{Class: "b", Planned: planned, Starts: starts}) }
 }
@@ -152,7 +152,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// What was not at ease in a window is told, whether or not it lowers the verdict.
+// The levels of a window list what was not fine in it, whether or not it lowers the
+// verdict.
 func TestLevelsOfAWindow(t *testing.T) {
 	t.Parallel()
 	for n, tt := range []struct {
@@ -171,8 +172,8 @@ func TestLevelsOfAWindow(t *testing.T) {
 	}
 }
 
-// Three windows in a row count, or 5 % of the run; a failure for want of a file or a
-// port, or a jump of the clock, counts at once.
+// Three windows in a row count, or 5 % of the run; a failure because no file descriptor or
+// port was free, or a jump of the clock, counts at once.
 func TestWhenASignalCounts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -201,7 +202,7 @@ func TestWhenASignalCounts(t *testing.T) {
 	}
 }
 
-// short are windows of 0.1 s whose first bad ones started late.
+// short returns windows of 0.1 s whose first bad ones started late.
 func short(n, bad int) (all []*Window) {
 	for i := range n {
 		w := &Window{From: time.Duration(i) * time.Second / 10, Length: time.Second / 10}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// links are the network cards whose speed this machine knows. Loopback and virtual
-// devices are no cards: what they carry goes by another one, or by none.
+// links are the network cards whose speed is known. Loopback and virtual devices are left
+// out: they have no speed, or send through a card.
 type links struct {
 	speed map[string]uint64 // bytes a second in each direction, by name
 	last  map[string]carried
@@ -25,13 +25,13 @@ func (l *links) open(h *host) {
 			continue
 		}
 		b, _ := h.file(dir + "/speed")
-		if megabits, ok := number(b); ok && megabits > 0 { // -1: not known
+		if megabits, ok := number(b); ok && megabits > 0 { // -1 if unknown
 			l.speed[name] = megabits * 1e6 / 8
 		}
 	}
 }
 
-// read gives the share of its speed at which the busiest card sent or received.
+// read records the share of its speed at which the busiest card sent or received.
 func (l *links) read(h *host, elapsed time.Duration, record func(Metric, int64)) {
 	if len(l.speed) == 0 {
 		return

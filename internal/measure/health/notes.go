@@ -8,8 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Notes are what a reader should know of the windows so far and what lowers no
-// verdict.
+// Notes returns what a reader should know of the windows so far that lowers no verdict.
 func (j *Judge) Notes() (notes []string) {
 	for _, t := range j.tracks {
 		if l := t.level(j); t.signal.note && l > run.Fine {
@@ -39,8 +38,8 @@ type mean struct {
 	n   int64
 }
 
-// How many windows show how a target is when it is warm, how many starts a window's
-// median wants, and how much slower than the rest a first window is told of.
+// How many windows represent a warm target, how many starts a window's median needs, and
+// how much slower than the rest the first window must be to be noted.
 const (
 	warmWindows = 5
 	warmStarts  = 100

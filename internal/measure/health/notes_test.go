@@ -8,7 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// noted gives the notes of windows of a second.
+// noted returns the notes on windows of a second.
 func noted(ws []Window) string {
 	var j Judge
 	for i := range ws {
@@ -29,7 +29,7 @@ func TestNotes(t *testing.T) {
 		}
 		return ws
 	}
-	// users are those of a closed load, with what they did in each second.
+	// users are those of a closed load, with the iterations they did in each second.
 	users := func(pairs ...int64) (ws []Window) {
 		for i := 0; i < len(pairs); i += 2 {
 			for range 4 {
@@ -38,7 +38,8 @@ func TestNotes(t *testing.T) {
 		}
 		return ws
 	}
-	// open is an open load of which so many are planned and done in each second.
+	// open is an open load with these numbers of planned and done iterations in each
+	// second.
 	open := func(pairs ...int64) (ws []Window) {
 		for i := 0; i < len(pairs); i += 2 {
 			for range 4 {
@@ -58,7 +59,7 @@ func TestNotes(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		ws   []Window
-		want string // what the notes begin with
+		want string // beginning of the notes
 	}{
 		{"nothing", make([]Window, 10), ""},
 		{"few segments again", resent(10, 10, 10, 10, 10, 10), ""},

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// cpuTimes are those of a machine since its start, in ticks.
+// cpuTimes are a machine's CPU times since boot, in ticks.
 type cpuTimes struct{ busy, steal, total uint64 }
 
 // parseStat reads the first line of /proc/stat (proc_stat(5)): "cpu user nice system
@@ -17,7 +17,7 @@ func parseStat(b []byte) (t cpuTimes, ok bool) {
 	if len(f) < 5 || string(f[0]) != "cpu" {
 		return t, false
 	}
-	for i, s := range f[1:min(len(f), 9)] { // what guests use is in user, too
+	for i, s := range f[1:min(len(f), 9)] { // user includes what guests use
 		n, err := strconv.ParseUint(string(s), 10, 64)
 		if err != nil {
 			return t, false
@@ -34,8 +34,8 @@ func parseStat(b []byte) (t cpuTimes, ok bool) {
 	return t, true
 }
 
-// field reads the number after a name at a line's begin: "pswpin 0",
-// "MemTotal:  24684084 kB".
+// field reads the number after a name at the beginning of a line: "pswpin 0", "MemTotal:
+// 24684084 kB".
 func field(b []byte, name string) (uint64, bool) {
 	for len(b) > 0 {
 		var line []byte
@@ -54,9 +54,9 @@ func field(b []byte, name string) (uint64, bool) {
 	return 0, false
 }
 
-// parsePressure reads how many microseconds some process waited for a CPU, from
-// "some avg10=63.18 avg60=48.89 avg300=26.83 total=1120992369": the averages look
-// back 10 s and more, which would blame a second for the ones before it.
+// parsePressure reads how many microseconds some process waited for a CPU, from "some
+// avg10=63.18 avg60=48.89 avg300=26.83 total=1120992369". The averages are over 10 s and
+// more, so they would include earlier seconds.
 func parsePressure(b []byte) (micros uint64, ok bool) {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	some, total, ok := bytes.Cut(line, []byte(" total="))
@@ -67,8 +67,8 @@ func parsePressure(b []byte) (micros uint64, ok bool) {
 	return micros, err == nil
 }
 
-// parseTCP reads the segments sent and sent again from /proc/net/snmp, where a line
-// of names goes before each line of numbers.
+// parseTCP reads the segments sent and retransmitted from /proc/net/snmp, where a line of
+// names precedes each line of numbers.
 func parseTCP(b []byte) (out, again uint64, ok bool) {
 	var names []string
 	found := 0
@@ -117,11 +117,11 @@ func parseSoftnet(b []byte) (dropped uint64, ok bool) {
 	return dropped, ok
 }
 
-// carried are the bytes that a network device received and sent.
+// carried holds the bytes that a network device received and sent.
 type carried struct{ in, out uint64 }
 
-// parseDevices reads /proc/net/dev: two lines of heads, then "eth0: 1 2 ...", of
-// which the first number is bytes received and the ninth bytes sent.
+// parseDevices reads /proc/net/dev: two header lines, then "eth0: 1 2 ...", of which the
+// first number is bytes received and the ninth bytes sent.
 func parseDevices(b []byte) map[string]carried {
 	devices := map[string]carried{}
 	for line := range strings.Lines(string(b)) {

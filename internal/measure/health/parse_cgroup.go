@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// parseCgroups reads /proc/self/cgroup (cgroups(7)), lines "4:cpu,cpuacct:/path", to
-// the path of each controller; that of version 2 has the empty name.
+// parseCgroups reads /proc/self/cgroup (cgroups(7)), lines "4:cpu,cpuacct:/path", and
+// returns the path by controller; that of version 2 has an empty name.
 func parseCgroups(b []byte) map[string]string {
 	paths := map[string]string{}
 	for line := range strings.Lines(string(b)) {
@@ -25,7 +25,7 @@ func parseCgroups(b []byte) map[string]string {
 
 // mount is a hierarchy of cgroups that is mounted.
 type mount struct {
-	root        string // the group that the mount shows as its top
+	root        string // the group at the top of the mount
 	point       string
 	two         bool     // version 2
 	controllers []string // version 1
@@ -50,7 +50,7 @@ func parseMounts(b []byte) (mounts []mount) {
 	return mounts
 }
 
-// unescape turns what the kernel writes of a space, "\040", back.
+// unescape replaces the kernel's escapes, as "\040" for a space.
 func unescape(s string) string {
 	for _, c := range []string{" ", "\t", "\n", "\\"} {
 		s = strings.ReplaceAll(s, "\\"+strconv.FormatInt(int64(c[0])+01000, 8)[1:], c)
@@ -58,9 +58,8 @@ func unescape(s string) string {
 	return s
 }
 
-// groupDirs gives the directories of the group of a controller that this process is
-// in, its own first, and of its parents up to where the hierarchy is mounted. The
-// empty controller is version 2.
+// groupDirs returns the directories of this process's group of a controller, its own first,
+// and of its parents up to the mount point. The empty controller is version 2.
 func groupDirs(in map[string]string, mounts []mount, controller string) (dirs []string) {
 	path, ok := in[controller]
 	if !ok {
@@ -70,7 +69,7 @@ func groupDirs(in map[string]string, mounts []mount, controller string) (dirs []
 		if !m.has(controller) {
 			continue
 		}
-		// In a container the path may be the host's, and the mount begin at it.
+		// In a container the path may be the host's, and the mount's root a prefix of it.
 		rest, below := strings.CutPrefix(path+"/", strings.TrimSuffix(m.root, "/")+"/")
 		if !below || strings.Contains(path, "..") {
 			rest = "" // only the mount itself can be ours
@@ -84,8 +83,8 @@ func groupDirs(in map[string]string, mounts []mount, controller string) (dirs []
 	return nil
 }
 
-// parseCPUMax reads cpu.max, "20000 100000" or "max 100000": microseconds of CPU
-// time in each period of so many.
+// parseCPUMax reads cpu.max, "20000 100000" or "max 100000": microseconds of CPU time in
+// each period, and the period's length.
 func parseCPUMax(b []byte) (cpus float64, ok bool) {
 	f := bytes.Fields(b)
 	if len(f) != 2 {
@@ -99,7 +98,7 @@ func parseCPUMax(b []byte) (cpus float64, ok bool) {
 	return float64(quota) / float64(period), true
 }
 
-// number reads a file that is one number of 0 or more.
+// number reads a file that consists of one number of 0 or more.
 func number(b []byte) (uint64, bool) {
 	n, err := strconv.ParseUint(string(bytes.TrimSpace(b)), 10, 64)
 	return n, err == nil

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// As recorded: version 1 with a hierarchy a controller; systemd's version 1 beside an
-// empty version 2; a container's version 2.
+// Recorded files: version 1 with a hierarchy for each controller; systemd's version 1
+// beside an empty version 2; a container's version 2.
 const (
 	cgroupsOne  = "9:name=systemd:/\n4:memory:/box/65ac\n2:cpuacct:/\n1:cpu:/\n0::/\n"
 	cgroupsBoth = "11:cpu,cpuacct:/system.slice/docker-1f.scope\n3:memory:/system.slice/docker-1f.scope\n1:name=systemd:/system.slice\n0::/system.slice/docker-1f.scope\n"
@@ -66,7 +66,7 @@ func TestParseMounts(t *testing.T) {
 	}
 }
 
-// Where the groups of this process are looked for, its own first.
+// The directories in which the groups of this process are searched, its own first.
 func TestGroupDirs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

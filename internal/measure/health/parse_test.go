@@ -57,7 +57,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// The kernel's files are not ours to trust: whatever they say, a parser returns.
+// A parser returns whatever the kernel's files contain.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{stat, snmp, softnet, pressure, meminfo, cpuStat1, cpuStat2, "0::/a\n", mountsOne, devices, "20000 100000\n"} {
 		f.Add([]byte(s))

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// plateau watches whether more work in flight gets more of it done. Its memory is a
-// line for each doubling of what is in flight.
+// plateau detects that more work in flight does not increase throughput. It stores one step
+// for each doubling of what is in flight.
 type plateau struct {
-	waiting map[string]int64 // by class with a schedule: iterations due and not over
+	waiting map[string]int64 // by class with a schedule: iterations due and not ended
 	before  int64            // in flight at the window's begin
 	steps   [64]step
 }
@@ -21,13 +21,13 @@ type step struct {
 	done, planned float64
 }
 
-// Each step of the two that are compared has lasted so long; what is in flight has
-// grown by so much, and what was done by no more than so much.
+// Each of the two steps that are compared must last this long; what is in flight must have
+// grown by this factor, and throughput by no more than that one.
 const (
 	stepTime   = 2 * time.Second
 	moreFlight = 1.5
 	moreDone   = 1.1
-	keepsUp    = 0.95 // a schedule that asks for no more gets no more
+	keepsUp    = 0.95 // a schedule that demands no more gets no more
 )
 
 func (p *plateau) add(w *Window) {
@@ -57,7 +57,8 @@ func (p *plateau) add(w *Window) {
 	s.planned += float64(planned)
 }
 
-// note tells that throughput stood still while more and more was in flight.
+// note describes a throughput that did not grow while ever more was in flight; "" if it
+// grew.
 func (p *plateau) note() string {
 	var low *step
 	for i := range p.steps {

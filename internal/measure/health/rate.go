@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// arrears is what one class's schedule asked of gobench.
+// arrears is how far gobench is behind the schedule of one class.
 type arrears struct {
-	planned, started, behind int64 // since the load began; behind: now
+	planned, started, behind int64 // since the load began; behind: at present
 
-	// Since the last whole second was judged, and what it gave:
+	// Since the last whole second was judged, and its result:
 	length time.Duration
 	due    int64
 	open   int64 // before it
 	last   missed
 }
 
-// missed are starts that a schedule wanted and that gobench did not come to.
+// missed are starts that were due and that gobench did not begin.
 type missed struct{ n, due int64 }
 
-// share is how many of those that were due they are, in thousandths.
+// share is missed starts per due start, in thousandths.
 func (m missed) share() float64 {
 	if m.due <= 0 {
 		return 0
@@ -28,15 +28,15 @@ func (m missed) share() float64 {
 	return 1000 * float64(m.n) / float64(m.due)
 }
 
-// least is how many starts must be missing before a share of them means anything.
+// least is how many starts must be missing before their share means anything.
 const least = 2
 
-// add takes the next window of a class and tells by how many starts gobench fell
-// behind its schedule, of how many that were due. Starts that wait because no user
-// is free, or were dropped for that, are not among them: gobench has come to them.
+// add adds the next window of a class. It returns by how many starts gobench fell behind
+// its schedule, and how many were due. Starts that wait because no user is free, or were
+// dropped for that, are not missed: gobench did begin them.
 //
-// Shorter windows are taken together to a second's: a start that is under way at a
-// window's border is no share of it.
+// Shorter windows are combined to a second: a start that is in progress at the end of a
+// window is no meaningful share of it.
 func (a *arrears) add(l Load, length time.Duration) missed {
 	a.due += l.Planned + l.Behind - a.behind
 	a.planned, a.started, a.behind = a.planned+l.Planned, a.started+l.Starts, l.Behind

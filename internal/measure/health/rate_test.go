@@ -8,7 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// What lag alone does not tell: lag is known only of starts that gobench came to.
+// What lag alone does not show: lag is known only of starts that gobench began.
 func TestAchievedRate(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
@@ -19,7 +19,7 @@ func TestAchievedRate(t *testing.T) {
 		name   string
 		length time.Duration
 		loads  []Load
-		want   string // "", or the level and what the text begins with
+		want   string // "", or the level and the beginning of the text
 	}{
 		{"on time", s, []Load{load(100, 100, 0), load(100, 100, 0), load(100, 100, 0)}, ""},
 		{"behind for good, and no lag tells it", s, []Load{load(100, 100, 0), load(0, 0, 100), load(0, 0, 200), load(0, 0, 300)}, "red class a reached 0.0 % of its planned rate: 100 of 100 starts did not begin"},
@@ -61,8 +61,8 @@ func alternate(n int, a, b Load) (all []Load) {
 	return all
 }
 
-// Starts that wait for a user, or are dropped for want of one, are the target's: all
-// that gobench came to counts as started, whatever became of it.
+// Starts that wait for a user, or are dropped because no user is free, are the target's
+// fault: all starts that gobench began count, whatever their outcome.
 func TestWaitingStartsLowerNoRate(t *testing.T) {
 	t.Parallel()
 	var j Judge
@@ -74,7 +74,7 @@ func TestWaitingStartsLowerNoRate(t *testing.T) {
 	}
 }
 
-// What is behind in a warm-up is no fault of the rest, nor forgotten.
+// Starts missed in a warm-up do not count against the rest, nor are they forgotten.
 func TestTheRateOfAWarmup(t *testing.T) {
 	t.Parallel()
 	var j Judge

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// goRuntime reads what the Go runtime tells of itself (package runtime/metrics).
+// goRuntime reads the Go runtime's metrics (package runtime/metrics).
 type goRuntime struct {
 	samples   []metrics.Sample
 	latencies counts // how long goroutines were runnable and did not run; one in eight is sampled
@@ -36,7 +36,7 @@ func (g *goRuntime) open() {
 	}
 }
 
-// minLatencies is how many waits a 99th percentile wants.
+// minLatencies is how many waits a 99th percentile needs.
 const minLatencies = 100
 
 func (g *goRuntime) read(record func(Metric, int64)) {
@@ -51,7 +51,7 @@ func (g *goRuntime) read(record func(Metric, int64)) {
 	}
 	p99, _ := g.pauses.since(g.samples[gcPauses].Value.Float64Histogram(), 0.99)
 	record(GCPause, int64(p99*1e9))
-	// The runtime counts CPU seconds at the end of each collection, all at once.
+	// The runtime updates the CPU seconds at the end of each collection, all at once.
 	gc := g.samples[gcTotal].Value.Float64() - g.samples[gcIdle].Value.Float64()
 	total := g.samples[cpuTotal].Value.Float64()
 	share := 0.0
@@ -63,14 +63,14 @@ func (g *goRuntime) read(record func(Metric, int64)) {
 	record(Procs, int64(runtime.GOMAXPROCS(0)))
 }
 
-// Latency tells how long goroutines that could run waited for a thread. It is for one
-// goroutine.
+// Latency measures how long goroutines that could run waited for a thread. It must not be
+// used by several goroutines at once.
 type Latency struct {
 	sample []metrics.Sample
 	counts counts
 }
 
-// P99 gives the 99th percentile since the last call, and of how many waits.
+// P99 returns the 99th percentile of the waits since the last call, and their number.
 func (l *Latency) P99() (time.Duration, uint64) {
 	if l.sample == nil {
 		l.sample = []metrics.Sample{{Name: "/sched/latencies:seconds"}}
@@ -83,11 +83,11 @@ func (l *Latency) P99() (time.Duration, uint64) {
 	return time.Duration(p99 * 1e9), n
 }
 
-// counts are those of a histogram that only grows.
+// counts are the counts of a histogram that only grows.
 type counts []uint64
 
-// since gives the q-quantile of what h counted since the last call, as the lower
-// bound of its range, and how much that was.
+// since returns the q-quantile of what h counted since the last call, as the lower bound of
+// its range, and the number of counts.
 func (c *counts) since(h *metrics.Float64Histogram, q float64) (value float64, n uint64) {
 	last := *c
 	if len(last) != len(h.Counts) {

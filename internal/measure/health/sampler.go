@@ -8,10 +8,11 @@ import (
 // Every is how often an executor takes a sample.
 const Every = time.Second
 
-// shortest is the time below which a sample says nothing.
+// shortest is the time below which a sample means nothing.
 const shortest = Every / 10
 
-// Sampler reads what the machine and this process do. It is for one goroutine.
+// Sampler reads figures of the machine and of this process. It must not be used by several
+// goroutines at once.
 type Sampler struct {
 	last    time.Time
 	host    host
@@ -22,7 +23,7 @@ type Sampler struct {
 	running sync.WaitGroup
 }
 
-// NewSampler makes a sampler, which begins to watch at once. Close ends it.
+// NewSampler returns a sampler, which begins to measure at once. The caller must Close it.
 func NewSampler() *Sampler {
 	s := &Sampler{last: time.Now(), stop: make(chan struct{})}
 	s.clock.step(s.last)
@@ -34,15 +35,15 @@ func NewSampler() *Sampler {
 	return s
 }
 
-// Close ends what the sampler runs.
+// Close stops the sampler's goroutine.
 func (s *Sampler) Close() {
 	close(s.stop)
 	s.running.Wait()
 	s.host.close()
 }
 
-// Sample gives record the figures of the time since the last sample; those that
-// this machine does not tell are left out. Less than 0.1 s after it, it does nothing.
+// Sample calls record with the figures of the time since the last sample; those that this
+// machine does not provide are left out. It does nothing if less than 0.1 s has passed.
 func (s *Sampler) Sample(record func(Metric, int64)) {
 	now := time.Now()
 	elapsed := now.Sub(s.last)
@@ -58,11 +59,11 @@ func (s *Sampler) Sample(record func(Metric, int64)) {
 	}
 }
 
-// stepClock notices jumps of the wall clock.
+// stepClock detects jumps of the wall clock.
 type stepClock struct{ last time.Time }
 
-// step is how far the wall clock went beyond the monotonic one, or stayed behind it,
-// since the last call. Each now carries both, as time.Now gives it.
+// step is by how much the wall clock advanced more or less than the monotonic one since the
+// last call. now must have both readings, as time.Now returns it.
 func (c *stepClock) step(now time.Time) time.Duration {
 	defer func() { c.last = now }()
 	if c.last.IsZero() {
@@ -71,5 +72,5 @@ func (c *stepClock) step(now time.Time) time.Duration {
 	return stepOf(now.Round(0).Sub(c.last.Round(0)), now.Sub(c.last))
 }
 
-// stepOf compares how far two clocks went.
+// stepOf compares how far two clocks advanced.
 func stepOf(wall, monotonic time.Duration) time.Duration { return (wall - monotonic).Abs() }

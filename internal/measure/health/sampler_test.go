@@ -26,12 +26,12 @@ func TestAClockStepIsSeen(t *testing.T) {
 	if d := c.step(now); d != 0 {
 		t.Errorf("the first step is %v", d)
 	}
-	if d := c.step(now.Add(time.Hour)); d != 0 { // both clocks go on
+	if d := c.step(now.Add(time.Hour)); d != 0 { // both clocks advance
 		t.Errorf("an hour is a step of %v", d)
 	}
 }
 
-// A run whose wall clock jumped says so.
+// A jump of the wall clock is a reason of the verdict.
 func TestAClockStepLowersTheVerdict(t *testing.T) {
 	t.Parallel()
 	step := stepOf(-2*time.Second, time.Second)
@@ -99,8 +99,8 @@ func TestHistogramsOfTheRuntimeGrow(t *testing.T) {
 	}
 }
 
-// BenchmarkSample is what a sample costs; there is one a second, so 10 ms would be 1 %
-// of a core. The canary wakes 100 times a second beside it.
+// BenchmarkSample measures the cost of a sample; there is one a second, so 10 ms would be 1
+// % of a core. The canary also wakes up 100 times a second.
 func BenchmarkSample(b *testing.B) {
 	s := NewSampler()
 	defer s.Close()

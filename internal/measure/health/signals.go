@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// signal is a rule that a Judge holds every window against.
+// signal is a rule that a Judge applies to every window.
 type signal struct {
 	name   string
 	metric Metric
 	amber  float64 // above it; a value of metric
 	red    float64
 
-	host    bool // the machine's or its other tenants' fault: never INVALID by itself
-	yields  bool // amber at most while others use the machine: then they are the cause
+	host    bool // the fault of the machine or its other tenants: never INVALID by itself
+	yields  bool // at most amber while others use the machine, as they are then the cause
 	late    bool // counts only while starts or goroutines are late as well
 	instant bool // one window is enough
-	sum     bool // text takes the sum of all windows
+	sum     bool // the text shows the sum of all windows
 	note    bool // lowers no verdict
 	advice  string
 
@@ -29,7 +29,7 @@ const (
 	millis = float64(time.Millisecond)
 )
 
-// Names of the signals that are no figure of a Sampler's.
+// Names of the signals that are not figures of a Sampler.
 const (
 	StartLag   = "start_lag"
 	Rate       = "rate"
@@ -93,7 +93,7 @@ var signals = []signal{
 	}},
 }
 
-// The rules for what the load itself tells.
+// The rules for what is measured of the load itself.
 var (
 	lagSignal = signal{name: StartLag, yields: true, advice: moreCPU + ", or lower the rate; response times count from the planned start and so have this in them"}
 
@@ -114,16 +114,17 @@ var (
 	}}
 )
 
-// stealAmber is the share of the machine's CPUs, in thousandths, that its host may give to
-// others before the steal signal is amber and the machine counts as crowded.
+// stealAmber is the share of the machine's CPUs, in thousandths, that its hypervisor may
+// use for others before the steal signal is amber and the machine counts as crowded.
 const stealAmber = 20
 
-// busy is how much of the machine others may use, in thousandths, before gobench's
-// lateness is theirs.
+// busy is the share of the machine, in thousandths, that others may use before gobench's
+// lateness counts as theirs.
 const busy = 500
 
-// pressed is the share of the time, in thousandths, in which processes wait for a CPU
-// on a machine that others use more than gobench does, before the same holds.
+// pressed is the share of the time, in thousandths, in which processes wait for a CPU on a
+// machine that others use more than gobench does, above which its lateness counts as theirs
+// too.
 const pressed = 250
 
 func percent(permille float64) string {

@@ -6,34 +6,34 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Window is one interval of a run as a Judge sees it, over all executors: of each
-// figure the worst.
+// Window is one interval of a run as a Judge receives it, over all executors: the worst of
+// each figure.
 type Window struct {
 	From    time.Duration // since the load began
 	Length  time.Duration
-	Warmup  bool // in no total, and not judged
+	Warmup  bool // not in the totals, and not judged
 	Values  map[Metric]float64
 	Loads   []Load
-	NoFiles int64 // failures for want of a file descriptor
-	NoPorts int64 // failures for want of a local port
+	NoFiles int64 // failures because no file descriptor was free
+	NoPorts int64 // failures because no local port was free
 }
 
 // Load is what one class did in a window.
 type Load struct {
 	Class         string
-	Starts        int64         // that began, or found no user free
-	P50, P90, P99 time.Duration // how late gobench was with them: its own lateness
-	Response      time.Duration // the class's median response time; 0: none
+	Starts        int64         // begun, or dropped because no user was free
+	P50, P90, P99 time.Duration // delay of the starts that gobench itself caused
+	Response      time.Duration // the class's median response time; 0 if unknown
 
-	Planned int64 // starts whose time came, and which gobench came to
-	Behind  int64 // starts whose time had come at the window's end, and which it had not come to
-	Dropped int64 // starts that were given up
+	Planned int64 // starts that were due and that gobench began or dropped
+	Behind  int64 // starts that were due at the window's end and not yet begun
+	Dropped int64 // starts dropped because no user was free
 	Done    int64 // iterations that ended
-	Users   int64 // active at the window's end; 0 for a class with a schedule of its own
+	Users   int64 // active at the window's end; 0 for a class with a schedule
 }
 
-// late is the percentile that so many starts can tell: the 99th of 100 and more,
-// so that one late start of ten does not stand for all.
+// late is the highest percentile that this many starts support: the 99th for 100 and more,
+// so that one late start of ten does not decide for all.
 func (l Load) late() time.Duration {
 	switch {
 	case l.Starts >= 100:
@@ -55,8 +55,9 @@ func grade(v, amber, red float64) run.Severity {
 	return run.Fine
 }
 
-// grade of start lag: above 1 ms amber, above 10 ms red. So is a median above 0.5 ms
-// and half of the median response time, which is then no longer the target's.
+// grade is that of start lag: above 1 ms amber, above 10 ms red. A median above 0.5 ms and
+// half of the median response time is red too: the response time is then no longer the
+// target's.
 func (l Load) grade() run.Severity {
 	if l.outweighs(l.P50) {
 		return run.Red
@@ -64,8 +65,8 @@ func (l Load) grade() run.Severity {
 	return grade(float64(l.late()), float64(time.Millisecond), float64(10*time.Millisecond))
 }
 
-// outweighs tells whether so much lag is more than half of the median response time,
-// and more than 0.5 ms: below that it is how a machine wakes.
+// outweighs reports whether lag is more than half of the median response time, and more
+// than 0.5 ms: less than that is how a machine wakes up.
 func (l Load) outweighs(lag time.Duration) bool {
 	return l.Response > 0 && lag > time.Millisecond/2 && lag > l.Response/2
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Exact puts an executor's histograms as it counted them in the place of those that its
-// batches gathered; through is the last of these, which must be the last that was merged.
-// Totals are exact then; intervals stay as they were sent. An error changes nothing. With
-// more, other histograms of it follow.
+// Exact replaces an executor's gathered histograms by the exact ones. through is the number
+// of the last batch that they cover, which must be the last that was merged. The totals are
+// exact then; intervals stay as they were sent. more means that further histograms of the
+// executor follow. If it returns an error, nothing has changed.
 func (m *Merger) Exact(executor int, through uint64, all []*wire.Recounted, more bool) error {
 	s := m.executors[executor]
 	if through != s.seq || s.final != nil {
@@ -39,8 +39,8 @@ func replace(changes []change) {
 	}
 }
 
-// exact makes sure that exact histograms can replace what was sent, once b is merged: a
-// batch whose histograms are decoded, or none. Metrics are numbered as in known.
+// exact checks that the exact histograms can replace what was sent, once b is merged. b is
+// a batch whose histograms are decoded, or nil. Metrics are numbered as in known.
 func (m *Merger) exact(known []*metric, all []*wire.Recounted, b *wire.Batch) ([]change, error) {
 	changes := make([]change, len(all))
 	of := map[*metric]bool{}

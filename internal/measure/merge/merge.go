@@ -1,11 +1,11 @@
-// Package merge makes one whole of what the executors of a run counted: it takes
-// their batches, adds counters, histograms and gauges by title, and gives the
-// totals and the series of the run.
+// Package merge merges what the executors of a run counted: it adds the counters,
+// histograms and gauges of their batches by title, and returns the totals and the series of
+// the run.
 //
-// Counts are merged first and percentiles taken after. Every batch counts once,
-// by its executor and number; at the end the sums must be what each executor's
-// last batch says, or Missing names the difference. What was recorded in a warm-up
-// is in the series and not in the totals.
+// Counts are merged first and percentiles taken after. Every batch counts once, identified
+// by its executor and number; at the end the sums must equal those of each executor's last
+// batch, or Missing names the difference. What was recorded in a warm-up is in the series
+// but not in the totals.
 package merge
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Merger merges the batches of one run. It is for one goroutine at a time.
+// Merger merges the batches of one run. It must not be used by several goroutines at once.
 type Merger struct {
 	interval  time.Duration
 	executors []*source
@@ -28,20 +28,20 @@ type Merger struct {
 	failures  map[failure]int64
 	samples   map[failure][]run.Sample // by source and class
 	notes     []string
-	decoded   []hdr.Sparse // histograms of the batch that is added
+	decoded   []hdr.Sparse // histograms of the batch that is being added
 	declares  []run.Metric // of metrics, without their records
-	each      func(Counts) // of OnInterval
-	parts     func(Part)   // of OnPart
+	each      func(Counts) // set by OnInterval
+	parts     func(Part)   // set by OnPart
 
-	part wire.Batch // of PartOf, used again
+	part wire.Batch // of PartOf, reused
 
-	slowest   *source // the executor that all wait for
-	slowestTo int64   // up to when it had reported
+	slowest   *source // the executor that the others are waiting for
+	slowestTo int64   // the time up to which it had reported
 
 	began time.Time      // of the executor that began first
 	end   time.Duration  // of the last batch
-	rows  map[int64]*row // by the moment they begin, ns; those not yet given out
-	given int64          // rows that begin before it have been given out, ns
+	rows  map[int64]*row // by the time they begin, ns; those not yet returned by Intervals
+	given int64          // rows that begin before it have been returned, ns
 }
 
 // metric is one title over all executors.
@@ -51,13 +51,14 @@ type metric struct {
 	rates      hdr.Histogram    // of a counter: its rate in each whole interval, perMilli
 	sum        int64            // counter
 	hist       *hdr.Histogram   // histogram
-	spare      []*hdr.Histogram // of rows that were given out, empty
+	spare      []*hdr.Histogram // of returned rows, empty
 	gauges     map[int]int64    // gauge: last value by executor
 }
 
 type failure struct{ source, class, text string }
 
-// New makes the merger of a run with so many executors.
+// New returns a Merger for a run of executors 0 to executors-1, whose series has this
+// interval.
 func New(executors int, interval time.Duration) *Merger {
 	m := &Merger{interval: interval, byTitle: map[string]*metric{}, failures: map[failure]int64{}, samples: map[failure][]run.Sample{}, rows: map[int64]*row{}}
 	for range executors {
@@ -66,7 +67,7 @@ func New(executors int, interval time.Duration) *Merger {
 	return m
 }
 
-// Join adds an executor that begins when the run has gone on for some time, and gives its
+// Join adds an executor that begins at begin, since the begin of the load, and returns its
 // number. Its name is for people.
 func (m *Merger) Join(name string, begin time.Duration) int {
 	m.executors = append(m.executors, &source{name: name, to: int64(begin)})
@@ -74,8 +75,8 @@ func (m *Merger) Join(name string, begin time.Duration) int {
 	return len(m.executors) - 1
 }
 
-// Lose has intervals no longer wait for an executor: nothing is known of it. What comes
-// of it later is still merged. One that has sent its last batch is not lost.
+// Lose marks an executor as lost: intervals no longer wait for it. Batches of it that come
+// later are still merged. An executor that has sent its last batch cannot be lost.
 func (m *Merger) Lose(executor int) {
 	s := m.executors[executor]
 	if s.final != nil {
@@ -89,21 +90,21 @@ func (m *Merger) Lose(executor int) {
 	}
 }
 
-// Found undoes Lose.
+// Found reverts Lose.
 func (m *Merger) Found(executor int) {
 	m.executors[executor].lost = false
 	m.slowest = nil
 }
 
-// Seq is the number of an executor's last batch that was merged, and Over whether that
-// was its final one.
+// Seq returns the number of an executor's last batch that was merged, and whether that was
+// its final one.
 func (m *Merger) Seq(executor int) (seq uint64, over bool) {
 	s := m.executors[executor]
 	return s.seq, s.final != nil
 }
 
-// CountOf is what an executor's counter has come to, warm-up and all; 0 where it has none
-// of that title.
+// CountOf returns the sum of an executor's counter, warm-up included; 0 if it has no
+// counter of that title.
 func (m *Merger) CountOf(executor int, title string) int64 {
 	s := m.executors[executor]
 	for n, t := range s.metrics {
@@ -114,18 +115,18 @@ func (m *Merger) CountOf(executor int, title string) int64 {
 	return 0
 }
 
-// Reported tells up to when an executor has reported, and whether more of it is awaited:
-// not after its last batch, nor while it is lost.
+// Reported returns the time up to which an executor has reported, and whether more batches
+// are expected: not after its last one, nor while it is lost.
 func (m *Merger) Reported(executor int) (to time.Duration, awaited bool) {
 	s := m.executors[executor]
 	return time.Duration(s.to), s.awaited()
 }
 
-// Lost tells whether an executor is lost.
+// Lost reports whether an executor is lost.
 func (m *Merger) Lost(executor int) bool { return m.executors[executor].lost }
 
-// DeclaredBy gives the metrics of an executor, by its own numbers from one on, without
-// their records.
+// DeclaredBy returns the metrics of an executor, in the order of its own numbers beginning
+// with from, without their records.
 func (m *Merger) DeclaredBy(executor, from int) (all []run.Metric) {
 	for _, t := range m.executors[executor].metrics[from:] {
 		all = append(all, t.Metric)
@@ -133,16 +134,16 @@ func (m *Merger) DeclaredBy(executor, from int) (all []run.Metric) {
 	return all
 }
 
-// Decoded are the histograms of the batch that Add took last, by their place in it, until
-// it takes the next.
+// Decoded returns the histograms of the batch that Add merged last, in the batch's order.
+// They are valid until the next call of Add.
 func (m *Merger) Decoded() []hdr.Sparse { return m.decoded }
 
-// Executors is how many there are.
+// Executors returns the number of executors.
 func (m *Merger) Executors() int { return len(m.executors) }
 
-// Add merges a batch of an executor. A batch that it has merged before is ignored.
-// A batch that an executor cannot have meant is refused as a whole, with an error:
-// the merger is then as before.
+// Add merges a batch of an executor. It ignores a batch that it has merged before. If a
+// batch has values that no executor can have counted, Add returns an error and the Merger
+// is unchanged.
 func (m *Merger) Add(executor int, b *wire.Batch) error {
 	if executor < 0 || executor >= len(m.executors) {
 		return fmt.Errorf("executor %d is not of this run", executor)
@@ -218,8 +219,8 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 	return nil
 }
 
-// declared gives the metrics of an executor by its own numbers, those that b tells
-// of among them. It changes nothing.
+// declared returns the metrics of an executor by its own numbers, with those that b
+// declares. It changes nothing.
 func (m *Merger) declared(s *source, b *wire.Batch) ([]*metric, error) {
 	if len(b.Declared) > 0 && int(b.First) != len(s.metrics) {
 		return nil, fmt.Errorf("metrics are declared from number %d on, but %d are known", b.First, len(s.metrics))
@@ -241,7 +242,7 @@ func (m *Merger) declared(s *source, b *wire.Batch) ([]*metric, error) {
 	return known, nil
 }
 
-// declare takes what declared gave.
+// declare stores what declared returned.
 func (m *Merger) declare(s *source, known []*metric) {
 	for _, t := range known[len(s.metrics):] {
 		if m.byTitle[t.Title] == nil {
@@ -263,14 +264,14 @@ func (m *Merger) declare(s *source, known []*metric) {
 	s.metrics = known
 }
 
-// Began is the wall clock time at which the load began, by the first batch; zero
-// before that.
+// Began returns the wall clock time at which the load began, from the first batch; the zero
+// time before that.
 func (m *Merger) Began() time.Time { return m.began }
 
-// End is how long after the begin the last batch ended.
+// End returns the time from the begin of the load to the end of the last batch.
 func (m *Merger) End() time.Duration { return m.end }
 
-// Warmup is how much of the load was warm-up, which the totals leave out.
+// Warmup returns how much of the load was warm-up, which the totals leave out.
 func (m *Merger) Warmup() time.Duration {
 	var longest int64
 	for _, s := range m.executors {
@@ -279,12 +280,11 @@ func (m *Merger) Warmup() time.Duration {
 	return time.Duration(longest)
 }
 
-// Measured is how long the load lasted without its warm-up: the time that rates are
-// taken over.
+// Measured returns how long the load lasted without its warm-up: the divisor of rates.
 func (m *Merger) Measured() time.Duration { return max(0, m.Load()-m.Warmup()) }
 
-// Load is how long the load lasted, its drain included. Until all executors have
-// sent their last batch it is End.
+// Load returns how long the load lasted, its drain included. Until all executors have sent
+// their last batch it is End.
 func (m *Merger) Load() time.Duration {
 	var load int64
 	for _, s := range m.executors {
@@ -296,10 +296,10 @@ func (m *Merger) Load() time.Duration {
 	return time.Duration(load)
 }
 
-// Notes are the events that executors told of, in order.
+// Notes returns the events that executors reported, in order.
 func (m *Merger) Notes() []string { return m.notes }
 
-// Metrics gives every metric's record over the run so far, in the order of their
+// Metrics returns every metric's record over the run so far, in the order of their
 // declaration.
 func (m *Merger) Metrics() []run.Metric {
 	all := make([]run.Metric, 0, len(m.metrics))
@@ -322,7 +322,7 @@ func (m *Merger) Metrics() []run.Metric {
 	return all
 }
 
-// Failures gives the kinds of failure, the most frequent first.
+// Failures returns the kinds of failure, the most frequent first.
 func (m *Merger) Failures() []run.Failure {
 	all := make([]run.Failure, 0, len(m.failures))
 	for f, n := range m.failures {

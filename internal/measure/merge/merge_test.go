@@ -57,8 +57,8 @@ func (r *recorder) batch(to time.Duration, final bool) *wire.Batch {
 	return b
 }
 
-// I4 through the whole merge: any split over executors and seconds gives the record
-// of one.
+// I4 for the whole merge: any split over executors and seconds has the record of a single
+// executor.
 func TestAnySplitOverExecutorsGivesTheSameRecord(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	one, whole := New(1, time.Second), newRecorder()
@@ -127,7 +127,7 @@ func TestIntervalsWaitForAllExecutors(t *testing.T) {
 	}
 }
 
-// What OnInterval gives adds up to the totals, warm-up and all.
+// The intervals of OnInterval add up to the totals, warm-up included.
 func TestOnIntervalGivesWhatAddsUp(t *testing.T) {
 	m := New(2, time.Second)
 	var got []Counts
@@ -166,8 +166,8 @@ func TestOnIntervalGivesWhatAddsUp(t *testing.T) {
 	}
 }
 
-// I2, I3: what is delivered again counts once, a gap is refused, and sums that do
-// not match the last batch are named.
+// I2, I3: a redelivered batch counts once, a gap is refused, and sums that do not match the
+// last batch are named.
 func TestEveryBatchCountsOnce(t *testing.T) {
 	m, r := New(1, time.Second), newRecorder()
 	r.record(10)
@@ -269,7 +269,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A histogram's counts go with its record, those of warm-ups left out.
+// A histogram's counts are returned with its record, those of warm-ups left out.
 func TestMetricsCarryTheirHistograms(t *testing.T) {
 	m, r := New(1, time.Second), newRecorder()
 	r.record(5)
@@ -318,7 +318,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// How steady a counter was, from whole intervals: the last, short one is left out.
+// The spread of a counter's rate, from whole intervals: the last, short one is left out.
 func TestSpread(t *testing.T) {
 	m, r := New(1, time.Second), newRecorder()
 	for s, n := range []int{100, 100, 100, 100, 200} {
@@ -339,8 +339,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// The first failed exchanges of a source and class over all executors are kept, by the
-// time at which they began.
+// The first failed exchanges of a source and class over all executors are stored, in the
+// order in which they began.
 func TestSamplesOfAllExecutors(t *testing.T) {
 	m := New(2, time.Second)
 	sample := func(class string, at int64) *wire.Sample {

@@ -13,16 +13,18 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Part is what was recorded in a piece of a run's time, as a store keeps it. Data is a
-// wire.Batch whose metrics have the run's numbers, with one failure that counts all.
+// Part is what was recorded in a part of a run's time, in the form in which a store stores
+// it. Data is a wire.Batch whose metrics have the run's numbers, with one failure that
+// counts all.
 type Part struct {
 	From, To time.Duration // since the load began
 	Warmup   bool
 	Data     []byte
 }
 
-// OnPart has f called with what all executors recorded in each interval, before Intervals
-// returns. A part of a time that was given out before adds to what was given.
+// OnPart sets a function that is called with what all executors recorded in each interval,
+// before Intervals returns it. A part of an interval that was returned before adds to that
+// interval.
 func (m *Merger) OnPart(f func(Part)) { m.parts = f }
 
 func (m *Merger) partOf(r *row) Part {
@@ -45,12 +47,12 @@ func newPart(b *wire.Batch, failures int64) Part {
 	}
 	data, err := proto.Marshal(b)
 	if err != nil {
-		panic(err) // its texts have been checked or are our own
+		panic(err) // its texts have been checked or come from this package
 	}
 	return Part{From: time.Duration(b.FromNs), To: time.Duration(b.ToNs), Warmup: b.Warmup, Data: data}
 }
 
-// PartOf gives a batch that Add has merged as a part of its executor's own.
+// PartOf returns a batch that Add has merged as a part of the executor's own series.
 func (m *Merger) PartOf(executor int, b *wire.Batch) Part {
 	s, part := m.executors[executor], &m.part
 	number := func(n uint32) uint32 { return uint32(s.metrics[n].number) }
@@ -74,7 +76,7 @@ func (m *Merger) PartOf(executor int, b *wire.Batch) Part {
 	return newPart(part, failures)
 }
 
-// sized gives n elements, those of before among them.
+// sized returns a slice of n elements that reuses those of of.
 func sized[T any](of []*T, n int) []*T {
 	of = of[:min(n, cap(of))]
 	for i := range of {
@@ -88,8 +90,8 @@ func sized[T any](of []*T, n int) []*T {
 	return of
 }
 
-// Fold adds the data of parts up to that of one: counts are kept exactly, of gauges the
-// last in time counts, and those of one time are added.
+// Fold adds up the data of parts and returns that of one part: counts are exact, of a
+// gauge's values the last in time counts, and values of the same time are added.
 func Fold(parts [][]byte) ([]byte, error) {
 	sum := &row{counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, gauges: map[int]int64{}}
 	if err := sum.read(parts); err != nil {
@@ -137,15 +139,15 @@ func (r *row) read(parts [][]byte) error {
 	return nil
 }
 
-// Reopen adds an executor's part of an interval that had not been given out when the
-// state was taken that Restore went on from: all those that begin at Given or later.
+// Reopen adds an executor's part to an interval that had not been returned when the state
+// that Restore received was taken: to be called for all parts that begin at Given or later.
 func (m *Merger) Reopen(data []byte) error {
 	var b wire.Batch
 	if err := proto.Unmarshal(data, &b); err != nil {
 		return fmt.Errorf("reopen an interval: %w", err)
 	}
 	r := m.row(&b)
-	b.Gauges = nil // those of now are taken when it is given out
+	b.Gauges = nil // the current ones are taken when the interval is returned
 	data = marshal(&b)
 	from, to := r.from, r.to
 	if err := r.read([][]byte{data}); err != nil {
@@ -155,11 +157,12 @@ func (m *Merger) Reopen(data []byte) error {
 	return nil
 }
 
-// Given is the moment before which all that begins has been given out, since the load
-// began.
+// Given returns the time since the begin of the load before which all intervals have been
+// returned.
 func (m *Merger) Given() time.Duration { return time.Duration(m.given) }
 
-// IntervalOf makes the interval of parts, which belong together, as Intervals gives it.
+// IntervalOf returns the interval of parts that belong together, as Intervals would have
+// returned it.
 func (m *Merger) IntervalOf(parts [][]byte) (run.Interval, error) {
 	r := &row{counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, gauges: map[int]int64{}}
 	if err := r.read(parts); err != nil {
@@ -173,7 +176,7 @@ func (m *Merger) IntervalOf(parts [][]byte) (run.Interval, error) {
 	return m.recordOf(r), nil
 }
 
-// most is the greatest key of a map; -1 where there is none.
+// most is the greatest key of a map; -1 if it is empty.
 func most[V any](of map[int]V) int {
 	n := -1
 	for k := range of {

@@ -14,35 +14,35 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Recount makes batches of one executor from the parts of a whole run's series, so that
-// merging them gives the run's totals and series again. Make it with Merger.Recount, Add
-// the parts in the order of their time, and Close.
+// Recount turns the series of a whole run into batches of one executor, so that merging
+// these results in the same totals and series. Create it with Merger.Recount, Add the parts
+// in the order of their time, and Close it.
 type Recount struct {
 	of   *Merger
-	give func(*wire.Batch) error
+	emit func(*wire.Batch) error
 
-	wait     []Part // of one time, not yet given
+	wait     []Part // of the same time, not yet written
 	last     *wire.Batch
 	seq      uint64
 	to       time.Duration
 	counters map[uint32]int64
 	counts   map[uint32]uint64
 	sums     map[uint32]*hdr.Histogram // of the parts, without warm-ups
-	kinds    []*wire.Failure           // that are left to be said of totals
+	kinds    []*wire.Failure           // failures not yet assigned to a batch
 }
 
-// Recount begins a recount of what m, which merges nothing any more, had merged. give is
-// called with each batch, in order.
-func (m *Merger) Recount(give func(*wire.Batch) error) *Recount {
-	r := &Recount{of: m, give: give, counters: map[uint32]int64{}, counts: map[uint32]uint64{}, sums: map[uint32]*hdr.Histogram{}}
+// Recount begins a recount of what m has merged; m must not merge any more. emit is called
+// with each batch, in order; its error is returned by Add and Close.
+func (m *Merger) Recount(emit func(*wire.Batch) error) *Recount {
+	r := &Recount{of: m, emit: emit, counters: map[uint32]int64{}, counts: map[uint32]uint64{}, sums: map[uint32]*hdr.Histogram{}}
 	for _, f := range m.Failures() {
 		r.kinds = append(r.kinds, &wire.Failure{Source: f.Source, Class: f.Class, Text: f.Text, Count: f.Count})
 	}
 	return r
 }
 
-// Add takes a part. What overlaps the part before it, as what came late does, or what an
-// executor recorded that began within an interval, is counted with that.
+// Add adds a part. A part that overlaps the previous one, because it was late or its
+// executor began within an interval, is counted with it.
 func (r *Recount) Add(p Part) error {
 	if n := len(r.wait); n > 0 {
 		first, end := r.wait[0], r.wait[0].To
@@ -61,7 +61,7 @@ func (r *Recount) Add(p Part) error {
 	return nil
 }
 
-// flush makes one batch of the parts that wait; it ends at until at the latest.
+// flush makes one batch of the waiting parts; it ends at until at the latest.
 func (r *Recount) flush(until time.Duration) error {
 	data := make([][]byte, len(r.wait))
 	for i, p := range r.wait {
@@ -76,8 +76,8 @@ func (r *Recount) flush(until time.Duration) error {
 		return err
 	}
 	r.wait = nil
-	// Times follow each other. A time of which nothing is known is one in which nothing
-	// was counted; what overlaps in spite of all is given what time there is left.
+	// Batches must be contiguous. A gap becomes a time in which nothing was counted; a part
+	// that still overlaps is shortened to the time that is left.
 	from, to := time.Duration(b.FromNs), time.Duration(b.ToNs)
 	if from > r.to {
 		if err := r.batch(&wire.Batch{ToNs: int64(from), Warmup: b.Warmup}); err != nil {
@@ -91,10 +91,10 @@ func (r *Recount) flush(until time.Duration) error {
 	return r.batch(b)
 }
 
-// batch numbers a batch and gives the one before it: the last one is to be told apart.
+// batch numbers a batch and passes on the previous one: the last batch needs its mark.
 func (r *Recount) batch(b *wire.Batch) error {
 	if r.last != nil {
-		if err := r.give(r.last); err != nil {
+		if err := r.emit(r.last); err != nil {
 			return err
 		}
 	}
@@ -134,10 +134,11 @@ func (r *Recount) batch(b *wire.Batch) error {
 	return nil
 }
 
-// name says of what kind the failures of a batch are. A series has their number only, so
-// kinds are taken in turn: their sums are right, and how many there are at each time.
+// name assigns the failures of a batch to kinds. A series has only their number, so kinds
+// are used up in order: their sums are right, and so is the number of failures at each
+// time.
 func (r *Recount) name(b *wire.Batch) {
-	if b.Warmup { // totals do not know of its kinds
+	if b.Warmup { // totals do not include its kinds
 		return
 	}
 	var n int64
@@ -160,7 +161,7 @@ func (r *Recount) name(b *wire.Batch) {
 	}
 }
 
-// Close gives what is left. The last batch has the sums.
+// Close writes the last batch, which has the sums.
 func (r *Recount) Close() error {
 	if len(r.wait) > 0 {
 		if err := r.flush(0); err != nil {
@@ -181,14 +182,14 @@ func (r *Recount) Close() error {
 		f.Interrupted = append(f.Interrupted, &wire.Interrupted{Class: class, Users: users})
 	}
 	r.last.Final, r.last.Exact = f, r.exact()
-	return r.give(r.last)
+	return r.emit(r.last)
 }
 
-// exact gives the totals that are finer than the series.
+// exact returns the totals that are finer than the series.
 func (r *Recount) exact() (all []*wire.Recounted) {
 	for _, n := range slices.Sorted(maps.Keys(r.sums)) {
 		if int(n) >= len(r.of.metrics) || r.of.metrics[n].hist == nil {
-			continue // which whoever reads it refuses
+			continue // which the reader would refuse
 		}
 		if total := r.of.metrics[n].hist; !total.Equal(r.sums[n]) {
 			all = append(all, &wire.Recounted{Metric: n, Sent: r.sums[n].Append(nil), Counted: total.Append(nil)})
@@ -197,12 +198,12 @@ func (r *Recount) exact() (all []*wire.Recounted) {
 	return all
 }
 
-// Agrees makes sure that a result that says that it is complete has the figures of what
-// was merged: an archive's are not believed when it has others beside them. The error
-// wraps run.ErrArchive.
+// Agrees returns an error unless a result that claims to be complete has the figures of
+// what was merged. An archive's figures are not trusted when they differ from its series.
+// The error wraps run.ErrArchive.
 func (m *Merger) Agrees(r *run.Result) error {
 	if !r.Complete {
-		return nil // it says what is missing
+		return nil // it lists what is missing
 	}
 	counted := m.Metrics()
 	if len(counted) != len(r.Metrics) {

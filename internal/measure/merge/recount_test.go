@@ -14,8 +14,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// threeExecutors is a run of three executors, one of which may begin within an interval and be
-// late with what it tells: its merger and the parts that a store has of it, by time.
+// threeExecutors is a run of three executors, one of which may begin within an interval and
+// report late. It returns the run's merger and the parts that a store has of it, by time.
 func threeExecutors(t *testing.T, rnd *rand.Rand) (*Merger, []Part) {
 	t.Helper()
 	m := New(2, time.Second)
@@ -58,7 +58,7 @@ func threeExecutors(t *testing.T, rnd *rand.Rand) (*Merger, []Part) {
 		}
 		queues = append(queues, queue)
 	}
-	if rnd.IntN(2) == 0 { // what it tells then comes after its time was given out
+	if rnd.IntN(2) == 0 { // its report then comes after the interval was returned
 		m.Lose(2)
 	}
 	for len(queues[0])+len(queues[1])+len(queues[2]) > 0 {
@@ -75,8 +75,8 @@ func threeExecutors(t *testing.T, rnd *rand.Rand) (*Merger, []Part) {
 	return m, parts
 }
 
-// I13: what is made of a run's series gives the run's totals again, bucket for bucket,
-// whatever came late or overlaps.
+// I13: a recount of a run's series has the run's totals, bucket for bucket, with late and
+// overlapping parts too.
 func TestRecountAddsUp(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
@@ -129,7 +129,7 @@ func TestRecountAddsUp(t *testing.T) {
 	}
 }
 
-// A result that says something else than what was merged is not believed.
+// A result that differs from what was merged is refused.
 func TestAgrees(t *testing.T) {
 	m, _ := threeExecutors(t, rand.New(rand.NewPCG(1, 1)))
 	for name, change := range map[string]func(*run.Result){

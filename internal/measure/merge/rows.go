@@ -16,10 +16,10 @@ type row struct {
 	from, to   time.Duration
 	counters   map[int]int64 // by metric number
 	histograms map[int]*hdr.Histogram
-	gauges     map[int]int64 // when the row is given out
+	gauges     map[int]int64 // when the row is returned
 	failures   int64
 	warmup     bool
-	late       bool // a row of this time has been given out before
+	late       bool // a row of this time has been returned before
 }
 
 func (r *row) histogram(n int) *hdr.Histogram {
@@ -31,8 +31,8 @@ func (r *row) histogram(n int) *hdr.Histogram {
 	return h
 }
 
-// histogramOf is that of a metric, a used one where there is one: to make them anew for
-// each interval of many hosts is much work for the collector.
+// histogramOf returns a histogram for a metric, a reused one if possible: allocating them
+// for each interval of many hosts is much work for the garbage collector.
 func (r *row) histogramOf(t *metric) *hdr.Histogram {
 	if n := len(t.spare); n > 0 && r.histograms[t.number] == nil {
 		r.histograms[t.number] = t.spare[n-1]
@@ -41,7 +41,7 @@ func (r *row) histogramOf(t *metric) *hdr.Histogram {
 	return r.histogram(t.number)
 }
 
-// recycle takes back the histograms of a row that nobody holds any more.
+// recycle reuses the histograms of a row that is no longer referenced.
 func (m *Merger) recycle(r *row) {
 	for n, h := range r.histograms {
 		if t := m.metrics[n]; len(t.spare) < 2 {
@@ -51,8 +51,8 @@ func (m *Merger) recycle(r *row) {
 	}
 }
 
-// row gives the interval that b belongs to. Executors cut at the same moments: ends
-// of intervals, borders of warm-ups.
+// row returns the interval that b belongs to. Executors cut at the same times: ends of
+// intervals and of warm-ups.
 func (m *Merger) row(b *wire.Batch) *row {
 	r := m.rows[b.FromNs]
 	if r == nil {
@@ -63,18 +63,18 @@ func (m *Merger) row(b *wire.Batch) *row {
 	return r
 }
 
-// Intervals gives the intervals that all executors have reported since the last
-// call, in order; lost ones are not waited for. Those not yet reported by all stay,
-// until all is true. What comes after its interval was given out is in the totals, and
-// OnPart's function is told of it.
+// Intervals returns the intervals that all executors have reported since the last call, in
+// order; it does not wait for lost ones. With all true it returns the others too. What
+// arrives after its interval was returned is added to the totals and passed to OnPart's
+// function.
 func (m *Merger) Intervals(all bool) []run.Interval {
-	until := int64(math.MaxInt64) // all that begin before it are whole
+	until := int64(math.MaxInt64) // all rows that begin before it are complete
 	if !all {
 		until = m.reported()
 	}
 	var out []run.Interval
 	for _, from := range slices.Sorted(maps.Keys(m.rows)) {
-		if from >= until && from >= m.given { // what is late has nobody to wait for
+		if from >= until && from >= m.given { // a late row waits for no executor
 			break
 		}
 		r := m.rows[from]
@@ -89,7 +89,7 @@ func (m *Merger) Intervals(all bool) []run.Interval {
 			m.parts(m.partOf(r))
 		}
 		if m.each != nil && !r.late {
-			m.each(m.countsOf(r)) // whose histograms they are now
+			m.each(m.countsOf(r)) // which owns the histograms from now on
 		} else {
 			m.recycle(r)
 		}
@@ -97,8 +97,8 @@ func (m *Merger) Intervals(all bool) []run.Interval {
 	return out
 }
 
-// reported is the moment up to which all executors have reported that are awaited. It
-// remembers who was the last to: of a thousand, one answers for all most of the time.
+// reported is the time up to which all expected executors have reported. It remembers the
+// slowest: usually only that one of a thousand must be checked.
 func (m *Merger) reported() int64 {
 	if s := m.slowest; s != nil && s.awaited() && s.to == m.slowestTo {
 		return s.to
@@ -113,7 +113,7 @@ func (m *Merger) reported() int64 {
 	return until
 }
 
-// values gives the gauges as they stand, by metric number.
+// values returns the current gauges, by metric number.
 func (m *Merger) values() map[int]int64 {
 	values := map[int]int64{}
 	for _, t := range m.metrics {
@@ -124,19 +124,17 @@ func (m *Merger) values() map[int]int64 {
 	return values
 }
 
-// Counts is what one interval recorded, in a form that can be added to that of
-// others.
+// Counts is what one interval recorded, in a form that can be added to that of others.
 type Counts struct {
 	From, To   time.Duration
 	Warmup     bool
 	Metrics    []run.Metric              // all that are declared, without their records
-	Counters   map[string]int64          // by title; what recorded nothing is left out
+	Counters   map[string]int64          // by title; without those that recorded nothing
 	Gauges     map[string]int64          // by title
-	Histograms map[string]*hdr.Histogram // by title; the receiver's own from now on
+	Histograms map[string]*hdr.Histogram // by title; owned by the receiver
 }
 
-// OnInterval has f called with each interval that Intervals gives out, before it
-// returns.
+// OnInterval sets a function that is called with each interval before Intervals returns it.
 func (m *Merger) OnInterval(f func(Counts)) { m.each = f }
 
 func (m *Merger) countsOf(r *row) Counts {
@@ -154,7 +152,7 @@ func (m *Merger) countsOf(r *row) Counts {
 	return c
 }
 
-// recordOf makes the record of one row.
+// recordOf returns the record of one row.
 func (m *Merger) recordOf(r *row) run.Interval {
 	length := (r.to - r.from).Seconds()
 	i := run.Interval{Start: m.began.Add(r.from), From: r.from.Seconds(), Seconds: length, Errors: r.failures, Warmup: r.warmup, Metrics: map[string]run.Record{}}
@@ -174,10 +172,10 @@ func (m *Merger) recordOf(r *row) run.Interval {
 	return i
 }
 
-// perMilli is in what parts of a second's count the rates of counters are kept.
+// perMilli is the unit of the rates of counters: thousandths per second.
 const perMilli = 1000
 
-// spread takes the rates of a whole interval's counters.
+// spread records the rates of a whole interval's counters.
 func (m *Merger) spread(r *row) {
 	length := r.to - r.from
 	if r.warmup || length < m.interval*9/10 {
@@ -190,7 +188,7 @@ func (m *Merger) spread(r *row) {
 	}
 }
 
-// spreadOf tells how a counter's rate spread; nil: there were no whole intervals.
+// spreadOf returns how a counter's rate spread; nil if there were no whole intervals.
 func (t *metric) spreadOf() *run.Spread {
 	if t.Type != run.Counter || t.rates.Count() == 0 {
 		return nil
@@ -199,7 +197,7 @@ func (t *metric) spreadOf() *run.Spread {
 	return &run.Spread{Stdev: stdev / perMilli, Max: float64(t.rates.Max()) / perMilli, Within: t.rates.Within(t.rates.Mean()-stdev, t.rates.Mean()+stdev)}
 }
 
-// lostOf is the counter of the operations that a histogram lacks, if there is one.
+// lostOf returns the counter of the operations that a histogram lacks, or nil.
 func (m *Merger) lostOf(t *metric) *metric {
 	if t.Type != run.Histogram {
 		return nil
@@ -212,7 +210,7 @@ func (m *Merger) lostOf(t *metric) *metric {
 	return nil
 }
 
-// counted is n, if there is any.
+// counted returns a pointer to n, or nil if n is 0.
 func counted(n int64) *int64 {
 	if n == 0 {
 		return nil
@@ -220,7 +218,7 @@ func counted(n int64) *int64 {
 	return &n
 }
 
-// record gives what a metric recorded in some seconds: sum for a counter or a gauge, h
+// record returns what a metric recorded in some seconds: sum for a counter or a gauge, h
 // for a histogram.
 func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record {
 	switch t.Type {
@@ -259,7 +257,7 @@ func (t *metric) distribution(h *hdr.Histogram, seconds float64) run.Record {
 	return r
 }
 
-// value is the sum of a gauge's values on all executors.
+// value returns the sum of a gauge's values on all executors.
 func (t *metric) value() (sum int64) {
 	for _, v := range t.gauges {
 		sum += v

@@ -10,11 +10,11 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// maxSamples is how many failed exchanges of a source and class are kept: the first of
+// maxSamples is how many failed exchanges of a source and class are stored: the first of
 // all executors.
 const maxSamples = 3
 
-// sample takes a failed exchange, those of a warm-up too.
+// sample stores a failed exchange, those of a warm-up too.
 func (m *Merger) sample(x *wire.Sample) {
 	kind := failure{source: x.Source, class: x.Class}
 	of := append(m.samples[kind], run.Sample{Source: x.Source, Class: x.Class, At: max(0, time.Duration(x.AtNs).Seconds()), Text: strings.ToValidUTF8(x.Text, "\uFFFD")})
@@ -22,8 +22,8 @@ func (m *Merger) sample(x *wire.Sample) {
 	m.samples[kind] = of[:min(len(of), maxSamples)]
 }
 
-// Samples gives the failed exchanges that were kept, by source and class, then in their
-// order.
+// Samples returns the stored failed exchanges, by source and class, each in the order of
+// time.
 func (m *Merger) Samples() (all []run.Sample) {
 	for _, of := range m.samples {
 		all = append(all, of...)

@@ -8,25 +8,25 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// source is one executor as its batches show it.
+// source is one executor as seen in its batches.
 type source struct {
-	name     string // for people; empty: its number says enough
+	name     string // for people; if empty, its number is shown
 	lost     bool   // not waited for
 	seq      uint64
 	to       int64
-	warmup   int64 // of it, ns
+	warmup   int64 // in the batches so far, ns
 	final    *wire.Final
 	metrics  []*metric // by the executor's own numbers
-	counters []int64   // by the same: sums
-	counts   []uint64  // by the same: recordings of histograms
-	gathered bool      // histograms of it are gathered, and the exact ones have not come
+	counters []int64   // sums, by the executor's own numbers
+	counts   []uint64  // number of recordings of histograms, by the same
+	gathered bool      // it sent gathered histograms, and the exact ones have not arrived
 }
 
-// awaited tells whether more is to come of it.
+// awaited reports whether more batches are expected.
 func (s *source) awaited() bool { return s.final == nil && !s.lost }
 
-// check refuses values that no executor with these metrics can have counted. It leaves
-// the batch's histograms in m.decoded, by their place.
+// check refuses values that no executor with these metrics can have counted. It stores the
+// batch's histograms in m.decoded, in the batch's order.
 func (m *Merger) check(known []*metric, b *wire.Batch) error {
 	of := func(n uint32, typ run.MetricType) error {
 		if int(n) >= len(known) {
@@ -64,11 +64,11 @@ func (m *Merger) check(known []*metric, b *wire.Batch) error {
 	return nil
 }
 
-// Missing names what keeps the totals from being exactly what the executors
-// counted; nothing, when they are.
+// Missing lists the reasons why the totals are not exactly what the executors counted;
+// empty if they are.
 func (m *Merger) Missing() []string { return m.missing(func(*source) bool { return true }) }
 
-// MissingOfLost is that part of Missing which is of executors that are lost.
+// MissingOfLost is the part of Missing that is due to lost executors.
 func (m *Merger) MissingOfLost() []string { return m.missing(func(s *source) bool { return s.lost }) }
 
 func (m *Merger) missing(of func(*source) bool) (missing []string) {
@@ -106,7 +106,7 @@ func (m *Merger) missing(of func(*source) bool) (missing []string) {
 	return missing
 }
 
-// of names executor i.
+// of is the name of executor i.
 func (s *source) of(i int) string {
 	if s.name == "" {
 		return fmt.Sprintf("executor %d", i)
@@ -114,8 +114,8 @@ func (s *source) of(i int) string {
 	return fmt.Sprintf("executor %d on %s", i, s.name)
 }
 
-// Interrupted gives the users that went on after their context had ended, by
-// class, and Refused the recordings refused for a negative value.
+// Interrupted returns, by class, the number of users still running after their context
+// had ended.
 func (m *Merger) Interrupted() map[string]int64 {
 	users := map[string]int64{}
 	for _, s := range m.executors {
@@ -128,7 +128,7 @@ func (m *Merger) Interrupted() map[string]int64 {
 	return users
 }
 
-// Refused is the number of recordings refused for a negative value.
+// Refused returns the number of recordings refused because of a negative value.
 func (m *Merger) Refused() (n int64) {
 	for _, s := range m.executors {
 		if s.final != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// State gives what is known of the whole run, for Restore.
+// State returns the state of the whole run, for Restore.
 func (m *Merger) State() []byte {
 	s := &RunState{EndNs: int64(m.end), GivenNs: m.given, Notes: m.notes}
 	if !m.began.IsZero() {
@@ -39,7 +39,7 @@ func (m *Merger) State() []byte {
 	return marshal(s)
 }
 
-// SourceState gives what is known of an executor, for Restore.
+// SourceState returns the state of an executor, for Restore.
 func (m *Merger) SourceState(executor int) []byte {
 	of := m.executors[executor]
 	s := &SourceState{Seq: of.seq, ToNs: of.to, WarmupNs: of.warmup, Final: of.final, Counters: of.counters, Counts: of.counts, Lost: of.lost, Gathered: of.gathered, Name: of.name, Gauges: map[uint32]int64{}}
@@ -55,14 +55,14 @@ func (m *Merger) SourceState(executor int) []byte {
 func marshal(m proto.Message) []byte {
 	b, err := proto.Marshal(m)
 	if err != nil {
-		panic(err) // its texts come from other messages or are our own
+		panic(err) // its texts come from other messages or from this package
 	}
 	return b
 }
 
-// Restore makes a merger that goes on where another stood when it gave its State and the
-// SourceState of each executor. Intervals that were not given out by then begin anew:
-// what had been merged of them is in the totals only.
+// Restore returns a Merger that continues from the State of another and the SourceState of
+// each of its executors. Intervals that had not been returned begin empty: what had been
+// merged of them is in the totals only.
 func Restore(interval time.Duration, state []byte, sources [][]byte) (*Merger, error) {
 	m := New(0, interval)
 	var whole RunState
@@ -105,7 +105,7 @@ func Restore(interval time.Duration, state []byte, sources [][]byte) (*Merger, e
 	return m, nil
 }
 
-// restore takes executor i as SourceState gave it; nil is one of which nothing has come.
+// restore restores executor i from its SourceState; nil if no batch of it had arrived.
 func (m *Merger) restore(i int, b []byte) error {
 	var s SourceState
 	if err := proto.Unmarshal(b, &s); err != nil {
@@ -139,23 +139,23 @@ func decode(h *hdr.Histogram, b []byte) error {
 	return nil
 }
 
-// Declared gives the metrics of the run, without their records.
+// Declared returns the metrics of the run, without their records.
 func (m *Merger) Declared() []run.Metric { return slices.Clone(m.declares) }
 
-// Note adds an event that no executor told of.
+// Note adds a note that does not come from an executor.
 func (m *Merger) Note(text string) {
 	switch {
 	case len(m.notes) < maxNotes:
 		text = strings.ToValidUTF8(text[:min(len(text), maxNote)], "\uFFFD")
 	case len(m.notes) == maxNotes:
-		text = "there were more notes, which are not kept"
+		text = "there were more notes, which are not stored"
 	default:
 		return
 	}
 	m.notes = append(m.notes, text)
 }
 
-// maxNotes bounds a run's notes, maxNote the bytes of one.
+// maxNotes limits the number of a run's notes, maxNote the bytes of each.
 const (
 	maxNotes = 1000
 	maxNote  = 64 << 10

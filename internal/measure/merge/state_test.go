@@ -10,16 +10,16 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// kept is what a store has of a run: what Take was given in whole transactions.
-type kept struct {
+// stored is what a store has of a run: what take passed to it in whole transactions.
+type stored struct {
 	whole   []byte
 	sources [][]byte
 	merged  []Part // of all
 	own     []Part // of executors
 }
 
-// take merges a batch and keeps what that changes.
-func (k *kept) take(t *testing.T, m *Merger, executor int, b *wire.Batch) (out []run.Interval) {
+// take merges a batch and stores what that changes.
+func (k *stored) take(t *testing.T, m *Merger, executor int, b *wire.Batch) (out []run.Interval) {
 	t.Helper()
 	m.OnPart(func(p Part) { k.merged = append(k.merged, p) })
 	must(t, m.Add(executor, b))
@@ -32,8 +32,8 @@ func (k *kept) take(t *testing.T, m *Merger, executor int, b *wire.Batch) (out [
 	return out
 }
 
-// reborn is the merger that a new process goes on with.
-func (k *kept) reborn(t *testing.T) *Merger {
+// reborn returns the merger of a new process.
+func (k *stored) reborn(t *testing.T) *Merger {
 	t.Helper()
 	m, err := Restore(time.Second, k.whole, k.sources)
 	must(t, err)
@@ -45,12 +45,12 @@ func (k *kept) reborn(t *testing.T) *Merger {
 	return m
 }
 
-// A run whose master dies at random points, with an agent that is lost and found again,
-// ends with the totals of one that was never disturbed; the parts add up to them.
+// A run whose master is killed at random points, with an agent that is lost and found
+// again, ends with the totals of an undisturbed one; the parts add up to them.
 func TestMergerIsBornAgain(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		calm, disturbed, store := New(3, time.Second), New(3, time.Second), new(kept)
+		calm, disturbed, store := New(3, time.Second), New(3, time.Second), new(stored)
 		var queues [3][]*wire.Batch
 		for e := range queues {
 			r, n := newRecorder(), 2+rnd.IntN(6)
@@ -86,7 +86,7 @@ func TestMergerIsBornAgain(t *testing.T) {
 		disturbed.OnPart(func(p Part) { store.merged = append(store.merged, p) })
 		given = append(given, disturbed.Intervals(true)...)
 		want, got := calm.Metrics(), disturbed.Metrics()
-		for i := range want { // how steady a rate was is of the intervals as they were shown
+		for i := range want { // the spread of a rate is over the intervals as they were shown
 			want[i].Spread, got[i].Spread = nil, nil
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -118,7 +118,7 @@ func TestMergerIsBornAgain(t *testing.T) {
 	}
 }
 
-// What is not waited for comes later as a part, and in no interval.
+// What a lost executor reports later arrives as a part, and in no interval.
 func TestLostExecutors(t *testing.T) {
 	m := New(2, time.Second)
 	var parts []Part
@@ -146,7 +146,7 @@ func TestLostExecutors(t *testing.T) {
 	}
 }
 
-// Executors that begin later count from where they begin.
+// Executors that join later count from the time they begin.
 func TestJoinedExecutors(t *testing.T) {
 	m := New(1, time.Second)
 	a, b := newRecorder(), newRecorder()

@@ -9,10 +9,9 @@ type connection struct {
 }
 
 // NewConnected returns a registry that counts nothing: it passes each declaration to setup
-// and each recording to notify, which any number of goroutines may call at once. A gauge
-// passes on its new value. The error of setup is that of Registry.Setup, the error
-// of notify that of Registry.Notify; other ways of recording ignore it. Neither function
-// may record to the same registry.
+// and each recording to notify. Both must be safe for concurrent use. A gauge passes its
+// new value. Registry.Setup returns the error of setup, and Registry.Notify that of notify;
+// other ways of recording ignore it. Neither function may record to the same registry.
 func NewConnected(setup func([]metrics.Group) error, notify func(title string, value int64) error) *Registry {
 	r := New()
 	r.to = &connection{setup, notify}
@@ -20,7 +19,7 @@ func NewConnected(setup func([]metrics.Group) error, notify func(title string, v
 	return r
 }
 
-// set is Record of a metric that is not counted in a shard.
+// set implements Record for a metric that is not counted in a shard.
 func (m *metric) set(v int64) {
 	m.gauge.Store(v)
 	if m.kind == connected {
@@ -28,7 +27,7 @@ func (m *metric) set(v int64) {
 	}
 }
 
-// add is Add of a metric that is not counted in a shard.
+// add implements Add for a metric that is not counted in a shard.
 func (m *metric) add(n int64) {
 	switch {
 	case m.kind == gauge:

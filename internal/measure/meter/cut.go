@@ -5,17 +5,17 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 )
 
-// Cut is what came between one cut and the next. It belongs to the registry and
-// holds until the next cut.
+// Cut is what was recorded between two cuts. The registry owns it; it is valid until the
+// next cut.
 type Cut struct {
 	First      int              // index of Declared[0] among all metrics
-	Declared   []Decl           // metrics that no earlier cut told of, in index order
-	Counters   []Value          // what each counter grew by; those that did not are left out
+	Declared   []Decl           // metrics declared since the previous cut, in index order
+	Counters   []Value          // what each counter grew by; without those that did not
 	Gauges     []Value          // every declared gauge
 	Histograms []HistogramValue // recordings of each histogram that had any
 	Failures   []FailureCount
 	Samples    []Sample
-	Refused    int64 // recordings refused, for a negative value, in all cuts so far
+	Refused    int64 // recordings refused because of a negative value, in all cuts so far
 }
 
 // Value is a counter's growth or a gauge's value.
@@ -30,15 +30,15 @@ type HistogramValue struct {
 	Histogram *hdr.Histogram
 }
 
-// FailureCount is how often a kind of failure came.
+// FailureCount is how often a kind of failure occurred.
 type FailureCount struct {
 	Failure
 	Count int64
 }
 
-// Cut takes everything recorded since the last cut. An Entry falls into one cut
-// as a whole. Its cost for recorders is a swap of pointers under their shard's
-// mutex; adding up happens outside.
+// Cut returns everything recorded since the last cut. All recordings of an Entry are in the
+// same cut. Recorders wait only while the pointers of their shard are swapped; the sums are
+// computed outside of its mutex.
 func (r *Registry) Cut() *Cut {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,14 +108,14 @@ func (r *Registry) drain(s *shard) {
 	}
 }
 
-// Total is a metric with all that the cuts so far have taken.
+// Total is a metric with its sum over all cuts so far.
 type Total struct {
 	Decl
 	Value     int64          // a counter's sum, a gauge's value
 	Histogram *hdr.Histogram // a histogram's recordings: a view, valid until the next cut
 }
 
-// Totals gives every metric with the sum of all cuts so far, in index order.
+// Totals returns every metric with its sum over all cuts so far, in index order.
 func (r *Registry) Totals() []Total {
 	r.mu.Lock()
 	defer r.mu.Unlock()

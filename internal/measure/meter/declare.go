@@ -32,15 +32,15 @@ type declared struct {
 	byTitle map[string]int // index into decls and metrics
 	decls   []Decl
 	metrics []*metric
-	slots   [2]int      // counters and histograms so far
+	slots   [2]int      // number of counters and histograms so far
 	to      *connection // of a connected registry
 }
 
-// Setup declares groups. Declaring again what is there already is the usual case,
-// each user of a class does it: that costs one map read a group and no lock. A
-// known group may grow by new graphs; a graph stays as it was first declared, and
-// a title has one type, unit and place in a run. A refusal names both
-// declarations and leaves everything as it was.
+// Setup declares groups. Usually they are declared already, since each user of a class
+// declares them: that costs one map read a group and no lock. A known group may get new
+// graphs; a graph stays as it was first declared, and a title has one type, unit and place
+// in a run. If Setup returns an error, nothing was declared; the error names both
+// declarations.
 func (r *Registry) Setup(groups []metrics.Group) error {
 	if r.to != nil {
 		if err := r.to.setup(groups); err != nil {
@@ -58,7 +58,7 @@ func (r *Registry) Setup(groups []metrics.Group) error {
 			return err
 		}
 	}
-	for _, s := range r.shards { // before the first Find can tell of them
+	for _, s := range r.shards { // before the first Find can return them
 		s.mu.Lock()
 		s.counters = append(s.counters, make([]int64, d.slots[counter]-len(s.counters))...)
 		s.histograms = append(s.histograms, make([]*hdr.Histogram, d.slots[histogram]-len(s.histograms))...)
@@ -68,7 +68,7 @@ func (r *Registry) Setup(groups []metrics.Group) error {
 	return nil
 }
 
-// Find gives the meter of a declared title.
+// Find returns the meter of a declared title, or an error if it is not declared.
 func (r *Registry) Find(title string) (Meter, error) {
 	d := r.declared.Load()
 	i, ok := d.byTitle[title]
@@ -78,8 +78,8 @@ func (r *Registry) Find(title string) (Meter, error) {
 	return Meter{r, d.metrics[i]}, nil
 }
 
-// Notify records value under title: a counter adds it, a histogram counts it, a
-// gauge is set to it. It is the slow way, by name; see Find.
+// Notify records value under title: a counter adds it, a histogram counts it, a gauge is
+// set to it. It looks the title up each time; Find is faster for repeated use.
 func (r *Registry) Notify(title string, value int64) error {
 	if r.to != nil {
 		return r.to.notify(title, value)
@@ -95,7 +95,7 @@ func (r *Registry) Notify(title string, value int64) error {
 	return nil
 }
 
-// has reports whether all of groups are declared just so.
+// has reports whether all of groups are declared with the same contents.
 func (d *declared) has(groups []metrics.Group) bool {
 	for _, g := range groups {
 		known, ok := d.groups[g.Name]
@@ -170,7 +170,7 @@ func (d *declared) addMetric(m Decl) error {
 		if d.decls[i] != m {
 			return fmt.Errorf("metric declared twice: first %v, now %v; a title is unique in a run", d.decls[i], m)
 		}
-		return nil // the graph differs elsewhere, and the caller says so
+		return nil // the graph differs elsewhere, and the caller reports that
 	}
 	var k kind
 	switch m.Type {

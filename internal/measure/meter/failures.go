@@ -5,32 +5,31 @@ import (
 	"sync"
 )
 
-// OtherText stands for all texts of a source beyond its first MaxTexts.
+// OtherText replaces all texts of a source beyond its first MaxTexts.
 const OtherText = "other"
 
-// Failure is a kind of failure: Source is the prefix of a client or the name of a
-// class of users, Class is one of a few words ("timeout", "iteration"), Text is
-// what the error said.
+// Failure is a kind of failure: Source is the prefix of a client or the name of a class of
+// users, Class is one of a few words ("timeout", "iteration"), Text is the error's text.
 type Failure struct {
 	Source, Class, Text string
 }
 
-// failures counts failures by kind, in bounded memory: the texts of a source are
-// limited in number, each in length.
+// failures counts failures by kind, in bounded memory: the number of a source's texts is
+// limited, and so is the length of each.
 type failures struct {
 	mu    sync.Mutex
 	index map[Failure]int
-	texts map[string]int // kinds of a source
+	texts map[string]int // number of a source's kinds
 	all   []failureCount
 }
 
 type failureCount struct {
 	Failure
-	total, told int64 // told: what earlier cuts have told of
+	total, reported int64 // reported: how many of them earlier cuts contain
 }
 
-// Failed counts a failure by source, class and text. Texts should not carry what
-// differs from one failure to the next, as a port number does.
+// Failed counts a failure by source, class and text. Texts should not contain what differs
+// from one failure to the next, as a port number does.
 func (r *Registry) Failed(source, class, text string) {
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "") + "..."
@@ -42,8 +41,8 @@ func (r *Registry) Failed(source, class, text string) {
 	}
 }
 
-// add counts a failure, and gives the kind that it counts as and whether it is the
-// first of that.
+// add counts a failure, and returns the kind that it counts as and whether it is the first
+// of that kind.
 func (f *failures) add(kind Failure) (as Failure, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -56,7 +55,7 @@ func (f *failures) add(kind Failure) (as Failure, first bool) {
 		if f.index == nil {
 			f.index, f.texts = map[Failure]int{}, map[string]int{}
 		}
-		kind.Text = strings.Clone(kind.Text) // it may be a piece of something large
+		kind.Text = strings.Clone(kind.Text) // it may be part of a large string
 		i = len(f.all)
 		f.index[kind] = i
 		f.texts[kind.Source]++
@@ -66,19 +65,19 @@ func (f *failures) add(kind Failure) (as Failure, first bool) {
 	return kind, f.all[i].total == 1
 }
 
-// cut appends what came since the last cut to to.
+// cut appends the failures since the last cut to to.
 func (f *failures) cut(to []FailureCount) []FailureCount {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.all {
 		c := &f.all[i]
-		if c.total != c.told {
-			to = append(to, FailureCount{c.Failure, c.total - c.told})
-			c.told = c.total
+		if c.total != c.reported {
+			to = append(to, FailureCount{c.Failure, c.total - c.reported})
+			c.reported = c.total
 		}
 	}
 	return to
 }
 
-// Refused is the number of recordings refused so far for a negative value.
+// Refused returns the number of recordings refused so far because of a negative value.
 func (r *Registry) Refused() int64 { return r.refused.Load() }

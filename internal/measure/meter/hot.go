@@ -17,8 +17,8 @@ const (
 	connected // recorded by a function; see NewConnected
 )
 
-// Meter records one declared metric. It is a small value to keep and copy; any
-// number of goroutines may use it at once. A Meter comes from Registry.Find.
+// Meter records one declared metric. It is a small value that can be stored and copied, and
+// safe for concurrent use. Registry.Find returns it.
 type Meter struct {
 	r *Registry
 	m *metric
@@ -27,10 +27,10 @@ type Meter struct {
 // metric is the part of a declaration that recording needs.
 type metric struct {
 	kind  kind
-	slot  int // its place in the shards' counters or histograms
+	slot  int // its index in the shards' counters or histograms
 	gauge atomic.Int64
 
-	to      *connection // of a connected one, with what follows
+	to      *connection // of a connected registry, with the next fields
 	title   string
 	isGauge bool
 }
@@ -43,9 +43,9 @@ type shard struct {
 	_          [64]byte         // keeps two shards' mutexes on separate cache lines
 }
 
-// lock locks and returns the calling goroutine's shard. Goroutines are told apart
-// by where their stacks lie, which costs nothing to find out and spreads well;
-// where two share a shard at the same instant, the second takes the next one.
+// lock locks and returns the calling goroutine's shard. The shard is chosen by the address
+// of the goroutine's stack, which costs nothing and spreads well; if the shard is locked,
+// the next one is tried.
 func (r *Registry) lock() *shard {
 	var here byte
 	i := uint64(uintptr(unsafe.Pointer(&here))>>12) * 0x9E3779B97F4A7C15 >> r.shift
@@ -57,9 +57,9 @@ func (r *Registry) lock() *shard {
 	return s
 }
 
-// Record gives the metric a value: a histogram counts it, a counter adds it, a
-// gauge is set to it. A negative value is refused by a histogram and a counter and
-// counted as refused, which the report shows.
+// Record records a value: a histogram counts it, a counter adds it, a gauge is set to it. A
+// histogram and a counter refuse a negative value and count it as refused, which the report
+// shows.
 func (m Meter) Record(v int64) {
 	if m.m.kind >= gauge {
 		m.m.set(v)
@@ -86,17 +86,18 @@ func (m Meter) Add(n int64) {
 // Set sets a gauge; on other metrics it is Record.
 func (m Meter) Set(v int64) { m.Record(v) }
 
-// Entry is several recordings that belong together: they cost one lock and are
-// never torn apart by a cut. Close it at once and call nothing else meanwhile.
+// Entry is a group of recordings that belong together: they cost one lock and are always in
+// the same cut. The caller must Close it at once and call nothing else meanwhile: until
+// then it blocks the other goroutines of its shard.
 type Entry struct {
 	r *Registry
 	s *shard
 }
 
-// Entry begins recordings that belong together.
+// Entry begins a group of recordings. The caller must Close it.
 func (r *Registry) Entry() Entry { return Entry{r, r.lock()} }
 
-// Record is Meter.Record within the entry.
+// Record is like Meter.Record, within the entry.
 func (e Entry) Record(m Meter, v int64) {
 	if m.m.kind >= gauge {
 		m.m.set(v)
@@ -107,7 +108,7 @@ func (e Entry) Record(m Meter, v int64) {
 	}
 }
 
-// Add is Meter.Add within the entry.
+// Add is like Meter.Add, within the entry.
 func (e Entry) Add(m Meter, n int64) {
 	if m.m.kind >= gauge {
 		m.m.add(n)
@@ -116,10 +117,10 @@ func (e Entry) Add(m Meter, n int64) {
 	e.Record(m, n)
 }
 
-// Close ends the entry.
+// Close ends the entry and unlocks its shard.
 func (e Entry) Close() { e.s.mu.Unlock() }
 
-// record counts v; the caller holds the shard. It reports whether v was taken.
+// record counts v and reports whether v was accepted. The caller holds the shard.
 func (s *shard) record(m *metric, v int64) bool {
 	if v < 0 {
 		return false

@@ -1,14 +1,14 @@
-// Package meter turns what a scenario declares and records into counts: a
-// [Registry] holds the declared metrics of one executor, a [Meter] records one of
-// them, and once an interval [Registry.Cut] takes what came since the last cut.
+// Package meter turns what a scenario declares and records into counts: a [Registry] holds
+// the declared metrics of one executor, a [Meter] records one of them, and [Registry.Cut]
+// returns, once an interval, what was recorded since the last cut.
 //
 // Recordings go to shards, each under a mutex of its own and chosen by the calling
-// goroutine, so that many goroutines record at once without waiting for each
-// other. A cut swaps a shard's histograms for empty ones under that mutex and adds
-// them up outside it. All recordings of one [Entry] land in the same cut.
+// goroutine, so that many goroutines record at once without waiting for each other. A cut
+// swaps a shard's histograms for empty ones under that mutex and adds them up outside it.
+// All recordings of one [Entry] are in the same cut.
 //
-// Memory is bounded by the number of metrics, whatever the length of the run or
-// the number of recordings.
+// Memory is bounded by the number of metrics, whatever the length of the run or the number
+// of recordings.
 package meter
 
 import (
@@ -21,7 +21,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/segment"
 )
 
-// Limits of one registry: a scenario beyond them is refused by name.
+// Limits of one registry. A scenario that exceeds one of them is refused with an error that
+// names it.
 const (
 	MaxMetrics = 1000 // metrics in a run
 	MaxTitle   = 128  // bytes of a title, a group's or a graph's name
@@ -29,13 +30,13 @@ const (
 	maxText    = 512  // bytes of an error's text
 )
 
-// Registry holds the declared metrics of one executor and their counts. All its
-// methods may be called at once by any number of goroutines.
+// Registry holds the declared metrics of one executor and their counts. It is safe for
+// concurrent use.
 type Registry struct {
 	declared atomic.Pointer[declared] // copied on write, so that reading takes no lock
 	shards   []*shard
 	shift    uint
-	to       *connection // of a connected registry; nil: it counts
+	to       *connection // of a connected registry; if nil, this one counts
 	shared   sync.Map    // values of Shared
 	refused  atomic.Int64
 	failures failures
@@ -44,17 +45,17 @@ type Registry struct {
 	classes  atomic.Pointer[[]string] // names of the classes of users, by number
 	numbers  atomic.Pointer[segment.Numbers]
 
-	mu     sync.Mutex // guards declaring and cutting; taken before any shard's
+	mu     sync.Mutex // held while declaring and cutting; taken before any shard's
 	cut    Cut
-	known  int              // metrics that earlier cuts have told of
-	spares []*hdr.Histogram // by slot: empty ones for the next swap
+	known  int              // number of metrics that earlier cuts contain
+	spares []*hdr.Histogram // by slot: empty histograms for the next swap
 	deltas []*hdr.Histogram // by slot: this cut's sums
 	totals []*hdr.Histogram // by slot: all cuts' sums
 	sums   []int64          // by slot: all cuts' counters
 	adds   []int64          // by slot: this cut's counters
 }
 
-// New makes an empty registry.
+// New returns an empty registry.
 func New() *Registry {
 	n := 8
 	for n < 4*runtime.GOMAXPROCS(0) && n < 128 {
@@ -68,14 +69,15 @@ func New() *Registry {
 	return r
 }
 
-// SetClasses tells the names of the classes of users, by the numbers that scopes have.
+// SetClasses sets the names of the classes of users, in the order of the numbers that
+// scopes have.
 func (r *Registry) SetClasses(names []string) { r.classes.Store(&names) }
 
-// SetNumbers tells which numbers of what is dealt out among the run's executors, as
-// {{seq}} and rows of data, are this one's.
+// SetNumbers sets which of the numbers that are split among the run's executors, as {{seq}}
+// and rows of data, belong to this one.
 func (r *Registry) SetNumbers(n segment.Numbers) { r.numbers.Store(&n) }
 
-// Numbers are what SetNumbers has told; before that, all.
+// Numbers returns the numbers that SetNumbers has set; before that, all.
 func (r *Registry) Numbers() segment.Numbers {
 	if n := r.numbers.Load(); n != nil {
 		return *n
@@ -83,9 +85,10 @@ func (r *Registry) Numbers() segment.Numbers {
 	return segment.Numbers{}
 }
 
-// Shared gives the one value that belongs to key in this registry, made by make at
-// the first call. Clients keep there what all users of a prefix have in common;
-// later calls cost one map read. Under a race make may run twice; one result wins.
+// Shared returns the value that belongs to key in this registry; the first call creates it
+// with make, and an error of make is returned. Clients store there what all users of a
+// prefix share; later calls cost one map read. When several goroutines make the first call,
+// make may run more than once; all get the same value.
 func (r *Registry) Shared(key any, make func() (any, error)) (any, error) {
 	if v, ok := r.shared.Load(key); ok {
 		return v, nil

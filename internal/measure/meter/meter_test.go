@@ -117,7 +117,7 @@ func TestAnEntryFallsIntoOneCut(t *testing.T) {
 				}
 				e := r.Entry()
 				e.Add(ok, 1)
-				runtime.Gosched() // invite the cut in between
+				runtime.Gosched() // so that the cut runs in between
 				e.Record(latency, 1)
 				e.Close()
 			}
@@ -355,7 +355,8 @@ func BenchmarkEntryOfFour(b *testing.B) {
 	}
 }
 
-// BenchmarkSetupAgain is what each of 100,000 users pays to declare what is there.
+// BenchmarkSetupAgain measures what each of 100,000 users pays to declare what is declared
+// already.
 func BenchmarkSetupAgain(b *testing.B) {
 	r, _, _, _ := ready(b)
 	for b.Loop() {

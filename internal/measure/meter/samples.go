@@ -13,29 +13,29 @@ const (
 	MaxSample      = 4 << 10 // bytes of a text
 )
 
-// Sample is a failed exchange as it went, or what else is known of a failure.
+// Sample is the transcript of a failed exchange, or another description of a failure.
 type Sample struct {
-	Source, Class string    // as a Failure's
+	Source, Class string    // as in Failure
 	Began         time.Time // the exchange
-	Text          string    // lines fit to be shown
+	Text          string    // lines that are safe to print on a terminal
 }
 
-// samples keeps the first few failures of each kind.
+// samples stores the first few failures of each kind.
 type samples struct {
-	mu   sync.Mutex
-	kept map[Failure]int // by source and class
-	new  []Sample        // since the last cut
+	mu     sync.Mutex
+	stored map[Failure]int // number stored, by source and class
+	new    []Sample        // since the last cut
 }
 
-// WantsSample reports whether a sample of a source and class would be kept: its text
-// need not be made otherwise.
+// WantsSample reports whether a sample of a source and class would be stored; otherwise its
+// text need not be made.
 func (r *Registry) WantsSample(source, class string) bool {
 	r.samples.mu.Lock()
 	defer r.samples.mu.Unlock()
 	return r.samples.wants(Failure{Source: source, Class: class})
 }
 
-// keep keeps s if it is still wanted.
+// keep stores s if it is still wanted.
 func (r *Registry) keep(s Sample) {
 	f := &r.samples
 	f.mu.Lock()
@@ -48,21 +48,21 @@ func (r *Registry) keep(s Sample) {
 		const end = "\n[cut]"
 		s.Text = strings.ToValidUTF8(s.Text[:MaxSample-len(end)], "") + end
 	}
-	if f.kept == nil {
-		f.kept = map[Failure]int{}
+	if f.stored == nil {
+		f.stored = map[Failure]int{}
 	}
-	f.kept[kind]++
+	f.stored[kind]++
 	s.Source, s.Class = kind.Source, kind.Class
 	f.new = append(f.new, s)
 }
 
-// wants is WantsSample; the caller holds mu.
+// wants implements WantsSample; the caller holds mu.
 func (f *samples) wants(kind Failure) bool {
-	n, known := f.kept[kind]
-	return n < MaxSamples && (known || len(f.kept) < MaxSampleKinds)
+	n, known := f.stored[kind]
+	return n < MaxSamples && (known || len(f.stored) < MaxSampleKinds)
 }
 
-// cut gives what came since the last cut.
+// cut returns the samples since the last cut.
 func (f *samples) cut() (all []Sample) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

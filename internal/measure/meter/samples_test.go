@@ -8,7 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/transcript"
 )
 
-// The first failures of a source and class are kept, in bounded memory, and no text is
+// The first failures of a source and class are stored, in bounded memory, and no text is
 // made for the others.
 func TestSamplesAreTheFirst(t *testing.T) {
 	r := New()
@@ -44,7 +44,8 @@ func TestSamplesAreTheFirst(t *testing.T) {
 	}
 }
 
-// So many exchanges are shown, and what belongs to them; then nobody watches any more.
+// The watch shows this number of exchanges, with the remarks that belong to them, and then
+// ends.
 func TestWatchEnds(t *testing.T) {
 	r := New()
 	_, s := With(t.Context(), r, nil, [2]uint64{})
@@ -65,8 +66,8 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// A log line is made only for who wants it, without secrets; the first failure of each
-// kind is one.
+// A log line is made only if OnLog was called, without secrets; the first failure of each
+// kind is logged.
 func TestLog(t *testing.T) {
 	r := New()
 	r.Log(func() string { t.Error("a line that nobody wants is made"); return "" })

@@ -9,18 +9,18 @@ import (
 	"github.com/gobench-io/gobench/internal/run/redact"
 )
 
-// watch is what a look inside shows: exchanges as they go, when somebody watches them,
-// and lines on what the executor does, when somebody wants them. Nobody does as a rule:
-// asking costs an atomic load.
+// watch shows exchanges as they happen, while they are watched, and log lines on the
+// executor's work, if they are wanted. Usually neither is: checking that costs an atomic
+// load.
 type watch struct {
 	show atomic.Pointer[func(text string)]
-	left atomic.Int64 // exchanges that are still shown
-	rest atomic.Int64 // remarks that are still shown
+	left atomic.Int64 // number of exchanges still to show
+	rest atomic.Int64 // number of remarks still to show
 	log  atomic.Pointer[func(line string)]
 }
 
-// Watch has show called with what happens, from now on: with at most so many exchanges,
-// and so many remarks on what happens beside them.
+// Watch sets a function that is called with the transcripts of the next exchanges, and with
+// remarks on what happens between them, at most the given number of each.
 func (r *Registry) Watch(exchanges, remarks int, show func(text string)) {
 	r.watch.left.Store(int64(exchanges))
 	r.watch.rest.Store(int64(remarks))
@@ -30,8 +30,7 @@ func (r *Registry) Watch(exchanges, remarks int, show func(text string)) {
 // Watched reports whether exchanges are shown.
 func (r *Registry) Watched() bool { return r.watch.show.Load() != nil }
 
-// Show shows an exchange of s's user; after the last one that is to be shown nobody
-// watches.
+// Show shows an exchange of s's user. The last one ends the watch.
 func (s *Scope) Show(x transcript.Exchange) {
 	w := &s.Registry.watch
 	show := w.show.Load()
@@ -47,8 +46,8 @@ func (s *Scope) Show(x transcript.Exchange) {
 	}
 }
 
-// Remark shows what happened beside exchanges, as a check, made only when somebody
-// watches.
+// Remark shows what happened beside exchanges, as a check. line is called only while
+// exchanges are watched.
 func (s *Scope) Remark(line func() string) {
 	w := &s.Registry.watch
 	if show := w.show.Load(); show != nil && w.rest.Add(-1) >= 0 {
@@ -57,8 +56,8 @@ func (s *Scope) Remark(line func() string) {
 	}
 }
 
-// Sample keeps a failure of s's user if it is among the first of its source and class,
-// and makes it only then.
+// Sample stores a failure of s's user if it is among the first of its source and class.
+// failed is called only then.
 func (s *Scope) Sample(source, class string, failed func() transcript.Exchange) {
 	if !s.Registry.WantsSample(source, class) {
 		return
@@ -70,7 +69,7 @@ func (s *Scope) Sample(source, class string, failed func() transcript.Exchange) 
 	s.Registry.keep(Sample{source, class, x.Began, x.Sample(s.user())})
 }
 
-// user names s's user; "" when it is nobody's.
+// user names s's user; "" if the scope has none.
 func (s *Scope) user() string {
 	names := s.Registry.classes.Load()
 	if !s.Named || names == nil || s.Class >= len(*names) {
@@ -79,11 +78,11 @@ func (s *Scope) user() string {
 	return fmt.Sprintf("user %d of %s", s.User, (*names)[s.Class])
 }
 
-// OnLog has log called with lines on what the executor does, from now on.
+// OnLog sets a function that is called with log lines on the executor's work.
 func (r *Registry) OnLog(log func(line string)) { r.watch.log.Store(&log) }
 
-// Log tells what the executor does, if somebody wants to know. It is not for what
-// happens with each operation.
+// Log logs what the executor does. line is called only if OnLog was. It is not meant for
+// events of each operation.
 func (r *Registry) Log(line func() string) {
 	if log := r.watch.log.Load(); log != nil {
 		(*log)(transcript.Clean(redact.Line(line())))

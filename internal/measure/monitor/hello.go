@@ -11,14 +11,13 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// ParamError says which parameter of a scenario is given wrongly, and what would be
-// right.
+// ParamError describes a wrong value of a scenario's parameter and what would be right.
 type ParamError struct{ Text, Hint string }
 
 func (e *ParamError) Error() string { return e.Text }
 
-// CheckParams refuses values for what the scenario does not declare, and parameters
-// that have no value, with a *ParamError.
+// CheckParams returns a *ParamError if a value is set for a parameter that the scenario
+// does not declare, or if a parameter has no value.
 func CheckParams(h *wire.Hello, set map[string]string) error {
 	wrong := func(hint, format string, args ...any) error { return &ParamError{fmt.Sprintf(format, args...), hint} }
 	var known []string
@@ -45,7 +44,7 @@ func CheckParams(h *wire.Hello, set map[string]string) error {
 	return nil
 }
 
-// Params are the values that the scenario uses, for the record, without secrets.
+// Params returns the values that the scenario uses, for the run's record, without secrets.
 func Params(h *wire.Hello) map[string]string {
 	values := map[string]string{}
 	for _, p := range h.Params {
@@ -56,7 +55,7 @@ func Params(h *wire.Hello) map[string]string {
 	return values
 }
 
-// Plan is what a run of these classes is to do.
+// Plan returns the load that a run of these classes is to make.
 func Plan(classes []*wire.Class, duration time.Duration, hold bool, warmup time.Duration) *event.Plan {
 	p := &event.Plan{Duration: duration, Hold: hold, Warmup: warmup}
 	for _, c := range classes {

@@ -15,9 +15,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// hosts are the machines that make a run's load. Each is judged by what its own
-// executors recorded: one that is too slow is not hidden by the others. What a host is
-// judged by is a small part of that, and with a thousand hosts no more than that may be
+// hosts are the machines that generate a run's load. Each is judged by what its own
+// executors recorded, so that the others do not hide one that is too slow. Judging a host
+// needs only a small part of its metrics; with a thousand hosts no more than that may be
 // merged for each.
 type hosts struct {
 	merger    *merge.Merger // of the run
@@ -26,27 +26,26 @@ type hosts struct {
 	spare     []*hdr.Histogram // empty
 }
 
-// host is one of them.
+// host is one of the hosts.
 type host struct {
 	name      string
 	judge     health.Judge
 	executors []int
 	classes   []class
-	windows   []*window                         // that are not whole, by time
+	windows   []*window                         // incomplete ones, by time
 	given     int64                             // windows that begin before it were judged, ns
-	levels    map[int64]map[string]run.Severity // of windows whose interval is not yet given out, by their begin
+	levels    map[int64]map[string]run.Severity // of windows whose interval has not been returned yet, by begin
 }
 
-// executor is one as its host's judge sees it.
+// executor is an executor as its host's judge sees it.
 type executor struct {
 	host   *host
 	seq    uint64
-	uses   []use    // by its own numbers of metrics
-	gauges []gauges // by class of the host, as far as there are any
+	uses   []use    // by the executor's own numbers of metrics
+	gauges []gauges // by the host's class numbers; may be shorter than the classes
 }
 
-// join notes the run's next executor, of which a merger may know metrics and batches
-// already.
+// join adds the run's next executor. merger may already have metrics and batches of it.
 func (hs *hosts) join(name string) {
 	i := slices.IndexFunc(hs.all, func(h *host) bool { return h.name == name })
 	if i < 0 {
@@ -63,7 +62,7 @@ func (hs *hosts) join(name string) {
 	}
 }
 
-// declare finds the uses of an executor's metrics that are new.
+// declare finds the uses of an executor's new metrics.
 func (hs *hosts) declare(number int) {
 	e := hs.executors[number]
 	for _, m := range hs.merger.DeclaredBy(number, len(e.uses)) {
@@ -71,7 +70,7 @@ func (hs *hosts) declare(number int) {
 	}
 }
 
-// take takes the batch that the run's merger has just taken.
+// take adds the batch that the run's merger has just merged.
 func (hs *hosts) take(number int, b *wire.Batch) {
 	e := hs.executors[number]
 	if b.Seq <= e.seq {
@@ -85,7 +84,7 @@ func (hs *hosts) take(number int, b *wire.Batch) {
 	}
 }
 
-// window gives the window that b belongs to. Executors cut at the same moments.
+// window returns the window that b belongs to. Executors cut at the same times.
 func (h *host) window(b *wire.Batch) *window {
 	i, found := slices.BinarySearchFunc(h.windows, b.FromNs, func(w *window, from int64) int { return cmp.Compare(w.from, from) })
 	if !found {
@@ -95,8 +94,8 @@ func (h *host) window(b *wire.Batch) *window {
 	return h.windows[i]
 }
 
-// judgeWhole judges the windows that all executors of a host have reported; with all
-// true, those too that one has not.
+// judgeWhole judges the windows that all executors of a host have reported; with all true,
+// the incomplete ones too.
 func (hs *hosts) judgeWhole(h *host, all bool) {
 	until := int64(math.MaxInt64)
 	for _, e := range h.executors {
@@ -114,8 +113,8 @@ func (hs *hosts) judgeWhole(h *host, all bool) {
 	}
 }
 
-// judge gives the worst level of each signal over all hosts in an interval of the whole
-// run, and before it where that was not asked for.
+// judge returns the worst level of each signal over all hosts in an interval of the whole
+// run and in earlier windows that it has not returned yet.
 func (hs *hosts) judge(i run.Interval, all bool) map[string]run.Severity {
 	var worst map[string]run.Severity
 	for _, h := range hs.all {
@@ -136,7 +135,7 @@ func (hs *hosts) judge(i run.Interval, all bool) map[string]run.Severity {
 	return worst
 }
 
-// verdict is that of the worst host, with the reasons of all.
+// verdict returns that of the worst host, with the reasons of all.
 func (hs *hosts) verdict(missing []string) health.Verdict {
 	if len(hs.all) == 1 {
 		return hs.all[0].judge.Verdict(missing)
@@ -156,7 +155,7 @@ func (hs *hosts) verdict(missing []string) health.Verdict {
 	return v
 }
 
-// notes are what the judges say that lowers no verdict.
+// notes returns what the judges noted that lowers no verdict.
 func (hs *hosts) notes() (notes []string) {
 	for _, h := range hs.all {
 		for _, s := range h.judge.Notes() {
@@ -169,7 +168,8 @@ func (hs *hosts) notes() (notes []string) {
 	return notes
 }
 
-// others is the greatest share of a host's CPUs that other processes used, and whose.
+// others returns the greatest share of a host's CPUs that other processes used, and the
+// host's name.
 func (hs *hosts) others() (share float64, name string) {
 	for _, h := range hs.all {
 		if o := h.judge.Others(); o > share {
@@ -179,7 +179,8 @@ func (hs *hosts) others() (share float64, name string) {
 	return share, name
 }
 
-// uneven says so where hosts did much more than others for their share of the load.
+// uneven names a host that did much more than others for its share of the load; "" if all
+// did about the same.
 func (hs *hosts) uneven(weights map[string]float64) string {
 	var least, most *host
 	var low, high float64
@@ -210,5 +211,5 @@ func (hs *hosts) uneven(weights map[string]float64) string {
 	return fmt.Sprintf("the load was uneven: for its share of it, %s did %.1f times as many iterations as %s", most.name, high/max(low, 1), least.name)
 }
 
-// maxUneven is by how much hosts may differ before it is said.
+// maxUneven is by how much hosts may differ before it is noted.
 const maxUneven = 1.2

@@ -11,7 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// notes are what a reader of a run's numbers should know, and what lowers no verdict.
+// notes returns what a reader of a run's numbers should know that lowers no verdict.
 func (t *Tally) notes(r *run.Result) (notes []string) {
 	add := func(s string) {
 		if s != "" {
@@ -44,16 +44,16 @@ func (t *Tally) notes(r *run.Result) (notes []string) {
 	return notes
 }
 
-// How many values the 99th and the 99.9th percentile want (reliability by order
-// statistics: ten values beyond them).
+// How many values the 99th and the 99.9th percentile need (reliability by order statistics:
+// ten values beyond them).
 const (
 	enoughP99  = 1000
 	enoughP999 = 10_000
 )
 
-// fewSamples names the distributions of times whose high percentiles rest on few
-// values: those of clients, response times under a schedule, and where no client
-// measured a time, iterations.
+// fewSamples names the distributions of times whose high percentiles depend on few values:
+// those of clients, response times under a schedule, and iterations if no client measured a
+// time.
 func fewSamples(r *run.Result) string {
 	var few, some []string
 	look := func(m run.Metric) {
@@ -110,10 +110,10 @@ func fastFailures(class string, metrics []run.Metric) string {
 	return fmt.Sprintf("failed iterations of class %s ended sooner than good ones, after %s instead of %s (medians): they are in no response time, but iterations a second have them", class, units.Millis(bad.Times.P50), units.Millis(good.Times.P50))
 }
 
-// enoughFailures have a median.
+// enoughFailures is how many have a meaningful median.
 const enoughFailures = 10
 
-// find gives the metric of a title, or none.
+// find returns the metric of a title, or a zero Metric.
 func find(metrics []run.Metric, title string) run.Metric {
 	for _, m := range metrics {
 		if m.Title == title {
@@ -123,7 +123,7 @@ func find(metrics []run.Metric, title string) run.Metric {
 	return run.Metric{}
 }
 
-// onThisMachine tells whether a built-in's target, "GET http://...", is one of this
+// onThisMachine reports whether a built-in's target, "GET http://...", is one of this
 // machine's own addresses.
 func onThisMachine(target string, own func() ([]net.Addr, error)) bool {
 	_, address, _ := strings.Cut(target, " ")
@@ -135,7 +135,7 @@ func onThisMachine(target string, own func() ([]net.Addr, error)) bool {
 	if u.Hostname() == "localhost" || ip.IsLoopback() {
 		return true
 	}
-	addresses, _ := own() // without them only loopback is known
+	addresses, _ := own() // without them only loopback is recognized
 	for _, a := range addresses {
 		if n, ok := a.(*net.IPNet); ok && ip != nil && n.IP.Equal(ip) {
 			return true

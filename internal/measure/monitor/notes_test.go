@@ -26,7 +26,7 @@ func TestNotes(t *testing.T) {
 		warmup  float64
 		target  string
 		metrics []run.Metric
-		want    string // what the notes begin with
+		want    string // beginning of the notes
 	}{
 		{"nothing to say", open, 3, 0, "GET http://example.com/", []run.Metric{many, times("vu.a.response", 20_000, 1)}, ""},
 		{"short", open, 2.9, 0, "", nil, "the run was shorter than three intervals"},
@@ -50,7 +50,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// judged is the tally of a run whose only host has this judge.
+// judged is the tally of a run with one host, which has this judge.
 func judged(j *health.Judge) *Tally { return &Tally{hosts: hosts{all: []*host{{judge: *j}}}} }
 
 func TestNotesOfTheJudge(t *testing.T) {

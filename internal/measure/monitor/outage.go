@@ -8,8 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// advice is what to look at when nothing of a target is answered, by the class of its
-// failures.
+// advice is what to check when a target answers nothing, by the class of its failures.
 var advice = map[string]string{
 	"refused":   "nobody listens at that address: is the target running, on that host and port?",
 	"dns":       "the name is not known: is it spelled right, and has this machine a network and a name server?",
@@ -25,7 +24,7 @@ var advice = map[string]string{
 	"too_large": "answers are larger than may be kept: raise the limit, or throw bodies away as they come",
 }
 
-// noAnswer says so where none of a client's operations was answered, and what to look at.
+// noAnswer notes that none of a client's operations was answered, and what to check.
 func noAnswer(r *run.Result) (notes []string) {
 	for _, m := range r.Metrics {
 		if m.Lost == nil || *m.Lost == 0 || m.Count == nil || *m.Count > 0 {
@@ -42,19 +41,19 @@ func noAnswer(r *run.Result) (notes []string) {
 	return notes
 }
 
-// outages finds the times in which nothing was answered that was answered before.
+// outages finds the times in which a target that had answered before did not answer.
 type outages struct {
-	clients map[string]*outage // by the title of the histogram of their operations, once one was answered
+	clients map[string]*outage // by the title of the histogram of their operations; added at the first answer
 }
 
 type outage struct {
-	open bool // nothing was answered since from
+	open bool // nothing has been answered since from
 	from float64
 
-	begin, end float64 // the longest that is over
+	begin, end float64 // the longest outage that has ended
 }
 
-// add takes the next interval.
+// add adds the next interval.
 func (o *outages) add(i run.Interval) {
 	if o.clients == nil {
 		o.clients = map[string]*outage{}
@@ -65,7 +64,7 @@ func (o *outages) add(i run.Interval) {
 		}
 	}
 	for title, c := range o.clients {
-		if r := i.Metrics[title]; r.Times != nil { // it is there when something was answered
+		if r := i.Metrics[title]; r.Times != nil { // a histogram has recordings if something was answered
 			if c.open && i.From-c.from > c.end-c.begin {
 				c.begin, c.end = c.from, i.From
 			}
@@ -80,7 +79,7 @@ func (o *outages) add(i run.Interval) {
 	}
 }
 
-// notes tell of the outages of a run that is over.
+// notes describes the outages of a run that has ended.
 func (o *outages) notes(r *run.Result) (notes []string) {
 	for _, m := range r.Metrics { // in their order
 		c := o.clients[m.Title]

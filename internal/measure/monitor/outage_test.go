@@ -7,8 +7,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// second is an interval in which a client had so many answers, and so many operations
-// without one.
+// second is an interval in which a client had answered operations with an answer and lost
+// ones without.
 func second(from float64, answered, lost int64) run.Interval {
 	i := run.Interval{From: from, Seconds: 1, Metrics: map[string]run.Record{}}
 	if answered > 0 {

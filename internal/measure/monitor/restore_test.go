@@ -8,8 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// A tally that is restored takes the next batches of all executors, each host's too: those
-// of two on one host, and of one that began late.
+// A restored tally accepts the next batches of all executors: of two on one host, and of
+// one that began late.
 func TestRestoredTallyGoesOn(t *testing.T) {
 	names := []string{"a", "b", "a", "b"}
 	begins := []time.Duration{0, 0, 0, time.Second}
@@ -26,7 +26,7 @@ func TestRestoredTallyGoesOn(t *testing.T) {
 		}
 		return b
 	}
-	for e := range 3 { // nothing has come of the last
+	for e := range 3 { // no batch of the last one has arrived
 		if err := first.Add(e, batch(e, 1)); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,3 @@
-// Package monitor follows a run by the batches of its executors: it merges them, tells of
-// each interval with the generator's health in it and of the thresholds that are
-// crossed, and gives the run's figures, verdict and notes. It does no I/O. A local run
-// and a master's are tallied alike.
 package monitor
 
 import (
@@ -16,15 +12,16 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Options say whom to tell of what happens. Functions that are nil are not called.
+// Options are the callbacks of a Tally. Functions may be nil. They are called from the
+// goroutine that uses the Tally.
 type Options struct {
 	Interval time.Duration
 	Once     bool              // nothing is judged: one user, one iteration
-	Tell     func(event.Event) // of intervals and of thresholds that are crossed
-	Abort    func()            // ends the load, for a threshold that wants that; called once
+	Tell     func(event.Event) // called with intervals and with thresholds that are crossed
+	Abort    func()            // ends the load, for a threshold with abort; called once
 }
 
-// Tally follows one run. It is for one goroutine at a time.
+// Tally follows one run. It must not be used by several goroutines at once.
 type Tally struct {
 	Merger *merge.Merger // what is merged so far; Add adds to it
 
@@ -38,7 +35,7 @@ type Tally struct {
 	weights map[string]float64
 }
 
-// New makes the tally of a run whose executors are told by Executor.
+// New returns the tally of a run; the caller adds its executors with Executor.
 func New(o Options) *Tally {
 	return of(o, merge.New(0, o.Interval))
 }
@@ -49,8 +46,8 @@ func of(o Options, m *merge.Merger) *Tally {
 	return t
 }
 
-// Restore makes a tally that goes on with what another had merged. What that knew of the
-// generator's health and of thresholds is not known any more.
+// Restore returns a tally that continues with what another had merged. The generator's
+// health and the state of thresholds before that are lost.
 func Restore(o Options, m *merge.Merger, hosts []string) *Tally {
 	t := of(o, m)
 	for _, name := range hosts {
@@ -59,20 +56,20 @@ func Restore(o Options, m *merge.Merger, hosts []string) *Tally {
 	return t
 }
 
-// Executor adds an executor on a host, which begins when the load has gone on for some
-// time, and gives its number. A single host may have no name.
+// Executor adds an executor on a host, which begins at begin, since the begin of the load,
+// and returns its number. The name of a single host may be empty.
 func (t *Tally) Executor(host string, begin time.Duration) int {
 	t.hosts.join(host)
 	return t.Merger.Join(host, begin)
 }
 
-// Lose has intervals no longer wait for an executor.
+// Lose makes intervals no longer wait for an executor.
 func (t *Tally) Lose(executor int) { t.Merger.Lose(executor) }
 
-// Found undoes Lose.
+// Found reverts Lose.
 func (t *Tally) Found(executor int) { t.Merger.Found(executor) }
 
-// Thresholds sets what the run is to meet, before its first batch.
+// Thresholds sets the run's thresholds. It must be called before the first batch is added.
 func (t *Tally) Thresholds(all []threshold.Threshold) {
 	t.judge, t.judged = threshold.New(all), len(all) > 0
 	if t.judged {
@@ -80,19 +77,20 @@ func (t *Tally) Thresholds(all []threshold.Threshold) {
 	}
 }
 
-// LoadOver tells that nothing new begins from here on.
+// LoadOver declares that no new iterations begin from here on.
 func (t *Tally) LoadOver() { t.judge.LoadOver() }
 
-// Aborted is the threshold that ended the load; empty: none did.
+// Aborted returns the threshold that ended the load, or "".
 func (t *Tally) Aborted() string { return t.aborted }
 
-// Weights says what share of the load each host has beside the others'; none: even.
+// Weights sets the hosts' shares of the load relative to each other; nil if they are equal.
 func (t *Tally) Weights(weights map[string]float64) { t.weights = weights }
 
-// Reason lowers the verdict for what was seen elsewhere, as the loss of a host.
+// Reason lowers the verdict for a reason found elsewhere, as the loss of a host.
 func (t *Tally) Reason(r run.Reason) { t.reasons = append(t.reasons, r) }
 
-// Add merges a batch and tells of the intervals that are whole by then.
+// Add merges a batch and reports the intervals that it completes. If it returns an error,
+// the batch was not merged.
 func (t *Tally) Add(executor int, b *wire.Batch) error {
 	if err := t.Merger.Add(executor, b); err != nil {
 		return err
@@ -102,8 +100,8 @@ func (t *Tally) Add(executor int, b *wire.Batch) error {
 	return nil
 }
 
-// Intervals tells of the intervals that are whole; with all true, of those too that an
-// executor has not reported.
+// Intervals reports the complete intervals; with all true, also those that an executor has
+// not reported.
 func (t *Tally) Intervals(all bool) {
 	for _, i := range t.Merger.Intervals(all) {
 		i.Health = t.hosts.judge(i, all)
@@ -122,8 +120,8 @@ func (t *Tally) tell(e event.Event) {
 	}
 }
 
-// judgeInterval says which thresholds an interval crosses, and ends the load where one
-// of them wants that.
+// judgeInterval reports the thresholds that an interval crosses, and ends the load if one
+// of them has abort.
 func (t *Tally) judgeInterval(c merge.Counts) {
 	for _, x := range t.judge.Add(threshold.Interval(c)) {
 		what := "threshold " + x.Expression + " crossed"
@@ -145,21 +143,21 @@ func (t *Tally) judgeInterval(c merge.Counts) {
 	}
 }
 
-// Finish fills the figures, thresholds, verdict and notes of a result whose State and
-// Cause are set and whose run is over.
+// Finish sets the figures, thresholds, verdict and notes of a result whose State and Cause
+// are set and whose run is over.
 func (t *Tally) Finish(r *run.Result) {
 	t.Summarize(r)
-	t.Intervals(true) // those that a dead executor left open
+	t.Intervals(true) // those that a dead executor left incomplete
 	if t.judged && t.Merger.End() > 0 {
 		r.Thresholds = t.judge.Finish(t.Merger.Measured())
 	}
 	r.Notes = append(append(noAnswer(r), t.outages.notes(r)...), r.Notes...)
 	if !t.options.Once {
-		t.giveVerdict(r)
+		t.setVerdict(r)
 	}
 }
 
-// Summarize fills a result's figures from what was merged.
+// Summarize sets a result's figures from what was merged.
 func (t *Tally) Summarize(r *run.Result) {
 	m := t.Merger
 	if began := m.Began(); !began.IsZero() {

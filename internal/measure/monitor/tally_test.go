@@ -12,7 +12,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// feed is an executor whose class starts so many iterations a second, each so late.
+// feed is an executor whose class starts this many iterations a second, each as late as second is called with.
 type feed struct {
 	seq  uint64
 	at   time.Duration
@@ -54,7 +54,7 @@ func result() *run.Result {
 	return &run.Result{State: run.Finished, Config: run.Config{Interval: 1, Classes: []run.Class{{Name: "a"}}}}
 }
 
-// A host that is too late is named, however well the others do.
+// A host that is late is named, however well the others perform.
 func TestOneLateHost(t *testing.T) {
 	t.Parallel()
 	var events []event.Event
@@ -83,7 +83,7 @@ func TestOneLateHost(t *testing.T) {
 	}
 }
 
-// Hosts with the same share of an open load do the same of it, by their weights.
+// Hosts with the same share of an open load do the same work, according to their weights.
 func TestUnevenHosts(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -144,7 +144,7 @@ func TestThresholdsOfAllHosts(t *testing.T) {
 	}
 }
 
-// What was seen elsewhere lowers a verdict, and lost hosts are not waited for.
+// Reasons found elsewhere lower a verdict, and intervals do not wait for lost hosts.
 func TestReasonsAndLostHosts(t *testing.T) {
 	t.Parallel()
 	intervals := 0

@@ -8,16 +8,15 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// giveVerdict gives the result of a run that made load its verdict, and notes what
-// lowers none.
-func (t *Tally) giveVerdict(r *run.Result) {
+// setVerdict sets the verdict of a run that made load, and its notes.
+func (t *Tally) setVerdict(r *run.Result) {
 	if r.Start.IsZero() || r.Seconds <= 0 {
 		return
 	}
-	// What lost hosts had is known to be missing: the others' numbers stand.
+	// What is missing of lost hosts is known: the others' numbers are right.
 	lost := t.Merger.MissingOfLost()
 	if len(lost) == len(r.Missing) && t.Merger.Executors() > 1 {
-		t.lostAway(lost)
+		t.addLost(lost)
 	} else {
 		lost = nil
 	}
@@ -45,8 +44,8 @@ func (t *Tally) giveVerdict(r *run.Result) {
 	}
 }
 
-// lostAway is the reason that some of what lost executors counted is missing.
-func (t *Tally) lostAway(missing []string) {
+// addLost adds the reason why some of what lost executors counted is missing.
+func (t *Tally) addLost(missing []string) {
 	if len(missing) == 0 {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// role is what a metric tells of the host that recorded it.
+// role is what a metric means for judging the host that recorded it.
 type role uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	figure
 	noFiles
 	noPorts
-	active // from here on of a class
+	active // this role and the later ones are of a class
 	behind
 	usersBehind
 	lag
@@ -30,7 +30,7 @@ const (
 	done
 )
 
-// classRoles are by what follows the class in a title.
+// classRoles are by the suffix after the class in a title.
 var classRoles = map[string]role{"active": active, "behind": behind, "users_behind": usersBehind, "start_lag": lag, "response": response,
 	"planned": planned, "dropped": dropped, "iterations": done, "cut": done}
 
@@ -43,14 +43,14 @@ var figures = func() map[string]uint16 {
 	return all
 }()
 
-// use is a metric's role and what has it: a figure of health.Metrics, or one of the
+// use is a metric's role and what it belongs to: a figure of health.Metrics, or one of the
 // host's classes.
 type use struct {
 	role role
 	of   uint16
 }
 
-// useOf finds a metric's use. Most have none.
+// useOf finds a metric's use. Most metrics have none.
 func (h *host) useOf(m run.Metric) use {
 	if of, ok := figures[m.Title]; ok && m.Type == run.Histogram {
 		return use{figure, of}
@@ -81,7 +81,7 @@ func (r role) takes(t run.MetricType) bool {
 	return t == run.Counter
 }
 
-// class gives the number of one of the host's classes.
+// class returns the number of one of the host's classes.
 func (h *host) class(name string, r role) uint16 {
 	i := slices.IndexFunc(h.classes, func(c class) bool { return c.name == name })
 	if i < 0 {
@@ -102,12 +102,12 @@ func (h *host) class(name string, r role) uint16 {
 // class is one of a host's classes of users.
 type class struct {
 	name     string
-	declared bool // each class of users has its number of active ones, always
-	open     bool // it starts by a schedule of its own
-	users    bool // its users do
+	declared bool // declared with its number of active users, which every class has
+	open     bool // its iterations start by a schedule
+	users    bool // its users start iterations themselves
 }
 
-// gauges are a class's, as an executor gave them last.
+// gauges are a class's, as an executor last set them.
 type gauges struct{ active, behind, usersBehind int64 }
 
 // window is an interval of a host that its executors add to.
@@ -122,12 +122,12 @@ type window struct {
 
 // load is what a class did in a window.
 type load struct {
-	lag, response          *hdr.Histogram // nil: empty
+	lag, response          *hdr.Histogram // nil if empty
 	planned, dropped, done int64
 }
 
-// add takes what an executor recorded, by the uses of its metrics; counts are the
-// batch's histograms. It keeps the last gauges.
+// add adds what an executor recorded, by the uses of its metrics; counts are the batch's
+// histograms. It stores the last gauges in e.
 func (hs *hosts) add(w *window, e *executor, b *wire.Batch, counts []hdr.Sparse) {
 	of := func(u use) *load {
 		for len(w.loads) <= int(u.of) {
@@ -182,7 +182,7 @@ func (hs *hosts) add(w *window, e *executor, b *wire.Batch, counts []hdr.Sparse)
 	}
 }
 
-// count adds to a histogram of a window. Those of windows that were judged are used again.
+// count adds to a histogram of a window, reusing those of judged windows.
 func (hs *hosts) count(to **hdr.Histogram, s *hdr.Sparse) {
 	if n := len(hs.spare); *to == nil && n > 0 {
 		*to, hs.spare = hs.spare[n-1], hs.spare[:n-1]
@@ -192,7 +192,7 @@ func (hs *hosts) count(to **hdr.Histogram, s *hdr.Sparse) {
 	(*to).Add(s)
 }
 
-// recycle takes back the histograms of a window that was judged.
+// recycle stores the histograms of a judged window for reuse.
 func (hs *hosts) recycle(w *window) {
 	for _, l := range w.loads {
 		for _, h := range []*hdr.Histogram{l.lag, l.response} {
@@ -204,11 +204,11 @@ func (hs *hosts) recycle(w *window) {
 	}
 }
 
-// maxSpare is how many histograms are kept for windows to come.
+// maxSpare is how many histograms are stored for reuse.
 const maxSpare = 8
 
-// windowOf gives a host's window, which is whole, as the judge of the generator's health
-// takes it.
+// windowOf converts a host's complete window to the form that the judge of the generator's
+// health takes.
 func (hs *hosts) windowOf(h *host, w *window) *health.Window {
 	out := &health.Window{From: time.Duration(w.from), Length: time.Duration(w.to - w.from), Warmup: w.warmup, NoFiles: w.noFiles, NoPorts: w.noPorts, Values: map[health.Metric]float64{}}
 	for m, v := range w.values {

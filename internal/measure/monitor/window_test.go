@@ -45,7 +45,7 @@ func batchOf(seq int, all ...recorded) *wire.Batch {
 	return b
 }
 
-// windowAs is the window that a host's executors have filled.
+// windowAs is the window after a host's executors have added these batches.
 func windowAs(t *testing.T, batches ...*wire.Batch) *health.Window {
 	t.Helper()
 	hs := &hosts{merger: merge.New(0, time.Second)}
@@ -53,7 +53,7 @@ func windowAs(t *testing.T, batches ...*wire.Batch) *health.Window {
 		hs.join("a")
 		hs.merger.Join("a", 0)
 	}
-	hs.merger.Join("a", 0) // one of which nothing has come: the window stays open
+	hs.merger.Join("a", 0) // one without batches: the window stays incomplete
 	hs.join("a")
 	for e, b := range batches {
 		if err := hs.merger.Add(e, b); err != nil {
@@ -68,7 +68,7 @@ func windowAs(t *testing.T, batches ...*wire.Batch) *health.Window {
 	return hs.windowOf(h, h.windows[0])
 }
 
-// A window as the judge sees it, of each kind of class.
+// A window as the judge receives it, with each kind of class.
 func TestWindowOf(t *testing.T) {
 	t.Parallel()
 	ms := int64(time.Millisecond)
@@ -93,7 +93,7 @@ func TestWindowOf(t *testing.T) {
 	}
 }
 
-// Of two executors on a host counts and gauges add up, and figures are the worse ones.
+// Counts and gauges of two executors on a host add up; of figures the worse counts.
 func TestWindowOfTwoExecutors(t *testing.T) {
 	t.Parallel()
 	one := batchOf(1, recorded{"gobench.cpu", 1, 300}, recorded{"vu.a.active", 5, 0}, recorded{"vu.a.iterations", 10, 0}, recorded{"vu.a.response", 30, 1000})
@@ -109,7 +109,7 @@ func TestWindowOfTwoExecutors(t *testing.T) {
 	}
 }
 
-// With the windows of a host its histograms are done with, and the next ones have them.
+// The histograms of judged windows are reused for the next ones.
 func TestWindowsAreUsedAgain(t *testing.T) {
 	x := New(Options{Interval: time.Second})
 	x.Executor("a", 0)

@@ -11,20 +11,20 @@ import (
 	"github.com/gobench-io/gobench/internal/run/suggest"
 )
 
-// binding says which of a run's metrics a threshold is about.
+// binding is the metrics that a threshold is about.
 type binding struct {
 	metric run.Metric
-	count  []string // counters whose sum is the count, and a rate's part
-	all    []string // counters whose sum is a rate's whole
-	good   string   // histogram whose recordings are of that whole too
+	count  []string // counters whose sum is the count, and the numerator of a rate
+	all    []string // counters whose sum is the denominator of a rate
+	good   string   // histogram whose recordings are part of the denominator too
 	lost   string   // counter of operations without an answer, which a percentile's histogram lacks
 }
 
-// errAbsent means that the metric is not declared, which may yet come.
+// errAbsent means that the metric is not declared yet.
 var errAbsent = errors.New("no such metric")
 
-// bind finds a threshold's metrics among those declared. An error other than
-// errAbsent is for good: the metric cannot have this statistic or unit.
+// bind finds a threshold's metrics among those declared. An error other than errAbsent is
+// permanent: the metric cannot have this statistic or unit.
 func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 	find := func(title string) *run.Metric {
 		for i := range metrics {
@@ -51,10 +51,10 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 		b.all = outcomes(*m, metrics)
 		prefix, client := strings.CutSuffix(m.Title, ".http_fail")
 		if lost := prefix + ".http_other_fail"; client && slices.Contains(b.all, lost) {
-			b.count = append(b.count, lost) // a target that gives no answer is no less a failure
+			b.count = append(b.count, lost) // an operation without an answer is a failure too
 		}
 		if step, ok := strings.CutSuffix(m.Title, ".failed"); ok && strings.HasPrefix(step, "step.") {
-			b.good = step + ".time" // which has the steps that did not fail
+			b.good = step + ".time" // it has the steps that did not fail
 		}
 	case ofDistribution(t.Stat):
 		for _, title := range run.LostTitles(m.Title) {
@@ -67,8 +67,8 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 	return b, t.suits(*m)
 }
 
-// outcomes are the counters that a rate of m is taken over: all of m's graph. Of
-// gobench's own users the first counter of a graph is the whole.
+// outcomes are the counters that a rate of m is relative to: all of m's graph. Of gobench's
+// own users the first counter of a graph is the total.
 func outcomes(m run.Metric, metrics []run.Metric) (titles []string) {
 	for _, o := range metrics {
 		if o.Type != run.Counter || o.Group != m.Group || o.Graph != m.Graph {
@@ -82,7 +82,7 @@ func outcomes(m run.Metric, metrics []run.Metric) (titles []string) {
 	return titles
 }
 
-// suits refuses a statistic or a unit that m has not.
+// suits refuses a statistic or a unit that m does not have.
 func (t Threshold) suits(m run.Metric) error {
 	var has string
 	ok := false
@@ -103,12 +103,12 @@ func (t Threshold) suits(m run.Metric) error {
 	case m.Unit == "ns" && k == plain:
 		return fmt.Errorf("%s is a time: say in which unit, ns, us, ms, s or m", m.Title)
 	case m.Unit == "ns" && k != duration, m.Unit == "B" && k == duration, m.Unit != "ns" && m.Unit != "B" && k != plain:
-		return fmt.Errorf("%s is kept in %s, not in %s", m.Title, m.Unit, cmp.Or(t.Unit, "plain numbers"))
+		return fmt.Errorf("%s is recorded in %s, not in %s", m.Title, m.Unit, cmp.Or(t.Unit, "plain numbers"))
 	}
 	return nil
 }
 
-// absent says that the metric is not there, and which ones are called alike.
+// absent describes a missing metric and lists those with similar names.
 func (t Threshold) absent(metrics []run.Metric) string {
 	var names []string
 	for _, m := range metrics {

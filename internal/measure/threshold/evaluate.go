@@ -9,12 +9,11 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// MaxWindow is how many intervals a window may hold: their histograms stay in
-// memory.
+// MaxWindow is how many intervals a window may have, as their histograms stay in memory.
 const MaxWindow = 3600
 
-// patience is how many intervals pass before a threshold over the whole run may
-// abort it.
+// patience is how many intervals must pass before a threshold over the whole run may abort
+// it.
 const patience = 3
 
 // Interval is what a run recorded in one interval of its series.
@@ -22,21 +21,22 @@ type Interval struct {
 	From, To   time.Duration // since the load began
 	Warmup     bool
 	Metrics    []run.Metric              // all that are declared, without their records
-	Counters   map[string]int64          // by title; what recorded nothing is left out
+	Counters   map[string]int64          // by title; without those that recorded nothing
 	Gauges     map[string]int64          // by title
-	Histograms map[string]*hdr.Histogram // by title; not changed from now on
+	Histograms map[string]*hdr.Histogram // by title; must not change from now on
 }
 
-// Evaluator judges the thresholds of one run. It is for one goroutine at a time.
+// Evaluator judges the thresholds of one run. It must not be used by several goroutines at
+// once.
 type Evaluator struct {
 	judges    []*judge
 	metrics   []run.Metric
 	end       time.Duration
-	intervals int  // measured
-	over      bool // the load is over and drains
+	intervals int  // measured, without warm-up
+	over      bool // the load has ended and drains
 }
 
-// New makes the evaluator of a run.
+// New returns the evaluator of a run.
 func New(thresholds []Threshold) *Evaluator {
 	e := new(Evaluator)
 	for _, t := range thresholds {
@@ -51,8 +51,8 @@ type Crossed struct {
 	Abort bool
 }
 
-// Add judges the run after one more interval, which follows the one before, and
-// gives the thresholds that it crosses. What is crossed once stays so.
+// Add adds the next interval, judges the run, and returns the thresholds that are crossed
+// by it. A crossed threshold stays crossed.
 func (e *Evaluator) Add(i Interval) (crossed []Crossed) {
 	grown := len(i.Metrics) > len(e.metrics)
 	e.metrics, e.end = i.Metrics, i.To
@@ -73,18 +73,18 @@ func (e *Evaluator) Add(i Interval) (crossed []Crossed) {
 	return crossed
 }
 
-// Standing is how a threshold stands while the run goes on.
+// Standing is the state of a threshold while the run is active.
 type Standing struct {
 	Expression string  `json:"expression"`
 	Known      bool    `json:"known"`                // there is something to judge
 	Met        bool    `json:"met"`                  // so far
-	Crossed    bool    `json:"crossed"`              // for good
-	Value      string  `json:"value,omitempty"`      // when crossed, else of the run so far or of its worst window; for people
-	Reason     string  `json:"reason,omitempty"`     // what Value does not say
+	Crossed    bool    `json:"crossed"`              // permanently
+	Value      string  `json:"value,omitempty"`      // for people: when crossed; else of the run so far or of its worst window
+	Reason     string  `json:"reason,omitempty"`     // what Value does not explain
 	At         float64 `json:"at_seconds,omitempty"` // when it was crossed, since the load began
 }
 
-// Standings tells how the thresholds stand, in their order.
+// Standings returns the state of the thresholds, in their order.
 func (e *Evaluator) Standings() []Standing {
 	var all []Standing
 	for _, j := range e.judges {
@@ -104,13 +104,12 @@ func (e *Evaluator) Standings() []Standing {
 	return all
 }
 
-// LoadOver tells that nothing new begins from here on: rates per second and counts
-// of windows are no longer judged, as they fall while the rest is waited for.
+// LoadOver declares that no new iterations begin from here on: rates per second and counts
+// of windows are no longer judged, as they fall while the run drains.
 func (e *Evaluator) LoadOver() { e.over = true }
 
-// Finish judges what is judged at the end and gives the results, in the order of
-// the thresholds. Measured is the time that rates over the whole run are taken
-// over.
+// Finish judges what is judged at the end and returns the results, in the order of the
+// thresholds. measured is the divisor of rates over the whole run.
 func (e *Evaluator) Finish(measured time.Duration) []run.Threshold {
 	var results []run.Threshold
 	for _, j := range e.judges {
@@ -122,30 +121,30 @@ func (e *Evaluator) Finish(measured time.Duration) []run.Threshold {
 	return results
 }
 
-// judge is one threshold and what it has seen.
+// judge is the state of one threshold.
 type judge struct {
 	Threshold
 	binding binding
-	unbound error // why it has no metric to judge
-	whole   tally // since the begin; without a histogram where windows are judged and one was full
+	unbound error // why no metric can be judged
+	whole   tally // since the begin; without a histogram if windows are judged and one was full
 	gauge   int64 // at the end of the last interval
 	window  queue
 	judged  bool    // a window has been full
-	worst   float64 // of the windows judged, the figure furthest from what is wanted
+	worst   float64 // of the windows judged, the figure furthest from the condition
 	crossed bool
 	at      time.Duration // when
 	value   string
 	reason  string
 }
 
-// add takes an interval and judges what can be judged after it.
+// add adds an interval and judges what can be judged after it.
 func (j *judge) add(i Interval, e *Evaluator) {
 	if j.unbound != nil && !errors.Is(j.unbound, errAbsent) {
 		j.cross(i.To, "", j.unbound.Error())
 		return
 	}
 	if i.Warmup {
-		j.window = queue{} // a window has no hole
+		j.window = queue{} // a window must not have gaps
 		return
 	}
 	t := j.tally(i)
@@ -168,9 +167,9 @@ func (j *judge) add(i Interval, e *Evaluator) {
 	}
 }
 
-// early tells whether v, which does not hold, says before the run's end that the
-// threshold is crossed. A count only grows, so it does where the count is too
-// great, and never where it is still too small.
+// early reports whether a v that violates the condition does so for the rest of the run
+// too. A count only grows, so it does if the count is too great, and never if it is still
+// too small.
 func (j *judge) early(v float64, e *Evaluator) bool {
 	switch j.Stat {
 	case "count":
@@ -181,7 +180,7 @@ func (j *judge) early(v float64, e *Evaluator) bool {
 	return e.intervals >= patience
 }
 
-// slide moves the window on by an interval and judges it when it is full.
+// slide moves the window by an interval and judges it when it is full.
 func (j *judge) slide(t tally, at time.Duration, loadOver bool) {
 	j.window.push(t)
 	j.window.shrink(j.Over)
@@ -240,7 +239,7 @@ func (j *judge) result() run.Threshold {
 	return r
 }
 
-// tally takes the threshold's part of an interval.
+// tally returns the threshold's part of an interval.
 func (j *judge) tally(i Interval) tally {
 	t := tally{length: i.To - i.From}
 	for _, title := range j.binding.count {
@@ -259,9 +258,8 @@ func (j *judge) tally(i Interval) tally {
 	return t
 }
 
-// figure is the threshold's statistic of t; there is none where nothing was
-// recorded. A percentile that falls among the operations without an answer is
-// endless.
+// figure returns the threshold's statistic of t; ok is false if nothing was recorded. A
+// percentile that falls among the operations without an answer is infinite.
 func (j *judge) figure(t tally) (v float64, ok bool) {
 	h := t.histogram
 	if h == nil {

@@ -32,7 +32,7 @@ type second struct {
 	passed, failed int64
 	active         int64
 	warmup         bool
-	over           bool // the load was over before it ended
+	over           bool // the load had ended before it
 	bare           bool // nothing is declared yet
 }
 
@@ -58,7 +58,7 @@ func (s second) interval(from time.Duration) Interval {
 	return i
 }
 
-// times gives n values, the last of which is last.
+// times returns n values, the last of which is last.
 func times(n int, each, last int64) []int64 {
 	v := make([]int64, n)
 	for i := range v {
@@ -68,7 +68,7 @@ func times(n int, each, last int64) []int64 {
 	return v
 }
 
-// repeat gives n seconds of s, then more.
+// repeat returns n seconds of s, then more.
 func repeat(n int, s second, more ...second) (all []second) {
 	for range n {
 		all = append(all, s)
@@ -88,7 +88,7 @@ func TestEvaluate(t *testing.T) {
 		name       string
 		expression string
 		seconds    []second
-		at         float64 // second when it is crossed; never or end
+		at         float64 // second in which it is crossed; never or end
 		value      string
 		reason     string
 	}{
@@ -128,7 +128,7 @@ func TestEvaluate(t *testing.T) {
 		{"a step that mostly did not", `"step.log in.time" p50 < 21ms`, repeat(5, good, bad), never, "", ""},
 		{"nothing is answered", "home.latency p50 < 1m", repeat(5, second{lost: 10}), end, "no answer", ""},
 
-		// Windows: every full one has to hold.
+		// Windows: each full one must meet the condition.
 		{"window", "home.latency p99 < 200ms over 2s", repeat(5, good, slow, good), 6, "500", ""},
 		{"window not yet full", "home.latency p99 < 200ms over 3s", repeat(1, slow, good, slow, good), 3, "500", ""},
 		{"a window's percentile, not the mean of percentiles", "home.latency p50 < 200ms over 3s", repeat(4, good, slow, good, good, slow, good), never, "10ms", ""},
@@ -143,7 +143,7 @@ func TestEvaluate(t *testing.T) {
 		{"shorter than its window", "home.latency max < 200ms over 1m", repeat(2, good, slow), end, "500ms", "no window of 1m"},
 		{"shorter and well", "home.latency max < 1s over 1m", repeat(2, good, slow), never, "500ms", "no window of 1m"},
 
-		// Abort: judged as it goes.
+		// Abort: judged during the run.
 		{"abort after three intervals", "home.latency max < 200ms abort", repeat(1, slow, good, good, good), 3, "500ms", ""},
 		{"abort later", "home.http_fail rate < 10% abort", repeat(5, good, bad, good), 6, "16.7%", ""},
 		{"a count that is too great is", "home.http_fail count == 0 abort", repeat(1, bad, good), 1, "100", ""},
@@ -158,7 +158,7 @@ func TestEvaluate(t *testing.T) {
 		{"nor of the patience", "home.latency max < 200ms abort", repeat(3, warm(slow), slow, good, good), 6, "500ms", ""},
 		{"a window has no hole", "home.http_ok count >= 200 over 2s", repeat(1, second{ok: 50}, warm(good), good, good), never, "200", ""},
 
-		// What is not there.
+		// Missing metrics.
 		{"no such metric", "hom.latencies p99 < 1s", repeat(3, good), end, "", `no metric is called "hom.latencies"; the nearest metrics are home.latency, `},
 		{"no such check", `check "has body" rate > 99%`, repeat(3, good), end, "", `no check is called "has body"; the nearest checks are "has a body"`},
 		{"none at all", "a.b count > 0", repeat(3, second{bare: true}), end, "", "the run has none"},
@@ -166,9 +166,9 @@ func TestEvaluate(t *testing.T) {
 		{"a histogram has no rate", "home.latency rate < 1%", repeat(3, good), 1, "", "home.latency is a histogram: it has avg, min, max, stdev, percentiles, count and rps, not rate"},
 		{"a counter has no percentile", "home.http_ok p99 < 5", repeat(3, good), 1, "", "home.http_ok is a counter: it has count, rps and rate, not p99"},
 		{"a gauge has a value", "vu.a.active count < 5", repeat(3, good), 1, "", "vu.a.active is a gauge: it has value"},
-		{"bytes are no time", "things.size max < 5ms", repeat(3, good), 1, "", "things.size is kept in B, not in ms"},
-		{"a time is no size", "home.latency max < 5MB", repeat(3, good), 1, "", "home.latency is kept in ns, not in MB"},
-		{"numbers are no size", "home.http_ok count < 5MB", repeat(3, good), 1, "", "home.http_ok is kept in N, not in MB"},
+		{"bytes are no time", "things.size max < 5ms", repeat(3, good), 1, "", "things.size is recorded in B, not in ms"},
+		{"a time is no size", "home.latency max < 5MB", repeat(3, good), 1, "", "home.latency is recorded in ns, not in MB"},
+		{"numbers are no size", "home.http_ok count < 5MB", repeat(3, good), 1, "", "home.http_ok is recorded in N, not in MB"},
 		{"nothing recorded", "home.latency max < 5ms", repeat(3, second{}), end, "", "nothing was recorded"},
 		{"no operations", "home.http_fail rate < 1%", repeat(3, second{}), end, "", "nothing was recorded"},
 		{"no operations is a count", "home.http_fail count == 0", repeat(3, second{}), never, "0", ""},
@@ -213,8 +213,8 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// A window's figures are those of the intervals in it, whatever came before, and its
-// memory does not grow.
+// A window's figures are those of its intervals, whatever came before, and its memory does
+// not grow.
 func TestWindowIsTheSumOfItsIntervals(t *testing.T) {
 	const length = 7
 	var q queue
@@ -266,8 +266,8 @@ func TestShownNeverReadsAsTheBound(t *testing.T) {
 	}
 }
 
-// How thresholds stand while the run goes on: what is not yet known is told apart from
-// what is met, and what is crossed stays so.
+// The state of thresholds during the run: unknown differs from met, and a crossed threshold
+// stays crossed.
 func TestStandings(t *testing.T) {
 	t.Parallel()
 	var thresholds []Threshold

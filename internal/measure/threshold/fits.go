@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ParseFor reads a threshold of a run whose series has this interval: its window must be
-// made of whole intervals.
+// ParseFor parses a threshold for a run whose series has this interval: its window must be
+// a multiple of the interval. A syntax error is a *SyntaxError.
 func ParseFor(text string, interval time.Duration) (Threshold, error) {
 	t, err := Parse(text)
 	switch {

@@ -10,7 +10,7 @@ import (
 // token is a word, a quoted string or an operator of an expression.
 type token struct {
 	kind tokenKind
-	text string // of a string, what its quotes hold
+	text string // of a string, without its quotes
 	at   int    // byte offset
 }
 
@@ -23,7 +23,7 @@ const (
 	operator
 )
 
-// SyntaxError says where an expression is wrong and what was expected there.
+// SyntaxError describes where an expression is wrong and what was expected there.
 type SyntaxError struct {
 	Text    string // the whole expression
 	Column  int    // in characters, from 1
@@ -34,7 +34,7 @@ func (e *SyntaxError) Error() string {
 	return "threshold " + strconv.Quote(e.Text) + ", column " + strconv.Itoa(e.Column) + ": " + e.Problem
 }
 
-// Pointed is the expression, and below it a caret at the column: two lines.
+// Pointed returns the expression, and below it a caret at the column: two lines.
 func (e *SyntaxError) Pointed() string {
 	shown := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -45,7 +45,7 @@ func (e *SyntaxError) Pointed() string {
 	return "  " + shown + "\n  " + strings.Repeat(" ", e.Column-1) + "^"
 }
 
-// wrong makes the error of text at a byte offset.
+// wrong returns a SyntaxError for a byte offset of text.
 func wrong(text string, at int, problem string) error {
 	return &SyntaxError{Text: text, Column: utf8.RuneCountInString(text[:at]) + 1, Problem: problem}
 }
@@ -86,7 +86,7 @@ func lex(text string) (tokens []token, err error) {
 	return append(tokens, token{end, "", len(text)}), nil
 }
 
-// quotedLength is how long the string is that s begins with, or all of s.
+// quotedLength is the length of the string that s begins with, or of all of s.
 func quotedLength(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Parse reads an expression. Its error is a *SyntaxError.
+// Parse parses an expression. Its error is a *SyntaxError.
 //
-// What only the run's metrics can tell, as whether a title exists or a histogram
-// holds times, is judged with the run.
+// What depends on the run's metrics, as whether a title exists or a histogram holds times,
+// is judged during the run.
 func Parse(text string) (Threshold, error) {
 	tokens, err := lex(text)
 	if err != nil {
@@ -24,7 +24,7 @@ func Parse(text string) (Threshold, error) {
 	return t, nil
 }
 
-// parser is a place in the tokens of an expression.
+// parser is a position in the tokens of an expression.
 type parser struct {
 	text   string
 	tokens []token
@@ -32,7 +32,7 @@ type parser struct {
 
 func (p *parser) peek() token { return p.tokens[0] }
 
-// next takes a token; the end stays.
+// next returns a token and advances; it stays at the end.
 func (p *parser) next() token {
 	t := p.tokens[0]
 	if t.kind != end {
@@ -41,7 +41,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// want says that a token is not what was expected.
+// want reports that a token is not what was expected.
 func (p *parser) want(t token, what string) error {
 	got := "the end"
 	if t.kind != end {
@@ -114,7 +114,7 @@ func (p *parser) operator(t *Threshold) error {
 	return p.want(op, "one of < <= > >= == !=")
 }
 
-// value reads a number and its unit, with or without a space between.
+// value parses a number and its unit, with or without a space between.
 func (p *parser) value(t *Threshold) error {
 	number := p.next()
 	digits := len(number.text) - len(strings.TrimLeft(number.text, "-.0123456789"))
@@ -141,8 +141,7 @@ func (p *parser) value(t *Threshold) error {
 	return p.fits(t, u.kind, number.at, at)
 }
 
-// fits refuses a unit that the statistic cannot have. value and unit are where the
-// two stand.
+// fits refuses a unit that the statistic cannot have. value and unit are their tokens.
 func (p *parser) fits(t *Threshold, k kind, value, unit int) error {
 	switch {
 	case t.Stat == "rate" && k != share:
@@ -159,8 +158,8 @@ func (p *parser) fits(t *Threshold, k kind, value, unit int) error {
 	return nil
 }
 
-// isTime tells of titles whose histograms are always of times: the clients' and the
-// users' own.
+// isTime reports whether a title's histograms are always of times: those of clients and of
+// the users.
 func isTime(title string) bool {
 	return title == "latency" || strings.HasSuffix(title, ".latency") || strings.HasPrefix(title, "vu.") ||
 		strings.HasPrefix(title, "step.")

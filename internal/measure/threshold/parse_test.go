@@ -50,7 +50,7 @@ func TestStringIsPlain(t *testing.T) {
 	}
 }
 
-// The caret stands below what is wrong, and the problem says what was expected.
+// The caret is below what is wrong, and the problem names what was expected.
 func TestErrorsPointAtTheColumn(t *testing.T) {
 	for _, tt := range []struct{ text, caret, problem string }{
 		{``, `^`, `want a metric's title, as home.latency, or check "name", not the end`},

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// shown writes a figure for people, in a unit like the condition's own: at least
-// three digits, and more where a figure would read as the bound it is not.
+// shown formats a figure for people, in a unit like the condition's own, with at least
+// three digits, and more if it would otherwise look equal to the bound.
 func (j *judge) shown(v float64) string {
 	if math.IsInf(v, 1) {
 		return "no answer"
@@ -25,8 +25,7 @@ func (j *judge) rounded(v float64, digits int) string {
 	return s
 }
 
-// digits writes v with so many significant digits, and tells whether that is all
-// of v.
+// digits formats v with this many significant digits, and reports whether that is exact.
 func (j *judge) digits(v float64, digits int) (s string, exact bool) {
 	unit, suffix := 1.0, ""
 	switch a := math.Abs(v); {

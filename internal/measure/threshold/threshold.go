@@ -1,13 +1,12 @@
-// Package threshold says whether a run is as good as its owner wants it: it reads
+// Package threshold judges whether a run is as good as its owner wants: it parses
 // conditions on metrics, as
 //
 //	home.latency p99 < 200ms over 10s abort
 //
-// and judges them while the run goes on and at its end. docs/thresholds.md has the
-// grammar.
+// and judges them during the run and at its end. docs/thresholds.md has the grammar.
 //
-// Counts are merged first and figures taken after: a percentile over a window is
-// that of the window's merged histogram. What a warm-up recorded does not count.
+// Counts are merged first and figures taken after: a percentile over a window is that of
+// the window's merged histogram. What a warm-up recorded does not count.
 package threshold
 
 import (
@@ -18,15 +17,15 @@ import (
 	"unicode"
 )
 
-// Threshold is one condition. [Parse] makes it; equal conditions are equal values.
+// Threshold is one condition, returned by [Parse]. Equal conditions are equal values.
 type Threshold struct {
 	Metric string // title; of a check, its name
 	Check  bool   // of a check: the share that passed
 	Stat   string // "p99", "avg", "rate" ...
 	Op     string // < <= > >= == !=
 	Number float64
-	Unit   string        // "" for a plain number, else as in units
-	Over   time.Duration // length of the sliding window; 0: the whole run
+	Unit   string        // "" for a plain number, else a key of units
+	Over   time.Duration // length of the sliding window; 0 for the whole run
 	Abort  bool          // the run ends when it is crossed
 }
 
@@ -40,7 +39,7 @@ const (
 	share
 )
 
-// unit is a unit of thresholds: so many of the unit that metrics are kept in.
+// unit is a unit of thresholds, with its factor to the unit in which metrics are recorded.
 type unit struct {
 	kind   kind
 	factor float64
@@ -58,12 +57,12 @@ var units = map[string]unit{
 func (t Threshold) bound() float64 {
 	u := units[t.Unit]
 	if u.kind == share {
-		return t.Number / 100 // divided, as shares are: 7 of 100 is exactly 7%
+		return t.Number / 100 // dividing makes 7 of 100 exactly 7%
 	}
 	return t.Number * u.factor
 }
 
-// String gives the condition in its plainest form, which parses to the same.
+// String returns the condition in its plainest form; parsing it returns an equal Threshold.
 func (t Threshold) String() string {
 	var b strings.Builder
 	switch {
@@ -84,7 +83,7 @@ func (t Threshold) String() string {
 	return b.String()
 }
 
-// window writes d without parts that are zero: 1m and not 1m0s.
+// window formats d without parts that are zero: 1m instead of 1m0s.
 func window(d time.Duration) string {
 	s := d.String()
 	if short, ok := strings.CutSuffix(s, "m0s"); ok {
@@ -96,17 +95,17 @@ func window(d time.Duration) string {
 	return s
 }
 
-// bare tells whether a title needs no quotes.
+// bare reports whether a title needs no quotes.
 func bare(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !inWord(r) })
 }
 
-// inWord tells whether r may stand in a word.
+// inWord reports whether r may be part of a word.
 func inWord(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.IsSpace(r) && r != unicode.ReplacementChar && !strings.ContainsRune(`"<>=!`, r)
 }
 
-// percentile gives q of a stat like p99.9.
+// percentile returns q of a stat like p99.9.
 func percentile(stat string) (q float64, ok bool) {
 	digits, ok := strings.CutPrefix(stat, "p")
 	if !ok || len(digits) == 0 || len(digits) > 8 || strings.Trim(digits, "0123456789.") != "" {
@@ -116,7 +115,7 @@ func percentile(stat string) (q float64, ok bool) {
 	return q / 100, err == nil && q > 0 && q < 100
 }
 
-// ofDistribution tells whether a stat is a figure of a histogram, in its unit.
+// ofDistribution reports whether a stat is a figure of a histogram, in its unit.
 func ofDistribution(stat string) bool {
 	switch stat {
 	case "avg", "min", "max", "stdev":
@@ -126,7 +125,7 @@ func ofDistribution(stat string) bool {
 	return ok
 }
 
-// holds tells whether v is as the condition wants it.
+// holds reports whether v meets the condition.
 func (t Threshold) holds(v float64) bool {
 	b := t.bound()
 	switch t.Op {
@@ -144,7 +143,7 @@ func (t Threshold) holds(v float64) bool {
 	return v != b
 }
 
-// worse tells whether v is further than w from what the condition wants.
+// worse reports whether v is further than w from meeting the condition.
 func (t Threshold) worse(v, w float64) bool {
 	switch t.Op {
 	case "<", "<=":

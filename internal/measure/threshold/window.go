@@ -6,16 +6,16 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/hdr"
 )
 
-// tally is what a threshold's metrics recorded in some time. Tallies add up.
+// tally is what a threshold's metrics recorded in some time. Tallies can be added.
 type tally struct {
 	length    time.Duration
-	count     int64 // of a counter, or a rate's part
-	all       int64 // a rate's whole
+	count     int64 // of a counter, or the numerator of a rate
+	all       int64 // the denominator of a rate
 	lost      int64 // operations without an answer
 	histogram *hdr.Histogram
 }
 
-// add adds o, which stays as it is.
+// add adds o, which does not change.
 func (t *tally) add(o tally) {
 	t.length += o.length
 	t.count += o.count
@@ -29,13 +29,13 @@ func (t *tally) add(o tally) {
 	}
 }
 
-// queue is a sliding window of tallies with their sum. Histograms cannot be
-// subtracted, so it is kept as two stacks: the older half as sums from each tally
-// to the half's end, the newer half as they came and in one sum: the work of an
-// interval does not grow with the window.
+// queue is a sliding window of tallies with their sum. Histograms cannot be subtracted, so
+// the queue is two stacks: the older half has the sums from each tally to the end of that
+// half, the newer half has the tallies and one sum. The work per interval does not grow
+// with the window.
 type queue struct {
-	older []tally         // the last is the sum of all of them, the first of the youngest alone
-	ages  []time.Duration // length of each tally of older by itself
+	older []tally         // the last is the sum of all, the first the youngest tally alone
+	ages  []time.Duration // length of each tally of older
 	newer []tally
 	sum   tally // of newer
 }
@@ -53,7 +53,7 @@ func (q *queue) pop() {
 	q.older, q.ages = q.older[:n], q.ages[:n]
 }
 
-// turn makes the newer half the older one when that is empty.
+// turn moves the newer half to the older one when that is empty.
 func (q *queue) turn() {
 	if len(q.older) > 0 {
 		return
@@ -70,7 +70,7 @@ func (q *queue) turn() {
 	q.newer, q.sum = q.newer[:0], tally{}
 }
 
-// length is how much time the window holds.
+// length is how much time the window covers.
 func (q *queue) length() time.Duration {
 	length := q.sum.length
 	if n := len(q.older); n > 0 {
@@ -79,7 +79,7 @@ func (q *queue) length() time.Duration {
 	return length
 }
 
-// shrink drops the oldest tallies while so much time is left without them.
+// shrink drops the oldest tallies as long as the rest covers at least to.
 func (q *queue) shrink(to time.Duration) {
 	for q.length() > to {
 		q.turn()

@@ -1,5 +1,5 @@
-// Package transcript writes out, for people, what was asked of a server and what came of
-// it: without secrets, and fit for a terminal whatever was sent.
+// Package transcript writes, for people, what was sent to a server and what it answered:
+// without secrets, and safe for a terminal whatever was sent.
 package transcript
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/gobench-io/gobench/internal/run/redact"
 )
 
-// Exchange is what was asked and what came, as it went.
+// Exchange is a request and its response, as they went over the wire.
 type Exchange struct {
 	Source string    // the client's prefix
-	What   string    // in a line: "GET http://example.com/"
+	What   string    // in one line: "GET http://example.com/"
 	Began  time.Time // zero: just now
-	Peer   string    // address of the server, or of the proxy; "": there was no connection
+	Peer   string    // address of the server, or of the proxy; "" if there was no connection
 	About  []string  // of the connection, in a few words each: "new connection", "TLS 1.3"
-	Parts  []Part    // what took how long, in order
+	Parts  []Part    // the steps and their durations, in order
 	Sent   Message
 	Came   Message
-	Error  string // what went wrong; "": nothing
+	Error  string // what went wrong; "" if nothing
 }
 
 // Part is one step of an exchange and how long it took.
@@ -31,28 +31,28 @@ type Part struct {
 	Took time.Duration
 }
 
-// Message is what one side said.
+// Message is what one side sent.
 type Message struct {
-	Head string // lines, each with "\n" or "\r\n" at its end; "": there are none
-	Body []byte // may be its beginning only
-	Size int64  // of the whole body, in bytes; what Body lacks is told
+	Head string // lines, each ending in "\n" or "\r\n"; may be empty
+	Body []byte // may be only its beginning
+	Size int64  // of the whole body, in bytes; Text mentions what Body lacks
 }
 
-// Shown is how much of a head, or of a body, a client has to give, in bytes: no more is
+// Shown is how much of a head, or of a body, a client has to provide, in bytes: no more is
 // shown.
 const Shown = 16 << 10
 
 // shownBody is how much of a body Text shows.
 const shownBody = 4 << 10
 
-// limits bound what is written of a head and of a body, in bytes.
+// limits are how much of a head and of a body is written, in bytes.
 type limits struct{ head, body int }
 
-// Text writes x out in lines, what was sent after ">", what came after "<": of whom in
-// brackets, if anybody.
+// Text returns x as lines: what was sent after ">", what was received after "<". of, the
+// user, is put in brackets unless it is empty.
 func (x *Exchange) Text(of string) string { return x.text(of, limits{Shown, shownBody}) }
 
-// Sample is Text in at most a few KB.
+// Sample is Text limited to a few KB.
 func (x *Exchange) Sample(of string) string { return x.text(of, limits{1200, 600}) }
 
 func (x *Exchange) text(of string, l limits) string {
@@ -119,7 +119,7 @@ func (m *Message) write(b *strings.Builder, mark string, l limits) {
 	}
 }
 
-// spaced gives s with spaces for tabs.
+// spaced replaces tabs by spaces.
 func spaced(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
 
 // printable reports whether b is a text: UTF-8, with few control characters.
@@ -136,8 +136,8 @@ func printable(b []byte) bool {
 	return odd <= 2+len(b)/20
 }
 
-// Clean makes s fit for a line of a terminal: what does not print is written out as in
-// Go's strings.
+// Clean makes s safe for a line of a terminal: unprintable characters are escaped as in Go
+// strings.
 func Clean(s string) string {
 	if !strings.ContainsFunc(s, odd) {
 		return s
@@ -162,7 +162,7 @@ func Clean(s string) string {
 
 func odd(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
-// cut gives the first bytes of s.
+// cut returns the first bytes of s.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -170,7 +170,7 @@ func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "")
 }
 
-// Duration writes a time for people: three digits that count, in the unit that suits.
+// Duration formats a time for people: three significant digits, in a suitable unit.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Microsecond:

@@ -56,8 +56,8 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// Nothing of what a server or a scenario sends reaches a terminal as a command to it,
-// and a sample is bounded.
+// Nothing that a server or a scenario sends reaches a terminal as a control sequence, and
+// the length of a sample is limited.
 func FuzzText(f *testing.F) {
 	f.Add("GET /", "X: y\r\n", []byte("body"), "error")
 	f.Add("\x1b[2J", "\x9b", []byte("\xff\xfe\x1b"), "\u202e\r\n")

@@ -19,24 +19,24 @@ type Facts struct {
 	PortsLast    int    `json:"ports_last,omitempty"`     //
 	ReusePorts   int    `json:"tcp_tw_reuse"`             // net.ipv4.tcp_tw_reuse: 0 never, 1 always, 2 loopback; -1 unknown
 	Tracked      uint64 `json:"conntrack_now,omitempty"`  // connections that the firewall remembers
-	TrackedMost  uint64 `json:"conntrack_most,omitempty"` // and how many at most
+	TrackedMost  uint64 `json:"conntrack_most,omitempty"` // and the highest number that it can remember
 
 	Listen  int `json:"somaxconn,omitempty"`          // net.core.somaxconn: connections that wait for a server's accept
 	Backlog int `json:"netdev_max_backlog,omitempty"` // net.core.netdev_max_backlog: packets that wait for the kernel
 
 	CPU       string  `json:"cpu,omitempty"`       // its name
-	CPUs      int     `json:"cpus"`                // that this process may use
-	Online    int     `json:"online,omitempty"`    // that the machine has
-	Quota     float64 `json:"quota,omitempty"`     // CPUs' time that the cgroup allows
+	CPUs      int     `json:"cpus"`                // available to this process
+	Online    int     `json:"online,omitempty"`    // of the machine
+	Quota     float64 `json:"quota,omitempty"`     // CPUs that the cgroup allows
 	Governors string  `json:"governors,omitempty"` // of the CPUs' clock rates, each once, by name
 
 	Memory      uint64 `json:"memory,omitempty"`           // bytes of the machine
-	Available   uint64 `json:"memory_available,omitempty"` // of which a process can have now
+	Available   uint64 `json:"memory_available,omitempty"` // bytes that a process can still use
 	MemoryLimit uint64 `json:"memory_limit,omitempty"`     // bytes that the cgroup allows
 
 	Clock     string        `json:"clock,omitempty"`      // the kernel's source of time
 	Clocks    string        `json:"clocks,omitempty"`     // those that the kernel could use
-	ClockRead time.Duration `json:"clock_read,omitempty"` // what reading the time costs
+	ClockRead time.Duration `json:"clock_read,omitempty"` // the cost of reading the time
 	TimerP50  time.Duration `json:"timer_p50,omitempty"`  // by how much waits of 1 ms were late
 	TimerP99  time.Duration `json:"timer_p99,omitempty"`
 
@@ -50,10 +50,10 @@ type Facts struct {
 type Folder struct {
 	Use    string `json:"use"` // "data", "cache", "temporary"
 	Path   string `json:"path"`
-	Error  string `json:"error,omitempty"` // why it can't be written
+	Error  string `json:"error,omitempty"` // why it can't be written to
 	Free   uint64 `json:"free,omitempty"`  // bytes
 	NoExec bool   `json:"noexec,omitempty"`
-	Lift   string `json:"-"` // the command that names another
+	Lift   string `json:"-"` // the command that sets another folder
 }
 
 // Level is how much a finding matters.

@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// machines are one without limits, one as it is installed, one that can't run anything,
-// and one of which little is known.
+// machines are one without limits, one as it is installed, one that can't run anything, and
+// one of which little is known.
 var machines = map[string]Facts{
 	"tuned": {FilesSoft: 1024, FilesHard: 1 << 20, FilesHighest: 1 << 20, PortsFirst: 1024, PortsLast: 65535, ReusePorts: 1, Tracked: 12, TrackedMost: 1 << 20,
 		Listen: 4096, Backlog: 5000, CPU: "AMD EPYC", CPUs: 16, Online: 16, Governors: "performance", Memory: 64 << 30, Available: 60 << 30,

@@ -1,5 +1,5 @@
-// Package lines shows a run as it goes in lines of text or of JSON, where there is no
-// terminal to draw on.
+// Package lines shows the events of a run as lines of text or of JSON, for output that is
+// not a terminal.
 package lines
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// Text shows a run in lines of text, of its intervals at most one a second. Show and
-// Output may be used by any goroutine and return at once.
+// Text shows a run in lines of text, with at most one line a second for its intervals. It
+// is safe for concurrent use; Show and writes to Output do not wait for w.
 type Text struct {
 	q       *queue
 	w       io.Writer
@@ -26,18 +26,18 @@ type Text struct {
 	once    sync.Once
 
 	mu   sync.Mutex
-	slow *time.Timer // shows a step that takes long, guarded by mu
+	slow *time.Timer // shows a step that takes long; guarded by mu
 }
 
-// NewText returns a Text that writes to w. With quiet it leaves out all but what the user
-// did and warnings. The caller must call Close.
+// NewText returns a Text that writes to w. With quiet it shows only warnings and what the
+// user did. The caller must call Close or Flush.
 func NewText(w io.Writer, quiet bool) *Text {
 	t := &Text{q: newQueue(w), w: w, quiet: quiet, last: -time.Second}
 	t.printed.Show = t.q.put
 	return t
 }
 
-// slowStep is how long a step before the load takes until it is shown. Steps of the
+// slowStep is how long a step before the load takes before it is shown. Steps of the
 // compiler are shown at once.
 const slowStep = time.Second
 
@@ -79,7 +79,7 @@ func (t *Text) Output() io.Writer {
 	return &t.printed
 }
 
-// Flush writes what is queued, and ends. Further calls do nothing.
+// Flush writes what is queued and stops. Further calls do nothing.
 func (t *Text) Flush() {
 	t.once.Do(func() {
 		t.mu.Lock()
@@ -92,10 +92,11 @@ func (t *Text) Flush() {
 	})
 }
 
-// Close is Flush: the report shows the end of the run.
+// Close is like Flush: the report shows the end of the run.
 func (t *Text) Close(event.Event) { t.Flush() }
 
-// JSON shows each event of a run in a line of JSON (docs/formats/events.md).
+// JSON shows each event of a run as a line of JSON (docs/formats/events.md). It is safe for
+// concurrent use.
 type JSON struct {
 	q    *queue
 	once sync.Once
@@ -117,13 +118,13 @@ func (j *JSON) Show(e event.Event) {
 	}
 }
 
-// Output discards: the run's log has what the scenario prints.
+// Output returns a writer that discards: the run's log has what the scenario prints.
 func (j *JSON) Output() io.Writer { return io.Discard }
 
 // Flush does nothing: Close does.
 func (j *JSON) Flush() {}
 
-// Close shows the end of the run, writes what is queued, and ends. Further calls do
+// Close shows the end of the run, writes what is queued, and stops. Further calls do
 // nothing.
 func (j *JSON) Close(end event.Event) {
 	j.once.Do(func() {

@@ -47,7 +47,7 @@ func (q *queue) put(b []byte) {
 	}
 }
 
-// close writes what is queued, ends, and returns how many bytes were dropped.
+// close writes what is queued, stops, and returns how many bytes were dropped.
 func (q *queue) close() (dropped int) {
 	q.mu.Lock()
 	if !q.closed {
@@ -66,11 +66,11 @@ func ReportDropped(w io.Writer, dropped int) {
 	}
 }
 
-// longest is the length from which a line is shown before its end has come.
+// longest is the length from which a line is shown before it has ended.
 const longest = 4 << 10
 
-// Printed splits what a scenario prints into whole lines that are safe for a terminal. Its
-// methods may be called by any goroutine.
+// Printed splits what a scenario prints into whole lines that are safe for a terminal. It
+// is safe for concurrent use.
 type Printed struct {
 	Show func([]byte) // receives one or more lines
 
@@ -78,7 +78,7 @@ type Printed struct {
 	part []byte // a line without its end, guarded by mu
 }
 
-// Write shows the lines that are whole with b. It never fails.
+// Write shows the lines that b completes. It never returns an error.
 func (p *Printed) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +100,7 @@ func (p *Printed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Flush shows a last line that has no end.
+// Flush shows the last line if it has not ended.
 func (p *Printed) Flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,9 +1,8 @@
-// Package live shows a run while it goes on, on a terminal: a block of lines at the
-// bottom that is drawn anew as figures come, and above it, scrolling up as ever,
-// what there is to say.
+// Package live shows an active run on a terminal: a block of lines at the bottom that is
+// redrawn as figures arrive, and above it messages, which scroll up.
 //
-// Events ([event.Event]) tell what happens in a run; a [Run] is what they come to, [Run.Screen]
-// how that looks in so many columns and lines, and a [Terminal] draws it. Where there
-// is no terminal the same events are lines of text, or of JSON: docs/terminal.md and
-// docs/formats/events.md.
+// Events ([event.Event]) report what happens in a run; a [Run] is the state that they lead
+// to, [Run.Screen] renders it in a number of columns and lines, and a [Terminal] draws
+// that. Without a terminal the same events are written as lines of text or of JSON:
+// docs/terminal.md and docs/formats/events.md.
 package live

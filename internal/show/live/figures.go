@@ -9,8 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// operations shows what the run is about: the first distribution over time, the
-// others in a line each.
+// operations shows the run's main figures: the first distribution over time, the others in
+// a line each.
 func (s *screen) operations() {
 	for i, m := range s.headline() {
 		if i == 0 {
@@ -30,14 +30,14 @@ func (s *screen) operations() {
 	}
 }
 
-// overTime shows a distribution over time: its rate and its figures now and of the
+// overTime shows a distribution over time: its rate and its figures at present and of the
 // whole run so far.
 func (s *screen) overTime(m run.Metric) {
 	const cell = 11
 	now, all := s.last.Metrics[m.Title], m
 	room := s.Width - 1 - 6 - 2*cell
 	graph := min(room-1, longestGraph)
-	at := 1 + 6 + max(0, graph) // where the two columns begin
+	at := 1 + 6 + max(0, graph) // the column in which the two columns of figures begin
 	s.row(figure, func(l *line) {
 		l.add(bold, " "+report.Title(m.Title))
 		if l.n < at+cell-4 {
@@ -50,7 +50,7 @@ func (s *screen) overTime(m run.Metric) {
 			l.add(dim, " "+name).to(7)
 			values, known := s.history.series(of)
 			s := spark(values, known, graph)
-			l.to(at-1-columns(s)).add(st, s) // the newest beside its figure
+			l.to(at-1-columns(s)).add(st, s) // the newest value is beside its figure
 			l.right(plain, last, at+cell)
 			l.right(dim, whole, at+2*cell)
 		})
@@ -88,8 +88,8 @@ func (s *screen) overTime(m run.Metric) {
 	s.lateness(m)
 }
 
-// timeOf shows a figure of a record. A percentile among operations without an answer
-// has no time.
+// timeOf formats a time of a record. A percentile among operations without an answer has no
+// time.
 func timeOf(r run.Record, q float64, of func(*run.Times) float64) string {
 	switch {
 	case q > 0 && r.Lost != nil && r.Count != nil && !run.Answered(q, *r.Count, *r.Lost):
@@ -100,7 +100,7 @@ func timeOf(r run.Record, q float64, of func(*run.Times) float64) string {
 	return units.Millis(of(r.Times))
 }
 
-// lateness shows the parts of a scheduled class's response time.
+// lateness shows the components of a scheduled class's response time.
 func (s *screen) lateness(m run.Metric) {
 	prefix := strings.TrimSuffix(m.Title, "response")
 	if s.last.Metrics[prefix+"planned"].Count == nil {
@@ -118,8 +118,7 @@ func (s *screen) lateness(m run.Metric) {
 	})
 }
 
-// counts shows how many iterations there were, and what became of those on a
-// schedule.
+// counts shows the number of iterations and, for those on a schedule, their outcome.
 func (s *screen) counts() {
 	var late, dropped, planned int64
 	scheduled := false
@@ -159,7 +158,8 @@ func (s *screen) counts() {
 	})
 }
 
-// percent writes a share so that little is not nothing, and nearly all not all.
+// percent formats a share so that a small one is not shown as 0, nor one below 100 % as
+// 100.
 func percent(share float64) string {
 	switch p := share * 100; {
 	case share > 0 && p < 0.01:

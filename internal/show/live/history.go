@@ -5,19 +5,19 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// kept is how many intervals are kept for what is drawn over time.
-const kept = longestGraph
+// maxPoints is how many intervals are stored for graphs.
+const maxPoints = longestGraph
 
 // history is what the last intervals recorded, the newest last.
 type history struct {
 	points []point
-	titles map[string]bool // of all that was ever recorded
+	titles map[string]bool // of everything recorded since the begin
 }
 
 // point is one interval of the history.
 type point struct {
 	users  int64
-	errors float64 // a second
+	errors float64 // per second
 	times  map[string]figures
 }
 
@@ -38,16 +38,16 @@ func (h *history) add(i run.Interval) {
 			p.times[title] = figures{*r.RPS, t.P50, t.P90, t.P99, t.Max}
 		}
 	}
-	if len(h.points) == kept {
+	if len(h.points) == maxPoints {
 		copy(h.points, h.points[1:])
-		h.points = h.points[:kept-1]
+		h.points = h.points[:maxPoints-1]
 	}
 	h.points = append(h.points, p)
 }
 
 func (h *history) has(title string) bool { return h.titles[title] }
 
-// series gives a figure of each interval; false: it has none.
+// series returns a figure of each interval; known is false for an interval without it.
 func (h *history) series(of func(point) (float64, bool)) (values []float64, known []bool) {
 	for _, p := range h.points {
 		v, ok := of(p)
@@ -56,11 +56,11 @@ func (h *history) series(of func(point) (float64, bool)) (values []float64, know
 	return values, known
 }
 
-// sparks are the eight heights of a column.
+// sparks are the eight heights of a graph's column.
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// spark draws the last values in at most so many columns, from 0 to the greatest; a
-// value that is not known is a gap.
+// spark draws the last values in at most the given number of columns, scaled from 0 to the
+// greatest; an unknown value is a gap.
 func spark(values []float64, known []bool, columns int) string {
 	if columns <= 0 {
 		return ""

@@ -14,7 +14,7 @@ import (
 func (s *screen) errors() {
 	var all int64
 	byClass := map[string]int64{}
-	var classes []string // the most frequent first, about: as failures are
+	var classes []string // about the most frequent first, as failures are
 	for _, f := range s.totals.Failures {
 		if byClass[f.Class] == 0 {
 			classes = append(classes, f.Class)
@@ -45,7 +45,7 @@ func (s *screen) errors() {
 	}
 }
 
-// checks shows how many of each check passed, the worst first.
+// checks shows how many calls of each check passed, the worst check first.
 func (s *screen) checks() {
 	type check struct {
 		name        string
@@ -97,7 +97,7 @@ func (s *screen) checks() {
 	}
 }
 
-// conditions shows how the thresholds stand.
+// conditions shows the state of the thresholds.
 func (s *screen) conditions() {
 	for i, t := range s.thresholds {
 		if i == several && len(s.thresholds) > several+1 {
@@ -152,7 +152,7 @@ func (s *screen) generator() {
 			return
 		}
 		own, all := s.last.Metrics["gobench.cpu_own"], s.last.Metrics["gobench.cpu"]
-		if own.Sizes != nil && all.Sizes != nil { // measured by two clocks
+		if own.Sizes != nil && all.Sizes != nil { // they are measured by two clocks
 			l.add(dim, "   CPUs ").add(plain, fmt.Sprintf("%.0f %%", max(all.Sizes.Max, own.Sizes.Max)/10)).
 				add(dim, " in use, ").add(plain, fmt.Sprintf("%.0f %%", own.Sizes.Max/10)).add(dim, " by the load")
 		}

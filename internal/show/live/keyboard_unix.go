@@ -14,7 +14,7 @@ import (
 // keyboard reads keys from a terminal until it is closed.
 type keyboard struct {
 	in         *os.File
-	stop, ends *os.File // of a pipe: stop is readable once ends is closed
+	stop, ends *os.File // a pipe: stop becomes readable when ends is closed
 }
 
 func newKeyboard(in *os.File) (*keyboard, error) {
@@ -25,11 +25,11 @@ func newKeyboard(in *os.File) (*keyboard, error) {
 	return &keyboard{in, r, w}, nil
 }
 
-// close ends read.
+// close makes read return.
 func (k *keyboard) close() { k.ends.Close() }
 
-// read calls press with each key that is a character; those that are more, as arrows,
-// are nothing. It returns when the keyboard is closed or the terminal gone.
+// read calls press with each key that is a single character; others, as arrows, are
+// ignored. It returns when the keyboard is closed or the terminal is gone.
 func (k *keyboard) read(press func(byte)) {
 	defer k.stop.Close()
 	in, stop := int32(k.in.Fd()), int32(k.stop.Fd())
@@ -62,8 +62,8 @@ func (k *keyboard) read(press func(byte)) {
 	}
 }
 
-// severalBytes is a key that is more than a character: an arrow, Alt with another.
+// severalBytes is a key that sends several characters: an arrow, or Alt with another key.
 var severalBytes = regexp.MustCompile(`\x1b([\[O][0-?]*[ -/]*[@-~]?|.)?`)
 
-// characters gives the keys that are one character each.
+// characters returns the keys that are one character each.
 func characters(b []byte) []byte { return severalBytes.ReplaceAll(b, nil) }

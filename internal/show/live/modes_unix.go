@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// modes are those of a terminal.
+// modes are the settings of a terminal.
 type modes unix.Termios
 
 func IsTerminal(f *os.File) bool {
@@ -16,14 +16,14 @@ func IsTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// foreground tells whether this process may use the terminal: it is in the foreground
-// of it, or there is no job control on it.
+// foreground reports whether this process may use the terminal: it is in its foreground, or
+// the terminal has no job control.
 func foreground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
 }
 
-// orphaned tells whether no shell could continue this process if it stopped.
+// orphaned reports whether no shell could continue this process if it stopped.
 func orphaned() bool {
 	parent := os.Getppid()
 	session, err := unix.Getsid(0)
@@ -32,8 +32,8 @@ func orphaned() bool {
 	return err != nil || gone != nil || other != nil || session != theirs || group == unix.Getpgrp()
 }
 
-// unbuffered has the terminal give each key at once, without an echo. Signals and the
-// treatment of what is written stay as they are.
+// unbuffered makes the terminal deliver each key at once and without echo. Signals and the
+// processing of output stay as they are. It returns the previous modes.
 func unbuffered(f *os.File) (before *modes, err error) {
 	was, err := unix.IoctlGetTermios(int(f.Fd()), getModes)
 	if err != nil {
@@ -49,8 +49,7 @@ func (m *modes) restore(f *os.File) {
 	_ = unix.IoctlSetTermios(int(f.Fd()), setModes, (*unix.Termios)(m)) // the terminal may be gone
 }
 
-// windowSize is how many columns and lines a terminal has; one that does not say has
-// 80 by 24.
+// windowSize returns a terminal's number of columns and lines; 80 by 24 if unknown.
 func windowSize(f *os.File) (width, height int) {
 	w, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil || w.Col == 0 || w.Row == 0 {

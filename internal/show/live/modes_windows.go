@@ -10,7 +10,7 @@ import (
 
 type modes struct{}
 
-// IsTerminal reports whether f is a terminal that a run can be drawn on: never.
+// IsTerminal reports whether a run can be drawn on f: never on Windows.
 func IsTerminal(*os.File) bool { return false }
 
 func foreground(*os.File) bool { return false }

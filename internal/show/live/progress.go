@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// warming tells whether what is recorded now is in no total.
+// warming reports whether what is recorded at present is left out of the totals.
 func (s *screen) warming() bool {
 	if s.elapsed(s.now) < s.plan.Warmup {
 		return true
@@ -24,12 +25,12 @@ func (s *screen) warming() bool {
 	return false
 }
 
-// progress tells how far the run is: before its load what is being done.
+// progress shows the progress of the run; before the load, the current step.
 func (s *screen) progress() {
 	if s.began.IsZero() || s.state == run.Stopping {
 		took := s.now.Sub(s.since)
 		s.row(always, func(l *line) {
-			l.add(cyan, " "+spinner(s.now)).add(plain, " "+orElse(s.step, "starting"))
+			l.add(cyan, " "+spinner(s.now)).add(plain, " "+cmp.Or(s.step, "starting"))
 			if took >= time.Second && !s.since.IsZero() {
 				l.add(dim, "  "+clock(took))
 			}
@@ -75,7 +76,7 @@ func spinner(now time.Time) string {
 	return [...]string{"◐", "◓", "◑", "◒"}[now.UnixMilli()/250%4]
 }
 
-// stages tells what the schedules of classes want now.
+// stages shows what the schedules of classes currently demand.
 func (s *screen) stages() {
 	for _, c := range s.plan.Classes {
 		set := s.set[c.Name]
@@ -132,7 +133,7 @@ func separated(unit string) string {
 	return " " + unit
 }
 
-// quantity writes users or a rate, without digits that say nothing.
+// quantity formats users or a rate, without meaningless digits.
 func quantity(v float64) string {
 	if v == float64(int64(v)) {
 		return units.Count(int64(v))

@@ -11,40 +11,40 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// Run is what is known of a run that goes on. It is plain data that [Run.Apply]
-// changes; it is for one goroutine at a time.
+// Run is the state of an active run, as far as events reported it. [Run.Apply] changes it.
+// It must not be used by several goroutines at once.
 type Run struct {
 	Name   string // the scenario's file, or a built-in's command
 	Target string
-	Keys   bool // the terminal listens
-	Help   bool // what the keys do is shown
+	Keys   bool // the terminal accepts keys
+	Help   bool // the help on keys is shown
 
 	state      run.State
 	step       string
-	detail     string    // what it has come to
+	detail     string    // progress of the step
 	since      time.Time // when step began
 	plan       event.Plan
-	began      time.Time // when the load did
+	began      time.Time // when the load began
 	paused     bool
 	pausedAt   time.Time
-	held       time.Duration // how long pauses lasted that are over
+	held       time.Duration // total length of the pauses that have ended
 	ending     *event.Event
 	set        map[string]*setting // by class
 	last       run.Interval
 	totals     event.Totals
 	totaled    time.Time
 	thresholds []threshold.Standing
-	done       int64 // iterations, of warm-ups too
+	done       int64 // iterations, warm-ups included
 	history    history
 }
 
-// setting is what a person has set of a class; below 0: nothing.
+// setting is what the user has set of a class; below 0 if unset.
 type setting struct {
 	users int64
 	rate  float64
 }
 
-// Apply takes what an event tells.
+// Apply updates r with an event.
 func (r *Run) Apply(e event.Event) {
 	switch e.Kind {
 	case event.Step:
@@ -55,14 +55,14 @@ func (r *Run) Apply(e event.Event) {
 			r.step, r.since = e.Text, e.Time
 		}
 	case event.State:
-		r.stand(e)
+		r.setState(e)
 	case event.Control:
 		r.change(e)
 	case event.Ending:
 		r.ending = &e
 	case event.Interval:
 		r.last, r.thresholds = *e.Interval, e.Thresholds
-		if e.Totals != nil && e.Time.Sub(r.totaled) >= beat/2 { // they cost
+		if e.Totals != nil && e.Time.Sub(r.totaled) >= beat/2 { // computing totals is expensive
 			r.totals, r.totaled = e.Totals(), e.Time
 		}
 		for title, m := range e.Interval.Metrics {
@@ -74,8 +74,8 @@ func (r *Run) Apply(e event.Event) {
 	}
 }
 
-// stand takes a new state.
-func (r *Run) stand(e event.Event) {
+// setState sets the state.
+func (r *Run) setState(e event.Event) {
 	r.state = e.State
 	switch e.State {
 	case run.Compiling, run.Starting:
@@ -87,7 +87,7 @@ func (r *Run) stand(e event.Event) {
 	}
 }
 
-// change takes what a person has changed.
+// change records a change made by the user.
 func (r *Run) change(e event.Event) {
 	switch c := e.Control; c.What {
 	case "pause":
@@ -110,7 +110,7 @@ func (r *Run) change(e event.Event) {
 	}
 }
 
-// setting gives that of a class, or of the only one when class is empty.
+// setting returns that of a class, or of the only class if the name is empty.
 func (r *Run) setting(class string) *setting {
 	if class == "" && len(r.plan.Classes) == 1 {
 		class = r.plan.Classes[0].Name
@@ -126,10 +126,10 @@ func (r *Run) setting(class string) *setting {
 	return s
 }
 
-// Paused tells whether the load is held.
+// Paused reports whether the load is paused.
 func (r *Run) Paused() bool { return r.paused }
 
-// elapsed is how long the load has gone on at now.
+// elapsed is how long the load has been active at now.
 func (r *Run) elapsed(now time.Time) time.Duration {
 	if r.began.IsZero() {
 		return 0
@@ -145,15 +145,14 @@ func (r *Run) shift(now time.Time) time.Duration {
 	return r.held
 }
 
-// length is how long the load is to last, as far as a time decides that; 0: no
-// time does.
+// length is how long the load is to last, if a time limits it; 0 if no time does.
 func (r *Run) length(now time.Time) (length time.Duration) {
 	for _, c := range r.plan.Classes {
 		l := c.Length
 		if c.Open && l > 0 {
 			l += r.shift(now)
 		}
-		if l == 0 { // its work decides, which may last longer
+		if l == 0 { // its work decides, which may take longer
 			length = 0
 			break
 		}
@@ -165,7 +164,7 @@ func (r *Run) length(now time.Time) (length time.Duration) {
 	return length
 }
 
-// planned is how many iterations the load ends with; 0: their number does not end it.
+// planned is the number of iterations after which the load ends; 0 if they do not limit it.
 func (r *Run) planned() (n int64) {
 	for _, c := range r.plan.Classes {
 		if c.Iterations == 0 {
@@ -176,8 +175,8 @@ func (r *Run) planned() (n int64) {
 	return n
 }
 
-// part is how much of the load is behind, 0 to 1, and how much time that leaves, as
-// far as either is known; below 0: it is not.
+// part returns how much of the load is done, 0 to 1, and how much time is left, as far as
+// either is known; below 0 if unknown.
 func (r *Run) part(now time.Time) (part float64, left time.Duration) {
 	part, left = -1, -1
 	elapsed := r.elapsed(now)
@@ -188,7 +187,7 @@ func (r *Run) part(now time.Time) (part float64, left time.Duration) {
 		byWork := min(1, float64(r.done)/float64(n))
 		if byWork > part {
 			part = byWork
-			// At the pace so far, which is known once some work is done.
+			// At the average pace so far, which is known once some work is done.
 			if active := elapsed - r.shift(now); r.done > 0 && active > 2*time.Second && !r.paused {
 				pace := time.Duration(float64(active) * (1 - byWork) / byWork)
 				if left < 0 || pace < left {
@@ -200,8 +199,8 @@ func (r *Run) part(now time.Time) (part float64, left time.Duration) {
 	return part, left
 }
 
-// Steer gives the changes that make the load so many times what it is at now: of each
-// class its rate if it has a schedule, else its users.
+// Steer returns the changes that multiply the current load by factor: of each class its
+// rate if it has a schedule, else its users.
 func (r *Run) Steer(factor float64, now time.Time) (changes []event.Change) {
 	for _, c := range r.plan.Classes {
 		change := event.Change{What: "scale", Class: c.Name}
@@ -211,7 +210,7 @@ func (r *Run) Steer(factor float64, now time.Time) (changes []event.Change) {
 		} else {
 			at := r.level(c, now)
 			users := int64(math.Round(at * factor))
-			switch { // at least by one
+			switch { // by at least one
 			case factor > 1:
 				users = max(users, int64(at)+1)
 			case factor < 1:
@@ -224,7 +223,7 @@ func (r *Run) Steer(factor float64, now time.Time) (changes []event.Change) {
 	return changes
 }
 
-// round keeps three digits: a rate that a person reads.
+// round rounds to three digits, for a rate that people read.
 func round(v float64) float64 {
 	if v <= 0 {
 		return 0
@@ -236,7 +235,7 @@ func round(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// level is the users or the rate of a class at now, as they are meant to be.
+// level is the planned number of users or rate of a class at now.
 func (r *Run) level(c event.Class, now time.Time) float64 {
 	if s := r.set[c.Name]; s != nil {
 		if c.Open && s.rate >= 0 {
@@ -253,8 +252,8 @@ func (r *Run) level(c event.Class, now time.Time) float64 {
 	return level
 }
 
-// stage is the number of the stage that a class is in at now, from 0, the value it is
-// to have, and how long until the stage's end.
+// stage returns the number of the stage that a class is in at now, from 0, the planned
+// level, and the time until the stage's end.
 func (r *Run) stage(c event.Class, now time.Time) (number int, level float64, left time.Duration) {
 	at := r.elapsed(now)
 	if c.Open {
@@ -274,7 +273,7 @@ func (r *Run) stage(c event.Class, now time.Time) (number int, level float64, le
 	return len(c.Stages) - 1, from, 0
 }
 
-// headline gives the distributions that the run is about.
+// headline returns the run's main distributions.
 func (r *Run) headline() []run.Metric {
 	return report.Headline(r.totals.Metrics, r.history.has)
 }

@@ -9,17 +9,16 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// Size is what there is to draw on, and how.
+// Size is the size of the area to draw on, and its style.
 type Size struct {
 	Width, Height int
 	Color         bool
 }
 
-// widest is how far the screen spreads on a wide terminal: eyes don't follow a line
-// further.
+// widest is the greatest width of the screen, as long lines are hard to read.
 const widest = 132
 
-// row is a line of the screen. Where there are too few, those of the lowest rank are
+// row is a line of the screen. If there are too few lines, the rows of the lowest rank are
 // left out, the last first.
 type row struct {
 	rank int
@@ -29,17 +28,17 @@ type row struct {
 // The ranks of rows.
 const (
 	air     = iota // blank
-	keys           // what may be pressed
+	keys           // available keys
 	detail         // of the target, of stages
 	part           // checks, other operations
 	wanted         // thresholds
 	figure         // percentiles, the generator
 	failure        // errors
 	main           // rate, state
-	always         // how far it is
+	always         // progress
 )
 
-// screen writes a Run.
+// screen renders a Run.
 type screen struct {
 	*Run
 	Size
@@ -47,8 +46,8 @@ type screen struct {
 	rows []row
 }
 
-// Screen draws the run as it stands at now: at most Height lines of at most Width
-// columns, without line ends.
+// Screen renders the run at now: at most Height lines of at most Width columns, without
+// line ends.
 func (r *Run) Screen(now time.Time, size Size) []string {
 	size.Width = min(size.Width, widest)
 	s := &screen{Run: r, Size: size, now: now}
@@ -78,7 +77,7 @@ func (s *screen) row(rank int, write ...func(*line)) {
 	s.rows = append(s.rows, row{rank, l.String()})
 }
 
-// fit leaves rows out until the rest fits.
+// fit removes rows until the rest fits.
 func (s *screen) fit() (lines []string) {
 	for len(s.rows) > max(1, s.Height) {
 		lowest := len(s.rows) - 1
@@ -91,14 +90,14 @@ func (s *screen) fit() (lines []string) {
 	}
 	for i, r := range s.rows {
 		if r.text == "" && (i == len(s.rows)-1 || i > 0 && s.rows[i-1].text == "") {
-			continue // no blank line at the end, and none after another
+			continue // no blank line at the end, nor two in a row
 		}
 		lines = append(lines, r.text)
 	}
 	return lines
 }
 
-// head names the run and says how it stands.
+// head names the run and shows its state.
 func (s *screen) head() {
 	word, st := s.standing()
 	s.row(main, func(l *line) {
@@ -114,7 +113,7 @@ func (s *screen) head() {
 	})
 }
 
-// standing is a word or two for how the run stands.
+// standing describes the run's state in a word or two.
 func (s *screen) standing() (string, style) {
 	switch {
 	case s.ending != nil && s.ending.Cancel:
@@ -136,17 +135,17 @@ func (s *screen) standing() (string, style) {
 // label is the column in which values of the lower part begin.
 const label = 11
 
-// longestGraph is how many columns a graph has at most: labels stay near their values.
+// longestGraph is the greatest width of a graph: labels stay near their values.
 const longestGraph = 72
 
 // several is how many checks or thresholds are shown.
 const several = 6
 
-// footer tells what may be pressed.
+// footer lists the keys.
 func (s *screen) footer() {
 	s.row(air)
 	key := func(l *line, k, what string) {
-		if l.n+columns(k)+columns(what)+4 > l.width { // whole or not at all
+		if l.n+columns(k)+columns(what)+4 > l.width { // only if it fits completely
 			return
 		}
 		if l.n > 0 {
@@ -184,7 +183,7 @@ func (s *screen) footer() {
 	})
 }
 
-// help says more of each key.
+// help describes each key.
 func (s *screen) help() {
 	for _, k := range [][2]string{
 		{"p", "pause: nothing new begins; p again goes on"},
@@ -198,7 +197,7 @@ func (s *screen) help() {
 	}
 }
 
-// clock writes a time to the second.
+// clock formats a time to the second.
 func clock(d time.Duration) string {
 	d = d.Truncate(time.Second)
 	switch h, m, sec := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60; {
@@ -209,11 +208,4 @@ func clock(d time.Duration) string {
 	default:
 		return fmt.Sprintf("%ds", sec)
 	}
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }

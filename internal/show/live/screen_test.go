@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func p[T any](v T) *T { return &v }
 
-// zero is when the runs of these tests are begun.
+// zero is when the runs of these tests begin.
 var zero = time.Date(2026, 11, 21, 6, 45, 12, 0, time.UTC)
 
 func at(seconds float64) time.Time { return zero.Add(time.Duration(seconds * float64(time.Second))) }
@@ -45,7 +45,7 @@ func second(from float64, n int64, ms float64) run.Interval {
 	}}
 }
 
-// closed is a run of a closed class, 7 of 30 seconds on.
+// closed is a run of a closed class after 7 of 30 seconds.
 func closed() *Run {
 	r := &Run{Name: "checkout.go", Keys: true}
 	r.Apply(event.Event{Kind: event.Step, Time: at(-1), Plan: &event.Plan{Users: 30, Classes: []event.Class{{Name: "buyer", Users: 30, Closed: true, Length: 30 * time.Second}}}})
@@ -97,7 +97,7 @@ func open() *Run {
 	return r
 }
 
-// Each screen stands in testdata as a person sees it, its width shown by a ruler.
+// testdata has each screen as a user sees it, with a ruler that shows its width.
 func TestScreens(t *testing.T) {
 	paused := open()
 	paused.Apply(event.Event{Kind: event.Control, Time: at(62), Control: &event.Change{What: "pause", By: "a key"}})
@@ -173,8 +173,8 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// However small the terminal, nothing is drawn outside of it, and how far the run is
-// stays to the last.
+// However small the terminal is, nothing is drawn outside of it, and the progress is the
+// last row to be left out.
 func TestScreenFits(t *testing.T) {
 	for _, r := range []*Run{closed(), open(), {}} {
 		for width := 1; width < 60; width++ {
@@ -205,8 +205,8 @@ func TestSpark(t *testing.T) {
 		{nil, 5, ""},
 		{[]float64{0, 0}, 5, "▁▁"},
 		{[]float64{1, 4, 8}, 5, "▂▅█"},
-		{[]float64{100, 1, 4, 8}, 3, "▂▅█"}, // of what is shown
-		{[]float64{1, -1, 8}, 5, "▂ █"},     // -1: not known
+		{[]float64{100, 1, 4, 8}, 3, "▂▅█"}, // of the values shown
+		{[]float64{1, -1, 8}, 5, "▂ █"},     // -1: unknown
 		{[]float64{1}, 0, ""},
 	} {
 		var known []bool
@@ -219,7 +219,7 @@ func TestSpark(t *testing.T) {
 	}
 }
 
-// What + and - make of a load.
+// How + and - change a load.
 func TestSteer(t *testing.T) {
 	show := func(changes []event.Change) (s string) {
 		for _, c := range changes {
@@ -260,10 +260,10 @@ func TestSteer(t *testing.T) {
 	}
 }
 
-// A redraw at its largest: what the package's terminal does four times a second.
+// A redraw of the largest screen: the terminal does it four times a second.
 func BenchmarkScreen(b *testing.B) {
 	r := closed()
-	for s := range kept {
+	for s := range maxPoints {
 		r.Apply(event.Event{Kind: event.Interval, Time: at(float64(s)), Interval: p(second(float64(s), int64(s), float64(s)))})
 	}
 	var old []string

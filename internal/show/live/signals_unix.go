@@ -12,19 +12,19 @@ import (
 // terminalSignals are those about the terminal.
 var terminalSignals = []os.Signal{syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGQUIT}
 
-// signal follows one that is about the terminal.
+// signal acts on a signal about the terminal.
 func (t *Terminal) signal(s os.Signal, signals <-chan os.Signal) {
 	switch s {
 	case syscall.SIGWINCH:
 		t.width, t.height = windowSize(t.out)
 		t.wipe()
-	case syscall.SIGTSTP: // Ctrl-Z: the shell comes
+	case syscall.SIGTSTP: // Ctrl-Z: back to the shell
 		if orphaned() {
 			return
 		}
 		t.leave()
-		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // once caught, SIGTSTP can't be let through again
-		select {                                            // the stop comes when it comes
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // once caught, SIGTSTP cannot stop the process any more
+		select {                                            // the stop takes effect some time later
 		case <-signals:
 		case <-time.After(time.Second):
 		}

@@ -2,8 +2,8 @@ package live
 
 import "strings"
 
-// style is how a piece of text looks: one of the terminal's own sixteen colours, so
-// that it is read on dark and on light.
+// style is how a piece of text looks: one of the terminal's own sixteen colours, so that it
+// is readable on dark and on light.
 type style string
 
 const (
@@ -16,7 +16,7 @@ const (
 	cyan   style = "36"
 )
 
-// line is a line of the screen that is being written: never wider than its width.
+// line is a line of the screen under construction: never wider than its width.
 type line struct {
 	b     strings.Builder
 	width int
@@ -24,7 +24,7 @@ type line struct {
 	color bool
 }
 
-// add writes s as far as it fits, cut with an ellipsis.
+// add appends s as far as it fits, cut with an ellipsis.
 func (l *line) add(st style, s string) *line {
 	if n := columns(s); n > l.width-l.n {
 		if l.width <= l.n {
@@ -41,7 +41,7 @@ func (l *line) add(st style, s string) *line {
 	return l
 }
 
-// to fills up with blanks to a column.
+// to appends blanks up to a column.
 func (l *line) to(column int) *line {
 	if n := min(column, l.width) - l.n; n > 0 {
 		l.add(plain, strings.Repeat(" ", n))
@@ -49,15 +49,15 @@ func (l *line) to(column int) *line {
 	return l
 }
 
-// right writes s so that it ends at a column.
+// right appends s so that it ends at a column.
 func (l *line) right(st style, s string, column int) *line {
 	return l.to(column-columns(s)).add(st, s)
 }
 
 func (l *line) String() string { return strings.TrimRight(l.b.String(), " ") }
 
-// columns is the width of s. East Asian wide characters count as one: the terminal
-// cuts what they push out, since it does not wrap the lines of the block.
+// columns is the width of s. East Asian wide characters count as one: the terminal cuts off
+// what exceeds the line, since it does not wrap the lines of the block.
 func columns(s string) (n int) {
 	for range s {
 		n++

@@ -11,23 +11,22 @@ import (
 	"time"
 )
 
-// Terminal draws a Run at the bottom of a terminal, and lets what is printed scroll
-// up above it. Nothing that it is told waits for the terminal: what a slow one does
-// not take in time is left out and counted.
+// Terminal draws a Run at the bottom of a terminal and scrolls up what is printed above it.
+// It is safe for concurrent use. Its methods do not wait for the terminal: what a slow one
+// does not accept in time is dropped and counted.
 //
-// The terminal keeps its signals and its line ends: only the waiting for a whole line
-// and the echo are off, and the cursor rests on the block's first line. So Ctrl-C
-// works whatever becomes of this process, and what is drawn is wiped by one sequence,
-// however the window was resized since.
+// The terminal keeps its signals and its line ends; only line buffering and the echo are
+// off, and the cursor stays on the block's first line. So Ctrl-C works whatever happens to
+// this process, and one sequence wipes the block, however the window was resized since.
 //
-// A screen of 200 columns takes 0.09 ms (BenchmarkScreen); four a second, at most ten.
-// Over a whole run gobench itself takes 0.6 % of a CPU with it and 0.2 % with lines.
+// A screen of 200 columns takes 0.09 ms (BenchmarkScreen); there are four a second, at most
+// ten. Over a whole run gobench itself takes 0.6 % of a CPU with it and 0.2 % with lines.
 type Terminal struct {
 	out   *os.File
-	press Press // nil: there is no keyboard
+	press Press // nil if there is no keyboard
 
-	wake  chan struct{} // holds one
-	lines chan []byte   // for above the block
+	wake  chan struct{} // has a capacity of one
+	lines chan []byte   // to print above the block
 	done  chan struct{} // closed by Close
 	over  sync.WaitGroup
 	once  sync.Once
@@ -37,7 +36,7 @@ type Terminal struct {
 	dropped int // bytes not shown, guarded by mu
 	closed  bool
 
-	// Of the goroutine that draws.
+	// Used by the goroutine that draws only.
 	saved  *modes
 	keys   *keyboard
 	color  bool
@@ -46,25 +45,25 @@ type Terminal struct {
 	drawn  []string // on the screen, from the cursor's line on
 }
 
-// Press is called with each key but those of the screen itself, by one goroutine. look
-// calls a function with the run as it is known.
+// Press is called by one goroutine with each key except those of the screen itself. look
+// calls a function with the current state of the run.
 type Press func(key byte, look func(func(*Run)))
 
-// Pace of redraws.
+// Timing of redraws.
 const (
-	beat    = 250 * time.Millisecond // for clocks
-	soonest = 100 * time.Millisecond // after the one before
+	beat    = 250 * time.Millisecond // so that clocks advance
+	soonest = 100 * time.Millisecond // after the previous redraw
 )
 
-// Fits tells whether out is a terminal that a block can be drawn on: one that
-// understands the usual sequences, and is this process's to draw on.
+// Fits reports whether a block can be drawn on out: it is a terminal that understands the
+// usual sequences, and this process may draw on it.
 func Fits(out *os.File) bool {
 	term := os.Getenv("TERM")
 	return term != "" && term != "dumb" && IsTerminal(out) && foreground(out)
 }
 
-// Open begins to draw r on out, which Fits. Press is called with each key that comes
-// from in, unless in is no terminal.
+// Open begins to draw r on out, for which Fits must be true. Press is called with each key
+// read from in, unless in is not a terminal. The caller must call Close.
 func Open(out, in *os.File, r Run, press Press) *Terminal {
 	t := &Terminal{out: out, run: r, wake: make(chan struct{}, 1), lines: make(chan []byte, 256), done: make(chan struct{}), color: os.Getenv("NO_COLOR") == ""}
 	if IsTerminal(in) {
@@ -77,7 +76,7 @@ func Open(out, in *os.File, r Run, press Press) *Terminal {
 	t.enter()
 	t.over.Go(func() {
 		defer signal.Stop(signals)
-		defer t.leave() // a panic too gives the terminal back
+		defer t.leave() // restores the terminal after a panic too
 		t.loop(signals)
 	})
 	if t.keys != nil {
@@ -86,7 +85,7 @@ func Open(out, in *os.File, r Run, press Press) *Terminal {
 	return t
 }
 
-// key takes a key.
+// key handles a key.
 func (t *Terminal) key(k byte) {
 	if k == '?' {
 		t.mu.Lock()
@@ -98,8 +97,8 @@ func (t *Terminal) key(k byte) {
 	t.press(k, t.look)
 }
 
-// Tell takes what happened, and prints its text above the block.
-func (t *Terminal) Tell(e event.Event) {
+// Show applies an event to the run and prints its text above the block.
+func (t *Terminal) Show(e event.Event) {
 	t.mu.Lock()
 	t.run.Apply(e)
 	t.mu.Unlock()
@@ -109,14 +108,14 @@ func (t *Terminal) Tell(e event.Event) {
 	t.redraw()
 }
 
-// look calls f with the run as it is known; f must not keep it.
+// look calls f with the current state of the run; f must not retain it.
 func (t *Terminal) look(f func(*Run)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f(&t.run)
 }
 
-// Print prints whole lines above the block, safe ones.
+// Print prints whole lines above the block; they must be safe for a terminal.
 func (t *Terminal) Print(b []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,8 +136,8 @@ func (t *Terminal) redraw() {
 	}
 }
 
-// Close prints what is queued, wipes the block, gives the terminal back as it was, and
-// tells how many bytes were not shown.
+// Close prints what is queued, wipes the block, restores the terminal, and returns how many
+// bytes were not shown.
 func (t *Terminal) Close() (dropped int) {
 	t.once.Do(func() {
 		t.mu.Lock()
@@ -174,7 +173,7 @@ func (t *Terminal) loop(signals <-chan os.Signal) {
 			pending.Reset(soonest - time.Since(last))
 			continue
 		case <-tick.C:
-			t.enter() // the shell does not tell of fg
+			t.enter() // the shell sends no signal for fg
 		case <-pending.C:
 		case s := <-signals:
 			t.signal(s, signals)
@@ -190,14 +189,14 @@ func (t *Terminal) loop(signals <-chan os.Signal) {
 	}
 }
 
-// screen is what is to be seen now.
+// screen returns the lines to be shown at present.
 func (t *Terminal) screen() []string {
 	if t.saved == nil {
 		return nil // the terminal is not ours
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// A last column that is written to makes terminals differ.
+	// Terminals behave differently when the last column is written to.
 	return t.run.Screen(time.Now(), Size{Width: t.width - 1, Height: t.height - 1, Color: t.color})
 }
 
@@ -207,25 +206,25 @@ const (
 	showCursor = "\x1b[?25h"
 	noWrap     = "\x1b[?7l"
 	wrap       = "\x1b[?7h"
-	together   = "\x1b[?2026h" // what follows is shown at once, where that is known
+	together   = "\x1b[?2026h" // terminals that know it show what follows at once
 	shown      = "\x1b[?2026l"
 	wipeBelow  = "\x1b[J"
 	wipeRight  = "\x1b[K"
 )
 
-// draw prints what is for above the block and then the block's lines, as far as they
-// have changed. It leaves the cursor on the first of them.
+// draw prints above above the block and then the lines of the block that have changed. It
+// leaves the cursor on the first of them.
 func (t *Terminal) draw(above []byte, lines []string) {
 	_, _ = t.out.Write(frame(above, t.drawn, lines)) // a closed terminal does not end the run
 	t.drawn = lines
 }
 
-// frame is what makes the lines of old, with the cursor on the first, those of lines,
-// with what is above printed before them.
+// frame returns the output that replaces the lines old, with the cursor on the first, by
+// lines, with above printed before them.
 func frame(above []byte, old, lines []string) []byte {
 	var b bytes.Buffer
 	whole := len(above) > 0 || len(old) != len(lines)
-	if whole { // line by line: a screen that is wiped at once goes to the history of some terminals
+	if whole { // line by line: some terminals move a screen that is wiped at once to their history
 		for i := range old {
 			b.WriteString("\r" + wipeRight)
 			if i < len(old)-1 {
@@ -254,7 +253,7 @@ func frame(above []byte, old, lines []string) []byte {
 	return append(append([]byte(together), b.Bytes()...), shown...)
 }
 
-// back moves the cursor from the last of so many lines to the first.
+// back moves the cursor from the last of this many lines to the first.
 func back(lines int) string {
 	if lines < 2 {
 		return "\r"
@@ -262,7 +261,7 @@ func back(lines int) string {
 	return fmt.Sprintf("\r\x1b[%dA", lines-1)
 }
 
-// wipe has the block drawn from nothing.
+// wipe makes the next redraw draw the whole block.
 func (t *Terminal) wipe() {
 	if len(t.drawn) > 0 {
 		_, _ = io.WriteString(t.out, "\r"+wipeBelow)
@@ -270,7 +269,7 @@ func (t *Terminal) wipe() {
 	}
 }
 
-// enter makes the terminal ours, if this process is in its foreground.
+// enter sets the terminal's modes if this process is in its foreground.
 func (t *Terminal) enter() {
 	if t.saved != nil || !foreground(t.out) {
 		return
@@ -284,9 +283,9 @@ func (t *Terminal) enter() {
 	_, _ = io.WriteString(t.out, hideCursor)
 }
 
-// leave wipes the block and gives the terminal back as it was.
+// leave wipes the block and restores the terminal.
 func (t *Terminal) leave() {
-	if t.saved != nil && foreground(t.out) { // else the shell has taken it
+	if t.saved != nil && foreground(t.out) { // else the shell has restored it
 		t.wipe()
 		_, _ = io.WriteString(t.out, showCursor)
 		t.saved.restore(t.out)

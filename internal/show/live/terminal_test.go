@@ -12,8 +12,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// A terminal that takes nothing holds up nobody; what it missed is counted, and what it
-// takes at last ends with the terminal given back.
+// A terminal that reads nothing blocks no one; what was dropped is counted, and when it
+// reads again, it is restored at the end.
 func TestSlowTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	master, tty, err := pty.Open()
@@ -26,12 +26,12 @@ func TestSlowTerminal(t *testing.T) {
 		t.Fatal("a terminal does not fit")
 	}
 	term := Open(tty, tty, Run{Name: "a"}, func(byte, func(func(*Run))) {})
-	term.Tell(event.Event{Kind: event.State, State: run.Running, Time: zero})
+	term.Show(event.Event{Kind: event.State, State: run.Running, Time: zero})
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
 		for range 2000 {
-			term.Tell(event.Event{Kind: event.Note, Text: strings.Repeat("x", 500)})
+			term.Show(event.Event{Kind: event.Note, Text: strings.Repeat("x", 500)})
 		}
 	}()
 	select {
@@ -43,7 +43,7 @@ func TestSlowTerminal(t *testing.T) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(&seen, master) // ends with the terminal
+		_, _ = io.Copy(&seen, master) // returns when the terminal is closed
 	}()
 	if term.Close() == 0 {
 		t.Error("nothing was left out of 1 MB")

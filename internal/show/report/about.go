@@ -8,7 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// about says what was run, where and by what.
+// about writes what was run, where and by what.
 func (t *text) about(r *run.Result) {
 	t.title("Run")
 	field := func(name, format string, args ...any) {
@@ -40,7 +40,7 @@ func (t *text) about(r *run.Result) {
 	field("gobench", "%s, run %s, seed %d", units.Safe(r.Gobench), units.Safe(r.ID), r.Config.Seed)
 }
 
-// target is where the load went: a built-in's target, or the scenario.
+// target is the target of the load: a built-in's target, or the scenario.
 func target(r *run.Result) string {
 	if r.Config.Target != "" {
 		return units.Safe(r.Config.Target)
@@ -48,7 +48,7 @@ func target(r *run.Result) string {
 	return units.Safe(r.Config.Scenario)
 }
 
-// load says how many users a class has and what load they make.
+// load describes the users of a class and the load that they make.
 func load(c run.Class) string {
 	start := "all started at once"
 	if c.Rate > 0 {
@@ -57,7 +57,7 @@ func load(c run.Class) string {
 	return fmt.Sprintf("%s, %s, %s", people(c.Users), start, units.Safe(c.Load))
 }
 
-// people says how many users there are.
+// people writes the number of users.
 func people(n int64) string {
 	if n == 1 {
 		return "1 user"
@@ -70,7 +70,7 @@ func machine(r *run.Result) string {
 	return strings.TrimSpace(fmt.Sprintf("%d CPUs %s, %s/%s %s", e.CPUs, units.Safe(e.CPU), units.Safe(e.OS), units.Safe(e.Arch), units.Safe(e.Kernel)))
 }
 
-// fate says what became of the users of a class and of their iterations.
+// fate describes the outcome of a class's users and iterations.
 func fate(r *run.Result, c run.Class) string {
 	var parts []string
 	var planned int64
@@ -78,7 +78,7 @@ func fate(r *run.Result, c run.Class) string {
 		name, ok := strings.CutPrefix(m.Title, classPrefix+c.Name+".")
 		life := name == "started" || name == "finished"
 		if !ok || m.Count == nil || m.Type != run.Counter || *m.Count == 0 && !life || life && r.Warmup > 0 {
-			continue // users that a warm-up started are not of the rest
+			continue // users started in a warm-up do not count
 		}
 		say := func(format string) { parts = append(parts, fmt.Sprintf(format, units.Count(*m.Count))) }
 		switch name {

@@ -14,15 +14,15 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// ComparisonFormat names the form of a comparison as JSON: docs/reports.md.
+// ComparisonFormat names the JSON format of a comparison: docs/reports.md.
 const ComparisonFormat = "gobench.comparison/1"
 
-// Comparison is two runs side by side.
+// Comparison compares two runs.
 type Comparison struct {
 	Format      string       `json:"format"`
 	A           Compared     `json:"a"`
 	B           Compared     `json:"b"`
-	Alike       bool         `json:"alike"` // no Differences
+	Alike       bool         `json:"alike"` // there are no Differences
 	Differences []Difference `json:"differences"`
 	Figures     []Figure     `json:"figures"`
 }
@@ -40,14 +40,14 @@ type Compared struct {
 	Crossed    int `json:"thresholds_crossed"`
 }
 
-// Difference is something other than the target's behaviour in which the runs differ.
+// Difference is a difference of the runs other than the target's behaviour.
 type Difference struct {
 	What string `json:"what"`
 	A    string `json:"a"`
 	B    string `json:"b"`
 }
 
-// Figure is what both runs have of a metric. A value is nil where a run has no such
+// Figure is the values of both runs for a metric. A value is nil if a run has no such
 // metric, or no answer at that percentile.
 type Figure struct {
 	Metric string   `json:"metric"`
@@ -55,13 +55,13 @@ type Figure struct {
 	Unit   string   `json:"unit"`   // of A and B: ms, B, % ...
 	A      *float64 `json:"a"`
 	B      *float64 `json:"b"`
-	Change *float64 `json:"change_percent"` // from A to B; nil where it can't be said
+	Change *float64 `json:"change_percent"` // from A to B; nil if undefined
 
 	LostA bool `json:"a_no_answer,omitempty"` // the percentile lies among operations without an answer
 	LostB bool `json:"b_no_answer,omitempty"`
 }
 
-// Compare sets b beside a.
+// Compare returns the comparison of b with a.
 func Compare(a, b *run.Result) *Comparison {
 	c := &Comparison{Format: ComparisonFormat, A: compared(a), B: compared(b), Differences: differences(a, b), Figures: []Figure{}}
 	c.Alike = len(c.Differences) == 0
@@ -144,11 +144,12 @@ func (c *Comparison) metric(a, b run.Metric) {
 			f := c.add(m.Title, name, unit, x, y)
 			f.LostA, f.LostB = lostX, lostY
 		}
-	case run.Gauge: // its last value compares nothing
+	case run.Gauge: // comparing its last value would mean nothing
 	}
 }
 
-// quantileOf gives a percentile that has a value, or tells that it has no answer.
+// quantileOf returns the value of a percentile; lost reports that it lies among operations
+// without an answer.
 func quantileOf(m run.Metric, name string) (v *float64, lost bool) {
 	for _, q := range quantiles(m) {
 		if q.name == name {
@@ -161,7 +162,7 @@ func quantileOf(m run.Metric, name string) (v *float64, lost bool) {
 	return nil, false
 }
 
-// add adds a figure and gives it, to be completed.
+// add adds a figure and returns it, to be completed.
 func (c *Comparison) add(metric, figure, unit string, a, b *float64) *Figure {
 	f := Figure{Metric: metric, Figure: figure, Unit: unit, A: a, B: b}
 	if a != nil && b != nil && (*a != 0 || *b == 0) {
@@ -175,7 +176,7 @@ func (c *Comparison) add(metric, figure, unit string, a, b *float64) *Figure {
 	return &c.Figures[len(c.Figures)-1]
 }
 
-// differences names what was not the same for both runs.
+// differences lists what was not the same for both runs.
 func differences(a, b *run.Result) []Difference {
 	all := []Difference{}
 	differ := func(what string, of func(*run.Result) string) {
@@ -214,7 +215,7 @@ func settings(m map[string]string) string {
 	return strings.Join(all, " ")
 }
 
-// JSON writes c for programs.
+// JSON writes c as JSON, for programs.
 func (c *Comparison) JSON(w io.Writer) error {
 	b, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -224,7 +225,7 @@ func (c *Comparison) JSON(w io.Writer) error {
 	return err
 }
 
-// Text writes c for people: whether the runs can be compared, then the figures.
+// Text writes c as text, for people: whether the runs can be compared, then the figures.
 func (c *Comparison) Text(w io.Writer, s Style) error {
 	t := &text{Screen: Screen{Style: s}, w: w}
 	t.printf("\n")
@@ -274,7 +275,7 @@ func (c *Comparison) Text(w io.Writer, s Style) error {
 	return t.err
 }
 
-// show shows one of the values.
+// show formats one of the values.
 func (f Figure) show(v *float64, lost bool) string {
 	switch {
 	case lost:

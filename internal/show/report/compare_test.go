@@ -56,7 +56,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Whatever else than the target's behaviour may have made the difference is named.
+// Everything other than the target's behaviour that may have made the difference is named.
 func TestCompareNamesWhatDiffers(t *testing.T) {
 	for what, change := range map[string]func(*run.Result){
 		"target": func(r *run.Result) { r.Config.Target = "x" }, "concurrency": func(r *run.Result) { r.Config.Classes[0].Users++ },

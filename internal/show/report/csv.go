@@ -13,13 +13,13 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// columns are those of the CSV; docs/reports.md describes them.
+// columns are the columns of the CSV; docs/reports.md describes them.
 var columns = []string{"start_time", "from_seconds", "seconds", "warmup", "metric", "type", "group", "graph", "unit",
 	"count", "per_second", "value", "lost", "avg", "min", "p50", "p90", "p95", "p99", "p99.9", "max", "stdev", "within_stdev", "text"}
 
-// CSV writes a row for each interval and metric that recorded something in it, below
-// rows of type "run" that say what the run was. A row of type "errors" has the failures
-// of an interval. Counts of intervals that are no warm-up add up to the totals.
+// CSV writes a row for each interval and metric that recorded something in it, after rows
+// of type "run" that describe the run. A row of type "errors" has the failures of an
+// interval. Counts of intervals that are not warm-up add up to the totals.
 func CSV(w io.Writer, r *run.Result, each Intervals) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(columns) // the writer keeps its first error, for Flush
@@ -48,11 +48,11 @@ func CSV(w io.Writer, r *run.Result, each Intervals) error {
 	return err
 }
 
-// csvRow gives the columns from the metric's on.
+// csvRow returns the columns from the metric's on.
 func csvRow(m run.Metric, x run.Record) []string {
 	unit := m.Unit
 	if x.Times != nil {
-		unit = "ms" // which its figures are in
+		unit = "ms" // the unit of its figures
 	}
 	row := []string{formula(units.Safe(m.Title)), string(m.Type), formula(units.Safe(m.Group)), formula(units.Safe(m.Graph)), formula(units.Safe(unit))}
 	row = append(row, whole(x.Count), real(x.RPS), whole(x.Value), whole(x.Lost))
@@ -67,9 +67,9 @@ func csvRow(m run.Metric, x run.Record) []string {
 	return append(row, real(x.Within), "")
 }
 
-// formula makes text that a spreadsheet would take for a formula plain, with an
-// apostrophe before it; blanks before the formula do not hide it. Control characters are
-// gone before.
+// formula makes text that a spreadsheet would interpret as a formula plain, with an
+// apostrophe before it; blanks before the formula do not hide it. The caller has removed
+// control characters.
 func formula(s string) string {
 	if begin, _ := utf8.DecodeRuneInString(strings.TrimSpace(s)); strings.ContainsRune("=+-@＝＋－＠", begin) {
 		return "'" + s
@@ -77,8 +77,8 @@ func formula(s string) string {
 	return s
 }
 
-// number writes v for programs, to the nanosecond where it is in milliseconds or
-// seconds, without an exponent.
+// number formats v for programs, to the nanosecond if it is in milliseconds or seconds,
+// without an exponent.
 func number(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 9, 64)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")

@@ -8,17 +8,17 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Intervals gives a run's series, which may be more than memory holds: it calls yield
-// for each interval in the order of time, and ends with yield's error or its own.
+// Intervals iterates over a run's series, which may be larger than memory: it calls yield
+// for each interval in the order of time. It returns the first error of yield, or its own.
 type Intervals = func(yield func(run.Interval) error) error
 
-// Format is a form of report in files.
+// Format is a file format of reports.
 type Format struct {
-	Ending string // of names of such files, with its point
+	Ending string // of file names, with its dot
 	Write  func(w io.Writer, r *run.Result, each Intervals) error
 }
 
-// Formats are all there are; the first is that of programs.
+// Formats lists all formats; the first is for programs.
 var Formats = []Format{
 	{".json", JSON},
 	{".csv", CSV},
@@ -27,7 +27,7 @@ var Formats = []Format{
 	{".html", HTML},
 }
 
-// FormatOf gives the format that a file's name tells by its ending.
+// FormatOf returns the format for a file name, by its ending.
 func FormatOf(name string) (Format, bool) {
 	for _, f := range Formats {
 		if strings.EqualFold(filepath.Ext(name), f.Ending) {
@@ -37,7 +37,7 @@ func FormatOf(name string) (Format, bool) {
 	return Format{}, false
 }
 
-// Endings lists the endings of Formats for people.
+// Endings lists the endings of Formats, for people.
 func Endings() string {
 	var all []string
 	for _, f := range Formats {

@@ -8,11 +8,11 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// fact is one thing that a reader of figures has to know of their run.
+// fact is something that a reader of figures has to know of their run.
 type fact struct{ name, text string }
 
-// facts are what every format says of a run: what was run, on what, how it ended, and
-// whether its figures can be believed. Their texts are safe.
+// facts are what every format states of a run: what was run, on what, how it ended, and
+// whether its figures can be trusted. Their texts are safe.
 func facts(r *run.Result) []fact {
 	all := []fact{
 		{"run", units.Safe(r.ID)},
@@ -38,7 +38,7 @@ func facts(r *run.Result) []fact {
 	)
 }
 
-// users is how many users a run has at most.
+// users is the maximum number of users of a run.
 func users(r *run.Result) (n int64) {
 	for _, c := range r.Config.Classes {
 		n += c.Users
@@ -46,7 +46,7 @@ func users(r *run.Result) (n int64) {
 	return n
 }
 
-// loads says what load each class of users made.
+// loads describes the load of each class of users.
 func loads(r *run.Result) string {
 	var all []string
 	for _, c := range r.Config.Classes {

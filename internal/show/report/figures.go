@@ -7,8 +7,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// figures shows what was counted and measured: totals of everything, then percentiles
-// of what has them.
+// figures writes what was counted and measured: totals of everything, then the percentiles
+// of distributions.
 func (t *text) figures(r *run.Result) {
 	metrics, more := shown(r, t.Full)
 	t.more += more
@@ -25,7 +25,7 @@ func (t *text) figures(r *run.Result) {
 	t.table([]string{"Percentiles", "p50", "p90", "p95", "p99", "p99.9", "max"}, times[:t.limit(len(times), maxTimes)])
 }
 
-// total is what a metric came to in the whole run and in a second, or of each time or size.
+// total returns a metric's sum over the whole run and its rate, or its mean.
 func total(m run.Metric) []cell {
 	name := Title(m.Title)
 	switch {
@@ -52,10 +52,10 @@ func total(m run.Metric) []cell {
 	return row
 }
 
-// unanswered stands for a percentile that lies among operations without an answer.
+// unanswered replaces a percentile that lies among operations without an answer.
 const unanswered = "no answer"
 
-// percentiles are those of a distribution, and its maximum.
+// percentiles returns those of a distribution, and its maximum.
 func percentiles(m run.Metric) []cell {
 	row := cells(Title(m.Title))
 	for _, f := range quantiles(m) {
@@ -78,7 +78,7 @@ type quantile struct {
 	lost  bool    // it lies among operations without an answer and has no value
 }
 
-// quantiles gives a distribution's.
+// quantiles returns those of a distribution.
 func quantiles(m run.Metric) []quantile {
 	var all []quantile
 	switch x, y := m.Times, m.Sizes; {
@@ -95,7 +95,7 @@ func quantiles(m run.Metric) []quantile {
 	return all
 }
 
-// value shows a value of a distribution that is not one of times.
+// value formats a value of a distribution that is not one of times.
 func value(m run.Metric, v float64) string {
 	switch m.Unit {
 	case "B":
@@ -106,7 +106,7 @@ func value(m run.Metric, v float64) string {
 	return units.Digits(v)
 }
 
-// share shows a part of a whole, if it is known.
+// share formats a part of a whole, if it is known.
 func share(part *float64) string {
 	if part == nil {
 		return ""

@@ -24,7 +24,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// golden holds what was written against a file of testdata.
+// golden compares output with a file of testdata.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -55,7 +55,7 @@ func checked() *run.Result {
 	return r
 }
 
-// series gives two intervals, the first a warm-up.
+// seriesOf yields two intervals, the first a warm-up.
 func seriesOf(yield func(run.Interval) error) error {
 	r := checked()
 	for n := range 2 {
@@ -87,7 +87,7 @@ func TestFormatsOfFiles(t *testing.T) {
 	}
 }
 
-// What can't be written is told, whoever fails.
+// The error of a failing writer or series is returned.
 func TestFormatsTellFailures(t *testing.T) {
 	broken := errors.New("no series")
 	for _, f := range Formats {
@@ -105,7 +105,7 @@ type failing2 struct{}
 
 func (failing2) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-// Every format says what a reader has to know of the run.
+// Every format states what a reader has to know of the run.
 func TestFormatsSayWhatWasRun(t *testing.T) {
 	write := map[string]func(io.Writer, *run.Result) error{"text": func(w io.Writer, r *run.Result) error { return Text(w, r, Screen{}) }}
 	for _, f := range Formats {
@@ -167,7 +167,7 @@ func TestTextFitsTheScreen(t *testing.T) {
 	}
 }
 
-// Looks add nothing to the words: without its sequences a page in colour is the page
+// Looks add nothing to the words: without its sequences a page in colour equals the page
 // without colour.
 func TestTextInColour(t *testing.T) {
 	var plain, coloured bytes.Buffer
@@ -189,7 +189,7 @@ func TestTextInColour(t *testing.T) {
 	}
 }
 
-// nasty are texts from outside that mean something to those who read reports.
+// nasty are texts from outside that have a meaning for the programs that read reports.
 var nasty = []string{
 	"\x1b[2J\x1b]0;owned\x07", "a\r\nb\nc", "\u009b31m", "\u202egnp.exe", "\x00\x01\x7f", "\xff\xfe", "\ufffe\uffff", "bell\a\b",
 	"=1+1", "+1", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", " =1", "＝1", "=HYPERLINK(\"http://x\",\"y\")", "\"=1\",=2",
@@ -198,7 +198,7 @@ var nasty = []string{
 	"", " ", strings.Repeat("long", 100),
 }
 
-// stained is a result with text from outside wherever there can be some.
+// stained is a result with text from outside wherever possible.
 func stained(s string) *run.Result {
 	r := checked()
 	r.Name, r.Cause, r.ID, r.Gobench = s, s, s, s
@@ -269,7 +269,8 @@ func nastyCSV(t *testing.T, s, got string) {
 	}
 }
 
-// The elements are those of a suite, whatever texts hold, and texts are what Safe makes.
+// The elements are those of a suite, whatever texts contain, and texts are the output of
+// Safe.
 func nastyXML(t *testing.T, s, got string) {
 	t.Helper()
 	suite := readJUnit(t, []byte(got))
@@ -278,7 +279,7 @@ func nastyXML(t *testing.T, s, got string) {
 	}
 }
 
-// Outside of code there are only our own words, so nothing of s is markup.
+// Outside of code there is only our own text, so nothing of s is markup.
 func nastyMarkdown(t *testing.T, s, got string) {
 	rest := regexp.MustCompile("`[^`|\n]*`|<code>[^<>`|\n]*</code>").ReplaceAllString(got, "C")
 	for _, line := range strings.Split(rest, "\n") {
@@ -299,9 +300,9 @@ func nastyMarkdown(t *testing.T, s, got string) {
 	}
 }
 
-// junitShape is what Jenkins' and GitLab's readers, and the schema of Jenkins' xUnit
-// plugin, allow of the elements that we write: parents, in order, and attributes, those
-// with ! required.
+// junitShape is what the readers of Jenkins and GitLab, and the schema of Jenkins' xUnit
+// plugin, allow of the elements that we write: parents, in order, and attributes, the
+// required ones with !.
 var junitShape = map[string]struct {
 	children   []string
 	attributes string
@@ -316,7 +317,7 @@ var junitShape = map[string]struct {
 	"system-out": {nil, ""},
 }
 
-// readJUnit reads a suite and holds its elements against junitShape and its numbers
+// readJUnit reads a suite and checks its elements against junitShape and its numbers
 // against its cases.
 func readJUnit(t *testing.T, b []byte) junitSuite {
 	t.Helper()
@@ -432,7 +433,7 @@ func TestJUnitFailsWhatFailed(t *testing.T) {
 	}
 }
 
-// A file that JSON wrote is read as it was; what is none is refused by its name.
+// Read returns what JSON wrote; another file is refused with an error that names it.
 func TestReadIsJSONBackwards(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	var b bytes.Buffer
@@ -450,7 +451,7 @@ func TestReadIsJSONBackwards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // as often as one likes
+	for range 2 { // any number of times
 		var again bytes.Buffer
 		if err := JSON(&again, r, each); err != nil || !bytes.Equal(again.Bytes(), b.Bytes()) {
 			t.Errorf("read back: %v\n%s", err, again.Bytes())
@@ -480,7 +481,7 @@ func TestReadIsJSONBackwards(t *testing.T) {
 	}
 }
 
-// docs/reports.md has every form, every column and every field.
+// docs/reports.md lists every format, every column and every field.
 func TestReportsPage(t *testing.T) {
 	b, err := os.ReadFile("../../../docs/reports.md")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // maxHosts is how many hosts a report of one screen shows.
 const maxHosts = 8
 
-// hosts shows on which hosts a master's run was, and how far apart its load began there.
+// hosts writes the hosts of a master's run, and how far apart the load began on them.
 func (t *text) hosts(r *run.Result) {
 	if len(r.Hosts) == 0 {
 		return
@@ -32,8 +32,8 @@ func (t *text) hosts(r *run.Result) {
 	t.table(columns, rows[:shown])
 }
 
-// hostRows tells of each host: when its load began after the first one's, by how much its
-// clock is ahead of the master's, and when it was lost.
+// hostRows returns a row for each host: when its load began after the first one's, by how
+// much its clock is ahead of the master's, and when it was lost.
 func hostRows(r *run.Result) (rows [][]cell) {
 	first := firstBegan(r)
 	for _, h := range r.Hosts {
@@ -52,7 +52,7 @@ func hostRows(r *run.Result) (rows [][]cell) {
 	return rows
 }
 
-// firstBegan is when the load began on the first host where it did.
+// firstBegan is when the load began on the first host.
 func firstBegan(r *run.Result) (first time.Time) {
 	for _, h := range r.Hosts {
 		if !h.Began.IsZero() && (first.IsZero() || h.Began.Before(first)) {
@@ -62,7 +62,7 @@ func firstBegan(r *run.Result) (first time.Time) {
 	return first
 }
 
-// signed shows seconds that a clock is ahead.
+// signed formats the seconds by which a clock is ahead.
 func signed(seconds float64) string {
 	sign := "+"
 	if seconds < 0 {
@@ -71,7 +71,7 @@ func signed(seconds float64) string {
 	return sign + units.Millis(1000*math.Abs(seconds))
 }
 
-// hostsLine says the same in a line.
+// hostsLine returns the same in a line.
 func hostsLine(r *run.Result) string {
 	var all []string
 	for _, row := range hostRows(r) {
@@ -89,7 +89,7 @@ func hostsLine(r *run.Result) string {
 	return strings.Join(all, "; ")
 }
 
-// hosts shows them in a table.
+// hosts writes them in a table.
 func (m *markdown) hosts(r *run.Result) {
 	if len(r.Hosts) == 0 {
 		return

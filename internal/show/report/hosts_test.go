@@ -9,8 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// The hosts of a master's run are shown in each form for people: how far apart its load
-// began, how their clocks stand, and who was lost.
+// Each format for people shows the hosts of a master's run: how far apart the load began,
+// the state of their clocks, and which were lost.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -49,5 +49,5 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// words gives text with one space between words.
+// words returns text with one space between words.
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }

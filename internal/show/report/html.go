@@ -12,21 +12,21 @@ import (
 	"github.com/gobench-io/gobench/ui"
 )
 
-// maxPage is how large a page may get by its series, in bytes: a long run's are
-// thinned until they fit.
+// maxPage is the size in bytes to which a page's series is limited: that of a long run is
+// thinned until it fits.
 const maxPage = 1_480_000
 
-// fewestRows is what thinning leaves in any case.
+// fewestRows is how many rows thinning leaves at least.
 const fewestRows = 120
 
-// HTML writes r and the intervals that each yields as one page that a browser shows
-// without a network. All that comes from outside is data in it, never markup.
+// HTML writes r and the intervals of each as one page that a browser shows without a
+// network. All that comes from outside is data in it, never markup.
 func HTML(w io.Writer, r *run.Result, each func(yield func(run.Interval) error) error) error {
 	s := newSeries()
 	if err := each(func(i run.Interval) error { s.add(i); return nil }); err != nil {
 		return err
 	}
-	result, err := json.Marshal(r) // it escapes <, > and &, so that nothing ends the element it stands in
+	result, err := json.Marshal(r) // it escapes <, > and &, so that nothing ends the element that contains it
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,7 @@ func HTML(w io.Writer, r *run.Result, each func(yield func(run.Interval) error) 
 	return nil
 }
 
-// pack gives the series compressed, in base64, and thinned until they are no larger
-// than limit.
+// pack returns the series compressed, in base64, thinned until its size is at most limit.
 func (s *series) pack(limit int) ([]byte, error) {
 	for {
 		plain, err := s.encode()

@@ -20,7 +20,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
-// opened is what a page carries.
+// opened is the data of a page.
 type opened struct {
 	result run.Result
 	rows   int
@@ -143,7 +143,7 @@ func (f noRoom) Write([]byte) (int, error) { return 0, f.err }
 
 // A figure keeps three digits, and greater figures have greater numbers.
 func TestFigure(t *testing.T) {
-	value := func(n int64) float64 { // as ui/src/series.ts has it
+	value := func(n int64) float64 { // as in ui/src/series.ts
 		return float64((n-2)%900+100) * math.Pow(10, float64((n-2)/900-12-2))
 	}
 	last := int64(0)
@@ -162,8 +162,8 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// Rows taken together add their counts and keep the greatest of all else, and never
-// reach over the end of a warm-up.
+// Rows that are merged add their counts and take the greatest of all else, and never extend
+// over the end of a warm-up.
 func TestSeriesThin(t *testing.T) {
 	s := newSeries()
 	for n := range 7 {
@@ -183,7 +183,7 @@ func TestSeriesThin(t *testing.T) {
 	if !slices.Equal(s.taken, []int{2, 1, 2, 2}) || s.every != 2 {
 		t.Errorf("rows take %v intervals, at most %d", s.taken, s.every)
 	}
-	for n := range 3 { // what comes after is taken together as well
+	for n := range 3 { // the rows that follow are merged as well
 		s.add(run.Interval{From: float64(7 + n), Seconds: 1, Metrics: map[string]run.Record{"a.ok": {Count: p(int64(100))}}})
 	}
 	if got := s.byName[columnName{"a.ok", "count"}].values; !slices.Equal(got, []int64{1, 2, 7, 11, 200, 100}) {
@@ -191,8 +191,8 @@ func TestSeriesThin(t *testing.T) {
 	}
 }
 
-// However long a run and however many its metrics, its page stays small, and all
-// counts stay.
+// However long a run and however many its metrics, its page stays small, and the sums of
+// counts do not change.
 func TestPagesStaySmall(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []run.Interval

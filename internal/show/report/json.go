@@ -8,8 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// JSON writes r and the intervals that each yields, which may be more than memory
-// holds, as one JSON document: docs/formats/result.md describes it.
+// JSON writes r and the intervals of each, which may be larger than memory, as one JSON
+// document: docs/formats/result.md describes it.
 func JSON(w io.Writer, r *run.Result, each Intervals) error {
 	head, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

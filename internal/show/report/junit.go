@@ -54,13 +54,13 @@ type (
 		junitText
 	}
 	junitText struct {
-		Text string `xml:",cdata"` // lines stay lines
+		Text string `xml:",cdata"` // line breaks are preserved
 	}
 )
 
-// JUnit writes r as a suite of tests: that the run came to its end, that its figures
-// can be believed, each threshold, and each check. Its properties are the facts of the
-// run and the totals of its metrics; it has no series.
+// JUnit writes r as a suite of tests: that the run completed, that its figures can be
+// trusted, each threshold, and each check. Its properties are the facts of the run and the
+// totals of its metrics; it has no series.
 func JUnit(w io.Writer, r *run.Result, _ Intervals) error {
 	var page strings.Builder
 	if err := Text(&page, r, Screen{}); err != nil {
@@ -106,10 +106,11 @@ func JUnit(w io.Writer, r *run.Result, _ Intervals) error {
 	return err
 }
 
-// junitTime writes seconds as JUnit does, to the millisecond.
+// junitTime formats seconds as JUnit does, to the millisecond.
 func junitTime(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 3, 64) }
 
-// totals gives what each metric came to, exactly: METRIC.count, METRIC.p99(ms) and so on.
+// totals returns the totals of each metric, exactly: METRIC.count, METRIC.p99(ms) and so
+// on.
 func totals(r *run.Result) (all []junitProperty) {
 	add := func(m run.Metric, name, value string) {
 		all = append(all, junitProperty{units.Safe(m.Title) + "." + name, value})
@@ -147,7 +148,7 @@ func totals(r *run.Result) (all []junitProperty) {
 // class names a group of tests of r.
 func class(r *run.Result, group string) string { return units.Safe(r.Name) + "." + group }
 
-// ended is the test that a run came to its end and that nothing of it is missing.
+// ended is the test that a run completed and that nothing of it is missing.
 func ended(r *run.Result) junitCase {
 	c := junitCase{Name: "the run finishes", Class: class(r, "run"), Time: junitTime(r.Seconds)}
 	switch {
@@ -159,7 +160,7 @@ func ended(r *run.Result) junitCase {
 	return c
 }
 
-// believed is the test that gobench measured rightly: INVALID figures fail it.
+// believed is the test that gobench measured correctly: INVALID figures fail it.
 func believed(r *run.Result) junitCase {
 	c := junitCase{Name: "the figures can be believed", Class: class(r, "run"), Time: junitTime(0)}
 	lines := []string{string(r.Verdict) + ": " + meanings[r.Verdict]}
@@ -193,8 +194,8 @@ func judged(r *run.Result, x run.Threshold) junitCase {
 	return c
 }
 
-// held is the test of a check. Thresholds on it decide where there are any; else each
-// of its calls has to pass.
+// held is the test of a check. If it has thresholds, they decide; otherwise each of its
+// calls has to pass.
 func held(r *run.Result, k check) junitCase {
 	c := junitCase{Name: units.Safe(k.name), Class: class(r, "checks"), Time: junitTime(0)}
 	says := fmt.Sprintf("%s of %s passed (%s)", units.Count(k.passed), units.Count(k.passed+k.failed), exactShare(k.rate()))

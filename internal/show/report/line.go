@@ -10,9 +10,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// Line is an interval in one line, for a run that goes on: the time, the users, and
-// the rate and times of what was done. Of a class whose iterations start on a
-// schedule service time, start lag and queue wait stand beside its response time.
+// Line formats an interval of an active run in one line: the time, the users, and the rate
+// and times of what was done. For a class whose iterations start on a schedule, service
+// time, start lag and queue wait follow its response time.
 func Line(i run.Interval, metrics []run.Metric) string {
 	parts := []string{fmt.Sprintf("%7s", strconv.FormatFloat(math.Round((i.From+i.Seconds)*10)/10, 'f', -1, 64)+"s"), fmt.Sprintf("%s users", units.Count(Users(i)))}
 	for _, m := range Headline(metrics, func(title string) bool { _, ok := i.Metrics[title]; return ok }) {
@@ -29,10 +29,10 @@ func Line(i run.Interval, metrics []run.Metric) string {
 	return strings.Join(parts, "  ")
 }
 
-// Headline gives the distributions of times that a run is about: the response time of
-// classes whose iterations start on a schedule; without any what clients measured, the
-// first times of each group; where no client measured a time, iterations. Recorded
-// tells whether a title has something to show.
+// Headline returns a run's main distributions of times: the response time of classes whose
+// iterations start on a schedule; without such classes, what clients measured, the first
+// times of each group; if no client measured a time, iterations. recorded reports whether a
+// title has recordings.
 func Headline(metrics []run.Metric, recorded func(title string) bool) []run.Metric {
 	var open, clients, iterations []run.Metric
 	leading := run.Leading(metrics)
@@ -65,8 +65,8 @@ func Headline(metrics []run.Metric, recorded func(title string) bool) []run.Metr
 	return iterations
 }
 
-// Users is how many users there were in an interval: those at its end, and where none
-// are left, those that have ended in it.
+// Users returns the number of users in an interval: those at its end or, if that is 0, those
+// that ended in it.
 func Users(i run.Interval) (users int64) {
 	var finished int64
 	for title, r := range i.Metrics {
@@ -84,13 +84,12 @@ func Users(i run.Interval) (users int64) {
 	return users
 }
 
-// times shows a histogram's rate and times.
+// times formats a histogram's rate and times.
 func times(r run.Record) string {
 	return fmt.Sprintf("%s/s p50 %s p99 %s max %s", units.Rate(*r.RPS), units.Millis(r.Times.P50), units.Millis(r.Times.P99), units.Millis(r.Times.Max))
 }
 
-// scheduled shows what a class did whose iterations start on a schedule; prefix is
-// that of its metrics.
+// scheduled formats what a class with a schedule did; prefix is that of its metrics.
 func scheduled(i run.Interval, prefix string) string {
 	s := Title(prefix + "response")
 	if r := i.Metrics[prefix+"response"]; r.Times != nil {
@@ -111,12 +110,12 @@ func scheduled(i run.Interval, prefix string) string {
 	return s
 }
 
-// ownNames are what people see of the users' own distributions.
+// ownNames are the names shown for the users' own distributions.
 var ownNames = map[string]string{
 	"response": "response time", "service": "service time", "failure": "failure time", "queue_wait": "queue wait", "start_lag": "start lag",
 }
 
-// Title is what people see of a metric's title.
+// Title returns the name shown for a metric's title.
 func Title(s string) string {
 	own, ok := strings.CutPrefix(s, classPrefix)
 	if !ok {

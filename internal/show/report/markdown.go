@@ -10,14 +10,14 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// Rows that a report for a pull request has at most.
+// Maximum numbers of rows in a report for a pull request.
 const (
 	maxMarkdownRows   = 12
 	maxMarkdownErrors = 5
 )
 
-// Markdown writes r as a short page for a pull request: verdict, thresholds, the
-// figures that matter, and what was run. It has no series.
+// Markdown writes r as a short page for a pull request: verdict, thresholds, the main
+// figures, and what was run. It has no series.
 func Markdown(w io.Writer, r *run.Result, _ Intervals) error {
 	out := bufio.NewWriter(w) // it keeps its first error, for Flush
 	m := &markdown{out}
@@ -54,7 +54,7 @@ func (m *markdown) verdict(r *run.Result) {
 	}
 }
 
-// outcome is what a run came to, in words.
+// outcome describes the result of a run in words.
 func outcome(r *run.Result) string {
 	switch {
 	case r.State == run.Failed, r.State == run.Cancelled:
@@ -69,7 +69,7 @@ func outcome(r *run.Result) string {
 	return string(r.State)
 }
 
-// conditions shows thresholds and checks.
+// conditions writes thresholds and checks.
 func (m *markdown) conditions(r *run.Result) {
 	if len(r.Thresholds) > 0 {
 		m.printf("\n| threshold | | value |\n| --- | --- | ---: |\n")
@@ -146,7 +146,7 @@ func (m *markdown) errors(r *run.Result) {
 	}
 }
 
-// about says what was run, in one paragraph.
+// about writes what was run, in one paragraph.
 func (m *markdown) about(r *run.Result) {
 	var parts []string
 	for _, f := range facts(r) {
@@ -158,8 +158,8 @@ func (m *markdown) about(r *run.Result) {
 }
 
 // code shows text as it is: nothing in it is markup, a link or a mention. A span of
-// backticks can't hold a backtick in all dialects, nor a pipe within a table: then HTML
-// says the same, with references for all that means something.
+// backticks can't contain a backtick in all dialects, nor a pipe within a table: such text
+// is written as HTML, with references for special characters.
 func code(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// Once writes what is left to say of a run of one iteration when its exchanges have been
-// shown: checks, steps, what was recorded and what failed.
+// Once writes the rest of the report on a run of one iteration, after its exchanges have
+// been shown: checks, steps, what was recorded and what failed.
 func Once(w io.Writer, r *run.Result) error {
 	o := &once{r: r}
 	o.line("\n%s: %s after %s", units.Safe(r.Name), state(r), units.Seconds(r.Seconds))
@@ -48,7 +48,7 @@ func state(r *run.Result) string {
 	return string(r.State)
 }
 
-// once is the text of a run of one iteration.
+// once writes the text of a run of one iteration.
 type once struct {
 	r *run.Result
 	b strings.Builder
@@ -83,7 +83,7 @@ func (o *once) list(title string, items []string) {
 	}
 }
 
-// named gives the metrics whose title is BEGIN, a name and END, by name.
+// named returns the metrics whose title is BEGIN, a name and END, by name.
 func (o *once) named(begin, end string) (names []string, of map[string]run.Metric) {
 	of = map[string]run.Metric{}
 	for _, m := range o.r.Metrics {
@@ -153,8 +153,8 @@ func count(m run.Metric) int64 {
 	return *m.Count
 }
 
-// figure is what a metric recorded: a value, or of several how many and from where to
-// where.
+// figure formats what a metric recorded: one value, or the number of values and their
+// range.
 func figure(m run.Metric) string {
 	switch {
 	case m.Value != nil:

@@ -8,8 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// What one iteration left is told in figures, several of a kind from where to where, and
-// nothing in it is a command to a terminal.
+// What one iteration recorded is shown in figures, several values as a range, and nothing
+// in it is a control sequence for a terminal.
 func TestOnce(t *testing.T) {
 	n := func(v int64) run.Record { return run.Record{Count: &v} }
 	value := int64(3)

@@ -11,8 +11,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Read reads a file that JSON wrote: the result, and its series, for each reading of
-// which the file is opened again.
+// Read reads a file that JSON wrote and returns its result and its series. Each reading of
+// the series opens the file again.
 func Read(path string) (*run.Result, Intervals, error) {
 	fields := map[string]json.RawMessage{}
 	err := walk(path, func(name string, value json.RawMessage) { fields[name] = value }, func(*json.Decoder) error { return errEnough })
@@ -30,7 +30,7 @@ func Read(path string) (*run.Result, Intervals, error) {
 	if r.Format != run.Format {
 		return nil, nil, fmt.Errorf("%s has format %q, and this gobench reads %q", path, r.Format, run.Format)
 	}
-	if err := sound(r); err != nil {
+	if err := checkWords(r); err != nil {
 		return nil, nil, fmt.Errorf("%s is no result of a run: %w", path, err)
 	}
 	return r, func(yield func(run.Interval) error) error {
@@ -44,8 +44,8 @@ func Read(path string) (*run.Result, Intervals, error) {
 	}, nil
 }
 
-// sound refuses words where a result has one of a few.
-func sound(r *run.Result) error {
+// checkWords refuses unknown words in fields of a result that have a fixed set of them.
+func checkWords(r *run.Result) error {
 	if r.ID != "" && !run.ValidID(r.ID) {
 		return fmt.Errorf("its id is %q", r.ID)
 	}
@@ -73,8 +73,8 @@ func sound(r *run.Result) error {
 // errEnough ends a walk before the series, which is the last field.
 var errEnough = errors.New("enough")
 
-// walk goes through a result: field gets each field but the series, and interval the
-// decoder before each interval.
+// walk reads a result: it calls field with each field except the series, and interval with
+// the decoder before each interval.
 func walk(path string, field func(string, json.RawMessage), interval func(*json.Decoder) error) error {
 	file, err := os.Open(path)
 	if err != nil {

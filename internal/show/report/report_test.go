@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func p[T any](v T) *T { return &v }
 
-// full is a result with something of everything.
+// full is a result that has every kind of content.
 func full() *run.Result {
 	at := time.Date(2026, 11, 21, 6, 45, 12, 123456789, time.UTC)
 	return &run.Result{
@@ -62,7 +62,7 @@ func full() *run.Result {
 	}
 }
 
-// How many of the planned starts began is told where some did not.
+// The text shows how many of the planned starts began, unless all did.
 func TestTextTellsWhatBegan(t *testing.T) {
 	for begun, want := range map[int64]string{
 		100: "users     a: 100 starts planned (10.0/s)\n",
@@ -221,8 +221,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// An iteration that is one request and little else is not shown beside it; one that
-// takes longer, or that does more, is.
+// An iteration that is one request and little else is not shown beside it; one that takes
+// longer, or does more, is.
 func TestIterationsOfOneOperation(t *testing.T) {
 	times := func(title string, n int64, avg float64) run.Metric {
 		return run.Metric{Title: title, Type: "histogram", Group: title, Unit: "ns", Record: run.Record{Count: p(n), RPS: p(1.0), Times: &run.Times{Avg: avg}}}

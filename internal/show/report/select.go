@@ -10,14 +10,14 @@ import (
 // Prefixes of titles.
 const (
 	classPrefix = "vu."      // the users' own metrics
-	ownPrefix   = "gobench." // what the generator says of itself: the verdict says what there is to say of it
+	ownPrefix   = "gobench." // the generator's own figures: the verdict covers them
 	checkPrefix = "check."   // counters of checks, which have a table of their own
 )
 
 func own(m run.Metric) bool { return strings.HasPrefix(m.Title, ownPrefix) }
 
-// details are parts of the titles of clients' metrics that a first look does without:
-// they say what a latency is made of, or again what the table of errors says.
+// details are parts of the titles of clients' metrics that a short report leaves out:
+// components of a latency, or what the table of errors shows too.
 var details = []string{".ttfb", ".connect", ".dns", ".tls", ".connections_open", ".connections_reused", ".tls_handshakes", ".tls_resumed", ".error.", ".peer.",
 	".status.1xx", ".status.2xx", ".status.3xx", ".status.4xx", ".status.5xx", ".status.other"}
 
@@ -27,17 +27,17 @@ func detail(m run.Metric) bool {
 	})
 }
 
-// aside tells the distributions beside a class's response times, of which percentiles
-// say enough.
+// aside reports whether m is a secondary distribution of a class, beside its response
+// times, of which percentiles suffice.
 func aside(m run.Metric) bool {
 	return strings.HasPrefix(m.Title, classPrefix) && (strings.HasSuffix(m.Title, ".start_lag") || strings.HasSuffix(m.Title, ".queue_wait") || strings.HasSuffix(m.Title, ".failure"))
 }
 
-// shown gives the metrics that a report shows, in the order of their declaration, and
-// how many more an entire one does. Left out is what recorded nothing, but for the
-// first metric of a group, and what only says again what another row does.
+// shown returns the metrics that a report shows, in the order of their declaration, and how
+// many more an entire one does. It leaves out metrics that recorded nothing, except the
+// first of a group, and those that only repeat another row.
 func shown(r *run.Result, entire bool) (metrics []run.Metric, more int) {
-	above := map[string][]run.Metric{} // by group, whose metrics need not stand together
+	above := map[string][]run.Metric{} // by group, whose metrics need not be adjacent
 	once := iterated(r)
 	for _, m := range r.Metrics {
 		if own(m) || strings.HasPrefix(m.Title, checkPrefix) {
@@ -66,8 +66,8 @@ func recorded(m run.Metric) bool {
 	return m.Count != nil && *m.Count != 0 || m.Value != nil && *m.Value != 0
 }
 
-// ofClass tells whether a metric of a class of users has a row; name is its title
-// without the prefix. How many users there were is told in words.
+// ofClass reports whether a metric of a class of users has a row; name is its title without
+// the prefix. The number of users is described in words.
 func ofClass(m run.Metric, name string, once map[string]bool, entire bool) bool {
 	switch {
 	case !recorded(m) || m.Type == run.Gauge:
@@ -80,9 +80,9 @@ func ofClass(m run.Metric, name string, once map[string]bool, entire bool) bool 
 	return strings.Contains(name, ".task.")
 }
 
-// iterated gives the classes' metrics that say again what another does: under a closed
-// load response time is service time, and an iteration that is an operation of a client
-// and little else is counted and timed as that.
+// iterated returns the classes' metrics that repeat another one: under a closed load
+// response time is service time, and an iteration that is one operation of a client and
+// little else is counted and timed as that.
 func iterated(r *run.Result) map[string]bool {
 	again := map[string]bool{}
 	leading := run.Leading(r.Metrics)
@@ -109,10 +109,9 @@ func iterated(r *run.Result) map[string]bool {
 	return again
 }
 
-// repeats reports whether m counted, in the whole run and in each second, what a metric
-// above did whose title has fewer parts: as when all of a client's answers have one
-// status, or all of its requests go to one address. Which status a failure
-// had is news.
+// repeats reports whether m counted, in the whole run and in each second, the same as a
+// metric above whose title has fewer parts: as when all of a client's answers have one
+// status, or all of its requests go to one address. The status of failures is always shown.
 func repeats(m run.Metric, above []run.Metric) bool {
 	if m.Count == nil || strings.Contains(m.Title, ".status.4") || strings.Contains(m.Title, ".status.5") {
 		return false
@@ -126,7 +125,7 @@ func repeats(m run.Metric, above []run.Metric) bool {
 	})
 }
 
-// check is what became of a check of the scenario.
+// check is the outcome of a check of the scenario.
 type check struct {
 	name           string
 	passed, failed int64
@@ -135,7 +134,7 @@ type check struct {
 // rate is the share of its calls that passed.
 func (c check) rate() float64 { return float64(c.passed) / float64(max(1, c.passed+c.failed)) }
 
-// checks gives the checks that were called, in the order of their first call.
+// checks returns the checks that were called, in the order of their first call.
 func checks(r *run.Result) (all []check) {
 	at := map[string]int{}
 	for _, m := range r.Metrics {

@@ -11,13 +11,13 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// series are the intervals of a run as columns of numbers, one row an interval, or
-// several of a long run: docs/formats/report.md describes its bytes.
+// series are the intervals of a run as columns of numbers. A row is one interval, or
+// several of a long run: docs/formats/report.md describes the encoding.
 type series struct {
 	columns []*column
 	byName  map[columnName]*column
-	taken   []int // intervals in each row
-	every   int   // most intervals in a row; a power of 2
+	taken   []int // number of intervals in each row
+	every   int   // maximum number of intervals in a row; a power of 2
 	last    bool  // whether the last row is of the warm-up
 	first   bool  // whether its interval is the last row's first
 }
@@ -26,8 +26,8 @@ type series struct {
 // seldom wider in pixels.
 const maxSeriesRows = 3600
 
-// columnName says what a column holds: a field of a metric, or without a title one of
-// the interval itself.
+// columnName identifies a column: a field of a metric or, without a title, one of the
+// interval itself.
 type columnName struct {
 	Title string `json:"title,omitempty"`
 	Field string `json:"field"`
@@ -35,13 +35,13 @@ type columnName struct {
 
 type column struct {
 	columnName
-	adds   bool // rows taken together are added, else the greatest stays
+	adds   bool // merged rows are added, else the greatest value is used
 	values []int64
 }
 
 func newSeries() *series { return &series{byName: map[columnName]*column{}, every: 1} }
 
-// add takes the next interval.
+// add adds the next interval.
 func (s *series) add(i run.Interval) {
 	s.first = false
 	if n := len(s.taken); n > 0 && s.taken[n-1] < s.every && i.Warmup == s.last {
@@ -81,7 +81,7 @@ func (s *series) record(title string, r run.Record) {
 		sizes := run.Sizes(*r.Times)
 		t = &sizes
 	}
-	if t != nil && strings.HasPrefix(title, ownPrefix) { // one value a second: its worst tells all
+	if t != nil && strings.HasPrefix(title, ownPrefix) { // one value a second: the worst says everything
 		s.set(title, "max", false, compact(t.Max))
 		return
 	}
@@ -95,7 +95,8 @@ func (s *series) record(title string, r run.Record) {
 	}
 }
 
-// set puts v in the last row of a column, together with what the row has already.
+// set sets the value of a column in the last row, combined with the value that the row
+// already has.
 func (s *series) set(title, field string, adds bool, v int64) {
 	name := columnName{title, field}
 	c := s.byName[name]
@@ -115,8 +116,8 @@ func (s *series) set(title, field string, adds bool, v int64) {
 	}
 }
 
-// thin takes every two rows together, but for the last of a warm-up and the first
-// after it: counts are added, of all else the greatest stays.
+// thin merges every two rows, except the last of a warm-up and the first after it: counts
+// are added, of all else the greatest is used.
 func (s *series) thin() {
 	warmup := s.byName[columnName{Field: "warmup"}].values
 	var pairs [][2]int // first and last row
@@ -153,7 +154,7 @@ func (s *series) thin() {
 	s.every *= 2
 }
 
-// encode gives the bytes: a head in JSON, then each column as the differences of its
+// encode returns the encoding: a head in JSON, then each column as the differences of its
 // values.
 func (s *series) encode() ([]byte, error) {
 	slices.SortFunc(s.columns, func(a, b *column) int {
@@ -161,7 +162,7 @@ func (s *series) encode() ([]byte, error) {
 	})
 	head := struct {
 		Rows    int       `json:"rows"`
-		Every   int       `json:"every"` // most intervals in a row
+		Every   int       `json:"every"` // maximum number of intervals in a row
 		Columns []*column `json:"columns"`
 	}{len(s.taken), s.every, s.columns}
 	if s.columns == nil {
@@ -183,9 +184,9 @@ func (s *series) encode() ([]byte, error) {
 	return b, nil
 }
 
-// compact makes a number of v, which is 0 or more, that keeps three digits of it: 0
-// stands for no value, 1 for 0, and from 2 on there are 900 numbers to the decade,
-// those of 1e-12 first.
+// compact encodes v, which is 0 or more, as a number with three digits of precision: 0 for
+// no value, 1 for 0, and from 2 on 900 numbers for each decade, beginning with that of
+// 1e-12.
 func compact(v float64) int64 {
 	const least = -12
 	if v < 1e-12 {

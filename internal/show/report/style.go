@@ -2,14 +2,14 @@ package report
 
 import "strings"
 
-// Style is how a screen shows text. The zero Style is that of a file or a pipe: no
-// colour, and text in lines as long as they are, as programs like them.
+// Style is how a screen shows text. The zero Style is for a file or a pipe: no colour, and
+// lines are not wrapped, as programs need them.
 type Style struct {
-	Width int  // columns of the screen; 0: no limit is known
-	Color bool // with escape sequences for the 16 colours, which dark and light screens have
+	Width int  // columns of the screen; 0 if unknown
+	Color bool // with escape sequences for the 16 colours, which suit dark and light screens
 }
 
-// Tone is what the look of a text adds to its words; nothing is said by it alone.
+// Tone is the look of a text. It only repeats what the words mean.
 type Tone string
 
 // The tones, as parameters of the terminal's sequence that selects a look.
@@ -21,7 +21,7 @@ const (
 	Bad   Tone = "31"
 )
 
-// Paint gives s in a tone.
+// Paint returns text in a tone.
 func (s Style) Paint(t Tone, text string) string {
 	if !s.Color || t == Plain || text == "" {
 		return text
@@ -29,8 +29,8 @@ func (s Style) Paint(t Tone, text string) string {
 	return "\x1b[" + string(t) + "m" + text + "\x1b[0m"
 }
 
-// wrap breaks text between words into lines that fit the screen beside an indent. A
-// word longer than a line stays whole.
+// wrap breaks text between words into lines that fit the screen beside an indent. A word
+// longer than a line is not broken.
 func (s Style) wrap(indent int, text string) []string {
 	room := max(s.Width-indent, 20)
 	if s.Width == 0 || length(text) <= room {

@@ -11,7 +11,7 @@ type cell struct {
 	tone Tone
 }
 
-// cells gives values without a tone.
+// cells returns values without a tone.
 func cells(texts ...string) []cell {
 	row := make([]cell, len(texts))
 	for i, s := range texts {
@@ -22,19 +22,19 @@ func cells(texts ...string) []cell {
 
 // Widths of tables.
 const (
-	pageWidth = 120 // of tables where the screen's width is not known
+	pageWidth = 120 // of tables if the screen's width is unknown
 	leastName = 16  // to which the first column is cut before columns move below
 	indent    = 2   // of rows, below their head
 )
 
-// table prints rows below a head: the first column left, the others right. Too wide
-// for the screen, its columns come closer; then the first is cut, but in a full report;
-// then the last columns follow below.
+// table writes rows below a head: the first column aligned left, the others right. If it is
+// too wide for the screen, the space between columns shrinks; then the first column is cut,
+// unless the report is full; then the last columns follow below.
 func (t *text) table(head []string, rows [][]cell) {
 	if len(rows) == 0 {
 		return
 	}
-	widths := make([]int, len(head)) // with what is left before a column
+	widths := make([]int, len(head)) // with the space before a column
 	total := 0
 	for i, s := range head {
 		widths[i] = length(s)
@@ -70,7 +70,7 @@ func (t *text) table(head []string, rows [][]cell) {
 	}
 }
 
-// width is how wide tables may be; 0: as wide as they are.
+// width is the maximum width of tables; 0 if unlimited.
 func (t *text) width() int {
 	switch {
 	case t.Width > 0:
@@ -81,7 +81,7 @@ func (t *text) width() int {
 	return pageWidth
 }
 
-// fitting gives the first column after first that does not fit beside it.
+// fitting returns the first column after first that does not fit beside it.
 func fitting(widths []int, first, limit int) int {
 	total := widths[0]
 	for i := first; i < len(widths); i++ {
@@ -116,7 +116,7 @@ func (t *text) row(row []cell, widths []int, first, next int) string {
 
 func length(s string) int { return utf8.RuneCountInString(s) }
 
-// shorten cuts s to n characters, with a mark where something is missing.
+// shorten cuts s to n characters, with a mark for the missing rest.
 func shorten(s string, n int) string {
 	if length(s) <= n {
 		return s

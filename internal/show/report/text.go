@@ -12,11 +12,11 @@ import (
 // Screen is how a report is shown as text.
 type Screen struct {
 	Style
-	Full bool   // all there is; else what fits a screen
-	Dir  string // the folder that the run is kept in, if it is
+	Full bool   // everything; else what fits a screen
+	Dir  string // the folder in which the run is stored, or ""
 }
 
-// How many rows a report of one screen has of each kind.
+// Maximum numbers of rows of each kind in a report of one screen.
 const (
 	maxReasons = 3
 	maxClasses = 4
@@ -27,8 +27,8 @@ const (
 	maxNotes   = 5
 )
 
-// Text writes r as a report for people: what to think of it first, then whether it met
-// its conditions, the figures that matter, and what was run.
+// Text writes r as a report for people: the verdict first, then whether it met its
+// conditions, the main figures, and what was run. It returns the first error of w.
 func Text(w io.Writer, r *run.Result, s Screen) error {
 	t := &text{Screen: s, w: w}
 	t.verdict(r)
@@ -53,7 +53,7 @@ func Text(w io.Writer, r *run.Result, s Screen) error {
 type text struct {
 	Screen
 	w    io.Writer
-	more int // rows that only a full report has
+	more int // number of rows that only a full report has
 	err  error
 }
 
@@ -72,10 +72,10 @@ func (t *text) limit(n, most int) int {
 	return most
 }
 
-// title begins a part.
+// title begins a section.
 func (t *text) title(s string) { t.printf("\n%s\n", t.Paint(Bold, s)) }
 
-// say prints a text, its lines after the first below the first one's words.
+// say writes a text, its further lines indented below the first one's words.
 func (t *text) say(begin, text string) {
 	for i, line := range t.wrap(length(begin), text) {
 		if i > 0 {
@@ -85,7 +85,7 @@ func (t *text) say(begin, text string) {
 	}
 }
 
-// meanings are what a verdict tells the reader.
+// meanings explain the verdicts to the reader.
 var meanings = map[run.Verdict]string{
 	run.Valid:   "gobench kept up, these numbers are the target's",
 	run.Suspect: "gobench was disturbed, read these numbers with care",
@@ -94,7 +94,7 @@ var meanings = map[run.Verdict]string{
 
 var tones = map[run.Verdict]Tone{run.Valid: Good, run.Suspect: Warn, run.Invalid: Bad}
 
-// verdict says first whether the rest can be believed, and whether the run met its
+// verdict writes first whether the figures can be trusted, and whether the run met its
 // conditions.
 func (t *text) verdict(r *run.Result) {
 	t.printf("\n")
@@ -132,7 +132,7 @@ func (t *text) verdict(r *run.Result) {
 	}
 }
 
-// reason says what lowered a verdict, and when.
+// reason describes what lowered a verdict, and when.
 func reason(x run.Reason) string {
 	when := ""
 	switch {
@@ -144,7 +144,7 @@ func reason(x run.Reason) string {
 	return units.Safe(x.Signal) + ": " + units.Safe(x.Text) + when
 }
 
-// state says how the run ended.
+// state writes how the run ended.
 func (t *text) state(r *run.Result) {
 	tone := Plain
 	if r.State == run.Failed || r.State == run.Cancelled {
@@ -163,7 +163,7 @@ func (t *text) state(r *run.Result) {
 	t.printf("%s: %s after %s, %s\n", units.Safe(r.Name), t.Paint(tone, ending(r)), units.Seconds(r.Seconds), whole)
 }
 
-// ending is a run's state, and why.
+// ending is a run's state and its cause.
 func ending(r *run.Result) string {
 	if r.Cause == "" {
 		return string(r.State)
@@ -190,15 +190,15 @@ func (t *text) errors(r *run.Result) {
 	t.table([]string{"Errors", "count"}, rows)
 }
 
-// failure says what kind of failure f is.
+// failure describes the kind of a failure.
 func failure(f run.Failure) string {
 	return strings.TrimPrefix(units.Safe(f.Source), classPrefix) + " " + units.Safe(f.Class) + ": " + units.Safe(f.Text)
 }
 
-// maxSampleLines are how many lines of a sample the text shows.
+// maxSampleLines is how many lines of a sample the text shows.
 const maxSampleLines = 12
 
-// samples shows how failed exchanges went.
+// samples writes the transcripts of failed exchanges.
 func (t *text) samples(r *run.Result) {
 	if len(r.Samples) > 0 {
 		t.title("Samples of failures")
@@ -216,7 +216,7 @@ func (t *text) samples(r *run.Result) {
 	}
 }
 
-// generator shows what gobench recorded of itself.
+// generator writes what gobench recorded of itself.
 func (t *text) generator(r *run.Result) {
 	var rows [][]cell
 	for _, m := range r.Metrics {
@@ -241,7 +241,7 @@ func (t *text) list(title string, items []string) {
 	}
 }
 
-// end says where the rest is.
+// end writes where to find the rest.
 func (t *text) end(r *run.Result) {
 	if t.Dir == "" {
 		return

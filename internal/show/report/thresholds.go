@@ -17,7 +17,7 @@ func crossed(r *run.Result) (n int) {
 	return n
 }
 
-// met says in words whether the run met its conditions, if it had any.
+// met describes in words whether the run met its conditions; "" if it had none.
 func met(r *run.Result) string {
 	switch n, all := crossed(r), len(r.Thresholds); {
 	case all == 0:
@@ -33,8 +33,8 @@ func met(r *run.Result) string {
 	}
 }
 
-// thresholds shows whether the run met its conditions, and below them why not where
-// a value does not say it.
+// thresholds writes whether the run met its conditions, and below them the reason if a
+// value does not show it.
 func (t *text) thresholds(r *run.Result) {
 	var rows [][]cell
 	for _, x := range r.Thresholds {
@@ -55,7 +55,7 @@ func (t *text) thresholds(r *run.Result) {
 	}
 }
 
-// checks shows how often each check of the scenario held.
+// checks writes how often each check of the scenario passed.
 func (t *text) checks(r *run.Result) {
 	all := checks(r)
 	var rows [][]cell
@@ -69,8 +69,8 @@ func (t *text) checks(r *run.Result) {
 	t.table([]string{"Checks", "passed", "failed", "rate"}, rows)
 }
 
-// exactShare shows a part of a whole with two digits after the point: all is 100 %
-// and nothing else is.
+// exactShare formats a part of a whole with two digits after the point; only the whole is
+// shown as 100 %.
 func exactShare(part float64) string {
 	if s := fmt.Sprintf("%.2f", part*100); part == 0 || part == 1 || s != "100.00" && s != "0.00" {
 		return s + " %"
