@@ -18,7 +18,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
-// backup has gobench copy the master's data base, and gives the file.
+// backup copies the master's database by gobench backup, and returns the copy's name.
 func (c *Cluster) backup(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
@@ -96,9 +96,9 @@ func (c *Cluster) awaitTaken(t *testing.T, id string, want int64) {
 	})
 }
 
-// I12: each backup that is taken while a run goes on and batches come is the store as it was
-// at a moment between; a master that has nothing but it has the run, cancelled, with the
-// sums of the batches that the backup has, and goes on: an agent joins, and runs are
+// I12: each backup that is taken during a run, while batches arrive, is the store as of one
+// moment. A master that starts with only the backup has the run, cancelled, with the sums of
+// the batches in the backup. It then works as usual: an agent joins, and queued runs are
 // performed.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
@@ -151,7 +151,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			t.Errorf("backup %d: the run before is %s, complete: %v", i, result.State, result.Complete)
 		}
 		r.Join(t)
-		if result := r.Finished(t, waits, 3*time.Minute); result.State != run.Finished || !result.Complete { // the queue goes on
+		if result := r.Finished(t, waits, 3*time.Minute); result.State != run.Finished || !result.Complete { // the queue continues
 			t.Errorf("backup %d: the run that waited is %s (%s)", i, result.State, result.Cause)
 		}
 		r.Check(t, check.Targets{before: {"home.http_ok": 12}, waits: {"home.http_ok": 6}})

@@ -18,8 +18,8 @@ import (
 	_ "modernc.org/sqlite" // driver "sqlite"
 )
 
-// F36: an agent that is killed and begun again many times while a run goes on is one
-// agent, whose part others take over once; the master keeps nothing of each time, and does
+// F36: an agent that is killed and restarted many times during a run is one agent, whose
+// part others take over once; the master keeps nothing of each time, and does
 // not grow.
 func TestAgentFlaps(t *testing.T) {
 	t.Parallel()

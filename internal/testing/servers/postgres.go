@@ -198,7 +198,7 @@ func (s *PostgresServer) Exec(query string) error {
 	return err
 }
 
-// Database makes an empty data base and gives its URL.
+// Database creates an empty database and returns its URL.
 func (s *PostgresServer) Database(t testing.TB) string {
 	t.Helper()
 	s.mu.Lock()

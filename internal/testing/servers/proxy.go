@@ -13,24 +13,24 @@ import (
 	"testing"
 )
 
-// ForwardProxy is an HTTP or SOCKS 5 proxy that tells what it was asked for.
+// ForwardProxy is an HTTP or SOCKS 5 proxy that records its requests.
 type ForwardProxy struct {
 	Addr string // 127.0.0.1:PORT
 
 	server *FaultServer
-	auth   string // "user:password"; "": nobody is asked
+	auth   string // "user:password"; "": no authentication
 	mu     sync.Mutex
 	asked  []string
 }
 
-// Asked gives what was asked for, as "CONNECT host:port" or "GET http://host/path".
+// Asked returns the requests so far, such as "CONNECT host:port" or "GET http://host/path".
 func (p *ForwardProxy) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.asked...)
 }
 
-// Accepted gives how many connections the proxy has accepted.
+// Accepted returns how many connections the proxy has accepted.
 func (p *ForwardProxy) Accepted() int { return p.server.Accepted() }
 
 func (p *ForwardProxy) note(format string, args ...any) {
