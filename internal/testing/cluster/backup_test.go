@@ -53,7 +53,7 @@ func (c *Cluster) restored(t *testing.T, backup string, runs ...string) *Cluster
 	return r
 }
 
-// put puts a backup in the place of a data base, whose master is away.
+// put replaces a database, whose master is stopped, by a backup.
 func put(t *testing.T, backup, database string) {
 	t.Helper()
 	b, err := os.ReadFile(backup)
@@ -70,7 +70,7 @@ func put(t *testing.T, backup, database string) {
 	}
 }
 
-// taken is how many batches of a run are in a data base, as the run's executors' rows say.
+// taken returns the number of batches of a run in a database, by the rows of its executors.
 func taken(t *testing.T, database, id string) (n int64) {
 	t.Helper()
 	u := url.URL{Scheme: "file", Path: database, RawQuery: "mode=ro&_pragma=busy_timeout(10000)"}
@@ -85,7 +85,7 @@ func taken(t *testing.T, database, id string) (n int64) {
 	return n
 }
 
-// awaitTaken waits until so many batches of a run are in the master's data base.
+// awaitTaken waits until want batches of a run are in the master's database.
 func (c *Cluster) awaitTaken(t *testing.T, id string, want int64) {
 	t.Helper()
 	Eventually(t, time.Minute, func() string {
@@ -158,7 +158,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// I12: a master that is killed in a run, and whose data base is replaced by a backup of
+// I12: a master that is killed in a run, and whose database is replaced by a backup of
 // earlier in the run, has the batches of the backup and none beyond a gap; its agents come
 // back, and what waited is performed.
 func TestBackupPutBack(t *testing.T) {

@@ -42,7 +42,7 @@ type Node struct {
 	ID  string // of an agent
 }
 
-// New starts a master without an agent of its own, and so many agents.
+// New starts a master without its own agent, and further agents.
 func New(t testing.TB, agents int, flags ...string) *Cluster {
 	t.Helper()
 	return newCluster(t, func(name string) *Host { return NewHost(t, name) }, agents, flags)

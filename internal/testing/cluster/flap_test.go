@@ -100,7 +100,7 @@ func (c *Cluster) memory(t *testing.T) (kb int64) {
 	return kb << 10
 }
 
-// rows counts those of each table of the master's data base.
+// rows returns the number of rows of each table of the master's database.
 func (c *Cluster) rows(t *testing.T) map[string]int {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+c.Database()+"?mode=ro&_pragma=busy_timeout(10000)")

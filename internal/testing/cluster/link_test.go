@@ -51,7 +51,7 @@ func withinLease(t *testing.T, after time.Duration) {
 	}
 }
 
-// F10: an agent whom the master hears, and who hears nothing of the master, stops its load
+// F10: an agent that reaches the master, but receives nothing from it, stops its load
 // at the end of its lease; once it hears again, all that it counted arrives.
 func TestOneWayPartition(t *testing.T) {
 	t.Parallel()

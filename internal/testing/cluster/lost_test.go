@@ -37,7 +37,7 @@ func TestAgentLostStops(t *testing.T) {
 const fence, ahead = 5 * time.Second, 3 * time.Second
 
 // F5, policy rebalance: the others do what the lost agent did, once its lease has ended;
-// never is there more load than the whole; and the lost agent that comes back does nothing.
+// never is there more load than the whole; and a lost agent that reconnects does nothing.
 func TestAgentLostRebalances(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 3), NewTarget(t)

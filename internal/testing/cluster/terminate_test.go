@@ -44,7 +44,7 @@ func (c *Cluster) part(t *testing.T, n *Node, cut bool) {
 	cutFromMaster(t, c.Master, n, cut)
 }
 
-// held keeps the API of a master busy: with a request of which the rest does not come, and
+// held keeps the API of a master busy: with a request whose rest never arrives, and
 // with one that follows.
 func held(t *testing.T, c *Cluster) {
 	t.Helper()

@@ -73,7 +73,7 @@ func (p *FaultProxy) Injected() int64 { return p.injected.Load() }
 // Passed returns the number of answers that were passed on unchanged.
 func (p *FaultProxy) Passed() int64 { return p.passed.Load() }
 
-// Down ends listening and all connections: who connects is refused.
+// Down closes the listener and all connections: new connections are refused.
 func (p *FaultProxy) Down() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -39,7 +39,7 @@ func (p *ForwardProxy) note(format string, args ...any) {
 	p.asked = append(p.asked, fmt.Sprintf(format, args...))
 }
 
-// HTTPProxy starts an HTTP proxy, over TLS if config is not nil, that wants auth
+// HTTPProxy starts an HTTP proxy, over TLS if config is not nil, that requires auth
 // ("user:password") unless that is empty. It takes CONNECT and whole URLs.
 func HTTPProxy(t testing.TB, auth string, config *tls.Config) *ForwardProxy {
 	t.Helper()
@@ -89,7 +89,7 @@ func (p *ForwardProxy) serveHTTP(peer *Peer) {
 	}
 }
 
-// SOCKSProxy starts a SOCKS 5 proxy that wants auth ("user:password") unless that is
+// SOCKSProxy starts a SOCKS 5 proxy that requires auth ("user:password") unless that is
 // empty. Names it looks up in hosts alone.
 func SOCKSProxy(t testing.TB, auth string, hosts map[string]string) *ForwardProxy {
 	t.Helper()
