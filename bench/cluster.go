@@ -32,9 +32,9 @@ func clusterTable(ctx context.Context, b *bench) (*section, error) {
 		title:    "Cluster: a master and its agents",
 		versions: []string{in.version},
 		text: []string{
-			fmt.Sprintf("A master alone on one CPU, and so many simulated agents in one process on another: each has joined, beats, does as it is told and delivers at the end of each second "+
-				"a batch of %d histograms of 1 KB and %d counters, and what an executor tells of itself, over TLS. Measured for %d s. Merged and acked are from the receipt of a batch "+
-				"until it counted, and until it was kept in the data base; by the master's /metrics, whose ranges the figures are bounds of. Sent to acked is by the agents' clocks: from the end of a batch's second.",
+			fmt.Sprintf("A master alone on one CPU, and the simulated agents in one process on another: each has joined, sends heartbeats, obeys commands and delivers at the end of each second "+
+				"a batch of %d histograms of 1 KB and %d counters, and the executor's metrics of itself, over TLS. Measured for %d s. Merged and acked are from the receipt of a batch "+
+				"until it was merged, and until it was stored in the database; they are bounds of ranges in the master's /metrics. Sent to acked is by the agents' clocks: from the end of a batch's second.",
 				swarmHistograms, swarmCounters, clusterSeconds),
 			fmt.Sprintf("Held to, with 1,000 agents: merged p99 %.0f ms, acked p99 %.0f ms, one core, %.0f MB.", limitMerged*1000, limitAcked*1000, limitRSS),
 		},

@@ -38,7 +38,7 @@ func stallTable(ctx context.Context, b *bench) (*section, error) {
 		text: []string{"2,000 requests a second over 50 connections for 10 s; nginx, with one worker, is stopped (SIGSTOP) for 1 s in the middle. Of 20,000 " +
 			"requests a tenth is due meanwhile and waits 0 to 1 s, so the truth, by the stop's measured length, is a p99 of 900 ms, a maximum of 1,000 ms and 20,000 requests.",
 			"A tool shows the stall when its p99 is within 3 % of the truth and its requests within 1 %; partly, when its p99 is at least half of the truth. " +
-				"Dropped are requests that were due and that the tool says it gave up; an empty cell is a figure that it does not tell. wrk keeps no rate, and fills up its own distribution after a stall. " +
+				"Dropped are requests that were due and that the tool reports as given up; an empty cell is a figure that it does not report. wrk keeps no rate, and corrects its own distribution after a stall. " +
 				"The RSS is the peak of the tool's processes, for gobench followed by that of the executor, which makes the load."},
 	}
 	g := grid{head: []string{"tool", "runs", "requests", "dropped", "p50 ms", "p99 ms", "max ms", "p99 of the truth", "client CPU s", "peak RSS MB", "shows the stall"}}

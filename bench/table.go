@@ -101,7 +101,7 @@ const quiet = 0.10
 // noise adds a note if the machine had other work.
 func (s *section) noise(what string, shots []shot) {
 	if o := median(column(shots, func(x shot) float64 { return x.others })); o > quiet {
-		s.notes = append(s.notes, fmt.Sprintf("**Disturbed**: beside %s, other programs kept %.0f %% of a CPU busy.", what, o*100))
+		s.notes = append(s.notes, fmt.Sprintf("**Disturbed**: beside %s, other programs used %.0f %% of a CPU.", what, o*100))
 	}
 }
 

@@ -47,7 +47,7 @@ One.
 | wrk  |   1 |
 
 - Cells are medians of 7 runs. Ratios are medians of the ratios within each turn; the true median lies within the brackets with 98.4 % (sign test, no distribution assumed).
-- **Disturbed**: beside hey, other programs kept 50 % of a CPU busy.
+- **Disturbed**: beside hey, other programs used 50 % of a CPU.
 
 ` + "```\nwrk -t1 -d5s URL\n```\n"
 	if got != want {

@@ -76,7 +76,7 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 
 // notRun are the commands whose examples docs_test.go can't run as they stand, and why.
 var notRun = map[string]string{
-	"gobench ctl":         "they want a run that goes on; testdata/script/ctl.txtar has one",
+	"gobench ctl":         "they need a run in progress; testdata/script/ctl.txtar has one",
 	"gobench target":      "it serves until Ctrl-C",
 	"gobench target http": "it serves until Ctrl-C",
 	"gobench serve":       "it serves until Ctrl-C",

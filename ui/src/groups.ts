@@ -14,7 +14,7 @@ export interface Group {
 
 /**
  * The groups of a run in the order of their declaration. Left out are metrics that
- * recorded nothing, and those that say again what others do.
+ * recorded nothing, and those that repeat others.
  */
 export function groups(r: Result, s: Series): Group[] {
   const closed = closedResponses(r)

@@ -100,7 +100,7 @@ function connections(r: Result, s: Series): Chart | undefined {
   return lines.length > 0 ? { title: 'Connections', note: 'open at the end of each interval', format: count, whole: true, lines } : undefined
 }
 
-/** Metrics whose recordings say again what one above them says, as the text report has it. */
+/** Metrics that repeat the recordings of one above them, as in the text report. */
 export function repeats(m: Metric, above: Metric[]): boolean {
   if (m.count === undefined || !m.spread) return false
   const parts = (t: string) => t.split('.').length

@@ -101,8 +101,8 @@ export interface Sample {
   text: string
 }
 
-// A declared metric with its record over the whole run. Figures of a histogram stand
-// under their names, with "(ms)" behind where its unit is ns: figure reads them.
+// A declared metric with its record over the whole run. Figures of a histogram
+// have their own names, followed by "(ms)" if its unit is ns: figure reads them.
 export interface Metric {
   title: string
   type: 'counter' | 'gauge' | 'histogram'
@@ -140,7 +140,7 @@ export function recorded(m: Metric): boolean {
   return (m.count ?? m.value ?? 0) !== 0
 }
 
-/** What the generator says of itself. */
+/** The generator's own metrics. */
 export const isOwn = (m: Metric) => m.title.startsWith('gobench.')
 
 /** What gobench counts of its users. */
@@ -156,7 +156,7 @@ export function leading(metrics: Metric[]): Metric[] {
   })
 }
 
-/** Whether a plan says when a class's iterations start. */
+/** Whether a class's iterations start on a schedule. */
 export const isScheduled = (r: Result, c: Class) => r.metrics.some((m) => m.title === `vu.${c.name}.planned`)
 
 /** Response times of closed classes: they are the service times. */
@@ -193,13 +193,13 @@ export function headline(r: Result): Headline {
   }
 }
 
-/** What a time-bound note says: when, in seconds since the load began. */
+/** The moment of a time-bound note, in seconds since the load began. */
 export interface Mark {
   at: number
   text: string
 }
 
-/** Notes that tell when something happened, and thresholds when they were crossed. */
+/** Notes with the time of an event, and thresholds when they were crossed. */
 export function marks(r: Result): Mark[] {
   const all: Mark[] = []
   for (const text of r.notes ?? []) {

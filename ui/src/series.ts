@@ -66,7 +66,7 @@ export function decodeSeries(plain: Uint8Array): Series {
 
 const key = (title: string, field: string) => field + ' ' + title
 
-/** The figure of three digits that a number stands for: 0 none, 1 zero, then 900 to the decade from 1e-12 on. */
+/** Decodes a number into a figure of three digits: 0 is missing, 1 zero, then 900 to the decade from 1e-12 on. */
 function unpack(v: number): number | null {
   if (v <= 0) return null
   if (v === 1) return 0

@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, until the reader says otherwise.
+// Light or dark: as the system has it, until the reader chooses.
 
 export type Theme = 'auto' | 'light' | 'dark'
 

@@ -1,5 +1,5 @@
 // Reports in a browser without a network: what they show is what the JSON of the same
-// run says, and what a reader can do with them works.
+// run contains, and their controls work.
 
 import assert from 'node:assert/strict'
 import { readFileSync, statSync } from 'node:fs'
@@ -110,7 +110,7 @@ export function report() {
 
   const tile = async (page: Page, id: string) => (await page.locator(`#tile-${id} .figure`).textContent())!
 
-  /** Waits until a place is on the screen and what is drawn there stands. */
+  /** Waits until a place is on the screen and its drawing is complete. */
   async function settled(at: Locator) {
     await at.scrollIntoViewIfNeeded()
     await at.evaluate(() => new Promise((done) => setTimeout(() => requestAnimationFrame(done), 100)))
@@ -118,7 +118,7 @@ export function report() {
 
   const rowsOf = (tables: Locator) => tables.evaluateAll((all) => all.flatMap((t) => [...t.querySelectorAll('tbody tr')].map((tr) => [...tr.children].map((c) => c.textContent ?? ''))))
 
-  /** What the charts say of when their cursor is, once they say the same and what is wanted. */
+  /** Waits until all charts show the wanted time at their cursor. */
   async function cursorSays(page: Page, want: string, what = '') {
     const says = () => page.locator('#time .when').allTextContents()
     for (const end = Date.now() + 30_000; Date.now() < end; ) if ((await says()).every((s) => s === want)) return

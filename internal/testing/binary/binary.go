@@ -121,7 +121,7 @@ func Path(tb testing.TB) string {
 }
 
 // InParallel lets up to n parallel tests of this process run at once, unless go test
-// -parallel gave a number. It suits tests that spend their time waiting for other
+// -parallel sets a number. It suits tests that spend their time waiting for other
 // processes. TestMain calls it before m.Run.
 func InParallel(n int) {
 	flag.Parse()

@@ -18,7 +18,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
-// backup has gobench copy the master's data base, and gives the file.
+// backup copies the master's database by gobench backup, and returns the copy's name.
 func (c *Cluster) backup(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
@@ -53,7 +53,7 @@ func (c *Cluster) restored(t *testing.T, backup string, runs ...string) *Cluster
 	return r
 }
 
-// put puts a backup in the place of a data base, whose master is away.
+// put replaces a database, whose master is stopped, by a backup.
 func put(t *testing.T, backup, database string) {
 	t.Helper()
 	b, err := os.ReadFile(backup)
@@ -70,7 +70,7 @@ func put(t *testing.T, backup, database string) {
 	}
 }
 
-// taken is how many batches of a run are in a data base, as the run's executors' rows say.
+// taken returns the number of batches of a run in a database, by the rows of its executors.
 func taken(t *testing.T, database, id string) (n int64) {
 	t.Helper()
 	u := url.URL{Scheme: "file", Path: database, RawQuery: "mode=ro&_pragma=busy_timeout(10000)"}
@@ -85,7 +85,7 @@ func taken(t *testing.T, database, id string) (n int64) {
 	return n
 }
 
-// awaitTaken waits until so many batches of a run are in the master's data base.
+// awaitTaken waits until want batches of a run are in the master's database.
 func (c *Cluster) awaitTaken(t *testing.T, id string, want int64) {
 	t.Helper()
 	Eventually(t, time.Minute, func() string {
@@ -96,9 +96,9 @@ func (c *Cluster) awaitTaken(t *testing.T, id string, want int64) {
 	})
 }
 
-// I12: each backup that is taken while a run goes on and batches come is the store as it was
-// at a moment between; a master that has nothing but it has the run, cancelled, with the
-// sums of the batches that the backup has, and goes on: an agent joins, and runs are
+// I12: each backup that is taken during a run, while batches arrive, is the store as of one
+// moment. A master that starts with only the backup has the run, cancelled, with the sums of
+// the batches in the backup. It then works as usual: an agent joins, and queued runs are
 // performed.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
@@ -151,14 +151,14 @@ func TestBackupUnderLoad(t *testing.T) {
 			t.Errorf("backup %d: the run before is %s, complete: %v", i, result.State, result.Complete)
 		}
 		r.Join(t)
-		if result := r.Finished(t, waits, 3*time.Minute); result.State != run.Finished || !result.Complete { // the queue goes on
+		if result := r.Finished(t, waits, 3*time.Minute); result.State != run.Finished || !result.Complete { // the queue continues
 			t.Errorf("backup %d: the run that waited is %s (%s)", i, result.State, result.Cause)
 		}
 		r.Check(t, check.Targets{before: {"home.http_ok": 12}, waits: {"home.http_ok": 6}})
 	}
 }
 
-// I12: a master that is killed in a run, and whose data base is replaced by a backup of
+// I12: a master that is killed in a run, and whose database is replaced by a backup of
 // earlier in the run, has the batches of the backup and none beyond a gap; its agents come
 // back, and what waited is performed.
 func TestBackupPutBack(t *testing.T) {

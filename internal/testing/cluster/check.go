@@ -14,7 +14,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/check"
 )
 
-// Check has the checker look at all that the cluster has done: its store, the ledgers of
+// Check runs the checker on everything that the cluster has done: its store, the ledgers of
 // its executors, what they have left on this host, the master's API, and gobench show. The counts of
 // runs are held against those of targets, where given. Runs must be over, and agents that
 // have something to deliver must be there.

@@ -42,7 +42,7 @@ type Node struct {
 	ID  string // of an agent
 }
 
-// New starts a master without an agent of its own, and so many agents.
+// New starts a master without its own agent, and further agents.
 func New(t testing.TB, agents int, flags ...string) *Cluster {
 	t.Helper()
 	return newCluster(t, func(name string) *Host { return NewHost(t, name) }, agents, flags)
@@ -150,7 +150,7 @@ func (c *Cluster) begin(t testing.TB, flags ...string) *Node {
 	return n
 }
 
-// AwaitAgent waits until the master says that an agent is in a state.
+// AwaitAgent waits until the master reports an agent in a state.
 func (c *Cluster) AwaitAgent(t testing.TB, n *Node, state string, limit time.Duration) {
 	t.Helper()
 	Eventually(t, limit, func() string {
@@ -224,7 +224,7 @@ func (c *Cluster) Do(t testing.TB, method, path string, in, out any) {
 	}
 }
 
-// Submit submits a scenario and gives the run's id.
+// Submit submits a scenario and returns the run's id.
 func (c *Cluster) Submit(t testing.TB, scenario string, o run.Options, files ...run.File) string {
 	t.Helper()
 	var order run.Order
@@ -232,7 +232,7 @@ func (c *Cluster) Submit(t testing.TB, scenario string, o run.Options, files ...
 	return order.ID
 }
 
-// Run gives a run.
+// Run returns a run.
 func (c *Cluster) Run(t testing.TB, id string) (o run.Order) {
 	t.Helper()
 	c.Do(t, "GET", "/api/v1/runs/"+id, nil, &o)
@@ -266,7 +266,7 @@ func (c *Cluster) Await(t testing.TB, id string, limit time.Duration, states ...
 	return o
 }
 
-// Finished waits for a run's end and gives its result.
+// Finished waits for a run's end and returns its result.
 func (c *Cluster) Finished(t testing.TB, id string, limit time.Duration) *run.Result {
 	t.Helper()
 	c.Await(t, id, limit, run.Finished, run.Failed, run.Cancelled)
@@ -280,7 +280,7 @@ func (c *Cluster) stop(t testing.TB, id string) *run.Result {
 	return c.Finished(t, id, time.Minute)
 }
 
-// Result gives a run's result.
+// Result returns a run's result.
 func (c *Cluster) Result(t testing.TB, id string) *run.Result {
 	t.Helper()
 	r := new(run.Result)

@@ -84,8 +84,8 @@ func huge() string {
 	return program + "\nvar big = [300 << 20]byte{1}\n\nfunc init() { println(&big) }\n"
 }
 
-// F41: a source on which the compiler would work for ever, eat memory or write without an
-// end ends at its limit, its run says which, and the next run begins at once.
+// F41: when a source makes the compiler run, allocate or write without end, the compiler is
+// ended at its limit. The run's cause names the limit, and the next run begins at once.
 func TestCompilerLimits(t *testing.T) {
 	t.Parallel()
 	c, target := NewHere(t, 1), NewTarget(t)
@@ -130,8 +130,8 @@ func TestProxyNeverAnswers(t *testing.T) {
 	c.Check(t, nil)
 }
 
-// silent is a server that accepts connections and never says anything, and a channel that
-// tells of each.
+// silent starts a server that accepts connections and never writes. The channel receives a
+// value for each connection.
 func silent(t *testing.T) (url string, asked <-chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -37,8 +37,8 @@ func settled(t *testing.T, target *Target, want int) time.Duration {
 	return time.Since(began)
 }
 
-// Live control of a closed load on three agents: what is wished is of the whole, and the
-// target sees exactly that; users that come are none twice.
+// Live control of a closed load on three agents: the requested number of users applies to
+// the whole run, and the target sees exactly that number. No added user has a number twice.
 func TestControlUsers(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 3), NewTarget(t)

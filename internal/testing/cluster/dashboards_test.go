@@ -19,10 +19,10 @@ import (
 // limit is how many streams a master serves at once.
 const limit = 1024
 
-// F34: while a run goes on a thousand dashboards each get every event, in order and without
-// a gap, for less than 200 MiB of the master's memory; the one past the limit is told to
-// come again. One that is read too slowly is cut, and goes on where it was. The full size
-// has the machine to itself, as a thousand readers in one process want it; the short form
+// F34: during a run each of a thousand dashboards receives every event, in order and without
+// a gap, for less than 200 MiB of the master's memory. A dashboard past the limit is asked to
+// retry later. One that reads too slowly is disconnected, and continues where it was. The full
+// size needs the machine alone, for a thousand readers in one process; the short form
 // is below the limit.
 func TestThousandDashboards(t *testing.T) {
 	dashboards, wanted := 64, 3 // and intervals
@@ -74,7 +74,7 @@ func TestThousandDashboards(t *testing.T) {
 						t.Errorf("dashboard %d can't go on after event %d: %v, %v", n, number, again, err)
 						return
 					}
-					time.Sleep(time.Second) // as it is told to
+					time.Sleep(time.Second) // before the next try
 				}
 			}
 		})
@@ -95,7 +95,7 @@ func TestThousandDashboards(t *testing.T) {
 	exact(t, c.stop(t, id), target)
 }
 
-// dashboard reads a stream until it has all intervals that are wanted, or ends, and tells
+// dashboard reads a stream until it has all wanted intervals, or the stream ends, and reports
 // whether the events came in order.
 func dashboard(t *testing.T, answer *http.Response, wanted int, number, intervals *int) bool {
 	defer answer.Body.Close()

@@ -16,7 +16,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/check"
 )
 
-// Executors gives the ids of the executor processes of an agent.
+// Executors returns the ids of the executor processes of an agent.
 func (n *Node) Executors(t testing.TB) (pids []int) {
 	t.Helper()
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", n.Pid()))

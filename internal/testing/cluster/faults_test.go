@@ -43,8 +43,8 @@ func exact(t *testing.T, r *run.Result, target *Target) {
 	}
 }
 
-// F5, default policy: an agent that is killed ends its executor at once; the others go
-// on, the run is marked, and what was delivered counts.
+// F5, default policy: when an agent is killed, its executor ends at once; the others
+// continue, the run is marked, and delivered batches count.
 func TestAgentKilled(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 3), NewTarget(t)
@@ -124,8 +124,8 @@ func cutFromMaster(t *testing.T, n, master *Node, cut bool) {
 	}
 }
 
-// F9: load stops at the end of the lease; what was counted by then arrives once the
-// master is back, exactly.
+// F9: load stops at the end of the lease. What was counted until then arrives, exactly, when
+// the master is back.
 func TestLongPartition(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 2), NewTarget(t)
@@ -178,7 +178,7 @@ func TestMasterKilled(t *testing.T) {
 		})
 	}
 	t.Logf("all agents are back %v after the restart", time.Since(back).Round(time.Millisecond))
-	r := c.Finished(t, next, time.Minute) // the queue goes on
+	r := c.Finished(t, next, time.Minute) // the queue continues
 	if r.State != run.Finished {
 		t.Errorf("the run that waited is %s (%s)", r.State, r.Cause)
 	}

@@ -18,8 +18,8 @@ import (
 	_ "modernc.org/sqlite" // driver "sqlite"
 )
 
-// F36: an agent that is killed and begun again many times while a run goes on is one
-// agent, whose part others take over once; the master keeps nothing of each time, and does
+// F36: an agent that is killed and restarted many times during a run is one agent, whose
+// part others take over once; the master keeps nothing of each time, and does
 // not grow.
 func TestAgentFlaps(t *testing.T) {
 	t.Parallel()
@@ -100,7 +100,7 @@ func (c *Cluster) memory(t *testing.T) (kb int64) {
 	return kb << 10
 }
 
-// rows counts those of each table of the master's data base.
+// rows returns the number of rows of each table of the master's database.
 func (c *Cluster) rows(t *testing.T) map[string]int {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+c.Database()+"?mode=ro&_pragma=busy_timeout(10000)")

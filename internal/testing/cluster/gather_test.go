@@ -14,7 +14,7 @@ import (
 
 // What agents send each second keeps to a budget, and totals are what was counted all the
 // same: of an executor that ended, and of one that was killed, which its agent outlives. Of
-// an agent that was lost with what it knew, the run says that percentiles are coarser.
+// an agent that was lost with its data, the run reports that percentiles are coarser.
 func TestGathered(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 3), NewTarget(t)

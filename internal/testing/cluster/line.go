@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Line is a TCP proxy between agents and their master, which can lose what goes on
-// connections of an agent without closing them.
+// Line is a TCP proxy between agents and their master. It can drop an agent's traffic
+// without closing its connections.
 type Line struct {
 	Address string
 	master  string // HOST:PORT
@@ -33,8 +33,8 @@ const (
 	stuck
 )
 
-// NewLine makes a line, for agents of a master that is told of it by --advertise and whose
-// address To gives.
+// NewLine starts a line, for agents of a master whose --advertise names it. Set the master's
+// address with To.
 func NewLine(t testing.TB) *Line {
 	t.Helper()
 	l, err := net.Listen("tcp4", "10.77.0.254:0")
@@ -64,7 +64,7 @@ func NewLine(t testing.TB) *Line {
 	return p
 }
 
-// To tells where the master is.
+// To sets the master's address.
 func (p *Line) To(address string) { p.master = address }
 
 // Lose has the line lose what goes to or from a host; 0: nothing any more. Connections on

@@ -23,7 +23,8 @@ func newLined(t *testing.T, agents int) (*Cluster, *Line) {
 	return c, line
 }
 
-// stops gives how long a host still asks the target; it fails if that goes on for too long.
+// stops returns how long a host still sends requests to the target. It fails the test if that
+// takes too long.
 func stops(t *testing.T, target *Target, n *Node) (after time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -50,7 +51,7 @@ func withinLease(t *testing.T, after time.Duration) {
 	}
 }
 
-// F10: an agent whom the master hears, and who hears nothing of the master, stops its load
+// F10: an agent that reaches the master, but receives nothing from it, stops its load
 // at the end of its lease; once it hears again, all that it counted arrives.
 func TestOneWayPartition(t *testing.T) {
 	t.Parallel()
@@ -120,8 +121,8 @@ func TestCutOffAtTheEnd(t *testing.T) {
 	c.Check(t, check.Targets{id: target.Counts(false)})
 }
 
-// F51: a cancel ends a run though an agent can't be told; the cause names it. Its load ends
-// with its lease, and what it counted is taken in later.
+// F51: a cancel ends a run though an agent is unreachable; the cause names the agent. Its load
+// ends with its lease, and its counts are merged later.
 func TestCancelWithoutAnAgent(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 2), NewTarget(t)

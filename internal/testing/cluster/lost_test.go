@@ -37,7 +37,7 @@ func TestAgentLostStops(t *testing.T) {
 const fence, ahead = 5 * time.Second, 3 * time.Second
 
 // F5, policy rebalance: the others do what the lost agent did, once its lease has ended;
-// never is there more load than the whole; and the lost agent that comes back does nothing.
+// never is there more load than the whole; and a lost agent that reconnects does nothing.
 func TestAgentLostRebalances(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 3), NewTarget(t)
@@ -55,7 +55,7 @@ func TestAgentLostRebalances(t *testing.T) {
 	victim := c.Agents[1]
 	begin := target.Seen(time.Time{})[0].At
 	time.Sleep(well)
-	// The network is cut, not the agent killed: it goes on until its lease ends.
+	// The network is cut, the agent is not killed: its load continues until its lease ends.
 	cutFromMaster(t, victim, c.Master, true)
 	cut := time.Now()
 	Eventually(t, time.Minute, func() string {
@@ -135,8 +135,8 @@ func TestAgentLostRebalances(t *testing.T) {
 	exact(t, r, target) // what the lost agent counted has come, too
 }
 
-// An agent that is begun anew in a run is not that run's any more: the run says so, at
-// once, and the others go on.
+// An agent that is restarted during a run no longer takes part in that run: the run notes it
+// at once, and the others continue.
 func TestAgentRestarted(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 2), NewTarget(t)

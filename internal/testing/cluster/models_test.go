@@ -13,7 +13,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// models is a scenario with a class of every load model; users tell their class.
+// models is a scenario with a class of every load model; users send the name of their class.
 const models = `package main
 
 import (

@@ -26,8 +26,8 @@ import (
 
 const insideEnv = "GOBENCH_TEST_CLUSTER"
 
-// Main runs a package's tests in a network and mount namespace of their own, which has a
-// bridge that hosts are connected to, and gives the exit status.
+// Main runs a package's tests in a new network and mount namespace, which has a bridge that
+// connects the hosts, and returns the exit status.
 func Main(m *testing.M) int {
 	flag.Parse()
 	parallel := "8" // tests wait more than they work, however few CPUs there are
@@ -65,7 +65,7 @@ func Main(m *testing.M) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// furnish makes the bridge, and a place for namespaces' names that nobody else sees.
+// furnish makes the bridge, and a private mount for the namespaces' names.
 func furnish() error {
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)

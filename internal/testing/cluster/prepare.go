@@ -28,7 +28,7 @@ var prepared struct {
 	tokens   tokens
 }
 
-// prepare gives the master, which is not started yet, a copy of the prepared database.
+// prepare copies the prepared database to the master, which is not started yet.
 func (c *Cluster) prepare(t testing.TB) {
 	t.Helper()
 	prepared.once.Do(func() { prepareOnce(t) })

@@ -82,7 +82,7 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Wait waits for the program's end and gives its exit status.
+// Wait waits for the program's end and returns its exit status.
 func (p *Process) Wait(t testing.TB, limit time.Duration) int {
 	t.Helper()
 	select {
@@ -106,7 +106,7 @@ func (p *Process) Output(t testing.TB) string {
 	return string(bytes.TrimSpace(b))
 }
 
-// Eventually waits until f gives an empty text, and fails with what it says last.
+// Eventually waits until f returns "", and fails the test with its last text after the limit.
 func Eventually(t testing.TB, limit time.Duration, f func() string) {
 	t.Helper()
 	why := ""

@@ -71,8 +71,8 @@ func TestHundredSubmissionsAtOnce(t *testing.T) {
 	c.Check(t, nil) // the order, too
 }
 
-// F53: a run waits while there is no agent, and says so; one that joins as it goes on is
-// not of it, and is of the next.
+// F53: a run waits while there is no agent, and reports it. An agent that joins during a run
+// takes part in the next one only.
 func TestAgentsJoinLater(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 0), NewTarget(t)

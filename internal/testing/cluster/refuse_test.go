@@ -27,8 +27,8 @@ func (c *Cluster) stranger(t *testing.T, h *agentpb.Hello) (bus.Identity, error)
 	return bus.Join(t.Context(), token.Text, bus.JoinOptions{Dir: t.TempDir(), Hello: h})
 }
 
-// F37: an agent of another major protocol is refused as it joins, and told both sides; one
-// of another minor one is taken.
+// F37: an agent with another major protocol version is refused when it joins, with an error
+// that names both versions. One with another minor version is accepted.
 func TestOtherProtocols(t *testing.T) {
 	t.Parallel()
 	c := New(t, 1)
@@ -140,7 +140,7 @@ func TestDamagedFiles(t *testing.T) {
 	c.Check(t, nil)
 }
 
-// damage flips a bit of each file below a folder, and gives how many there are.
+// damage flips a bit of each file below a folder, and returns how many there are.
 func damage(t *testing.T, dir string) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

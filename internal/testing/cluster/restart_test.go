@@ -17,8 +17,8 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/check"
 )
 
-// F16: an idle master that is begun again, by turns after an order and after a kill, has
-// its agents, its sessions and its runs back within 10 s.
+// F16: an idle master that is restarted, in turn after a signal and after a kill, has its
+// agents, its sessions and its runs back within 10 s.
 func TestMasterBegunAgain(t *testing.T) {
 	t.Parallel()
 	times, within := 4, 30*time.Second

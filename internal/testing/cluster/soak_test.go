@@ -67,9 +67,9 @@ func soakPlan(seed uint64, number, agents int) *soakRun {
 	return r
 }
 
-// F4, F5, F14: a master, an agent or an executor is killed at a random moment, of which some come while
-// the killed one is still away, and begun again; after each run the checker finds that all
-// that was counted is there or named.
+// F4, F5, F14: a master, an agent or an executor is killed at random moments, some of them while
+// another one is still down, and restarted. After each run the checker verifies that all
+// counts are stored or named as missing.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	if *seed == 0 {

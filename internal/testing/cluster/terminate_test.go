@@ -44,7 +44,7 @@ func (c *Cluster) part(t *testing.T, n *Node, cut bool) {
 	cutFromMaster(t, c.Master, n, cut)
 }
 
-// held keeps the API of a master busy: with a request of which the rest does not come, and
+// held keeps the API of a master busy: with a request whose rest never arrives, and
 // with one that follows.
 func held(t *testing.T, c *Cluster) {
 	t.Helper()
@@ -119,8 +119,8 @@ func TestMasterTerminated(t *testing.T) {
 	}
 }
 
-// quiet waits until the target was not asked for 2 s, and gives when it last was. That has
-// to be within the lease.
+// quiet waits until the target has had no request for 2 s, and returns the time of the last
+// one, which must be within the lease.
 func (c *Cluster) quiet(t *testing.T, target *Target) (last time.Time) {
 	t.Helper()
 	Eventually(t, times.Lease+30*time.Second, func() string {
@@ -133,9 +133,9 @@ func (c *Cluster) quiet(t *testing.T, target *Target) (last time.Time) {
 	return last
 }
 
-// F15: the second signal ends a master at once, also one that waits for an agent out of its
-// reach and for a request that does not go on. The agents stop the load, and the next
-// master gives the run its end.
+// F15: the second signal ends a master at once, even while it waits for an unreachable agent
+// and for a request that is stuck. The agents stop the load, and the next master concludes the
+// run.
 func TestMasterTerminatedTwice(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 2), NewTarget(t)

@@ -27,7 +27,7 @@ type Leaf struct {
 	Expired bool     // since yesterday
 }
 
-// NewCA makes a certificate authority that nobody trusts but who is given its Pool.
+// NewCA makes a certificate authority that is trusted only by users of its Pool.
 func NewCA(t testing.TB) *CA {
 	t.Helper()
 	key := newKey(t)
@@ -42,14 +42,14 @@ func NewCA(t testing.TB) *CA {
 	return &CA{cert, key}
 }
 
-// Pool gives the pool that trusts this authority.
+// Pool returns the pool that trusts this authority.
 func (ca *CA) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.cert)
 	return pool
 }
 
-// Root gives the authority's own certificate, as files hold it.
+// Root returns the authority's own certificate in PEM.
 func (ca *CA) Root() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})
 }

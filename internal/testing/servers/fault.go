@@ -26,8 +26,8 @@ type FaultServer struct {
 	over  chan struct{}
 }
 
-// Peer is the server's end of a connection. Its methods give up silently when the
-// connection breaks, as scripts have nobody to tell.
+// Peer is the server's end of a connection. Its methods return silently when the connection
+// breaks, since scripts do not handle errors.
 type Peer struct {
 	N int // how many connections the server had accepted before this one
 	net.Conn
@@ -52,7 +52,7 @@ func Faults(t testing.TB, script func(p *Peer)) *FaultServer {
 	return s
 }
 
-// Accepted gives how many connections the server has accepted.
+// Accepted returns how many connections the server has accepted.
 func (s *FaultServer) Accepted() int { return int(s.accepted.Load()) }
 
 func (s *FaultServer) accept(script func(*Peer)) {
@@ -91,7 +91,7 @@ func (s *FaultServer) close() {
 	s.scripts.Wait()
 }
 
-// Request reads one request and gives it whole, or what came of it.
+// Request reads one request and returns it, or the part that arrived.
 func (p *Peer) Request() string {
 	for {
 		if i := bytes.Index(p.unread, []byte("\r\n\r\n")); i >= 0 {
@@ -149,7 +149,7 @@ func (p *Peer) Reset() {
 // HalfClose ends what this side says and lets the other side talk on.
 func (p *Peer) HalfClose() { _ = p.Conn.(*net.TCPConn).CloseWrite() }
 
-// WriteString writes s and tells whether the connection still takes it.
+// WriteString writes s and reports whether the write succeeded.
 func (p *Peer) WriteString(s string) error {
 	_, err := io.WriteString(p, s)
 	return err

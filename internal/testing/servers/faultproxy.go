@@ -32,8 +32,8 @@ const (
 // FaultDelay is how long Delay delays.
 const FaultDelay = 50 * time.Millisecond
 
-// FaultProxy stands before a real server of HTTP/1.1 and treats each answer as told.
-// It counts what it did.
+// FaultProxy is a proxy in front of a real HTTP/1.1 server that injects faults into its
+// answers, and counts them.
 type FaultProxy struct {
 	Addr string // 127.0.0.1:PORT
 	URL  string // http://127.0.0.1:PORT
@@ -67,13 +67,13 @@ func Breaking(t testing.TB, addr string) *FaultProxy {
 // Set makes each answer from now on meet a fault.
 func (p *FaultProxy) Set(f Fault) { p.fault.Store(int32(f)) }
 
-// Injected gives how many answers met a fault.
+// Injected returns the number of answers with a fault.
 func (p *FaultProxy) Injected() int64 { return p.injected.Load() }
 
-// Passed gives how many answers were let through.
+// Passed returns the number of answers that were passed on unchanged.
 func (p *FaultProxy) Passed() int64 { return p.passed.Load() }
 
-// Down ends listening and all connections: who connects is refused.
+// Down closes the listener and all connections: new connections are refused.
 func (p *FaultProxy) Down() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,7 +153,7 @@ func (p *FaultProxy) serve(c *net.TCPConn) {
 	}
 }
 
-// answer sends an answer with a fault, and reports whether the connection goes on.
+// answer sends an answer with a fault, and reports whether the connection stays open.
 func (p *FaultProxy) answer(c *net.TCPConn, f Fault, answer []byte, body int) bool {
 	send := func(b []byte) { _, _ = c.Write(b) } // the client may have gone
 	if f == NoFault {

@@ -13,7 +13,7 @@ func NoLeaks(t testing.TB) {
 	t.Helper()
 	goroutines, files := runtime.NumGoroutine(), openFiles()
 	t.Cleanup(func() {
-		// What was told to end may need a moment to have ended.
+		// What was asked to end may need a moment.
 		deadline := time.Now().Add(10 * time.Second)
 		for runtime.NumGoroutine() > goroutines || openFiles() > files {
 			if time.Now().After(deadline) {
@@ -27,7 +27,7 @@ func NoLeaks(t testing.TB) {
 	})
 }
 
-// openFiles counts this process's file descriptors; 0 where that can't be told.
+// openFiles returns the number of this process's open file descriptors; 0 if unknown.
 func openFiles() int {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	return len(entries)

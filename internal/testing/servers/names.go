@@ -60,7 +60,7 @@ func Names(t testing.TB, names map[string][]string) *NameServer {
 	return s
 }
 
-// Set gives a name other addresses; without any it exists no more.
+// Set replaces the addresses of a name. Without addresses the name no longer exists.
 func (s *NameServer) Set(name string, addrs ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *NameServer) Break(f NameFault) {
 	s.mode = f
 }
 
-// Asked gives how often the IPv4 address of a name was asked for.
+// Asked returns how often the IPv4 address of a name was asked for.
 func (s *NameServer) Asked(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *NameServer) answer(question []byte) []byte {
 		n++
 		answer = append(answer, 0xc0, head) // the name, as it stands in the question
 		answer = binary.BigEndian.AppendUint16(answer, kind)
-		answer = append(answer, 0, 1, 0, 0, 0, 0) // class IN, not to be kept
+		answer = append(answer, 0, 1, 0, 0, 0, 0) // class IN, TTL 0
 		answer = binary.BigEndian.AppendUint16(answer, uint16(ip.BitLen()/8))
 		answer = append(answer, ip.AsSlice()...)
 	}

@@ -43,7 +43,7 @@ var natsBinary = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}
-	// Other tests may build it at the same moment: the last one's is kept, whole.
+	// Other tests may build it at the same moment: the last rename wins, and each is complete.
 	own := fmt.Sprintf("%s.%d", path, os.Getpid())
 	if out, err := exec.Command("go", "build", "-o", own, "github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build nats-server: %w: %s", err, out)
@@ -103,7 +103,7 @@ func natsCluster(t testing.TB, binary string, n int, conf string) (servers []*NA
 	return servers, nil
 }
 
-// portsFor gives n ports that are free.
+// portsFor returns n free ports.
 func portsFor(n int) (ports []int, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -153,7 +153,7 @@ func (s *NATSServer) start() error {
 	return errors.New("nats-server does not answer")
 }
 
-// greets tells whether a NATS server is at addr.
+// greets reports whether a NATS server answers at addr.
 func greets(addr string) bool {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *NATSServer) Kill() {
 	s.cmd = nil
 }
 
-// NATSTLS gives what is to be added to a server's configuration so that it has TLS, with a
+// NATSTLS returns the lines of a server's configuration that enable TLS, with a
 // certificate for 127.0.0.1 of ca.
 func NATSTLS(t testing.TB, ca *CA) (conf string) {
 	t.Helper()

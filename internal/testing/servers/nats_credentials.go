@@ -55,7 +55,7 @@ func NATSCredentials(t testing.TB) (conf, creds string) {
 		otext, systemKey, systemKey, stext, accountKey, atext), creds
 }
 
-// NATSOfThree starts three nats-servers that make one cluster, and gives their addresses in
+// NATSOfThree starts three nats-servers that make one cluster, and returns their addresses in
 // one text, with commas, and a file of credentials for them.
 func NATSOfThree(t testing.TB) (servers []*NATSServer, urls, creds string) {
 	t.Helper()

@@ -176,7 +176,7 @@ func (s *Server) start(t testing.TB, path, conf string) error {
 	return fmt.Errorf("nginx does not answer: %s", &s.stderr)
 }
 
-// ask gives the body of /testenv, by the plainest means.
+// ask returns the body of /testenv, or "" on any error.
 func ask(port int) string {
 	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *Server) Stop(t testing.TB) {
 // Pid is that of nginx, which is one process.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
-// Log stops nginx, so that all is written, and gives its access log: a line
+// Log stops nginx, so that everything is written, and returns its access log: a line
 // "METHOD URI STATUS NTH-OF-CONNECTION BODY-BYTES TLS" a request, where TLS is "-"
 // without it, "." with a new session and "r" with one that was resumed. Requests to
 // /testenv are left out.

@@ -178,14 +178,14 @@ func (s *PostgresServer) start() error {
 	return errors.Join(fmt.Errorf("postgres does not answer: %w", err), s.Stop())
 }
 
-// URL of a data base: "postgres://..."
+// URL of a database: "postgres://..."
 func (s *PostgresServer) URL(database string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword("gobench", s.password),
 		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), Path: "/" + database, RawQuery: "sslmode=disable"}
 	return u.String()
 }
 
-// Exec does a statement in the data base "postgres".
+// Exec executes a statement in the database "postgres".
 func (s *PostgresServer) Exec(query string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -198,7 +198,7 @@ func (s *PostgresServer) Exec(query string) error {
 	return err
 }
 
-// Database makes an empty data base and gives its URL.
+// Database creates an empty database and returns its URL.
 func (s *PostgresServer) Database(t testing.TB) string {
 	t.Helper()
 	s.mu.Lock()

@@ -13,24 +13,24 @@ import (
 	"testing"
 )
 
-// ForwardProxy is an HTTP or SOCKS 5 proxy that tells what it was asked for.
+// ForwardProxy is an HTTP or SOCKS 5 proxy that records its requests.
 type ForwardProxy struct {
 	Addr string // 127.0.0.1:PORT
 
 	server *FaultServer
-	auth   string // "user:password"; "": nobody is asked
+	auth   string // "user:password"; "": no authentication
 	mu     sync.Mutex
 	asked  []string
 }
 
-// Asked gives what was asked for, as "CONNECT host:port" or "GET http://host/path".
+// Asked returns the requests so far, such as "CONNECT host:port" or "GET http://host/path".
 func (p *ForwardProxy) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.asked...)
 }
 
-// Accepted gives how many connections the proxy has accepted.
+// Accepted returns how many connections the proxy has accepted.
 func (p *ForwardProxy) Accepted() int { return p.server.Accepted() }
 
 func (p *ForwardProxy) note(format string, args ...any) {
@@ -39,7 +39,7 @@ func (p *ForwardProxy) note(format string, args ...any) {
 	p.asked = append(p.asked, fmt.Sprintf(format, args...))
 }
 
-// HTTPProxy starts an HTTP proxy, over TLS if config is not nil, that wants auth
+// HTTPProxy starts an HTTP proxy, over TLS if config is not nil, that requires auth
 // ("user:password") unless that is empty. It takes CONNECT and whole URLs.
 func HTTPProxy(t testing.TB, auth string, config *tls.Config) *ForwardProxy {
 	t.Helper()
@@ -89,7 +89,7 @@ func (p *ForwardProxy) serveHTTP(peer *Peer) {
 	}
 }
 
-// SOCKSProxy starts a SOCKS 5 proxy that wants auth ("user:password") unless that is
+// SOCKSProxy starts a SOCKS 5 proxy that requires auth ("user:password") unless that is
 // empty. Names it looks up in hosts alone.
 func SOCKSProxy(t testing.TB, auth string, hosts map[string]string) *ForwardProxy {
 	t.Helper()

@@ -23,7 +23,7 @@ func TestNginx(t *testing.T) {
 	for _, tt := range []struct {
 		method, url string
 		status      int
-		length      int64 // of the body; -1: not told
+		length      int64 // of the body; -1: unknown
 		size        int
 	}{
 		{"GET", s.URL + "/", 200, int64(len(Index)), len(Index)},

@@ -9,7 +9,7 @@ import (
 )
 
 // A short run of a generator that is well: every planned request is answered and counted. If
-// the run is not VALID it names the reason. TestTwentyCleanRuns, a long test, wants VALID
+// the run is not VALID it names the reason. TestTwentyCleanRuns, a long test, requires VALID
 // runs.
 func TestCleanRun(t *testing.T) {
 	t.Parallel()

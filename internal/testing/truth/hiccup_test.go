@@ -16,7 +16,7 @@ import (
 )
 
 // The hiccup meter is a process that notices when the machine itself pauses, as a virtual
-// machine does whose host gives its CPUs to others for some milliseconds. /proc counts such
+// machine does when its host runs others on its CPUs for some milliseconds. /proc counts such
 // time in ticks of 10 ms, if at all. The meter has a thread for each CPU that wakes up every
 // hiccupEvery with a real-time priority (sched(7), SCHED_FIFO), so that neither gobench nor
 // its target nor a test can make it late.

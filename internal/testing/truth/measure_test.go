@@ -64,8 +64,8 @@ func measure(t *testing.T, before string, during func(gobench int), args ...stri
 	return m
 }
 
-// times returns a distribution of a result, in milliseconds. It fails the test if there is
-// none.
+// times returns a distribution of a result, in milliseconds. It fails the test if the
+// result has no such distribution.
 func (m *measured) times(t *testing.T, title string) *run.Times {
 	t.Helper()
 	for _, x := range m.Metrics {

@@ -15,7 +15,7 @@ import (
 )
 
 // observer watches the machine during a run of gobench, by /proc alone and by none of gobench's
-// code. It tells a machine that others kept busy from a verdict that is wrong.
+// code. It distinguishes a machine that other processes use from a wrong verdict.
 type observer struct {
 	gobench int // its process
 	stop    chan struct{}
@@ -130,7 +130,7 @@ func usedBy(pid int) float64 {
 	return (user + system) / 100
 }
 
-// named returns the number behind a name at the beginning of a line, 0 if there is none.
+// named returns the number behind a name at the beginning of a line, 0 if missing.
 func named(b []byte, name string) float64 {
 	for line := range strings.Lines(string(b)) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == name {

@@ -33,7 +33,7 @@ func publishedScenarios(t *testing.T) {
 	})
 	// S2 sends 50 requests a second, by Poisson pauses. At full size four runs side by side
 	// make 100 s of it: 5,000 requests, of which 5 % is 3.5 standard deviations. A busy
-	// machine lowers the rate, so that the short form only wants an answer.
+	// machine lowers the rate, so that the short form only requires an answer.
 	t.Run("readme", func(t *testing.T) {
 		t.Parallel()
 		nginx := servers.Nginx(t, "listen 127.0.0.1:8080;")

@@ -17,7 +17,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// A run of 100 requests a second is set to 500 while it goes on. From two seconds later on
+// A run of 100 requests a second is set to 500 during the run. From two seconds later on
 // there are 500, to one in a hundred, over the connections that were open before. The result has
 // the change and its time.
 func TestScaleIsExact(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 // While the target is stopped, requests that are due wait, and their wait is in the response
 // times: the greatest is at least the stop's length, less the pause between two planned
-// requests. TestStallIsExact, a long test, wants the exact figures.
+// requests. TestStallIsExact, a long test, requires the exact figures.
 func TestStall(t *testing.T) {
 	t.Parallel()
 	nginx := servers.Nginx(t)

@@ -1,4 +1,4 @@
-// The page of one run. Its data stand in two elements of the page itself: #result, the
+// The page of one run. Its data is in two elements of the page: #result, the
 // result as JSON, and #series, the compressed series.
 
 import { fromBase64, inflate } from '../bytes.ts'
@@ -85,7 +85,7 @@ function themeButton(): HTMLElement {
   return button
 }
 
-/** Stands at the page's foot while charts show a part of the run. */
+/** Shown at the page's foot while charts show a part of the run. */
 function zoomBar(timeline: Timeline): HTMLElement {
   const what = h('span')
   const bar = h('div', { class: 'zoombar', hidden: true, role: 'status' }, what, h('button', { type: 'button', click: () => timeline.reset() }, 'Show all'))
