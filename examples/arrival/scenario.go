@@ -1,5 +1,5 @@
 // An open load: requests start on a schedule, whatever the target does, and a
-// request that finds no user free counts its wait. A step and a check on the way.
+// request that finds no user free counts its wait. A step and a check in between.
 //
 //	gobench run examples/arrival/scenario.go --set url=http://localhost:8080 --set rate=500
 package main

@@ -2,7 +2,7 @@
 //
 //	gobench run examples/http/scenario.go --duration 10s
 //
-// They ask http://localhost:8080 unless told otherwise:
+// They ask http://localhost:8080 unless set otherwise:
 //
 //	gobench run examples/http/scenario.go --set url=http://localhost:9090 --duration 2m
 package main
@@ -16,7 +16,7 @@ import (
 	"github.com/gobench-io/gobench/executor/scenario"
 )
 
-// A parameter: --set url=... gives it another value, and --help lists it.
+// A parameter: --set url=... sets it, and --help lists it.
 var url = scenario.Param("url", "http://localhost:8080", "where to send requests")
 
 // export is what Gobench looks for in a scenario: the classes of its users.

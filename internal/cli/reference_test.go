@@ -214,7 +214,7 @@ var variables = [][2]string{
 	{"GOBENCH_PASSWORD", "your password at a master, where gobench would ask for it"},
 	{"GOBENCH_ADMIN_PASSWORD", "gobench serve: the password of the user admin"},
 	{"SSL_CERT_FILE", "file of the authorities that are trusted, of a master's certificate too"},
-	{"TMPDIR", "where the socket of a run is, while it goes on"},
+	{"TMPDIR", "where the socket of a run is, while it is in progress"},
 	{"GOMAXPROCS", "on how many threads at once the load's code runs; without it gobench takes as many as the load needs"},
 	{"GOPROXY, GOPRIVATE and others of Go", "where modules come from that a scenario imports beside gobench's"},
 	{"GOBENCH_NO_WARM", "when it is set, gobench does not compile its packages in the background after a first run"},

@@ -206,7 +206,7 @@ func TestLogs(t *testing.T) {
 			t.Errorf("from an offset: %q", got)
 		}
 		print("two", 1, 0, "other\n", 7)
-		want := "==> aone-000 <==\nhello\nagain\n==> atwo-001 <==\nother\n\n[gobench: 7 more bytes were not kept]\n"
+		want := "==> aone-000 <==\nhello\nagain\n==> atwo-001 <==\nother\n\n[gobench: 7 more bytes were not stored]\n"
 		r.until("all are there", func() bool { return read("", 0) == want })
 		if got := read("atwo", 0); got != strings.TrimPrefix(want, "==> aone-000 <==\nhello\nagain\n==> atwo-001 <==\n") {
 			t.Errorf("of one agent: %q", got)
@@ -218,7 +218,7 @@ func TestLogs(t *testing.T) {
 				r.logs.write(id, "atwo", 1, piece)
 			}
 		}
-		last := "other\n\n[gobench: 7 more bytes were not kept]\nmore\n\n[gobench: 1099511627776 more bytes were not kept]\nlast\n"
+		last := "other\n\n[gobench: 7 more bytes were not stored]\nmore\n\n[gobench: 1099511627776 more bytes were not stored]\nlast\n"
 		if got := read("atwo", 0); got != last {
 			t.Errorf("after a drop: %q, want %q", got, last)
 		}

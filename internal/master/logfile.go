@@ -53,7 +53,7 @@ func writePiece(path string, piece *agentpb.Log) error {
 	if _, err := f.WriteAt(piece.Text, at); err != nil || piece.Dropped <= 0 {
 		return err
 	}
-	note := fmt.Appendf(nil, "\n[gobench: %d more bytes were not kept]\n", piece.Dropped)
+	note := fmt.Appendf(nil, "\n[gobench: %d more bytes were not stored]\n", piece.Dropped)
 	end := at + int64(len(piece.Text))
 	if _, err := f.WriteAt(note, end); err != nil {
 		return err

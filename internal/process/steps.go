@@ -13,7 +13,7 @@ import (
 
 // ErrNoLoad is returned by Control and Profile if the load has not begun in Times.Control,
 // or has ended.
-var ErrNoLoad = errors.New("no load goes on")
+var ErrNoLoad = errors.New("no load is running")
 
 // ErrOver is returned by a step if the executor has ended before it.
 var ErrOver = errors.New("the executor has ended")

@@ -81,7 +81,7 @@ func (s *Server) ownAgent(ctx context.Context) error {
 	return RunAgent(ctx, who, o)
 }
 
-// addressTo returns this host's own address on the way to one of some HOST:PORTs, or URLs
+// addressTo returns the address of this host that it would use to reach one of some HOST:PORTs, or URLs
 // of a NATS cluster; empty if unknown. Nothing is sent.
 func addressTo(all []string) string {
 	for _, a := range all {

@@ -179,7 +179,7 @@ func TestLogIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(filepath.Join(h.Dir(r.ID), logFile))
-	if want := "1234567123\n[gobench: 11 more bytes were not kept]\n"; string(b) != want || err != nil {
+	if want := "1234567123\n[gobench: 11 more bytes were not stored]\n"; string(b) != want || err != nil {
 		t.Errorf("log = %q, %v", b, err)
 	}
 }

@@ -45,7 +45,7 @@ func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dropped > 0 {
-		fmt.Fprintf(l.file, "\n[gobench: %d more bytes were not kept]\n", l.dropped)
+		fmt.Fprintf(l.file, "\n[gobench: %d more bytes were not stored]\n", l.dropped)
 	}
 	return l.file.Close()
 }

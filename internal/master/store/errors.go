@@ -95,7 +95,7 @@ func (s *Store) kindOf(err error) (Kind, string) {
 	case errors.As(err, &pg):
 		switch {
 		case pg.Code == "53100":
-			return Full, "no space is left on the server's disk; it goes on when there is some"
+			return Full, "no space is left on the server's disk; it continues when there is space"
 		case pg.Code == "XX001", pg.Code == "XX002":
 			return Damaged, "the server's files are damaged: see its log, and restore them by pg_restore"
 		case strings.HasPrefix(pg.Code, "58"):
@@ -106,7 +106,7 @@ func (s *Store) kindOf(err error) (Kind, string) {
 			return ReadOnly, "the server takes no writes: it is read-only, or a standby"
 		}
 	case errors.Is(err, syscall.ENOSPC):
-		return Full, "no space is left on the disk; it goes on when there is some"
+		return Full, "no space is left on the disk; it continues when there is space"
 	case errors.Is(err, syscall.EIO):
 		return Disk, "the disk fails: see the system's log, then restart gobench"
 	case errors.Is(err, driver.ErrBadConn):
@@ -118,10 +118,10 @@ func (s *Store) kindOf(err error) (Kind, string) {
 func (s *Store) kindOfSQLite(code int) (Kind, string) {
 	switch code & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return Full, "no space is left on the disk; it goes on when there is some"
+		return Full, "no space is left on the disk; it continues when there is space"
 	case sqlite3.SQLITE_IOERR:
 		if code == sqlite3.SQLITE_IOERR_SHMSIZE {
-			return Full, "no space is left on the disk for the -shm file; it goes on when there is some"
+			return Full, "no space is left on the disk for the -shm file; it continues when there is space"
 		}
 		return Disk, "reading or writing the file failed, and what is on the disk can't be known any more: see the system's log, then restart gobench"
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:

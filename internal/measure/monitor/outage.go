@@ -10,7 +10,7 @@ import (
 
 // advice is what to check when a target answers nothing, by the class of its failures.
 var advice = map[string]string{
-	"refused":   "nobody listens at that address: is the target running, on that host and port?",
+	"refused":   "nothing listens at that address: is the target running, on that host and port?",
 	"dns":       "the name is not known: is it spelled right, and has this machine a network and a name server?",
 	"timeout":   "the target is too slow, a firewall drops what is sent, or the time limit (--timeout) is too short",
 	"tls":       "no secure connection: does the target speak TLS there? --cacert names who signed its certificate, -k skips the check",
@@ -18,7 +18,7 @@ var advice = map[string]string{
 	"eof":       "the target closes connections before its answer: is it overloaded, or does it want https:// (or http://)?",
 	"protocol":  "what answers does not speak this protocol: is it the right port, and http:// or https:// as the target wants it?",
 	"proxy":     "the proxy can't be reached, refuses, or has no way to the target",
-	"local_fd":  "this machine lets gobench open no more files: gobench doctor tells what lifts that",
+	"local_fd":  "this machine lets gobench open no more files: gobench doctor shows what lifts that",
 	"blocked":   "the run may not connect there: --allow-target lists where it may, and guards.targets for a run on a master",
 	"other":     "has this machine a way to the target's network?",
 	"too_large": "answers are larger than may be kept: raise the limit, or throw bodies away as they come",

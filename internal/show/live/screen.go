@@ -174,7 +174,7 @@ func (s *screen) footer() {
 		}
 		pause := "pause"
 		if s.paused {
-			pause = "go on"
+			pause = "resume"
 		}
 		key(l, "p", pause)
 		key(l, "+ -", "10 %")
@@ -186,11 +186,11 @@ func (s *screen) footer() {
 // help describes each key.
 func (s *screen) help() {
 	for _, k := range [][2]string{
-		{"p", "pause: nothing new begins; p again goes on"},
+		{"p", "pause: nothing new begins; p again resumes"},
 		{"+ -", "10 % more or less: the rate of a schedule, else the users"},
 		{"s", "stop: nothing new begins, what is in flight ends, the report comes"},
 		{"q", "as Ctrl-C: the first stops, the second cancels"},
-		{"Ctrl-Z", "gives the shell; the load goes on, and fg comes back"},
+		{"Ctrl-Z", "returns to the shell; the load continues, and fg returns"},
 		{"?", "hides this; gobench ctl does all of it from elsewhere"},
 	} {
 		s.row(keys, func(l *line) { l.add(plain, " ").add(bold, k[0]).to(9).add(dim, k[1]) })

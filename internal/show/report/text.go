@@ -246,7 +246,7 @@ func (t *text) end(r *run.Result) {
 	if t.Dir == "" {
 		return
 	}
-	t.printf("\nKept in %s\n", units.Safe(t.Dir))
+	t.printf("\nStored in %s\n", units.Safe(t.Dir))
 	if t.Full {
 		return
 	}

@@ -35,7 +35,7 @@ func TestTerminalKeys(t *testing.T) {
 	s.types("-")
 	s.sees("set to 100/s")
 	s.types("p")
-	s.sees("paused", "p go on")
+	s.sees("paused", "p resume")
 	s.types("\x1b[A") // an arrow is no key of ours
 	s.types("p")
 	s.sees("resume by a key", "running")
