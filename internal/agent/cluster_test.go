@@ -34,8 +34,6 @@ func merged(t *testing.T, all []*agentpb.Delivery, executors int, title string) 
 				t.Fatal(err)
 			}
 		}
-	}
-	for _, d := range all {
 		if x := d.GetExact(); x != nil { // of histograms that had no room in the batches
 			if err := m.Exact(int(d.Executor), x.Through, x.Histograms, x.More); err != nil {
 				t.Fatal(err)

@@ -308,7 +308,7 @@ func TestDiskFull(t *testing.T) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
 		t.Fatalf("mount a small disk (the test needs to be root): %v", err)
 	}
-	t.Cleanup(func() { _ = syscall.Unmount(dir, 0) })
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) }) // also while the kernel is busy with it
 	ballast := filepath.Join(dir, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 128<<10), 0o600); err != nil {
 		t.Fatal(err)

@@ -19,12 +19,15 @@ import (
 // does not wait.
 func TestCommandsInOrderAndAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	p, a := w.overLine(t, testTimes)
+	times := testTimes
+	times.Away = 5 * time.Second // a busy host takes long to connect again
+	w := newWorld(t, func(o *ServerOptions) { o.Times = times })
+	p, a := w.overLine(t, times)
 	if _, err := w.master.Command(t.Context(), &agentpb.Command{Agent: "a1"}); !errors.Is(err, agentpb.ErrAway) {
 		t.Errorf("nobody listens: %v", err)
 	}
 	cancelled := make(chan struct{})
+	cancel := sync.OnceFunc(func() { close(cancelled) })
 	var mu sync.Mutex
 	order := []string{}
 	note := func(s string) { mu.Lock(); order = append(order, s); mu.Unlock() }
@@ -38,7 +41,7 @@ func TestCommandsInOrderAndAtOnce(t *testing.T) {
 			case *agentpb.Command_Arm:
 				note("arm")
 			case *agentpb.Command_Cancel:
-				close(cancelled)
+				cancel()
 			}
 			return &agentpb.Answer{Data: []byte(c.Id)}
 		})
@@ -50,6 +53,7 @@ func TestCommandsInOrderAndAtOnce(t *testing.T) {
 			got, err := w.master.Command(t.Context(), c)
 			if err != nil || string(got.Data) != c.Id {
 				t.Errorf("%s: %v, %v", c.Id, got, err)
+				cancel() // else Prepare never ends
 			}
 		})
 	}

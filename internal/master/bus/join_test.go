@@ -100,7 +100,7 @@ func TestNobodyElseIsTheMaster(t *testing.T) {
 		t.Errorf("Join: %v", err)
 	}
 	i.Pin = sha256.Sum256([]byte("x"))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	a, err := Dial(i, AgentOptions{Log: testLog(t)})
 	if err != nil {

@@ -30,7 +30,7 @@ func main() {
 	first := flag.String("first", "", "`PATTERNS` of packages to begin with: those that take longest")
 	flag.StringVar(&s.tags, "tags", "", "build tags")
 	flag.IntVar(&s.parallel, "p", 2, "packages at once under the race detector, and as many without")
-	flag.DurationVar(&s.timeout, "timeout", 10*time.Minute, "longest that a package may take")
+	flag.DurationVar(&s.timeout, "timeout", 8*time.Minute, "longest that a package may take")
 	flag.IntVar(&s.most, "slowest", 10, "how many packages and tests to list at the end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
