@@ -152,10 +152,10 @@ func TestALargeBacklog(t *testing.T) {
 			if d.Agent == "a1" && time.Since(begun) < 500*time.Millisecond {
 				return errors.New("not now")
 			}
-			if d.Number != got[d.Agent]+1 {
+			if d.Number > got[d.Agent]+1 { // lower ones are repeats: a busy host may miss heartbeats
 				t.Errorf("%s: %d came after %d", d.Agent, d.Number, got[d.Agent])
 			}
-			got[d.Agent] = d.Number
+			got[d.Agent] = max(got[d.Agent], d.Number)
 			r.Done()
 			return nil
 		})
