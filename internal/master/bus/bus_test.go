@@ -204,6 +204,26 @@ func eventually(t *testing.T, d time.Duration, what string, ok func() bool) time
 	return time.Since(begun)
 }
 
+// offer sends v unless c is full: a callback that waited for its test would hang it.
+func offer[T any](c chan<- T, v T) {
+	select {
+	case c <- v:
+	default:
+	}
+}
+
+// receive returns the next value of c.
+func receive[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(2 * time.Minute):
+		t.Fatal("nothing came within 2 minutes")
+		panic("not reached")
+	}
+}
+
 // file is a blob in memory.
 type file struct{ *bytes.Reader }
 
@@ -248,7 +268,7 @@ func TestAnAgentJoinsAndWorks(t *testing.T) {
 
 	beats := make(chan *agentpb.Beat, 10)
 	goes(t, func(ctx context.Context) error {
-		return w.master.Watch(ctx, func(b *agentpb.Beat) { beats <- b }, func(string) {})
+		return w.master.Watch(ctx, func(b *agentpb.Beat) { offer(beats, b) }, func(string) {})
 	})
 	eventually(t, 30*time.Second, "a beat", func() bool {
 		if err := a.Beat(t.Context(), &agentpb.Beat{Agent: "a1", Count: 7}); err != nil {
@@ -256,7 +276,7 @@ func TestAnAgentJoinsAndWorks(t *testing.T) {
 		}
 		return len(beats) > 0
 	})
-	if b := <-beats; b.Agent != "a1" || b.Count != 7 {
+	if b := receive(t, beats); b.Agent != "a1" || b.Count != 7 {
 		t.Errorf("beat = %v", b)
 	}
 
@@ -277,7 +297,7 @@ func TestAnAgentJoinsAndWorks(t *testing.T) {
 	taken := make(chan uint64, 10)
 	goes(t, func(ctx context.Context) error {
 		return w.master.Deliveries(ctx, func(d *agentpb.Delivery, r agentpb.Receipt) error {
-			taken <- d.Number
+			offer(taken, d.Number)
 			r.Done()
 			return nil
 		})
@@ -288,14 +308,14 @@ func TestAnAgentJoinsAndWorks(t *testing.T) {
 		}
 	}
 	for n := range uint64(3) {
-		if got := <-taken; got != n+1 {
+		if got := receive(t, taken); got != n+1 {
 			t.Errorf("delivery %d came as the %d.", got, n+1)
 		}
 	}
 
 	committed := make(chan *agentpb.Committed, 10)
 	goes(t, func(ctx context.Context) error {
-		return a.Committed(ctx, func(c *agentpb.Committed) { committed <- c })
+		return a.Committed(ctx, func(c *agentpb.Committed) { offer(committed, c) })
 	})
 	eventually(t, 30*time.Second, "committed", func() bool {
 		if err := w.master.Committed(t.Context(), "a1", &agentpb.Committed{Run: "r", Number: 3}); err != nil {
@@ -303,7 +323,7 @@ func TestAnAgentJoinsAndWorks(t *testing.T) {
 		}
 		return len(committed) > 0
 	})
-	if c := <-committed; c.Number != 3 {
+	if c := receive(t, committed); c.Number != 3 {
 		t.Errorf("committed = %v", c)
 	}
 

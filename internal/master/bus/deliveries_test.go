@@ -101,13 +101,13 @@ func TestNothingIsLostWhenTheBusIsFull(t *testing.T) {
 		delivered <- a.Deliver(t.Context(), &agentpb.Delivery{Agent: "a1", Run: "r", Number: sent + 1, What: &agentpb.Delivery_Batch{Batch: text}})
 	}()
 	goes(t, func(ctx context.Context) error {
-		return w.master.Deliveries(ctx, func(d *agentpb.Delivery, r agentpb.Receipt) error { got <- d.Number; r.Done(); return nil })
+		return w.master.Deliveries(ctx, func(d *agentpb.Delivery, r agentpb.Receipt) error { offer(got, d.Number); r.Done(); return nil })
 	})
-	if err := <-delivered; err != nil {
+	if err := receive(t, delivered); err != nil {
 		t.Error(err)
 	}
 	for n := range sent + 1 {
-		if d := <-got; d != n+1 {
+		if d := receive(t, got); d != n+1 {
 			t.Errorf("delivery %d came as the %d.", d, n+1)
 		}
 	}
@@ -174,12 +174,12 @@ func TestOneMasterTakesDeliveries(t *testing.T) {
 	a := w.dial(t, "a1")
 	first := make(chan error, 1)
 	took := make(chan uint64, 10)
-	take := func(d *agentpb.Delivery, r agentpb.Receipt) error { took <- d.Number; r.Done(); return nil }
+	take := func(d *agentpb.Delivery, r agentpb.Receipt) error { offer(took, d.Number); r.Done(); return nil }
 	go func() { first <- w.master.Deliveries(t.Context(), take) }()
 	if err := a.Deliver(t.Context(), &agentpb.Delivery{Agent: "a1", Run: "r", Number: 1}); err != nil {
 		t.Fatal(err)
 	}
-	<-took
+	receive(t, took)
 	goes(t, func(ctx context.Context) error { return w.master.Deliveries(ctx, take) })
 	select {
 	case err := <-first:
@@ -192,9 +192,9 @@ func TestOneMasterTakesDeliveries(t *testing.T) {
 	if err := a.Deliver(t.Context(), &agentpb.Delivery{Agent: "a1", Run: "r", Number: 2}); err != nil {
 		t.Fatal(err)
 	}
-	n := <-took
+	n := receive(t, took)
 	for n == 1 { // its receipts may not have reached the bus before the other master
-		n = <-took
+		n = receive(t, took)
 	}
 	if n != 2 {
 		t.Errorf("%d came, want 2", n)

@@ -138,7 +138,7 @@ func TestClusterOfThree(t *testing.T) {
 	}
 	killed.Kill()
 	begun := time.Now()
-	if err := <-sent; err != nil {
+	if err := receive(t, sent); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, 60*time.Second, "all that was delivered", func() bool { mu.Lock(); defer mu.Unlock(); return len(came) == all })

@@ -145,7 +145,7 @@ func TestAgentsComeBack(t *testing.T) {
 	delivered := make(chan error, 1)
 	go func() { delivered <- a.Deliver(t.Context(), &agentpb.Delivery{Agent: "a1", Run: "r", Number: 1}) }()
 	w.start(t, func(o *ServerOptions) { o.Listen = w.server.Addresses()[0] })
-	if err := <-delivered; err != nil {
+	if err := receive(t, delivered); err != nil {
 		t.Error(err)
 	}
 	up, since := a.Connected()
@@ -154,9 +154,9 @@ func TestAgentsComeBack(t *testing.T) {
 	}
 	got := make(chan *agentpb.Delivery, 10)
 	goes(t, func(ctx context.Context) error {
-		return w.master.Deliveries(ctx, func(d *agentpb.Delivery, r agentpb.Receipt) error { got <- d; r.Done(); return nil })
+		return w.master.Deliveries(ctx, func(d *agentpb.Delivery, r agentpb.Receipt) error { offer(got, d); r.Done(); return nil })
 	})
-	if d := <-got; d.Number != 1 {
+	if d := receive(t, got); d.Number != 1 {
 		t.Errorf("delivery %d", d.Number)
 	}
 }
@@ -181,7 +181,7 @@ func TestRegistryExpires(t *testing.T) {
 	begun := time.Now()
 	gone := make(chan string, 10)
 	goes(t, func(ctx context.Context) error { // it was registered before
-		return w.master.Watch(ctx, func(*agentpb.Beat) { t.Error("an old beat is told as a new one") }, func(agent string) { gone <- agent })
+		return w.master.Watch(ctx, func(*agentpb.Beat) { t.Error("an old beat is told as a new one") }, func(agent string) { offer(gone, agent) })
 	})
 	if _, err := kv.Get(t.Context(), "a1"); err != nil {
 		t.Errorf("not in the registry: %v", err)

@@ -40,7 +40,7 @@ func TestFiveHundredAgents(t *testing.T) {
 	t.Logf("%d agents connected in %v; master and agents take %d KB each in this process", n, time.Since(begun), (heap()-before)/uint64(n)>>10)
 	heard := make(chan string, n)
 	goes(t, func(ctx context.Context) error {
-		return w.master.Watch(ctx, func(b *agentpb.Beat) { heard <- b.Agent }, func(string) {})
+		return w.master.Watch(ctx, func(b *agentpb.Beat) { offer(heard, b.Agent) }, func(string) {})
 	})
 	eventually(t, 30*time.Second, "heard", func() bool {
 		if err := agents[0].Beat(ctx, &agentpb.Beat{Agent: "a0"}); err != nil {
@@ -49,7 +49,7 @@ func TestFiveHundredAgents(t *testing.T) {
 		return len(heard) > 0
 	})
 	for len(heard) > 0 {
-		<-heard
+		receive(t, heard)
 	}
 	used := cpu(t)
 	begun = time.Now()

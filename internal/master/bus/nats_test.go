@@ -138,13 +138,13 @@ func TestPermissionsAreEnough(t *testing.T) {
 	goes(t, func(ctx context.Context) error {
 		return m.Deliveries(ctx, func(d *agentpb.Delivery, r agentpb.Receipt) error {
 			r.Done()
-			got <- d.Agent
+			offer(got, d.Agent)
 			return nil
 		})
 	})
 	beats := make(chan string, 10)
 	goes(t, func(ctx context.Context) error {
-		return m.Watch(ctx, func(b *agentpb.Beat) { beats <- b.Agent }, func(string) {})
+		return m.Watch(ctx, func(b *agentpb.Beat) { offer(beats, b.Agent) }, func(string) {})
 	})
 	data, profile := blob(1000)
 	open := opens(data, profile)
@@ -168,7 +168,7 @@ func TestPermissionsAreEnough(t *testing.T) {
 			func() error {
 				return a.Commands(life, func(context.Context, *agentpb.Command) *agentpb.Answer { return &agentpb.Answer{} })
 			},
-			func() error { return a.Committed(life, func(c *agentpb.Committed) { committed <- c.Run }) },
+			func() error { return a.Committed(life, func(c *agentpb.Committed) { offer(committed, c.Run) }) },
 			func() error { return a.Serve(life, open) },
 		} {
 			wg.Go(func() {
@@ -184,13 +184,19 @@ func TestPermissionsAreEnough(t *testing.T) {
 			_, err := m.Command(ctx, &agentpb.Command{Agent: "a1", What: &agentpb.Command_Ping{Ping: &agentpb.Ping{}}})
 			return err == nil
 		})
-		if err := m.Committed(ctx, "a1", &agentpb.Committed{Run: "r"}); err != nil || <-committed != "r" {
-			t.Errorf("Committed: %v", err)
+		eventually(t, 30*time.Second, "committed", func() bool { // the agent may not listen yet
+			if err := m.Committed(ctx, "a1", &agentpb.Committed{Run: "r"}); err != nil {
+				t.Fatal(err)
+			}
+			return len(committed) > 0
+		})
+		if run := receive(t, committed); run != "r" {
+			t.Errorf("committed %q", run)
 		}
-		if err := a.Beat(ctx, &agentpb.Beat{Agent: "a1"}); err != nil || <-beats != "a1" {
+		if err := a.Beat(ctx, &agentpb.Beat{Agent: "a1"}); err != nil || receive(t, beats) != "a1" {
 			t.Errorf("Beat: %v", err)
 		}
-		if err := a.Deliver(ctx, &agentpb.Delivery{Agent: "a1", Run: "r", Number: 1}); err != nil || <-got != "a1" {
+		if err := a.Deliver(ctx, &agentpb.Delivery{Agent: "a1", Run: "r", Number: 1}); err != nil || receive(t, got) != "a1" {
 			t.Errorf("Deliver: %v", err)
 		}
 		var in, out bytes.Buffer
@@ -216,7 +222,7 @@ func TestPermissionsAreEnough(t *testing.T) {
 		err = a.Deliver(short, &agentpb.Delivery{Agent: "a2", Run: "r", Number: 1})
 		stop()
 		switch {
-		case creds == agentsFile && (err != nil || <-got != "a2"):
+		case creds == agentsFile && (err != nil || receive(t, got) != "a2"):
 			t.Errorf("as another agent: %v; docs/nats.md says that this can't be known", err)
 		case creds == ownFile && err == nil:
 			t.Error("an agent with subjects of its own has spoken as another")

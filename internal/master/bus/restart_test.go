@@ -130,7 +130,7 @@ func TestMasterIsKilled(t *testing.T) {
 		for range at {
 		}
 	}()
-	err := <-sent
+	err := receive(t, sent)
 	close(at)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestMasterIsKilled(t *testing.T) {
 	t.Logf("back after %v", time.Since(begun))
 	got := make(chan uint64, 2*all)
 	goes(t, func(ctx context.Context) error {
-		return w.master.Deliveries(ctx, func(d *agentpb.Delivery, r agentpb.Receipt) error { got <- d.Number; r.Done(); return nil })
+		return w.master.Deliveries(ctx, func(d *agentpb.Delivery, r agentpb.Receipt) error { offer(got, d.Number); r.Done(); return nil })
 	})
 	repeats, next := 0, uint64(1)
 	for next <= all {
@@ -179,12 +179,12 @@ func TestWhatIsNotDoneComesAgain(t *testing.T) {
 			if d.Number == 2 {
 				r.Done() // and no other
 			}
-			got <- d.Number
+			offer(got, d.Number)
 			return nil
 		})
 	})
 	for n := range uint64(4) {
-		if d := <-got; d != n+1 {
+		if d := receive(t, got); d != n+1 {
 			t.Errorf("delivery %d came as the %d.", d, n+1)
 		}
 	}
@@ -192,16 +192,16 @@ func TestWhatIsNotDoneComesAgain(t *testing.T) {
 	w.stop()
 	w.start(t, func(o *ServerOptions) { o.Listen = w.server.Addresses()[0] })
 	goes(t, func(ctx context.Context) error {
-		return w.master.Deliveries(ctx, func(d *agentpb.Delivery, r agentpb.Receipt) error { got <- d.Number; return nil })
+		return w.master.Deliveries(ctx, func(d *agentpb.Delivery, r agentpb.Receipt) error { offer(got, d.Number); return nil })
 	})
 	for _, want := range []uint64{1, 3, 4} {
-		if d := <-got; d != want {
+		if d := receive(t, got); d != want {
 			t.Errorf("after the restart %d came, want %d", d, want)
 		}
 	}
 	// And again after a while, as none of them is done.
 	begun := time.Now()
-	if d := <-got; d != 1 || time.Since(begun) < testTimes.Redeliver/2 {
+	if d := receive(t, got); d != 1 || time.Since(begun) < testTimes.Redeliver/2 {
 		t.Errorf("%d came again after %v", d, time.Since(begun))
 	}
 }

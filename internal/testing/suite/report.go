@@ -43,6 +43,7 @@ type report struct {
 	passed   int
 	failures int
 	output   map[string][]string // lines of what has not ended, by package and test
+	paused   map[string]bool     // tests that wait for their turn to run in parallel
 }
 
 // read adds the events in r and returns how many there were.
@@ -78,12 +79,14 @@ func (r *report) add(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.output == nil {
-		r.output = map[string][]string{}
+		r.output, r.paused = map[string][]string{}, map[string]bool{}
 	}
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
+	case "pause", "cont":
+		r.paused[key] = e.Action == "pause"
 	case "output":
 		r.output[key] = append(r.output[key], e.Output)
 	case "pass", "fail", "skip":
@@ -115,18 +118,14 @@ func (r *report) endTest(e event, key string) {
 // endPackage notes a package's end and prints its line. The caller holds mu.
 func (r *report) endPackage(e event, key string) {
 	if e.Action == "fail" {
-		var open []string // tests that never ended: a panic, a timeout
-		for k := range r.output {
-			if strings.HasPrefix(k, e.Package+" ") && k != key {
-				open = append(open, k)
-			}
-		}
-		slices.Sort(open)
-		fmt.Fprint(r.out, strings.Join(r.output[key], ""))
+		open := r.open(e.Package)
 		for _, k := range open {
-			fmt.Fprint(r.out, strings.Join(r.output[k], ""))
+			if !r.paused[k] {
+				fmt.Fprint(r.out, strings.Join(relevant(r.output[k]), ""))
+			}
 			delete(r.output, k)
 		}
+		fmt.Fprint(r.out, strings.Join(r.output[key], ""))
 		if len(open) > 0 || e.FailedBuild != "" {
 			r.failures++
 		}
@@ -134,6 +133,43 @@ func (r *report) endPackage(e event, key string) {
 	word := map[string]string{"pass": "ok  ", "fail": "FAIL", "skip": "?   "}[e.Action]
 	fmt.Fprintf(r.out, "%s\t%s\t%.1fs\n", word, e.Package, e.Elapsed)
 	r.packages = append(r.packages, result{name: short(e.Package), outcome: e.Action, seconds: e.Elapsed})
+}
+
+// open returns the keys of the package's tests that never ended, because of a panic or a
+// timeout, in order. The caller holds mu.
+func (r *report) open(pkg string) []string {
+	var open []string
+	for k := range r.output {
+		if strings.HasPrefix(k, pkg+" Test") {
+			open = append(open, k)
+		}
+	}
+	slices.Sort(open)
+	return open
+}
+
+// longestOutput is how many lines of a test that never ended are printed, before those
+// that tell where it was.
+const longestOutput = 30
+
+// relevant returns what a test that never ended printed last, and of the stacks that a
+// panic dumped those of goroutines that run code of a test.
+func relevant(lines []string) []string {
+	before, dump := lines, []string(nil)
+	for i, line := range lines {
+		if strings.HasPrefix(line, "panic: ") {
+			before, dump = lines[:i], lines[i:]
+			break
+		}
+	}
+	kept := slices.Clone(before[:min(1, len(before))])
+	kept = append(kept, before[max(min(1, len(before)), len(before)-longestOutput):]...)
+	for i, stack := range strings.SplitAfter(strings.Join(dump, ""), "\n\n") {
+		if i == 0 || !strings.HasPrefix(stack, "goroutine ") || strings.Contains(stack, "_test.go:") {
+			kept = append(kept, stack)
+		}
+	}
+	return kept
 }
 
 // short returns an import path without the module's.
