@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -17,7 +18,7 @@ import (
 
 // Document returns the OpenAPI 3.1 document of the API, indented.
 func Document() []byte {
-	return new(Server).describe(unserved{})
+	return new(Server).describe(unserved{})()
 }
 
 // unserved is an adapter for a document of routes that are not served.
@@ -50,8 +51,9 @@ func (g guarded) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Re
 	g.mux.HandleFunc(pattern, g.guard(g.routes[pattern], h))
 }
 
-// describe registers the operations with an adapter and returns their OpenAPI document.
-func (s *Server) describe(a huma.Adapter) []byte {
+// describe registers the operations with an adapter and returns a function that returns
+// their OpenAPI document, which takes as long as the rest of a master's start.
+func (s *Server) describe(a huma.Adapter) func() []byte {
 	config := huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -82,17 +84,19 @@ func (s *Server) describe(a huma.Adapter) []byte {
 			rt.handler.register(s, api, rt.operation(schemas), rt)
 		}
 	}
-	b, err := json.MarshalIndent(api.OpenAPI(), "", " ")
-	if err != nil {
-		panic(err) // of constants
-	}
-	return append(bytes.TrimSpace(b), '\n')
+	return sync.OnceValue(func() []byte {
+		b, err := json.MarshalIndent(api.OpenAPI(), "", " ")
+		if err != nil {
+			panic(err) // of constants
+		}
+		return append(bytes.TrimSpace(b), '\n')
+	})
 }
 
 // openAPI serves the document.
 func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/openapi+json")
-	_, _ = w.Write(s.document)
+	_, _ = w.Write(s.document())
 }
 
 // completeProblem is a huma.Transformer that adds the request's id and path to a problem.

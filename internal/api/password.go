@@ -43,13 +43,15 @@ type hasher struct {
 	cost    Cost
 	turn    chan struct{}
 	waiting chan struct{}
-	unknown string // hash of a random password, for users that do not exist
+	unknown string // what verify compares with for users that do not exist: of no password
 	derive  func(password string, salt []byte, c Cost, length uint32) []byte
 }
 
 func newHasher(c Cost) *hasher {
 	h := &hasher{cost: c, turn: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting), derive: argon2id}
-	h.unknown = h.encode(rand.Text())
+	key := make([]byte, keyLength)
+	_, _ = rand.Read(key) // never fails
+	h.unknown = h.format(newSalt(), key)
 	return h
 }
 
@@ -72,7 +74,7 @@ func (h *hasher) acquire(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// hash returns the hash of a password with a new salt, in the PHC string format.
+// hash returns the hash of a password with a new salt.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	done, err := h.acquire(ctx)
 	if err != nil {
@@ -116,9 +118,18 @@ var base = base64.RawStdEncoding
 
 // encode hashes a password with a new salt.
 func (h *hasher) encode(password string) string {
+	salt := newSalt()
+	return h.format(salt, h.derive(password, salt, h.cost, keyLength))
+}
+
+func newSalt() []byte {
 	salt := make([]byte, saltLength)
 	_, _ = rand.Read(salt) // never fails
-	key := h.derive(password, salt, h.cost, keyLength)
+	return salt
+}
+
+// format returns a hash in the PHC string format.
+func (h *hasher) format(salt, key []byte) string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=1$%s$%s", argon2.Version, h.cost.Memory, h.cost.Passes, base.EncodeToString(salt), base.EncodeToString(key))
 }
 

@@ -39,8 +39,8 @@ type Server struct {
 	now     func() time.Time
 
 	mux      *http.ServeMux
-	document []byte       // OpenAPI
-	scrape   http.Handler // /metrics
+	document func() []byte // OpenAPI
+	scrape   http.Handler  // /metrics
 	origin   *http.CrossOriginProtection
 	hasher   *hasher
 	attempts attempts

@@ -148,8 +148,8 @@ func (r *report) open(pkg string) []string {
 	return open
 }
 
-// longestOutput is how many lines of a test that never ended are printed, before those
-// that tell where it was.
+// longestOutput is how many lines of a test that never ended are printed, without its
+// stacks.
 const longestOutput = 30
 
 // relevant returns what a test that never ended printed last, and of the stacks that a
