@@ -240,6 +240,43 @@ func TestPackedThatLies(t *testing.T) {
 	}
 }
 
+// earlyStore answers the first Taken as it was before anything was committed.
+type earlyStore struct {
+	Store
+	asked int
+}
+
+func (s *earlyStore) Taken(ctx context.Context, id string) ([]run.SourceState, []byte, error) {
+	if s.asked++; s.asked == 1 {
+		return nil, nil, nil
+	}
+	return s.Store.Taken(ctx, id)
+}
+
+// A series can be read while the first commit of a run happens: after what was declared was
+// read, and before the parts are.
+func TestSeriesDuringTheFirstCommit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		id := r.running(run.Options{}, "one")
+		r.of("one").batch(10, 0, time.Millisecond)
+		series := func() (all []run.Interval) {
+			err := r.Series(context.Background(), run.SeriesQuery{Run: id}, func(i run.Interval) error { all = append(all, i); return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return all
+		}
+		r.until("an interval is stored", func() bool { return len(series()) == 1 })
+		s := &earlyStore{Store: r.Store}
+		r.Store = s
+		if all := series(); len(all) != 1 || *all[0].Metrics["home.http_ok"].Count != 10 || s.asked != 2 {
+			t.Errorf("after %d reads of what was declared: %+v", s.asked, all)
+		}
+		r.Store = s.Store
+	})
+}
+
 // Figures and the series of a run are available while it is active.
 func TestWhileItRuns(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -46,17 +46,9 @@ func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 	if _, err := m.Run(ctx, q.Run); err != nil {
 		return err
 	}
-	_, whole, err := m.Store.Taken(ctx, q.Run)
+	merger, err := m.declared(ctx, q.Run)
 	if err != nil {
 		return err
-	}
-	var kept agentpb.Kept
-	if err := proto.Unmarshal(whole, &kept); err != nil {
-		return fmt.Errorf("read what is kept of run %s: %w", q.Run, err)
-	}
-	merger, err := merge.Restore(time.Duration(kept.IntervalNs), kept.Merged, nil)
-	if err != nil {
-		return fmt.Errorf("run %s: %w", q.Run, err)
 	}
 	var parts [][]byte // of one time
 	var from time.Duration
@@ -65,6 +57,11 @@ func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 			return nil
 		}
 		i, err := merger.IntervalOf(parts)
+		if errors.Is(err, merge.ErrUndeclared) { // these parts were committed after the state was read
+			if merger, err = m.declared(ctx, q.Run); err == nil {
+				i, err = merger.IntervalOf(parts)
+			}
+		}
 		parts = nil
 		if err != nil {
 			return fmt.Errorf("run %s at %v: %w", q.Run, from, err)
@@ -84,6 +81,23 @@ func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 		return err
 	}
 	return flush()
+}
+
+// declared returns a Merger with the metrics that a run had declared at its last commit.
+func (m *Master) declared(ctx context.Context, id string) (*merge.Merger, error) {
+	_, whole, err := m.Store.Taken(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var state agentpb.Kept
+	if err := proto.Unmarshal(whole, &state); err != nil {
+		return nil, fmt.Errorf("read the state of run %s: %w", id, err)
+	}
+	merger, err := merge.Restore(time.Duration(state.IntervalNs), state.Merged, nil)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	return merger, nil
 }
 
 // Profile takes a profile of an executor of the active run: on the agent with this id or

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -161,8 +162,12 @@ func (m *Merger) Reopen(data []byte) error {
 // returned.
 func (m *Merger) Given() time.Duration { return time.Duration(m.given) }
 
+// ErrUndeclared means that parts have metrics which the Merger has not declared: they are
+// newer than it.
+var ErrUndeclared = errors.New("a series has a metric that the run has not declared")
+
 // IntervalOf returns the interval of parts that belong together, as Intervals would have
-// returned it.
+// returned it, or ErrUndeclared.
 func (m *Merger) IntervalOf(parts [][]byte) (run.Interval, error) {
 	r := &row{counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, gauges: map[int]int64{}}
 	if err := r.read(parts); err != nil {
@@ -170,7 +175,7 @@ func (m *Merger) IntervalOf(parts [][]byte) (run.Interval, error) {
 	}
 	for _, numbers := range []int{most(r.counters), most(r.gauges), most(r.histograms)} {
 		if numbers >= len(m.metrics) {
-			return run.Interval{}, fmt.Errorf("a series has metric number %d, and the run declared %d", numbers, len(m.metrics))
+			return run.Interval{}, fmt.Errorf("%w: number %d of %d", ErrUndeclared, numbers, len(m.metrics))
 		}
 	}
 	return m.recordOf(r), nil
