@@ -108,7 +108,7 @@ func (b *Builder) identify(ctx context.Context, name string) (toolchain, error) 
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if len(lines) != 2 || !version.IsValid(plain(lines[0])) {
-		return toolchain{}, fmt.Errorf("%s env gave %q", name, out)
+		return toolchain{}, fmt.Errorf("%s env printed %q", name, out)
 	}
 	k = known{toolchain: toolchain{Go: name, Version: lines[0], Root: lines[1]}}
 	k.Command, k.VersionFile = stampOf(name), stampOf(filepath.Join(k.Root, "VERSION"))

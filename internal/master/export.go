@@ -77,7 +77,7 @@ func (m *Master) asBatches(ctx context.Context, id string, each func(*wire.Batch
 	}
 	var kept agentpb.Kept
 	if err := proto.Unmarshal(whole, &kept); err != nil {
-		return fmt.Errorf("read what is kept of run %s: %w", id, err)
+		return fmt.Errorf("read the state of run %s: %w", id, err)
 	}
 	states := make([][]byte, len(kept.Executors))
 	for _, s := range sources {

@@ -275,7 +275,7 @@ func TestNobodyTakesOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return strings.Contains(fmt.Sprint(x.Notes), "could not be given to others: agent one: the disk has no room")
+			return strings.Contains(fmt.Sprint(x.Notes), "could not be assigned to other agents: agent one: the disk has no room")
 		})
 		one.batch(10, 0, time.Millisecond)
 		one.change(func(a *fakeAgent) { a.epoch = 1 }) // the deliveries of the executor that continues

@@ -80,7 +80,7 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 	r.since = o.Created
 	var kept agentpb.Kept
 	if err := proto.Unmarshal(whole, &kept); err != nil {
-		return nil, fmt.Errorf("read what is kept of run %s: %w", id, err)
+		return nil, fmt.Errorf("read the state of run %s: %w", id, err)
 	}
 	r.placed = kept.Executors
 	for _, t := range kept.Taken {

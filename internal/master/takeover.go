@@ -51,7 +51,7 @@ func (a *active) takeOver(ctx context.Context) error {
 	}
 	a.epoch++
 	if err := a.bring(ctx, further, elapsed); err != nil {
-		a.note("what lost agents did could not be given to others: %v", err)
+		a.note("the work of lost agents could not be assigned to other agents: %v", err)
 		return nil
 	}
 	again, err := a.plan.Again()

@@ -56,7 +56,7 @@ var signals = []signal{
 		return fmt.Sprintf("processes of this machine waited for a CPU in %s of the time while gobench was late", percent(v))
 	}},
 	{name: "steal", metric: Steal, amber: stealAmber, red: 100, host: true, advice: "use a machine whose CPUs are not shared with other tenants", text: func(v float64) string {
-		return fmt.Sprintf("the machine's host gave %s of its CPUs to others (steal)", percent(v))
+		return fmt.Sprintf("the hypervisor withheld %s of the CPU time (steal)", percent(v))
 	}},
 	{name: "memory", metric: Memory, amber: none, red: 900, host: true, advice: "give the machine more memory, or the scenario fewer users or smaller data", text: func(v float64) string {
 		return fmt.Sprintf("%s of this machine's memory was in use", percent(v))

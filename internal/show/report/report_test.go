@@ -27,7 +27,7 @@ func full() *run.Result {
 		Created: at, Start: at, Seconds: 12.5, Warmup: 2, Complete: true,
 		Verdict: run.Suspect, Reasons: []run.Reason{
 			{Signal: "start_lag", Level: run.Amber, Text: "starts of class buyer were up to 1.2 ms late although a user was free", Advice: "lower the rate", Windows: 3, Worst: 4},
-			{Signal: "steal", Level: run.Amber, Text: "the machine's host gave 3.0 % of its CPUs to others (steal)", Advice: "use a machine of your own", Windows: 1}},
+			{Signal: "steal", Level: run.Amber, Text: "the hypervisor withheld 3.0 % of the CPU time (steal)", Advice: "use a machine of your own", Windows: 1}},
 		Config: run.Config{Scenario: "/home/a/checkout.go", Seed: 7, Interval: 1, GracefulStop: 30, Classes: []run.Class{
 			{Name: "buyer", Users: 1200, Rate: 100, Load: "once a user"},
 			{Name: "reader", Users: 30, Load: "loop for 10s", Closed: true}}},
