@@ -41,8 +41,8 @@ test: test-binary ## install what the tests need (Debian packages), then run the
 
 test-long: test-binary ## as test, at full size, with what measures or takes long by nature: up to 40 minutes
 	scripts/platforms.sh build
-	$(SUITE) -tags long -timeout 40m -p 1 $$($(GO) list ./... | grep -v /internal/testing/truth)
-	$(SUITE) -tags long -timeout 40m ./internal/testing/truth # by itself: it measures
+	$(SUITE) -tags long -timeout 40m -p 1 $$($(GO) list ./... | grep -v -e /internal/testing/truth -e /internal/master/store)
+	$(SUITE) -tags long -timeout 40m -p 1 ./internal/master/store ./internal/testing/truth # one at a time: they measure
 
 # What all tests share: the servers they start, and one build of gobench.
 test-binary:

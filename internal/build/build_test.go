@@ -413,7 +413,7 @@ func TestConcurrentBuilds(t *testing.T) {
 // for others; here only their keys are compared.
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
-	b := newBuilder(t)
+	b := newBuilderIn(t, t.TempDir()) // TestCrossBuilds fills the shared one
 	s2 := filepath.Join(scenarios, "s2", "scenario.go")
 	o := offline()
 	mustBuild(t, b, s2, o)
