@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/gobench-io/gobench/internal/testing/binary"
+	"github.com/gobench-io/gobench/internal/testing/long"
 	"github.com/gobench-io/gobench/internal/testing/repo"
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
@@ -53,6 +54,12 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			return os.Mkdir(home, 0o700)
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "long" { // make test-long: a quiet machine
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return long.Run, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "served": served, "answered": answered, "schema": schema, "events": events, "field": field, "eventually": eventually, "asked": asked,
