@@ -38,7 +38,7 @@ func TestFiveHundredAgents(t *testing.T) {
 		agents[i] = a
 	}
 	t.Logf("%d agents connected in %v; master and agents take %d KB each in this process", n, time.Since(begun), (heap()-before)/uint64(n)>>10)
-	heard := make(chan string, n)
+	heard := make(chan string, 2*n) // with repeats of the first
 	goes(t, func(ctx context.Context) error {
 		return w.master.Watch(ctx, func(b *agentpb.Beat) { offer(heard, b.Agent) }, func(string) {})
 	})
