@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -44,12 +45,16 @@ func warmMasters(t *testing.T, cache string) error {
 	for lines := bufio.NewScanner(log); url == "" && lines.Scan(); {
 		url, _ = readyLine(lines.Bytes())
 	}
-	go func() { _, _ = io.Copy(io.Discard, log) }()
+	var said bytes.Buffer
+	read := make(chan struct{})
+	go func() { _, _ = io.Copy(&said, log); close(read) }()
 	for _, args := range [][]string{{"login", url, "--name", "admin"}, {"run", scenario, "--master", url, "-q"}} {
 		cmd := binary.Command(t, args...)
 		cmd.Env = env
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("gobench %s: %w\n%s", args[0], err, out)
+			_ = master.Process.Signal(os.Interrupt)
+			<-read
+			return fmt.Errorf("gobench %s: %w\n%s\nthe master's log: %s", args[0], err, out, &said)
 		}
 	}
 	return nil
