@@ -409,6 +409,20 @@ func TestConcurrentBuilds(t *testing.T) {
 	}
 }
 
+// An executor with the HTTP client stays small: it is sent to each agent, and starts often.
+func TestExecutorSize(t *testing.T) {
+	t.Parallel()
+	e := mustBuild(t, newBuilder(t), filepath.Join(scenarios, "s2", "scenario.go"), offline())
+	info, err := os.Stat(e.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.1f MB", float64(info.Size())/1e6)
+	if info.Size() >= 16e6 {
+		t.Errorf("the executor has %d bytes, and is to stay below 16 MB", info.Size())
+	}
+}
+
 // A platform that go does not know is refused. TestCrossBuilds, in make test-long, builds
 // for others; here only their keys are compared.
 func TestPlatforms(t *testing.T) {

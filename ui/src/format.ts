@@ -1,4 +1,4 @@
-// Numbers for people, as gobench's text report shows them: internal/show/report/format.go.
+// Numbers for people, as gobench's text report shows them: internal/run/units.
 
 /** Three significant digits, or all before the point. */
 export function digits(v: number): string {
