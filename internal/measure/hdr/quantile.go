@@ -83,8 +83,8 @@ func (h *Histogram) Above(v int64) uint64 {
 	return n
 }
 
-// Within returns the share of recordings from lo to hi, with each recording at the middle
-// of its range.
+// Within returns the share of recordings from lo to hi, 0 to 1, with each recording at the
+// middle of its range; 0 if h is empty.
 func (h *Histogram) Within(lo, hi float64) float64 {
 	if h.count == 0 {
 		return 0

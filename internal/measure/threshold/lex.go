@@ -50,7 +50,7 @@ func wrong(text string, at int, problem string) error {
 	return &SyntaxError{Text: text, Column: utf8.RuneCountInString(text[:at]) + 1, Problem: problem}
 }
 
-// lex splits text into tokens; the last is an end.
+// lex splits text into tokens; the last is an end. Its error is a *SyntaxError.
 func lex(text string) (tokens []token, err error) {
 	for at := 0; at < len(text); {
 		r, n := utf8.DecodeRuneInString(text[at:])

@@ -24,7 +24,9 @@ func Parse(text string) (Threshold, error) {
 	return t, nil
 }
 
-// parser is a position in the tokens of an expression.
+// parser is a position in the tokens of an expression. Each of the methods metric to abort
+// parses the next part into t and returns a *SyntaxError if it is wrong; over and abort do
+// nothing if theirs is absent.
 type parser struct {
 	text   string
 	tokens []token
@@ -41,7 +43,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// want reports that a token is not what was expected.
+// want returns the error that t is not what was expected.
 func (p *parser) want(t token, what string) error {
 	got := "the end"
 	if t.kind != end {
@@ -50,6 +52,7 @@ func (p *parser) want(t token, what string) error {
 	return wrong(p.text, t.at, "want "+what+", not "+got)
 }
 
+// threshold parses the whole expression.
 func (p *parser) threshold() (t Threshold, err error) {
 	steps := []func(*Threshold) error{p.metric, p.stat, p.operator, p.value, p.over, p.abort}
 	for _, step := range steps {
@@ -141,7 +144,8 @@ func (p *parser) value(t *Threshold) error {
 	return p.fits(t, u.kind, number.at, at)
 }
 
-// fits refuses a unit that the statistic cannot have. value and unit are their tokens.
+// fits returns a *SyntaxError if the statistic cannot have a unit of kind k. value and unit
+// are where the tokens begin, in bytes.
 func (p *parser) fits(t *Threshold, k kind, value, unit int) error {
 	switch {
 	case t.Stat == "rate" && k != share:

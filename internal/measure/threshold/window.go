@@ -15,7 +15,7 @@ type tally struct {
 	histogram *hdr.Histogram
 }
 
-// add adds o, which does not change.
+// add adds o, which does not change and is not retained.
 func (t *tally) add(o tally) {
 	t.length += o.length
 	t.count += o.count
@@ -40,12 +40,13 @@ type queue struct {
 	sum   tally // of newer
 }
 
+// push adds the youngest tally, whose histogram must not change from now on.
 func (q *queue) push(t tally) {
 	q.newer = append(q.newer, t)
 	q.sum.add(t)
 }
 
-// pop drops the oldest tally.
+// pop drops the oldest tally. The queue must not be empty.
 func (q *queue) pop() {
 	q.turn()
 	n := len(q.older) - 1
@@ -90,7 +91,7 @@ func (q *queue) shrink(to time.Duration) {
 	}
 }
 
-// total is the sum of all tallies.
+// total returns the sum of all tallies, which shares nothing with them.
 func (q *queue) total() (t tally) {
 	if n := len(q.older); n > 0 {
 		t.add(q.older[n-1])
