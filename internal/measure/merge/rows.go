@@ -53,8 +53,8 @@ func (m *Merger) recycle(r *row) {
 	}
 }
 
-// row returns the interval that begins when b does, and extends it to b's end; a new one if
-// there is none. Executors cut at the same times: ends of intervals and of warm-ups.
+// row returns the interval that begins when b does, creating it if needed, and extends it
+// to b's end. Executors cut at the same times: ends of intervals and of warm-ups.
 func (m *Merger) row(b *wire.Batch) *row {
 	r := m.rows[b.FromNs]
 	if r == nil {

@@ -92,9 +92,10 @@ func (t *Tally) Weights(weights map[string]float64) { t.weights = weights }
 // Reason lowers the verdict for a reason found elsewhere, as the loss of a host.
 func (t *Tally) Reason(r run.Reason) { t.reasons = append(t.reasons, r) }
 
-// Add merges a batch and, before it returns, reports the intervals that it completes: it
-// calls Tell, and Abort if one of them crosses a threshold with abort. A redelivered batch
-// is ignored. If it returns an error, the batch was not merged (see merge.Merger.Add).
+// Add merges a batch and, before it returns, reports the intervals that it completes;
+// Options.Abort is called if one of them crosses a threshold with abort. A redelivered
+// batch is ignored. If it returns an error, the batch was not merged (see
+// merge.Merger.Add).
 func (t *Tally) Add(executor int, b *wire.Batch) error {
 	if err := t.Merger.Add(executor, b); err != nil {
 		return err
@@ -104,9 +105,9 @@ func (t *Tally) Add(executor int, b *wire.Batch) error {
 	return nil
 }
 
-// Intervals reports the complete intervals that were not reported before; with all true,
-// also those that an executor has not sent completely. Each is one call of Tell; the
-// event's Totals is valid only within that call.
+// Intervals reports the complete intervals that were not reported before, an event each;
+// with all true, also those that an executor has not sent completely. Totals of an event is
+// valid only until its receiver returns.
 func (t *Tally) Intervals(all bool) {
 	for _, i := range t.Merger.Intervals(all) {
 		i.Health = t.hosts.judge(i, all)
@@ -164,9 +165,9 @@ func (t *Tally) Finish(r *run.Result) {
 	}
 }
 
-// Summarize sets a result's figures from what was merged, and Complete and Missing. It
-// appends to r.Notes, so call it once for each result. Start stays as it was if no load
-// began; r then counts as complete.
+// Summarize sets a result's figures from what was merged, Missing and Complete. Start is
+// set if the load began; while it is zero, nothing counts as missing. It appends to
+// r.Notes, so the caller must call it once for each result.
 func (t *Tally) Summarize(r *run.Result) {
 	m := t.Merger
 	if began := m.Began(); !began.IsZero() {

@@ -34,7 +34,8 @@ func Users(files uint64) uint64 { return max(files, OwnFiles) - OwnFiles }
 // closing is how long the kernel reserves the port of a closed connection.
 const closing = 60 * time.Second
 
-// Examine returns what each part of a machine allows. It is a pure function.
+// Examine returns what each part of a machine allows, in a fixed order; a part that is
+// unknown is left out. It is a pure function.
 func Examine(f Facts) []Finding {
 	var all []Finding
 	for _, examine := range []func(Facts) []Finding{files, ports, conntrack, queues, cpus, memory, clock, goCommand, folders} {
@@ -70,6 +71,8 @@ func about(n uint64) string {
 
 func span(d time.Duration) string { return units.Millis(float64(d) / 1e6) }
 
+// one returns a single finding, whose text is formatted as by fmt; if its level is Fine,
+// without lifts.
 func one(name string, level Level, lifts []Lift, format string, args ...any) []Finding {
 	if level == Fine {
 		lifts = nil
@@ -77,6 +80,8 @@ func one(name string, level Level, lifts []Lift, format string, args ...any) []F
 	return []Finding{{name, level, fmt.Sprintf(format, args...), lifts}}
 }
 
+// files, and each of the functions for the other parts of a machine, returns the findings
+// on its part; nil if it is unknown.
 func files(f Facts) []Finding {
 	if f.FilesHard == 0 {
 		return nil
@@ -109,7 +114,8 @@ func FileLifts(highest uint64) []Lift {
 	}
 }
 
-// PortLifts returns the commands that make more ports available for outgoing connections.
+// PortLifts returns the commands that make more ports available for outgoing connections;
+// any of them is enough.
 func PortLifts() []Lift {
 	return []Lift{
 		{"this machine", `sudo sysctl -w net.ipv4.ip_local_port_range="1024 65535"`},
@@ -259,6 +265,7 @@ func clock(f Facts) (all []Finding) {
 	return append(all, one("clock", level, lifts, "%s, %s to read it%s", f.Clock, span(f.ClockRead), ifNot(level, ": each request reads it several times"))...)
 }
 
+// ifNot returns text, or "" if level is Fine.
 func ifNot(level Level, text string) string {
 	if level == Fine {
 		return ""

@@ -9,7 +9,8 @@ import (
 // marks precede findings. Words repeat what they mean.
 var marks = map[Level]string{Fine: "✓ fine ", Limit: "! limit", Stop: "✗ stop "}
 
-// Write writes findings as text to w.
+// Write writes findings as text to w, and a line that counts those that stop or limit runs,
+// all in one call of w.Write, whose error it returns.
 func Write(w io.Writer, all []Finding) error {
 	width := 0
 	for _, f := range all {

@@ -24,7 +24,8 @@ type line struct {
 	color bool
 }
 
-// add appends s as far as it fits, cut with an ellipsis.
+// add appends s, without escape sequences, as far as it fits, cut with an ellipsis. It
+// returns l.
 func (l *line) add(st style, s string) *line {
 	if n := columns(s); n > l.width-l.n {
 		if l.width <= l.n {
@@ -49,7 +50,7 @@ func (l *line) to(column int) *line {
 	return l
 }
 
-// right appends s so that it ends at a column.
+// right appends s so that it ends at a column, or later if the line is already longer.
 func (l *line) right(st style, s string, column int) *line {
 	return l.to(column-columns(s)).add(st, s)
 }

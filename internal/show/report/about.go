@@ -48,7 +48,8 @@ func target(r *run.Result) string {
 	return units.Safe(r.Config.Scenario)
 }
 
-// load describes the users of a class and the load that they make.
+// load describes the users of a class and the load that they make, in words that are safe
+// for a terminal.
 func load(c run.Class) string {
 	start := "all started at once"
 	if c.Rate > 0 {
@@ -70,7 +71,8 @@ func machine(r *run.Result) string {
 	return strings.TrimSpace(fmt.Sprintf("%d CPUs %s, %s/%s %s", e.CPUs, units.Safe(e.CPU), units.Safe(e.OS), units.Safe(e.Arch), units.Safe(e.Kernel)))
 }
 
-// fate describes the outcome of a class's users and iterations.
+// fate describes the outcome of a class's users and iterations; "" if there is nothing to
+// say.
 func fate(r *run.Result, c run.Class) string {
 	var parts []string
 	var planned int64

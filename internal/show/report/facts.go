@@ -46,7 +46,7 @@ func users(r *run.Result) (n int64) {
 	return n
 }
 
-// loads describes the load of each class of users.
+// loads describes the load of each class of users, in one text with "; " between.
 func loads(r *run.Result) string {
 	var all []string
 	for _, c := range r.Config.Classes {
