@@ -46,8 +46,8 @@ type screen struct {
 	rows []row
 }
 
-// Screen renders the run at now: at most Height lines, but at least one may remain, of at
-// most Width columns, and at most 132, without line ends.
+// Screen renders the run at now: at most Height lines, or one if Height is less, of at most
+// Width columns, and at most 132, without line ends.
 func (r *Run) Screen(now time.Time, size Size) []string {
 	size.Width = min(size.Width, widest)
 	s := &screen{Run: r, Size: size, now: now}

@@ -293,7 +293,7 @@ func (t *Terminal) enter() {
 }
 
 // leave wipes the block and restores the terminal, if this process is in its foreground;
-// until enter nothing is drawn.
+// until enter no block is drawn.
 func (t *Terminal) leave() {
 	if t.saved != nil && foreground(t.out) { // else the shell has restored it
 		t.wipe()

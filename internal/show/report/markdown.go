@@ -31,8 +31,8 @@ func Markdown(w io.Writer, r *run.Result, _ Intervals) error {
 	return out.Flush()
 }
 
-// markdown writes the parts of the page to w, which stores its first error. Each part is
-// left out if it would be empty.
+// markdown writes the parts of the page to w, which stores its first error. Tables are left
+// out if they would be empty.
 type markdown struct{ w io.Writer }
 
 func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format, args...) }

@@ -13,8 +13,8 @@ import (
 
 // Read reads a file that JSON wrote and returns its result and its series. Each reading of
 // the series opens the file again, and returns the first error of yield or of the file.
-// Read returns an error if the file cannot be opened, is cut off, or is not a result of
-// this format; of the series it reads nothing.
+// Read returns an error if the file cannot be opened, is cut off before the series, or is
+// not a result of this format.
 func Read(path string) (*run.Result, Intervals, error) {
 	fields := map[string]json.RawMessage{}
 	err := walk(path, func(name string, value json.RawMessage) { fields[name] = value }, func(*json.Decoder) error { return errEnough })
