@@ -20,7 +20,7 @@ type arrears struct {
 // missed are starts that were due and that gobench did not begin.
 type missed struct{ n, due int64 }
 
-// share is missed starts per due start, in thousandths.
+// share returns missed starts per due start, in thousandths; 0 if nothing was due.
 func (m missed) share() float64 {
 	if m.due <= 0 {
 		return 0

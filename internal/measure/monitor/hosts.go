@@ -63,7 +63,8 @@ func (hs *hosts) join(name string) {
 	}
 }
 
-// declare finds the uses of an executor's new metrics.
+// declare adds to e.uses those of the metrics that an executor has declared since the last
+// call.
 func (hs *hosts) declare(number int) {
 	e := hs.executors[number]
 	for _, m := range hs.merger.DeclaredBy(number, len(e.uses)) {

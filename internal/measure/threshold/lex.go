@@ -86,7 +86,8 @@ func lex(text string) (tokens []token, err error) {
 	return append(tokens, token{end, "", len(text)}), nil
 }
 
-// quotedLength is the length of the string that s begins with, or of all of s.
+// quotedLength returns the length, in bytes and with its quotes, of the string that s
+// begins with; that of s if the string has no end.
 func quotedLength(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {

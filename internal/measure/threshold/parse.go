@@ -75,6 +75,7 @@ func (p *parser) threshold() (t Threshold, err error) {
 
 const titles = `a metric's title, as home.latency, or check "name"`
 
+// metric parses a title, or check "name", into Metric and Check.
 func (p *parser) metric(t *Threshold) error {
 	first := p.next()
 	if first.kind != word && first.kind != quoted || first.text == "" {
@@ -92,6 +93,7 @@ func (p *parser) metric(t *Threshold) error {
 
 const stats = "a statistic: avg, min, max, stdev, a percentile as p99 or p99.9, count, rps, rate or value"
 
+// stat parses a statistic into Stat; of a check only rate is accepted.
 func (p *parser) stat(t *Threshold) error {
 	s := p.next()
 	known := s.text == "count" || s.text == "rps" || s.text == "rate" || s.text == "value" || ofDistribution(s.text)
@@ -105,6 +107,7 @@ func (p *parser) stat(t *Threshold) error {
 	return nil
 }
 
+// operator parses one of < <= > >= == != into Op.
 func (p *parser) operator(t *Threshold) error {
 	op := p.next()
 	switch op.text {
@@ -117,7 +120,8 @@ func (p *parser) operator(t *Threshold) error {
 	return p.want(op, "one of < <= > >= == !=")
 }
 
-// value parses a number and its unit, with or without a space between.
+// value parses a number and its unit, with or without a space between, into Number and
+// Unit. A unit that the statistic cannot have is an error.
 func (p *parser) value(t *Threshold) error {
 	number := p.next()
 	digits := len(number.text) - len(strings.TrimLeft(number.text, "-.0123456789"))
@@ -169,6 +173,7 @@ func isTime(title string) bool {
 		strings.HasPrefix(title, "step.")
 }
 
+// over parses "over TIME" into Over, a time above 0; without it, Over stays 0.
 func (p *parser) over(t *Threshold) error {
 	if s := p.peek(); s.kind != word || s.text != "over" {
 		return nil
@@ -183,6 +188,7 @@ func (p *parser) over(t *Threshold) error {
 	return nil
 }
 
+// abort parses "abort"; without it, Abort stays false.
 func (p *parser) abort(t *Threshold) error {
 	if s := p.peek(); s.kind == word && s.text == "abort" {
 		p.next()

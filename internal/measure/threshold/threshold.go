@@ -52,7 +52,7 @@ var units = map[string]unit{
 	"KiB": {size, 1 << 10}, "MiB": {size, 1 << 20}, "GiB": {size, 1 << 30},
 }
 
-// bound is the value to compare with: nanoseconds, bytes, a share of 0 to 1, or a
+// bound returns the value to compare with: nanoseconds, bytes, a share of 0 to 1, or a
 // plain number.
 func (t Threshold) bound() float64 {
 	u := units[t.Unit]

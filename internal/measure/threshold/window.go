@@ -54,7 +54,7 @@ func (q *queue) pop() {
 	q.older, q.ages = q.older[:n], q.ages[:n]
 }
 
-// turn moves the newer half to the older one when that is empty.
+// turn moves the newer half to the older one when that is empty. The queue may be empty.
 func (q *queue) turn() {
 	if len(q.older) > 0 {
 		return
@@ -71,7 +71,7 @@ func (q *queue) turn() {
 	q.newer, q.sum = q.newer[:0], tally{}
 }
 
-// length is how much time the window covers.
+// length returns how much time the window covers.
 func (q *queue) length() time.Duration {
 	length := q.sum.length
 	if n := len(q.older); n > 0 {

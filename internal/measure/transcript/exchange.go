@@ -140,8 +140,8 @@ func printable(b []byte) bool {
 	return odd <= 2+len(b)/20
 }
 
-// Clean makes s safe for a line of a terminal: unprintable characters are escaped as in Go
-// strings.
+// Clean returns s safe for a line of a terminal: unprintable characters, line ends and tabs
+// among them, are escaped as in Go strings.
 func Clean(s string) string {
 	if !strings.ContainsFunc(s, odd) {
 		return s
@@ -188,6 +188,7 @@ func Duration(d time.Duration) string {
 	return digits(d, time.Second) + " s"
 }
 
+// digits formats d in a unit, with three significant digits and without the unit's name.
 func digits(d, unit time.Duration) string {
 	v := float64(d) / float64(unit)
 	switch {

@@ -34,8 +34,8 @@ func Users(files uint64) uint64 { return max(files, OwnFiles) - OwnFiles }
 // closing is how long the kernel reserves the port of a closed connection.
 const closing = 60 * time.Second
 
-// Examine returns what each part of a machine allows, in a fixed order; a part that is
-// unknown is left out. It is a pure function.
+// Examine returns what each part of a machine allows, in a fixed order; of a part that is
+// unknown there is no finding. It is a pure function.
 func Examine(f Facts) []Finding {
 	var all []Finding
 	for _, examine := range []func(Facts) []Finding{files, ports, conntrack, queues, cpus, memory, clock, goCommand, folders} {
@@ -80,8 +80,7 @@ func one(name string, level Level, lifts []Lift, format string, args ...any) []F
 	return []Finding{{name, level, fmt.Sprintf(format, args...), lifts}}
 }
 
-// files, and each of the functions for the other parts of a machine, returns the findings
-// on its part; nil if it is unknown.
+// files returns the finding on open files; nil if their limit is unknown.
 func files(f Facts) []Finding {
 	if f.FilesHard == 0 {
 		return nil
@@ -124,6 +123,8 @@ func PortLifts() []Lift {
 	}
 }
 
+// ports returns the findings on ports for outgoing connections, and on those of closed ones
+// if the kernel does not reuse them; nil if the range is unknown.
 func ports(f Facts) []Finding {
 	n := f.PortsLast - f.PortsFirst + 1
 	if f.PortsLast <= 0 {
@@ -147,6 +148,8 @@ func ports(f Facts) []Finding {
 	return append(all, one("closed ports", Limit, []Lift{{"this machine", "sudo sysctl -w net.ipv4.tcp_tw_reuse=1"}, {"this load", "keep connections open"}}, "%s", text)...)
 }
 
+// conntrack returns the finding on the firewall's table of connections; nil if there is no
+// table, or it is unknown.
 func conntrack(f Facts) []Finding {
 	if f.TrackedMost == 0 {
 		return nil
@@ -162,6 +165,8 @@ func conntrack(f Facts) []Finding {
 		"the firewall remembers %s of at most %s connections; packets beyond are dropped", count(f.Tracked), count(f.TrackedMost))
 }
 
+// queues returns the findings on the kernel's queues of packets and of accepted
+// connections, as far as they are known.
 func queues(f Facts) (all []Finding) {
 	if n := f.Backlog; n > 0 {
 		level := Fine
@@ -180,6 +185,7 @@ func queues(f Facts) (all []Finding) {
 	return all
 }
 
+// cpus returns the finding on CPUs, and one on their clock rates if these are known.
 func cpus(f Facts) []Finding {
 	level, text := Fine, fmt.Sprintf("%d", f.CPUs)
 	var lifts []Lift
@@ -211,6 +217,7 @@ func cpus(f Facts) []Finding {
 	return append(all, one("CPU governor", level, []Lift{{"this machine", "sudo cpupower frequency-set -g performance"}}, "%s", f.Governors)...)
 }
 
+// memory returns the finding on available memory; nil if it is unknown.
 func memory(f Facts) []Finding {
 	if f.Available == 0 {
 		return nil
@@ -239,6 +246,7 @@ func memory(f Facts) []Finding {
 // slowClocks are time sources that need a system call or more to be read.
 var slowClocks = map[string]bool{"hpet": true, "acpi_pm": true, "jiffies": true, "pit": true, "xen": true}
 
+// clock returns the findings on timers and on the kernel's clock, as far as they are known.
 func clock(f Facts) (all []Finding) {
 	if f.TimerP99 > 0 {
 		level := Fine
@@ -273,6 +281,7 @@ func ifNot(level Level, text string) string {
 	return text
 }
 
+// goCommand returns the finding on the Go command; nil if it was not looked for.
 func goCommand(f Facts) []Finding {
 	if f.Go != "" {
 		return one("Go", Fine, nil, "%s, %s", f.Go, f.GoPath)
@@ -283,6 +292,7 @@ func goCommand(f Facts) []Finding {
 	return one("Go", Limit, []Lift{{"from", "https://go.dev/dl/"}}, "%s; gobench http does not need it", f.GoError)
 }
 
+// folders returns a finding for each folder that gobench writes to.
 func folders(f Facts) (all []Finding) {
 	for _, d := range f.Folders {
 		level, text := Fine, fmt.Sprintf("%s, %s free", d.Path, size(d.Free))

@@ -39,6 +39,7 @@ func Write(w io.Writer, all []Finding) error {
 	return err
 }
 
+// things returns "One thing" or "n things".
 func things(n int) string {
 	if n == 1 {
 		return "One thing"
@@ -46,6 +47,7 @@ func things(n int) string {
 	return fmt.Sprintf("%d things", n)
 }
 
+// limitsText returns how many limits there are, as a part of a sentence.
 func limitsText(n int) string {
 	switch n {
 	case 0:

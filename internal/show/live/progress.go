@@ -128,6 +128,8 @@ func (s *screen) stages() {
 	}
 }
 
+// separated returns a unit as it follows a number: with a space before it, unless it is
+// "/s".
 func separated(unit string) string {
 	if unit == "/s" {
 		return unit

@@ -143,7 +143,7 @@ func (r *Run) elapsed(now time.Time) time.Duration {
 	return max(0, now.Sub(r.began))
 }
 
-// shift is by how much pauses have moved the schedule of an open load.
+// shift returns by how much pauses have moved the schedule of an open load.
 func (r *Run) shift(now time.Time) time.Duration {
 	if r.paused {
 		return r.held + now.Sub(r.pausedAt)
@@ -171,7 +171,8 @@ func (r *Run) length(now time.Time) (length time.Duration) {
 	return length
 }
 
-// planned is the number of iterations after which the load ends; 0 if they do not limit it.
+// planned returns the number of iterations after which the load ends; 0 if they do not
+// limit it.
 func (r *Run) planned() (n int64) {
 	for _, c := range r.plan.Classes {
 		if c.Iterations == 0 {
@@ -243,7 +244,8 @@ func round(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// level is the planned number of users or rate of a class at now.
+// level returns the planned number of users or rate of a class at now, or what the user has
+// set.
 func (r *Run) level(c event.Class, now time.Time) float64 {
 	if s := r.set[c.Name]; s != nil {
 		if c.Open && s.rate >= 0 {

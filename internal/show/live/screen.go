@@ -114,7 +114,8 @@ func (s *screen) head() {
 	})
 }
 
-// standing describes the run's state in a word or two.
+// standing describes the run's state in a word or two, and returns its style. The user's
+// ending or pause comes before the state itself.
 func (s *screen) standing() (string, style) {
 	switch {
 	case s.ending != nil && s.ending.Cancel:

@@ -57,8 +57,8 @@ func (l *line) right(st style, s string, column int) *line {
 
 func (l *line) String() string { return strings.TrimRight(l.b.String(), " ") }
 
-// columns is the width of s. East Asian wide characters count as one: the terminal cuts off
-// what exceeds the line, since it does not wrap the lines of the block.
+// columns returns the width of s. East Asian wide characters count as one: the terminal
+// cuts off what exceeds the line, since it does not wrap the lines of the block.
 func columns(s string) (n int) {
 	for range s {
 		n++

@@ -40,7 +40,8 @@ func (t *text) about(r *run.Result) {
 	field("gobench", "%s, run %s, seed %d", units.Safe(r.Gobench), units.Safe(r.ID), r.Config.Seed)
 }
 
-// target is the target of the load: a built-in's target, or the scenario.
+// target returns the target of the load: a built-in's target, or the scenario's file; "" if
+// neither is known.
 func target(r *run.Result) string {
 	if r.Config.Target != "" {
 		return units.Safe(r.Config.Target)

@@ -62,7 +62,8 @@ type Figure struct {
 }
 
 // Compare returns the comparison of b with a: the figures of the metrics that a report of
-// either shows, of all checks, and the rate of errors. It does not change them.
+// either shows, without secondary distributions, of all checks, and the rate of errors. It
+// does not change them.
 func Compare(a, b *run.Result) *Comparison {
 	c := &Comparison{Format: ComparisonFormat, A: compared(a), B: compared(b), Differences: differences(a, b), Figures: []Figure{}}
 	c.Alike = len(c.Differences) == 0
@@ -205,6 +206,7 @@ func differences(a, b *run.Result) []Difference {
 	return all
 }
 
+// orNone returns s, or "none" if it is empty.
 func orNone(s string) string {
 	if s == "" {
 		return "none"

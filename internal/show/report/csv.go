@@ -69,9 +69,9 @@ func csvRow(m run.Metric, x run.Record) []string {
 	return append(row, real(x.Within), "")
 }
 
-// formula makes text that a spreadsheet would interpret as a formula plain, with an
-// apostrophe before it; blanks before the formula do not hide it. The caller has removed
-// control characters.
+// formula returns s, with an apostrophe before it if a spreadsheet would interpret it as a
+// formula; blanks before the formula do not hide it. The caller has removed control
+// characters.
 func formula(s string) string {
 	if begin, _ := utf8.DecodeRuneInString(strings.TrimSpace(s)); strings.ContainsRune("=+-@＝＋－＠", begin) {
 		return "'" + s
@@ -86,6 +86,7 @@ func number(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
+// numbers formats each value as number does.
 func numbers(values ...float64) []string {
 	all := make([]string, len(values))
 	for i, v := range values {

@@ -37,6 +37,7 @@ type markdown struct{ w io.Writer }
 
 func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format, args...) }
 
+// verdict writes the heading, the verdict with its first reasons, and what is missing.
 func (m *markdown) verdict(r *run.Result) {
 	m.printf("## Load test: %s\n\n", outcome(r))
 	if r.Verdict != "" {

@@ -181,6 +181,7 @@ func figure(m run.Metric) string {
 	return units.Count(count(m))
 }
 
+// often returns "once" or "n times".
 func often(n int64) string {
 	if n == 1 {
 		return "once"

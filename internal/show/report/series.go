@@ -202,6 +202,7 @@ func compact(v float64) int64 {
 	return 2 + int64(exponent-least)*900 + int64(max(digits, 100)) - 100
 }
 
+// oneIf returns 1 if b is true, else 0.
 func oneIf(b bool) int64 {
 	if b {
 		return 1

@@ -71,7 +71,7 @@ func (t *text) table(head []string, rows [][]cell) {
 	}
 }
 
-// width is the maximum width of tables; 0 if unlimited.
+// width returns the maximum width of tables, in columns; 0 if unlimited.
 func (t *text) width() int {
 	switch {
 	case t.Width > 0:

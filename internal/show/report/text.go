@@ -164,7 +164,7 @@ func (t *text) state(r *run.Result) {
 	t.printf("%s: %s after %s, %s\n", units.Safe(r.Name), t.Paint(tone, ending(r)), units.Seconds(r.Seconds), whole)
 }
 
-// ending is a run's state and its cause.
+// ending returns a run's state and its cause, safe for a terminal.
 func ending(r *run.Result) string {
 	if r.Cause == "" {
 		return string(r.State)

@@ -62,7 +62,8 @@ func (v Violation) String() string {
 	return v.Invariant + ": run " + v.Run + ": " + v.Text
 }
 
-// checker collects violations.
+// checker collects violations. Its methods that check invariants add what they find to
+// found; those that return an error do so only if they could not check.
 type checker struct {
 	o     Options
 	found []Violation

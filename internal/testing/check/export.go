@@ -126,7 +126,9 @@ func htmlTotals(b []byte) (*tallied, error) {
 	return resultTotals(text)
 }
 
-// junitTotals returns the counts in a JUnit report: its properties METRIC.count.
+// junitTotals returns the counts in a JUnit report, its properties METRIC.count, and the
+// number of failures, errors.count. It returns an error if the document or a count is
+// malformed.
 func junitTotals(b []byte) (*tallied, error) {
 	var suites struct {
 		Properties []struct {

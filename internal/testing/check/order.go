@@ -21,7 +21,8 @@ func final(state string) bool {
 
 func active(state string) bool { return state != "queued" && !final(state) }
 
-// order checks I6: numbers, and that runs were active one at a time in that order.
+// order checks I6: numbers, that runs were active one at a time in that order, and that at
+// most one is active now.
 func (c *checker) order(s *stored) {
 	var before *stored1 // the previous active run
 	actives := 0

@@ -60,6 +60,7 @@ func (c *checker) series(r *stored1) {
 	}
 }
 
+// seriesName names a series for people; agent is "" for the merged one.
 func seriesName(agent string, level int) string {
 	if agent == "" {
 		agent = "of all agents"

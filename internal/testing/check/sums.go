@@ -105,6 +105,7 @@ func (t *tallied) differFailures(right *tallied) (all []string) {
 	return all
 }
 
+// orEmpty returns h, or an empty histogram if it is nil.
 func orEmpty(h *hdr.Histogram) *hdr.Histogram {
 	if h == nil {
 		return new(hdr.Histogram)

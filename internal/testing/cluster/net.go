@@ -134,6 +134,7 @@ func here(name string) *Host {
 func (h *Host) Cut(t testing.TB)  { h.link(t, "down") }
 func (h *Host) Mend(t testing.TB) { h.link(t, "up") }
 
+// link sets the host's network interface "up" or "down". It fails the test if it cannot.
 func (h *Host) link(t testing.TB, how string) {
 	t.Helper()
 	if err := ip(fmt.Sprintf("-n %s link set eth0 %s", h.Name, how)); err != nil {

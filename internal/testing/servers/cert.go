@@ -94,6 +94,7 @@ func (ca *CA) Certificate(t testing.TB, l Leaf) tls.Certificate {
 	return pair
 }
 
+// newKey returns a new key on the curve P-256.
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -51,6 +51,8 @@ func (t *Target) TakeRequests() []string {
 	return lines
 }
 
+// answer answers a request as Target describes, and then counts and stores it; one that the
+// client has given up it does not count.
 func (t *Target) answer(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/503":

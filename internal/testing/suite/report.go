@@ -180,8 +180,8 @@ func short(path string) string {
 	return strings.TrimPrefix(path, "github.com/gobench-io/gobench/")
 }
 
-// usage adds to the packages the CPU time that the files in dir have; files that it cannot
-// read are skipped.
+// usage adds to the packages that have ended the CPU time that the files in dir have; files
+// that it cannot read are skipped.
 func (r *report) usage(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	for _, name := range files {
