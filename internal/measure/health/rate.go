@@ -36,7 +36,8 @@ const least = 2
 // dropped for that, are not missed: gobench did begin them.
 //
 // Shorter windows are combined to a second: a start that is in progress at the end of a
-// window is no meaningful share of it.
+// window is no meaningful share of it. Within a second add returns the worse of the last
+// whole one and the current one.
 func (a *arrears) add(l Load, length time.Duration) missed {
 	a.due += l.Planned + l.Behind - a.behind
 	a.planned, a.started, a.behind = a.planned+l.Planned, a.started+l.Starts, l.Behind

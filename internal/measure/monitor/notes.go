@@ -126,7 +126,8 @@ func find(metrics []run.Metric, title string) run.Metric {
 }
 
 // onThisMachine reports whether a built-in's target, "GET http://...", is one of this
-// machine's own addresses. It resolves no names: of these only localhost counts.
+// machine's own addresses; false for other texts. It resolves no names: of these only
+// localhost counts.
 func onThisMachine(target string, own func() ([]net.Addr, error)) bool {
 	_, address, _ := strings.Cut(target, " ")
 	u, err := url.Parse(address)

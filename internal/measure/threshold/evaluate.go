@@ -36,7 +36,7 @@ type Evaluator struct {
 	over      bool // the load has ended and drains
 }
 
-// New returns the evaluator of a run.
+// New returns the evaluator of a run. It does not retain the slice.
 func New(thresholds []Threshold) *Evaluator {
 	e := new(Evaluator)
 	for _, t := range thresholds {

@@ -196,8 +196,8 @@ func (t *Terminal) loop(signals <-chan os.Signal) {
 	}
 }
 
-// screen returns the lines to be shown at present; nil while this process is not in the
-// foreground.
+// screen returns the lines to be shown at present; nil while the terminal's modes are not
+// set, as in the background.
 func (t *Terminal) screen() []string {
 	if t.saved == nil {
 		return nil // the terminal is not ours

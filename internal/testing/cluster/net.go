@@ -154,8 +154,8 @@ func (h *Host) Listen(t testing.TB, port int) net.Listener {
 }
 
 // listen enters the host's namespace, listens there, and leaves it again. If it cannot
-// leave, it returns a listener and an error. The thread must not end with its namespace:
-// Linux would then kill the processes that it has started with Pdeathsig.
+// leave, it may return both a listener and an error. The thread must not end with its
+// namespace: Linux would then kill the processes that it has started with Pdeathsig.
 func (h *Host) listen(port int) (net.Listener, error) {
 	runtime.LockOSThread()
 	own, err := os.Open("/proc/thread-self/ns/net")
