@@ -100,7 +100,7 @@ func files(f Facts) []Finding {
 }
 
 // FileLifts returns the commands that raise the limit of open files to highest, which is
-// fs.nr_open; 0 if unknown.
+// fs.nr_open, or to 1048576 if that is 0, unknown; any of them is enough.
 func FileLifts(highest uint64) []Lift {
 	if highest == 0 {
 		highest = 1 << 20
@@ -292,7 +292,7 @@ func goCommand(f Facts) []Finding {
 	return one("Go", Limit, []Lift{{"from", "https://go.dev/dl/"}}, "%s; gobench http does not need it", f.GoError)
 }
 
-// folders returns a finding for each folder that gobench writes to.
+// folders returns a finding for each folder that gobench writes to, in their order.
 func folders(f Facts) (all []Finding) {
 	for _, d := range f.Folders {
 		level, text := Fine, fmt.Sprintf("%s, %s free", d.Path, size(d.Free))

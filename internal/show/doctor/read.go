@@ -43,8 +43,9 @@ func (f *Facts) measure() {
 	f.ClockRead = last.Sub(began) / reads
 }
 
-// look sets Error unless the folder, or the nearest existing one above it, can be written,
-// and its free space; that stays 0 if unknown. NoExec is set only for the cache.
+// look looks at the folder, or the nearest existing one above it. It sets Error if no file
+// can be created and deleted there, and Free, which stays 0 if unknown. NoExec is set only
+// for the cache.
 func (d *Folder) look() {
 	dir := d.Path
 	for {

@@ -59,7 +59,7 @@ func load(c run.Class) string {
 	return fmt.Sprintf("%s, %s, %s", people(c.Users), start, units.Safe(c.Load))
 }
 
-// people writes the number of users.
+// people returns the number of users with their unit, "1 user" or "n users".
 func people(n int64) string {
 	if n == 1 {
 		return "1 user"

@@ -82,8 +82,8 @@ func (c *checker) left() (all []string) {
 	return all
 }
 
-// processes returns "process PID" for each process in a wanted box. If /proc cannot be
-// read, it returns that instead.
+// processes returns "process PID" for each process in a wanted box; if /proc cannot be
+// read, one text with that error.
 func processes(wanted func(mark, home string) bool) (all []string) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

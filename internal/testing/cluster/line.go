@@ -11,7 +11,7 @@ import (
 )
 
 // Line is a TCP proxy between agents and their master. It can drop an agent's traffic
-// without closing its connections.
+// without closing its connections. Its methods, except To, may be called at any time.
 type Line struct {
 	Address string
 	master  string // HOST:PORT

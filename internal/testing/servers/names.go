@@ -87,8 +87,8 @@ func (s *NameServer) Asked(name string) int {
 	return s.asked[name]
 }
 
-// answer returns the answer to a question (RFC 1035, section 4); nil if the question is
-// malformed or the server is silent.
+// answer returns the answer to a question (RFC 1035, section 4), NXDOMAIN for an unknown
+// name; nil if the question is malformed or the server is silent.
 func (s *NameServer) answer(question []byte) []byte {
 	const head, a, aaaa = 12, 1, 28
 	if len(question) < head {

@@ -18,7 +18,8 @@ import (
 // natsVersion is that of the module which the servers are built from.
 const natsVersion = "v2.15.2"
 
-// NATSServer is a running nats-server, a process of its own.
+// NATSServer is a running nats-server, a process of its own. Its methods may be called
+// concurrently.
 type NATSServer struct {
 	Name string // n1, n2, ...
 	URL  string // nats://127.0.0.1:PORT
