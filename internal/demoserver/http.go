@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// HTTP answers every request with the same page, after a delay.
+// HTTP answers every request with the same page of Size bytes, after Delay. Both must be
+// set before Serve.
 type HTTP struct {
 	Delay time.Duration
 	Size  int // of the page, in bytes
@@ -22,8 +23,9 @@ type HTTP struct {
 // Served is the number of requests answered so far.
 func (t *HTTP) Served() int64 { return t.served.Load() }
 
-// Serve serves on l until ctx ends, then lets requests in flight finish, at most
-// 5 s.
+// Serve serves on l, which it closes, until ctx ends, then lets requests in flight finish,
+// at most 5 s. It returns nil if they did, context.DeadlineExceeded if not, or an error of
+// l that ended it before. Requests whose client went away are not counted as served.
 func (t *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	page := make([]byte, t.Size)
 	for i := range page {

@@ -40,6 +40,8 @@ func (h *Histogram) Append(b []byte) []byte {
 	return b
 }
 
+// appendHead appends the least and the greatest recording and the sum, as Append encodes
+// them.
 func appendHead(b []byte, least, greatest int64, sumHi, sumLo uint64) []byte {
 	b = binary.AppendUvarint(b, uint64(least))
 	b = binary.AppendUvarint(b, uint64(greatest))
@@ -76,6 +78,8 @@ type decoder struct {
 	err error
 }
 
+// number reads a number of at most limit. It returns 0 after an error, which d.err then
+// has.
 func (d *decoder) number(limit uint64) uint64 {
 	if d.err != nil {
 		return 0
@@ -98,6 +102,7 @@ func (d *decoder) number(limit uint64) uint64 {
 // wide is an unsigned 128-bit number.
 type wide struct{ hi, lo uint64 }
 
+// addMul adds a*b to w, modulo 2^128.
 func (w *wide) addMul(a, b uint64) {
 	hi, lo := bits.Mul64(a, b)
 	var carry uint64

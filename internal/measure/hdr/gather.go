@@ -8,12 +8,13 @@ import (
 	"slices"
 )
 
-// Gather replaces o by a histogram of s's recordings with fewer ranges. The recordings of
-// each width adjacent ranges, width being a power of 2 up to 128, move to the one that
-// holds their mean. The first and the last range stay as they are, and so do count, sum,
-// minimum, maximum and values below 128. Groups with more than one in share of the
-// recordings are not gathered: where values lie close together, ranges stay. A quantile
-// moves by less than width ranges: by no more than 100*width/128 percent.
+// Gather replaces o, which must not be s, by a histogram of s's recordings with fewer
+// ranges. The recordings of each width adjacent ranges, width being a power of 2 up to 128,
+// move to the one that holds their mean, or to two next to each other. The first and the
+// last range stay as they are, and so do count, sum, minimum, maximum and values below 128.
+// Groups with more than one in share (1 or more) of the recordings are not gathered: where
+// values lie close together, ranges stay. A quantile moves by less than width ranges: by no
+// more than 100*width/128 percent.
 //
 // The idea that a mean replaces many values is from the t-digest (Dunning,
 // arXiv:1902.04023).
@@ -67,7 +68,8 @@ func (s *Sparse) sums() (least, greatest wide) {
 	return least, greatest
 }
 
-// put adds counts to a range that is not below the last one.
+// put adds counts to a range that is not below the last one of s; a count of 0 adds no
+// range. It does not change s.count.
 func (s *Sparse) put(at int, count uint64) {
 	switch last := len(s.at) - 1; {
 	case count == 0:
@@ -97,8 +99,8 @@ func (s *Sparse) Append(b []byte) []byte {
 // ErrOther is the error of Replaceable: the two are not of the same recordings.
 var ErrOther = errors.New("the histograms are not of the same recordings")
 
-// Replaceable returns an error unless h has all of old's counts and old and exact can be
-// the same recordings.
+// Replaceable returns nil if h has all of old's counts, and old and exact can be the same
+// recordings: else ErrOther, or another error if h lacks some of old.
 func (h *Histogram) Replaceable(old, exact *Sparse) error {
 	if old.count != exact.count || old.sumLo != exact.sumLo || old.sumHi != exact.sumHi || old.min != exact.min || old.max != exact.max {
 		return ErrOther

@@ -36,6 +36,7 @@ func (h *Histogram) Reset() {
 	}
 }
 
+// clear implements Reset.
 func (h *Histogram) clear() {
 	for _, p := range h.pages {
 		if p != nil {

@@ -5,7 +5,7 @@ import "math"
 // Count is the number of recordings.
 func (h *Histogram) Count() uint64 { return h.count }
 
-// Min is the least recording, exactly; 0 if h is empty.
+// Min returns the least recording, exactly; 0 if h is empty.
 func (h *Histogram) Min() int64 {
 	if h.count == 0 {
 		return 0
@@ -19,7 +19,7 @@ func (h *Histogram) Max() int64 { return h.max }
 // Sum is the sum of all recordings as hi<<64 + lo, exactly.
 func (h *Histogram) Sum() (hi, lo uint64) { return h.sumHi, h.sumLo }
 
-// Mean is the sum divided by the count; 0 if h is empty.
+// Mean returns the sum divided by the count; 0 if h is empty.
 func (h *Histogram) Mean() float64 {
 	if h.count == 0 {
 		return 0
@@ -27,8 +27,8 @@ func (h *Histogram) Mean() float64 {
 	return (float64(h.sumHi)*(1<<64) + float64(h.sumLo)) / float64(h.count)
 }
 
-// StdDev is the standard deviation of the population, with each recording at the middle of
-// its range; 0 if h is empty.
+// StdDev returns the standard deviation of the population, with each recording at the
+// middle of its range; 0 if h is empty.
 func (h *Histogram) StdDev() float64 {
 	if h.count == 0 {
 		return 0
@@ -83,8 +83,8 @@ func (h *Histogram) Above(v int64) uint64 {
 	return n
 }
 
-// Within returns the share of recordings from lo to hi, with each recording at the middle
-// of its range.
+// Within returns the share of recordings from lo to hi, 0 to 1, with each recording at the
+// middle of its range; 0 if h is empty.
 func (h *Histogram) Within(lo, hi float64) float64 {
 	if h.count == 0 {
 		return 0

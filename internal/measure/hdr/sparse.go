@@ -9,8 +9,8 @@ import (
 
 // Sparse is a histogram as its encoding lists it: the ranges that hold recordings. Decoding
 // a Sparse and adding it to a Histogram takes a tenth of the time that decoding a second
-// Histogram does; it has no other use. The zero value is empty and ready to use. It must
-// not be used by several goroutines at once.
+// Histogram does. The zero value is empty and ready to use. It must not be used by several
+// goroutines at once.
 type Sparse struct {
 	at           []uint16 // ranges, ascending
 	counts       []uint64 // of the ranges in at
@@ -38,6 +38,7 @@ func (s *Sparse) Decode(b []byte) error {
 
 func (s *Sparse) clear() { *s = Sparse{at: s.at[:0], counts: s.counts[:0]} }
 
+// decode implements Decode; s must be empty. After an error s has part of the histogram.
 func (s *Sparse) decode(b []byte) error {
 	if len(b) == 0 || b[0] != version {
 		return fmt.Errorf("want first byte %d (the version)", version)

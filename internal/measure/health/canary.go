@@ -20,6 +20,8 @@ type canary struct {
 
 const maxNaps = 1 << 12
 
+// run sleeps until stop is closed. Between two calls of take it notes at most maxNaps
+// sleeps.
 func (c *canary) run(stop <-chan struct{}) {
 	timer := time.NewTimer(nap)
 	defer timer.Stop()
@@ -41,7 +43,8 @@ func (c *canary) run(stop <-chan struct{}) {
 }
 
 // take returns the 99th percentile of the delays of the sleeps since the last call; with
-// fewer than 100 sleeps, the longest delay.
+// fewer than 100 sleeps, the longest delay. ok is false if no sleep has ended. It may run
+// beside run, but not beside itself.
 func (c *canary) take() (p99 time.Duration, ok bool) {
 	c.mu.Lock()
 	c.overs, c.spare = c.spare[:0], c.overs
@@ -49,7 +52,8 @@ func (c *canary) take() (p99 time.Duration, ok bool) {
 	return percentile99(c.spare)
 }
 
-// percentile99 sorts values and returns the smallest that 99 % do not exceed.
+// percentile99 sorts values, in place, and returns the smallest that 99 % do not exceed; ok
+// is false if values is empty.
 func percentile99(values []time.Duration) (time.Duration, bool) {
 	if len(values) == 0 {
 		return 0, false

@@ -27,13 +27,15 @@ type counter struct {
 	seen bool
 }
 
-// since returns the growth since the last call; ok is false for the first.
+// since returns the growth since the last call, 0 if the counter fell; ok is false for the
+// first call.
 func (c *counter) since(now uint64) (grew uint64, ok bool) {
 	grew, ok = grown(now, c.last), c.seen
 	c.last, c.seen = now, true
 	return grew, ok
 }
 
+// open finds this process's cgroups. What it cannot read or parse counts as no cgroup.
 func (g *cgroups) open(h *host) {
 	b, _ := h.file("/proc/self/cgroup")
 	in := parseCgroups(b)
@@ -55,8 +57,8 @@ func (g *cgroups) open(h *host) {
 	}
 }
 
-// read records the figures of the tightest limits. Quotas may be set and changed at any
-// time, so it reads all groups.
+// read records the figures of the tightest limits; a figure without a limit is left out.
+// Quotas may be set and changed at any time, so it reads all groups.
 func (g *cgroups) read(h *host, elapsed time.Duration, record func(Metric, int64)) {
 	used, throttled, memory := int64(-1), int64(-1), int64(-1)
 	for _, c := range g.cpu {
@@ -78,8 +80,9 @@ func (g *cgroups) read(h *host, elapsed time.Duration, record func(Metric, int64
 	known(MemoryLimit, memory)
 }
 
-// read returns the share of its quota that a group used and the share of its periods in
-// which it was throttled, in thousandths; below 0 if unknown or unlimited.
+// read returns the share of its quota that a group used in the time elapsed, and the share
+// of its periods in which it was throttled, since the last call, in thousandths; -1 if
+// unknown, without a quota, and in the first call.
 func (c *cpuGroup) read(h *host, elapsed time.Duration) (used, throttled int64) {
 	used, throttled = -1, -1
 	cpus, ok := cpuQuota(h, c.dir)
@@ -110,7 +113,8 @@ func (c *cpuGroup) read(h *host, elapsed time.Duration) (used, throttled int64) 
 	return
 }
 
-// cpuQuota returns a group's quota in CPUs; ok is false without a limit.
+// cpuQuota returns a group's quota in CPUs; ok is false without a limit, or if it cannot be
+// read.
 func cpuQuota(h *host, dir string) (cpus float64, ok bool) {
 	if b, ok := h.file(dir + "/cpu.max"); ok {
 		return parseCPUMax(b)
@@ -128,6 +132,7 @@ func cpuQuota(h *host, dir string) (cpus float64, ok bool) {
 // unlimited is what version 1 shows for no limit, less at most a page.
 const unlimited = 1<<63 - 1<<20
 
+// memoryLimit returns a group's limit; ok is false without one, or if it cannot be read.
 func memoryLimit(h *host, dir string) (bytes uint64, ok bool) {
 	b, ok := h.file(dir + "/memory.max") // "max" without a limit
 	if !ok {
@@ -137,7 +142,8 @@ func memoryLimit(h *host, dir string) (bytes uint64, ok bool) {
 	return bytes, ok && bytes < unlimited
 }
 
-// memoryUsed is a group's memory without the page cache that the kernel can reclaim.
+// memoryUsed returns a group's memory in bytes, without the page cache that the kernel can
+// reclaim; 0 if it cannot be read.
 func memoryUsed(h *host, dir string) uint64 {
 	b, ok := h.file(dir + "/memory.current")
 	name := "inactive_file"
@@ -152,13 +158,14 @@ func memoryUsed(h *host, dir string) uint64 {
 }
 
 // Allowed returns the CPUs and the bytes of memory that this process's cgroup and its
-// parents allow; 0 without a limit.
+// parents allow, the tightest limit of each; 0 without a limit or if unknown.
 func Allowed() (cpus float64, bytes uint64) {
 	h := &host{buf: make([]byte, 32<<10)}
 	h.groups.open(h)
 	return h.groups.allowed(h)
 }
 
+// allowed implements Allowed.
 func (g *cgroups) allowed(h *host) (cpus float64, bytes uint64) {
 	for _, c := range g.cpu {
 		if n, ok := cpuQuota(h, c.dir); ok && (cpus == 0 || n < cpus) {

@@ -22,6 +22,7 @@ type host struct {
 	drops                uint64
 }
 
+// open finds the cgroups and network cards whose figures read records.
 func (h *host) open() {
 	h.buf = make([]byte, 32<<10)
 	h.groups.open(h)
@@ -30,7 +31,8 @@ func (h *host) open() {
 
 func (h *host) close() {}
 
-// file reads the beginning of a file; the result is valid until the next call.
+// file reads the beginning of a file, at most 32 KiB; the result is valid until the next
+// call. ok is false if the file is empty or cannot be read.
 func (h *host) file(name string) ([]byte, bool) {
 	fd, err := unix.Open(h.root+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -51,6 +53,8 @@ func (h *host) file(name string) ([]byte, bool) {
 	return h.buf[:n], n > 0
 }
 
+// read records the machine's figures, counters as their growth since the last call, which
+// was elapsed ago. Figures that it cannot read are left out.
 func (h *host) read(elapsed time.Duration, record func(Metric, int64)) {
 	h.readCPU(record)
 	h.groups.read(h, elapsed, record)
@@ -98,6 +102,8 @@ func (h *host) read(elapsed time.Duration, record func(Metric, int64)) {
 // ticks is the number of /proc/stat's ticks in a second, on every Linux.
 const ticks = 100
 
+// readCPU records CPU, Steal and OwnCPU since the last call; nothing if they cannot be
+// read.
 func (h *host) readCPU(record func(Metric, int64)) {
 	b, _ := h.file("/proc/stat")
 	t, ok := parseStat(b)
@@ -114,7 +120,7 @@ func (h *host) readCPU(record func(Metric, int64)) {
 	h.cpu, h.own = t, own
 }
 
-// grown is the growth of a counter; a counter that fell has restarted at 0.
+// grown returns the growth of a counter; 0 if it fell, as it has restarted.
 func grown(now, before uint64) uint64 {
 	if now < before {
 		return 0
@@ -122,7 +128,8 @@ func grown(now, before uint64) uint64 {
 	return now - before
 }
 
-// share is part of whole in thousandths; if part is above 0, at least 1.
+// share returns part of whole in thousandths, at most 1000; if part is above 0, at least 1.
+// It returns 0 if whole is 0.
 func share(part, whole uint64) int64 {
 	if part == 0 || whole == 0 {
 		return 0

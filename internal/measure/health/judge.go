@@ -79,13 +79,15 @@ type spell struct {
 }
 
 // Add judges the next window. It returns the level, amber or red, of each signal that is
-// not fine in it; nil if all are.
+// not fine in it, without those that only lead to notes; nil if all are fine. A window of a
+// warm-up is not judged, and one without length is ignored. It does not retain w.
 func (j *Judge) Add(w *Window) (levels map[string]run.Severity) {
 	j.levels = nil
 	j.add(w)
 	return j.levels
 }
 
+// add implements Add; note collects the levels.
 func (j *Judge) add(w *Window) {
 	if w.Length <= 0 {
 		return
@@ -144,7 +146,8 @@ func (j *Judge) add(w *Window) {
 	j.note(w, portsSignal, float64(w.NoPorts), grade(float64(w.NoPorts), none, 0), "")
 }
 
-// lags notes the class whose starts were the latest.
+// lags notes the class with the worst start lag, and how late starts were that matter only
+// for high percentiles. It notes nothing if nothing started.
 func (j *Judge) lags(w *Window, crowded bool) {
 	worst, at := -1.0, run.Fine
 	detail, tail := "", 0.0
@@ -168,7 +171,8 @@ func (j *Judge) lags(w *Window, crowded bool) {
 	}
 }
 
-// lower is the level that counts while others use the machine.
+// lower returns the level that counts while others use the machine: g, but at most amber
+// for a signal that yields to them.
 func lower(s signal, g run.Severity, crowded bool) run.Severity {
 	if s.yields && crowded {
 		return min(g, run.Amber)
@@ -176,7 +180,8 @@ func lower(s signal, g run.Severity, crowded bool) run.Severity {
 	return g
 }
 
-// values returns the window's figures, and those of the last sample that are still in use.
+// values returns the window's figures, and those of the last sample that are still in use:
+// for a second from the begin of the window that had them, except counts of events.
 func (j *Judge) values(w *Window) map[Metric]float64 {
 	if j.held == nil {
 		j.held = map[Metric]held{}
@@ -199,7 +204,8 @@ func (j *Judge) values(w *Window) map[Metric]float64 {
 // transient reports whether a figure counts events, each only once.
 func transient(m Metric) bool { return m == ClockStep || m == SwapIn || m == Drops }
 
-// note records the level of a signal in w.
+// note records that signal s has value v and level g in w. detail, if not empty, replaces
+// the signal's text in the verdict if w is its worst window.
 func (j *Judge) note(w *Window, s signal, v float64, g run.Severity, detail string) {
 	t := j.tracks[s.name]
 	if t == nil {
@@ -230,6 +236,7 @@ func (j *Judge) note(w *Window, s signal, v float64, g run.Severity, detail stri
 	}
 }
 
+// add adds a window; one that is not bad ends the current row.
 func (s *spell) add(length time.Duration, bad bool) {
 	if !bad {
 		s.row, s.windows = 0, 0
@@ -244,12 +251,14 @@ func (s *spell) add(length time.Duration, bad bool) {
 	}
 }
 
-// counts reports whether a level lasted long enough to lower a verdict.
+// counts reports whether a level lasted long enough, in a run of total, to lower a verdict;
+// with instant, any time is enough.
 func (s *spell) counts(total time.Duration, instant bool) bool {
 	return s.time > 0 && (instant || s.most >= rowWindows && s.longest >= rowTime || float64(s.time) >= runShare*float64(total))
 }
 
-// level is the signal's level over the windows so far.
+// level returns the signal's level over the windows so far. A single red window in a run of
+// more than three counts as amber, unless the signal is instant.
 func (t *track) level(j *Judge) run.Severity {
 	l := run.Red
 	if t.levels[run.Red].n == 1 && j.windows > single && !t.instant {
@@ -270,7 +279,8 @@ type calm struct {
 // risen is the factor of its mean above which a figure has risen.
 const risen = 2
 
-// grade lowers g to ok unless v has risen, and adds v to the mean.
+// grade returns g if it is above fine and v has risen above twice the mean, else fine; v is
+// then added to the mean. Without a mean it returns g.
 func (c *calm) grade(v float64, g run.Severity) run.Severity {
 	if g > run.Fine && (c.n == 0 || v > risen*c.sum/float64(c.n)) {
 		return g
@@ -279,7 +289,8 @@ func (c *calm) grade(v float64, g run.Severity) run.Severity {
 	return run.Fine
 }
 
-// Others is the share of the machine's CPUs that other processes used, from 0 to 1.
+// Others returns the share of the machine's CPUs that other processes used, from 0 to 1; 0
+// if unknown.
 func (j *Judge) Others() float64 {
 	if j.sampled <= 0 {
 		return 0
@@ -287,8 +298,9 @@ func (j *Judge) Others() float64 {
 	return j.others / 1000 / j.sampled.Seconds()
 }
 
-// Verdict returns the verdict on the windows so far. missing lists the reasons why the
-// totals are not exactly what the executors counted.
+// Verdict returns the verdict on the windows so far; it may be called at any time. missing
+// lists the reasons why the totals are not exactly what the executors counted: any makes it
+// INVALID and is the first reason.
 func (j *Judge) Verdict(missing []string) Verdict {
 	v := Verdict{Word: run.Valid}
 	if len(missing) > 0 {

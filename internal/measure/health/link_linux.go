@@ -13,6 +13,7 @@ type links struct {
 	last  map[string]carried
 }
 
+// open finds the cards and their speeds; without any, read records nothing.
 func (l *links) open(h *host) {
 	l.speed, l.last = map[string]uint64{}, map[string]carried{}
 	b, _ := h.file("/proc/net/dev")
@@ -31,7 +32,9 @@ func (l *links) open(h *host) {
 	}
 }
 
-// read records the share of its speed at which the busiest card sent or received.
+// read records the share of its speed, in thousandths, at which the busiest card sent or
+// received since the last call, which was elapsed ago. It records nothing if no card is
+// known.
 func (l *links) read(h *host, elapsed time.Duration, record func(Metric, int64)) {
 	if len(l.speed) == 0 {
 		return

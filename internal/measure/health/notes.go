@@ -8,7 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Notes returns what a reader should know of the windows so far that lowers no verdict.
+// Notes returns what a reader should know of the windows so far that lowers no verdict,
+// sorted as texts; nil without any.
 func (j *Judge) Notes() (notes []string) {
 	for _, t := range j.tracks {
 		if l := t.level(j); t.signal.note && l > run.Fine {
@@ -47,6 +48,8 @@ const (
 	slowerBy    = time.Millisecond
 )
 
+// add adds the next window, also of a warm-up. Classes with few iterations in it are left
+// out.
 func (s *starting) add(w *Window) {
 	if s.first == nil {
 		s.first, s.rest = map[string]time.Duration{}, map[string]mean{}
@@ -65,6 +68,8 @@ func (s *starting) add(w *Window) {
 	}
 }
 
+// note describes a first window whose median response time was much longer than the later
+// ones; "" if it was not, after a warm-up, or with fewer than five windows.
 func (s *starting) note() string {
 	if s.warmed || s.windows < warmWindows {
 		return ""

@@ -9,8 +9,8 @@ import (
 // cpuTimes are a machine's CPU times since boot, in ticks.
 type cpuTimes struct{ busy, steal, total uint64 }
 
-// parseStat reads the first line of /proc/stat (proc_stat(5)): "cpu user nice system
-// idle iowait irq softirq steal ...".
+// parseStat reads the first line of /proc/stat (proc_stat(5)): "cpu user nice system idle
+// iowait irq softirq steal ...". ok is false if it is another line.
 func parseStat(b []byte) (t cpuTimes, ok bool) {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	f := bytes.Fields(line)
@@ -35,7 +35,7 @@ func parseStat(b []byte) (t cpuTimes, ok bool) {
 }
 
 // field reads the number after a name at the beginning of a line: "pswpin 0", "MemTotal:
-// 24684084 kB".
+// 24684084 kB". ok is false if no line has it.
 func field(b []byte, name string) (uint64, bool) {
 	for len(b) > 0 {
 		var line []byte
@@ -54,9 +54,9 @@ func field(b []byte, name string) (uint64, bool) {
 	return 0, false
 }
 
-// parsePressure reads how many microseconds some process waited for a CPU, from "some
-// avg10=63.18 avg60=48.89 avg300=26.83 total=1120992369". The averages are over 10 s and
-// more, so they would include earlier seconds.
+// parsePressure reads for how many microseconds since boot some process waited for a CPU,
+// from "some avg10=63.18 avg60=48.89 avg300=26.83 total=1120992369". The averages are over
+// 10 s and more, so they would include earlier seconds. ok is false for other texts.
 func parsePressure(b []byte) (micros uint64, ok bool) {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	some, total, ok := bytes.Cut(line, []byte(" total="))
@@ -67,8 +67,8 @@ func parsePressure(b []byte) (micros uint64, ok bool) {
 	return micros, err == nil
 }
 
-// parseTCP reads the segments sent and retransmitted from /proc/net/snmp, where a line of
-// names precedes each line of numbers.
+// parseTCP reads the segments sent and retransmitted since boot from /proc/net/snmp, where
+// a line of names precedes each line of numbers. ok is false unless both are there.
 func parseTCP(b []byte) (out, again uint64, ok bool) {
 	var names []string
 	found := 0
@@ -98,8 +98,9 @@ func parseTCP(b []byte) (out, again uint64, ok bool) {
 	return 0, 0, false
 }
 
-// parseSoftnet adds up the packets that the CPUs dropped, the second number
-// (hexadecimal) of each line of /proc/net/softnet_stat.
+// parseSoftnet adds up the packets that the CPUs dropped since boot, the second number
+// (hexadecimal) of each line of /proc/net/softnet_stat. ok is false if a line is malformed
+// or b is empty.
 func parseSoftnet(b []byte) (dropped uint64, ok bool) {
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)
@@ -121,7 +122,8 @@ func parseSoftnet(b []byte) (dropped uint64, ok bool) {
 type carried struct{ in, out uint64 }
 
 // parseDevices reads /proc/net/dev: two header lines, then "eth0: 1 2 ...", of which the
-// first number is bytes received and the ninth bytes sent.
+// first number is bytes received and the ninth bytes sent. It returns them by name, without
+// malformed lines.
 func parseDevices(b []byte) map[string]carried {
 	devices := map[string]carried{}
 	for line := range strings.Lines(string(b)) {

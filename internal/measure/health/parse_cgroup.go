@@ -8,7 +8,8 @@ import (
 )
 
 // parseCgroups reads /proc/self/cgroup (cgroups(7)), lines "4:cpu,cpuacct:/path", and
-// returns the path by controller; that of version 2 has an empty name.
+// returns the path by controller, "" for the root; that of version 2 has an empty name. It
+// skips malformed lines.
 func parseCgroups(b []byte) map[string]string {
 	paths := map[string]string{}
 	for line := range strings.Lines(string(b)) {
@@ -35,9 +36,9 @@ func (m mount) has(controller string) bool {
 	return m.two && controller == "" || !m.two && controller != "" && slices.Contains(m.controllers, controller)
 }
 
-// parseMounts reads the cgroup hierarchies of /proc/self/mountinfo
-// (proc_pid_mountinfo(5)): "31 23 0:24 ROOT POINT OPTIONS [FIELDS...] - TYPE SOURCE
-// OPTIONS".
+// parseMounts reads the cgroup hierarchies of /proc/self/mountinfo (proc_pid_mountinfo(5)):
+// "31 23 0:24 ROOT POINT OPTIONS [FIELDS...] - TYPE SOURCE OPTIONS". It skips other and
+// malformed lines.
 func parseMounts(b []byte) (mounts []mount) {
 	for line := range strings.Lines(string(b)) {
 		left, right, ok := strings.Cut(line, " - ")
@@ -59,7 +60,8 @@ func unescape(s string) string {
 }
 
 // groupDirs returns the directories of this process's group of a controller, its own first,
-// and of its parents up to the mount point. The empty controller is version 2.
+// and of its parents up to the mount point; nil if it has no group or that is not mounted.
+// The empty controller is version 2.
 func groupDirs(in map[string]string, mounts []mount, controller string) (dirs []string) {
 	path, ok := in[controller]
 	if !ok {
@@ -84,7 +86,7 @@ func groupDirs(in map[string]string, mounts []mount, controller string) (dirs []
 }
 
 // parseCPUMax reads cpu.max, "20000 100000" or "max 100000": microseconds of CPU time in
-// each period, and the period's length.
+// each period, and the period's length. ok is false without a limit or if malformed.
 func parseCPUMax(b []byte) (cpus float64, ok bool) {
 	f := bytes.Fields(b)
 	if len(f) != 2 {

@@ -30,6 +30,7 @@ const (
 	keepsUp    = 0.95 // a schedule that demands no more gets no more
 )
 
+// add adds the next window; one of a warm-up only for what it left in flight.
 func (p *plateau) add(w *Window) {
 	if p.waiting == nil {
 		p.waiting = map[string]int64{}

@@ -20,7 +20,7 @@ type arrears struct {
 // missed are starts that were due and that gobench did not begin.
 type missed struct{ n, due int64 }
 
-// share is missed starts per due start, in thousandths.
+// share returns missed starts per due start, in thousandths; 0 if nothing was due.
 func (m missed) share() float64 {
 	if m.due <= 0 {
 		return 0
@@ -36,7 +36,8 @@ const least = 2
 // dropped for that, are not missed: gobench did begin them.
 //
 // Shorter windows are combined to a second: a start that is in progress at the end of a
-// window is no meaningful share of it.
+// window is no meaningful share of it. Within a second add returns the worse of the last
+// whole one and the current one.
 func (a *arrears) add(l Load, length time.Duration) missed {
 	a.due += l.Planned + l.Behind - a.behind
 	a.planned, a.started, a.behind = a.planned+l.Planned, a.started+l.Starts, l.Behind
@@ -56,7 +57,9 @@ func (a *arrears) add(l Load, length time.Duration) missed {
 	return now
 }
 
-// achieved notes the class that fell behind its plan the most.
+// achieved notes the class that fell behind its plan the most and returns its level,
+// without regard to crowded. In a warm-up, or if no class has a plan, it returns fine and
+// notes nothing; it must still be called with every window.
 func (j *Judge) achieved(w *Window, crowded bool) (g run.Severity) {
 	if j.arrears == nil {
 		j.arrears = map[string]*arrears{}

@@ -24,6 +24,7 @@ const (
 	cpuTotal
 )
 
+// open prepares read; the caller must call it once before.
 func (g *goRuntime) open() {
 	for _, name := range []string{
 		schedLatencies: "/sched/latencies:seconds",
@@ -39,6 +40,8 @@ func (g *goRuntime) open() {
 // minLatencies is how many waits a 99th percentile needs.
 const minLatencies = 100
 
+// read records the figures since the last call, Scheduler only if enough goroutines waited.
+// It records nothing if this version of Go lacks one of the metrics.
 func (g *goRuntime) read(record func(Metric, int64)) {
 	metrics.Read(g.samples)
 	for _, s := range g.samples {
@@ -70,7 +73,8 @@ type Latency struct {
 	counts counts
 }
 
-// P99 returns the 99th percentile of the waits since the last call, and their number.
+// P99 returns the 99th percentile of the waits since the last call, or since the process
+// began, and their number; zeros if this version of Go does not count them.
 func (l *Latency) P99() (time.Duration, uint64) {
 	if l.sample == nil {
 		l.sample = []metrics.Sample{{Name: "/sched/latencies:seconds"}}
@@ -87,7 +91,8 @@ func (l *Latency) P99() (time.Duration, uint64) {
 type counts []uint64
 
 // since returns the q-quantile of what h counted since the last call, as the lower bound of
-// its range, and the number of counts.
+// its range, and the number of counts; 0 and 0 if it counted nothing. The first call covers
+// all of h.
 func (c *counts) since(h *metrics.Float64Histogram, q float64) (value float64, n uint64) {
 	last := *c
 	if len(last) != len(h.Counts) {

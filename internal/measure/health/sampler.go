@@ -23,7 +23,8 @@ type Sampler struct {
 	running sync.WaitGroup
 }
 
-// NewSampler returns a sampler, which begins to measure at once. The caller must Close it.
+// NewSampler returns a sampler, which begins to measure at once: the first Sample covers
+// the time since this call. The caller must Close it.
 func NewSampler() *Sampler {
 	s := &Sampler{last: time.Now(), stop: make(chan struct{})}
 	s.clock.step(s.last)
@@ -35,7 +36,7 @@ func NewSampler() *Sampler {
 	return s
 }
 
-// Close stops the sampler's goroutine.
+// Close stops the sampler's goroutine and waits for it. The caller must call it only once.
 func (s *Sampler) Close() {
 	close(s.stop)
 	s.running.Wait()
@@ -62,8 +63,9 @@ func (s *Sampler) Sample(record func(Metric, int64)) {
 // stepClock detects jumps of the wall clock.
 type stepClock struct{ last time.Time }
 
-// step is by how much the wall clock advanced more or less than the monotonic one since the
-// last call. now must have both readings, as time.Now returns it.
+// step returns by how much, 0 or more, the wall clock advanced more or less than the
+// monotonic one since the last call; 0 in the first. now must have both readings, as
+// time.Now returns it.
 func (c *stepClock) step(now time.Time) time.Duration {
 	defer func() { c.last = now }()
 	if c.last.IsZero() {

@@ -127,6 +127,7 @@ const busy = 500
 // too.
 const pressed = 250
 
+// percent shows thousandths as "1.5 %"; from 2 % on without a digit after the point.
 func percent(permille float64) string {
 	if permille < 20 {
 		return fmt.Sprintf("%.1f %%", permille/10)
@@ -134,7 +135,7 @@ func percent(permille float64) string {
 	return fmt.Sprintf("%.0f %%", permille/10)
 }
 
-// duration shows nanoseconds with three digits.
+// duration shows nanoseconds with three digits, in s, ms or µs.
 func duration(ns float64) string {
 	switch {
 	case ns >= 1e9:

@@ -32,8 +32,8 @@ type Load struct {
 	Users   int64 // active at the window's end; 0 for a class with a schedule
 }
 
-// late is the highest percentile that this many starts support: the 99th for 100 and more,
-// so that one late start of ten does not decide for all.
+// late returns the highest percentile of the starts' delays that their number supports: the
+// 99th for 100 and more, so that one late start of ten does not decide for all.
 func (l Load) late() time.Duration {
 	switch {
 	case l.Starts >= 100:
@@ -55,9 +55,9 @@ func grade(v, amber, red float64) run.Severity {
 	return run.Fine
 }
 
-// grade is that of start lag: above 1 ms amber, above 10 ms red. A median above 0.5 ms and
-// half of the median response time is red too: the response time is then no longer the
-// target's.
+// grade returns the level of start lag: above 1 ms amber, above 10 ms red. A median above
+// 0.5 ms and half of the median response time is red too: the response time is then no
+// longer the target's.
 func (l Load) grade() run.Severity {
 	if l.outweighs(l.P50) {
 		return run.Red

@@ -8,10 +8,11 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Exact replaces an executor's gathered histograms by the exact ones. through is the number
-// of the last batch that they cover, which must be the last that was merged. The totals are
-// exact then; intervals stay as they were sent. more means that further histograms of the
-// executor follow. If it returns an error, nothing has changed.
+// Exact replaces an executor's gathered histograms in the totals by the exact ones;
+// intervals stay as they were sent. through must be the number of the last batch that was
+// merged, and that must not be the executor's final one. more means that further histograms
+// of the executor follow; until a call without it, Missing reports them. If it returns an
+// error, nothing has changed.
 func (m *Merger) Exact(executor int, through uint64, all []*wire.Recounted, more bool) error {
 	s := m.executors[executor]
 	if through != s.seq || s.final != nil {
@@ -32,6 +33,8 @@ type change struct {
 	sent, all hdr.Sparse
 }
 
+// replace makes changes that exact has returned. Their metrics must be declared, and the
+// batch that exact received merged.
 func replace(changes []change) {
 	for i := range changes {
 		c := &changes[i]
@@ -39,8 +42,10 @@ func replace(changes []change) {
 	}
 }
 
-// exact checks that the exact histograms can replace what was sent, once b is merged. b is
-// a batch whose histograms are decoded, or nil. Metrics are numbered as in known.
+// exact returns the changes that replace the histograms that were sent by the exact ones,
+// or an error if they are not of the same recordings, once b is merged. b is a batch whose
+// histograms are in m.decoded, or nil. Metrics are numbered as in known. Nothing is changed
+// yet.
 func (m *Merger) exact(known []*metric, all []*wire.Recounted, b *wire.Batch) ([]change, error) {
 	changes := make([]change, len(all))
 	of := map[*metric]bool{}

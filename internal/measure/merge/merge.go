@@ -20,6 +20,8 @@ import (
 )
 
 // Merger merges the batches of one run. It must not be used by several goroutines at once.
+// Methods that take an executor's number panic if it has none of that number; Add returns
+// an error.
 type Merger struct {
 	interval  time.Duration
 	executors []*source
@@ -68,15 +70,16 @@ func New(executors int, interval time.Duration) *Merger {
 }
 
 // Join adds an executor that begins at begin, since the begin of the load, and returns its
-// number. Its name is for people.
+// number. Its first batch must begin then. Its name is for people; it may be empty.
 func (m *Merger) Join(name string, begin time.Duration) int {
 	m.executors = append(m.executors, &source{name: name, to: int64(begin)})
 	m.slowest = nil
 	return len(m.executors) - 1
 }
 
-// Lose marks an executor as lost: intervals no longer wait for it. Batches of it that come
-// later are still merged. An executor that has sent its last batch cannot be lost.
+// Lose marks an executor as lost: intervals no longer wait for it, and its gauges count as
+// 0. Batches of it that come later are still merged. It does nothing for an executor that
+// has sent its last batch.
 func (m *Merger) Lose(executor int) {
 	s := m.executors[executor]
 	if s.final != nil {
@@ -90,14 +93,14 @@ func (m *Merger) Lose(executor int) {
 	}
 }
 
-// Found reverts Lose.
+// Found reverts Lose; the executor's gauges count again with its next batch.
 func (m *Merger) Found(executor int) {
 	m.executors[executor].lost = false
 	m.slowest = nil
 }
 
-// Seq returns the number of an executor's last batch that was merged, and whether that was
-// its final one.
+// Seq returns the number of an executor's last batch that was merged, 0 before the first,
+// and whether that was its final one.
 func (m *Merger) Seq(executor int) (seq uint64, over bool) {
 	s := m.executors[executor]
 	return s.seq, s.final != nil
@@ -115,8 +118,9 @@ func (m *Merger) CountOf(executor int, title string) int64 {
 	return 0
 }
 
-// Reported returns the time up to which an executor has reported, and whether more batches
-// are expected: not after its last one, nor while it is lost.
+// Reported returns the time, since the begin of the load, up to which an executor has
+// reported, and whether more batches are expected: not after its last one, nor while it is
+// lost.
 func (m *Merger) Reported(executor int) (to time.Duration, awaited bool) {
 	s := m.executors[executor]
 	return time.Duration(s.to), s.awaited()
@@ -126,7 +130,8 @@ func (m *Merger) Reported(executor int) (to time.Duration, awaited bool) {
 func (m *Merger) Lost(executor int) bool { return m.executors[executor].lost }
 
 // DeclaredBy returns the metrics of an executor, in the order of its own numbers beginning
-// with from, without their records.
+// with from, without their records. from is at most the number of its metrics; then it
+// returns nil.
 func (m *Merger) DeclaredBy(executor, from int) (all []run.Metric) {
 	for _, t := range m.executors[executor].metrics[from:] {
 		all = append(all, t.Metric)
@@ -134,16 +139,18 @@ func (m *Merger) DeclaredBy(executor, from int) (all []run.Metric) {
 	return all
 }
 
-// Decoded returns the histograms of the batch that Add merged last, in the batch's order.
-// They are valid until the next call of Add.
+// Decoded returns the histograms of the batch that Add merged last, in the batch's order;
+// the slice may be longer than the batch. They are valid until the next call of Add.
 func (m *Merger) Decoded() []hdr.Sparse { return m.decoded }
 
 // Executors returns the number of executors.
 func (m *Merger) Executors() int { return len(m.executors) }
 
-// Add merges a batch of an executor. It ignores a batch that it has merged before. If a
-// batch has values that no executor can have counted, Add returns an error and the Merger
-// is unchanged.
+// Add merges a batch of an executor. It returns nil and does nothing for a batch that it
+// has merged before, and after the executor's final one. It returns an error, and the
+// totals and series are unchanged, if a batch is missing before this one, if it does not
+// begin where the previous one ended, or if it has values that no executor can have
+// counted. It retains b's Final.
 func (m *Merger) Add(executor int, b *wire.Batch) error {
 	if executor < 0 || executor >= len(m.executors) {
 		return fmt.Errorf("executor %d is not of this run", executor)
@@ -220,7 +227,8 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 }
 
 // declared returns the metrics of an executor by its own numbers, with those that b
-// declares. It changes nothing.
+// declares. It changes nothing. It returns an error if their numbers do not follow the
+// known ones, a type is unknown, or a title has another type or unit in this run.
 func (m *Merger) declared(s *source, b *wire.Batch) ([]*metric, error) {
 	if len(b.Declared) > 0 && int(b.First) != len(s.metrics) {
 		return nil, fmt.Errorf("metrics are declared from number %d on, but %d are known", b.First, len(s.metrics))
@@ -242,7 +250,8 @@ func (m *Merger) declared(s *source, b *wire.Batch) ([]*metric, error) {
 	return known, nil
 }
 
-// declare stores what declared returned.
+// declare stores what declared returned for s; metrics that are new to the run get its next
+// numbers.
 func (m *Merger) declare(s *source, known []*metric) {
 	for _, t := range known[len(s.metrics):] {
 		if m.byTitle[t.Title] == nil {
@@ -271,7 +280,8 @@ func (m *Merger) Began() time.Time { return m.began }
 // End returns the time from the begin of the load to the end of the last batch.
 func (m *Merger) End() time.Duration { return m.end }
 
-// Warmup returns how much of the load was warm-up, which the totals leave out.
+// Warmup returns the length of the warm-up so far, the longest of all executors, which the
+// totals leave out.
 func (m *Merger) Warmup() time.Duration {
 	var longest int64
 	for _, s := range m.executors {
@@ -283,8 +293,9 @@ func (m *Merger) Warmup() time.Duration {
 // Measured returns how long the load lasted without its warm-up: the divisor of rates.
 func (m *Merger) Measured() time.Duration { return max(0, m.Load()-m.Warmup()) }
 
-// Load returns how long the load lasted, its drain included. Until all executors have sent
-// their last batch it is End.
+// Load returns how long the load lasted, its drain included: the longest of all executors.
+// It is End until all of them have sent their last batch, or if one of those has no valid
+// length.
 func (m *Merger) Load() time.Duration {
 	var load int64
 	for _, s := range m.executors {
@@ -296,11 +307,13 @@ func (m *Merger) Load() time.Duration {
 	return time.Duration(load)
 }
 
-// Notes returns the events that executors reported, in order.
+// Notes returns the events that executors reported and the texts of Note, in order. The
+// slice is the Merger's own.
 func (m *Merger) Notes() []string { return m.notes }
 
-// Metrics returns every metric's record over the run so far, in the order of their
-// declaration.
+// Metrics returns every metric with its record over the run so far, without warm-ups, in
+// the order of declaration. A histogram that is not empty has its encoding as well (hdr). A
+// gauge's value is the sum of the executors' last ones.
 func (m *Merger) Metrics() []run.Metric {
 	all := make([]run.Metric, 0, len(m.metrics))
 	for _, t := range m.metrics {
@@ -322,7 +335,8 @@ func (m *Merger) Metrics() []run.Metric {
 	return all
 }
 
-// Failures returns the kinds of failure, the most frequent first.
+// Failures returns the kinds of failure, without those of warm-ups, the most frequent
+// first; kinds as frequent are sorted by source, class and text.
 func (m *Merger) Failures() []run.Failure {
 	all := make([]run.Failure, 0, len(m.failures))
 	for f, n := range m.failures {

@@ -15,19 +15,20 @@ import (
 )
 
 // Part is what was recorded in a part of a run's time, in the form in which a store stores
-// it. Data is a wire.Batch whose metrics have the run's numbers, with one failure that
-// counts all.
+// it. Data is an encoded wire.Batch whose metrics have the run's numbers, with one failure,
+// without a source, that counts all.
 type Part struct {
 	From, To time.Duration // since the load began
 	Warmup   bool
 	Data     []byte
 }
 
-// OnPart sets a function that is called with what all executors recorded in each interval,
-// before Intervals returns it. A part of an interval that was returned before adds to that
-// interval.
+// OnPart sets a function that Intervals calls with what all executors recorded in each
+// interval that it returns, and with what arrived late for an earlier one: such a part adds
+// to that interval. f must not call m.
 func (m *Merger) OnPart(f func(Part)) { m.parts = f }
 
+// partOf returns a row as a part of the run's series, its metrics in ascending order.
 func (m *Merger) partOf(r *row) Part {
 	b := &wire.Batch{FromNs: int64(r.from), ToNs: int64(r.to), Warmup: r.warmup}
 	for _, n := range slices.Sorted(maps.Keys(r.counters)) {
@@ -42,6 +43,7 @@ func (m *Merger) partOf(r *row) Part {
 	return newPart(b, r.failures)
 }
 
+// newPart adds the number of failures to b, if it is above 0, and encodes it.
 func newPart(b *wire.Batch, failures int64) Part {
 	if failures > 0 {
 		b.Failures = []*wire.Failure{{Count: failures}}
@@ -53,7 +55,8 @@ func newPart(b *wire.Batch, failures int64) Part {
 	return Part{From: time.Duration(b.FromNs), To: time.Duration(b.ToNs), Warmup: b.Warmup, Data: data}
 }
 
-// PartOf returns a batch that Add has merged as a part of the executor's own series.
+// PartOf returns a batch that Add has merged as a part of the executor's own series. The
+// batch stays unchanged.
 func (m *Merger) PartOf(executor int, b *wire.Batch) Part {
 	s, part := m.executors[executor], &m.part
 	number := func(n uint32) uint32 { return uint32(s.metrics[n].number) }
@@ -77,7 +80,8 @@ func (m *Merger) PartOf(executor int, b *wire.Batch) Part {
 	return newPart(part, failures)
 }
 
-// sized returns a slice of n elements that reuses those of of.
+// sized returns a slice of n elements, none nil, that reuses those of of with what they
+// hold.
 func sized[T any](of []*T, n int) []*T {
 	of = of[:min(n, cap(of))]
 	for i := range of {
@@ -91,8 +95,10 @@ func sized[T any](of []*T, n int) []*T {
 	return of
 }
 
-// Fold adds up the data of parts and returns that of one part: counts are exact, of a
-// gauge's values the last in time counts, and values of the same time are added.
+// Fold adds up the data of parts of one series and returns that of one part, from the
+// earliest begin to the latest end: counts are exact, of a gauge's values the last in time
+// counts, and values of the same time are added. It returns an error if one of parts cannot
+// be decoded.
 func Fold(parts [][]byte) ([]byte, error) {
 	sum := &row{counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, gauges: map[int]int64{}}
 	if err := sum.read(parts); err != nil {
@@ -101,7 +107,8 @@ func Fold(parts [][]byte) ([]byte, error) {
 	return new(Merger).partOf(sum).Data, nil
 }
 
-// read adds the data of parts to r.
+// read adds the data of parts to r; of gauges as Fold does. If it returns an error, because
+// a part cannot be decoded, r has some of them.
 func (r *row) read(parts [][]byte) error {
 	var scratch hdr.Sparse
 	at := map[int]int64{} // when a gauge's value began
@@ -140,8 +147,11 @@ func (r *row) read(parts [][]byte) error {
 	return nil
 }
 
-// Reopen adds an executor's part to an interval that had not been returned when the state
-// that Restore received was taken: to be called for all parts that begin at Given or later.
+// Reopen adds an executor's stored part to its interval, which had not been returned when
+// the State that Restore received was taken: counts, not gauges. The caller must call it
+// once for each part of the executors' own series that begins at Given or later, before
+// Intervals. It returns an error if data cannot be decoded; part of it may then be in the
+// interval. It does not check that the metrics are declared.
 func (m *Merger) Reopen(data []byte) error {
 	var b wire.Batch
 	if err := proto.Unmarshal(data, &b); err != nil {
@@ -159,15 +169,16 @@ func (m *Merger) Reopen(data []byte) error {
 }
 
 // Given returns the time since the begin of the load before which all intervals have been
-// returned.
+// returned; at that time or later begin those that have not.
 func (m *Merger) Given() time.Duration { return time.Duration(m.given) }
 
 // ErrUndeclared means that parts have metrics which the Merger has not declared: they are
 // newer than it.
 var ErrUndeclared = errors.New("a series has a metric that the run has not declared")
 
-// IntervalOf returns the interval of parts that belong together, as Intervals would have
-// returned it, or ErrUndeclared.
+// IntervalOf returns the interval of parts of the same time, as Intervals would have
+// returned it. Its error wraps ErrUndeclared if a metric's number is unknown, else a part
+// cannot be decoded.
 func (m *Merger) IntervalOf(parts [][]byte) (run.Interval, error) {
 	r := &row{counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, gauges: map[int]int64{}}
 	if err := r.read(parts); err != nil {
@@ -181,7 +192,7 @@ func (m *Merger) IntervalOf(parts [][]byte) (run.Interval, error) {
 	return m.recordOf(r), nil
 }
 
-// most is the greatest key of a map; -1 if it is empty.
+// most returns the greatest key of a map; -1 if it is empty.
 func most[V any](of map[int]V) int {
 	n := -1
 	for k := range of {

@@ -16,7 +16,7 @@ import (
 
 // Recount turns the series of a whole run into batches of one executor, so that merging
 // these results in the same totals and series. Create it with Merger.Recount, Add the parts
-// in the order of their time, and Close it.
+// in the order of their time, and Close it. After an error it must not be used any more.
 type Recount struct {
 	of   *Merger
 	emit func(*wire.Batch) error
@@ -31,8 +31,8 @@ type Recount struct {
 	kinds    []*wire.Failure           // failures not yet assigned to a batch
 }
 
-// Recount begins a recount of what m has merged; m must not merge any more. emit is called
-// with each batch, in order; its error is returned by Add and Close.
+// Recount begins a recount of what m has merged; m must not merge any more. Add and Close
+// call emit with each batch, in order, which emit may retain, and return its error.
 func (m *Merger) Recount(emit func(*wire.Batch) error) *Recount {
 	r := &Recount{of: m, emit: emit, counters: map[uint32]int64{}, counts: map[uint32]uint64{}, sums: map[uint32]*hdr.Histogram{}}
 	for _, f := range m.Failures() {
@@ -41,8 +41,10 @@ func (m *Merger) Recount(emit func(*wire.Batch) error) *Recount {
 	return r
 }
 
-// Add adds a part. A part that overlaps the previous one, because it was late or its
-// executor began within an interval, is counted with it.
+// Add adds a part, whose Data must stay unchanged until Close. A part that overlaps the
+// previous one, because it was late or its executor began within an interval, is counted
+// with it, unless only one of them is of a warm-up. It returns emit's error, or one if a
+// part cannot be decoded.
 func (r *Recount) Add(p Part) error {
 	if n := len(r.wait); n > 0 {
 		first, end := r.wait[0], r.wait[0].To
@@ -61,7 +63,9 @@ func (r *Recount) Add(p Part) error {
 	return nil
 }
 
-// flush makes one batch of the waiting parts; it ends at until at the latest.
+// flush makes one batch of the waiting parts, after an empty one for a gap before them. It
+// ends at until at the latest, if that is later than the end of the previous batch; 0 sets
+// no limit.
 func (r *Recount) flush(until time.Duration) error {
 	data := make([][]byte, len(r.wait))
 	for i, p := range r.wait {
@@ -91,7 +95,9 @@ func (r *Recount) flush(until time.Duration) error {
 	return r.batch(b)
 }
 
-// batch numbers a batch and passes on the previous one: the last batch needs its mark.
+// batch numbers a batch, which begins where the previous one ended, and emits the previous
+// one: the last batch needs its mark. The first has the declarations, notes and samples of
+// the run.
 func (r *Recount) batch(b *wire.Batch) error {
 	if r.last != nil {
 		if err := r.emit(r.last); err != nil {
@@ -136,7 +142,7 @@ func (r *Recount) batch(b *wire.Batch) error {
 
 // name assigns the failures of a batch to kinds. A series has only their number, so kinds
 // are used up in order: their sums are right, and so is the number of failures at each
-// time.
+// time. Failures of a warm-up, or beyond all kinds, stay nameless.
 func (r *Recount) name(b *wire.Batch) {
 	if b.Warmup { // totals do not include its kinds
 		return
@@ -161,7 +167,8 @@ func (r *Recount) name(b *wire.Batch) {
 	}
 }
 
-// Close writes the last batch, which has the sums.
+// Close emits what is waiting and the last batch, which has the sums; nothing if no part
+// was added. Errors are those of Add.
 func (r *Recount) Close() error {
 	if len(r.wait) > 0 {
 		if err := r.flush(0); err != nil {
@@ -185,7 +192,8 @@ func (r *Recount) Close() error {
 	return r.emit(r.last)
 }
 
-// exact returns the totals that are finer than the series.
+// exact returns the totals of histograms that differ from the sums of the series, by metric
+// number.
 func (r *Recount) exact() (all []*wire.Recounted) {
 	for _, n := range slices.Sorted(maps.Keys(r.sums)) {
 		if int(n) >= len(r.of.metrics) || r.of.metrics[n].hist == nil {
@@ -198,9 +206,10 @@ func (r *Recount) exact() (all []*wire.Recounted) {
 	return all
 }
 
-// Agrees returns an error unless a result that claims to be complete has the figures of
-// what was merged. An archive's figures are not trusted when they differ from its series.
-// The error wraps run.ErrArchive.
+// Agrees returns an error, which wraps run.ErrArchive, if a complete result has other
+// metrics than were merged, or another count or histogram of one. An archive's figures are
+// not trusted then. Values of gauges are not compared, and a result that is not complete
+// always agrees: it lists what is missing.
 func (m *Merger) Agrees(r *run.Result) error {
 	if !r.Complete {
 		return nil // it lists what is missing

@@ -22,6 +22,7 @@ type row struct {
 	late       bool // a row of this time has been returned before
 }
 
+// histogram returns the row's histogram of metric number n, a new one if it has none.
 func (r *row) histogram(n int) *hdr.Histogram {
 	h := r.histograms[n]
 	if h == nil {
@@ -31,8 +32,8 @@ func (r *row) histogram(n int) *hdr.Histogram {
 	return h
 }
 
-// histogramOf returns a histogram for a metric, a reused one if possible: allocating them
-// for each interval of many hosts is much work for the garbage collector.
+// histogramOf returns the row's histogram of t; a new one is a reused one if possible:
+// allocating them for each interval of many hosts is much work for the garbage collector.
 func (r *row) histogramOf(t *metric) *hdr.Histogram {
 	if n := len(t.spare); n > 0 && r.histograms[t.number] == nil {
 		r.histograms[t.number] = t.spare[n-1]
@@ -41,7 +42,8 @@ func (r *row) histogramOf(t *metric) *hdr.Histogram {
 	return r.histogram(t.number)
 }
 
-// recycle reuses the histograms of a row that is no longer referenced.
+// recycle takes the histograms of a row that is no longer referenced for reuse, at most two
+// for each metric.
 func (m *Merger) recycle(r *row) {
 	for n, h := range r.histograms {
 		if t := m.metrics[n]; len(t.spare) < 2 {
@@ -51,8 +53,8 @@ func (m *Merger) recycle(r *row) {
 	}
 }
 
-// row returns the interval that b belongs to. Executors cut at the same times: ends of
-// intervals and of warm-ups.
+// row returns the interval that begins when b does, creating it if needed, and extends it
+// to b's end. Executors cut at the same times: ends of intervals and of warm-ups.
 func (m *Merger) row(b *wire.Batch) *row {
 	r := m.rows[b.FromNs]
 	if r == nil {
@@ -63,10 +65,10 @@ func (m *Merger) row(b *wire.Batch) *row {
 	return r
 }
 
-// Intervals returns the intervals that all executors have reported since the last call, in
-// order; it does not wait for lost ones. With all true it returns the others too. What
-// arrives after its interval was returned is added to the totals and passed to OnPart's
-// function.
+// Intervals returns and removes the intervals that all executors have reported, in order;
+// nil if no interval is complete. It does not wait for lost executors. With all true it
+// returns incomplete intervals too. What arrives after its interval was returned is in the
+// totals, and passed to OnPart's function.
 func (m *Merger) Intervals(all bool) []run.Interval {
 	until := int64(math.MaxInt64) // all rows that begin before it are complete
 	if !all {
@@ -97,7 +99,8 @@ func (m *Merger) Intervals(all bool) []run.Interval {
 	return out
 }
 
-// reported is the time up to which all expected executors have reported. It remembers the
+// reported returns the time, ns since the begin of the load, up to which all expected
+// executors have reported; math.MaxInt64 if no more batches are expected. It remembers the
 // slowest: usually only that one of a thousand must be checked.
 func (m *Merger) reported() int64 {
 	if s := m.slowest; s != nil && s.awaited() && s.to == m.slowestTo {
@@ -113,7 +116,7 @@ func (m *Merger) reported() int64 {
 	return until
 }
 
-// values returns the current gauges, by metric number.
+// values returns the current gauges, each the sum over the executors, by metric number.
 func (m *Merger) values() map[int]int64 {
 	values := map[int]int64{}
 	for _, t := range m.metrics {
@@ -135,8 +138,11 @@ type Counts struct {
 }
 
 // OnInterval sets a function that is called with each interval before Intervals returns it.
+// f must not call Add or Intervals.
 func (m *Merger) OnInterval(f func(Counts)) { m.each = f }
 
+// countsOf returns what a row recorded, by title. It shares the row's histograms, and the
+// Merger's list of metrics.
 func (m *Merger) countsOf(r *row) Counts {
 	c := Counts{From: r.from, To: r.to, Warmup: r.warmup, Metrics: m.declares,
 		Counters: map[string]int64{}, Gauges: map[string]int64{}, Histograms: map[string]*hdr.Histogram{}}
@@ -152,7 +158,8 @@ func (m *Merger) countsOf(r *row) Counts {
 	return c
 }
 
-// recordOf returns the record of one row.
+// recordOf returns one row as an interval, with the record of each metric that recorded in
+// it. All its metrics must be declared.
 func (m *Merger) recordOf(r *row) run.Interval {
 	length := (r.to - r.from).Seconds()
 	i := run.Interval{Start: m.began.Add(r.from), From: r.from.Seconds(), Seconds: length, Errors: r.failures, Warmup: r.warmup, Metrics: map[string]run.Record{}}
@@ -175,7 +182,8 @@ func (m *Merger) recordOf(r *row) run.Interval {
 // perMilli is the unit of the rates of counters: thousandths per second.
 const perMilli = 1000
 
-// spread records the rates of a whole interval's counters.
+// spread adds the rates of a row's counters to their distributions over time. Rows of a
+// warm-up and those shorter than 90 % of an interval are left out.
 func (m *Merger) spread(r *row) {
 	length := r.to - r.from
 	if r.warmup || length < m.interval*9/10 {
@@ -188,7 +196,8 @@ func (m *Merger) spread(r *row) {
 	}
 }
 
-// spreadOf returns how a counter's rate spread; nil if there were no whole intervals.
+// spreadOf returns how a counter's rate, per second, spread over the whole intervals; nil
+// if t is no counter or there was no whole interval.
 func (t *metric) spreadOf() *run.Spread {
 	if t.Type != run.Counter || t.rates.Count() == 0 {
 		return nil
@@ -197,7 +206,8 @@ func (t *metric) spreadOf() *run.Spread {
 	return &run.Spread{Stdev: stdev / perMilli, Max: float64(t.rates.Max()) / perMilli, Within: t.rates.Within(t.rates.Mean()-stdev, t.rates.Mean()+stdev)}
 }
 
-// lostOf returns the counter of the operations that a histogram lacks, or nil.
+// lostOf returns the counter of the operations that t, a histogram, lacks; nil if no such
+// counter is declared or t is no histogram.
 func (m *Merger) lostOf(t *metric) *metric {
 	if t.Type != run.Histogram {
 		return nil
@@ -218,8 +228,8 @@ func counted(n int64) *int64 {
 	return &n
 }
 
-// record returns what a metric recorded in some seconds: sum for a counter or a gauge, h
-// for a histogram.
+// record returns what a metric recorded in some seconds: sum for a counter or a gauge, h,
+// which may be empty, for a histogram.
 func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record {
 	switch t.Type {
 	case run.Counter:
@@ -232,7 +242,8 @@ func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record
 	return run.Record{}
 }
 
-// distribution returns what a histogram's metric recorded in some seconds.
+// distribution returns what a histogram's metric recorded in some seconds: times in ms if
+// its unit is ns, else sizes in its unit; only count and rate if h is empty.
 func (t *metric) distribution(h *hdr.Histogram, seconds float64) run.Record {
 	n := int64(h.Count())
 	r := run.Record{Count: &n, RPS: per(float64(n), seconds)}
@@ -265,6 +276,7 @@ func (t *metric) value() (sum int64) {
 	return sum
 }
 
+// per returns a pointer to n a second; to 0 if seconds is 0 or less.
 func per(n, seconds float64) *float64 {
 	if seconds > 0 {
 		n /= seconds

@@ -14,7 +14,8 @@ import (
 // all executors.
 const maxSamples = 3
 
-// sample stores a failed exchange, those of a warm-up too.
+// sample stores a failed exchange, also of a warm-up, if it is one of the three earliest of
+// its source and class.
 func (m *Merger) sample(x *wire.Sample) {
 	kind := failure{source: x.Source, class: x.Class}
 	of := append(m.samples[kind], run.Sample{Source: x.Source, Class: x.Class, At: max(0, time.Duration(x.AtNs).Seconds()), Text: strings.ToValidUTF8(x.Text, "\uFFFD")})
@@ -22,8 +23,8 @@ func (m *Merger) sample(x *wire.Sample) {
 	m.samples[kind] = of[:min(len(of), maxSamples)]
 }
 
-// Samples returns the stored failed exchanges, by source and class, each in the order of
-// time.
+// Samples returns the stored failed exchanges, at most three of each source and class,
+// sorted by these and by time; nil without any.
 func (m *Merger) Samples() (all []run.Sample) {
 	for _, of := range m.samples {
 		all = append(all, of...)

@@ -25,8 +25,9 @@ type source struct {
 // awaited reports whether more batches are expected.
 func (s *source) awaited() bool { return s.final == nil && !s.lost }
 
-// check refuses values that no executor with these metrics can have counted. It stores the
-// batch's histograms in m.decoded, in the batch's order.
+// check returns an error if b has values that no executor with these metrics can have
+// counted. It decodes the batch's histograms into m.decoded, in the batch's order; after an
+// error, perhaps only some.
 func (m *Merger) check(known []*metric, b *wire.Batch) error {
 	of := func(n uint32, typ run.MetricType) error {
 		if int(n) >= len(known) {
@@ -64,13 +65,14 @@ func (m *Merger) check(known []*metric, b *wire.Batch) error {
 	return nil
 }
 
-// Missing lists the reasons why the totals are not exactly what the executors counted;
-// empty if they are.
+// Missing returns the reasons why the totals are not exactly what the executors counted,
+// each with the executor's name; nil if they are.
 func (m *Merger) Missing() []string { return m.missing(func(*source) bool { return true }) }
 
-// MissingOfLost is the part of Missing that is due to lost executors.
+// MissingOfLost returns the part of Missing that is due to lost executors.
 func (m *Merger) MissingOfLost() []string { return m.missing(func(s *source) bool { return s.lost }) }
 
+// missing returns the reasons of Missing for the executors that of selects.
 func (m *Merger) missing(of func(*source) bool) (missing []string) {
 	for i, s := range m.executors {
 		if !of(s) {
@@ -106,7 +108,7 @@ func (m *Merger) missing(of func(*source) bool) (missing []string) {
 	return missing
 }
 
-// of is the name of executor i.
+// of returns the name of executor i for people, "executor 0 on HOST".
 func (s *source) of(i int) string {
 	if s.name == "" {
 		return fmt.Sprintf("executor %d", i)
@@ -114,8 +116,8 @@ func (s *source) of(i int) string {
 	return fmt.Sprintf("executor %d on %s", i, s.name)
 }
 
-// Interrupted returns, by class, the number of users still running after their context
-// had ended.
+// Interrupted returns, by class, the number of users still running after their context had
+// ended. It counts only executors that have sent their last batch.
 func (m *Merger) Interrupted() map[string]int64 {
 	users := map[string]int64{}
 	for _, s := range m.executors {
@@ -128,7 +130,8 @@ func (m *Merger) Interrupted() map[string]int64 {
 	return users
 }
 
-// Refused returns the number of recordings refused because of a negative value.
+// Refused returns the number of recordings refused because of a negative value, on the
+// executors that have sent their last batch.
 func (m *Merger) Refused() (n int64) {
 	for _, s := range m.executors {
 		if s.final != nil {

@@ -13,7 +13,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// State returns the state of the whole run, for Restore.
+// State returns the encoded state of the whole run, for Restore: totals, failures, samples
+// and notes, not the executors' (see SourceState) and not the intervals that have not been
+// returned.
 func (m *Merger) State() []byte {
 	s := &RunState{EndNs: int64(m.end), GivenNs: m.given, Notes: m.notes}
 	if !m.began.IsZero() {
@@ -39,7 +41,7 @@ func (m *Merger) State() []byte {
 	return marshal(s)
 }
 
-// SourceState returns the state of an executor, for Restore.
+// SourceState returns the encoded state of an executor, for Restore.
 func (m *Merger) SourceState(executor int) []byte {
 	of := m.executors[executor]
 	s := &SourceState{Seq: of.seq, ToNs: of.to, WarmupNs: of.warmup, Final: of.final, Counters: of.counters, Counts: of.counts, Lost: of.lost, Gathered: of.gathered, Name: of.name, Gauges: map[uint32]int64{}}
@@ -52,6 +54,7 @@ func (m *Merger) SourceState(executor int) []byte {
 	return marshal(s)
 }
 
+// marshal encodes m; it panics if a text is not valid UTF-8.
 func marshal(m proto.Message) []byte {
 	b, err := proto.Marshal(m)
 	if err != nil {
@@ -61,8 +64,10 @@ func marshal(m proto.Message) []byte {
 }
 
 // Restore returns a Merger that continues from the State of another and the SourceState of
-// each of its executors. Intervals that had not been returned begin empty: what had been
-// merged of them is in the totals only.
+// each of its executors, in the order of their numbers. Intervals that had not been
+// returned begin empty: unless Reopen adds it, what had been merged of them is in the
+// totals only. It returns an error if a state cannot be decoded or the states do not fit
+// together.
 func Restore(interval time.Duration, state []byte, sources [][]byte) (*Merger, error) {
 	m := New(0, interval)
 	var whole RunState
@@ -105,7 +110,8 @@ func Restore(interval time.Duration, state []byte, sources [][]byte) (*Merger, e
 	return m, nil
 }
 
-// restore restores executor i from its SourceState; nil if no batch of it had arrived.
+// restore adds executor i with its SourceState; nil is that of one without a batch. After
+// an error m must not be used.
 func (m *Merger) restore(i int, b []byte) error {
 	var s SourceState
 	if err := proto.Unmarshal(b, &s); err != nil {
@@ -129,6 +135,8 @@ func (m *Merger) restore(i int, b []byte) error {
 	return nil
 }
 
+// decode replaces h by the histogram that b encodes; it does nothing if h is nil or b
+// empty.
 func decode(h *hdr.Histogram, b []byte) error {
 	if h == nil || len(b) == 0 {
 		return nil
@@ -142,7 +150,8 @@ func decode(h *hdr.Histogram, b []byte) error {
 // Declared returns the metrics of the run, without their records.
 func (m *Merger) Declared() []run.Metric { return slices.Clone(m.declares) }
 
-// Note adds a note that does not come from an executor.
+// Note adds a note, as those of executors are added, of which it stores the first 64 KiB.
+// Of a run's notes the first 1000 are stored, and then one that there were more.
 func (m *Merger) Note(text string) {
 	switch {
 	case len(m.notes) < maxNotes:

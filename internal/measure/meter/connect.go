@@ -9,9 +9,10 @@ type connection struct {
 }
 
 // NewConnected returns a registry that counts nothing: it passes each declaration to setup
-// and each recording to notify. Both must be safe for concurrent use. A gauge passes its
-// new value. Registry.Setup returns the error of setup, and Registry.Notify that of notify;
-// other ways of recording ignore it. Neither function may record to the same registry.
+// and each recording to notify, for a gauge its new value. Both must be safe for concurrent
+// use and must not record to the same registry. Registry.Setup returns the error of setup,
+// and Registry.Notify that of notify; other ways of recording ignore it. Negative values
+// are passed on.
 func NewConnected(setup func([]metrics.Group) error, notify func(title string, value int64) error) *Registry {
 	r := New()
 	r.to = &connection{setup, notify}
@@ -19,7 +20,8 @@ func NewConnected(setup func([]metrics.Group) error, notify func(title string, v
 	return r
 }
 
-// set implements Record for a metric that is not counted in a shard.
+// set implements Record for a metric that is not counted in a shard. An error of notify is
+// ignored.
 func (m *metric) set(v int64) {
 	m.gauge.Store(v)
 	if m.kind == connected {
@@ -27,7 +29,8 @@ func (m *metric) set(v int64) {
 	}
 }
 
-// add implements Add for a metric that is not counted in a shard.
+// add implements Add for a metric that is not counted in a shard. An error of notify is
+// ignored.
 func (m *metric) add(n int64) {
 	switch {
 	case m.kind == gauge:

@@ -36,9 +36,10 @@ type FailureCount struct {
 	Count int64
 }
 
-// Cut returns everything recorded since the last cut. All recordings of an Entry are in the
-// same cut. Recorders wait only while the pointers of their shard are swapped; the sums are
-// computed outside of its mutex.
+// Cut returns everything recorded since the last cut, or since New; the result is valid
+// until the next call. All recordings of an Entry are in the same cut. Recorders wait only
+// while the pointers of their shard are swapped; the sums are computed outside of its
+// mutex.
 func (r *Registry) Cut() *Cut {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +75,7 @@ func (r *Registry) Cut() *Cut {
 	return c
 }
 
-// grow makes room for all of d's metrics.
+// grow makes room for all of d's metrics. The caller must hold mu.
 func (r *Registry) grow(d *declared) {
 	for len(r.sums) < d.slots[counter] {
 		r.sums = append(r.sums, 0)
@@ -87,7 +88,8 @@ func (r *Registry) grow(d *declared) {
 	}
 }
 
-// drain moves what s holds to the cut's sums. The spares are empty before and after.
+// drain moves what s holds to the cut's sums. The spares are empty before and after. The
+// caller must hold r.mu, and not s.mu.
 func (r *Registry) drain(s *shard) {
 	s.mu.Lock()
 	for slot, n := range s.counters {
@@ -115,7 +117,8 @@ type Total struct {
 	Histogram *hdr.Histogram // a histogram's recordings: a view, valid until the next cut
 }
 
-// Totals returns every metric with its sum over all cuts so far, in index order.
+// Totals returns every metric with its sum over all cuts so far, in index order; what was
+// recorded since the last cut is left out, except that gauges have their current value.
 func (r *Registry) Totals() []Total {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -36,11 +36,12 @@ type declared struct {
 	to      *connection // of a connected registry
 }
 
-// Setup declares groups. Usually they are declared already, since each user of a class
-// declares them: that costs one map read a group and no lock. A known group may get new
-// graphs; a graph stays as it was first declared, and a title has one type, unit and place
-// in a run. If Setup returns an error, nothing was declared; the error names both
-// declarations.
+// Setup declares groups; it retains no slice of them. Usually they are declared already,
+// since each user of a class declares them: that costs one map read a group and no lock. A
+// known group may get new graphs; a graph stays as it was first declared, and a title has
+// one type, unit and place in a run. If Setup returns an error, nothing was declared in r;
+// the error of a second, different declaration names both. A connected registry has passed
+// the groups on before it checks them.
 func (r *Registry) Setup(groups []metrics.Group) error {
 	if r.to != nil {
 		if err := r.to.setup(groups); err != nil {
@@ -79,7 +80,10 @@ func (r *Registry) Find(title string) (Meter, error) {
 }
 
 // Notify records value under title: a counter adds it, a histogram counts it, a gauge is
-// set to it. It looks the title up each time; Find is faster for repeated use.
+// set to it. It looks the title up each time; Find is faster for repeated use. It returns
+// an error if the title is not declared, or for a negative value of a counter or histogram,
+// which it does not count as refused. In a connected registry it returns the error of
+// notify.
 func (r *Registry) Notify(title string, value int64) error {
 	if r.to != nil {
 		return r.to.notify(title, value)
@@ -95,7 +99,8 @@ func (r *Registry) Notify(title string, value int64) error {
 	return nil
 }
 
-// has reports whether all of groups are declared with the same contents.
+// has reports whether all of groups are declared, each graph with the same unit and
+// metrics.
 func (d *declared) has(groups []metrics.Group) bool {
 	for _, g := range groups {
 		known, ok := d.groups[g.Name]
@@ -118,6 +123,7 @@ func same(a, b metrics.Graph) bool {
 	return a.Title == b.Title && a.Unit == b.Unit && slices.Equal(a.Metrics, b.Metrics)
 }
 
+// clone returns a copy that add can change without changing d.
 func (d *declared) clone() *declared {
 	c := *d
 	c.groups = make(map[string]metrics.Group, len(d.groups)+1)
@@ -128,6 +134,8 @@ func (d *declared) clone() *declared {
 	return &c
 }
 
+// add declares a group, or the new graphs of a known one. If it returns an error, d may
+// have part of it and must be thrown away.
 func (d *declared) add(g metrics.Group) error {
 	if err := checkName("a group's name", g.Name); err != nil {
 		return err
@@ -162,6 +170,8 @@ func (d *declared) add(g metrics.Group) error {
 	return nil
 }
 
+// addMetric declares a metric. It does nothing if the same is declared, and returns an
+// error for another of that title, a bad name or type, or one beyond MaxMetrics.
 func (d *declared) addMetric(m Decl) error {
 	if err := checkName(fmt.Sprintf("a metric's title in graph %q of group %q", m.Graph, m.Group), m.Title); err != nil {
 		return err
@@ -199,6 +209,7 @@ func (d *declared) addMetric(m Decl) error {
 	return nil
 }
 
+// list returns a graph's unit and metrics for an error's text.
 func list(g metrics.Graph) string {
 	var titles []string
 	for _, m := range g.Metrics {
@@ -207,6 +218,8 @@ func list(g metrics.Graph) string {
 	return fmt.Sprintf("unit %q and %s", g.Unit, strings.Join(titles, ", "))
 }
 
+// checkName returns an error, in which what names the place, if s is empty, longer than
+// MaxTitle bytes, not UTF-8, or has characters that do not print.
 func checkName(what, s string) error {
 	switch {
 	case s == "":

@@ -43,9 +43,9 @@ type shard struct {
 	_          [64]byte         // keeps two shards' mutexes on separate cache lines
 }
 
-// lock locks and returns the calling goroutine's shard. The shard is chosen by the address
-// of the goroutine's stack, which costs nothing and spreads well; if the shard is locked,
-// the next one is tried.
+// lock locks and returns the calling goroutine's shard; it may wait for the mutex. The
+// shard is chosen by the address of the goroutine's stack, which costs nothing and spreads
+// well; if the shard is locked, the next one is used. The caller must unlock it.
 func (r *Registry) lock() *shard {
 	var here byte
 	i := uint64(uintptr(unsafe.Pointer(&here))>>12) * 0x9E3779B97F4A7C15 >> r.shift
@@ -59,7 +59,7 @@ func (r *Registry) lock() *shard {
 
 // Record records a value: a histogram counts it, a counter adds it, a gauge is set to it. A
 // histogram and a counter refuse a negative value and count it as refused, which the report
-// shows.
+// shows; those of a connected registry pass it on.
 func (m Meter) Record(v int64) {
 	if m.m.kind >= gauge {
 		m.m.set(v)
@@ -73,8 +73,8 @@ func (m Meter) Record(v int64) {
 	}
 }
 
-// Add adds n to a counter (n is 0 or more) or to a gauge (any n). A histogram
-// records it.
+// Add adds n to a counter or to a gauge; a histogram counts n, as Record does. Only a gauge
+// accepts a negative n: others refuse it as Record does.
 func (m Meter) Add(n int64) {
 	if m.m.kind >= gauge {
 		m.m.add(n)
@@ -87,8 +87,8 @@ func (m Meter) Add(n int64) {
 func (m Meter) Set(v int64) { m.Record(v) }
 
 // Entry is a group of recordings that belong together: they cost one lock and are always in
-// the same cut. The caller must Close it at once and call nothing else meanwhile: until
-// then it blocks the other goroutines of its shard.
+// the same cut. The caller must Close it at once: until then it blocks the other goroutines
+// of its shard, and recording outside of it, declaring or cutting can deadlock.
 type Entry struct {
 	r *Registry
 	s *shard
@@ -97,7 +97,7 @@ type Entry struct {
 // Entry begins a group of recordings. The caller must Close it.
 func (r *Registry) Entry() Entry { return Entry{r, r.lock()} }
 
-// Record is like Meter.Record, within the entry.
+// Record is like Meter.Record, within the entry. m must be of the same registry.
 func (e Entry) Record(m Meter, v int64) {
 	if m.m.kind >= gauge {
 		m.m.set(v)
@@ -108,7 +108,7 @@ func (e Entry) Record(m Meter, v int64) {
 	}
 }
 
-// Add is like Meter.Add, within the entry.
+// Add is like Meter.Add, within the entry. m must be of the same registry.
 func (e Entry) Add(m Meter, n int64) {
 	if m.m.kind >= gauge {
 		m.m.add(n)
@@ -120,7 +120,8 @@ func (e Entry) Add(m Meter, n int64) {
 // Close ends the entry and unlocks its shard.
 func (e Entry) Close() { e.s.mu.Unlock() }
 
-// record counts v and reports whether v was accepted. The caller holds the shard.
+// record counts v and reports whether it was accepted: not if it is negative. m is a
+// counter or a histogram. The caller must hold s.mu.
 func (s *shard) record(m *metric, v int64) bool {
 	if v < 0 {
 		return false

@@ -55,7 +55,8 @@ type Registry struct {
 	adds   []int64          // by slot: this cut's counters
 }
 
-// New returns an empty registry.
+// New returns an empty registry, with a number of shards that suits GOMAXPROCS at that
+// time: 8 to 128.
 func New() *Registry {
 	n := 8
 	for n < 4*runtime.GOMAXPROCS(0) && n < 128 {
@@ -86,9 +87,10 @@ func (r *Registry) Numbers() segment.Numbers {
 }
 
 // Shared returns the value that belongs to key in this registry; the first call creates it
-// with make, and an error of make is returned. Clients store there what all users of a
-// prefix share; later calls cost one map read. When several goroutines make the first call,
-// make may run more than once; all get the same value.
+// with make. An error of make is returned, nothing is stored, and the next call tries
+// again. Clients store there what all users of a prefix share; later calls cost one map
+// read. When several goroutines make the first call, make may run more than once; all get
+// the same value, and the others are dropped without being closed.
 func (r *Registry) Shared(key any, make func() (any, error)) (any, error) {
 	if v, ok := r.shared.Load(key); ok {
 		return v, nil

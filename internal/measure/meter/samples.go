@@ -35,7 +35,7 @@ func (r *Registry) WantsSample(source, class string) bool {
 	return r.samples.wants(Failure{Source: source, Class: class})
 }
 
-// keep stores s if it is still wanted.
+// keep stores s, with at most MaxSample bytes of its text, if it is still wanted.
 func (r *Registry) keep(s Sample) {
 	f := &r.samples
 	f.mu.Lock()

@@ -29,8 +29,9 @@ type Gate struct{ closed atomic.Bool }
 // Close makes every later Begin behind g fail.
 func (g *Gate) Close() { g.closed.Store(true) }
 
-// Begin marks an operation as in flight; the caller must call End after it. It returns
-// context.Canceled if the run is stopping.
+// Begin marks an operation as in flight; the caller must call End after it. If the class's
+// gate is closed it returns context.Canceled and counts a refused operation; End must not
+// be called then.
 func (s *Scope) Begin() error {
 	if s.Gate != nil && s.Gate.closed.Load() {
 		s.refused.Add(1)
@@ -49,8 +50,9 @@ func (s *Scope) InFlight() int { return int(s.inFlight.Load()) }
 // Refused returns the number of operations that Begin refused.
 func (s *Scope) Refused() int { return int(s.refused.Load()) }
 
-// Exhaust declares that nothing is left for the user to do, and why. Its class begins no
-// more iterations, and the user's current iteration, which has no data, does not count.
+// Exhaust declares that nothing is left for the user to do, and why. It calls OnEnd, which
+// ends the load of the class: it begins no more iterations. The user's current iteration,
+// which has no data, does not count.
 func (s *Scope) Exhaust(why string) {
 	s.over.Store(true)
 	if s.OnEnd != nil {
@@ -79,7 +81,8 @@ type scopedContext struct {
 
 type scopeKey struct{}
 
-// With returns a context derived from parent that carries a new scope, and that scope.
+// With returns a context derived from parent that carries a new scope, and that scope. gate
+// may be nil: operations may then always begin. The context ends when parent does.
 func With(parent context.Context, r *Registry, gate *Gate, seed [2]uint64) (context.Context, *Scope) {
 	c := &scopedContext{Context: parent}
 	c.scope.Registry, c.scope.Gate, c.scope.Seed = r, gate, seed

@@ -20,7 +20,9 @@ type watch struct {
 }
 
 // Watch sets a function that is called with the transcripts of the next exchanges, and with
-// remarks on what happens between them, at most the given number of each.
+// remarks on what happens between them, at most the given number of each; the watch ends
+// with the last exchange. It replaces an earlier watch. show is called by the goroutines of
+// users, several at once.
 func (r *Registry) Watch(exchanges, remarks int, show func(text string)) {
 	r.watch.left.Store(int64(exchanges))
 	r.watch.rest.Store(int64(remarks))
@@ -30,7 +32,8 @@ func (r *Registry) Watch(exchanges, remarks int, show func(text string)) {
 // Watched reports whether exchanges are shown.
 func (r *Registry) Watched() bool { return r.watch.show.Load() != nil }
 
-// Show shows an exchange of s's user. The last one ends the watch.
+// Show shows an exchange of s's user, if exchanges are watched. The last one ends the
+// watch.
 func (s *Scope) Show(x transcript.Exchange) {
 	w := &s.Registry.watch
 	show := w.show.Load()
@@ -46,8 +49,8 @@ func (s *Scope) Show(x transcript.Exchange) {
 	}
 }
 
-// Remark shows what happened beside exchanges, as a check. line is called only while
-// exchanges are watched.
+// Remark shows what happened beside exchanges, as a check, if exchanges are watched and the
+// limit of remarks is not reached. Only then is line called.
 func (s *Scope) Remark(line func() string) {
 	w := &s.Registry.watch
 	if show := w.show.Load(); show != nil && w.rest.Add(-1) >= 0 {
@@ -56,8 +59,8 @@ func (s *Scope) Remark(line func() string) {
 	}
 }
 
-// Sample stores a failure of s's user if it is among the first of its source and class.
-// failed is called only then.
+// Sample stores a failure of s's user if it is among the first of its source and class (see
+// MaxSamples). failed is called only then; an exchange without a time began now.
 func (s *Scope) Sample(source, class string, failed func() transcript.Exchange) {
 	if !s.Registry.WantsSample(source, class) {
 		return
@@ -69,7 +72,7 @@ func (s *Scope) Sample(source, class string, failed func() transcript.Exchange) 
 	s.Registry.keep(Sample{source, class, x.Began, x.Sample(s.user())})
 }
 
-// user names s's user; "" if the scope has none.
+// user names s's user, "user 3 of NAME"; "" if the scope has none or its class no name.
 func (s *Scope) user() string {
 	names := s.Registry.classes.Load()
 	if !s.Named || names == nil || s.Class >= len(*names) {
@@ -81,8 +84,8 @@ func (s *Scope) user() string {
 // OnLog sets a function that is called with log lines on the executor's work.
 func (r *Registry) OnLog(log func(line string)) { r.watch.log.Store(&log) }
 
-// Log logs what the executor does. line is called only if OnLog was. It is not meant for
-// events of each operation.
+// Log logs what the executor does: one line, cleaned and without secrets. line is called
+// only if OnLog was. It is not meant for events of each operation.
 func (r *Registry) Log(line func() string) {
 	if log := r.watch.log.Load(); log != nil {
 		(*log)(transcript.Clean(redact.Line(line())))

@@ -17,7 +17,8 @@ type ParamError struct{ Text, Hint string }
 func (e *ParamError) Error() string { return e.Text }
 
 // CheckParams returns a *ParamError if a value is set for a parameter that the scenario
-// does not declare, or if a parameter has no value.
+// does not declare, if a parameter is declared twice, or if one has no value. It does not
+// check values.
 func CheckParams(h *wire.Hello, set map[string]string) error {
 	wrong := func(hint, format string, args ...any) error { return &ParamError{fmt.Sprintf(format, args...), hint} }
 	var known []string
@@ -44,7 +45,8 @@ func CheckParams(h *wire.Hello, set map[string]string) error {
 	return nil
 }
 
-// Params returns the values that the scenario uses, for the run's record, without secrets.
+// Params returns the values that the scenario uses, by name, for the run's record. Values
+// of secret parameters are replaced by redact.Mark.
 func Params(h *wire.Hello) map[string]string {
 	values := map[string]string{}
 	for _, p := range h.Params {
@@ -55,7 +57,8 @@ func Params(h *wire.Hello) map[string]string {
 	return values
 }
 
-// Plan returns the load that a run of these classes is to make.
+// Plan returns the load that a run of these classes is to make. A class's Iterations are
+// those of all its users together, its Length that of its stages or loop.
 func Plan(classes []*wire.Class, duration time.Duration, hold bool, warmup time.Duration) *event.Plan {
 	p := &event.Plan{Duration: duration, Hold: hold, Warmup: warmup}
 	for _, c := range classes {

@@ -45,7 +45,8 @@ type executor struct {
 	gauges []gauges // by the host's class numbers; may be shorter than the classes
 }
 
-// join adds the run's next executor. merger may already have metrics and batches of it.
+// join adds the run's next executor, to the host of that name or a new one. merger may
+// already have metrics and batches of it.
 func (hs *hosts) join(name string) {
 	i := slices.IndexFunc(hs.all, func(h *host) bool { return h.name == name })
 	if i < 0 {
@@ -62,7 +63,8 @@ func (hs *hosts) join(name string) {
 	}
 }
 
-// declare finds the uses of an executor's new metrics.
+// declare adds to e.uses those of the metrics that an executor has declared since the last
+// call.
 func (hs *hosts) declare(number int) {
 	e := hs.executors[number]
 	for _, m := range hs.merger.DeclaredBy(number, len(e.uses)) {
@@ -70,7 +72,9 @@ func (hs *hosts) declare(number int) {
 	}
 }
 
-// take adds the batch that the run's merger has just merged.
+// take adds the batch that the run's merger has just merged, and judges the windows of its
+// host that are now complete. It does nothing for a batch that was redelivered; one that
+// comes after its window was judged only adds its metrics.
 func (hs *hosts) take(number int, b *wire.Batch) {
 	e := hs.executors[number]
 	if b.Seq <= e.seq {
@@ -84,7 +88,8 @@ func (hs *hosts) take(number int, b *wire.Batch) {
 	}
 }
 
-// window returns the window that b belongs to. Executors cut at the same times.
+// window returns the window that begins when b does, creating it if needed, and extends it
+// to b's end. Executors cut at the same times.
 func (h *host) window(b *wire.Batch) *window {
 	i, found := slices.BinarySearchFunc(h.windows, b.FromNs, func(w *window, from int64) int { return cmp.Compare(w.from, from) })
 	if !found {
@@ -94,8 +99,8 @@ func (h *host) window(b *wire.Batch) *window {
 	return h.windows[i]
 }
 
-// judgeWhole judges the windows that all executors of a host have reported; with all true,
-// the incomplete ones too.
+// judgeWhole judges and removes the windows that all executors of a host have reported;
+// with all true, the incomplete ones too. It stores their levels for judge.
 func (hs *hosts) judgeWhole(h *host, all bool) {
 	until := int64(math.MaxInt64)
 	for _, e := range h.executors {
@@ -114,7 +119,7 @@ func (hs *hosts) judgeWhole(h *host, all bool) {
 }
 
 // judge returns the worst level of each signal over all hosts in an interval of the whole
-// run and in earlier windows that it has not returned yet.
+// run and in earlier windows that it has not returned yet; nil if all are fine.
 func (hs *hosts) judge(i run.Interval, all bool) map[string]run.Severity {
 	var worst map[string]run.Severity
 	for _, h := range hs.all {
@@ -135,7 +140,9 @@ func (hs *hosts) judge(i run.Interval, all bool) map[string]run.Severity {
 	return worst
 }
 
-// verdict returns that of the worst host, with the reasons of all.
+// verdict returns the verdict of the worst host, with the reasons of all, the worst first.
+// missing lists what the totals lack; any makes the verdict INVALID and is the first
+// reason.
 func (hs *hosts) verdict(missing []string) health.Verdict {
 	if len(hs.all) == 1 {
 		return hs.all[0].judge.Verdict(missing)
@@ -155,7 +162,8 @@ func (hs *hosts) verdict(missing []string) health.Verdict {
 	return v
 }
 
-// notes returns what the judges noted that lowers no verdict.
+// notes returns what the judges noted that lowers no verdict; with several hosts, each with
+// its host's name.
 func (hs *hosts) notes() (notes []string) {
 	for _, h := range hs.all {
 		for _, s := range h.judge.Notes() {
@@ -168,8 +176,8 @@ func (hs *hosts) notes() (notes []string) {
 	return notes
 }
 
-// others returns the greatest share of a host's CPUs that other processes used, and the
-// host's name.
+// others returns the greatest share, 0 to 1, of a host's CPUs that other processes used,
+// and the host's name; 0 and "" if unknown.
 func (hs *hosts) others() (share float64, name string) {
 	for _, h := range hs.all {
 		if o := h.judge.Others(); o > share {
@@ -179,8 +187,9 @@ func (hs *hosts) others() (share float64, name string) {
 	return share, name
 }
 
-// uneven names a host that did much more than others for its share of the load; "" if all
-// did about the same.
+// uneven returns a note on the host that did more than 1.2 times as many iterations as
+// another for its share of the load; "" if all did about the same, did fewer than ten, or
+// there is one host. weights are the shares by host; 0 or missing means 1.
 func (hs *hosts) uneven(weights map[string]float64) string {
 	var least, most *host
 	var low, high float64

@@ -11,7 +11,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// notes returns what a reader of a run's numbers should know that lowers no verdict.
+// notes returns what a reader of a run's numbers should know that lowers no verdict. r must
+// have its figures.
 func (t *Tally) notes(r *run.Result) (notes []string) {
 	add := func(s string) {
 		if s != "" {
@@ -51,9 +52,9 @@ const (
 	enoughP999 = 10_000
 )
 
-// fewSamples names the distributions of times whose high percentiles depend on few values:
-// those of clients, response times under a schedule, and iterations if no client measured a
-// time.
+// fewSamples returns a note that names the distributions of times whose high percentiles
+// depend on few values: those of clients, response times under a schedule, and iterations
+// if no client measured a time. It returns "" if all have enough.
 func fewSamples(r *run.Result) string {
 	var few, some []string
 	look := func(m run.Metric) {
@@ -93,6 +94,7 @@ func fewSamples(r *run.Result) string {
 	return "few values, " + strings.Join(parts, "; ")
 }
 
+// several returns the first three titles, and how many more there are.
 func several(titles []string) string {
 	if len(titles) > 3 {
 		return fmt.Sprintf("%s and %d more", strings.Join(titles[:3], ", "), len(titles)-3)
@@ -100,8 +102,8 @@ func several(titles []string) string {
 	return strings.Join(titles, ", ")
 }
 
-// fastFailures compares how long a class's failed iterations took with how long its
-// good ones did.
+// fastFailures returns a note if a class's failed iterations took less than half as long
+// (median) as its good ones; "" if not, or with fewer than ten failed ones.
 func fastFailures(class string, metrics []run.Metric) string {
 	bad, good := find(metrics, "vu."+class+".failure"), find(metrics, "vu."+class+".service")
 	if bad.Times == nil || good.Times == nil || *bad.Count < enoughFailures || bad.Times.P50 >= good.Times.P50/2 {
@@ -124,7 +126,8 @@ func find(metrics []run.Metric, title string) run.Metric {
 }
 
 // onThisMachine reports whether a built-in's target, "GET http://...", is one of this
-// machine's own addresses.
+// machine's own addresses; false for other texts. It resolves no names: of these only
+// localhost counts.
 func onThisMachine(target string, own func() ([]net.Addr, error)) bool {
 	_, address, _ := strings.Cut(target, " ")
 	u, err := url.Parse(address)

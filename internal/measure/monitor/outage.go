@@ -24,7 +24,8 @@ var advice = map[string]string{
 	"too_large": "answers are larger than may be kept: raise the limit, or throw bodies away as they come",
 }
 
-// noAnswer notes that none of a client's operations was answered, and what to check.
+// noAnswer returns a note for each client none of whose operations was answered, with what
+// to check; nil without such a client.
 func noAnswer(r *run.Result) (notes []string) {
 	for _, m := range r.Metrics {
 		if m.Lost == nil || *m.Lost == 0 || m.Count == nil || *m.Count > 0 {
@@ -53,7 +54,7 @@ type outage struct {
 	begin, end float64 // the longest outage that has ended
 }
 
-// add adds the next interval.
+// add adds the next interval; the caller must add all in the order of time.
 func (o *outages) add(i run.Interval) {
 	if o.clients == nil {
 		o.clients = map[string]*outage{}
@@ -79,7 +80,8 @@ func (o *outages) add(i run.Interval) {
 	}
 }
 
-// notes describes the outages of a run that has ended.
+// notes describes the outages of a run that has ended: of each client the one that lasts,
+// else the longest. The outages of a client that never had an answer are left out.
 func (o *outages) notes(r *run.Result) (notes []string) {
 	for _, m := range r.Metrics { // in their order
 		c := o.clients[m.Title]

@@ -40,14 +40,16 @@ func New(o Options) *Tally {
 	return of(o, merge.New(0, o.Interval))
 }
 
+// of returns a tally that adds to m, without executors or thresholds.
 func of(o Options, m *merge.Merger) *Tally {
 	t := &Tally{Merger: m, options: o, hosts: hosts{merger: m}}
 	t.Thresholds(nil)
 	return t
 }
 
-// Restore returns a tally that continues with what another had merged. The generator's
-// health and the state of thresholds before that are lost.
+// Restore returns a tally that continues with what another had merged; hosts are the names
+// of its executors' hosts, in the order of their numbers. The generator's health and the
+// state of thresholds before that are lost.
 func Restore(o Options, m *merge.Merger, hosts []string) *Tally {
 	t := of(o, m)
 	for _, name := range hosts {
@@ -69,7 +71,8 @@ func (t *Tally) Lose(executor int) { t.Merger.Lose(executor) }
 // Found reverts Lose.
 func (t *Tally) Found(executor int) { t.Merger.Found(executor) }
 
-// Thresholds sets the run's thresholds. It must be called before the first batch is added.
+// Thresholds sets the run's thresholds, with no history. The caller must call it before the
+// first batch is added.
 func (t *Tally) Thresholds(all []threshold.Threshold) {
 	t.judge, t.judged = threshold.New(all), len(all) > 0
 	if t.judged {
@@ -89,8 +92,10 @@ func (t *Tally) Weights(weights map[string]float64) { t.weights = weights }
 // Reason lowers the verdict for a reason found elsewhere, as the loss of a host.
 func (t *Tally) Reason(r run.Reason) { t.reasons = append(t.reasons, r) }
 
-// Add merges a batch and reports the intervals that it completes. If it returns an error,
-// the batch was not merged.
+// Add merges a batch and, before it returns, reports the intervals that it completes;
+// Options.Abort is called if one of them crosses a threshold with abort. A redelivered
+// batch is ignored. If it returns an error, the batch was not merged (see
+// merge.Merger.Add).
 func (t *Tally) Add(executor int, b *wire.Batch) error {
 	if err := t.Merger.Add(executor, b); err != nil {
 		return err
@@ -100,8 +105,9 @@ func (t *Tally) Add(executor int, b *wire.Batch) error {
 	return nil
 }
 
-// Intervals reports the complete intervals; with all true, also those that an executor has
-// not reported.
+// Intervals reports the complete intervals that were not reported before, an event each;
+// with all true, also those that an executor has not sent completely. Totals of an event is
+// valid only until its receiver returns.
 func (t *Tally) Intervals(all bool) {
 	for _, i := range t.Merger.Intervals(all) {
 		i.Health = t.hosts.judge(i, all)
@@ -120,8 +126,8 @@ func (t *Tally) tell(e event.Event) {
 	}
 }
 
-// judgeInterval reports the thresholds that an interval crosses, and ends the load if one
-// of them has abort.
+// judgeInterval reports the thresholds that an interval crosses. The first of them with
+// abort ends the load, once in a run.
 func (t *Tally) judgeInterval(c merge.Counts) {
 	for _, x := range t.judge.Add(threshold.Interval(c)) {
 		what := "threshold " + x.Expression + " crossed"
@@ -144,7 +150,9 @@ func (t *Tally) judgeInterval(c merge.Counts) {
 }
 
 // Finish sets the figures, thresholds, verdict and notes of a result whose State and Cause
-// are set and whose run is over.
+// are set and whose run is over, after it has reported the intervals that are left. The
+// caller must call it only once. Without a batch there are no results of thresholds;
+// without load, or with Options.Once, no verdict.
 func (t *Tally) Finish(r *run.Result) {
 	t.Summarize(r)
 	t.Intervals(true) // those that a dead executor left incomplete
@@ -157,7 +165,9 @@ func (t *Tally) Finish(r *run.Result) {
 	}
 }
 
-// Summarize sets a result's figures from what was merged.
+// Summarize sets a result's figures from what was merged, Missing and Complete. Start is
+// set if the load began; while it is zero, nothing counts as missing. It appends to
+// r.Notes, so the caller must call it once for each result.
 func (t *Tally) Summarize(r *run.Result) {
 	m := t.Merger
 	if began := m.Began(); !began.IsZero() {

@@ -8,7 +8,10 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// setVerdict sets the verdict of a run that made load, and its notes.
+// setVerdict sets the verdict of a run and its reasons, and appends to its notes. It does
+// nothing if the run made no load. If only lost executors lack something, and there are
+// others, that makes the verdict SUSPECT at least; anything else that is missing makes it
+// INVALID.
 func (t *Tally) setVerdict(r *run.Result) {
 	if r.Start.IsZero() || r.Seconds <= 0 {
 		return
@@ -44,7 +47,8 @@ func (t *Tally) setVerdict(r *run.Result) {
 	}
 }
 
-// addLost adds the reason why some of what lost executors counted is missing.
+// addLost adds the reason why some of what lost executors counted is missing, if anything
+// is.
 func (t *Tally) addLost(missing []string) {
 	if len(missing) == 0 {
 		return

@@ -50,7 +50,8 @@ type use struct {
 	of   uint16
 }
 
-// useOf finds a metric's use. Most metrics have none.
+// useOf returns a metric's use; the zero use if it has none, as most. It adds the class
+// that the metric belongs to.
 func (h *host) useOf(m run.Metric) use {
 	if of, ok := figures[m.Title]; ok && m.Type == run.Histogram {
 		return use{figure, of}
@@ -71,6 +72,7 @@ func (h *host) useOf(m run.Metric) use {
 	return use{}
 }
 
+// takes reports whether metrics of role r, other than figure, have type t.
 func (r role) takes(t run.MetricType) bool {
 	switch r {
 	case active, behind, usersBehind:
@@ -81,7 +83,8 @@ func (r role) takes(t run.MetricType) bool {
 	return t == run.Counter
 }
 
-// class returns the number of one of the host's classes.
+// class returns the number of the host's class of that name, a new one if it has none; r
+// notes of what kind the class is.
 func (h *host) class(name string, r role) uint16 {
 	i := slices.IndexFunc(h.classes, func(c class) bool { return c.name == name })
 	if i < 0 {
@@ -126,8 +129,8 @@ type load struct {
 	planned, dropped, done int64
 }
 
-// add adds what an executor recorded, by the uses of its metrics; counts are the batch's
-// histograms. It stores the last gauges in e.
+// add adds to w what an executor recorded, by the uses of its metrics; counts are the
+// batch's histograms, at least as many as it has. It stores the last gauges in e.
 func (hs *hosts) add(w *window, e *executor, b *wire.Batch, counts []hdr.Sparse) {
 	of := func(u use) *load {
 		for len(w.loads) <= int(u.of) {
@@ -182,7 +185,8 @@ func (hs *hosts) add(w *window, e *executor, b *wire.Batch, counts []hdr.Sparse)
 	}
 }
 
-// count adds to a histogram of a window, reusing those of judged windows.
+// count adds s to a histogram of a window; a nil one is created, or reused from a judged
+// window.
 func (hs *hosts) count(to **hdr.Histogram, s *hdr.Sparse) {
 	if n := len(hs.spare); *to == nil && n > 0 {
 		*to, hs.spare = hs.spare[n-1], hs.spare[:n-1]
@@ -192,7 +196,8 @@ func (hs *hosts) count(to **hdr.Histogram, s *hdr.Sparse) {
 	(*to).Add(s)
 }
 
-// recycle stores the histograms of a judged window for reuse.
+// recycle stores the histograms of a judged window, which must not be used any more, for
+// reuse.
 func (hs *hosts) recycle(w *window) {
 	for _, l := range w.loads {
 		for _, h := range []*hdr.Histogram{l.lag, l.response} {
@@ -208,7 +213,8 @@ func (hs *hosts) recycle(w *window) {
 const maxSpare = 8
 
 // windowOf converts a host's complete window to the form that the judge of the generator's
-// health takes.
+// health takes: figures that were recorded, and classes by name. Gauges of lost executors
+// are left out.
 func (hs *hosts) windowOf(h *host, w *window) *health.Window {
 	out := &health.Window{From: time.Duration(w.from), Length: time.Duration(w.to - w.from), Warmup: w.warmup, NoFiles: w.noFiles, NoPorts: w.noPorts, Values: map[health.Metric]float64{}}
 	for m, v := range w.values {

@@ -23,8 +23,9 @@ type binding struct {
 // errAbsent means that the metric is not declared yet.
 var errAbsent = errors.New("no such metric")
 
-// bind finds a threshold's metrics among those declared. An error other than errAbsent is
-// permanent: the metric cannot have this statistic or unit.
+// bind finds a threshold's metrics among those declared. It returns errAbsent if they are
+// not declared yet; any other error is permanent: the metric cannot have this statistic or
+// unit.
 func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 	find := func(title string) *run.Metric {
 		for i := range metrics {
@@ -67,8 +68,8 @@ func (t Threshold) bind(metrics []run.Metric) (binding, error) {
 	return b, t.suits(*m)
 }
 
-// outcomes are the counters that a rate of m is relative to: all of m's graph. Of gobench's
-// own users the first counter of a graph is the total.
+// outcomes returns the counters that a rate of m is relative to: all of m's graph. Of
+// gobench's own users the first counter of a graph is the total.
 func outcomes(m run.Metric, metrics []run.Metric) (titles []string) {
 	for _, o := range metrics {
 		if o.Type != run.Counter || o.Group != m.Group || o.Graph != m.Graph {
@@ -82,7 +83,7 @@ func outcomes(m run.Metric, metrics []run.Metric) (titles []string) {
 	return titles
 }
 
-// suits refuses a statistic or a unit that m does not have.
+// suits returns an error if m does not have t's statistic or unit.
 func (t Threshold) suits(m run.Metric) error {
 	var has string
 	ok := false
@@ -108,7 +109,7 @@ func (t Threshold) suits(m run.Metric) error {
 	return nil
 }
 
-// absent describes a missing metric and lists those with similar names.
+// absent returns the text that a metric is missing, with up to three similar names.
 func (t Threshold) absent(metrics []run.Metric) string {
 	var names []string
 	for _, m := range metrics {

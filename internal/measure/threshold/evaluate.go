@@ -36,7 +36,7 @@ type Evaluator struct {
 	over      bool // the load has ended and drains
 }
 
-// New returns the evaluator of a run.
+// New returns the evaluator of a run. It does not retain the slice.
 func New(thresholds []Threshold) *Evaluator {
 	e := new(Evaluator)
 	for _, t := range thresholds {
@@ -51,8 +51,10 @@ type Crossed struct {
 	Abort bool
 }
 
-// Add adds the next interval, judges the run, and returns the thresholds that are crossed
-// by it. A crossed threshold stays crossed.
+// Add adds the next interval, in the order of time, judges the run, and returns the
+// thresholds that are crossed by it; nil without any. A crossed threshold stays crossed. A
+// warm-up is not counted, but crosses thresholds whose metric cannot have their statistic
+// or unit. It retains i's metrics and histograms.
 func (e *Evaluator) Add(i Interval) (crossed []Crossed) {
 	grown := len(i.Metrics) > len(e.metrics)
 	e.metrics, e.end = i.Metrics, i.To
@@ -84,7 +86,8 @@ type Standing struct {
 	At         float64 `json:"at_seconds,omitempty"` // when it was crossed, since the load began
 }
 
-// Standings returns the state of the thresholds, in their order.
+// Standings returns the state of the thresholds, in their order; nil if there are no
+// thresholds.
 func (e *Evaluator) Standings() []Standing {
 	var all []Standing
 	for _, j := range e.judges {
@@ -109,7 +112,10 @@ func (e *Evaluator) Standings() []Standing {
 func (e *Evaluator) LoadOver() { e.over = true }
 
 // Finish judges what is judged at the end and returns the results, in the order of the
-// thresholds. measured is the divisor of rates over the whole run.
+// thresholds; nil if there are no thresholds. measured is the divisor of rates over the
+// whole run. A threshold is crossed, with a Reason, if its metric was never declared,
+// cannot be judged, or recorded nothing. One over windows is judged over the whole run if
+// no window was full. The caller must call it once, after the last Add.
 func (e *Evaluator) Finish(measured time.Duration) []run.Threshold {
 	var results []run.Threshold
 	for _, j := range e.judges {
@@ -137,7 +143,8 @@ type judge struct {
 	reason  string
 }
 
-// add adds an interval and judges what can be judged after it.
+// add adds an interval and judges what can be judged after it. A warm-up is not counted,
+// and empties the window.
 func (j *judge) add(i Interval, e *Evaluator) {
 	if j.unbound != nil && !errors.Is(j.unbound, errAbsent) {
 		j.cross(i.To, "", j.unbound.Error())
@@ -180,7 +187,8 @@ func (j *judge) early(v float64, e *Evaluator) bool {
 	return e.intervals >= patience
 }
 
-// slide moves the window by an interval and judges it when it is full.
+// slide moves the window by an interval and judges it when it is full; after loadOver not
+// its counts and rates per second.
 func (j *judge) slide(t tally, at time.Duration, loadOver bool) {
 	j.window.push(t)
 	j.window.shrink(j.Over)
@@ -199,7 +207,7 @@ func (j *judge) slide(t tally, at time.Duration, loadOver bool) {
 	}
 }
 
-// finish judges at the run's end.
+// finish judges at the run's end; see Evaluator.Finish. j must not be crossed.
 func (j *judge) finish(e *Evaluator, measured time.Duration) {
 	switch {
 	case errors.Is(j.unbound, errAbsent):
@@ -225,11 +233,13 @@ func (j *judge) finish(e *Evaluator, measured time.Duration) {
 	}
 }
 
+// cross marks j as crossed and releases what it has recorded.
 func (j *judge) cross(at time.Duration, value, reason string) {
 	j.crossed, j.at, j.value, j.reason = true, at, value, reason
 	j.window, j.whole = queue{}, tally{}
 }
 
+// result returns the state of j for the run's record; At is nil unless it is crossed.
 func (j *judge) result() run.Threshold {
 	r := run.Threshold{Expression: j.String(), OK: !j.crossed, Value: j.value, Reason: j.reason}
 	if j.crossed {
@@ -239,7 +249,7 @@ func (j *judge) result() run.Threshold {
 	return r
 }
 
-// tally returns the threshold's part of an interval.
+// tally returns the threshold's part of an interval. It shares i's histogram.
 func (j *judge) tally(i Interval) tally {
 	t := tally{length: i.To - i.From}
 	for _, title := range j.binding.count {
@@ -258,8 +268,10 @@ func (j *judge) tally(i Interval) tally {
 	return t
 }
 
-// figure returns the threshold's statistic of t; ok is false if nothing was recorded. A
-// percentile that falls among the operations without an answer is infinite.
+// figure returns the threshold's statistic of t, in the unit of bound; ok is false if it
+// has no value: a rate of nothing, a rate per second of no time, a figure of an empty
+// distribution. A percentile that falls among the operations without an answer is infinite.
+// A value is always the gauge's last, whatever t is.
 func (j *judge) figure(t tally) (v float64, ok bool) {
 	h := t.histogram
 	if h == nil {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// ParseFor parses a threshold for a run whose series has this interval: its window must be
-// a multiple of the interval. A syntax error is a *SyntaxError.
+// ParseFor parses a threshold for a run whose series has this interval, above 0: its window
+// must be a multiple of the interval, and at most MaxWindow of them. A syntax error is a
+// *SyntaxError, those of the window are not.
 func ParseFor(text string, interval time.Duration) (Threshold, error) {
 	t, err := Parse(text)
 	switch {

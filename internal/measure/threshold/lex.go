@@ -50,7 +50,7 @@ func wrong(text string, at int, problem string) error {
 	return &SyntaxError{Text: text, Column: utf8.RuneCountInString(text[:at]) + 1, Problem: problem}
 }
 
-// lex splits text into tokens; the last is an end.
+// lex splits text into tokens; the last is an end. Its error is a *SyntaxError.
 func lex(text string) (tokens []token, err error) {
 	for at := 0; at < len(text); {
 		r, n := utf8.DecodeRuneInString(text[at:])
@@ -86,7 +86,8 @@ func lex(text string) (tokens []token, err error) {
 	return append(tokens, token{end, "", len(text)}), nil
 }
 
-// quotedLength is the length of the string that s begins with, or of all of s.
+// quotedLength returns the length, in bytes and with its quotes, of the string that s
+// begins with; that of s if the string has no end.
 func quotedLength(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {

@@ -24,7 +24,9 @@ func Parse(text string) (Threshold, error) {
 	return t, nil
 }
 
-// parser is a position in the tokens of an expression.
+// parser is a position in the tokens of an expression. Each of the methods metric to abort
+// parses the next part into t and returns a *SyntaxError if it is wrong; over and abort do
+// nothing if theirs is absent.
 type parser struct {
 	text   string
 	tokens []token
@@ -41,7 +43,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// want reports that a token is not what was expected.
+// want returns the error that t is not what was expected.
 func (p *parser) want(t token, what string) error {
 	got := "the end"
 	if t.kind != end {
@@ -50,6 +52,7 @@ func (p *parser) want(t token, what string) error {
 	return wrong(p.text, t.at, "want "+what+", not "+got)
 }
 
+// threshold parses the whole expression.
 func (p *parser) threshold() (t Threshold, err error) {
 	steps := []func(*Threshold) error{p.metric, p.stat, p.operator, p.value, p.over, p.abort}
 	for _, step := range steps {
@@ -72,6 +75,7 @@ func (p *parser) threshold() (t Threshold, err error) {
 
 const titles = `a metric's title, as home.latency, or check "name"`
 
+// metric parses a title, or check "name", into Metric and Check.
 func (p *parser) metric(t *Threshold) error {
 	first := p.next()
 	if first.kind != word && first.kind != quoted || first.text == "" {
@@ -89,6 +93,7 @@ func (p *parser) metric(t *Threshold) error {
 
 const stats = "a statistic: avg, min, max, stdev, a percentile as p99 or p99.9, count, rps, rate or value"
 
+// stat parses a statistic into Stat; of a check only rate is accepted.
 func (p *parser) stat(t *Threshold) error {
 	s := p.next()
 	known := s.text == "count" || s.text == "rps" || s.text == "rate" || s.text == "value" || ofDistribution(s.text)
@@ -102,6 +107,7 @@ func (p *parser) stat(t *Threshold) error {
 	return nil
 }
 
+// operator parses one of < <= > >= == != into Op.
 func (p *parser) operator(t *Threshold) error {
 	op := p.next()
 	switch op.text {
@@ -114,7 +120,8 @@ func (p *parser) operator(t *Threshold) error {
 	return p.want(op, "one of < <= > >= == !=")
 }
 
-// value parses a number and its unit, with or without a space between.
+// value parses a number and its unit, with or without a space between, into Number and
+// Unit. A unit that the statistic cannot have is an error.
 func (p *parser) value(t *Threshold) error {
 	number := p.next()
 	digits := len(number.text) - len(strings.TrimLeft(number.text, "-.0123456789"))
@@ -141,7 +148,8 @@ func (p *parser) value(t *Threshold) error {
 	return p.fits(t, u.kind, number.at, at)
 }
 
-// fits refuses a unit that the statistic cannot have. value and unit are their tokens.
+// fits returns a *SyntaxError if the statistic cannot have a unit of kind k. value and unit
+// are where the tokens begin, in bytes.
 func (p *parser) fits(t *Threshold, k kind, value, unit int) error {
 	switch {
 	case t.Stat == "rate" && k != share:
@@ -165,6 +173,7 @@ func isTime(title string) bool {
 		strings.HasPrefix(title, "step.")
 }
 
+// over parses "over TIME" into Over, a time above 0; without it, Over stays 0.
 func (p *parser) over(t *Threshold) error {
 	if s := p.peek(); s.kind != word || s.text != "over" {
 		return nil
@@ -179,6 +188,7 @@ func (p *parser) over(t *Threshold) error {
 	return nil
 }
 
+// abort parses "abort"; without it, Abort stays false.
 func (p *parser) abort(t *Threshold) error {
 	if s := p.peek(); s.kind == word && s.text == "abort" {
 		p.next()

@@ -7,7 +7,8 @@ import (
 )
 
 // shown formats a figure for people, in a unit like the condition's own, with at least
-// three digits, and more if it would otherwise look equal to the bound.
+// three digits, and more if it would otherwise look equal to the bound; "no answer" if it
+// is infinite.
 func (j *judge) shown(v float64) string {
 	if math.IsInf(v, 1) {
 		return "no answer"
@@ -25,7 +26,8 @@ func (j *judge) rounded(v float64, digits int) string {
 	return s
 }
 
-// digits formats v with this many significant digits, and reports whether that is exact.
+// digits formats v, which is in the unit of bound, with this many significant digits and a
+// unit, and reports whether that is exact.
 func (j *judge) digits(v float64, digits int) (s string, exact bool) {
 	unit, suffix := 1.0, ""
 	switch a := math.Abs(v); {

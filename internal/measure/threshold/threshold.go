@@ -52,7 +52,7 @@ var units = map[string]unit{
 	"KiB": {size, 1 << 10}, "MiB": {size, 1 << 20}, "GiB": {size, 1 << 30},
 }
 
-// bound is the value to compare with: nanoseconds, bytes, a share of 0 to 1, or a
+// bound returns the value to compare with: nanoseconds, bytes, a share of 0 to 1, or a
 // plain number.
 func (t Threshold) bound() float64 {
 	u := units[t.Unit]
@@ -105,7 +105,7 @@ func inWord(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.IsSpace(r) && r != unicode.ReplacementChar && !strings.ContainsRune(`"<>=!`, r)
 }
 
-// percentile returns q of a stat like p99.9.
+// percentile returns q, between 0 and 1, of a stat like p99.9; ok is false for other texts.
 func percentile(stat string) (q float64, ok bool) {
 	digits, ok := strings.CutPrefix(stat, "p")
 	if !ok || len(digits) == 0 || len(digits) > 8 || strings.Trim(digits, "0123456789.") != "" {
@@ -143,7 +143,8 @@ func (t Threshold) holds(v float64) bool {
 	return v != b
 }
 
-// worse reports whether v is further than w from meeting the condition.
+// worse reports whether v is further than w from meeting the condition, or nearer to
+// violating it.
 func (t Threshold) worse(v, w float64) bool {
 	switch t.Op {
 	case "<", "<=":

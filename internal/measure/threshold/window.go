@@ -15,7 +15,7 @@ type tally struct {
 	histogram *hdr.Histogram
 }
 
-// add adds o, which does not change.
+// add adds o, which does not change and is not retained.
 func (t *tally) add(o tally) {
 	t.length += o.length
 	t.count += o.count
@@ -40,12 +40,13 @@ type queue struct {
 	sum   tally // of newer
 }
 
+// push adds the youngest tally, whose histogram must not change from now on.
 func (q *queue) push(t tally) {
 	q.newer = append(q.newer, t)
 	q.sum.add(t)
 }
 
-// pop drops the oldest tally.
+// pop drops the oldest tally. The queue must not be empty.
 func (q *queue) pop() {
 	q.turn()
 	n := len(q.older) - 1
@@ -53,7 +54,7 @@ func (q *queue) pop() {
 	q.older, q.ages = q.older[:n], q.ages[:n]
 }
 
-// turn moves the newer half to the older one when that is empty.
+// turn moves the newer half to the older one when that is empty. The queue may be empty.
 func (q *queue) turn() {
 	if len(q.older) > 0 {
 		return
@@ -70,7 +71,7 @@ func (q *queue) turn() {
 	q.newer, q.sum = q.newer[:0], tally{}
 }
 
-// length is how much time the window covers.
+// length returns how much time the window covers.
 func (q *queue) length() time.Duration {
 	length := q.sum.length
 	if n := len(q.older); n > 0 {
@@ -90,7 +91,7 @@ func (q *queue) shrink(to time.Duration) {
 	}
 }
 
-// total is the sum of all tallies.
+// total returns the sum of all tallies, which shares nothing with them.
 func (q *queue) total() (t tally) {
 	if n := len(q.older); n > 0 {
 		t.add(q.older[n-1])

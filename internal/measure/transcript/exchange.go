@@ -48,13 +48,15 @@ const shownBody = 4 << 10
 // limits are how much of a head and of a body is written, in bytes.
 type limits struct{ head, body int }
 
-// Text returns x as lines: what was sent after ">", what was received after "<". of, the
-// user, is put in brackets unless it is empty.
+// Text returns x as lines, without a line end after the last: what was sent after ">", what
+// was received after "<", at most 16 KiB of each head and 4 KiB of each body. Secrets are
+// redacted. of, the user, is put in brackets unless it is empty.
 func (x *Exchange) Text(of string) string { return x.text(of, limits{Shown, shownBody}) }
 
-// Sample is Text limited to a few KB.
+// Sample is Text with at most 1200 bytes of each head and 600 of each body.
 func (x *Exchange) Sample(of string) string { return x.text(of, limits{1200, 600}) }
 
+// text implements Text and Sample.
 func (x *Exchange) text(of string, l limits) string {
 	var b strings.Builder
 	b.WriteString(Clean(redact.Line(x.What)))
@@ -82,6 +84,8 @@ func (x *Exchange) text(of string, l limits) string {
 	return b.String()
 }
 
+// write writes the lines of m, each after a line end and with mark before it; a body that
+// is no text as its number of bytes. An empty message writes nothing.
 func (m *Message) write(b *strings.Builder, mark string, l limits) {
 	line := func(s string) {
 		b.WriteString("\n" + strings.TrimRight(mark+Clean(s), " "))
@@ -136,8 +140,8 @@ func printable(b []byte) bool {
 	return odd <= 2+len(b)/20
 }
 
-// Clean makes s safe for a line of a terminal: unprintable characters are escaped as in Go
-// strings.
+// Clean returns s safe for a line of a terminal: unprintable characters, line ends and tabs
+// among them, are escaped as in Go strings.
 func Clean(s string) string {
 	if !strings.ContainsFunc(s, odd) {
 		return s
@@ -162,7 +166,7 @@ func Clean(s string) string {
 
 func odd(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
-// cut returns the first bytes of s.
+// cut returns s, or its first most bytes without a character that was cut.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -170,7 +174,8 @@ func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "")
 }
 
-// Duration formats a time for people: three significant digits, in a suitable unit.
+// Duration formats a time for people: three significant digits, in µs, ms or s; below 1 µs
+// as time.Duration does.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Microsecond:
@@ -183,6 +188,7 @@ func Duration(d time.Duration) string {
 	return digits(d, time.Second) + " s"
 }
 
+// digits formats d in a unit, with three significant digits and without the unit's name.
 func digits(d, unit time.Duration) string {
 	v := float64(d) / float64(unit)
 	switch {

@@ -34,7 +34,8 @@ func Users(files uint64) uint64 { return max(files, OwnFiles) - OwnFiles }
 // closing is how long the kernel reserves the port of a closed connection.
 const closing = 60 * time.Second
 
-// Examine returns what each part of a machine allows. It is a pure function.
+// Examine returns what each part of a machine allows, in a fixed order; of a part that is
+// unknown there is no finding. It is a pure function.
 func Examine(f Facts) []Finding {
 	var all []Finding
 	for _, examine := range []func(Facts) []Finding{files, ports, conntrack, queues, cpus, memory, clock, goCommand, folders} {
@@ -70,6 +71,8 @@ func about(n uint64) string {
 
 func span(d time.Duration) string { return units.Millis(float64(d) / 1e6) }
 
+// one returns a single finding, whose text is formatted as by fmt; if its level is Fine,
+// without lifts.
 func one(name string, level Level, lifts []Lift, format string, args ...any) []Finding {
 	if level == Fine {
 		lifts = nil
@@ -77,6 +80,7 @@ func one(name string, level Level, lifts []Lift, format string, args ...any) []F
 	return []Finding{{name, level, fmt.Sprintf(format, args...), lifts}}
 }
 
+// files returns the finding on open files; nil if their limit is unknown.
 func files(f Facts) []Finding {
 	if f.FilesHard == 0 {
 		return nil
@@ -96,7 +100,7 @@ func files(f Facts) []Finding {
 }
 
 // FileLifts returns the commands that raise the limit of open files to highest, which is
-// fs.nr_open; 0 if unknown.
+// fs.nr_open, or to 1048576 if that is 0, unknown; any of them is enough.
 func FileLifts(highest uint64) []Lift {
 	if highest == 0 {
 		highest = 1 << 20
@@ -109,7 +113,8 @@ func FileLifts(highest uint64) []Lift {
 	}
 }
 
-// PortLifts returns the commands that make more ports available for outgoing connections.
+// PortLifts returns the commands that make more ports available for outgoing connections;
+// any of them is enough.
 func PortLifts() []Lift {
 	return []Lift{
 		{"this machine", `sudo sysctl -w net.ipv4.ip_local_port_range="1024 65535"`},
@@ -118,6 +123,8 @@ func PortLifts() []Lift {
 	}
 }
 
+// ports returns the findings on ports for outgoing connections, and on those of closed ones
+// if the kernel does not reuse them; nil if the range is unknown.
 func ports(f Facts) []Finding {
 	n := f.PortsLast - f.PortsFirst + 1
 	if f.PortsLast <= 0 {
@@ -141,6 +148,8 @@ func ports(f Facts) []Finding {
 	return append(all, one("closed ports", Limit, []Lift{{"this machine", "sudo sysctl -w net.ipv4.tcp_tw_reuse=1"}, {"this load", "keep connections open"}}, "%s", text)...)
 }
 
+// conntrack returns the finding on the firewall's table of connections; nil if there is no
+// table, or it is unknown.
 func conntrack(f Facts) []Finding {
 	if f.TrackedMost == 0 {
 		return nil
@@ -156,6 +165,8 @@ func conntrack(f Facts) []Finding {
 		"the firewall remembers %s of at most %s connections; packets beyond are dropped", count(f.Tracked), count(f.TrackedMost))
 }
 
+// queues returns the findings on the kernel's queues of packets and of accepted
+// connections, as far as they are known.
 func queues(f Facts) (all []Finding) {
 	if n := f.Backlog; n > 0 {
 		level := Fine
@@ -174,6 +185,7 @@ func queues(f Facts) (all []Finding) {
 	return all
 }
 
+// cpus returns the finding on CPUs, and one on their clock rates if these are known.
 func cpus(f Facts) []Finding {
 	level, text := Fine, fmt.Sprintf("%d", f.CPUs)
 	var lifts []Lift
@@ -205,6 +217,7 @@ func cpus(f Facts) []Finding {
 	return append(all, one("CPU governor", level, []Lift{{"this machine", "sudo cpupower frequency-set -g performance"}}, "%s", f.Governors)...)
 }
 
+// memory returns the finding on available memory; nil if it is unknown.
 func memory(f Facts) []Finding {
 	if f.Available == 0 {
 		return nil
@@ -233,6 +246,7 @@ func memory(f Facts) []Finding {
 // slowClocks are time sources that need a system call or more to be read.
 var slowClocks = map[string]bool{"hpet": true, "acpi_pm": true, "jiffies": true, "pit": true, "xen": true}
 
+// clock returns the findings on timers and on the kernel's clock, as far as they are known.
 func clock(f Facts) (all []Finding) {
 	if f.TimerP99 > 0 {
 		level := Fine
@@ -259,6 +273,7 @@ func clock(f Facts) (all []Finding) {
 	return append(all, one("clock", level, lifts, "%s, %s to read it%s", f.Clock, span(f.ClockRead), ifNot(level, ": each request reads it several times"))...)
 }
 
+// ifNot returns text, or "" if level is Fine.
 func ifNot(level Level, text string) string {
 	if level == Fine {
 		return ""
@@ -266,6 +281,7 @@ func ifNot(level Level, text string) string {
 	return text
 }
 
+// goCommand returns the finding on the Go command; nil if it was not looked for.
 func goCommand(f Facts) []Finding {
 	if f.Go != "" {
 		return one("Go", Fine, nil, "%s, %s", f.Go, f.GoPath)
@@ -276,6 +292,7 @@ func goCommand(f Facts) []Finding {
 	return one("Go", Limit, []Lift{{"from", "https://go.dev/dl/"}}, "%s; gobench http does not need it", f.GoError)
 }
 
+// folders returns a finding for each folder that gobench writes to, in their order.
 func folders(f Facts) (all []Finding) {
 	for _, d := range f.Folders {
 		level, text := Fine, fmt.Sprintf("%s, %s free", d.Path, size(d.Free))

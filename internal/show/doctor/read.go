@@ -12,8 +12,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run/system"
 )
 
-// Read reads this machine and the folders that runs write to. It takes a quarter of a
-// second, because it measures timers. It creates and deletes an empty file in each folder.
+// Read reads this machine and the folders that runs write to; what it cannot read stays
+// zero. It takes a quarter of a second, because it measures timers. It creates and deletes
+// an empty file in each folder, or in the nearest existing one above it.
 func Read(folders []Folder) Facts {
 	f := Facts{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), ReusePorts: -1}
 	f.Kernel = system.Kernel()
@@ -28,7 +29,7 @@ func Read(folders []Folder) Facts {
 	return f
 }
 
-// measure measures timers and the clock.
+// measure measures timers and the clock, in a fifth of a second.
 func (f *Facts) measure() {
 	late := runner.Lateness(time.Millisecond, 200)
 	slices.Sort(late)
@@ -42,8 +43,9 @@ func (f *Facts) measure() {
 	f.ClockRead = last.Sub(began) / reads
 }
 
-// look sets whether the folder, or the nearest existing one above it, can be written, and
-// its free space.
+// look looks at the folder, or the nearest existing one above it. It sets Error if no file
+// can be created and deleted there, and Free, which stays 0 if unknown. NoExec is set only
+// for the cache.
 func (d *Folder) look() {
 	dir := d.Path
 	for {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// readSystem reads /proc and /sys; root is put before every path.
+// readSystem reads /proc and /sys; root is put before every path. What it cannot read or
+// parse stays as it was, or becomes zero.
 func (f *Facts) readSystem(root string) {
 	text := func(name string) string {
 		b, _ := os.ReadFile(root + name)
@@ -46,7 +47,8 @@ func (f *Facts) readSystem(root string) {
 	f.Clocks = text("/sys/devices/system/clocksource/clocksource0/available_clocksource")
 }
 
-// field returns the value of the first "name : value" line.
+// field returns the value of the first "name : value" line, without blanks around it; "" if
+// no line has it.
 func field(text, name string) string {
 	for line := range strings.Lines(text) {
 		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == name {
@@ -56,7 +58,7 @@ func field(text, name string) string {
 	return ""
 }
 
-// kilobytes parses "24684084 kB" and returns bytes.
+// kilobytes parses "24684084 kB" and returns bytes; 0 for other texts.
 func kilobytes(s string) uint64 {
 	n, _ := strconv.ParseUint(strings.TrimSuffix(s, " kB"), 10, 64)
 	return n << 10

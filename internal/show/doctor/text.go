@@ -9,7 +9,8 @@ import (
 // marks precede findings. Words repeat what they mean.
 var marks = map[Level]string{Fine: "✓ fine ", Limit: "! limit", Stop: "✗ stop "}
 
-// Write writes findings as text to w.
+// Write writes findings as text to w, and a line that counts those that stop or limit runs,
+// all in one call of w.Write, whose error it returns.
 func Write(w io.Writer, all []Finding) error {
 	width := 0
 	for _, f := range all {
@@ -38,6 +39,7 @@ func Write(w io.Writer, all []Finding) error {
 	return err
 }
 
+// things returns "One thing" or "n things".
 func things(n int) string {
 	if n == 1 {
 		return "One thing"
@@ -45,6 +47,7 @@ func things(n int) string {
 	return fmt.Sprintf("%d things", n)
 }
 
+// limitsText returns how many limits there are, as a part of a sentence.
 func limitsText(n int) string {
 	switch n {
 	case 0:

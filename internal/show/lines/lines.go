@@ -15,8 +15,9 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// Text shows a run in lines of text, with at most one line a second for its intervals. It
-// is safe for concurrent use; Show and writes to Output do not wait for w.
+// Text shows a run in lines of text, with at most one line a second for its intervals. Show
+// and writes to Output may be called concurrently, except Show with intervals; they do not
+// wait for w: what a slow one does not take in time is dropped and counted.
 type Text struct {
 	q       *queue
 	w       io.Writer
@@ -29,8 +30,8 @@ type Text struct {
 	slow *time.Timer // shows a step that takes long; guarded by mu
 }
 
-// NewText returns a Text that writes to w. With quiet it shows only warnings and what the
-// user did. The caller must call Close or Flush.
+// NewText returns a Text that writes to w from a goroutine of its own. With quiet it shows
+// only warnings and what the user did. The caller must call Close or Flush.
 func NewText(w io.Writer, quiet bool) *Text {
 	t := &Text{q: newQueue(w), w: w, quiet: quiet, last: -time.Second}
 	t.printed.Show = t.q.put
@@ -44,7 +45,9 @@ const slowStep = time.Second
 // always are the events that are shown with quiet too.
 var always = []event.Kind{event.Control, event.Ending, event.Warning, event.Log}
 
-// Show shows an event.
+// Show shows an event's text in a line, or the line of an interval if a second has passed
+// since the last. A step is shown only if it takes a second; one of the compiler at once.
+// After Flush it shows nothing.
 func (t *Text) Show(e event.Event) {
 	t.mu.Lock()
 	if t.slow != nil && (e.Kind == event.Step || e.Kind == event.State) {
@@ -71,7 +74,8 @@ func (t *Text) Show(e event.Event) {
 
 func (t *Text) put(s string) { t.q.put([]byte(s + "\n")) }
 
-// Output returns the writer for what the scenario prints.
+// Output returns the writer for what the scenario prints, by whole lines; with quiet it
+// discards.
 func (t *Text) Output() io.Writer {
 	if t.quiet {
 		return io.Discard
@@ -79,7 +83,8 @@ func (t *Text) Output() io.Writer {
 	return &t.printed
 }
 
-// Flush writes what is queued and stops. Further calls do nothing.
+// Flush writes what is queued, and how much was dropped, and stops: it waits until w has
+// taken all. Further calls do nothing.
 func (t *Text) Flush() {
 	t.once.Do(func() {
 		t.mu.Lock()
@@ -105,7 +110,8 @@ type JSON struct {
 // NewJSON returns a JSON that writes to w. The caller must call Close.
 func NewJSON(w io.Writer) *JSON { return &JSON{q: newQueue(w)} }
 
-// Show shows an event.
+// Show queues an event as a line of JSON; it is dropped if 256 are waiting for w. Steps
+// without a text are left out. After Close it does nothing.
 func (j *JSON) Show(e event.Event) {
 	if e.Kind == event.Step && e.Text == "" {
 		return
@@ -124,8 +130,8 @@ func (j *JSON) Output() io.Writer { return io.Discard }
 // Flush does nothing: Close does.
 func (j *JSON) Flush() {}
 
-// Close shows the end of the run, writes what is queued, and stops. Further calls do
-// nothing.
+// Close shows the end of the run, which is dropped as in Show if the queue is full, and
+// waits until w has taken what is queued. Further calls do nothing.
 func (j *JSON) Close(end event.Event) {
 	j.once.Do(func() {
 		j.Show(end)

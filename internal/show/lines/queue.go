@@ -10,8 +10,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// queue writes to w in a goroutine of its own. A slow reader never delays the run: what
-// it does not read in time is dropped and counted.
+// queue writes to w in a goroutine of its own. A slow reader never delays the run: what it
+// does not read in time is dropped and counted. Errors of w are ignored.
 type queue struct {
 	w     io.Writer
 	lines chan []byte // closed by close
@@ -22,6 +22,8 @@ type queue struct {
 	closed  bool // guarded by mu
 }
 
+// newQueue returns a queue with room for 256 writes. The caller must close it, which ends
+// its goroutine.
 func newQueue(w io.Writer) *queue {
 	q := &queue{w: w, lines: make(chan []byte, 256), done: make(chan struct{})}
 	go func() {
@@ -33,7 +35,8 @@ func newQueue(w io.Writer) *queue {
 	return q
 }
 
-// put queues b, or drops it if the queue is full.
+// put queues b, which must not change from now on, or drops it if the queue is full. It
+// never waits. After close it does nothing.
 func (q *queue) put(b []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,7 +50,8 @@ func (q *queue) put(b []byte) {
 	}
 }
 
-// close writes what is queued, stops, and returns how many bytes were dropped.
+// close waits until w has taken what is queued, stops, and returns how many bytes were
+// dropped. It may be called again.
 func (q *queue) close() (dropped int) {
 	q.mu.Lock()
 	if !q.closed {
@@ -70,7 +74,7 @@ func ReportDropped(w io.Writer, dropped int) {
 const longest = 4 << 10
 
 // Printed splits what a scenario prints into whole lines that are safe for a terminal. It
-// is safe for concurrent use.
+// is safe for concurrent use, but Show must not call it.
 type Printed struct {
 	Show func([]byte) // receives one or more lines
 
@@ -78,7 +82,9 @@ type Printed struct {
 	part []byte // a line without its end, guarded by mu
 }
 
-// Write shows the lines that b completes. It never returns an error.
+// Write shows the lines that b completes, together in one call of Show. An unfinished line
+// of more than 4 KiB is shown too, as if it had ended; a shorter one waits for its end or
+// Flush. It always returns len(b) and nil, and does not retain b.
 func (p *Printed) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +106,8 @@ func (p *Printed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Flush shows the last line if it has not ended.
+// Flush shows the last line if it has not ended, with a line end. Write may still be
+// called.
 func (p *Printed) Flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

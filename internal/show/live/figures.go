@@ -31,7 +31,7 @@ func (s *screen) operations() {
 }
 
 // overTime shows a distribution over time: its rate and its figures at present and of the
-// whole run so far.
+// whole run so far, and the users. A figure without a value is "-".
 func (s *screen) overTime(m run.Metric) {
 	const cell = 11
 	now, all := s.last.Metrics[m.Title], m
@@ -88,8 +88,8 @@ func (s *screen) overTime(m run.Metric) {
 	s.lateness(m)
 }
 
-// timeOf formats a time of a record. A percentile among operations without an answer has no
-// time.
+// timeOf formats a time of a record, "-" if it has none; a q of 0 is no percentile. A
+// percentile among operations without an answer is "no answer".
 func timeOf(r run.Record, q float64, of func(*run.Times) float64) string {
 	switch {
 	case q > 0 && r.Lost != nil && r.Count != nil && !run.Answered(q, *r.Count, *r.Lost):
@@ -100,7 +100,8 @@ func timeOf(r run.Record, q float64, of func(*run.Times) float64) string {
 	return units.Millis(of(r.Times))
 }
 
-// lateness shows the components of a scheduled class's response time.
+// lateness shows the components of a scheduled class's response time m; nothing if m is of
+// another class.
 func (s *screen) lateness(m run.Metric) {
 	prefix := strings.TrimSuffix(m.Title, "response")
 	if s.last.Metrics[prefix+"planned"].Count == nil {
@@ -158,8 +159,8 @@ func (s *screen) counts() {
 	})
 }
 
-// percent formats a share so that a small one is not shown as 0, nor one below 100 % as
-// 100.
+// percent formats a share of 0 to 1 so that a small one is not shown as 0, nor one below
+// 100 % as 100.
 func percent(share float64) string {
 	switch p := share * 100; {
 	case share > 0 && p < 0.01:

@@ -24,6 +24,7 @@ type point struct {
 // figures are those of a distribution of times in one interval.
 type figures struct{ rate, p50, p90, p99, max float64 }
 
+// add adds the next interval; the oldest is dropped if there are maxPoints.
 func (h *history) add(i run.Interval) {
 	if h.titles == nil {
 		h.titles = map[string]bool{}
@@ -47,7 +48,8 @@ func (h *history) add(i run.Interval) {
 
 func (h *history) has(title string) bool { return h.titles[title] }
 
-// series returns a figure of each interval; known is false for an interval without it.
+// series returns a figure of each interval, the newest last; known is false for an interval
+// without it.
 func (h *history) series(of func(point) (float64, bool)) (values []float64, known []bool) {
 	for _, p := range h.points {
 		v, ok := of(p)
@@ -59,8 +61,8 @@ func (h *history) series(of func(point) (float64, bool)) (values []float64, know
 // sparks are the eight heights of a graph's column.
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// spark draws the last values in at most the given number of columns, scaled from 0 to the
-// greatest; an unknown value is a gap.
+// spark draws the last values, one a column in at most the given number of columns, scaled
+// from 0 to the greatest; an unknown value is a gap. It returns "" without columns.
 func spark(values []float64, known []bool, columns int) string {
 	if columns <= 0 {
 		return ""

@@ -10,7 +10,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// errors shows failures by class.
+// errors shows failures by class, the most frequent first, and the text of the most
+// frequent kind.
 func (s *screen) errors() {
 	var all int64
 	byClass := map[string]int64{}
@@ -45,7 +46,8 @@ func (s *screen) errors() {
 	}
 }
 
-// checks shows how many calls of each check passed, the worst check first.
+// checks shows how many calls of each check passed, the worst check first, at most six
+// checks.
 func (s *screen) checks() {
 	type check struct {
 		name        string
@@ -97,7 +99,7 @@ func (s *screen) checks() {
 	}
 }
 
-// conditions shows the state of the thresholds.
+// conditions shows the state of the thresholds, of many the first six.
 func (s *screen) conditions() {
 	for i, t := range s.thresholds {
 		if i == several && len(s.thresholds) > several+1 {
@@ -132,7 +134,8 @@ func (s *screen) conditions() {
 	}
 }
 
-// generator shows whether the numbers can be trusted so far.
+// generator shows whether the numbers can be trusted so far; nothing while no verdict is
+// known.
 func (s *screen) generator() {
 	v := s.totals.Verdict
 	if v.Word == "" {

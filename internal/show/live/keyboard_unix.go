@@ -17,6 +17,8 @@ type keyboard struct {
 	stop, ends *os.File // a pipe: stop becomes readable when ends is closed
 }
 
+// newKeyboard returns a keyboard that reads from in, which it never closes. The caller must
+// call read, and close to end that.
 func newKeyboard(in *os.File) (*keyboard, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -29,7 +31,8 @@ func newKeyboard(in *os.File) (*keyboard, error) {
 func (k *keyboard) close() { k.ends.Close() }
 
 // read calls press with each key that is a single character; others, as arrows, are
-// ignored. It returns when the keyboard is closed or the terminal is gone.
+// ignored. It returns when the keyboard is closed or the terminal is gone. While this
+// process is in the background it reads nothing. It must be called only once.
 func (k *keyboard) read(press func(byte)) {
 	defer k.stop.Close()
 	in, stop := int32(k.in.Fd()), int32(k.stop.Fd())

@@ -11,6 +11,7 @@ import (
 // modes are the settings of a terminal.
 type modes unix.Termios
 
+// IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), getModes)
 	return err == nil
@@ -23,7 +24,8 @@ func foreground(f *os.File) bool {
 	return err != nil || group == unix.Getpgrp()
 }
 
-// orphaned reports whether no shell could continue this process if it stopped.
+// orphaned reports whether no shell could continue this process if it stopped, or this is
+// unknown.
 func orphaned() bool {
 	parent := os.Getppid()
 	session, err := unix.Getsid(0)
@@ -33,7 +35,8 @@ func orphaned() bool {
 }
 
 // unbuffered makes the terminal deliver each key at once and without echo. Signals and the
-// processing of output stay as they are. It returns the previous modes.
+// processing of output stay as they are. It returns the previous modes; with an error, the
+// terminal's modes are unchanged.
 func unbuffered(f *os.File) (before *modes, err error) {
 	was, err := unix.IoctlGetTermios(int(f.Fd()), getModes)
 	if err != nil {

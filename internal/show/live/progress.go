@@ -25,7 +25,8 @@ func (s *screen) warming() bool {
 	return false
 }
 
-// progress shows the progress of the run; before the load, the current step.
+// progress shows the progress of the run: a bar if it is known how much is left. Before the
+// load, and while it stops, the current step.
 func (s *screen) progress() {
 	if s.began.IsZero() || s.state == run.Stopping {
 		took := s.now.Sub(s.since)
@@ -76,7 +77,8 @@ func spinner(now time.Time) string {
 	return [...]string{"◐", "◓", "◑", "◒"}[now.UnixMilli()/250%4]
 }
 
-// stages shows what the schedules of classes currently demand.
+// stages shows what the schedules of classes currently demand, or what the user has set
+// instead. Other classes have no row.
 func (s *screen) stages() {
 	for _, c := range s.plan.Classes {
 		set := s.set[c.Name]
@@ -126,6 +128,8 @@ func (s *screen) stages() {
 	}
 }
 
+// separated returns a unit as it follows a number: with a space before it, unless it is
+// "/s".
 func separated(unit string) string {
 	if unit == "/s" {
 		return unit

@@ -44,7 +44,9 @@ type setting struct {
 	rate  float64
 }
 
-// Apply updates r with an event.
+// Apply updates r with an event, in the order of time; kinds that the screen does not show
+// are ignored. It retains e's values, and calls an interval's Totals within this call, at
+// most every 125 ms.
 func (r *Run) Apply(e event.Event) {
 	switch e.Kind {
 	case event.Step:
@@ -74,7 +76,9 @@ func (r *Run) Apply(e event.Event) {
 	}
 }
 
-// setState sets the state.
+// setState sets the state, and what begins with it: the step's time when compiling or
+// starting, the load's when running. When stopping, the step becomes the waiting for what
+// is in flight.
 func (r *Run) setState(e event.Event) {
 	r.state = e.State
 	switch e.State {
@@ -87,7 +91,8 @@ func (r *Run) setState(e event.Event) {
 	}
 }
 
-// change records a change made by the user.
+// change records a change made by the user; a repeated pause or resume, or another kind of
+// change, has no effect.
 func (r *Run) change(e event.Event) {
 	switch c := e.Control; c.What {
 	case "pause":
@@ -110,7 +115,8 @@ func (r *Run) change(e event.Event) {
 	}
 }
 
-// setting returns that of a class, or of the only class if the name is empty.
+// setting returns what is set of a class, or of the only class if the name is empty,
+// creating it if needed; the caller may change it.
 func (r *Run) setting(class string) *setting {
 	if class == "" && len(r.plan.Classes) == 1 {
 		class = r.plan.Classes[0].Name
@@ -129,7 +135,7 @@ func (r *Run) setting(class string) *setting {
 // Paused reports whether the load is paused.
 func (r *Run) Paused() bool { return r.paused }
 
-// elapsed is how long the load has been active at now.
+// elapsed returns how long the load has been active at now, pauses included; 0 before it.
 func (r *Run) elapsed(now time.Time) time.Duration {
 	if r.began.IsZero() {
 		return 0
@@ -137,7 +143,7 @@ func (r *Run) elapsed(now time.Time) time.Duration {
 	return max(0, now.Sub(r.began))
 }
 
-// shift is by how much pauses have moved the schedule of an open load.
+// shift returns by how much pauses have moved the schedule of an open load.
 func (r *Run) shift(now time.Time) time.Duration {
 	if r.paused {
 		return r.held + now.Sub(r.pausedAt)
@@ -145,7 +151,8 @@ func (r *Run) shift(now time.Time) time.Duration {
 	return r.held
 }
 
-// length is how long the load is to last, if a time limits it; 0 if no time does.
+// length returns how long the load is to last, pauses included that prolong it, if a time
+// limits it; 0 if no time does.
 func (r *Run) length(now time.Time) (length time.Duration) {
 	for _, c := range r.plan.Classes {
 		l := c.Length
@@ -164,7 +171,8 @@ func (r *Run) length(now time.Time) (length time.Duration) {
 	return length
 }
 
-// planned is the number of iterations after which the load ends; 0 if they do not limit it.
+// planned returns the number of iterations after which the load ends; 0 if they do not
+// limit it.
 func (r *Run) planned() (n int64) {
 	for _, c := range r.plan.Classes {
 		if c.Iterations == 0 {
@@ -200,7 +208,8 @@ func (r *Run) part(now time.Time) (part float64, left time.Duration) {
 }
 
 // Steer returns the changes that multiply the current load by factor: of each class its
-// rate if it has a schedule, else its users.
+// rate if it has a schedule, else its users, by at least one and to no fewer than one. By
+// is left empty. It returns nil while no plan is known, and does not change r.
 func (r *Run) Steer(factor float64, now time.Time) (changes []event.Change) {
 	for _, c := range r.plan.Classes {
 		change := event.Change{What: "scale", Class: c.Name}
@@ -223,7 +232,7 @@ func (r *Run) Steer(factor float64, now time.Time) (changes []event.Change) {
 	return changes
 }
 
-// round rounds to three digits, for a rate that people read.
+// round rounds to three digits, for a rate that people read; 0 if v is below 0.
 func round(v float64) float64 {
 	if v <= 0 {
 		return 0
@@ -235,7 +244,8 @@ func round(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// level is the planned number of users or rate of a class at now.
+// level returns the planned number of users or rate of a class at now, or what the user has
+// set.
 func (r *Run) level(c event.Class, now time.Time) float64 {
 	if s := r.set[c.Name]; s != nil {
 		if c.Open && s.rate >= 0 {
@@ -252,8 +262,9 @@ func (r *Run) level(c event.Class, now time.Time) float64 {
 	return level
 }
 
-// stage returns the number of the stage that a class is in at now, from 0, the planned
-// level, and the time until the stage's end.
+// stage returns the number of the stage that a class, which has stages, is in at now, from
+// 0, the planned level, and the time until the stage's end. After the last stage it returns
+// that one, its end's level, and 0.
 func (r *Run) stage(c event.Class, now time.Time) (number int, level float64, left time.Duration) {
 	at := r.elapsed(now)
 	if c.Open {

@@ -46,8 +46,8 @@ type screen struct {
 	rows []row
 }
 
-// Screen renders the run at now: at most Height lines of at most Width columns, without
-// line ends.
+// Screen renders the run at now: at most Height lines, or one if Height is less, of at most
+// Width columns, and at most 132, without line ends.
 func (r *Run) Screen(now time.Time, size Size) []string {
 	size.Width = min(size.Width, widest)
 	s := &screen{Run: r, Size: size, now: now}
@@ -68,7 +68,7 @@ func (r *Run) Screen(now time.Time, size Size) []string {
 	return s.fit()
 }
 
-// row begins a row.
+// row adds a row, which each of write appends to; without them it is blank.
 func (s *screen) row(rank int, write ...func(*line)) {
 	l := &line{width: s.Width, color: s.Color}
 	for _, f := range write {
@@ -77,7 +77,8 @@ func (s *screen) row(rank int, write ...func(*line)) {
 	s.rows = append(s.rows, row{rank, l.String()})
 }
 
-// fit removes rows until the rest fits.
+// fit removes rows until the rest fits, and returns their texts without superfluous blank
+// lines.
 func (s *screen) fit() (lines []string) {
 	for len(s.rows) > max(1, s.Height) {
 		lowest := len(s.rows) - 1
@@ -113,7 +114,8 @@ func (s *screen) head() {
 	})
 }
 
-// standing describes the run's state in a word or two.
+// standing describes the run's state in a word or two, and returns its style. The user's
+// ending or pause comes before the state itself.
 func (s *screen) standing() (string, style) {
 	switch {
 	case s.ending != nil && s.ending.Cancel:
@@ -141,7 +143,8 @@ const longestGraph = 72
 // several is how many checks or thresholds are shown.
 const several = 6
 
-// footer lists the keys.
+// footer lists the keys, or the help on them; once the run is being ended, only how to
+// cancel it.
 func (s *screen) footer() {
 	s.row(air)
 	key := func(l *line, k, what string) {
@@ -197,7 +200,7 @@ func (s *screen) help() {
 	}
 }
 
-// clock formats a time to the second.
+// clock formats a time to the second, as "1h02m", "1m05s" or "5s".
 func clock(d time.Duration) string {
 	d = d.Truncate(time.Second)
 	switch h, m, sec := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60; {

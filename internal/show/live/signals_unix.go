@@ -12,7 +12,8 @@ import (
 // terminalSignals are those about the terminal.
 var terminalSignals = []os.Signal{syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGQUIT}
 
-// signal acts on a signal about the terminal.
+// signal acts on a signal about the terminal. Only the goroutine that draws may call it: it
+// waits in SIGTSTP until the process is continued, and reads signals then.
 func (t *Terminal) signal(s os.Signal, signals <-chan os.Signal) {
 	switch s {
 	case syscall.SIGWINCH:

@@ -24,7 +24,8 @@ type line struct {
 	color bool
 }
 
-// add appends s as far as it fits, cut with an ellipsis.
+// add appends s, without escape sequences, as far as it fits, cut with an ellipsis. It
+// returns l.
 func (l *line) add(st style, s string) *line {
 	if n := columns(s); n > l.width-l.n {
 		if l.width <= l.n {
@@ -49,15 +50,15 @@ func (l *line) to(column int) *line {
 	return l
 }
 
-// right appends s so that it ends at a column.
+// right appends s so that it ends at a column, or later if the line is already longer.
 func (l *line) right(st style, s string, column int) *line {
 	return l.to(column-columns(s)).add(st, s)
 }
 
 func (l *line) String() string { return strings.TrimRight(l.b.String(), " ") }
 
-// columns is the width of s. East Asian wide characters count as one: the terminal cuts off
-// what exceeds the line, since it does not wrap the lines of the block.
+// columns returns the width of s. East Asian wide characters count as one: the terminal
+// cuts off what exceeds the line, since it does not wrap the lines of the block.
 func columns(s string) (n int) {
 	for range s {
 		n++

@@ -12,8 +12,8 @@ import (
 )
 
 // Terminal draws a Run at the bottom of a terminal and scrolls up what is printed above it.
-// It is safe for concurrent use. Its methods do not wait for the terminal: what a slow one
-// does not accept in time is dropped and counted.
+// It is safe for concurrent use. Its methods, except Close, do not wait for the terminal:
+// what a slow one does not accept in time is dropped and counted.
 //
 // The terminal keeps its signals and its line ends; only line buffering and the echo are
 // off, and the cursor stays on the block's first line. So Ctrl-C works whatever happens to
@@ -62,8 +62,9 @@ func Fits(out *os.File) bool {
 	return term != "" && term != "dumb" && IsTerminal(out) && foreground(out)
 }
 
-// Open begins to draw r on out, for which Fits must be true. Press is called with each key
-// read from in, unless in is not a terminal. The caller must call Close.
+// Open begins to draw r on out, for which Fits must be true. press is called with each key
+// read from in, unless in is not a terminal; it must not be nil then. The caller must call
+// Close; it still owns out and in.
 func Open(out, in *os.File, r Run, press Press) *Terminal {
 	t := &Terminal{out: out, run: r, wake: make(chan struct{}, 1), lines: make(chan []byte, 256), done: make(chan struct{}), color: os.Getenv("NO_COLOR") == ""}
 	if IsTerminal(in) {
@@ -85,7 +86,7 @@ func Open(out, in *os.File, r Run, press Press) *Terminal {
 	return t
 }
 
-// key handles a key.
+// key handles a key: "?" switches the help, others are passed to press.
 func (t *Terminal) key(k byte) {
 	if k == '?' {
 		t.mu.Lock()
@@ -97,7 +98,8 @@ func (t *Terminal) key(k byte) {
 	t.press(k, t.look)
 }
 
-// Show applies an event to the run and prints its text above the block.
+// Show applies an event to the run and prints its text, unless it is a step's, above the
+// block.
 func (t *Terminal) Show(e event.Event) {
 	t.mu.Lock()
 	t.run.Apply(e)
@@ -108,14 +110,17 @@ func (t *Terminal) Show(e event.Event) {
 	t.redraw()
 }
 
-// look calls f with the current state of the run; f must not retain it.
+// look calls f with the current state of the run; f must not retain it, nor call the
+// Terminal.
 func (t *Terminal) look(f func(*Run)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f(&t.run)
 }
 
-// Print prints whole lines above the block; they must be safe for a terminal.
+// Print prints whole lines above the block; they must be safe for a terminal, and b must
+// not change from now on. If 256 calls are waiting, b is dropped and counted. After Close
+// it does nothing.
 func (t *Terminal) Print(b []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,6 +134,7 @@ func (t *Terminal) Print(b []byte) {
 	}
 }
 
+// redraw asks for a redraw, which comes within 100 ms; it does not wait.
 func (t *Terminal) redraw() {
 	select {
 	case t.wake <- struct{}{}:
@@ -137,7 +143,8 @@ func (t *Terminal) redraw() {
 }
 
 // Close prints what is queued, wipes the block, restores the terminal, and returns how many
-// bytes were not shown.
+// bytes were not shown. It waits for the terminal, and for press to return. Further calls
+// only return the number.
 func (t *Terminal) Close() (dropped int) {
 	t.once.Do(func() {
 		t.mu.Lock()
@@ -154,7 +161,7 @@ func (t *Terminal) Close() (dropped int) {
 	return t.dropped
 }
 
-// loop draws until Close.
+// loop draws until Close, and then what is queued.
 func (t *Terminal) loop(signals <-chan os.Signal) {
 	var above []byte
 	var last time.Time
@@ -189,7 +196,8 @@ func (t *Terminal) loop(signals <-chan os.Signal) {
 	}
 }
 
-// screen returns the lines to be shown at present.
+// screen returns the lines to be shown at present; nil while the terminal's modes are not
+// set, as in the background.
 func (t *Terminal) screen() []string {
 	if t.saved == nil {
 		return nil // the terminal is not ours
@@ -220,7 +228,7 @@ func (t *Terminal) draw(above []byte, lines []string) {
 }
 
 // frame returns the output that replaces the lines old, with the cursor on the first, by
-// lines, with above printed before them.
+// lines, with above printed before them; nil if nothing is to be changed.
 func frame(above []byte, old, lines []string) []byte {
 	var b bytes.Buffer
 	whole := len(above) > 0 || len(old) != len(lines)
@@ -261,7 +269,7 @@ func back(lines int) string {
 	return fmt.Sprintf("\r\x1b[%dA", lines-1)
 }
 
-// wipe makes the next redraw draw the whole block.
+// wipe removes the block from the screen, so that the next redraw draws all of it.
 func (t *Terminal) wipe() {
 	if len(t.drawn) > 0 {
 		_, _ = io.WriteString(t.out, "\r"+wipeBelow)
@@ -269,7 +277,8 @@ func (t *Terminal) wipe() {
 	}
 }
 
-// enter sets the terminal's modes if this process is in its foreground.
+// enter sets the terminal's modes if this process is in its foreground. It does nothing if
+// they are set, or cannot be.
 func (t *Terminal) enter() {
 	if t.saved != nil || !foreground(t.out) {
 		return
@@ -283,7 +292,8 @@ func (t *Terminal) enter() {
 	_, _ = io.WriteString(t.out, hideCursor)
 }
 
-// leave wipes the block and restores the terminal.
+// leave wipes the block and restores the terminal, if this process is in its foreground;
+// until enter no block is drawn.
 func (t *Terminal) leave() {
 	if t.saved != nil && foreground(t.out) { // else the shell has restored it
 		t.wipe()

@@ -40,7 +40,8 @@ func (t *text) about(r *run.Result) {
 	field("gobench", "%s, run %s, seed %d", units.Safe(r.Gobench), units.Safe(r.ID), r.Config.Seed)
 }
 
-// target is the target of the load: a built-in's target, or the scenario.
+// target returns the target of the load: a built-in's target, or the scenario's file; "" if
+// neither is known.
 func target(r *run.Result) string {
 	if r.Config.Target != "" {
 		return units.Safe(r.Config.Target)
@@ -48,7 +49,8 @@ func target(r *run.Result) string {
 	return units.Safe(r.Config.Scenario)
 }
 
-// load describes the users of a class and the load that they make.
+// load describes the users of a class and the load that they make, in words that are safe
+// for a terminal.
 func load(c run.Class) string {
 	start := "all started at once"
 	if c.Rate > 0 {
@@ -57,7 +59,7 @@ func load(c run.Class) string {
 	return fmt.Sprintf("%s, %s, %s", people(c.Users), start, units.Safe(c.Load))
 }
 
-// people writes the number of users.
+// people returns the number of users with their unit, "1 user" or "n users".
 func people(n int64) string {
 	if n == 1 {
 		return "1 user"
@@ -70,7 +72,8 @@ func machine(r *run.Result) string {
 	return strings.TrimSpace(fmt.Sprintf("%d CPUs %s, %s/%s %s", e.CPUs, units.Safe(e.CPU), units.Safe(e.OS), units.Safe(e.Arch), units.Safe(e.Kernel)))
 }
 
-// fate describes the outcome of a class's users and iterations.
+// fate describes the outcome of a class's users and iterations; "" if there is nothing to
+// say.
 func fate(r *run.Result, c run.Class) string {
 	var parts []string
 	var planned int64

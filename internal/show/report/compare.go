@@ -61,7 +61,9 @@ type Figure struct {
 	LostB bool `json:"b_no_answer,omitempty"`
 }
 
-// Compare returns the comparison of b with a.
+// Compare returns the comparison of b with a: the figures of the metrics that a report of
+// either shows, without secondary distributions, of all checks, and the rate of errors. It
+// does not change them.
 func Compare(a, b *run.Result) *Comparison {
 	c := &Comparison{Format: ComparisonFormat, A: compared(a), B: compared(b), Differences: differences(a, b), Figures: []Figure{}}
 	c.Alike = len(c.Differences) == 0
@@ -101,7 +103,8 @@ func compared(r *run.Result) Compared {
 	return Compared{r.ID, r.Name, r.State, r.Verdict, r.Created, r.Seconds, len(r.Thresholds), crossed(r)}
 }
 
-// failing is the rate of failures of all kinds.
+// failing returns the rate of failures of all kinds, per second without the warm-up; nil if
+// there was no such time.
 func failing(r *run.Result) *float64 {
 	n := int64(0)
 	for _, f := range r.Errors {
@@ -115,6 +118,7 @@ func failing(r *run.Result) *float64 {
 	return &rate
 }
 
+// byTitle returns the metric of a title; a zero Metric if r has none.
 func byTitle(r *run.Result, title string) run.Metric {
 	for _, m := range r.Metrics {
 		if m.Title == title {
@@ -124,7 +128,8 @@ func byTitle(r *run.Result, title string) run.Metric {
 	return run.Metric{}
 }
 
-// metric adds the figures of a metric that at least one run has.
+// metric adds the figures of a metric that at least one run has; the other may be a zero
+// Metric. Gauges have no figures.
 func (c *Comparison) metric(a, b run.Metric) {
 	m := a
 	if m.Title == "" {
@@ -148,8 +153,8 @@ func (c *Comparison) metric(a, b run.Metric) {
 	}
 }
 
-// quantileOf returns the value of a percentile; lost reports that it lies among operations
-// without an answer.
+// quantileOf returns the value of a percentile, or of "max", in ms if m is of times; nil if
+// m has none. lost reports that it lies among operations without an answer.
 func quantileOf(m run.Metric, name string) (v *float64, lost bool) {
 	for _, q := range quantiles(m) {
 		if q.name == name {
@@ -162,7 +167,7 @@ func quantileOf(m run.Metric, name string) (v *float64, lost bool) {
 	return nil, false
 }
 
-// add adds a figure and returns it, to be completed.
+// add adds a figure and returns it, to be completed before the next add.
 func (c *Comparison) add(metric, figure, unit string, a, b *float64) *Figure {
 	f := Figure{Metric: metric, Figure: figure, Unit: unit, A: a, B: b}
 	if a != nil && b != nil && (*a != 0 || *b == 0) {
@@ -176,7 +181,8 @@ func (c *Comparison) add(metric, figure, unit string, a, b *float64) *Figure {
 	return &c.Figures[len(c.Figures)-1]
 }
 
-// differences lists what was not the same for both runs.
+// differences returns what was not the same for both runs; empty, not nil, if all was. The
+// texts are safe for a terminal.
 func differences(a, b *run.Result) []Difference {
 	all := []Difference{}
 	differ := func(what string, of func(*run.Result) string) {
@@ -200,6 +206,7 @@ func differences(a, b *run.Result) []Difference {
 	return all
 }
 
+// orNone returns s, or "none" if it is empty.
 func orNone(s string) string {
 	if s == "" {
 		return "none"
@@ -207,6 +214,7 @@ func orNone(s string) string {
 	return s
 }
 
+// settings returns "name=value" of each, sorted by name, with blanks between.
 func settings(m map[string]string) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -215,7 +223,8 @@ func settings(m map[string]string) string {
 	return strings.Join(all, " ")
 }
 
-// JSON writes c as JSON, for programs.
+// JSON writes c as one indented JSON document, in one call of w.Write, whose error it
+// returns.
 func (c *Comparison) JSON(w io.Writer) error {
 	b, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -225,7 +234,8 @@ func (c *Comparison) JSON(w io.Writer) error {
 	return err
 }
 
-// Text writes c as text, for people: whether the runs can be compared, then the figures.
+// Text writes c as text, for people: whether the runs can be compared, then the figures. It
+// returns the first error of w.
 func (c *Comparison) Text(w io.Writer, s Style) error {
 	t := &text{Screen: Screen{Style: s}, w: w}
 	t.printf("\n")
@@ -275,7 +285,7 @@ func (c *Comparison) Text(w io.Writer, s Style) error {
 	return t.err
 }
 
-// show formats one of the values.
+// show formats one of the values with its unit: "-" for nil, "no answer" if lost.
 func (f Figure) show(v *float64, lost bool) string {
 	switch {
 	case lost:
@@ -294,6 +304,7 @@ func (f Figure) show(v *float64, lost bool) string {
 	return value(run.Metric{Unit: f.Unit}, *v)
 }
 
+// changed formats the change, "+1.5 %"; "-" if it is undefined.
 func (f Figure) changed() string {
 	if f.Change == nil {
 		return "-"

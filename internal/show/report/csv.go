@@ -17,9 +17,11 @@ import (
 var columns = []string{"start_time", "from_seconds", "seconds", "warmup", "metric", "type", "group", "graph", "unit",
 	"count", "per_second", "value", "lost", "avg", "min", "p50", "p90", "p95", "p99", "p99.9", "max", "stdev", "within_stdev", "text"}
 
-// CSV writes a row for each interval and metric that recorded something in it, after rows
-// of type "run" that describe the run. A row of type "errors" has the failures of an
-// interval. Counts of intervals that are not warm-up add up to the totals.
+// CSV writes the names of the columns, rows of type "run" that describe the run, and a row
+// for each interval and metric that recorded something in it. A row of type "errors" has
+// the failures of an interval. Counts of intervals that are not warm-up add up to the
+// totals. It returns the first error of each or of w; part of the document may then be
+// written.
 func CSV(w io.Writer, r *run.Result, each Intervals) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(columns) // the writer keeps its first error, for Flush
@@ -48,7 +50,7 @@ func CSV(w io.Writer, r *run.Result, each Intervals) error {
 	return err
 }
 
-// csvRow returns the columns from the metric's on.
+// csvRow returns the columns from the metric's on, "" for figures that x does not have.
 func csvRow(m run.Metric, x run.Record) []string {
 	unit := m.Unit
 	if x.Times != nil {
@@ -67,9 +69,9 @@ func csvRow(m run.Metric, x run.Record) []string {
 	return append(row, real(x.Within), "")
 }
 
-// formula makes text that a spreadsheet would interpret as a formula plain, with an
-// apostrophe before it; blanks before the formula do not hide it. The caller has removed
-// control characters.
+// formula returns s, with an apostrophe before it if a spreadsheet would interpret it as a
+// formula; blanks before the formula do not hide it. The caller has removed control
+// characters.
 func formula(s string) string {
 	if begin, _ := utf8.DecodeRuneInString(strings.TrimSpace(s)); strings.ContainsRune("=+-@＝＋－＠", begin) {
 		return "'" + s
@@ -84,6 +86,7 @@ func number(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
+// numbers formats each value as number does.
 func numbers(values ...float64) []string {
 	all := make([]string, len(values))
 	for i, v := range values {
@@ -92,6 +95,7 @@ func numbers(values ...float64) []string {
 	return all
 }
 
+// whole formats n; "" for nil.
 func whole(n *int64) string {
 	if n == nil {
 		return ""
@@ -99,6 +103,7 @@ func whole(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
+// real formats v as number does; "" for nil.
 func real(v *float64) string {
 	if v == nil {
 		return ""

@@ -27,7 +27,8 @@ var Formats = []Format{
 	{".html", HTML},
 }
 
-// FormatOf returns the format for a file name, by its ending.
+// FormatOf returns the format for a file name, by its ending in any case; ok is false for
+// another ending.
 func FormatOf(name string) (Format, bool) {
 	for _, f := range Formats {
 		if strings.EqualFold(filepath.Ext(name), f.Ending) {
@@ -37,7 +38,7 @@ func FormatOf(name string) (Format, bool) {
 	return Format{}, false
 }
 
-// Endings lists the endings of Formats, for people.
+// Endings returns the endings of Formats, for people: ".json, .csv ... or .html".
 func Endings() string {
 	var all []string
 	for _, f := range Formats {

@@ -11,8 +11,8 @@ import (
 // fact is something that a reader of figures has to know of their run.
 type fact struct{ name, text string }
 
-// facts are what every format states of a run: what was run, on what, how it ended, and
-// whether its figures can be trusted. Their texts are safe.
+// facts returns what every format states of a run: what was run, on what, how it ended, and
+// whether its figures can be trusted. Their texts are safe, and some may be empty.
 func facts(r *run.Result) []fact {
 	all := []fact{
 		{"run", units.Safe(r.ID)},
@@ -38,7 +38,7 @@ func facts(r *run.Result) []fact {
 	)
 }
 
-// users is the maximum number of users of a run.
+// users returns the maximum number of users of a run.
 func users(r *run.Result) (n int64) {
 	for _, c := range r.Config.Classes {
 		n += c.Users
@@ -46,7 +46,7 @@ func users(r *run.Result) (n int64) {
 	return n
 }
 
-// loads describes the load of each class of users.
+// loads describes the load of each class of users, in one text with "; " between.
 func loads(r *run.Result) string {
 	var all []string
 	for _, c := range r.Config.Classes {

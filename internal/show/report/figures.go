@@ -25,7 +25,9 @@ func (t *text) figures(r *run.Result) {
 	t.table([]string{"Percentiles", "p50", "p90", "p95", "p99", "p99.9", "max"}, times[:t.limit(len(times), maxTimes)])
 }
 
-// total returns a metric's sum over the whole run and its rate, or its mean.
+// total returns a row of the table of totals: a metric's name, its sum over the whole run,
+// and its rate or its mean with what is known of their spread. What is unknown at the end
+// is left out.
 func total(m run.Metric) []cell {
 	name := Title(m.Title)
 	switch {
@@ -55,7 +57,8 @@ func total(m run.Metric) []cell {
 // unanswered replaces a percentile that lies among operations without an answer.
 const unanswered = "no answer"
 
-// percentiles returns those of a distribution, and its maximum.
+// percentiles returns a row of the table of percentiles: m's name, its percentiles and its
+// maximum; only the name if m is empty.
 func percentiles(m run.Metric) []cell {
 	row := cells(Title(m.Title))
 	for _, f := range quantiles(m) {
@@ -78,7 +81,8 @@ type quantile struct {
 	lost  bool    // it lies among operations without an answer and has no value
 }
 
-// quantiles returns those of a distribution.
+// quantiles returns p50, p90, p95, p99, p99.9 and max of a distribution, in this order; nil
+// if it is empty or m is no histogram.
 func quantiles(m run.Metric) []quantile {
 	var all []quantile
 	switch x, y := m.Times, m.Sizes; {
@@ -106,7 +110,7 @@ func value(m run.Metric, v float64) string {
 	return units.Digits(v)
 }
 
-// share formats a part of a whole, if it is known.
+// share formats a part of a whole, "12 %"; "" if it is unknown.
 func share(part *float64) string {
 	if part == nil {
 		return ""

@@ -15,7 +15,8 @@ import (
 // maxHosts is how many hosts a report of one screen shows.
 const maxHosts = 8
 
-// hosts writes the hosts of a master's run, and how far apart the load began on them.
+// hosts writes the hosts of a master's run, and how far apart the load began on them;
+// nothing if the run has no hosts.
 func (t *text) hosts(r *run.Result) {
 	if len(r.Hosts) == 0 {
 		return
@@ -32,8 +33,9 @@ func (t *text) hosts(r *run.Result) {
 	t.table(columns, rows[:shown])
 }
 
-// hostRows returns a row for each host: when its load began after the first one's, by how
-// much its clock is ahead of the master's, and when it was lost.
+// hostRows returns a row for each host: its name, its executors, when its load began after
+// the first one's, by how much its clock is ahead of the master's, and when it was lost;
+// "-" for what is unknown.
 func hostRows(r *run.Result) (rows [][]cell) {
 	first := firstBegan(r)
 	for _, h := range r.Hosts {
@@ -52,7 +54,8 @@ func hostRows(r *run.Result) (rows [][]cell) {
 	return rows
 }
 
-// firstBegan is when the load began on the first host.
+// firstBegan returns when the load began on the first host; the zero time if it is unknown
+// of all.
 func firstBegan(r *run.Result) (first time.Time) {
 	for _, h := range r.Hosts {
 		if !h.Began.IsZero() && (first.IsZero() || h.Began.Before(first)) {
@@ -62,7 +65,7 @@ func firstBegan(r *run.Result) (first time.Time) {
 	return first
 }
 
-// signed formats the seconds by which a clock is ahead.
+// signed formats the seconds by which a clock is ahead, with their sign.
 func signed(seconds float64) string {
 	sign := "+"
 	if seconds < 0 {
@@ -71,7 +74,7 @@ func signed(seconds float64) string {
 	return sign + units.Millis(1000*math.Abs(seconds))
 }
 
-// hostsLine returns the same in a line.
+// hostsLine returns the contents of hostRows in a line.
 func hostsLine(r *run.Result) string {
 	var all []string
 	for _, row := range hostRows(r) {
@@ -89,7 +92,7 @@ func hostsLine(r *run.Result) string {
 	return strings.Join(all, "; ")
 }
 
-// hosts writes them in a table.
+// hosts writes the hosts in a table; nothing if the run has no hosts.
 func (m *markdown) hosts(r *run.Result) {
 	if len(r.Hosts) == 0 {
 		return

@@ -19,8 +19,10 @@ const maxPage = 1_480_000
 // fewestRows is how many rows thinning leaves at least.
 const fewestRows = 120
 
-// HTML writes r and the intervals of each as one page that a browser shows without a
-// network. All that comes from outside is data in it, never markup.
+// HTML writes r and the intervals of each as one page that browsers show without a network.
+// All that comes from outside is data in it, never markup. The series is held in memory,
+// thinned if it is long. It returns an error of each before it writes anything; after an
+// error of w part of the page is written.
 func HTML(w io.Writer, r *run.Result, each func(yield func(run.Interval) error) error) error {
 	s := newSeries()
 	if err := each(func(i run.Interval) error { s.add(i); return nil }); err != nil {
@@ -48,7 +50,8 @@ func HTML(w io.Writer, r *run.Result, each func(yield func(run.Interval) error) 
 	return nil
 }
 
-// pack returns the series compressed, in base64, thinned until its size is at most limit.
+// pack returns the series compressed, in base64. It thins s until that size is at most
+// limit or few rows are left, so the result may be longer.
 func (s *series) pack(limit int) ([]byte, error) {
 	for {
 		plain, err := s.encode()

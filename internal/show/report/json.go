@@ -9,7 +9,8 @@ import (
 )
 
 // JSON writes r and the intervals of each, which may be larger than memory, as one JSON
-// document: docs/formats/result.md describes it.
+// document: docs/formats/result.md describes it. It returns the first error of each or of
+// w; part of the document may then be written.
 func JSON(w io.Writer, r *run.Result, each Intervals) error {
 	head, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

@@ -60,7 +60,8 @@ type (
 
 // JUnit writes r as a suite of tests: that the run completed, that its figures can be
 // trusted, each threshold, and each check. Its properties are the facts of the run and the
-// totals of its metrics; it has no series.
+// totals of its metrics; it has no series, and intervals are not read. It returns w's
+// error.
 func JUnit(w io.Writer, r *run.Result, _ Intervals) error {
 	var page strings.Builder
 	if err := Text(&page, r, Screen{}); err != nil {
@@ -109,8 +110,8 @@ func JUnit(w io.Writer, r *run.Result, _ Intervals) error {
 // junitTime formats seconds as JUnit does, to the millisecond.
 func junitTime(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 3, 64) }
 
-// totals returns the totals of each metric, exactly: METRIC.count, METRIC.p99(ms) and so
-// on.
+// totals returns the totals of each metric, without the generator's own, exactly:
+// METRIC.count, METRIC.p99(ms) and so on, and at last errors.count.
 func totals(r *run.Result) (all []junitProperty) {
 	add := func(m run.Metric, name, value string) {
 		all = append(all, junitProperty{units.Safe(m.Title) + "." + name, value})
@@ -148,7 +149,8 @@ func totals(r *run.Result) (all []junitProperty) {
 // class names a group of tests of r.
 func class(r *run.Result, group string) string { return units.Safe(r.Name) + "." + group }
 
-// ended is the test that a run completed and that nothing of it is missing.
+// ended returns the test that a run completed and that nothing of it is missing: otherwise
+// it has an error, not a failure.
 func ended(r *run.Result) junitCase {
 	c := junitCase{Name: "the run finishes", Class: class(r, "run"), Time: junitTime(r.Seconds)}
 	switch {
@@ -160,7 +162,8 @@ func ended(r *run.Result) junitCase {
 	return c
 }
 
-// believed is the test that gobench measured correctly: INVALID figures fail it.
+// believed returns the test that gobench measured correctly: INVALID figures fail it,
+// SUSPECT ones do not.
 func believed(r *run.Result) junitCase {
 	c := junitCase{Name: "the figures can be believed", Class: class(r, "run"), Time: junitTime(0)}
 	lines := []string{string(r.Verdict) + ": " + meanings[r.Verdict]}
@@ -175,7 +178,7 @@ func believed(r *run.Result) junitCase {
 	return c
 }
 
-// judged is the test of a threshold.
+// judged returns the test of a threshold, which fails if it is crossed.
 func judged(r *run.Result, x run.Threshold) junitCase {
 	c := junitCase{Name: units.Safe(x.Expression), Class: class(r, "thresholds"), Time: junitTime(0)}
 	says := "value " + units.Safe(x.Value)
@@ -194,8 +197,8 @@ func judged(r *run.Result, x run.Threshold) junitCase {
 	return c
 }
 
-// held is the test of a check. If it has thresholds, they decide; otherwise each of its
-// calls has to pass.
+// held returns the test of a check. If it has thresholds, they decide; otherwise each of
+// its calls has to pass.
 func held(r *run.Result, k check) junitCase {
 	c := junitCase{Name: units.Safe(k.name), Class: class(r, "checks"), Time: junitTime(0)}
 	says := fmt.Sprintf("%s of %s passed (%s)", units.Count(k.passed), units.Count(k.passed+k.failed), exactShare(k.rate()))

@@ -10,9 +10,10 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// Line formats an interval of an active run in one line: the time, the users, and the rate
-// and times of what was done. For a class whose iterations start on a schedule, service
-// time, start lag and queue wait follow its response time.
+// Line formats an interval of an active run in one line, without its end: the time since
+// the load began, the users, and the rate and times of what was done. For a class whose
+// iterations start on a schedule, service time, start lag and queue wait follow its
+// response time. metrics are those of the run so far.
 func Line(i run.Interval, metrics []run.Metric) string {
 	parts := []string{fmt.Sprintf("%7s", strconv.FormatFloat(math.Round((i.From+i.Seconds)*10)/10, 'f', -1, 64)+"s"), fmt.Sprintf("%s users", units.Count(Users(i)))}
 	for _, m := range Headline(metrics, func(title string) bool { _, ok := i.Metrics[title]; return ok }) {
@@ -31,8 +32,8 @@ func Line(i run.Interval, metrics []run.Metric) string {
 
 // Headline returns a run's main distributions of times: the response time of classes whose
 // iterations start on a schedule; without such classes, what clients measured, the first
-// times of each group; if no client measured a time, iterations. recorded reports whether a
-// title has recordings.
+// times of each group; if no client measured a time, iterations. It returns nil if nothing
+// of these recorded anything. recorded reports whether a title has recordings.
 func Headline(metrics []run.Metric, recorded func(title string) bool) []run.Metric {
 	var open, clients, iterations []run.Metric
 	leading := run.Leading(metrics)
@@ -84,12 +85,13 @@ func Users(i run.Interval) (users int64) {
 	return users
 }
 
-// times formats a histogram's rate and times.
+// times formats a histogram's rate and times. r must have both.
 func times(r run.Record) string {
 	return fmt.Sprintf("%s/s p50 %s p99 %s max %s", units.Rate(*r.RPS), units.Millis(r.Times.P50), units.Millis(r.Times.P99), units.Millis(r.Times.Max))
 }
 
-// scheduled formats what a class with a schedule did; prefix is that of its metrics.
+// scheduled formats what a class with a schedule did; prefix is that of its metrics,
+// "vu.NAME.". The interval must have its planned starts.
 func scheduled(i run.Interval, prefix string) string {
 	s := Title(prefix + "response")
 	if r := i.Metrics[prefix+"response"]; r.Times != nil {
@@ -115,7 +117,8 @@ var ownNames = map[string]string{
 	"response": "response time", "service": "service time", "failure": "failure time", "queue_wait": "queue wait", "start_lag": "start lag",
 }
 
-// Title returns the name shown for a metric's title.
+// Title returns the name shown for a metric's title, safe for a terminal: "NAME response
+// time" for vu.NAME.response, most others unchanged.
 func Title(s string) string {
 	own, ok := strings.CutPrefix(s, classPrefix)
 	if !ok {

@@ -17,7 +17,8 @@ const (
 )
 
 // Markdown writes r as a short page for a pull request: verdict, thresholds, the main
-// figures, and what was run. It has no series.
+// figures, and what was run. It has no series, and intervals are not read. It returns w's
+// error.
 func Markdown(w io.Writer, r *run.Result, _ Intervals) error {
 	out := bufio.NewWriter(w) // it keeps its first error, for Flush
 	m := &markdown{out}
@@ -30,10 +31,13 @@ func Markdown(w io.Writer, r *run.Result, _ Intervals) error {
 	return out.Flush()
 }
 
+// markdown writes the parts of the page to w, which stores its first error. Tables are left
+// out if they would be empty.
 type markdown struct{ w io.Writer }
 
 func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format, args...) }
 
+// verdict writes the heading, the verdict with its first reasons, and what is missing.
 func (m *markdown) verdict(r *run.Result) {
 	m.printf("## Load test: %s\n\n", outcome(r))
 	if r.Verdict != "" {
@@ -54,7 +58,8 @@ func (m *markdown) verdict(r *run.Result) {
 	}
 }
 
-// outcome describes the result of a run in words.
+// outcome describes the result of a run in a word or a few: its state if it failed or was
+// cancelled, INVALID, or whether its thresholds are met.
 func outcome(r *run.Result) string {
 	switch {
 	case r.State == run.Failed, r.State == run.Cancelled:
@@ -69,7 +74,7 @@ func outcome(r *run.Result) string {
 	return string(r.State)
 }
 
-// conditions writes thresholds and checks.
+// conditions writes thresholds and, at most twelve, checks.
 func (m *markdown) conditions(r *run.Result) {
 	if len(r.Thresholds) > 0 {
 		m.printf("\n| threshold | | value |\n| --- | --- | ---: |\n")
@@ -97,6 +102,7 @@ func (m *markdown) conditions(r *run.Result) {
 	}
 }
 
+// figures writes a table of at most twelve metrics.
 func (m *markdown) figures(r *run.Result) {
 	metrics, _ := shown(r, false)
 	if len(metrics) == 0 {
@@ -126,6 +132,7 @@ func (m *markdown) figures(r *run.Result) {
 	}
 }
 
+// errors writes the five most frequent kinds of failure, and the number of the others.
 func (m *markdown) errors(r *run.Result) {
 	if len(r.Errors) > 0 {
 		m.printf("\n| error | count |\n| --- | ---: |\n")

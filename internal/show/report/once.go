@@ -11,7 +11,8 @@ import (
 )
 
 // Once writes the rest of the report on a run of one iteration, after its exchanges have
-// been shown: checks, steps, what was recorded and what failed.
+// been shown: checks, steps, what was recorded and what failed. It calls w.Write once and
+// returns its error.
 func Once(w io.Writer, r *run.Result) error {
 	o := &once{r: r}
 	o.line("\n%s: %s after %s", units.Safe(r.Name), state(r), units.Seconds(r.Seconds))
@@ -41,6 +42,7 @@ func Once(w io.Writer, r *run.Result) error {
 	return err
 }
 
+// state returns a run's state and its cause, as ending does.
 func state(r *run.Result) string {
 	if r.Cause != "" {
 		return string(r.State) + ": " + units.Safe(r.Cause)
@@ -71,6 +73,7 @@ func (o *once) section(title string, rows [][2]string) {
 	}
 }
 
+// list writes items, each line of them in a line, under a title, if there are any.
 func (o *once) list(title string, items []string) {
 	if len(items) == 0 {
 		return
@@ -83,7 +86,8 @@ func (o *once) list(title string, items []string) {
 	}
 }
 
-// named returns the metrics whose title is BEGIN, a name and END, by name.
+// named returns the metrics whose title is begin, a name and end: the names in the order of
+// declaration, and the metrics by name.
 func (o *once) named(begin, end string) (names []string, of map[string]run.Metric) {
 	of = map[string]run.Metric{}
 	for _, m := range o.r.Metrics {
@@ -96,6 +100,7 @@ func (o *once) named(begin, end string) (names []string, of map[string]run.Metri
 	return names, of
 }
 
+// checks lists the checks and whether all their calls passed.
 func (o *once) checks() {
 	names, passed := o.named("check.", ".passed")
 	_, failed := o.named("check.", ".failed")
@@ -114,6 +119,7 @@ func (o *once) checks() {
 	o.section("Checks", rows)
 }
 
+// steps lists the steps, how long they took and how often they failed.
 func (o *once) steps() {
 	names, times := o.named("step.", ".time")
 	_, failed := o.named("step.", ".failed")
@@ -131,7 +137,8 @@ func (o *once) steps() {
 	o.section("Steps", rows)
 }
 
-// recorded lists what clients and the scenario itself have recorded.
+// recorded lists what clients and the scenario itself have recorded; metrics that recorded
+// nothing are left out.
 func (o *once) recorded() {
 	var rows [][2]string
 	for _, m := range o.r.Metrics {
@@ -146,6 +153,7 @@ func (o *once) recorded() {
 	o.section("Recorded", rows)
 }
 
+// count returns m's count; 0 if it has none.
 func count(m run.Metric) int64 {
 	if m.Count == nil {
 		return 0
@@ -173,6 +181,7 @@ func figure(m run.Metric) string {
 	return units.Count(count(m))
 }
 
+// often returns "once" or "n times".
 func often(n int64) string {
 	if n == 1 {
 		return "once"

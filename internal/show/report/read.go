@@ -12,7 +12,9 @@ import (
 )
 
 // Read reads a file that JSON wrote and returns its result and its series. Each reading of
-// the series opens the file again.
+// the series opens the file again, and returns the first error of yield or of the file.
+// Read returns an error if the file cannot be opened, is cut off before the series, or is
+// not a result of this format.
 func Read(path string) (*run.Result, Intervals, error) {
 	fields := map[string]json.RawMessage{}
 	err := walk(path, func(name string, value json.RawMessage) { fields[name] = value }, func(*json.Decoder) error { return errEnough })
@@ -44,7 +46,8 @@ func Read(path string) (*run.Result, Intervals, error) {
 	}, nil
 }
 
-// checkWords refuses unknown words in fields of a result that have a fixed set of them.
+// checkWords returns an error if a field of a result that has a fixed set of words has
+// another one, or the id is malformed.
 func checkWords(r *run.Result) error {
 	if r.ID != "" && !run.ValidID(r.ID) {
 		return fmt.Errorf("its id is %q", r.ID)
@@ -74,7 +77,8 @@ func checkWords(r *run.Result) error {
 var errEnough = errors.New("enough")
 
 // walk reads a result: it calls field with each field except the series, and interval with
-// the decoder before each interval.
+// the decoder before each interval, which it must decode. It returns interval's error as it
+// is; the others name the file, and one that is cut off is io.ErrUnexpectedEOF.
 func walk(path string, field func(string, json.RawMessage), interval func(*json.Decoder) error) error {
 	file, err := os.Open(path)
 	if err != nil {

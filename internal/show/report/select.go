@@ -21,6 +21,7 @@ func own(m run.Metric) bool { return strings.HasPrefix(m.Title, ownPrefix) }
 var details = []string{".ttfb", ".connect", ".dns", ".tls", ".connections_open", ".connections_reused", ".tls_handshakes", ".tls_resumed", ".error.", ".peer.",
 	".status.1xx", ".status.2xx", ".status.3xx", ".status.4xx", ".status.5xx", ".status.other"}
 
+// detail reports whether a short report leaves m out; never a metric of a class.
 func detail(m run.Metric) bool {
 	return !strings.HasPrefix(m.Title, classPrefix) && slices.ContainsFunc(details, func(s string) bool {
 		return strings.HasSuffix(m.Title, s) || strings.HasSuffix(s, ".") && strings.Contains(m.Title, s)
@@ -67,7 +68,7 @@ func recorded(m run.Metric) bool {
 }
 
 // ofClass reports whether a metric of a class of users has a row; name is its title without
-// the prefix. The number of users is described in words.
+// the prefix, once what iterated returned. The number of users is described in words.
 func ofClass(m run.Metric, name string, once map[string]bool, entire bool) bool {
 	switch {
 	case !recorded(m) || m.Type == run.Gauge:
@@ -80,9 +81,9 @@ func ofClass(m run.Metric, name string, once map[string]bool, entire bool) bool 
 	return strings.Contains(name, ".task.")
 }
 
-// iterated returns the classes' metrics that repeat another one: under a closed load
-// response time is service time, and an iteration that is one operation of a client and
-// little else is counted and timed as that.
+// iterated returns, by title, whether a metric of a class repeats another one: under a
+// closed load response time is service time, and an iteration that is one operation of a
+// client and little else is counted and timed as that.
 func iterated(r *run.Result) map[string]bool {
 	again := map[string]bool{}
 	leading := run.Leading(r.Metrics)
@@ -134,7 +135,8 @@ type check struct {
 // rate is the share of its calls that passed.
 func (c check) rate() float64 { return float64(c.passed) / float64(max(1, c.passed+c.failed)) }
 
-// checks returns the checks that were called, in the order of their first call.
+// checks returns the checks that were called, in the order of their first call; without
+// any, it is empty.
 func checks(r *run.Result) (all []check) {
 	at := map[string]int{}
 	for _, m := range r.Metrics {

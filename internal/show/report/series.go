@@ -41,7 +41,7 @@ type column struct {
 
 func newSeries() *series { return &series{byName: map[columnName]*column{}, every: 1} }
 
-// add adds the next interval.
+// add adds the next interval, in the order of time: to the last row, or as a new one.
 func (s *series) add(i run.Interval) {
 	s.first = false
 	if n := len(s.taken); n > 0 && s.taken[n-1] < s.every && i.Warmup == s.last {
@@ -68,6 +68,8 @@ func (s *series) add(i run.Interval) {
 	}
 }
 
+// record sets the columns of a metric in the last row; of the generator's own figures only
+// the greatest value.
 func (s *series) record(title string, r run.Record) {
 	switch {
 	case r.Value != nil:
@@ -96,7 +98,7 @@ func (s *series) record(title string, r run.Record) {
 }
 
 // set sets the value of a column in the last row, combined with the value that the row
-// already has.
+// already has. A new column has 0 in earlier rows.
 func (s *series) set(title, field string, adds bool, v int64) {
 	name := columnName{title, field}
 	c := s.byName[name]
@@ -155,7 +157,7 @@ func (s *series) thin() {
 }
 
 // encode returns the encoding: a head in JSON, then each column as the differences of its
-// values.
+// values. It sorts the columns.
 func (s *series) encode() ([]byte, error) {
 	slices.SortFunc(s.columns, func(a, b *column) int {
 		return cmp.Or(cmp.Compare(a.Title, b.Title), cmp.Compare(a.Field, b.Field))
@@ -184,9 +186,9 @@ func (s *series) encode() ([]byte, error) {
 	return b, nil
 }
 
-// compact encodes v, which is 0 or more, as a number with three digits of precision: 0 for
-// no value, 1 for 0, and from 2 on 900 numbers for each decade, beginning with that of
-// 1e-12.
+// compact encodes v, which is 0 or more, as a number with three digits of precision: 1 for
+// 0, and from 2 on 900 numbers for each decade, beginning with that of 1e-12. The number 0,
+// which it never returns, stands for no value.
 func compact(v float64) int64 {
 	const least = -12
 	if v < 1e-12 {
@@ -200,6 +202,7 @@ func compact(v float64) int64 {
 	return 2 + int64(exponent-least)*900 + int64(max(digits, 100)) - 100
 }
 
+// oneIf returns 1 if b is true, else 0.
 func oneIf(b bool) int64 {
 	if b {
 		return 1

@@ -21,7 +21,7 @@ const (
 	Bad   Tone = "31"
 )
 
-// Paint returns text in a tone.
+// Paint returns text in a tone; unchanged without Color.
 func (s Style) Paint(t Tone, text string) string {
 	if !s.Color || t == Plain || text == "" {
 		return text
@@ -29,8 +29,9 @@ func (s Style) Paint(t Tone, text string) string {
 	return "\x1b[" + string(t) + "m" + text + "\x1b[0m"
 }
 
-// wrap breaks text between words into lines that fit the screen beside an indent. A word
-// longer than a line is not broken.
+// wrap breaks text between words into lines that fit the screen beside an indent, at least
+// 20 columns wide. A word longer than a line is not broken. Without a Width it returns text
+// as one line.
 func (s Style) wrap(indent int, text string) []string {
 	room := max(s.Width-indent, 20)
 	if s.Width == 0 || length(text) <= room {

@@ -27,9 +27,10 @@ const (
 	indent    = 2   // of rows, below their head
 )
 
-// table writes rows below a head: the first column aligned left, the others right. If it is
-// too wide for the screen, the space between columns shrinks; then the first column is cut,
-// unless the report is full; then the last columns follow below.
+// table writes rows below a head, after a blank line; nothing if there are no rows. A row
+// may be shorter than the head. The first column is aligned left, the others right. If it
+// is too wide for the screen, the space between columns shrinks; then the first column is
+// cut, unless the report is full; then the last columns follow below.
 func (t *text) table(head []string, rows [][]cell) {
 	if len(rows) == 0 {
 		return
@@ -70,7 +71,7 @@ func (t *text) table(head []string, rows [][]cell) {
 	}
 }
 
-// width is the maximum width of tables; 0 if unlimited.
+// width returns the maximum width of tables, in columns; 0 if unlimited.
 func (t *text) width() int {
 	switch {
 	case t.Width > 0:
@@ -81,7 +82,8 @@ func (t *text) width() int {
 	return pageWidth
 }
 
-// fitting returns the first column after first that does not fit beside it.
+// fitting returns the first column after first that does not fit beside it and the name;
+// limit 0 means that all fit.
 func fitting(widths []int, first, limit int) int {
 	total := widths[0]
 	for i := first; i < len(widths); i++ {
@@ -92,6 +94,7 @@ func fitting(widths []int, first, limit int) int {
 	return len(widths)
 }
 
+// head returns the line of the head with the columns from first to before next.
 func (t *text) head(head []string, widths []int, first, next int) string {
 	line := head[0] + strings.Repeat(" ", widths[0]-length(head[0]))
 	for i := first; i < next; i++ {
@@ -100,6 +103,7 @@ func (t *text) head(head []string, widths []int, first, next int) string {
 	return t.Paint(Bold, strings.TrimRight(line, " "))
 }
 
+// row returns the line of a row with the columns from first to before next.
 func (t *text) row(row []cell, widths []int, first, next int) string {
 	name := shorten(row[0].text, widths[0]-indent)
 	line := strings.Repeat(" ", indent) + t.Paint(row[0].tone, name)
@@ -116,7 +120,7 @@ func (t *text) row(row []cell, widths []int, first, next int) string {
 
 func length(s string) int { return utf8.RuneCountInString(s) }
 
-// shorten cuts s to n characters, with a mark for the missing rest.
+// shorten cuts s to n characters, the last of them a mark for the missing rest.
 func shorten(s string, n int) string {
 	if length(s) <= n {
 		return s

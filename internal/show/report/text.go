@@ -63,7 +63,8 @@ func (t *text) printf(format string, args ...any) {
 	}
 }
 
-// limit is how many of n rows are shown where a screen has room for most.
+// limit returns how many of n rows are shown where a screen has room for most, and adds the
+// others to t.more.
 func (t *text) limit(n, most int) int {
 	if t.Full || n <= most {
 		return n
@@ -163,7 +164,7 @@ func (t *text) state(r *run.Result) {
 	t.printf("%s: %s after %s, %s\n", units.Safe(r.Name), t.Paint(tone, ending(r)), units.Seconds(r.Seconds), whole)
 }
 
-// ending is a run's state and its cause.
+// ending returns a run's state and its cause, safe for a terminal.
 func ending(r *run.Result) string {
 	if r.Cause == "" {
 		return string(r.State)
@@ -171,6 +172,7 @@ func ending(r *run.Result) string {
 	return string(r.State) + ": " + units.Safe(r.Cause)
 }
 
+// errors writes the most frequent kinds of failure, and the number of the others in a row.
 func (t *text) errors(r *run.Result) {
 	n := t.limit(len(r.Errors), maxErrors)
 	var rows [][]cell
@@ -198,7 +200,7 @@ func failure(f run.Failure) string {
 // maxSampleLines is how many lines of a sample the text shows.
 const maxSampleLines = 12
 
-// samples writes the transcripts of failed exchanges.
+// samples writes the transcripts of failed exchanges, at most twelve lines of each.
 func (t *text) samples(r *run.Result) {
 	if len(r.Samples) > 0 {
 		t.title("Samples of failures")
@@ -227,6 +229,7 @@ func (t *text) generator(r *run.Result) {
 	t.table([]string{"Generator", "values", "average", "stdev", "max", "±stdev"}, rows)
 }
 
+// list writes the first line of each item under a title; nothing if there are no items.
 func (t *text) list(title string, items []string) {
 	if len(items) == 0 {
 		return
@@ -241,7 +244,7 @@ func (t *text) list(title string, items []string) {
 	}
 }
 
-// end writes where to find the rest.
+// end writes where to find the rest; nothing if the run is not stored.
 func (t *text) end(r *run.Result) {
 	if t.Dir == "" {
 		return

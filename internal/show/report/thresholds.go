@@ -34,7 +34,7 @@ func met(r *run.Result) string {
 }
 
 // thresholds writes whether the run met its conditions, and below them the reason if a
-// value does not show it.
+// value does not show it; nothing if it had no thresholds.
 func (t *text) thresholds(r *run.Result) {
 	var rows [][]cell
 	for _, x := range r.Thresholds {

@@ -34,8 +34,9 @@ var built struct {
 }
 
 // Gobench returns the absolute path of the gobench program, which it builds if the
-// environment names none. All callers get the same file and must not change it. It
-// fails the test if the program can't be built.
+// environment names no program; then it sets Env in this process. All callers receive the
+// same file and must not change it. It fails the test if the program can't be built. It may
+// be called concurrently.
 func Gobench(tb testing.TB) string {
 	tb.Helper()
 	built.once.Do(func() {
@@ -53,8 +54,8 @@ func Gobench(tb testing.TB) string {
 	return built.path
 }
 
-// build runs go build, which leaves a program that is up to date as it is. Test
-// processes that build at the same time take turns.
+// build runs go build, which leaves a program that is up to date as it is, and returns the
+// program's path. Test processes that build at the same time take turns.
 func build(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -80,6 +81,8 @@ func build(root string) (string, error) {
 	return path, nil
 }
 
+// lock waits, at most 10 minutes, until this process has the lock of a file, which it
+// creates if needed. The caller must call unlock.
 func lock(name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -100,9 +103,9 @@ func lock(name string) (unlock func(), err error) {
 	}
 }
 
-// Command returns a gobench command line that is ready to start. The process does not
-// fill build caches in the background, so that nothing outlives it. It is killed at the end
-// of the test if it still runs.
+// Command returns a gobench command line that is ready to start. The process does not fill
+// build caches in the background, so that nothing outlives it. It is killed at the end of
+// the test if it still runs; the caller must wait for it.
 func Command(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), Gobench(tb), args...)
@@ -132,9 +135,9 @@ func InParallel(n int) {
 	}
 }
 
-// CompilerCache returns the directory in which masters of all tests cache what they compile
-// (serve --cache). It stays after the tests, as the go command's own cache does. A master that
-// is run by root compiles as a user who can't see root's home.
+// CompilerCache returns the path of the directory in which masters of all tests cache what
+// they compile (serve --cache). It stays after the tests, as the go command's own cache
+// does. A master that is run by root compiles as a user who can't see root's home.
 func CompilerCache(tb testing.TB) string {
 	tb.Helper()
 	if os.Geteuid() == 0 {

@@ -14,7 +14,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// ReadResult returns the result that a run wrote to a JSON file.
+// ReadResult returns the result that a run wrote to a JSON file. It fails the test if it
+// cannot read it.
 func ReadResult(tb testing.TB, file string) *run.Result {
 	tb.Helper()
 	b, err := os.ReadFile(file)
@@ -28,7 +29,8 @@ func ReadResult(tb testing.TB, file string) *run.Result {
 	return r
 }
 
-// Stored returns the result of the only run in a folder of gobench's (--dir).
+// Stored returns the result of the only run in a folder of gobench's (--dir). It fails the
+// test if there are more or fewer runs with a result.
 func Stored(tb testing.TB, dir string) *run.Result {
 	tb.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "runs", "*", "result.json"))
@@ -38,7 +40,7 @@ func Stored(tb testing.TB, dir string) *run.Result {
 	return ReadResult(tb, names[0])
 }
 
-// Total returns the total of a counter, 0 if the result has no such counter.
+// Total returns the count of a counter or histogram, 0 if the result has no such metric.
 func Total(r *run.Result, title string) int64 {
 	for _, m := range r.Metrics {
 		if m.Title == title && m.Count != nil {
@@ -48,8 +50,8 @@ func Total(r *run.Result, title string) int64 {
 	return 0
 }
 
-// WaitForLoad waits until the only run in a folder of gobench's (--dir) makes load, or waits
-// for the last answers.
+// WaitForLoad waits until the only run in a folder of gobench's (--dir) makes load, or
+// waits for the last answers. It fails the test after a minute.
 func WaitForLoad(tb testing.TB, dir string) {
 	tb.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -65,8 +67,8 @@ func WaitForLoad(tb testing.TB, dir string) {
 
 var load = regexp.MustCompile(`"state": "(running|stopping)"`)
 
-// Child returns the process id of a process's first child. Any of its threads may have
-// started it.
+// Child returns the process id of a process's first child, which any of its threads may
+// have started; an error if it has no child at the moment.
 func Child(pid int) (int, error) {
 	var all []string
 	names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -81,8 +83,8 @@ func Child(pid int) (int, error) {
 	return strconv.Atoi(all[0])
 }
 
-// MakeWritable makes the directories below dir writable, so that a cache of read-only
-// files can be removed.
+// MakeWritable makes dir and the directories below it writable, as far as it can, so that a
+// cache of read-only files can be removed.
 func MakeWritable(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -92,8 +94,9 @@ func MakeWritable(dir string) {
 	})
 }
 
-// RunScenario runs a scenario on this machine for some time, with more flags, and returns
-// its result and what gobench printed. It fails the test if the run is incomplete.
+// RunScenario runs a scenario on this machine for some time, with more flags, waits for its
+// end, and returns its result and what gobench printed on both outputs. It fails the test
+// if gobench's exit status is not 0 or the run is incomplete.
 func RunScenario(tb testing.TB, file, duration string, flags ...string) (*run.Result, string) {
 	tb.Helper()
 	dir := tb.TempDir()

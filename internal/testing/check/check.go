@@ -62,18 +62,22 @@ func (v Violation) String() string {
 	return v.Invariant + ": run " + v.Run + ": " + v.Text
 }
 
-// checker collects violations.
+// checker collects violations. Its methods that check invariants add what they find to
+// found; those that return an error do so only if they could not check.
 type checker struct {
 	o     Options
 	found []Violation
 }
 
+// fault adds a violation; run is empty for one of the whole store.
 func (c *checker) fault(invariant, run, format string, args ...any) {
 	c.found = append(c.found, Violation{invariant, run, fmt.Sprintf(format, args...)})
 }
 
-// Check returns all violations. An error means that the store, a ledger or the API could
-// not be read; what was found before is then discarded.
+// Check returns all violations; nil if there are no violations. An error means that the
+// store, a ledger or the API could not be read; what was found before is then discarded. A
+// backup that cannot be read is a violation. With Host it waits up to Linger for processes
+// to end.
 func Check(ctx context.Context, o Options) ([]Violation, error) {
 	if o.Linger == 0 {
 		o.Linger = 10 * time.Second
@@ -106,7 +110,7 @@ func Check(ctx context.Context, o Options) ([]Violation, error) {
 	return c.found, nil
 }
 
-// store checks a store's own content, against the ledgers if there are any.
+// store checks a store's own content, against the ledgers, by run, if there are any.
 func (c *checker) store(s *stored, ledgers map[string][]*account) {
 	for _, text := range s.orphans {
 		c.fault("I11", "", "%s", text)
@@ -132,7 +136,8 @@ func (c *checker) store(s *stored, ledgers map[string][]*account) {
 	}
 }
 
-// backup checks a copy of the store, and that the store continues from it.
+// backup checks a copy of the store, and that the store continues from it. It always
+// returns nil: a backup that cannot be read is a violation too.
 func (c *checker) backup(ctx context.Context, ledgers map[string][]*account, now *stored) error {
 	copied, err := read(ctx, c.o.Backup, c.o.Run)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// sumsOf returns a run's stored totals.
+// sumsOf returns a run's stored totals. Histograms that cannot be read are violations (I4),
+// and empty.
 func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
 	t := newTallied()
 	for i, total := range s.Totals {
@@ -42,7 +43,8 @@ func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
 	return t
 }
 
-// shown returns the totals of a run's result.
+// shown returns the totals of a run's result, which must exist. Histograms that cannot be
+// read or do not fit the result's figures are violations (I4).
 func (c *checker) shown(r *stored1) *tallied {
 	t := newTallied()
 	for _, m := range r.result.Metrics {
@@ -167,7 +169,7 @@ func (c *checker) targets(r *stored1, right *tallied) {
 	}
 }
 
-// users checks I8.
+// users checks I8 of a final run, for runs and classes that ended as planned.
 func (c *checker) users(r *stored1) {
 	if r.result == nil || !r.final || r.totals == nil {
 		return

@@ -18,7 +18,8 @@ import (
 )
 
 // exports checks I13: of each final run with a result, the API's result, its reports and
-// gobench show have the totals of the store.
+// gobench show have the totals of the store. An error means that the API did not answer
+// 200, or gobench show failed.
 func (c *checker) exports(ctx context.Context, s *stored) error {
 	for _, r := range s.runs {
 		if !r.final || r.result == nil || r.totals == nil {
@@ -72,7 +73,8 @@ func (c *checker) exports(ctx context.Context, s *stored) error {
 	return nil
 }
 
-// get sends a GET request to the API and returns the body.
+// get sends a GET request to the API, within a minute, and returns the body. An answer
+// other than 200 is an error.
 func (c *checker) get(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -95,7 +97,8 @@ func (c *checker) get(ctx context.Context, path string) ([]byte, error) {
 	return b, err
 }
 
-// resultTotals reads the counts of a result.
+// resultTotals returns the counts, of counters and histograms, and the number of failures
+// of a result in JSON.
 func resultTotals(b []byte) (*tallied, error) {
 	var r run.Result
 	if err := json.Unmarshal(b, &r); err != nil {
@@ -113,7 +116,7 @@ func resultTotals(b []byte) (*tallied, error) {
 	return t, nil
 }
 
-// htmlTotals reads the counts of the result in an HTML report.
+// htmlTotals returns the counts of the result in an HTML report, as resultTotals does.
 func htmlTotals(b []byte) (*tallied, error) {
 	_, rest, ok := bytes.Cut(b, []byte(`<script type="application/json" id="result">`))
 	text, _, end := bytes.Cut(rest, []byte("</script>"))
@@ -123,7 +126,9 @@ func htmlTotals(b []byte) (*tallied, error) {
 	return resultTotals(text)
 }
 
-// junitTotals reads the properties METRIC.count.
+// junitTotals returns the counts in a JUnit report, its properties METRIC.count, and the
+// number of failures, errors.count. It returns an error if the document or a count is
+// malformed.
 func junitTotals(b []byte) (*tallied, error) {
 	var suites struct {
 		Properties []struct {
@@ -151,7 +156,7 @@ func junitTotals(b []byte) (*tallied, error) {
 	return t, nil
 }
 
-// csvTotals adds up the intervals after the warm-up.
+// csvTotals adds up the intervals after the warm-up of a CSV report.
 func csvTotals(b []byte) (*tallied, error) {
 	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
 	if err != nil || len(rows) == 0 {

@@ -19,8 +19,8 @@ const (
 	boxName = "gobench-"
 )
 
-// host checks I9: if no run is active, no process, folder, socket or control group of one is
-// left. It waits up to Options.Linger for that.
+// host checks I9: if no run is active, no process, folder, socket or control group of one
+// is left. It waits for that until Options.Linger after the last run's end.
 func (c *checker) host(ctx context.Context, s *stored) {
 	last := int64(0)
 	for _, r := range s.runs {
@@ -48,7 +48,9 @@ func (c *checker) host(ctx context.Context, s *stored) {
 	}
 }
 
-// left returns the names of what is left of runs on this host.
+// left returns the names of what is left of runs on this host; nil if nothing is. With
+// Options.Work only what belongs to the agents of these folders, or to those of the
+// ledgers.
 func (c *checker) left() (all []string) {
 	folders := c.o.Work
 	if len(folders) == 0 {
@@ -80,7 +82,8 @@ func (c *checker) left() (all []string) {
 	return all
 }
 
-// processes returns the names of processes in wanted boxes.
+// processes returns "process PID" for each process in a wanted box; if /proc cannot be
+// read, one text with that error.
 func processes(wanted func(mark, home string) bool) (all []string) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -116,7 +119,7 @@ func boxOf(pid int) (mark, home string) {
 	return mark, home
 }
 
-// cgroups returns the control groups of boxes, of cgroup version 1 and 2.
+// cgroups returns the paths of the control groups of boxes, of cgroup version 1 and 2.
 func cgroups() (all []string) {
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error {
 		if err != nil {

@@ -25,8 +25,9 @@ type account struct {
 	titles   []*wire.Metric // by the executor's own numbers
 }
 
-// readLedgers reads the ledgers in a folder, by run. The last record may be truncated,
-// because an executor may be killed while it writes.
+// readLedgers reads the ledgers in a folder, by run; of one run only if Options.Run is set.
+// The last record of each may be truncated, because an executor may be killed while it
+// writes; any other damage is an error.
 func (c *checker) readLedgers(folder string) (map[string][]*account, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.batches"))
 	if err != nil {
@@ -57,6 +58,8 @@ func (c *checker) readLedgers(folder string) (map[string][]*account, error) {
 	return all, nil
 }
 
+// read reads a's batches from a file, up to its end or a truncated record. Batches that do
+// not follow each other are an error.
 func (a *account) read(file string, codec *compress.Codec) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -97,7 +100,7 @@ func (a *account) read(file string, codec *compress.Codec) error {
 }
 
 // upTo adds the batches up to a number to to: in full as they were sent, and without the
-// warm-up as they were counted if exact.
+// warm-up as they were counted if exact, else as they were sent.
 func (a *account) upTo(seq uint64, exact bool, to *sums) error {
 	for i, b := range a.sent {
 		if b.Seq > seq {

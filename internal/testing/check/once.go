@@ -42,8 +42,8 @@ func (c *checker) keys(r *stored1) {
 	}
 }
 
-// whole returns the reasons why an executor's sums are not exactly what it counted, or
-// nothing if they are.
+// whole returns the reasons why an executor's sums are not exactly what it counted; nil if
+// they are.
 func (r *stored1) whole(executor int) (why []string) {
 	i := slices.IndexFunc(r.executors, func(e *executorState) bool { return e.executor == executor })
 	if i < 0 {

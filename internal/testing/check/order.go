@@ -21,7 +21,8 @@ func final(state string) bool {
 
 func active(state string) bool { return state != "queued" && !final(state) }
 
-// order checks I6: numbers, and that runs were active one at a time in that order.
+// order checks I6: numbers, that runs were active one at a time in that order, and that at
+// most one is active now.
 func (c *checker) order(s *stored) {
 	var before *stored1 // the previous active run
 	actives := 0
@@ -52,7 +53,8 @@ func (c *checker) order(s *stored) {
 	}
 }
 
-// activity returns when a run became active and when it ended; 0: never, or not yet.
+// activity returns when a run became active and when it ended, in ns since 1970; 0 means
+// never, or not yet.
 func (r *stored1) activity() (from, to int64) {
 	for _, t := range r.transitions {
 		if active(t.to) && from == 0 {
@@ -65,6 +67,7 @@ func (r *stored1) activity() (from, to int64) {
 	return from, to
 }
 
+// at formats a time of the day in ns since 1970; 0 is "no end".
 func at(ns int64) string {
 	if ns == 0 {
 		return "no end"

@@ -60,6 +60,7 @@ func (c *checker) series(r *stored1) {
 	}
 }
 
+// seriesName names a series for people; agent is "" for the merged one.
 func seriesName(agent string, level int) string {
 	if agent == "" {
 		agent = "of all agents"
@@ -69,8 +70,10 @@ func seriesName(agent string, level int) string {
 	return fmt.Sprintf("%s at level %d", agent, level)
 }
 
-// eachLevel adds up each level of a series that is stored from the run's start on: its own
-// parts, and those of lower levels that are not folded into it yet.
+// eachLevel adds up each level of a series that is stored from the run's start on, and
+// calls each with the sum: the level's own parts, and those of lower levels that are not
+// folded into it yet. agent is "" for the merged series. It stops at a part that cannot be
+// added, a violation of I5.
 func (c *checker) eachLevel(r *stored1, agent string, each func(level int, got *tallied)) {
 	titles := r.titlesOf()
 	for level, step := range steps {
@@ -91,7 +94,8 @@ func (c *checker) eachLevel(r *stored1, agent string, each func(level int, got *
 	}
 }
 
-// levels checks I5 against the ledgers: histograms bucket by bucket, and failures.
+// levels checks I5 of a final run against the ledgers: histograms bucket by bucket, and
+// failures. right has the warm-up too.
 func (c *checker) levels(r *stored1, right *tallied) {
 	if !r.final {
 		return

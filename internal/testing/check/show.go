@@ -14,8 +14,9 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// show checks the rest of I13: gobench show prints the totals of the store. As text it may
-// leave out metrics.
+// show checks the rest of I13: gobench show prints the totals of the store, as text, in
+// full, and as JSON. As text it may leave out metrics. It returns an error if the program
+// fails.
 func (c *checker) show(ctx context.Context, r *stored1) error {
 	own := c.sumsOf(r, r.totals)
 	for title, h := range own.histograms { // reports have their counts
@@ -79,7 +80,9 @@ func (c *checker) failures(r *stored1, what string, got, want int64) {
 	}
 }
 
-// gobench runs the program against the master, with a new home folder, and returns its output.
+// gobench runs the program against the master, within a minute and with a new home folder,
+// and returns its standard output. The error of one that fails has what it wrote to
+// standard error.
 func (c *checker) gobench(ctx context.Context, command, id, flag string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -105,8 +108,8 @@ func (c *checker) gobench(ctx context.Context, command, id, flag string) ([]byte
 // totalRow is a row of a table of totals.
 type totalRow struct{ name, total string }
 
-// textTotals reads the tables of totals of a text report, and the number of failures in its
-// table of errors.
+// textTotals returns the rows of the tables of totals of a text report, as they are
+// printed, and the number of failures in its table of errors.
 func textTotals(b []byte) (rows []totalRow, failed int64) {
 	table := ""
 	for line := range strings.Lines(string(b)) {
@@ -127,7 +130,7 @@ func textTotals(b []byte) (rows []totalRow, failed int64) {
 	return rows, failed
 }
 
-// columns splits a row at two or more spaces.
+// columns splits a row at two or more spaces; nil if it is blank.
 func columns(line string) (all []string) {
 	for word := range strings.SplitSeq(strings.TrimSpace(line), "  ") {
 		if word = strings.TrimSpace(word); word != "" {
@@ -143,7 +146,7 @@ func (r totalRow) is(n int64) bool {
 	return ok && got == n || r.total == units.Bytes(float64(n))
 }
 
-// whole reads a number with a comma before each three digits.
+// whole reads a number with a comma before each three digits; ok is false for other texts.
 func whole(s string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.ReplaceAll(s, ",", ""), 10, 64)
 	return n, err == nil

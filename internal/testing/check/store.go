@@ -90,7 +90,9 @@ type reader struct {
 	zip  *compress.Codec
 }
 
-// read reads the run with an id, or all if id is empty.
+// read reads the run with an id, or all if id is empty, of the store at name (a file of
+// SQLite, or postgres://...) at one moment, without changing it. Deleted runs are left out.
+// The error wraps errLook; a run that does not exist is one.
 func read(ctx context.Context, name, id string) (*stored, error) {
 	s, err := readAll(ctx, name, id)
 	if err != nil {
@@ -99,6 +101,7 @@ func read(ctx context.Context, name, id string) (*stored, error) {
 	return s, nil
 }
 
+// readAll implements read.
 func readAll(ctx context.Context, name, id string) (*stored, error) {
 	driver, source, begin := "sqlite", name, "BEGIN"
 	if strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://") {
@@ -146,7 +149,8 @@ func readAll(ctx context.Context, name, id string) (*stored, error) {
 	return s, err
 }
 
-// each calls f for each row.
+// each calls f for each row, with its Scan, and returns the first error of f or of the
+// query, with the query's text.
 func (r *reader) each(query string, args []any, f func(scan func(...any) error) error) error {
 	rows, err := r.conn.QueryContext(r.ctx, query, args...)
 	if err != nil {
@@ -161,6 +165,8 @@ func (r *reader) each(query string, args []any, f func(scan func(...any) error) 
 	return rows.Err()
 }
 
+// runs returns the rows of the runs, in the order of their numbers; an error if there is no
+// run of that id.
 func (r *reader) runs(id string) (all []*stored1, err error) {
 	query, args := `SELECT number, id, state, version, cause, created, started, ended, options, active, final, step, newest, fine_from, ten_from FROM runs WHERE deleted = 0`, []any(nil)
 	if id != "" {
@@ -183,7 +189,7 @@ func (r *reader) runs(id string) (all []*stored1, err error) {
 	return all, err
 }
 
-// run reads what belongs to a run.
+// run reads what belongs to a run into x.
 func (r *reader) run(x *stored1) error {
 	of := []any{x.number}
 	err := r.each(`SELECT version, from_state, to_state, cause, by_whom, at FROM transitions WHERE run = $1 ORDER BY version`, of, func(scan func(...any) error) error {

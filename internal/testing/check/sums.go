@@ -30,7 +30,8 @@ type sums struct{ whole, measured *tallied }
 
 func newSums() *sums { return &sums{newTallied(), newTallied()} }
 
-// add adds a batch whose metrics are declared in titles.
+// add adds a batch whose metrics are declared in titles. If it returns an error, because a
+// metric is not declared or a value is impossible, part of the batch may be added.
 func (t *tallied) add(b *wire.Batch, titles []*wire.Metric) error {
 	title := func(n uint32, kind run.MetricType) (string, error) {
 		if int(n) >= len(titles) || run.MetricType(titles[n].Type) != kind {
@@ -69,7 +70,8 @@ func (t *tallied) add(b *wire.Batch, titles []*wire.Metric) error {
 	return nil
 }
 
-// differ returns a text for each difference from right, of counters and of histograms.
+// differ returns a text for each difference from right, of counters and of histograms,
+// sorted by title; a missing one counts as 0 or empty. nil means that all are equal.
 func (t *tallied) differ(right *tallied) (counts, histograms []string) {
 	for _, name := range keys(t.counters, right.counters) {
 		if got, want := t.counters[name], right.counters[name]; got != want {
@@ -103,6 +105,7 @@ func (t *tallied) differFailures(right *tallied) (all []string) {
 	return all
 }
 
+// orEmpty returns h, or an empty histogram if it is nil.
 func orEmpty(h *hdr.Histogram) *hdr.Histogram {
 	if h == nil {
 		return new(hdr.Histogram)

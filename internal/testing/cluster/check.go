@@ -14,10 +14,11 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/check"
 )
 
-// Check runs the checker on everything that the cluster has done: its store, the ledgers of
-// its executors, what they have left on this host, the master's API, and gobench show. The counts of
-// runs are held against those of targets, where given. Runs must be over, and agents that
-// have something to deliver must be there.
+// Check runs the checker on everything that the cluster has done, after Settle, and fails
+// the test with each violation: on its store, the ledgers of its executors, what they have
+// left on this host, the master's API, and gobench show. The counts of runs are compared
+// with those of targets, where stated. Runs must be over, and agents that have something to
+// deliver must be connected.
 func (c *Cluster) Check(t testing.TB, targets check.Targets) {
 	t.Helper()
 	c.Settle(t)
@@ -44,7 +45,7 @@ func (c *Cluster) Check(t testing.TB, targets check.Targets) {
 	}
 }
 
-// explain logs what the checker says of a cluster whose test failed.
+// explain logs the checker's violations of a cluster whose test failed.
 func (c *Cluster) explain(t testing.TB) {
 	found, err := check.Check(context.Background(), check.Options{DB: c.Database(), Ledgers: c.ledgers})
 	if err != nil {
@@ -61,8 +62,8 @@ func (c *Cluster) explain(t testing.TB) {
 	}
 }
 
-// Settle waits until no run is active, and until no agent that is there has anything to
-// deliver.
+// Settle waits, at most 2 minutes, until no run is active, and until no agent that is
+// connected has anything to deliver.
 func (c *Cluster) Settle(t testing.TB) {
 	t.Helper()
 	Eventually(t, 2*time.Minute, func() string {
@@ -94,8 +95,8 @@ func (c *Cluster) Settle(t testing.TB) {
 	})
 }
 
-// Counts are what a target has seen of a run, as the checker wants it: answers, and users
-// unless they are not to be looked at.
+// Counts returns the target's counts of a run, as the checker wants them: answers, and the
+// number of users if users is true. Several runs of one target are counted together.
 func (x *Target) Counts(users bool) map[string]int64 {
 	requests, by, _ := x.Counted()
 	counts := map[string]int64{"home.http_ok": requests}

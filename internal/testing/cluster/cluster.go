@@ -42,7 +42,9 @@ type Node struct {
 	ID  string // of an agent
 }
 
-// New starts a master without its own agent, and further agents.
+// New starts a master without its own agent, with more flags of gobench serve, and further
+// agents, each on a host of its own, and waits until all are ready. All of it is killed at
+// the test's end. The tests must run by Main.
 func New(t testing.TB, agents int, flags ...string) *Cluster {
 	t.Helper()
 	return newCluster(t, func(name string) *Host { return NewHost(t, name) }, agents, flags)
@@ -54,6 +56,7 @@ func NewHere(t testing.TB, agents int, flags ...string) *Cluster {
 	return newCluster(t, here, agents, flags)
 }
 
+// newCluster implements New; host returns a new host.
 func newCluster(t testing.TB, host func(name string) *Host, agents int, flags []string) *Cluster {
 	t.Helper()
 	h := host("master")
@@ -77,7 +80,7 @@ func newCluster(t testing.TB, host func(name string) *Host, agents int, flags []
 	return c
 }
 
-// serve starts the master and logs in.
+// serve starts the master and waits until it answers.
 func (c *Cluster) serve(t testing.TB, flags []string) {
 	t.Helper()
 	h := c.Master.Host
@@ -93,7 +96,7 @@ func (c *Cluster) serve(t testing.TB, flags []string) {
 	c.Back(t)
 }
 
-// cache is the compiler's folder, of all tests and of later ones.
+// cache returns the path of the compiler's folder, of all tests and of later ones.
 func cache(t testing.TB) string {
 	t.Helper()
 	dir := "/var/cache/gobench-test"
@@ -107,8 +110,8 @@ func cache(t testing.TB) string {
 	return dir
 }
 
-// Login starts a session with the name and password of the admin, which takes the place
-// of the admin's token.
+// Login starts a session with the name and password of the admin, which replaces the
+// admin's token in all later requests.
 func (c *Cluster) Login(t testing.TB) {
 	t.Helper()
 	jar, _ := cookiejar.New(nil)
@@ -116,7 +119,7 @@ func (c *Cluster) Login(t testing.TB) {
 	c.Do(t, "POST", "/api/v1/login", map[string]string{"name": "admin", "password": password}, nil)
 }
 
-// Back waits until the master answers.
+// Back waits, at most a minute, until the master answers.
 func (c *Cluster) Back(t testing.TB) {
 	t.Helper()
 	Eventually(t, time.Minute, func() string {
@@ -127,7 +130,7 @@ func (c *Cluster) Back(t testing.TB) {
 	})
 }
 
-// Join starts a further agent and waits until the master has it.
+// Join starts a further agent and waits, at most a minute, until the master has it.
 func (c *Cluster) Join(t testing.TB, flags ...string) *Node {
 	t.Helper()
 	n := c.begin(t, flags...)
@@ -135,7 +138,8 @@ func (c *Cluster) Join(t testing.TB, flags ...string) *Node {
 	return n
 }
 
-// begin starts a further agent, which joins.
+// begin starts a further agent, which joins by a new token, and adds it to c.Agents. It
+// does not wait until the agent has joined.
 func (c *Cluster) begin(t testing.TB, flags ...string) *Node {
 	t.Helper()
 	var token struct{ Text string }
@@ -150,7 +154,8 @@ func (c *Cluster) begin(t testing.TB, flags ...string) *Node {
 	return n
 }
 
-// AwaitAgent waits until the master reports an agent in a state.
+// AwaitAgent waits, at most limit, until the master reports an agent in a state ("ready",
+// "lost" ...), and sets n.ID.
 func (c *Cluster) AwaitAgent(t testing.TB, n *Node, state string, limit time.Duration) {
 	t.Helper()
 	Eventually(t, limit, func() string {
@@ -173,6 +178,8 @@ func (c *Cluster) AwaitAgent(t testing.TB, n *Node, state string, limit time.Dur
 	})
 }
 
+// get sends a GET request and decodes the answer into a value. An answer other than 200 is
+// an error.
 func (c *Cluster) get(path string, into any) error {
 	status, body, err := c.try("GET", path, nil)
 	if err == nil && status != 200 {
@@ -184,6 +191,8 @@ func (c *Cluster) get(path string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
+// try sends a request as the admin, with in, unless nil, as JSON, and returns the answer,
+// whatever its status; err is that of the exchange.
 func (c *Cluster) try(method, path string, in any) (status int, body []byte, err error) {
 	var b bytes.Buffer
 	if in != nil {
@@ -210,7 +219,8 @@ func (c *Cluster) try(method, path string, in any) (status int, body []byte, err
 	return res.StatusCode, body, err
 }
 
-// Do asks the master for something that it has to do.
+// Do sends a request as the admin, with in, unless nil, as JSON, and decodes the answer
+// into out, unless nil. It fails the test if the answer is not of status 2xx.
 func (c *Cluster) Do(t testing.TB, method, path string, in, out any) {
 	t.Helper()
 	status, body, err := c.try(method, path, in)
@@ -224,7 +234,9 @@ func (c *Cluster) Do(t testing.TB, method, path string, in, out any) {
 	}
 }
 
-// Submit submits a scenario and returns the run's id.
+// Submit submits a scenario, its source and files, as a run named after the test, and
+// returns the run's id. It does not wait until the run begins or is compiled; it fails the
+// test if the master refuses the run.
 func (c *Cluster) Submit(t testing.TB, scenario string, o run.Options, files ...run.File) string {
 	t.Helper()
 	var order run.Order
@@ -232,15 +244,16 @@ func (c *Cluster) Submit(t testing.TB, scenario string, o run.Options, files ...
 	return order.ID
 }
 
-// Run returns a run.
+// Run returns a run as the master knows it now.
 func (c *Cluster) Run(t testing.TB, id string) (o run.Order) {
 	t.Helper()
 	c.Do(t, "GET", "/api/v1/runs/"+id, nil, &o)
 	return o
 }
 
-// Await waits until a run is in one of some states. The limit begins when the run has been
-// compiled, which on a busy host takes minutes if nothing is cached.
+// Await waits until a run is in one of some states, and returns it. The limit begins when
+// the run has been compiled, which on a busy host takes minutes (at most 5) if nothing is
+// cached. It fails the test after the limit, or at once if the run ends in another state.
 func (c *Cluster) Await(t testing.TB, id string, limit time.Duration, states ...run.State) (o run.Order) {
 	t.Helper()
 	look := func() string {
@@ -266,21 +279,22 @@ func (c *Cluster) Await(t testing.TB, id string, limit time.Duration, states ...
 	return o
 }
 
-// Finished waits for a run's end and returns its result.
+// Finished waits for a run's end, in whatever state, and returns its result; limit is as in
+// Await.
 func (c *Cluster) Finished(t testing.TB, id string, limit time.Duration) *run.Result {
 	t.Helper()
 	c.Await(t, id, limit, run.Finished, run.Failed, run.Cancelled)
 	return c.Result(t, id)
 }
 
-// stop stops a run and returns its result.
+// stop stops a run, waits at most a minute for its end and returns its result.
 func (c *Cluster) stop(t testing.TB, id string) *run.Result {
 	t.Helper()
 	c.Do(t, "POST", "/api/v1/runs/"+id+"/stop", nil, nil)
 	return c.Finished(t, id, time.Minute)
 }
 
-// Result returns a run's result.
+// Result returns a run's result; it fails the test if there is no result yet.
 func (c *Cluster) Result(t testing.TB, id string) *run.Result {
 	t.Helper()
 	r := new(run.Result)
@@ -291,7 +305,8 @@ func (c *Cluster) Result(t testing.TB, id string) *run.Result {
 // Database is the master's file.
 func (c *Cluster) Database() string { return filepath.Join(c.Master.Dir, "master", "gobench.db") }
 
-// Target is a server that counts what it is asked: users by their "vu", and requests.
+// Target is a server that counts its requests: users by their "vu", and all. It is safe for
+// concurrent use.
 type Target struct {
 	URL  string
 	Host *Host
@@ -313,7 +328,7 @@ type Seen struct {
 	Query string
 }
 
-// NewTarget starts one on a host of its own.
+// NewTarget starts a target on port 80 of a host of its own; it ends with the test.
 func NewTarget(t testing.TB) *Target {
 	t.Helper()
 	h := NewHost(t, "target")
@@ -325,7 +340,7 @@ func NewTarget(t testing.TB) *Target {
 	return x
 }
 
-// ServeHTTP counts a request.
+// ServeHTTP counts a request and answers it as Behave demands, else with "hello".
 func (x *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, _, _ := strings.Cut(r.RemoteAddr, ":")
 	x.mu.Lock()
@@ -343,21 +358,22 @@ func (x *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "hello")
 }
 
-// On is how many requests there were for a path.
+// On returns how many requests for a path came.
 func (x *Target) On(path string) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.paths[path]
 }
 
-// Behave changes how the target answers; nil: at once.
+// Behave sets how the target answers from now on; nil means at once, with "hello". f is
+// called concurrently.
 func (x *Target) Behave(f http.HandlerFunc) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.behave = f
 }
 
-// Seen are the requests since a moment, in the order in which they came.
+// Seen returns the requests since a moment, in the order in which they came.
 func (x *Target) Seen(since time.Time) []Seen {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -368,7 +384,8 @@ func (x *Target) Seen(since time.Time) []Seen {
 	return slices.Clone(x.seen[i:])
 }
 
-// Counted is what has been counted so far.
+// Counted returns what has been counted so far: users by their "vu", hosts by their
+// address, each with its number of requests.
 func (x *Target) Counted() (requests int64, users, hosts map[string]int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // Line is a TCP proxy between agents and their master. It can drop an agent's traffic
-// without closing its connections.
+// without closing its connections. Its methods, except To, may be called at any time.
 type Line struct {
 	Address string
 	master  string // HOST:PORT
@@ -33,8 +33,9 @@ const (
 	stuck
 )
 
-// NewLine starts a line, for agents of a master whose --advertise names it. Set the master's
-// address with To.
+// NewLine starts a line, on the bridge of Main, for agents of a master whose --advertise
+// names it. The caller must set the master's address with To before an agent connects. It
+// ends with the test.
 func NewLine(t testing.TB) *Line {
 	t.Helper()
 	l, err := net.Listen("tcp4", "10.77.0.254:0")
@@ -67,8 +68,9 @@ func NewLine(t testing.TB) *Line {
 // To sets the master's address.
 func (p *Line) To(address string) { p.master = address }
 
-// Lose has the line lose what goes to or from a host; 0: nothing any more. Connections on
-// which something was lost are of no use then, and are closed.
+// Lose makes the line lose what passes to or from a host, in the directions of w; with 0 it
+// loses no more. Connections on which something was lost are of no use then, and are
+// closed.
 func (p *Line) Lose(h *Host, w way) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +91,8 @@ func (p *Line) loses(address string) way {
 	return p.lost[address]
 }
 
-// carry carries one connection.
+// carry carries one connection until either end is closed; it closes it at once if the
+// master cannot be reached.
 func (p *Line) carry(agent net.Conn) {
 	defer agent.Close()
 	master, err := net.Dial("tcp4", p.master)
@@ -107,7 +110,8 @@ func (p *Line) carry(agent net.Conn) {
 	both.Wait()
 }
 
-// pass copies one way of a connection until either end is closed.
+// pass copies one direction of a connection, w, until either end is closed, and closes
+// both.
 func (p *Line) pass(host string, to, from net.Conn, w way) {
 	defer to.Close()
 	defer from.Close()

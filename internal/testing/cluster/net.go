@@ -27,7 +27,10 @@ import (
 const insideEnv = "GOBENCH_TEST_CLUSTER"
 
 // Main runs a package's tests in a new network and mount namespace, which has a bridge that
-// connects the hosts, and returns the exit status.
+// connects the hosts, and returns the exit status for TestMain to exit with. It does so in
+// a second process of the test binary: that one calls m.Run, this one only waits for it.
+// Unless -test.parallel is set, 8 tests run at once. It needs root, or user namespaces, and
+// the program ip; without, it prints why and returns 1.
 func Main(m *testing.M) int {
 	flag.Parse()
 	parallel := "8" // tests wait more than they work, however few CPUs there are
@@ -65,7 +68,7 @@ func Main(m *testing.M) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// furnish makes the bridge, and a private mount for the namespaces' names.
+// furnish makes the bridge, 10.77.0.254/16, and a private mount for the namespaces' names.
 func furnish() error {
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -80,6 +83,7 @@ func furnish() error {
 }
 
 // ip runs the program ip with arguments, and with lines on its standard input for -batch.
+// The error has what it printed.
 func ip(args string, batch ...string) error {
 	cmd := exec.Command("ip", strings.Fields(args)...)
 	cmd.Stdin = strings.NewReader(strings.Join(batch, "\n"))
@@ -99,7 +103,8 @@ type Host struct {
 
 var hosts atomic.Int32 // made so far
 
-// NewHost makes a host, which goes with the test.
+// NewHost makes a host, named name and a number, with an address of 10.77.0.0/16 that no
+// other host has. It is deleted at the test's end. The tests must run by Main.
 func NewHost(t testing.TB, name string) *Host {
 	t.Helper()
 	n := hosts.Add(1)
@@ -118,7 +123,8 @@ func NewHost(t testing.TB, name string) *Host {
 	return h
 }
 
-// here is a host that is the tests' own network: nothing cuts it off.
+// here returns a host on the tests' own network, with an address of 127.0.0.0/16: it cannot
+// be cut off.
 func here(name string) *Host {
 	n := hosts.Add(1)
 	return &Host{Name: fmt.Sprintf("%s%d", name, n), Address: fmt.Sprintf("127.0.%d.%d", n/250, n%250+1), here: true}
@@ -128,6 +134,7 @@ func here(name string) *Host {
 func (h *Host) Cut(t testing.TB)  { h.link(t, "down") }
 func (h *Host) Mend(t testing.TB) { h.link(t, "up") }
 
+// link sets the host's network interface "up" or "down". It fails the test if it cannot.
 func (h *Host) link(t testing.TB, how string) {
 	t.Helper()
 	if err := ip(fmt.Sprintf("-n %s link set eth0 %s", h.Name, how)); err != nil {
@@ -135,7 +142,7 @@ func (h *Host) link(t testing.TB, how string) {
 	}
 }
 
-// Listen listens on a port of the host, for a server in this process.
+// Listen listens on a port of the host, for a server in this process, until the test's end.
 func (h *Host) Listen(t testing.TB, port int) net.Listener {
 	t.Helper()
 	l, err := h.listen(port)
@@ -146,7 +153,8 @@ func (h *Host) Listen(t testing.TB, port int) net.Listener {
 	return l
 }
 
-// listen enters the host's namespace and leaves it again. The thread must not end with its
+// listen enters the host's namespace, listens there, and leaves it again. If it cannot
+// leave, it may return both a listener and an error. The thread must not end with its
 // namespace: Linux would then kill the processes that it has started with Pdeathsig.
 func (h *Host) listen(port int) (net.Listener, error) {
 	runtime.LockOSThread()

@@ -28,7 +28,8 @@ var prepared struct {
 	tokens   tokens
 }
 
-// prepare copies the prepared database to the master, which is not started yet.
+// prepare copies the prepared database, made by the first call, to the master, which is not
+// started yet.
 func (c *Cluster) prepare(t testing.TB) {
 	t.Helper()
 	prepared.once.Do(func() { prepareOnce(t) })
@@ -44,6 +45,8 @@ func (c *Cluster) prepare(t testing.TB) {
 	}
 }
 
+// prepareOnce makes the prepared database by a master of its own, which it stops; if it
+// fails, later tests have no database.
 func prepareOnce(t testing.TB) {
 	h := here("prepared")
 	c := &Cluster{Master: &Node{Host: h, Dir: t.TempDir()}, url: "http://" + h.Address + ":8080", http: &http.Client{Timeout: 30 * time.Second}}

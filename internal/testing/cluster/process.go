@@ -16,7 +16,8 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/binary"
 )
 
-// Process is a program on a host.
+// Process is a program on a host. Signal, Kill and Wait are of the process that Begin
+// started last.
 type Process struct {
 	cmd  *exec.Cmd
 	log  string
@@ -26,8 +27,8 @@ type Process struct {
 	env  []string
 }
 
-// Start starts gobench on the host. What it prints goes to a file, which a test that
-// fails shows.
+// Start starts gobench on the host, with entries of env added to the environment. It is
+// killed at the test's end. What it prints goes to a file, which a test that fails shows.
 func (h *Host) Start(t testing.TB, env []string, args ...string) *Process {
 	t.Helper()
 	p := &Process{Args: args, host: h, env: env, log: filepath.Join(t.TempDir(), h.Name+".log")}
@@ -48,7 +49,8 @@ func (h *Host) Start(t testing.TB, env []string, args ...string) *Process {
 	return p
 }
 
-// Begin starts the program, again when it has ended.
+// Begin starts the program with Args, again when it has ended; its output is appended. It
+// does not wait until the program is ready.
 func (p *Process) Begin(t testing.TB) {
 	t.Helper()
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -73,7 +75,8 @@ func (p *Process) Begin(t testing.TB) {
 	}(p.done)
 }
 
-// Signal sends a signal to the program alone.
+// Signal sends a signal to the program only, not to its children; to one that has ended,
+// nothing.
 func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
 // Kill kills the program and waits for its end.
@@ -82,7 +85,8 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Wait waits for the program's end and returns its exit status.
+// Wait waits for the program's end and returns its exit status, -1 if a signal ended it.
+// After the limit it fails the test.
 func (p *Process) Wait(t testing.TB, limit time.Duration) int {
 	t.Helper()
 	select {
@@ -97,7 +101,7 @@ func (p *Process) Wait(t testing.TB, limit time.Duration) int {
 // Pid is the program's process id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Output is what it has printed.
+// Output returns what it has printed so far, on both outputs, since Start.
 func (p *Process) Output(t testing.TB) string {
 	b, err := os.ReadFile(p.log)
 	if err != nil {
@@ -106,7 +110,8 @@ func (p *Process) Output(t testing.TB) string {
 	return string(bytes.TrimSpace(b))
 }
 
-// Eventually waits until f returns "", and fails the test with its last text after the limit.
+// Eventually calls f, with pauses of up to 100 ms, until it returns "", and fails the test
+// with its last text after the limit. A call of f is not interrupted.
 func Eventually(t testing.TB, limit time.Duration, f func() string) {
 	t.Helper()
 	why := ""

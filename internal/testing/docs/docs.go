@@ -30,7 +30,8 @@ var (
 )
 
 // Blocks returns the fenced blocks of a page, which is named by its path from the
-// repository's root.
+// repository's root, in order. It fails the test if it cannot read the page or the last
+// block has no end.
 func Blocks(tb testing.TB, page string) (all []Block) {
 	tb.Helper()
 	text, err := os.ReadFile(repo.Path(tb, page))

@@ -46,7 +46,8 @@ var root = sync.OnceValues(func() (string, error) {
 	}
 })
 
-// GoEnv returns a variable of the go command's configuration, such as GOCACHE.
+// GoEnv returns a variable of the go command's configuration, such as GOCACHE; "" if it is
+// unset.
 func GoEnv(tb testing.TB, name string) string {
 	tb.Helper()
 	out, err := exec.Command("go", "env", name).Output()

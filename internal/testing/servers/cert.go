@@ -20,14 +20,15 @@ type CA struct {
 	key  *ecdsa.PrivateKey
 }
 
-// Leaf is what the certificate of a server, or a client, says. The zero value is good for 127.0.0.1,
-// ::1 and localhost.
+// Leaf describes the certificate of a server, or a client. The zero value is valid for
+// 127.0.0.1, ::1 and localhost.
 type Leaf struct {
 	Names   []string // DNS names, instead of those above
 	Expired bool     // since yesterday
 }
 
-// NewCA makes a certificate authority that is trusted only by users of its Pool.
+// NewCA returns a new certificate authority, valid for two days, that is trusted only by
+// users of its Pool.
 func NewCA(t testing.TB) *CA {
 	t.Helper()
 	key := newKey(t)
@@ -54,7 +55,7 @@ func (ca *CA) Root() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})
 }
 
-// PEM makes a certificate and its key, as files hold them.
+// PEM returns a new certificate and its key, as files hold them.
 func (ca *CA) PEM(t testing.TB, l Leaf) (cert, key []byte) {
 	t.Helper()
 	k := newKey(t)
@@ -82,7 +83,7 @@ func (ca *CA) PEM(t testing.TB, l Leaf) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// Certificate makes a certificate for a server in this process.
+// Certificate returns a new certificate, with its key, for a server in this process.
 func (ca *CA) Certificate(t testing.TB, l Leaf) tls.Certificate {
 	t.Helper()
 	cert, key := ca.PEM(t, l)
@@ -93,6 +94,7 @@ func (ca *CA) Certificate(t testing.TB, l Leaf) tls.Certificate {
 	return pair
 }
 
+// newKey returns a new key on the curve P-256.
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -102,7 +104,8 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// sign makes a certificate for subject's key; without parent it signs itself.
+// sign returns c as a certificate for subject's key, signed by signer; without parent it is
+// its own.
 func sign(t testing.TB, c, parent *x509.Certificate, subject, signer *ecdsa.PrivateKey) *x509.Certificate {
 	t.Helper()
 	if parent == nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// SlowToCompile makes a scenario that compiles for minutes: each of its generic functions
-// instantiates the next one for two new types.
+// SlowToCompile returns scenario's source, changed so that it compiles for minutes: each of
+// its generic functions instantiates the next one for two new types.
 func SlowToCompile(scenario string) string {
 	var b strings.Builder
 	b.WriteString(scenario + "\ntype pair[A, B any] struct {\n\ta A\n\tb B\n}\n\nvar _ = f0[int]()\n")
@@ -18,8 +18,8 @@ func SlowToCompile(scenario string) string {
 	return b.String()
 }
 
-// HungryToCompile makes a scenario whose constants double until the compiler holds
-// gigabytes.
+// HungryToCompile returns scenario's source, changed so that its constants double until the
+// compiler holds gigabytes.
 func HungryToCompile(scenario string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nconst s0 = %q\n", scenario, strings.Repeat("x", 1024))

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// FaultServer accepts connections and treats each as its script says.
+// FaultServer accepts connections and runs its script for each.
 type FaultServer struct {
 	Addr string // 127.0.0.1:PORT
 	URL  string // http://127.0.0.1:PORT
@@ -35,8 +35,9 @@ type Peer struct {
 	over   <-chan struct{} // closed at the test's end
 }
 
-// Faults starts a server that runs script for each connection, and closes the
-// connection when it returns. At the test's end all connections are closed.
+// Faults starts a server that runs script for each connection, in a goroutine of its own,
+// and closes the connection when it returns. At the test's end all connections are closed,
+// and the end waits for the scripts.
 func Faults(t testing.TB, script func(p *Peer)) *FaultServer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -55,6 +56,7 @@ func Faults(t testing.TB, script func(p *Peer)) *FaultServer {
 // Accepted returns how many connections the server has accepted.
 func (s *FaultServer) Accepted() int { return int(s.accepted.Load()) }
 
+// accept runs script for each connection until the listener is closed.
 func (s *FaultServer) accept(script func(*Peer)) {
 	for {
 		c, err := s.listener.Accept()
@@ -80,6 +82,7 @@ func (s *FaultServer) accept(script func(*Peer)) {
 	}
 }
 
+// close closes the listener and all connections, and waits for the scripts.
 func (s *FaultServer) close() {
 	s.listener.Close()
 	s.mu.Lock()
@@ -91,7 +94,8 @@ func (s *FaultServer) close() {
 	s.scripts.Wait()
 }
 
-// Request reads one request and returns it, or the part that arrived.
+// Request reads one request, its body by Content-Length, and returns it as it came; if the
+// connection ends before, the part that arrived, or "".
 func (p *Peer) Request() string {
 	for {
 		if i := bytes.Index(p.unread, []byte("\r\n\r\n")); i >= 0 {
@@ -110,6 +114,8 @@ func (p *Peer) Request() string {
 	}
 }
 
+// contentLength returns the body's length that a request's head states; 0 if it states none
+// that is valid.
 func contentLength(head []byte) int {
 	for line := range strings.Lines(string(head)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -121,7 +127,7 @@ func contentLength(head []byte) int {
 	return 0
 }
 
-// Send writes the parts, each in a write of its own.
+// Send writes the parts, each in a write of its own, until a write fails.
 func (p *Peer) Send(parts ...string) {
 	for _, s := range parts {
 		if _, err := io.WriteString(p, s); err != nil {
@@ -140,7 +146,7 @@ func (p *Peer) Drip(s string) {
 // Hold says nothing more until the other side goes away or the test ends.
 func (p *Peer) Hold() { _, _ = io.Copy(io.Discard, p) }
 
-// Reset breaks the connection off: the other side gets a RST, not an end.
+// Reset breaks the connection off: the other side receives a RST, not an end.
 func (p *Peer) Reset() {
 	_ = p.Conn.(*net.TCPConn).SetLinger(0)
 	p.Close()
@@ -149,13 +155,15 @@ func (p *Peer) Reset() {
 // HalfClose ends what this side says and lets the other side talk on.
 func (p *Peer) HalfClose() { _ = p.Conn.(*net.TCPConn).CloseWrite() }
 
-// WriteString writes s and reports whether the write succeeded.
+// WriteString writes s and returns the error of the write.
 func (p *Peer) WriteString(s string) error {
 	_, err := io.WriteString(p, s)
 	return err
 }
 
-// Head reads the head of a request and leaves its body unread.
+// Head reads the head of a request and leaves its body unread; if the connection ends
+// before, it returns the part that arrived. It must not follow Request, which may have read
+// further.
 func (p *Peer) Head() string {
 	var head []byte
 	b := make([]byte, 1)

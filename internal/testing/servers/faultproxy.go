@@ -50,7 +50,8 @@ type FaultProxy struct {
 	peers    map[*net.TCPConn]bool
 }
 
-// Breaking starts a proxy before the server at addr ("host:port").
+// Breaking starts a proxy, without a fault, in front of the server at addr ("host:port").
+// At the test's end its connections are closed.
 func Breaking(t testing.TB, addr string) *FaultProxy {
 	t.Helper()
 	p := &FaultProxy{Addr: "127.0.0.1:0", upstream: addr, peers: map[*net.TCPConn]bool{}, over: make(chan struct{})}
@@ -73,7 +74,7 @@ func (p *FaultProxy) Injected() int64 { return p.injected.Load() }
 // Passed returns the number of answers that were passed on unchanged.
 func (p *FaultProxy) Passed() int64 { return p.passed.Load() }
 
-// Down closes the listener and all connections: new connections are refused.
+// Down closes the listener and all connections: new connections are refused until Up.
 func (p *FaultProxy) Down() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +87,7 @@ func (p *FaultProxy) Down() {
 	}
 }
 
-// Up listens again, at the same port.
+// Up listens again, at the same port, after Down; it fails the test if it cannot.
 func (p *FaultProxy) Up(t testing.TB) {
 	t.Helper()
 	l, err := net.Listen("tcp", p.Addr)
@@ -120,8 +121,8 @@ func (p *FaultProxy) Up(t testing.TB) {
 	})
 }
 
-// serve answers a connection's requests until one of them meets a fault that ends
-// it.
+// serve passes a connection's requests on, in turn, and answers them until one of them
+// meets a fault that ends it. It returns at once if the server cannot be reached.
 func (p *FaultProxy) serve(c *net.TCPConn) {
 	up, err := net.Dial("tcp", p.upstream)
 	if err != nil {
@@ -153,7 +154,9 @@ func (p *FaultProxy) serve(c *net.TCPConn) {
 	}
 }
 
-// answer sends an answer with a fault, and reports whether the connection stays open.
+// answer sends an answer, of whose body the length is body, with a fault, and reports
+// whether the connection stays open: only without a fault or with Delay. It may wait until
+// the client closes (Hold, Huge) or the test ends (HalfOpen).
 func (p *FaultProxy) answer(c *net.TCPConn, f Fault, answer []byte, body int) bool {
 	send := func(b []byte) { _, _ = c.Write(b) } // the client may have gone
 	if f == NoFault {

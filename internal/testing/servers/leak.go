@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// NoLeaks makes the test fail if it leaves goroutines or file descriptors behind.
-// Call it first, so that it looks last; the test must not be parallel.
+// NoLeaks makes the test fail if it leaves goroutines or file descriptors behind, 10 s
+// after its end. Call it first, so that its check is the last cleanup; the test must not be
+// parallel.
 func NoLeaks(t testing.TB) {
 	t.Helper()
 	goroutines, files := runtime.NumGoroutine(), openFiles()

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// NameServer answers questions about names over UDP.
+// NameServer answers questions about names over UDP. Names are in lower case. Its methods
+// may be called at any time.
 type NameServer struct {
 	Addr string // 127.0.0.1:PORT
 
@@ -28,8 +29,8 @@ const (
 	NamesSilent           // it does not answer
 )
 
-// Names starts a name server that knows the addresses of the given names; others do
-// not exist.
+// Names starts a name server, which ends with the test, that knows the addresses of the
+// given names; others do not exist.
 func Names(t testing.TB, names map[string][]string) *NameServer {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -60,7 +61,8 @@ func Names(t testing.TB, names map[string][]string) *NameServer {
 	return s
 }
 
-// Set replaces the addresses of a name. Without addresses the name no longer exists.
+// Set replaces the addresses of a name, which take effect at once: answers have a TTL of 0.
+// Without addresses the name no longer exists. It panics if one is no IP address.
 func (s *NameServer) Set(name string, addrs ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,14 +79,16 @@ func (s *NameServer) Break(f NameFault) {
 	s.mode = f
 }
 
-// Asked returns how often the IPv4 address of a name was asked for.
+// Asked returns how many questions for the IPv4 address of a name came, also those that
+// were not answered.
 func (s *NameServer) Asked(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked[name]
 }
 
-// answer makes the answer to a question (RFC 1035, section 4); nil: none.
+// answer returns the answer to a question (RFC 1035, section 4), NXDOMAIN for an unknown
+// name; nil if the question is malformed or the server is silent.
 func (s *NameServer) answer(question []byte) []byte {
 	const head, a, aaaa = 12, 1, 28
 	if len(question) < head {

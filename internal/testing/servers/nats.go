@@ -18,7 +18,8 @@ import (
 // natsVersion is that of the module which the servers are built from.
 const natsVersion = "v2.15.2"
 
-// NATSServer is a running nats-server, a process of its own.
+// NATSServer is a running nats-server, a process of its own. Its methods may be called
+// concurrently.
 type NATSServer struct {
 	Name string // n1, n2, ...
 	URL  string // nats://127.0.0.1:PORT
@@ -52,7 +53,9 @@ var natsBinary = sync.OnceValues(func() (string, error) {
 })
 
 // NATSCluster starts n nats-servers with JetStream, which make one cluster if there are
-// more than one. conf is added to each one's configuration.
+// more than one. Lines of conf are added to each one's configuration. When it returns each
+// server answers; the cluster may still choose its leader. The servers are killed at the
+// test's end.
 func NATSCluster(t testing.TB, n int, conf string) []*NATSServer {
 	t.Helper()
 	binary, err := natsBinary()
@@ -73,6 +76,8 @@ func NATSCluster(t testing.TB, n int, conf string) []*NATSServer {
 	return nil
 }
 
+// natsCluster starts the servers on free ports. With an error it returns those that were
+// made; the caller must kill them.
 func natsCluster(t testing.TB, binary string, n int, conf string) (servers []*NATSServer, err error) {
 	ports, err := portsFor(2 * n)
 	if err != nil {
@@ -103,7 +108,8 @@ func natsCluster(t testing.TB, binary string, n int, conf string) (servers []*NA
 	return servers, nil
 }
 
-// portsFor returns n free ports.
+// portsFor returns n free ports of 127.0.0.1. Another process may take one before it is
+// used.
 func portsFor(n int) (ports []int, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -116,7 +122,8 @@ func portsFor(n int) (ports []int, err error) {
 	return ports, nil
 }
 
-// Start starts the server again, with what it has stored.
+// Start starts the server again after Kill, at the same port and with what it has stored,
+// and waits until it answers.
 func (s *NATSServer) Start(t testing.TB) {
 	t.Helper()
 	if err := s.start(); err != nil {
@@ -124,7 +131,8 @@ func (s *NATSServer) Start(t testing.TB) {
 	}
 }
 
-// start runs the server and waits until it greets.
+// start runs the server and waits, at most 20 s, until it greets. After an error it may
+// still run.
 func (s *NATSServer) start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +161,7 @@ func (s *NATSServer) start() error {
 	return errors.New("nats-server does not answer")
 }
 
-// greets reports whether a NATS server answers at addr.
+// greets reports whether a NATS server answers at addr within a second.
 func greets(addr string) bool {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -166,7 +174,8 @@ func greets(addr string) bool {
 	return err == nil && string(b) == "INFO "
 }
 
-// Kill ends the server by SIGKILL. It may be started again.
+// Kill ends the server by SIGKILL and waits for its end; it does nothing if it does not
+// run. The server may be started again.
 func (s *NATSServer) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,8 +187,8 @@ func (s *NATSServer) Kill() {
 	s.cmd = nil
 }
 
-// NATSTLS returns the lines of a server's configuration that enable TLS, with a
-// certificate for 127.0.0.1 of ca.
+// NATSTLS returns the lines of a server's configuration that enable TLS, with a certificate
+// of ca for 127.0.0.1, whose files exist until the test's end.
 func NATSTLS(t testing.TB, ca *CA) (conf string) {
 	t.Helper()
 	cert, key := ca.PEM(t, Leaf{})

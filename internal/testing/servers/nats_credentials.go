@@ -11,8 +11,9 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// NATSCredentials makes an operator with one account, as NATS clusters have them: what is to be
-// added to a server's configuration, and a file of credentials.
+// NATSCredentials makes an operator with one account, as NATS clusters have them. It
+// returns the lines to be added to a server's configuration, and the path of a file of
+// credentials for a user of the account, which exists until the test's end.
 func NATSCredentials(t testing.TB) (conf, creds string) {
 	t.Helper()
 	must := func(err error) {
@@ -55,8 +56,8 @@ func NATSCredentials(t testing.TB) (conf, creds string) {
 		otext, systemKey, systemKey, stext, accountKey, atext), creds
 }
 
-// NATSOfThree starts three nats-servers that make one cluster, and returns their addresses in
-// one text, with commas, and a file of credentials for them.
+// NATSOfThree starts three nats-servers that make one cluster, and returns them, their
+// addresses in one text, with commas, and the path of a file of credentials for them.
 func NATSOfThree(t testing.TB) (servers []*NATSServer, urls, creds string) {
 	t.Helper()
 	conf, creds := NATSCredentials(t)

@@ -10,8 +10,9 @@ import (
 	"unsafe"
 )
 
-// OwnNetwork runs a top-level test's body in a process of its own whose network has
-// nothing but its loopback interface, so that it may change the kernel's settings.
+// OwnNetwork runs a top-level test's body in a process of its own whose network has nothing
+// but its loopback interface, so that it may change the kernel's settings. It waits for
+// that process, and fails the test with its output if the body failed.
 func OwnNetwork(t *testing.T, body func(t *testing.T)) {
 	t.Helper()
 	const inside = "GOBENCH_TEST_OWN_NETWORK"
@@ -33,7 +34,8 @@ func OwnNetwork(t *testing.T, body func(t *testing.T)) {
 	}
 }
 
-// loopbackUp switches the loopback interface of a new network on.
+// loopbackUp switches the loopback interface of a new network on, and waits until it can be
+// used.
 func loopbackUp(t *testing.T) {
 	t.Helper()
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)

@@ -83,11 +83,12 @@ http {
 }
 `
 
-// Nginx starts an nginx that serves, over plain HTTP and TLS, HTTP/1.1 and 2: "/" ([Index]), "/big"
-// ([BigSize] bytes), "/status/204", "/status/301", "/status/404", "/status/500",
-// "/chunked/" (Index in chunks), "/close/" (Index, then the connection is closed)
-// and files under "/put/" that PUT makes and DELETE removes. Lines of conf are added
-// to its server block.
+// Nginx starts an nginx that serves, over plain HTTP and TLS, HTTP/1.1 and 2: "/"
+// ([Index]), "/big" ([BigSize] bytes), "/status/204", "/status/301", "/status/404",
+// "/status/500", "/chunked/" (Index in chunks), "/close/" (Index, then the connection is
+// closed) and files under "/put/" that PUT makes and DELETE removes. Lines of conf are
+// added to its server block. It answers when Nginx returns, and is stopped at the test's
+// end.
 func Nginx(t testing.TB, conf ...string) *Server {
 	t.Helper()
 	path, err := exec.LookPath("nginx")
@@ -120,6 +121,7 @@ func Nginx(t testing.TB, conf ...string) *Server {
 	return nil
 }
 
+// write writes a file in the server's folder, whose name may have folders in it.
 func (s *Server) write(t testing.TB, name string, data []byte) {
 	t.Helper()
 	path := filepath.Join(s.dir, name)
@@ -131,7 +133,8 @@ func (s *Server) write(t testing.TB, name string, data []byte) {
 	}
 }
 
-// start runs nginx on free ports and waits until it answers there.
+// start runs nginx on free ports and waits, at most 20 s, until it answers there. After an
+// error nginx does not run.
 func (s *Server) start(t testing.TB, path, conf string) error {
 	t.Helper()
 	ports, err := freePorts()
@@ -176,7 +179,7 @@ func (s *Server) start(t testing.TB, path, conf string) error {
 	return fmt.Errorf("nginx does not answer: %s", &s.stderr)
 }
 
-// ask returns the body of /testenv, or "" on any error.
+// ask returns the body of /testenv, or "" on any error or after a second.
 func ask(port int) string {
 	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -190,6 +193,8 @@ func ask(port int) string {
 	return string(body)
 }
 
+// freePorts returns four free ports of 127.0.0.1. Another process may take one before it is
+// used.
 func freePorts() (ports [4]int, err error) {
 	for i := range ports {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -202,7 +207,8 @@ func freePorts() (ports [4]int, err error) {
 	return ports, nil
 }
 
-// Stop ends nginx after the requests it is serving.
+// Stop ends nginx, and waits for that: after 10 s it kills it and fails the test. Further
+// calls do nothing.
 func (s *Server) Stop(t testing.TB) {
 	s.stop.Do(func() {
 		if s.ended == nil {

@@ -35,7 +35,8 @@ type PostgresServer struct {
 	databases          int
 }
 
-// Postgres starts a PostgreSQL on a free port of 127.0.0.1, which ends with the test.
+// Postgres starts a PostgreSQL on a free port of 127.0.0.1, which ends with the test. It
+// answers when Postgres returns.
 func Postgres(t testing.TB) *PostgresServer {
 	t.Helper()
 	s, err := StartPostgres()
@@ -50,7 +51,8 @@ func Postgres(t testing.TB) *PostgresServer {
 	return s
 }
 
-// StartPostgres is as Postgres, for the tests of a whole package: its TestMain calls Stop.
+// StartPostgres is as Postgres, for the tests of a whole package: its TestMain must call
+// Stop. After an error nothing is left behind.
 func StartPostgres() (*PostgresServer, error) {
 	bin, err := postgresBin()
 	if err != nil {
@@ -75,7 +77,8 @@ func StartPostgres() (*PostgresServer, error) {
 	return nil, errors.Join(err, os.RemoveAll(dir))
 }
 
-// postgresBin finds the folder of the newest version: Debian keeps it off the PATH.
+// postgresBin returns the folder of the newest version's programs, which Debian does not
+// have in the PATH, or else of the initdb in the PATH.
 func postgresBin() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
@@ -99,7 +102,8 @@ func postgresBin() (string, error) {
 	return "", errors.New("PostgreSQL is not installed: sudo apt-get install postgresql")
 }
 
-// init makes the server's data, as a user who is not root.
+// init makes the server's data. As root it does so, and start runs the server, as the user
+// postgres or, if there is no such user, as another without rights.
 func (s *PostgresServer) init() error {
 	if os.Geteuid() == 0 {
 		who, err := user.Lookup("postgres")
@@ -137,6 +141,8 @@ func (s *PostgresServer) init() error {
 
 func (s *PostgresServer) data() string { return filepath.Join(s.dir, "data") }
 
+// command returns a command of PostgreSQL's, to be run as the server's user and with an
+// environment of its own.
 func (s *PostgresServer) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, name), args...)
 	cmd.Dir = s.dir
@@ -145,7 +151,8 @@ func (s *PostgresServer) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// start runs the server on a free port and waits until it answers there.
+// start runs the server on a free port and waits, at most 30 s, until it answers there. If
+// it runs but does not answer, start calls Stop, which deletes its data.
 func (s *PostgresServer) start() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -178,14 +185,15 @@ func (s *PostgresServer) start() error {
 	return errors.Join(fmt.Errorf("postgres does not answer: %w", err), s.Stop())
 }
 
-// URL of a database: "postgres://..."
+// URL returns the URL of a database, "postgres://...", with the password.
 func (s *PostgresServer) URL(database string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword("gobench", s.password),
 		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), Path: "/" + database, RawQuery: "sslmode=disable"}
 	return u.String()
 }
 
-// Exec executes a statement in the database "postgres".
+// Exec executes a statement in the database "postgres", within 30 s, in a connection of its
+// own.
 func (s *PostgresServer) Exec(query string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -198,7 +206,7 @@ func (s *PostgresServer) Exec(query string) error {
 	return err
 }
 
-// Database creates an empty database and returns its URL.
+// Database creates an empty database and returns its URL. It may be called concurrently.
 func (s *PostgresServer) Database(t testing.TB) string {
 	t.Helper()
 	s.mu.Lock()
@@ -211,7 +219,9 @@ func (s *PostgresServer) Database(t testing.TB) string {
 	return s.URL(name)
 }
 
-// Restore writes what a dump of pg_dump has into the empty database at a URL of the server's.
+// Restore writes what a dump of pg_dump has into the empty database at a URL of the
+// server's. It ends at the first statement that fails; the error has psql's output, and
+// what was written stays.
 func (s *PostgresServer) Restore(url string, dump io.Reader) error {
 	cmd := s.command("psql", "--dbname="+url, "--quiet", "--no-psqlrc", "--output=/dev/null", "--set=ON_ERROR_STOP=1")
 	cmd.Stdin = dump
@@ -224,7 +234,8 @@ func (s *PostgresServer) Restore(url string, dump io.Reader) error {
 // Pid is that of the server's first process.
 func (s *PostgresServer) Pid() int { return s.cmd.Process.Pid }
 
-// Stop ends the server, with all connections to it, and deletes its data.
+// Stop ends the server, with all connections to it, and deletes its data. After 20 s it
+// kills the server and returns an error. Further calls do nothing and return nil.
 func (s *PostgresServer) Stop() (err error) {
 	s.stop.Do(func() {
 		if e := s.cmd.Process.Signal(syscall.SIGINT); e != nil && !errors.Is(e, os.ErrProcessDone) {

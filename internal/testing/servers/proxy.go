@@ -23,7 +23,8 @@ type ForwardProxy struct {
 	asked  []string
 }
 
-// Asked returns the requests so far, such as "CONNECT host:port" or "GET http://host/path".
+// Asked returns the requests so far, such as "CONNECT host:port" or "GET http://host/path";
+// of an HTTP proxy those without the right password too, as "refused GET ...".
 func (p *ForwardProxy) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,7 +41,8 @@ func (p *ForwardProxy) note(format string, args ...any) {
 }
 
 // HTTPProxy starts an HTTP proxy, over TLS if config is not nil, that requires auth
-// ("user:password") unless that is empty. It takes CONNECT and whole URLs.
+// ("user:password") unless that is empty: else it answers 407 and closes the connection. It
+// accepts CONNECT and whole URLs, and answers 502 if the target cannot be reached.
 func HTTPProxy(t testing.TB, auth string, config *tls.Config) *ForwardProxy {
 	t.Helper()
 	p := &ForwardProxy{auth: auth}
@@ -56,6 +58,7 @@ func HTTPProxy(t testing.TB, auth string, config *tls.Config) *ForwardProxy {
 	return p
 }
 
+// serveHTTP answers a connection's requests until it ends or CONNECT has passed on all.
 func (p *ForwardProxy) serveHTTP(peer *Peer) {
 	r := bufio.NewReader(peer)
 	for {
@@ -90,7 +93,9 @@ func (p *ForwardProxy) serveHTTP(peer *Peer) {
 }
 
 // SOCKSProxy starts a SOCKS 5 proxy that requires auth ("user:password") unless that is
-// empty. Names it looks up in hosts alone.
+// empty. hosts has the IP address to connect to for a name; names and addresses that are
+// not in it are used as they are, names as this machine's resolver knows them. A client
+// must offer the required method first.
 func SOCKSProxy(t testing.TB, auth string, hosts map[string]string) *ForwardProxy {
 	t.Helper()
 	p := &ForwardProxy{auth: auth}
@@ -99,6 +104,7 @@ func SOCKSProxy(t testing.TB, auth string, hosts map[string]string) *ForwardProx
 	return p
 }
 
+// serveSOCKS serves one connection. Bytes missing at the end of a request count as 0.
 func (p *ForwardProxy) serveSOCKS(peer *Peer, hosts map[string]string) {
 	read := func(n int) []byte {
 		b := make([]byte, n)
@@ -149,7 +155,7 @@ func (p *ForwardProxy) serveSOCKS(peer *Peer, hosts map[string]string) {
 	p.pipe(peer, up)
 }
 
-// pipe carries bytes both ways until one side ends.
+// pipe carries bytes both ways until one side ends, and closes both.
 func (p *ForwardProxy) pipe(peer *Peer, up net.Conn) {
 	var back sync.WaitGroup
 	back.Go(func() {

@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// Target is an HTTP server in the test's process that counts and stores what it was
-// asked. Its answers depend on the path: /503 answers 503; /slow answers after 300 ms;
-// /hangs and /forever never answer; /private wants the user ada, the password s3cret and
-// the header X-Token: t0ken, else it answers 401; /echo wants a POST of five bytes with
-// the header X-Test: yes, else it answers 400. Any other path answers 200.
+// Target is an HTTP server in the test's process that counts and stores its requests. Its
+// answers depend on the path: /503 answers 503; /slow answers after 300 ms; /hangs and
+// /forever never answer; /private wants the user ada, the password s3cret and the header
+// X-Token: t0ken, else it answers 401; /echo wants a POST of five bytes with the header
+// X-Test: yes, else it answers 400. Any other path answers 200. All answers have empty
+// bodies.
 type Target struct {
 	*httptest.Server
 
@@ -32,15 +33,16 @@ func NewTarget(tb testing.TB) *Target {
 	return t
 }
 
-// Served returns the number of requests that were answered.
+// Served returns the number of requests that were answered, with any status.
 func (t *Target) Served() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.served
 }
 
-// TakeRequests returns a line for each request since the last call, in the order of the
-// answers: method, URL, the header X-Row and the body.
+// TakeRequests returns and forgets a line for each request that was answered since the last
+// call, in the order of the answers: method, URL, the header X-Row and the body, with a
+// space between.
 func (t *Target) TakeRequests() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,6 +51,8 @@ func (t *Target) TakeRequests() []string {
 	return lines
 }
 
+// answer answers a request as Target describes, and then counts and stores it; one that the
+// client has given up it does not count.
 func (t *Target) answer(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/503":

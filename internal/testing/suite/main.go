@@ -51,7 +51,9 @@ type suite struct {
 	report   report
 }
 
-// run tests the packages that patterns name.
+// run tests the packages that patterns name, or all, those of first before the others, and
+// of these the ones that race names under the race detector; then it prints the report. It
+// returns an error if a test failed, a package did not build, or ctx ended.
 func (s *suite) run(ctx context.Context, race, first, patterns []string) error {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
@@ -112,7 +114,7 @@ func index(list []string, s string) int {
 }
 
 // list returns the import paths of the packages that have tests. Unlike go list without
-// patterns, it returns nothing if patterns is empty.
+// patterns, it returns nothing if patterns is empty. The error has what go list printed.
 func (s *suite) list(ctx context.Context, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
 		return nil, nil
@@ -133,8 +135,9 @@ func withStderr(err error) error {
 	return err
 }
 
-// test runs go test for packages and adds its events to the report. A test that fails is
-// no error: the report has it.
+// test runs go test for packages, until they end or ctx does, and adds its events to the
+// report; their processes write what they used into dir. A test that fails is no error: the
+// report has it. If ctx has ended, it returns an error.
 func (s *suite) test(ctx context.Context, dir string, race bool, packages []string) error {
 	if len(packages) == 0 {
 		return nil

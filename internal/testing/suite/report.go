@@ -46,7 +46,8 @@ type report struct {
 	paused   map[string]bool     // tests that wait for their turn to run in parallel
 }
 
-// read adds the events in r and returns how many there were.
+// read adds the events in in until its end and returns how many there were. Lines that are
+// no events are printed.
 func (r *report) read(in io.Reader) (events int, err error) {
 	lines := bufio.NewReader(in)
 	for {
@@ -74,7 +75,8 @@ func (r *report) write(s string) {
 	fmt.Fprint(r.out, s)
 }
 
-// add takes one event.
+// add adds one event. It prints what belongs to a test or package that has ended. It may be
+// called concurrently.
 func (r *report) add(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,8 +101,8 @@ func (r *report) add(e event) {
 	}
 }
 
-// endTest notes a test's end, and prints what it wrote if it failed or was skipped. The
-// caller holds mu.
+// endTest notes a test's end, and prints what it wrote if it failed or was skipped, which
+// counts as a failure too. The caller must hold mu.
 func (r *report) endTest(e event, key string) {
 	sub := strings.Contains(e.Test, "/")
 	switch e.Action {
@@ -115,7 +117,8 @@ func (r *report) endTest(e event, key string) {
 	}
 }
 
-// endPackage notes a package's end and prints its line. The caller holds mu.
+// endPackage notes a package's end and prints its line, after the output of what failed or
+// never ended. The caller must hold mu.
 func (r *report) endPackage(e event, key string) {
 	if e.Action == "fail" {
 		open := r.open(e.Package)
@@ -136,7 +139,7 @@ func (r *report) endPackage(e event, key string) {
 }
 
 // open returns the keys of the package's tests that never ended, because of a panic or a
-// timeout, in order. The caller holds mu.
+// timeout, in order. The caller must hold mu.
 func (r *report) open(pkg string) []string {
 	var open []string
 	for k := range r.output {
@@ -152,8 +155,8 @@ func (r *report) open(pkg string) []string {
 // stacks.
 const longestOutput = 30
 
-// relevant returns what a test that never ended printed last, and of the stacks that a
-// panic dumped those of goroutines that run code of a test.
+// relevant returns what a test that never ended printed first and last, and of the stacks
+// that a panic dumped those of goroutines that run code of a test.
 func relevant(lines []string) []string {
 	before, dump := lines, []string(nil)
 	for i, line := range lines {
@@ -177,7 +180,8 @@ func short(path string) string {
 	return strings.TrimPrefix(path, "github.com/gobench-io/gobench/")
 }
 
-// usage adds the CPU time that the files in dir have.
+// usage adds to the packages that have ended the CPU time that the files in dir have; files
+// that it cannot read are skipped.
 func (r *report) usage(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	for _, name := range files {
@@ -198,7 +202,8 @@ func (r *report) failed() bool {
 	return r.failures > 0 || slices.ContainsFunc(r.packages, func(p result) bool { return p.outcome == "fail" })
 }
 
-// print writes the slowest packages and tests, and the totals.
+// print writes the slowest packages and tests, at most most of each, and the totals. No
+// test may run any more.
 func (r *report) print(most int, took time.Duration) {
 	w := r.out
 	slowest := func(all []result) []result {

@@ -21,8 +21,9 @@ type usage struct {
 	CPU time.Duration // user and system
 }
 
-// measured runs a test binary in place of go test, writes what it used into folder and
-// returns its exit status.
+// measured runs a test binary in place of go test, passes signals on to it, writes what it
+// used into folder, and returns its exit status; 255 if a signal ended it, 1 if it could
+// not be started.
 func measured(folder string, args []string) int {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -74,7 +74,8 @@ func main() {
 	}
 }
 
-// search returns the places in all files below root, sorted by file and line.
+// search returns the places in the comments of Go files and in the pages below root, sorted
+// by file and line. Generated files, test data and this command are left out.
 func search(root string) (found []place, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -178,7 +179,8 @@ func searchPage(path, name string, found *[]place) error {
 
 var inlineCode = regexp.MustCompile("`[^`]*`")
 
-// match adds the places in lines, of which the first has the number first.
+// match adds the places in lines, which are joined so that a phrase may run over a line's
+// end. The first line has the number first.
 func match(name string, first int, lines []string, found *[]place) {
 	text := strings.Join(lines, "\n")
 	for _, at := range phrases.FindAllStringIndex(text, -1) {
@@ -191,8 +193,9 @@ func match(name string, first int, lines []string, found *[]place) {
 	}
 }
 
-// readAllowed returns how often each "file: phrase" may stand. A line of the file is
-// "FILE: PHRASE -- REASON".
+// readAllowed returns how often each "file: phrase", in lower case, may stand. A line of
+// the file is "FILE: PHRASE -- REASON"; it is an error if a reason is missing or more than
+// maxAllowed places are listed.
 func readAllowed(path string) (map[string]int, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -216,6 +219,7 @@ func readAllowed(path string) (map[string]int, error) {
 	return allowed, nil
 }
 
+// printCounts prints how often each phrase was found, the most frequent first, and the sum.
 func printCounts(found []place) {
 	counts := map[string]int{}
 	for _, p := range found {

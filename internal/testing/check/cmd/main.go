@@ -25,7 +25,8 @@ func main() {
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// command does what main does and returns the exit status.
+// command does what main does and returns the exit status: 0, 1 if it found violations, 2
+// if it could not check.
 func command(ctx context.Context, args []string, out, trouble io.Writer) int {
 	var o check.Options
 	fs := flag.NewFlagSet("checker", flag.ContinueOnError)

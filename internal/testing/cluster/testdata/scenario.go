@@ -37,6 +37,8 @@ var load struct {
 	Sizes   bool
 }
 
+// export returns one class of users as load.json describes it; it panics if it cannot read
+// the file.
 func export() scenario.Vus {
 	b, err := os.ReadFile(filepath.Join(os.Getenv("GOBENCH_SCENARIO_DIR"), "load.json"))
 	if err != nil {
@@ -58,6 +60,8 @@ func export() scenario.Vus {
 	return scenario.Vus{class}
 }
 
+// ask is a user: it sends requests, Times of them or until ctx ends, and makes the faults
+// that load.json asks for.
 func ask(ctx context.Context, vui int) {
 	c, err := http.NewHttpClient(ctx, "home")
 	if err != nil {
@@ -95,6 +99,7 @@ func ask(ctx context.Context, vui int) {
 	}
 }
 
+// fault ends the process as load.Fault names it; with another word it waits a minute.
 func fault() {
 	switch load.Fault {
 	case "exit":
@@ -107,6 +112,7 @@ func fault() {
 	time.Sleep(time.Minute)
 }
 
+// setUpSizes declares the four histograms that sizes records to.
 func setUpSizes() {
 	group := metrics.Group{Name: "sizes"}
 	for i := range 4 {
@@ -118,6 +124,7 @@ func setUpSizes() {
 	}
 }
 
+// sizes records 25 random values in each of four histograms.
 func sizes() {
 	for range 25 {
 		for i := range 4 {
