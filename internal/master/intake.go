@@ -127,7 +127,7 @@ func (n *intake) flush(ctx context.Context) error {
 
 // run merges and commits until ctx ends; it then stores everything that was merged and
 // returns nil. If a commit can't be stored, it returns the error; what was merged since then
-// is lost here and is delivered again to the next process.
+// is delivered again to the next process. It must be called once.
 func (n *intake) run(ctx context.Context) error {
 	defer close(n.over)
 	committed := make(chan error, 1)
@@ -177,7 +177,7 @@ func (n *intake) new() *commit { return &commit{upTo: map[taking]*agentpb.Commit
 
 // merge merges one delivery and adds its receipt to c. A delivery that is refused, or whose
 // record can't be restored, gets no receipt, so that it is redelivered; one of an unknown
-// run is acknowledged and dropped. Errors are logged.
+// run, or that can never be merged, is acknowledged and dropped. Errors are logged.
 func (n *intake) merge(ctx context.Context, d delivered, c *commit) {
 	r, err := n.record(ctx, d.Run)
 	if errors.Is(err, run.ErrNotFound) {

@@ -43,8 +43,9 @@ func (m *Master) Result(ctx context.Context, id string) (*run.Result, error) {
 }
 
 // Series calls each with a run's intervals in order, of all agents or of the agent with the
-// id q.Agent; not at all if there are none. It returns after the last call. An error of each
-// ends it and is returned. The error is a *run.InputError if the range is invalid.
+// id q.Agent; it makes no call if nothing is stored. It returns after the last call. An
+// error of each ends it and is returned. The error is a *run.InputError if the range is
+// invalid.
 func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.Interval) error) error {
 	if _, err := m.Run(ctx, q.Run); err != nil {
 		return err
@@ -112,7 +113,8 @@ func (m *Master) declared(ctx context.Context, id string) (*merge.Merger, error)
 // profile was damaged. The caller must Close the reader.
 //
 // The error is run.ErrConflict if the run is not active, run.ErrNotFound if the agent does
-// not take part in it or is lost, and a *RefusedError for an unknown kind or without load.
+// not take part in it or is lost, ErrAway if it is not connected, and a *RefusedError for an
+// unknown kind or an executor without load.
 func (m *Master) Profile(ctx context.Context, id, agent, kind string, length time.Duration) (io.ReadCloser, error) {
 	if _, err := m.Run(ctx, id); err != nil {
 		return nil, err

@@ -120,8 +120,9 @@ const maxTargets = 1000
 // addresses, where clouds serve a host's metadata, and Unix sockets of the agents' hosts.
 var refusedTargets = []string{"169.254.0.0/16", "fe80::/10", "unix:"}
 
-// targets returns where a run may connect to: the targets of its guards, or all if it has
-// none, but never the master's own addresses. The error names an invalid target.
+// targets returns where a run may connect to: the targets of its guards, or all if it lists
+// none. It always denies the master's own addresses, and refusedTargets unless they are
+// listed. The error names an invalid target.
 func (m *Master) targets(o *run.Options) (*allowlist.List, error) {
 	return allowlist.New(o.Guards.Targets, append(slices.Clone(refusedTargets), m.Protected...))
 }
@@ -151,8 +152,9 @@ func (m *Master) Transitions(ctx context.Context, id string) ([]run.Transition, 
 }
 
 // Stop requests that a run's load ends after the requests in flight; without load the run is
-// cancelled. It does not wait for the end, and a second call changes nothing. by is who asks
-// for it, in the run's cause. The error is run.ErrConflict if the run is over.
+// cancelled. It does not wait for the end, and a second call changes nothing. by is the name
+// of the user who stops it, for the run's cause. The error is run.ErrConflict if the run is
+// over.
 func (m *Master) Stop(ctx context.Context, id, by string) error { return m.end(ctx, id, by, false) }
 
 // Cancel requests that a run ends at once, in any state. A queued run is final when it
@@ -265,8 +267,8 @@ func (m *Master) Delete(ctx context.Context, id string) error {
 	return m.logs.remove(id)
 }
 
-// Application returns an application with its source. The error is run.ErrNotFound if there
-// is none with this id.
+// Application returns an application with its source. The error is run.ErrNotFound for an
+// unknown id.
 func (m *Master) Application(ctx context.Context, id string) (*run.Application, error) {
 	return m.Store.Application(ctx, id)
 }
