@@ -115,8 +115,8 @@ func (p *Plan) scale(c *class, users int64, rate float64, wish *wire.Control) (a
 	return all, nil
 }
 
-// weights returns the weights of the executors that are not lost, in their order, as
-// integers with the divided parts of lost ones included; nil if all are equal.
+// weights returns the weights of the executors that are not lost, in their order: integers
+// in proportion to their parts of the load, or nil if all are equal.
 func (p *Plan) weights() (weights []int64) {
 	common := int64(1)
 	for _, e := range p.live {

@@ -52,8 +52,9 @@ const window = 1 << 22
 // must make sure that the lost executors generate no load any more.
 //
 // If there are more survivors than parts, each part is divided. The result is empty if
-// nothing is left to do. TakeOver returns an error if no survivor is left, or see Movable;
-// the plan is unchanged then and it may be called again.
+// nothing is left to do. TakeOver returns an error if Movable does, if no survivor is left,
+// or if the parts can't be divided further; the plan is unchanged then and it may be called
+// again.
 func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint32][]Done) ([]Executor, error) {
 	if err := p.Movable(); err != nil {
 		return nil, err
@@ -100,8 +101,8 @@ func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint3
 }
 
 // heir returns the start of the executor that takes over part number part, of parts, of a
-// lost executor's load. Its Executor is still that of the lost one. The error means that no
-// numbers are left for {{seq}}.
+// lost executor's load. Its Executor is still that of the lost one. The error means that the
+// load can't be divided further, or that no numbers are left for {{seq}}.
 func (p *Plan) heir(lost *wire.Start, part, parts int, elapsed time.Duration, done []Done) (*wire.Start, error) {
 	before, err := segmentOf(lost)
 	if err != nil {

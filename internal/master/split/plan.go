@@ -32,8 +32,8 @@ const (
 	MaxProcesses = 1000
 )
 
-// Executor is one of a run's executors. Its Start is shared with the Plan: of it the caller
-// may change only what the Plan does not use.
+// Executor is one of a run's executors. Its Start is shared with the Plan, which identifies
+// the executor by the number in it.
 type Executor struct {
 	Agent string
 	Start *wire.Start // Start.Executor is its number in the run
