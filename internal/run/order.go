@@ -89,7 +89,8 @@ type Source struct {
 // DefaultFile is the name of a scenario's file without one.
 const DefaultFile = "scenario.go"
 
-// FileName returns the name of the scenario's file.
+// FileName returns the name of the scenario's file in messages: File, or DefaultFile if that
+// is empty.
 func (s Source) FileName() string {
 	if s.File == "" {
 		return DefaultFile

@@ -106,7 +106,7 @@ func newCompiler(dir, own string, limit time.Duration, log *slog.Logger) (*compi
 // Compile compiles a source for a platform, calls step before each step that takes time, and
 // returns the executor in the cache. It ends warm, and waits for another Compile also if ctx
 // ends. If the source is wrong, the error is a *[master.CompileError]; after the end of ctx
-// it is the context's cause.
+// it wraps the context's cause.
 func (c *compiler) Compile(ctx context.Context, source run.Source, goos, goarch string, step func(string)) (master.Built, error) {
 	c.mu.Lock()
 	if c.stopWarm != nil { // it would compete for the CPUs
