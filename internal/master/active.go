@@ -307,7 +307,8 @@ func (m *Master) leftover(ctx context.Context, agent, id string, epoch uint64) {
 }
 
 // RefusedError is an agent's answer that it did not carry out a command. Code and Text are
-// Code and Error of the agentpb.Answer.
+// Code and Error of the agentpb.Answer; Code is for programs: fenced, scenario and others,
+// and unknown for every other reason.
 type RefusedError struct{ Code, Text string }
 
 func (e *RefusedError) Error() string { return e.Text }

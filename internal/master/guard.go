@@ -122,8 +122,8 @@ func (x *glance) merge(client string, h *hdr.Histogram) {
 	x.latency[client].Merge(h)
 }
 
-// judge checks the window that ends with the second last of the run, from 0, and returns
-// what add does.
+// judge checks the window that ends with second number last of the run, counted from 0, and
+// returns the cause or "" as add does.
 func (g *guard) judge(last int64) string {
 	w := &glance{good: map[string]int64{}, bad: map[string]int64{}, latency: map[string]*hdr.Histogram{}}
 	first := max(last-g.seconds+1, 0)

@@ -385,8 +385,8 @@ func (a *active) sendAll(ctx context.Context, what any) {
 }
 
 // insist sends a command again and again, waiting 3 s for each answer, until it is answered,
-// also by a refusal, or ctx ends. A refusal is logged unless the run is unknown to the
-// agent. After a release the agent counts as free.
+// also by a refusal, or ctx ends. A refusal is logged unless its code is unknown. After a
+// release the agent counts as free.
 func (a *active) insist(ctx context.Context, c *agentpb.Command) {
 	for ctx.Err() == nil {
 		once, cancel := context.WithTimeout(ctx, 3*time.Second)

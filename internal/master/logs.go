@@ -71,7 +71,8 @@ func (l *logs) copy(id string, from io.Reader) error {
 // chooses the ids of agents.
 func logName(agent string, executor int) string { return fmt.Sprintf("%s-%03d.log", agent, executor) }
 
-// remove deletes the output of a run. It is not an error if there is no output.
+// remove deletes the output of a run. It returns nil if there is no output, or id is not the
+// id of a run.
 func (l *logs) remove(id string) error {
 	if !run.ValidID(id) {
 		return nil
@@ -111,6 +112,8 @@ type logReader struct {
 
 func (r *logReader) Close() error { r.cancel(); return nil }
 
+// Read returns what some does, with follow once there is output, and io.EOF at the end. It
+// fails once the context has ended or the run is deleted.
 func (r *logReader) Read(b []byte) (int, error) {
 	for {
 		l := r.m.logs

@@ -296,6 +296,7 @@ type capped struct {
 	left int // bytes that are still passed on
 }
 
+// Write returns len(b) and nil, also for what it drops.
 func (c *capped) Write(b []byte) (int, error) {
 	n := min(len(b), c.left)
 	c.left -= n

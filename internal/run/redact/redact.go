@@ -89,8 +89,7 @@ func header(line string) string {
 	return name + ":" + space + value + end
 }
 
-// cookies returns "a=1; b=2" without the values, each replaced by Mark. Of a part without
-// "=" nothing stays.
+// cookies returns "a=1; b=2" with Mark instead of each value, and of each part without "=".
 func cookies(list string) string {
 	parts := strings.Split(list, ";")
 	for i, p := range parts {

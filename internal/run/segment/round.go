@@ -26,8 +26,8 @@ func (r Round) Share() float64 {
 	return float64(r.own) / float64(r.all)
 }
 
-// Nth returns number i, from 0 on, of this executor's part. It panics if the executor has no
-// users, unless no executor has any.
+// Nth returns number i, from 0 on, of this executor's part. It panics if this executor has
+// no users and others have.
 func (r Round) Nth(i int64) int64 {
 	if r.own == r.all {
 		return i
