@@ -15,7 +15,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// active is the state of the active run.
+// active is the state of the active run. Its methods belong to the goroutine of perform,
+// unless they say otherwise.
 type active struct {
 	m  *Master
 	id string
@@ -87,8 +88,10 @@ type place struct {
 // before its load.
 var errGivenUp = errors.New("given up")
 
-// perform takes a run from the queue to its final state. A failure of the run is not an
-// error; an error means that the master can't continue.
+// perform takes a run from the queue to its final state, and returns then. A failure of the
+// run is not an error; an error means that the master can't continue. It returns nil, and
+// leaves the run as it is, if ctx ends, after Shutdown, or if the run was cancelled or
+// deleted meanwhile.
 func (m *Master) perform(ctx context.Context, o *run.Order) error {
 	a := &active{m: m, id: o.ID, order: o, news: make(chan struct{}, 1), gone: make(chan struct{}), result: newResult(o)}
 	limit := m.RunLimit
@@ -135,7 +138,8 @@ func (m *Master) perform(ctx context.Context, o *run.Order) error {
 	return a.conclude(ctx, failed)
 }
 
-// newResult returns the result of a run without any measurement.
+// newResult returns the result of a run without any measurement: options, state and cause
+// are those of o. It shares o's maps and slices.
 func newResult(o *run.Order) *run.Result {
 	r := &run.Result{Format: run.Format, Gobench: version.Version, ID: o.ID, Name: o.Name, State: o.State, Cause: o.Cause, Created: o.Created, Complete: true,
 		Metrics: []run.Metric{}, Errors: []run.Failure{}}
@@ -147,6 +151,7 @@ func newResult(o *run.Order) *run.Result {
 	return r
 }
 
+// gracefulOf returns how long a run waits for iterations in flight; 30 s by default.
 func gracefulOf(o *run.Options) time.Duration {
 	if o.GracefulStop == 0 {
 		return 30 * time.Second
@@ -154,7 +159,8 @@ func gracefulOf(o *run.Options) time.Duration {
 	return seconds(o.GracefulStop)
 }
 
-// to changes the run's state.
+// to changes the run's state in the store, in a.order and in a.result. After an error all
+// are unchanged; see move.
 func (a *active) to(ctx context.Context, s run.State, cause, by string) error {
 	o, err := a.m.move(ctx, a.order, s, cause, by)
 	if err != nil {
@@ -164,12 +170,13 @@ func (a *active) to(ctx context.Context, s run.State, cause, by string) error {
 	return nil
 }
 
-// say emits a step, a note or a warning as an event.
+// say emits a step, a note or a warning as an event. Any goroutine may call it.
 func (a *active) say(kind event.Kind, format string, args ...any) {
 	a.m.events.emit(a.id, event.Event{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-// note emits a note and adds it to the result.
+// note emits a note and adds it to the result. While the run has load, it also stores the
+// result; an error of that is logged.
 func (a *active) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	a.result.Notes = append(a.result.Notes, text)
@@ -181,7 +188,8 @@ func (a *active) note(format string, args ...any) {
 	}
 }
 
-// change calls f with a.mu held and wakes the goroutine of perform.
+// change calls f with a.mu held and wakes the goroutine of perform. Any goroutine may call
+// it. f must not lock a.mu or block.
 func (a *active) change(f func()) {
 	a.mu.Lock()
 	f()
@@ -192,7 +200,9 @@ func (a *active) change(f func()) {
 	}
 }
 
-// end requests the end of the run: a cancel, or a stop, which waits for requests in flight.
+// end requests the end of the run, a cancel or a stop, which waits for requests in flight,
+// and returns at once. The first request of each kind counts, a cancel also after a stop;
+// others do nothing. Any goroutine may call it.
 func (a *active) end(cancel bool, by string) {
 	first := false
 	a.change(func() {
@@ -214,6 +224,7 @@ func (a *active) end(cancel bool, by string) {
 
 // The methods below are called by the goroutine that merges.
 
+// abort requests a stop because a threshold was crossed, unless a stop was requested before.
 func (a *active) abort() {
 	a.change(func() {
 		if a.stop == "" {
@@ -225,6 +236,8 @@ func (a *active) abort() {
 // byThreshold as the one who asked for a stop means a threshold, which the tally names.
 const byThreshold = "a threshold"
 
+// batch checks a merged batch of executor e against the guards, and stores whether it is the
+// last one and when the load of e began.
 func (a *active) batch(e int, b *wire.Batch) {
 	if harm := a.guard.add(e, b); harm != "" {
 		a.change(func() {
@@ -250,6 +263,8 @@ func (a *active) ended(e int, how *agentpb.Ended) { a.change(func() { a.executor
 
 func (a *active) stopping(e int) { a.change(func() { a.executors[e].drains = true }) }
 
+// over records that an agent's last delivery was received, unless t has an older epoch than
+// the agent's newest executors.
 func (a *active) over(t taker) {
 	a.change(func() {
 		for _, h := range a.hosts {
@@ -275,7 +290,8 @@ func (m *Master) atWork(id string) bool {
 }
 
 // leftover ends what an agent still executes of a run that is over. Its executors get the
-// usual time for a cancel, and their last batches are merged.
+// usual time for a cancel, and their last batches are merged. It blocks for Times.Cancel at
+// most, or until ctx ends. Errors are logged; the caller calls it again later.
 func (m *Master) leftover(ctx context.Context, agent, id string, epoch uint64) {
 	ctx, cancel := context.WithTimeout(ctx, m.Times.Cancel)
 	defer cancel()
@@ -290,13 +306,16 @@ func (m *Master) leftover(ctx context.Context, agent, id string, epoch uint64) {
 	}
 }
 
-// RefusedError is an agent's answer that it did not carry out a command.
+// RefusedError is an agent's answer that it did not carry out a command. Code and Text are
+// Code and Error of the agentpb.Answer; Code is for programs: fenced, scenario and others,
+// and unknown for every other reason.
 type RefusedError struct{ Code, Text string }
 
 func (e *RefusedError) Error() string { return e.Text }
 
-// command sends a command and returns the answer. If the agent refuses the command, the
-// error is a *RefusedError.
+// command sets c.UnixNs, sends a command and waits for the answer until ctx ends. The error
+// wraps ErrAway if the agent is not connected, a *RefusedError if it refuses, and ctx's
+// error. The answer is nil with an error, except with a refusal.
 func (m *Master) command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	c.UnixNs = time.Now().UnixNano()
 	answer, err := m.Bus.Command(ctx, c)

@@ -21,7 +21,10 @@ import (
 )
 
 // prepare does everything before the load: it compiles the scenario, lets the agents fetch
-// and start the executors, splits the load and lets the executors set up.
+// and start the executors, splits the load and lets the executors set up, and returns once
+// all are ready. If it returns an error, a.result.Failure has the kind, if it is known, and
+// agents may still have executors: conclude releases them. ctx ends when the run is stopped
+// or cancelled.
 func (a *active) prepare(ctx context.Context) error {
 	chosen, err := a.m.fleet.choose(a.order.Options.Agents)
 	if err == nil && len(chosen) == 0 {
@@ -65,6 +68,7 @@ func (a *active) prepare(ctx context.Context) error {
 	return a.arm(ctx)
 }
 
+// agents returns "1 agent" or "N agents".
 func agents(n int) string {
 	if n == 1 {
 		return "1 agent"
@@ -72,7 +76,9 @@ func agents(n int) string {
 	return fmt.Sprintf("%d agents", n)
 }
 
-// compile builds the executor for the platform of each agent.
+// compile builds the executor for each platform of the chosen agents, one after the other,
+// registers it for agents and returns it by platform. A *CompileError is returned as it is,
+// and sets a.result.Failure. The notes of the first platform become the run's.
 func (a *active) compile(ctx context.Context, source run.Source, chosen []member) (map[platform]*agentpb.Blob, error) {
 	built := map[platform]*agentpb.Blob{}
 	for _, w := range chosen {
@@ -128,7 +134,9 @@ func (a *active) each(hosts []*place, f func(*place) error) error {
 	return nil
 }
 
-// start lets an agent start executor processes, numbered from first on.
+// start lets an agent start executor processes, numbered from first on, waits for them for
+// Times.Prepare at most, and appends their hellos to h.hellos. If it returns an error, the
+// agent may have started some of them. A refusal wraps a *RefusedError.
 func (a *active) start(ctx context.Context, h *place, processes, first int) error {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Prepare)
 	defer cancel()
@@ -155,7 +163,8 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 	return nil
 }
 
-// begun returns err, and marks the run as failed by its scenario if that caused err.
+// begun returns err, and marks the run as failed by its scenario if err is an agent's
+// refusal for that reason.
 func (a *active) begun(err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Code == "scenario" {
@@ -164,7 +173,8 @@ func (a *active) begun(err error) error {
 	return err
 }
 
-// environment returns the environment variables that executors get.
+// environment returns the environment variables that executors get, as NAME=VALUE: the
+// parameters and the permitted targets. The error names an invalid target.
 func (m *Master) environment(o *run.Options) ([]string, error) {
 	params := o.Parameters
 	if params == nil {
@@ -181,7 +191,9 @@ func (m *Master) environment(o *run.Options) ([]string, error) {
 	return []string{scenario.ParamsEnv + "=" + string(b), allowlist.Env + "=" + targets.String()}, nil
 }
 
-// arm splits the load by what the executors have declared, and lets them set up.
+// arm checks what the executors have declared, splits the load, sends all agents their
+// starts, and returns once all executors are set up. If it returns an error,
+// a.result.Failure has the kind, if it is known.
 func (a *active) arm(ctx context.Context) error {
 	hello := a.hosts[0].hellos[0]
 	for _, h := range a.hosts {
@@ -214,7 +226,8 @@ func (a *active) arm(ctx context.Context) error {
 	return a.each(a.hosts, func(h *place) error { return a.setUp(ctx, h, starts[h]) })
 }
 
-// same returns an error unless two executors declare the same classes.
+// same returns an error unless two executors declare the same classes in the same order,
+// with the same users, rates and loads.
 func same(a, b *wire.Hello) error {
 	if len(a.Classes) != len(b.Classes) {
 		return fmt.Errorf("its executor has %d classes, others have %d: export() must give the same on every host", len(b.Classes), len(a.Classes))
@@ -227,7 +240,8 @@ func same(a, b *wire.Hello) error {
 	return nil
 }
 
-// thresholds returns the thresholds of the run's options and those of the scenario.
+// thresholds returns the thresholds of the run's options, then those of the scenario. The
+// error is that of the first invalid one.
 func (a *active) thresholds(hello *wire.Hello) (all []threshold.Threshold, err error) {
 	texts := append(append([]string(nil), a.order.Options.Thresholds...), hello.Thresholds...)
 	for _, text := range texts {
@@ -240,7 +254,9 @@ func (a *active) thresholds(hello *wire.Hello) (all []threshold.Threshold, err e
 	return all, nil
 }
 
-// share splits the load, adds the executors to a, and returns the starts for each agent.
+// share splits the load, adds the executors to a, and returns the starts for each agent, in
+// the order of their numbers. It also sets the seed, classes and Go version of the result.
+// An error sets a.result.Failure; the executors may have been added already.
 func (a *active) share(hello *wire.Hello) (map[*place][]*wire.Start, error) {
 	o := &a.order.Options
 	if a.result.Config.Seed = o.Seed; o.Seed == 0 {
@@ -281,7 +297,8 @@ func (a *active) share(hello *wire.Hello) (map[*place][]*wire.Start, error) {
 	return starts, nil
 }
 
-// weight returns an agent's weight in the split of the load; the default is 1.
+// weight returns an agent's weight in the split of the load, by its id or else by its name;
+// the default is 1.
 func (a *active) weight(h *place) int {
 	w := a.order.Options.Weights
 	if n, ok := w[h.ID]; ok {
@@ -293,7 +310,9 @@ func (a *active) weight(h *place) int {
 	return 1
 }
 
-// announce registers the run and its executors with the intake, and emits the run's plan.
+// announce registers the run and its executors with the intake, which merges their batches
+// from then on, and emits the run's plan. It sets a.guard, a.record and a.stored. It returns
+// an error, and emits nothing, if ctx or the intake has ended.
 func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []threshold.Threshold) error {
 	o := &a.order.Options
 	weights := map[string]float64{}
@@ -327,7 +346,7 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 	return nil
 }
 
-// setUp sends an agent's executors their starts.
+// setUp sends an agent's executors their starts, and returns once all of them are set up.
 func (a *active) setUp(ctx context.Context, h *place, starts []*wire.Start) error {
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &agentpb.Command_Arm{Arm: &agentpb.Arm{Starts: starts}}})
 	if err != nil {

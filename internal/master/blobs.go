@@ -13,7 +13,8 @@ import (
 )
 
 // blobs are the files that agents fetch: executors, in the compiler's cache, and data files
-// of scenarios, in a folder of the master under their digests.
+// of scenarios, in a folder of the master under their digests. They stay registered, and the
+// data files stored, after their run. Methods may be called concurrently, but files may not.
 type blobs struct {
 	dir string
 
@@ -26,7 +27,8 @@ func newBlobs(dir string) (*blobs, error) {
 	return &blobs{dir: dir, path: map[string]string{}}, err
 }
 
-// add registers an executor.
+// add registers an executor, which must stay at its path, and returns its description for
+// agents. It does not check the digest.
 func (b *blobs) add(built Built) (*agentpb.Blob, error) {
 	info, err := os.Stat(built.Path)
 	if err != nil {
@@ -38,8 +40,9 @@ func (b *blobs) add(built Built) (*agentpb.Blob, error) {
 	return &agentpb.Blob{Sha256: built.SHA256, Size: info.Size(), Executable: true}, nil
 }
 
-// files writes a scenario's data files to the folder and registers them. Go files are left
-// out: only the compiler needs them.
+// files writes a scenario's data files to the folder, registers them, and returns their
+// descriptions in the order of all. Go files are left out: only the compiler needs them.
+// After an error, files written before stay.
 func (b *blobs) files(all []run.File) (out []*agentpb.Blob, err error) {
 	for _, f := range all {
 		if filepath.Ext(f.Path) == ".go" {
@@ -64,8 +67,8 @@ func (b *blobs) files(all []run.File) (out []*agentpb.Blob, err error) {
 	return out, nil
 }
 
-// open opens a registered file. The caller must close it. The error is run.ErrNotFound if
-// no file has this digest.
+// open opens a registered file by its digest, in hexadecimal. The caller must close it. The
+// error wraps run.ErrNotFound if no file has this digest.
 func (b *blobs) open(digest string) (Blob, error) {
 	b.mu.Lock()
 	path := b.path[digest]

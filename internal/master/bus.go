@@ -9,7 +9,8 @@ import (
 
 // Bus connects the master with its agents. Its methods are safe for concurrent use. They
 // call the functions they receive sequentially for each agent, and concurrently for
-// different agents.
+// different agents. Those that run until ctx ends return nil then, and an error if they
+// can't continue.
 type Bus interface {
 	// Join answers requests to join until ctx ends.
 	Join(ctx context.Context, answer func(*agentpb.Join) *agentpb.Joined) error

@@ -14,9 +14,11 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// conclude brings the run to its final state: it waits until the agents have delivered
-// what they still have, ends what they still run, and stores the result. failed is why the
-// run failed, if it did.
+// conclude brings the run to its final state: it waits until the agents have delivered what
+// they still have, ends what they still run, and stores the result. failed is why the run
+// failed, if it did. It waits for Times.Cancel at most if the run failed or is cancelled,
+// otherwise for Times.Flush, and then up to 5 s for the agents' release. An error means that
+// the master can't continue.
 func (a *active) conclude(ctx context.Context, failed error) error {
 	a.mu.Lock()
 	cancelled, stop := a.cancelled, a.stop
@@ -56,8 +58,8 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 	})
 }
 
-// endNow cancels the load and waits until all agents have reported its end, at most
-// Times.Cancel.
+// endNow cancels the load and waits until all agents have reported its end, for Times.Cancel
+// at most. It does not report whether they have: see unconfirmed.
 func (a *active) endNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Cancel)
 	defer cancel()
@@ -67,8 +69,9 @@ func (a *active) endNow(ctx context.Context) {
 	cancels.wait()
 }
 
-// await waits until the last delivery of every agent has come, at most limit. An agent that
-// is lost, and not found again, is not waited for beyond its lease.
+// await waits until the last delivery of every agent has come, at most for limit or until
+// ctx ends. An agent that is lost, and not found again, is not waited for beyond its lease.
+// It returns at once if no agent has been sent its share of the load.
 func (a *active) await(ctx context.Context, limit time.Duration) {
 	if a.record == nil { // no agent has started anything
 		return
@@ -103,8 +106,9 @@ func (a *active) await(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// unconfirmed returns the names of agents that have not reported the end of their load;
-// empty if all have.
+// unconfirmed returns a text to append to the cause that names the agents which have not
+// reported the end of their load, each after "; ". It is empty if all have, or none has a
+// share of the load.
 func (a *active) unconfirmed() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,7 +124,9 @@ func (a *active) unconfirmed() string {
 	return "; " + strings.Join(names, "; ")
 }
 
-// finish makes the result final and stores it.
+// finish makes a.result final, stores it, and waits until the run's series is stored. It
+// sets e.Threshold from the tally, and does not change the run's state in the store. After
+// an error the result may be stored.
 func (a *active) finish(ctx context.Context, e run.Ending) error {
 	r := a.result
 	if a.record == nil {
@@ -147,7 +153,8 @@ func (a *active) finish(ctx context.Context, e run.Ending) error {
 	return a.m.intake.flush(ctx) // so that the series of a final run is stored
 }
 
-// hostsOf sets the hosts of a result, and when the load began on each.
+// hostsOf appends the hosts to a result, with when the load began on each. With one host,
+// r.Environment becomes that host's, but for Go.
 func (a *active) hostsOf(r *run.Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -176,8 +183,9 @@ func (a *active) hostsOf(r *run.Result) {
 	}
 }
 
-// exitStatus returns the exit status of a command line that followed the run:
-// docs/exit-codes.md.
+// exitStatus returns the exit status of a command line that followed the run: 0, 4 if it
+// finished with a crossed threshold, 130 if it was cancelled, and of a failed run 3
+// (compile), 2 (input) or 1. See docs/exit-codes.md.
 func exitStatus(r *run.Result) int {
 	switch r.State {
 	case run.Cancelled:
@@ -199,7 +207,7 @@ func exitStatus(r *run.Result) int {
 	return 1
 }
 
-// endOf returns the event of a run's end.
+// endOf returns the event of a run's end from its final result.
 func (m *Master) endOf(r *run.Result) event.Event {
 	exit := exitStatus(r)
 	e := event.Event{Kind: event.Ended, Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: &exit}

@@ -11,7 +11,11 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// control changes the load of the whole run, split over its executors.
+// control changes the load of the whole run, split over its executors, adds a note and emits
+// an event. It returns once all executors have answered. The error is run.ErrConflict before
+// the load begins, and a *run.InputError if the change is not possible; nothing has changed
+// then. After another error some executors may have changed their load, and there is no
+// note. It may be called concurrently; changes are made one after the other.
 func (a *active) control(ctx context.Context, c event.Change) error {
 	wish := &wire.Control{What: c.What, Class: c.Class, Users: -1, Rate: -1}
 	if c.Users != nil {
@@ -45,7 +49,8 @@ func (a *active) control(ctx context.Context, c event.Change) error {
 	return nil
 }
 
-// noteOf returns the report's note of a change, worded as in a run of one executor.
+// noteOf returns the report's note of a change at a time of the run, worded as in a run of
+// one executor: "at 12.0 s: class NAME set to 5 users".
 func (a *active) noteOf(c event.Change, at time.Duration) string {
 	what := map[string]string{"pause": "paused", "resume": "resumed"}[c.What]
 	if what == "" {
@@ -64,7 +69,7 @@ func (a *active) noteOf(c event.Change, at time.Duration) string {
 	return fmt.Sprintf("at %.1f s: %s", at.Seconds(), what)
 }
 
-// numbers returns what a scale sets, as text.
+// numbers returns what a scale sets, as text: "rate 5/s users 3 CLASS".
 func numbers(c event.Change) (s string) {
 	if c.Rate != nil {
 		s += fmt.Sprintf("rate %v/s ", *c.Rate)

@@ -21,7 +21,8 @@ const (
 const storedTotals = 10
 
 // events distributes events to readers and stores the newest. An event's Totals function
-// must return the totals of the event's time whenever it is called.
+// must return the totals of the event's time whenever it is called. Methods are safe for
+// concurrent use and do not block.
 type events struct {
 	mu      sync.Mutex
 	last    uint64
@@ -38,8 +39,9 @@ type reader struct {
 
 func newEvents() *events { return &events{readers: map[*reader]bool{}} }
 
-// emit numbers an event and sends it to the readers. If a reader's channel is full, it is
-// closed: the reader resumes by calling Events again.
+// emit numbers an event of run id, from 1, stores it and sends it to the readers. It sets
+// the event's time if that is zero. If a reader's channel is full, it is closed: the reader
+// resumes by calling Events again.
 func (e *events) emit(id string, what event.Event) {
 	if what.Time.IsZero() {
 		what.Time = time.Now()
@@ -69,6 +71,8 @@ func (e *events) emit(id string, what event.Event) {
 	}
 }
 
+// It sends an event to a reader, or removes the reader and closes its channel if that is
+// full. The caller must hold e.mu.
 func (e *events) give(r *reader, n *event.Numbered) {
 	select {
 	case r.ch <- n:
@@ -83,6 +87,7 @@ func (e *events) state(o *run.Order) {
 	e.emit(o.ID, event.Event{Kind: event.State, State: o.State, Run: o.ID, Cause: o.Cause})
 }
 
+// waits emits the reason why a queued run waits.
 func (e *events) waits(id, why string) {
 	e.emit(id, event.Event{Kind: event.Step, Run: id, State: run.Queued, Text: "waiting: " + why})
 }
@@ -91,10 +96,12 @@ func (e *events) waits(id, why string) {
 var ErrTooOld = errors.New("events that old are no longer stored: begin again")
 
 // Events returns a channel of the events that follow number after, of one run or, if id is
-// empty, of all. After 0 it begins with the oldest stored event; a number that this process
-// has not reached yet, as after a restart, counts as 0. Events come once each, in order.
-// The channel is closed when ctx ends or the reader is too slow. Events are shared between
-// readers and must not be changed. The error is ErrTooOld if some are no longer stored.
+// empty, of all; an unknown id has no events. After 0 it begins with the oldest stored
+// event; a number that this process has not reached yet, as after a restart, counts as 0.
+// Events come once each, in order. The channel is closed when ctx ends, or when the reader
+// is too slow: 256 events more than were stored at the call wait in it. The caller must end
+// ctx to release it. Events are shared between readers and must not be changed. The error is
+// ErrTooOld if some are no longer stored.
 func (m *Master) Events(ctx context.Context, id string, after uint64) (<-chan *event.Numbered, error) {
 	e := m.events
 	e.mu.Lock()

@@ -19,7 +19,8 @@ import (
 
 // Export writes a run in a final state to w, as an archive of a run's folder
 // (docs/formats/run.md): its result, its series as batches of one executor, and the output
-// of its executors. The error is run.ErrConflict if the run is not over. After another
+// of its executors. It writes temporary files in Options.Dir first, and nothing to w before
+// they are complete. The error is run.ErrConflict if the run is not over. After another
 // error w may have received a part of the archive.
 func (m *Master) Export(ctx context.Context, id string, w io.Writer) error {
 	o, err := m.Run(ctx, id)
@@ -53,7 +54,8 @@ func (m *Master) Export(ctx context.Context, id string, w io.Writer) error {
 	return h.Export(id, w)
 }
 
-// layOut writes the files of a run's folder.
+// layOut writes the files of a run's folder. The caller must close the folder, also after an
+// error.
 func (m *Master) layOut(ctx context.Context, id string, r *run.Result, folder *history.Folder) error {
 	if err := m.asBatches(ctx, id, func(b *wire.Batch) error { return folder.Append(0, b) }); err != nil {
 		return err
@@ -69,7 +71,9 @@ func (m *Master) layOut(ctx context.Context, id string, r *run.Result, folder *h
 	return folder.Put(r)
 }
 
-// asBatches calls each with the series of a run, as batches of one executor.
+// asBatches calls each with the series of a run, as batches of one executor in order; it
+// makes no call for a run that has counted nothing. An error of each ends it and is
+// returned.
 func (m *Master) asBatches(ctx context.Context, id string, each func(*wire.Batch) error) error {
 	sources, whole, err := m.Store.Taken(ctx, id)
 	if err != nil || whole == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// standing is an agent's state.
+// standing is an agent's state, as agentpb.Member.State has it.
 type standing string
 
 const (
@@ -44,7 +44,9 @@ type member struct {
 	freed   string        // the last run that it has released
 }
 
-// fleet is the set of all agents. States do not change while the bus has no leader.
+// fleet is the set of all agents. Its methods lock mu, unless they say otherwise, and may be
+// called concurrently. States do not change while the bus has no leader. No member is ever
+// removed: a revoked one stays, as agentRevoked.
 type fleet struct {
 	m *Master
 
@@ -58,7 +60,8 @@ func newFleet(m *Master) *fleet {
 	return &fleet{m: m, members: map[string]*member{}, changed: make(chan struct{})}
 }
 
-// load reads the agents from the store.
+// load adds all agents of the store, as lost until they beat. If the store can't be read, it
+// returns the error and adds none.
 func (f *fleet) load(ctx context.Context) error {
 	all, err := f.m.Store.Agents(ctx)
 	if err != nil {
@@ -72,7 +75,8 @@ func (f *fleet) load(ctx context.Context) error {
 	return nil
 }
 
-// put adds an agent, with f.mu held.
+// put adds an agent as lost, or replaces the stored data of a known one, whose state stays.
+// A revoked agent becomes agentRevoked. The caller must hold f.mu, also to use the member.
 func (f *fleet) put(a run.Agent) *member {
 	w := f.members[a.ID]
 	if w == nil {
@@ -86,7 +90,9 @@ func (f *fleet) put(a run.Agent) *member {
 	return w
 }
 
-// beat records a beat.
+// beat stores a beat, which the caller must not change any more, and updates the agent's
+// name and state. A repeated or older beat of the same process is ignored, and so is one of
+// an unknown or revoked agent, which is logged.
 func (f *fleet) beat(b *agentpb.Beat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,10 +116,12 @@ func (f *fleet) beat(b *agentpb.Beat) {
 	f.judge(w, time.Now())
 }
 
-// gone is called when an agent's registry entry has expired.
+// gone updates the states of all members when an agent's registry entry has expired.
 func (f *fleet) gone(agent string) { f.look() }
 
-// judge updates a member's state. The caller holds f.mu.
+// judge updates a member's state and its reason as of now. If the state changes, it logs
+// that, closes f.changed and wakes the queue. A revoked member stays revoked. The caller
+// must hold f.mu.
 func (f *fleet) judge(w *member, now time.Time) {
 	state, why := agentReady, ""
 	silent := now.Sub(w.heard)
@@ -143,7 +151,8 @@ func (f *fleet) judge(w *member, now time.Time) {
 	w.why = why
 }
 
-// look updates the states of all members.
+// look updates the states of all members. While the bus is not available it changes nothing;
+// that time does not count as silence afterwards.
 func (f *fleet) look() {
 	now := time.Now()
 	f.mu.Lock()
@@ -165,7 +174,9 @@ func (f *fleet) look() {
 	}
 }
 
-// run updates agents' states and measures their clocks until ctx ends.
+// run loads the agents, then every 500 ms updates their states, measures the clocks that
+// were not measured for 10 s, and ends what agents still execute of runs that are over. It
+// returns nil when ctx ends, after its goroutines, and otherwise only an error of load.
 func (f *fleet) run(ctx context.Context) error {
 	if err := f.load(ctx); err != nil {
 		return err
@@ -194,13 +205,15 @@ func (f *fleet) run(ctx context.Context) error {
 	}
 }
 
+// mark records that the clock of a member is being measured. It panics if id is unknown.
 func (f *fleet) mark(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.members[id].probed = time.Now()
 }
 
-// free records that an agent has released a run, before its next beat reports it.
+// free records that an agent has released a run, before its next beat reports it: an agent
+// that was busy with this run becomes ready at once. An unknown id is ignored.
 func (f *fleet) free(id, run string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -210,13 +223,16 @@ func (f *fleet) free(id, run string) {
 	}
 }
 
+// clearing records that leftover is called for a member. It panics if id is unknown.
 func (f *fleet) clearing(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.members[id].cleared = time.Now()
 }
 
-// awaitOver waits until an agent's beats report that a run is over there, at most for limit.
+// awaitOver waits until an agent's last beat reports that run id is over or names another
+// run, or none; at most for limit, or until ctx ends. It returns at once for an agent
+// without a beat. The caller does not learn which of these it was.
 func (f *fleet) awaitOver(ctx context.Context, agent, id string, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -235,7 +251,9 @@ func (f *fleet) awaitOver(ctx context.Context, agent, id string, limit time.Dura
 }
 
 // probe measures the offset of an agent's clock several times and stores the result of the
-// shortest round trip (RFC 5905, section 8: offset and delay of four time stamps).
+// shortest round trip (RFC 5905, section 8: offset and delay of four time stamps). It blocks
+// for up to 2 s each time. If one of them fails or ctx ends, it stops, and the offset that
+// was stored before stays.
 func (f *fleet) probe(ctx context.Context, id string, times int) {
 	var offset, within time.Duration
 	found := false
@@ -259,7 +277,9 @@ func (f *fleet) probe(ctx context.Context, id string, times int) {
 	w.offset, w.within = offset, within
 }
 
-// clockOffset returns by how much an agent's wall clock is ahead of ours, and the error.
+// clockOffset returns by how much an agent's wall clock is ahead of ours (negative: behind),
+// and the error: half the round trip without the agent's own time. sent and got are when the
+// request left and the answer arrived, both with a monotonic reading.
 func clockOffset(sent, got time.Time, a *agentpb.Answer) (offset, within time.Duration) {
 	there := max(time.Duration(a.SentNs-a.ReceivedNs), 0) // less where the clock was set meanwhile
 	trip := max(got.Sub(sent)-there, 0)                   // got.Sub is monotonic
@@ -268,7 +288,8 @@ func clockOffset(sent, got time.Time, a *agentpb.Answer) (offset, within time.Du
 	return offset, trip / 2
 }
 
-// snapshot returns copies of all members, sorted by name.
+// snapshot returns copies of all members, revoked ones included, sorted by name, then by id;
+// never nil. The beats in them are shared and must not be changed.
 func (f *fleet) snapshot() []member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -285,7 +306,9 @@ func (f *fleet) snapshot() []member {
 	return all
 }
 
-// get returns a copy of a member, and a channel that is closed when any state changes.
+// get returns a copy of a member, whose beat is shared, and a channel that is closed when
+// the state of any member changes. For an unknown id the copy is lost, without id, name and
+// beat.
 func (f *fleet) get(id string) (member, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -295,7 +318,8 @@ func (f *fleet) get(id string) (member, <-chan struct{}) {
 	return member{state: agentLost, why: "unknown"}, f.changed
 }
 
-// ofKey returns the id of the agent with a key, if it is loaded and not revoked.
+// ofKey returns the id of the agent with this public key. ok is false if it is not loaded or
+// is revoked.
 func (f *fleet) ofKey(key string) (id string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -307,8 +331,9 @@ func (f *fleet) ofKey(key string) (id string, ok bool) {
 	return "", false
 }
 
-// known returns an error if options name agents that have never joined or are revoked: a
-// run would wait for them without end. Agents that are merely disconnected are accepted.
+// known returns a *run.InputError for the first name or id in o.Agents or o.Weights of an
+// agent that has never joined or is revoked: a run would wait for it without end. Agents
+// that are merely disconnected are accepted.
 func (f *fleet) known(o *run.Options) error {
 	all := f.snapshot()
 	check := func(field, name string) error {
@@ -330,7 +355,9 @@ func (f *fleet) known(o *run.Options) error {
 	return nil
 }
 
-// Flag records that an agent violated its permissions. Agents reports it.
+// Flag records the subject that the agent with this id tried to use and may not. Agents adds
+// it to the agent's Why. Only the last one is stored, in memory, until the master ends. An
+// unknown id is ignored.
 func (m *Master) Flag(agent, what string) {
 	m.fleet.mu.Lock()
 	defer m.fleet.mu.Unlock()
@@ -339,8 +366,9 @@ func (m *Master) Flag(agent, what string) {
 	}
 }
 
-// choose returns the agents for a run: those named, by id or name, or all that are ready.
-// It returns an error if one of those named is not ready.
+// choose returns copies of the agents for a run: those named, by id or name, each once in
+// this order; or, if named is empty, all that are ready, sorted by name, which may be none.
+// It returns an error if one of those named is unknown or not ready.
 func (f *fleet) choose(named []string) (chosen []member, err error) {
 	all := f.snapshot()
 	if len(named) == 0 {

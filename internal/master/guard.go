@@ -17,7 +17,7 @@ import (
 // guard checks the batches of a run against its guards. It adds up what all executors
 // counted in each second of the run's time, and checks the window that ends with a batch's
 // second as soon as the batch arrives. It waits for no executor; a late batch is checked
-// with the seconds it belongs to.
+// with the seconds it belongs to. It is not safe for concurrent use.
 type guard struct {
 	run.Guards
 	seconds int64             // of the window
@@ -43,6 +43,8 @@ const (
 	late   = 60
 )
 
+// newGuard returns the guard of a run. Its window is g.Window in whole seconds, rounded
+// down; 2 s by default. Without limits in g, add never returns a cause.
 func newGuard(g run.Guards) *guard {
 	w := int64(usualWindow)
 	if g.Window > 0 {
@@ -61,7 +63,9 @@ var operations = []struct {
 	{"vu.", ".iterations", true}, {"vu.", ".errors", false},
 }
 
-// add adds a batch and returns the cause if a guard is breached, or "".
+// add adds a valid batch, once. If a guard is breached in the window that ends with it, it
+// returns the cause as text, "guard: ...": that of the error rate, else of the p99, else of
+// the rate; otherwise "".
 func (g *guard) add(executor int, b *wire.Batch) string {
 	for _, d := range b.Declared {
 		g.titles[executor] = append(g.titles[executor], d.Title)
@@ -85,6 +89,8 @@ func (g *guard) add(executor int, b *wire.Batch) string {
 	return g.judge(second)
 }
 
+// add adds the operations and latencies of a batch to x. titles are those of the executor's
+// metrics by their numbers, and must include all that the batch uses.
 func (x *glance) add(titles []string, b *wire.Batch) {
 	for _, c := range b.Counters {
 		for _, o := range operations {
@@ -108,6 +114,7 @@ func (x *glance) add(titles []string, b *wire.Batch) {
 	}
 }
 
+// merge adds h to a client's latencies. It does not retain h.
 func (x *glance) merge(client string, h *hdr.Histogram) {
 	if x.latency[client] == nil {
 		x.latency[client] = new(hdr.Histogram)
@@ -115,7 +122,8 @@ func (x *glance) merge(client string, h *hdr.Histogram) {
 	x.latency[client].Merge(h)
 }
 
-// judge checks the window that ends with a second of the run.
+// judge checks the window that ends with second number last of the run, counted from 0, and
+// returns the cause or "" as add does.
 func (g *guard) judge(last int64) string {
 	w := &glance{good: map[string]int64{}, bad: map[string]int64{}, latency: map[string]*hdr.Histogram{}}
 	first := max(last-g.seconds+1, 0)
@@ -139,7 +147,9 @@ func (g *guard) judge(last int64) string {
 	return cmp.Or(g.failing(w, length), g.slow(w, length), g.fast(w, length))
 }
 
-// failing returns the cause if too many operations of a client failed, or "".
+// failing returns the cause if too large a share of a client's or class's operations failed,
+// or "". Those with fewer than 20 operations in the window are not checked. It names the
+// first one by name. length is the window's.
 func (g *guard) failing(w *glance, length time.Duration) string {
 	if g.ErrorRate == 0 {
 		return ""
@@ -157,7 +167,8 @@ func (g *guard) failing(w *glance, length time.Duration) string {
 	return ""
 }
 
-// slow returns the cause if a client's operations took too long, or "".
+// slow returns the cause if the p99 of a client's latencies is too long, or "". Clients with
+// fewer than 20 in the window are not checked. It names the first one by name.
 func (g *guard) slow(w *glance, length time.Duration) string {
 	if g.P99 == 0 {
 		return ""
@@ -171,7 +182,8 @@ func (g *guard) slow(w *glance, length time.Duration) string {
 	return ""
 }
 
-// fast returns the cause if there were too many operations, failed ones included, or "".
+// fast returns the cause if there were too many operations a second of all clients together,
+// failed ones included, or "". Iterations of users do not count.
 func (g *guard) fast(w *glance, length time.Duration) string {
 	if g.Rate == 0 || length <= 0 {
 		return ""

@@ -16,7 +16,7 @@ const (
 )
 
 // checkHello returns an error if no executor can have sent this hello: agents are not
-// trusted.
+// trusted. A hello with an Error is accepted, as the rest of it is not used.
 func checkHello(h *wire.Hello) error {
 	switch {
 	case h == nil:
@@ -41,6 +41,7 @@ func checkHello(h *wire.Hello) error {
 	return nil
 }
 
+// checkClass returns an error if no executor can have declared this class.
 func checkClass(c *wire.Class) error {
 	switch {
 	case c.Nu < 1 || c.Nu > maxUsers:

@@ -16,8 +16,10 @@ import (
 )
 
 // Import stores the run of an archive that Export or a local history wrote, with its final
-// state and a new owner. The error is run.ErrArchive if in is no valid archive, and
-// run.ErrConflict if the run exists; nothing is stored then.
+// state and a new owner, and returns it. The run belongs to no application. The error is
+// run.ErrArchive if in is no valid archive, and run.ErrConflict if the run exists; after any
+// error nothing is stored. If only the executors' output can't be stored, that is logged.
+// Import does not close in.
 func (m *Master) Import(ctx context.Context, in io.Reader, owner string) (*run.Order, error) {
 	dir, err := os.MkdirTemp(m.Dir, "import-")
 	if err != nil {
@@ -75,7 +77,9 @@ const (
 	maxDeclared = 100_000 // metrics
 )
 
-// replay merges the batches of a run's folder and calls part with each interval.
+// replay merges the batches of a run's folder, calls part with each interval in order, and
+// returns the Merger, also with an error. The error wraps run.ErrArchive if a batch is
+// invalid or the limits are exceeded, and is the context's cause if ctx ends.
 func replay(ctx context.Context, h history.History, r *run.Result, part func(merge.Part)) (*merge.Merger, error) {
 	m := merge.New(0, importInterval(r))
 	m.OnPart(part)
@@ -102,6 +106,8 @@ func replay(ctx context.Context, h history.History, r *run.Result, part func(mer
 	return m, err
 }
 
+// importInterval returns the interval of a run's series, 0 to 3600 s; 1 s if the result has
+// none.
 func importInterval(r *run.Result) time.Duration {
 	return intervalOf(&run.Options{Interval: max(0, min(r.Config.Interval, 3600))})
 }
@@ -109,8 +115,9 @@ func importInterval(r *run.Result) time.Duration {
 // partsOfImport is the number of parts of a series in one intake.
 const partsOfImport = 500
 
-// intakes calls take with what a master that had executed the run would have stored. whole
-// is the result of merging its batches.
+// intakes calls take with what a master that had executed the run would have stored, in
+// several intakes. whole is the result of merging its batches, step the interval of the
+// stored series. An error of take ends it and is returned. It may be called again.
 func intakes(ctx context.Context, h history.History, r *run.Result, whole *merge.Merger, step time.Duration, take func(*run.Intake) error) error {
 	kept := &agentpb.Kept{Merged: whole.State(), IntervalNs: int64(importInterval(r))}
 	first := &run.Intake{}

@@ -18,7 +18,9 @@ import (
 
 // intake receives what agents deliver. It merges each delivery at once, for live figures,
 // and stores all of them in one transaction every Times.Commit, or sooner if many arrive;
-// then it acknowledges them to the agents. One goroutine merges, another one commits.
+// then it acknowledges them to the agents. One goroutine merges, another one commits. take,
+// trouble, with and flush may be called by any other goroutine; take, with and flush block
+// until run is called.
 type intake struct {
 	m       *Master
 	in      chan delivered
@@ -53,6 +55,7 @@ type commit struct {
 	done     []func() // to be called once it is stored
 }
 
+// newIntake returns an intake. It does nothing before run is called, once.
 func newIntake(m *Master) (*intake, error) {
 	codec, err := compress.New(wire.MaxMessage)
 	if err != nil {
@@ -65,7 +68,8 @@ func newIntake(m *Master) (*intake, error) {
 var errOver = errors.New("the master ends")
 
 // take passes a delivery to the goroutine that merges. It blocks while that is busy, so
-// deliveries queue on the bus. If it returns an error, the delivery was not merged.
+// deliveries queue on the bus. nil means that it will be merged, or refused and redelivered;
+// an error that it was not merged, as the intake has ended or can't store any more.
 func (n *intake) take(d *agentpb.Delivery, r Receipt) error {
 	if err := n.trouble(); err != nil {
 		return err
@@ -88,7 +92,9 @@ func (n *intake) trouble() error {
 	return n.broken
 }
 
-// with runs f on the goroutine that merges, and waits for it.
+// with runs f on the goroutine that merges, and waits until f has returned. If ctx or the
+// intake ends before f begins, f does not run and the error is the context's cause or
+// errOver. f must not call with, flush or take.
 func (n *intake) with(ctx context.Context, f func()) error {
 	done := make(chan struct{})
 	select {
@@ -102,7 +108,8 @@ func (n *intake) with(ctx context.Context, f func()) error {
 	return nil
 }
 
-// flush waits until everything merged so far is stored.
+// flush waits until everything merged so far is stored. It returns an error if ctx or the
+// intake ends before.
 func (n *intake) flush(ctx context.Context) error {
 	stored := make(chan struct{})
 	if err := n.with(ctx, func() { n.waiting = append(n.waiting, func() { close(stored) }) }); err != nil {
@@ -118,8 +125,9 @@ func (n *intake) flush(ctx context.Context) error {
 	}
 }
 
-// run merges and commits until ctx ends. Before it returns, it stores everything that was
-// merged.
+// run merges and commits until ctx ends; it then stores everything that was merged and
+// returns nil. If a commit can't be stored, it returns the error; what was merged since then
+// is delivered again to the next process. It must be called once.
 func (n *intake) run(ctx context.Context) error {
 	defer close(n.over)
 	committed := make(chan error, 1)
@@ -167,7 +175,9 @@ const manyReceipts = 128
 
 func (n *intake) new() *commit { return &commit{upTo: map[taking]*agentpb.Committed{}} }
 
-// merge merges one delivery.
+// merge merges one delivery and adds its receipt to c. A delivery that is refused, or whose
+// record can't be restored, gets no receipt, so that it is redelivered; one of an unknown
+// run, or that can never be merged, is acknowledged and dropped. Errors are logged.
 func (n *intake) merge(ctx context.Context, d delivered, c *commit) {
 	r, err := n.record(ctx, d.Run)
 	if errors.Is(err, run.ErrNotFound) {
@@ -200,7 +210,8 @@ func (n *intake) merge(ctx context.Context, d delivered, c *commit) {
 	}
 }
 
-// forget acknowledges a delivery that will never be stored, so that it is not redelivered.
+// forget acknowledges a delivery that will never be stored, at once, so that it is not
+// redelivered.
 func (n *intake) forget(ctx context.Context, d delivered) {
 	d.receipt.Done()
 	err := n.m.Bus.Committed(ctx, d.Agent, &agentpb.Committed{Run: d.Run, Epoch: d.Epoch, Number: d.Number})
@@ -209,7 +220,9 @@ func (n *intake) forget(ctx context.Context, d delivered) {
 	}
 }
 
-// record returns the record of a run, and restores it from the store if necessary.
+// record returns the record of a run, and restores it from the store if it is not in memory.
+// The error wraps run.ErrNotFound if there is no such run. Only the goroutine that merges
+// may call it.
 func (n *intake) record(ctx context.Context, id string) (*record, error) {
 	if r := n.runs[id]; r != nil {
 		return r, nil
@@ -221,8 +234,8 @@ func (n *intake) record(ctx context.Context, id string) (*record, error) {
 	return r, err
 }
 
-// fill adds the changed state of all runs to a commit. It reports whether the commit has
-// anything to store or to acknowledge.
+// fill adds the changed state of all runs to a commit, and drops idle records from memory.
+// It reports whether the commit has anything to store or to acknowledge.
 func (n *intake) fill(c *commit) bool {
 	for id, r := range n.runs {
 		r.fill(c)
@@ -234,8 +247,8 @@ func (n *intake) fill(c *commit) bool {
 	return len(c.receipts)+len(c.in.Totals)+len(c.done) > 0
 }
 
-// commit stores commits until the channel is closed, and acknowledges them. It returns the
-// error after which nothing can be stored any more.
+// commit stores commits and acknowledges each, until the channel is closed; it returns nil
+// then. After an error nothing can be stored any more: trouble returns it too.
 func (n *intake) commit(ctx context.Context) error {
 	// What has been merged is stored even if the master is ending.
 	ctx = context.WithoutCancel(ctx)
@@ -254,8 +267,10 @@ func (n *intake) commit(ctx context.Context) error {
 	return nil
 }
 
-// store stores c, and tries again for about a minute if that fails, as when the disk is full.
-// Memory stays bounded: agents stop sending when nothing is acknowledged.
+// store stores c and acknowledges it. If storing fails, as when the disk is full, it tries
+// again for about a minute, also if ctx ends, and returns the last error; a *run.TakenError
+// it returns at once. Memory stays bounded: agents stop sending when nothing is
+// acknowledged.
 func (n *intake) store(ctx context.Context, c *commit) error {
 	wait, tries := 100*time.Millisecond, 0
 	for {
@@ -283,7 +298,9 @@ func (n *intake) store(ctx context.Context, c *commit) error {
 // maxTries bounds the attempts to store a commit, to about a minute.
 const maxTries = 18
 
-// acknowledge acknowledges a stored commit.
+// acknowledge acknowledges a stored commit: to the agents, then to the bus, then to those
+// who wait for it. If an agent can't be notified, that is logged; the next notice includes
+// this one.
 func (n *intake) acknowledge(ctx context.Context, c *commit) {
 	now := time.Now()
 	n.mu.Lock()
@@ -304,7 +321,8 @@ func (n *intake) acknowledge(ctx context.Context, c *commit) {
 	}
 }
 
-// Figures returns figures about the master itself.
+// Figures returns figures about the master itself. Counts and histograms are since its
+// start.
 func (m *Master) Figures() run.Figures {
 	n := m.intake
 	n.mu.Lock()
@@ -325,6 +343,7 @@ func (m *Master) Figures() run.Figures {
 	return f
 }
 
+// marshal encodes a message. It panics if a text in it is not valid UTF-8.
 func marshal(m proto.Message) []byte {
 	b, err := proto.Marshal(m)
 	if err != nil {

@@ -16,8 +16,10 @@ import (
 // joinLife is the default life of a join token.
 const joinLife = 10 * time.Minute
 
-// JoinToken creates a token with which one agent can join during life; 0 means 10 minutes,
-// and a week is the maximum. text includes the secret, which is not stored.
+// JoinToken creates and stores a token with which one agent can join during life; 0 or less
+// means 10 minutes. The error is a *run.InputError if life is longer than a week. text is
+// what the agent needs, with the addresses and the secret, which is not stored. by is the
+// user's name. t and text must not be used after an error.
 func (m *Master) JoinToken(ctx context.Context, life time.Duration, by string) (t *run.JoinToken, text string, err error) {
 	if life <= 0 {
 		life = joinLife
@@ -34,7 +36,8 @@ func (m *Master) JoinToken(ctx context.Context, life time.Duration, by string) (
 	return t, text, m.Store.PutJoinToken(ctx, t)
 }
 
-// JoinTokens returns all join tokens, spent and expired ones included.
+// JoinTokens returns all join tokens, spent and expired ones included, in the order of their
+// creation, without their secrets.
 func (m *Master) JoinTokens(ctx context.Context) ([]run.JoinToken, error) {
 	return m.Store.JoinTokens(ctx)
 }
@@ -47,7 +50,9 @@ func hashOf(secret string) []byte {
 // newID returns an id: a letter for the kind and 16 random characters.
 func newID(kind string) string { return kind + strings.ToLower(rand.Text()[:16]) }
 
-// join answers a request to join.
+// join answers a request to join: with the new agent's id, or with an error and its code
+// (version, unknown or spent). It spends the token and stores the agent. If storing the
+// agent fails, the token is spent all the same. It blocks for 10 s at most.
 func (m *Master) join(j *agentpb.Join) *agentpb.Joined {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -81,13 +86,15 @@ func (m *Master) join(j *agentpb.Join) *agentpb.Joined {
 	return &agentpb.Joined{Agent: a.ID, MasterKey: m.Key, Cluster: m.Cluster}
 }
 
+// enroll adds an agent to the fleet, or updates it there.
 func (m *Master) enroll(a run.Agent) {
 	m.fleet.mu.Lock()
 	defer m.fleet.mu.Unlock()
 	m.fleet.put(a)
 }
 
-// AgentOf returns the id of the agent with a public key, if it may connect.
+// AgentOf returns the id of the agent with a public key. ok is false if the key is unknown
+// or revoked, or the store can't be read within 10 s; the latter is logged.
 func (m *Master) AgentOf(key string) (id string, ok bool) {
 	// After a restart all agents reconnect at the same time: the store is read only for
 	// those that are not in memory.
@@ -109,7 +116,9 @@ func (m *Master) AgentOf(key string) (id string, ok bool) {
 	return "", false
 }
 
-// Agents returns all agents that have joined, with their states.
+// Agents returns all agents that have joined, revoked ones included, with their states,
+// sorted by name; never nil. It is empty before Serve has read them. The beats are shared
+// and must not be changed. The error is always nil.
 func (m *Master) Agents(context.Context) ([]agentpb.Member, error) {
 	all := []agentpb.Member{}
 	for _, w := range m.fleet.snapshot() {
@@ -121,7 +130,9 @@ func (m *Master) Agents(context.Context) ([]agentpb.Member, error) {
 	return all, nil
 }
 
-// RevokeAgent revokes an agent's key and closes its connections.
+// RevokeAgent revokes the key of the agent with this id and closes its connections; a run
+// that it takes part in loses it. Revoking it again only closes its connections. The error
+// is run.ErrNotFound for an unknown id.
 func (m *Master) RevokeAgent(ctx context.Context, id, by string) error {
 	a, err := m.Store.Agent(ctx, id)
 	if err != nil {

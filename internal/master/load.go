@@ -14,7 +14,9 @@ import (
 )
 
 // load starts the load on all agents at the same moment and follows it to its end. It
-// returns nil when the load is over or a cancel was requested, and otherwise the failure.
+// returns nil when the load is over, a cancel was requested or ctx ended, and otherwise the
+// failure; a.result.Failure has its kind, if it is known. After a cancel or an error agents
+// may still generate load: conclude ends it.
 func (a *active) load(ctx context.Context) error {
 	if err := a.begin(ctx); err != nil {
 		return err
@@ -72,7 +74,9 @@ func (a *active) load(ctx context.Context) error {
 }
 
 // begin chooses the moment at which the load begins, and sends it to all agents, converted
-// to the clock of each.
+// to the clock of each. It sets a.began and a.result.Start to that moment, which is in the
+// future by Times.Lead and four times the largest error of a clock. It returns after all
+// answers; if one agent fails, the others may have begun.
 func (a *active) begin(ctx context.Context) error {
 	if err := a.each(a.hosts, func(h *place) error { a.m.fleet.probe(ctx, h.ID, 5); return nil }); err != nil {
 		return err
@@ -93,7 +97,7 @@ func (a *active) begin(ctx context.Context) error {
 }
 
 // awaitStored waits until the executors are in the store: otherwise their batches would be
-// refused after a restart of the master.
+// refused after a restart of the master. If ctx ends first, it returns the context's cause.
 func (a *active) awaitStored(ctx context.Context) error {
 	select {
 	case <-a.stored:
@@ -103,7 +107,9 @@ func (a *active) awaitStored(ctx context.Context) error {
 	}
 }
 
-// beginAt commands an agent to begin the load at a moment.
+// beginAt commands an agent to begin the load at a moment of the master's clock, waits for
+// the answer, and records that the lease was renewed. If the agent refuses, the error wraps
+// a *RefusedError.
 func (a *active) beginAt(ctx context.Context, h *place, at time.Time) error {
 	begin := &agentpb.Begin{AtUnixNs: at.Add(h.offset).UnixNano(), LeaseNs: int64(a.m.Times.Lease)}
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &agentpb.Command_Begin{Begin: begin}})
@@ -114,8 +120,9 @@ func (a *active) beginAt(ctx context.Context, h *place, at time.Time) error {
 	return nil
 }
 
-// due reports whether an agent's lease is to be renewed now. With many agents not all are
-// renewed at each tick, but often enough that three lost renewals do not end a lease.
+// due reports whether an agent's lease is to be renewed now; never after its last delivery.
+// With many agents not all are renewed at each tick, but often enough that three lost
+// renewals do not end a lease.
 func (a *active) due(h *place, agents int) bool {
 	every := min(time.Duration(agents/renewAtOnce)*a.m.Times.Renew, a.m.Times.Lease/4)
 	a.mu.Lock()
@@ -126,7 +133,8 @@ func (a *active) due(h *place, agents int) bool {
 // renewAtOnce is about how many leases are renewed per tick.
 const renewAtOnce = 250
 
-// renew renews an agent's lease.
+// renew renews an agent's lease and waits for the answer, 2 s at most. A refusal is logged
+// and recorded in the place. Other errors are ignored: a later tick renews again.
 func (a *active) renew(ctx context.Context, h *place) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -144,20 +152,23 @@ func (a *active) renew(ctx context.Context, h *place) {
 	}
 }
 
-// refusedAt records that the run is unknown to the agent: its process was restarted.
+// refusedAt records when the agent first refused a renewal, as after a restart of its
+// process, which does not know the run. The caller must hold active.mu.
 func (h *place) refusedAt(t time.Time) {
 	if h.forgot.IsZero() {
 		h.forgot = t
 	}
 }
 
+// epochOf returns the newest epoch of an agent. It locks a.mu.
 func (a *active) epochOf(h *place) uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return h.epoch
 }
 
-// places returns the agents of the run that are not lost.
+// places returns the agents of the run that are not lost, in a new slice in the order of
+// a.hosts. The places are shared: a.mu guards their fields.
 func (a *active) places() (all []*place) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -170,7 +181,9 @@ func (a *active) places() (all []*place) {
 }
 
 // look checks agents and executors, and applies the run's lost policy to those that are
-// lost. It reports whether the load is over: every executor is done or lost.
+// lost, a takeover included, which may last as long as starting executors. It reports
+// whether the load is over: every executor is done or lost, and no load waits for a
+// takeover. An error ends the run.
 func (a *active) look(ctx context.Context) (over bool, err error) {
 	works := a.works()
 	for _, h := range a.places() {
@@ -214,7 +227,7 @@ func (a *active) look(ctx context.Context) (over bool, err error) {
 	return len(a.orphan) == 0, nil
 }
 
-// works returns the agents with executors that are not done.
+// works returns the agents with executors that are not done, lost agents included.
 func (a *active) works() map[*place]bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -227,7 +240,9 @@ func (a *active) works() map[*place]bool {
 	return works
 }
 
-// deaths handles executors that died. It returns an error if the run ends because of them.
+// deaths handles executors that died since the last call: it adds a note for each and, if
+// the policy is to rebalance, appends those that generate no load any more to a.orphan. It
+// returns an error if the run ends because of them, and sets a.result.Failure then.
 func (a *active) deaths(ctx context.Context) error {
 	a.mu.Lock()
 	var dead []*part
@@ -270,8 +285,10 @@ func (a *active) deaths(ctx context.Context) error {
 	return nil
 }
 
-// lose marks an agent as lost and applies the run's lost policy: continue, stop or
-// rebalance. It returns an error if the run ends because of it.
+// lose marks an agent as lost, adds a note and applies the run's lost policy: continue,
+// stop, or rebalance, which appends its executors to a.orphan. It returns an error if the
+// run ends because of it, by the policy or because no agent is left, and sets
+// a.result.Failure then.
 func (a *active) lose(ctx context.Context, h *place, why string) error {
 	var its []*part
 	left := 0
@@ -310,7 +327,8 @@ func (a *active) lose(ctx context.Context, h *place, why string) error {
 	return nil
 }
 
-// since returns the time since the load began, as text.
+// since returns the time since the load began, as text: "at 12.3 s", or "before the load
+// began".
 func (a *active) since() string {
 	if a.began.IsZero() || time.Now().Before(a.began) {
 		return "before the load began"
@@ -318,8 +336,9 @@ func (a *active) since() string {
 	return fmt.Sprintf("at %.1f s", time.Since(a.began).Seconds())
 }
 
-// without records that the run continues without some executors: it adds a note, and the
-// verdict becomes SUSPECT or worse.
+// without records that the run continues without some executors: it adds the note text, the
+// verdict becomes SUSPECT or worse, and intervals no longer wait for them. It returns an
+// error if ctx or the intake has ended; the note stays.
 func (a *active) without(ctx context.Context, its []*part, text string) error {
 	a.note("%s", text)
 	at := 0.0
@@ -343,7 +362,9 @@ func (a *active) drains() bool {
 	return !slices.ContainsFunc(a.executors, func(e *part) bool { return !e.drains && !e.done() && !e.place.lost })
 }
 
-// sendAll sends a command to all agents of the run and waits for their answers.
+// sendAll sends a command to all agents of the run that are not lost, concurrently, and
+// waits until each has answered or ctx ends. what is an *agentpb.Command_Stop, _Cancel or
+// _Release. Refusals are only logged.
 func (a *active) sendAll(ctx context.Context, what any) {
 	all := newTasks(ctx)
 	for _, h := range a.places() {
@@ -363,7 +384,9 @@ func (a *active) sendAll(ctx context.Context, what any) {
 	all.wait()
 }
 
-// insist sends a command until it is answered or ctx ends.
+// insist sends a command again and again, waiting 3 s for each answer, until it is answered,
+// also by a refusal, or ctx ends. A refusal is logged unless its code is unknown. After a
+// release the agent counts as free.
 func (a *active) insist(ctx context.Context, c *agentpb.Command) {
 	for ctx.Err() == nil {
 		once, cancel := context.WithTimeout(ctx, 3*time.Second)

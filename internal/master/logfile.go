@@ -18,8 +18,10 @@ type shift struct {
 	by   int64 // offset in the output minus offset in the file
 }
 
-// writePiece writes a piece of an executor's output to its file. It is idempotent: the
-// shifts are stored in a file beside it, so a repeated piece goes to the same place.
+// writePiece writes a piece of an executor's output to the file at path, which it creates if
+// it does not exist. It is idempotent: the shifts are stored in path.at, so a repeated piece
+// goes to the same place. It writes nothing and returns an error if the file would become
+// larger than maxLog. The caller must not write the same file concurrently.
 func writePiece(path string, piece *agentpb.Log) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -65,6 +67,8 @@ func writePiece(path string, piece *agentpb.Log) error {
 	return addShift(path+".at", shift{from, from - end - int64(len(note))})
 }
 
+// readShifts returns the shifts stored at path in the order in which they were added; nil if
+// there is no such file. It skips incomplete lines.
 func readShifts(path string) (all []shift, err error) {
 	b, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
@@ -82,6 +86,7 @@ func readShifts(path string) (all []shift, err error) {
 	return all, nil
 }
 
+// addShift appends a shift to the file at path, which it creates if it does not exist.
 func addShift(path string, s shift) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

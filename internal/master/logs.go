@@ -18,7 +18,8 @@ import (
 )
 
 // logs stores the output of executors: a folder for each run with a file for each executor.
-// A piece that an agent sends twice is stored once.
+// A piece that an agent sends twice is stored once. Its methods may be called concurrently,
+// but copy not for the same run.
 type logs struct {
 	dir string
 
@@ -26,12 +27,14 @@ type logs struct {
 	changed chan struct{} // closed and replaced after each write
 }
 
+// newLogs returns the logs in dir, which it creates if it does not exist.
 func newLogs(dir string) (*logs, error) {
 	dir, err := private(dir)
 	return &logs{dir: dir, changed: make(chan struct{})}, err
 }
 
-// write stores a piece of output. If that fails, the piece is lost and the run continues.
+// write stores a piece of an executor's output and wakes its readers. If that fails, or id
+// is not the id of a run, the piece is lost without a message and the run continues.
 func (l *logs) write(id, agent string, executor int, piece *agentpb.Log) {
 	if !run.ValidID(id) {
 		return
@@ -49,7 +52,8 @@ func (l *logs) write(id, agent string, executor int, piece *agentpb.Log) {
 	l.changed = make(chan struct{})
 }
 
-// copy stores the output of an imported run.
+// copy stores the output of an imported run, and replaces what is there. After an error a
+// part of it may be stored.
 func (l *logs) copy(id string, from io.Reader) error {
 	dir := filepath.Join(l.dir, id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -67,7 +71,8 @@ func (l *logs) copy(id string, from io.Reader) error {
 // chooses the ids of agents.
 func logName(agent string, executor int) string { return fmt.Sprintf("%s-%03d.log", agent, executor) }
 
-// remove deletes the output of a run.
+// remove deletes the output of a run. It returns nil if there is no output, or id is not the
+// id of a run.
 func (l *logs) remove(id string) error {
 	if !run.ValidID(id) {
 		return nil
@@ -75,9 +80,12 @@ func (l *logs) remove(id string) error {
 	return os.RemoveAll(filepath.Join(l.dir, id))
 }
 
-// Log returns the output of a run's executors, one after the other, or only of one agent's.
-// If there is only one executor, reading begins at offset. With follow, the reader waits for
-// new output until the run is over. The caller must Close it.
+// Log returns the output of a run's executors, one after the other in the order of agent ids
+// and executor numbers, or only that of the agent with this id. If there is one file,
+// reading begins at offset, in bytes; otherwise offset is ignored and a line "==>
+// AGENT-NUMBER <==" precedes each part. With follow, Read waits for new output until the run
+// is over; otherwise it returns io.EOF at the end of what is stored. Read needs a buffer
+// longer than such a line, and fails once ctx has ended. The caller must Close the reader.
 func (m *Master) Log(ctx context.Context, id, agent string, offset int64, follow bool) (io.ReadCloser, error) {
 	if _, err := m.Run(ctx, id); err != nil {
 		return nil, err
@@ -87,7 +95,8 @@ func (m *Master) Log(ctx context.Context, id, agent string, offset int64, follow
 	return r, nil
 }
 
-// logReader reads the log files of a run.
+// logReader reads the log files of a run. It is not safe for concurrent use, except that
+// Close may be called at any time and ends a Read that waits.
 type logReader struct {
 	m      *Master
 	ctx    context.Context
@@ -103,6 +112,8 @@ type logReader struct {
 
 func (r *logReader) Close() error { r.cancel(); return nil }
 
+// Read returns what some does, with follow once there is output, and io.EOF at the end. It
+// fails once the context has ended or the run is deleted.
 func (r *logReader) Read(b []byte) (int, error) {
 	for {
 		l := r.m.logs
@@ -128,7 +139,8 @@ func (r *logReader) Read(b []byte) (int, error) {
 	}
 }
 
-// some reads from the first file that has unread output.
+// some reads from the first file that has unread output, and returns 0 and nil if there is
+// no unread output. The error is io.ErrShortBuffer if b has no room for a heading.
 func (r *logReader) some(b []byte) (int, error) {
 	entries, err := os.ReadDir(filepath.Join(r.m.logs.dir, r.id))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

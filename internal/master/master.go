@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Compiler builds executors.
+// Compiler builds executors. A master calls it for one run at a time.
 type Compiler interface {
 	// Compile builds source for a platform and calls step with a line of text for each of
 	// its steps. It returns a *CompileError if the source is at fault.
@@ -60,8 +60,10 @@ type Options struct {
 	Times    Times
 }
 
-// Master is a master. Create it with New and call Serve once. The other methods are safe
-// for concurrent use while Serve runs.
+// Master is a master. Create it with New and call Serve once. The other methods are safe for
+// concurrent use while Serve runs. Their errors wrap run.ErrNotFound for a run, an
+// application or an agent that does not exist; other errors are described with each method,
+// or are the store's.
 type Master struct {
 	Options
 	fleet  *fleet
@@ -83,7 +85,7 @@ type Master struct {
 }
 
 // New returns a master, which does nothing before Serve. It creates the folders that it
-// needs in Options.Dir.
+// needs in Options.Dir, which remain if it returns an error. There is nothing to close.
 func New(o Options) (*Master, error) {
 	o.Times = o.Times.withDefaults()
 	if o.RunLimit == 0 {
@@ -108,9 +110,11 @@ func New(o Options) (*Master, error) {
 	return m, nil
 }
 
-// Serve runs the master until ctx ends or it can no longer store data, and returns after
-// all its goroutines. Load of a run that is active then continues on the agents until their
-// leases expire; see Shutdown. It returns nil if ctx has ended.
+// Serve runs the master until ctx ends or it can no longer store data, and returns after all
+// its goroutines. Load of a run that is active then continues on the agents until their
+// leases expire; see Shutdown. It first settles what a previous process left, and returns an
+// error if that fails. Later it returns nil if ctx was cancelled without a cause, and
+// otherwise the cause or the error of the part that failed.
 func (m *Master) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -145,8 +149,9 @@ func (m *Master) Serve(ctx context.Context) error {
 	return nil
 }
 
-// maintain calls Store.Maintain every minute. It returns the store's error once the store
-// is broken: nothing may be acknowledged then.
+// maintain calls Store.Maintain every minute and logs its errors. Every second it checks the
+// store, and returns the store's error once that is broken: nothing may be acknowledged
+// then. It returns nil when ctx ends.
 func (m *Master) maintain(ctx context.Context) error {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
@@ -168,8 +173,8 @@ func (m *Master) maintain(ctx context.Context) error {
 	}
 }
 
-// Ready returns nil if the master can accept and execute runs, and otherwise the reason why
-// it can't.
+// Ready returns nil if the master can accept and execute runs. Otherwise the error's text is
+// the reason: it is starting, the bus has no leader, or the store can't be read or written.
 func (m *Master) Ready(ctx context.Context) error {
 	m.mu.Lock()
 	ready := m.ready
@@ -187,8 +192,9 @@ func (m *Master) Ready(ctx context.Context) error {
 	return err
 }
 
-// recover settles what a previous process left: the run that was active becomes
-// cancelled; queued runs stay queued.
+// recover settles what a previous process left: the run that was active becomes cancelled,
+// with the result of what was merged; queued runs stay queued. If it returns an error, it
+// may be called again by the next process. It must be called before the intake runs.
 func (m *Master) recover(ctx context.Context) error {
 	all, err := m.Store.Unfinished(ctx)
 	if err != nil {
@@ -215,7 +221,7 @@ func (m *Master) recover(ctx context.Context) error {
 
 const causeRestart = "master restarted"
 
-// wakeQueue lets work look for a run to start.
+// wakeQueue lets work look for a run to start. It does not block.
 func (m *Master) wakeQueue() {
 	select {
 	case m.wake <- struct{}{}:
@@ -223,7 +229,8 @@ func (m *Master) wakeQueue() {
 	}
 }
 
-// work performs queued runs, one at a time, until ctx ends.
+// work performs queued runs, one at a time, and returns nil when ctx ends. An error means
+// that the master can't continue.
 func (m *Master) work(ctx context.Context) error {
 	again := time.NewTicker(time.Second) // agents connect and disconnect
 	defer again.Stop()
@@ -250,7 +257,10 @@ func (m *Master) work(ctx context.Context) error {
 	}
 }
 
-// next returns the first queued run if the agents for it are ready, and otherwise nil.
+// next returns the first queued run if the agents for it are ready, and otherwise nil: also
+// if the queue is empty, after Shutdown, or when ctx ends. A later run never overtakes the
+// first. It updates what Waiting returns, and emits an event if the reason of the first has
+// changed. The error is the store's.
 func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	m.mu.Lock()
 	shutdown := m.shutdown
@@ -293,8 +303,8 @@ func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	return first, nil
 }
 
-// settling reports whether agents may become ready soon: shortly after a run, those that
-// are still busy, and shortly after a restart of the master, those that have not
+// settling reports whether agents may become ready soon: for half of Times.Lost after a run,
+// those that are still busy, or after a restart of the master, those that have not
 // reconnected. A run on all agents waits for them.
 func (m *Master) settling() bool {
 	m.mu.Lock()
@@ -308,14 +318,18 @@ func (m *Master) settling() bool {
 	})
 }
 
-// Waiting returns why a queued run waits, or "" if it does not.
+// Waiting returns why a queued run waits, as text for people. It is as of the last time that
+// the queue was examined, which does not happen while a run is active: "" for a run that was
+// queued since then, that does not wait, or that is unknown.
 func (m *Master) Waiting(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.waiting[id]
 }
 
-// move changes a run's state in the store and emits an event.
+// move changes a run's state in the store, emits an event and returns the changed run; o
+// stays as it is. The error wraps run.ErrConflict if o is not the newest version or may not
+// change to this state; nothing has changed then.
 func (m *Master) move(ctx context.Context, o *run.Order, to run.State, cause, by string) (*run.Order, error) {
 	now, err := m.Store.Transition(ctx, o.ID, o.Version, to, cause, by, time.Now())
 	if err != nil {
@@ -331,5 +345,6 @@ type platform struct{ os, arch string }
 
 func platformOf(h *agentpb.Hello) platform { return platform{h.GetOs(), h.GetArch()} }
 
-// private creates a folder with mode 0700 and returns its path.
+// private creates a folder with mode 0700, and those above it, and returns its path, also
+// with an error.
 func private(dir string) (string, error) { return dir, os.MkdirAll(dir, 0o700) }

@@ -11,9 +11,9 @@ import (
 // maxProcesses is the maximum number of executor processes of an agent.
 const maxProcesses = 64
 
-// processes returns how many executors a number of users needs if each executor may have
-// so many open files; 0 means unknown. It reckons with a file for each user, 10 % more, and
-// a hundred for the executor itself.
+// processes returns how many executors, 1 to maxProcesses, a number of users needs if each
+// executor may have so many open files; 1 if files is 0: unknown. It reckons with a file for
+// each user, 10 % more, and a hundred for the executor itself.
 func processes(users float64, files uint64) int {
 	if files == 0 {
 		return 1
@@ -23,8 +23,9 @@ func processes(users float64, files uint64) int {
 
 // multiply lets agents start several executors where the limit of open files requires it.
 // The number of users is known only after the hello of the first executors, so agents whose
-// executors get other numbers start them again, under a new epoch. first has the numbers of
-// the executors that are running.
+// executors get other numbers release them and start them again, under a new epoch; it
+// returns once they run. first has the numbers of the executors that are running. After an
+// error agents may have none, old or new ones.
 func (a *active) multiply(ctx context.Context, first map[*place]int) error {
 	users, weights := 0.0, 0
 	for _, c := range a.hosts[0].hellos[0].Classes {

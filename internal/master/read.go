@@ -14,7 +14,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Result returns the result of a run, or its current figures if it is not over.
+// Result returns the result of a run, or its current figures if it is not over; for a run
+// that has counted nothing they are empty. Before the end Complete is true and Missing nil,
+// as what is missing is not yet known. The caller may change the result.
 func (m *Master) Result(ctx context.Context, id string) (*run.Result, error) {
 	o, err := m.Run(ctx, id)
 	if err != nil {
@@ -40,8 +42,10 @@ func (m *Master) Result(ctx context.Context, id string) (*run.Result, error) {
 	return r, err
 }
 
-// Series calls each with a run's intervals in order, of all agents or of q.Agent. An error
-// of each ends it and is returned.
+// Series calls each with a run's intervals in order, of all agents or of the agent with the
+// id q.Agent; it makes no call if nothing is stored. It returns after the last call. An
+// error of each ends it and is returned. The error is a *run.InputError if the range is
+// invalid.
 func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.Interval) error) error {
 	if _, err := m.Run(ctx, q.Run); err != nil {
 		return err
@@ -83,7 +87,8 @@ func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 	return flush()
 }
 
-// declared returns a Merger with the metrics that a run had declared at its last commit.
+// declared returns a Merger with the metrics that a run had declared at its last commit;
+// without any before the first. It is only for IntervalOf, as it has no batches.
 func (m *Master) declared(ctx context.Context, id string) (*merge.Merger, error) {
 	_, whole, err := m.Store.Taken(ctx, id)
 	if err != nil {
@@ -100,9 +105,16 @@ func (m *Master) declared(ctx context.Context, id string) (*merge.Merger, error)
 	return merger, nil
 }
 
-// Profile takes a profile of an executor of the active run: on the agent with this id or
-// name, or on the first agent if that is empty. The caller must Close the reader. The error
-// is run.ErrConflict if the run is not active.
+// Profile takes a profile of the first executor of the active run on the agent with this id
+// or name, or on the first agent if agent is empty. kind is cpu, trace, heap, mutex or
+// block. It blocks until the profile is complete: for length, or until the load is over if
+// that is earlier or length is 0; a heap profile is taken at once. The reader then fetches
+// it from the agent, so ctx must not end before the last Read, which returns an error if the
+// profile was damaged. The caller must Close the reader.
+//
+// The error is run.ErrConflict if the run is not active, run.ErrNotFound if the agent does
+// not take part in it or is lost, ErrAway if it is not connected, and a *RefusedError for an
+// unknown kind or an executor without load.
 func (m *Master) Profile(ctx context.Context, id, agent, kind string, length time.Duration) (io.ReadCloser, error) {
 	if _, err := m.Run(ctx, id); err != nil {
 		return nil, err
@@ -131,6 +143,7 @@ func (m *Master) Profile(ctx context.Context, id, agent, kind string, length tim
 	return nil, fmt.Errorf("%w: agent %q does not take part in run %s", run.ErrNotFound, agent, id)
 }
 
+// profile is Profile for one executor of an agent of the run.
 func (m *Master) profile(ctx context.Context, a *active, h *place, executor int, kind string, length time.Duration) (io.ReadCloser, error) {
 	p := &agentpb.Profile{Kind: kind, DurationNs: int64(length), Executor: uint32(executor)}
 	answer, err := m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &agentpb.Command_Profile{Profile: p}})

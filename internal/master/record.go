@@ -17,7 +17,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// record is the merged state of a run. Only the goroutine that merges may use it.
+// record is the merged state of a run. Its methods may be called by the goroutine that
+// merges only, and before that one starts by Serve.
 type record struct {
 	m        *Master
 	id       string
@@ -49,7 +50,8 @@ type taking struct {
 	taker
 }
 
-// newRecord returns the record of a run that is starting.
+// newRecord returns the record of a run without executors, which the caller adds. a is nil
+// for a run that is not active; its events are dropped then.
 func newRecord(m *Master, id string, interval time.Duration, a *active) *record {
 	r := &record{m: m, id: id, interval: interval, taken: map[taker]uint64{}, active: a, changed: map[int]bool{}, last: time.Now(), since: time.Now()}
 	r.tally = monitor.New(r.options())
@@ -57,6 +59,8 @@ func newRecord(m *Master, id string, interval time.Duration, a *active) *record 
 	return r
 }
 
+// options returns the options of the run's tally: it emits the tally's events, and ends the
+// load of an active run whose threshold has abort.
 func (r *record) options() monitor.Options {
 	return monitor.Options{Interval: r.interval, Tell: r.emit, Abort: func() {
 		if r.active != nil {
@@ -66,7 +70,9 @@ func (r *record) options() monitor.Options {
 }
 
 // restore returns the record of a run from the store: one of a previous process, or one that
-// is over.
+// is over. It is empty if nothing of the run was taken; its result is nil if the store has
+// no result. The error wraps run.ErrNotFound if there is no such run; the record must not be
+// used after an error. The state of thresholds and of the generator's health is lost.
 func restore(ctx context.Context, m *Master, id string) (*record, error) {
 	o, err := m.Store.Run(ctx, id)
 	if err != nil {
@@ -111,7 +117,8 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 	return r, r.reopen(ctx)
 }
 
-// reopen restores the intervals that were not complete, from the series of each agent.
+// reopen adds the stored recordings of the intervals that were not complete, from the series
+// of each agent. After an error r is incomplete and must not be used.
 func (r *record) reopen(ctx context.Context) error {
 	given := r.tally.Merger.Given()
 	agents := map[string]bool{}
@@ -134,7 +141,8 @@ func (r *record) reopen(ctx context.Context) error {
 	return nil
 }
 
-// emit emits an event of the tally, if the run is active.
+// emit emits an event of the tally with its totals as they are now. It drops the event if
+// the run is not active.
 func (r *record) emit(e event.Event) {
 	if r.active == nil {
 		return
@@ -164,8 +172,10 @@ var table = crc64.MakeTable(crc64.ECMA)
 // agent has them any more: the store was replaced by a backup.
 var errLost = errors.New("what was delivered before it is lost")
 
-// take merges one delivery. It reports whether the delivery repeats one. After an error it
-// was not merged: it will be redelivered, or the agent may not send it.
+// take merges one delivery and adds its number to c, for its confirmation to the agent.
+// repeat reports that it was merged before. After an error it was not merged: it will be
+// redelivered, or, if the error is errLost, can never be merged. An invalid batch is not an
+// error: see batch.
 func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
 	t := taker{d.Agent, d.Epoch}
 	switch last := r.taken[t]; {
@@ -223,7 +233,8 @@ func (r *record) upTo(c *commit, t taker) {
 	c.upTo[taking{r.id, t}] = &agentpb.Committed{Run: r.id, Epoch: t.epoch, Number: r.taken[t]}
 }
 
-// of returns the executor of a delivery, or an error if it is not one of that agent's.
+// of returns the executor of a delivery, which is r's own, or an error if it is not one of
+// that agent and epoch.
 func (r *record) of(d delivered) (*agentpb.Placed, error) {
 	if int(d.Executor) >= len(r.placed) {
 		return nil, fmt.Errorf("executor %d is not of this run", d.Executor)
@@ -235,7 +246,8 @@ func (r *record) of(d delivered) (*agentpb.Placed, error) {
 	return p, nil
 }
 
-// exact replaces gathered histograms by exact ones.
+// exact replaces gathered histograms by exact ones. If they do not fit, nothing is replaced
+// and the result has a note. The error is that of of.
 func (r *record) exact(d delivered, x *agentpb.Exact) error {
 	if _, err := r.of(d); err != nil {
 		return err
@@ -248,8 +260,10 @@ func (r *record) exact(d delivered, x *agentpb.Exact) error {
 	return nil
 }
 
-// batch merges a batch; err is the error of unpacking it. An invalid batch and all later
-// ones of its executor are ignored, with a note in the result.
+// batch merges a batch, an encoded wire.Batch; err is the error of unpacking it. A batch
+// that was merged before is ignored. An invalid one and all later ones of its executor are
+// ignored with a note in the result, and intervals no longer wait for that executor. The
+// error is that of of.
 func (r *record) batch(d delivered, data []byte, err error) error {
 	if _, wrong := r.of(d); wrong != nil {
 		return wrong
@@ -288,7 +302,8 @@ func (r *record) batch(d delivered, data []byte, err error) error {
 	return nil
 }
 
-// fill adds what has changed to a commit.
+// fill moves what has changed since the last call to a commit: batches, series, states, and
+// for a run that is over the corrected result. It adds nothing if nothing has changed.
 func (r *record) fill(c *commit) {
 	if !r.dirty {
 		return
@@ -316,7 +331,8 @@ func (r *record) fill(c *commit) {
 	}
 }
 
-// whenStored returns a channel that is closed once the record's present state is stored.
+// whenStored returns a channel that is closed once the record's present state is stored;
+// never if that fails.
 func (r *record) whenStored() <-chan struct{} {
 	kept := make(chan struct{})
 	r.dirty = true
@@ -334,7 +350,9 @@ func (r *record) state() []byte {
 }
 
 // interrupt stores the result of a run that a previous process left active: what it had
-// merged. Batches that agents still have are merged later.
+// merged, with the state and cause of o, which are final. It retains the record, so that
+// batches that agents still have are merged later. It must be called before run. After an
+// error the result may be stored or not, and may be stored again.
 func (n *intake) interrupt(ctx context.Context, o *run.Order) error {
 	r, err := restore(ctx, n.m, o.ID)
 	if err != nil {
@@ -357,7 +375,9 @@ func (n *intake) interrupt(ctx context.Context, o *run.Order) error {
 	return nil
 }
 
-// late updates the result of a run that is over.
+// late updates the figures of the result of a run that is over: its start, duration,
+// metrics, failures, samples, and what is missing. State, verdict, notes and thresholds
+// stay.
 func (r *record) late() {
 	now := run.Result{Start: r.result.Start}
 	r.tally.Summarize(&now)
@@ -369,11 +389,13 @@ func (r *record) late() {
 	to.Missing, to.Complete = now.Missing, now.Complete
 }
 
-// idle reports whether the record may be dropped from memory; restore brings it back.
+// idle reports whether the record may be dropped from memory: its run is not active, all is
+// in a commit, and no delivery was merged for a minute. restore brings it back.
 func (r *record) idle() bool {
 	return r.active == nil && !r.dirty && time.Since(r.last) > time.Minute
 }
 
+// intervalOf returns the interval of a run's series; 1 s by default.
 func intervalOf(o *run.Options) time.Duration {
 	if o.Interval == 0 {
 		return time.Second

@@ -15,7 +15,9 @@ import (
 )
 
 // Submit queues a run of an application, or of a source, which is stored as a new
-// application. The error is a *run.InputError if an option is invalid.
+// application, and returns the queued run at once. The error is a *run.InputError if an
+// option is invalid or an agent is unknown, and run.ErrNotFound if the application is. If
+// the run can't be stored, a new application remains.
 func (m *Master) Submit(ctx context.Context, s run.Submission) (*run.Order, error) {
 	if err := check(&s.Options, m.RunLimit); err != nil {
 		return nil, err
@@ -37,6 +39,9 @@ func (m *Master) Submit(ctx context.Context, s run.Submission) (*run.Order, erro
 	return o, nil
 }
 
+// application returns the application of a submission with its source, or stores the
+// submission's source as a new one. The error is run.ErrNotFound for an unknown id, and a
+// *run.InputError if there is neither an id nor a scenario.
 func (m *Master) application(ctx context.Context, s *run.Submission) (*run.Application, error) {
 	if s.Application != "" {
 		return m.Store.Application(ctx, s.Application)
@@ -52,7 +57,8 @@ func (m *Master) application(ctx context.Context, s *run.Submission) (*run.Appli
 	return a, m.PutApplication(ctx, a)
 }
 
-// check returns a *run.InputError if an option is invalid.
+// check returns a *run.InputError for the first invalid option, or nil. limit is the maximum
+// of durations.
 func check(o *run.Options, limit time.Duration) error {
 	wrong := func(field, format string, args ...any) error {
 		return &run.InputError{Field: "options." + field, Text: fmt.Sprintf(format, args...)}
@@ -114,12 +120,15 @@ const maxTargets = 1000
 // addresses, where clouds serve a host's metadata, and Unix sockets of the agents' hosts.
 var refusedTargets = []string{"169.254.0.0/16", "fe80::/10", "unix:"}
 
-// targets returns where a run may connect to.
+// targets returns where a run may connect to: the targets of its guards, or all if it lists
+// none. It always denies the master's own addresses, and refusedTargets unless they are
+// listed. The error names an invalid target.
 func (m *Master) targets(o *run.Options) (*allowlist.List, error) {
 	return allowlist.New(o.Guards.Targets, append(slices.Clone(refusedTargets), m.Protected...))
 }
 
-// Run returns a run.
+// Run returns a run as it is stored now. The error is run.ErrNotFound also for a text that
+// is no id.
 func (m *Master) Run(ctx context.Context, id string) (*run.Order, error) {
 	if !run.ValidID(id) {
 		return nil, fmt.Errorf("%w: %q", run.ErrNotFound, id)
@@ -127,12 +136,14 @@ func (m *Master) Run(ctx context.Context, id string) (*run.Order, error) {
 	return m.Store.Run(ctx, id)
 }
 
-// Runs returns a page of runs, the newest first, and the cursor of the next page.
+// Runs returns a page of runs, the newest first, and the cursor of the next page, "" after
+// the last. The error is a *run.InputError if the filter is invalid.
 func (m *Master) Runs(ctx context.Context, f run.Filter) ([]run.Order, string, error) {
 	return m.Store.Runs(ctx, f)
 }
 
-// Transitions returns the changes of a run's state, the oldest first.
+// Transitions returns the changes of a run's state, the oldest first. The first is its
+// creation.
 func (m *Master) Transitions(ctx context.Context, id string) ([]run.Transition, error) {
 	if _, err := m.Run(ctx, id); err != nil {
 		return nil, err
@@ -141,13 +152,19 @@ func (m *Master) Transitions(ctx context.Context, id string) ([]run.Transition, 
 }
 
 // Stop requests that a run's load ends after the requests in flight; without load the run is
-// cancelled. It does not wait for the end. The error is run.ErrConflict if the run is over.
+// cancelled. It does not wait for the end, and a second call changes nothing. by is the name
+// of the user who stops it, for the run's cause. The error is run.ErrConflict if the run is
+// over.
 func (m *Master) Stop(ctx context.Context, id, by string) error { return m.end(ctx, id, by, false) }
 
-// Cancel requests that a run ends at once, in any state. It does not wait for the end. The
-// error is run.ErrConflict if the run is over.
+// Cancel requests that a run ends at once, in any state. A queued run is final when it
+// returns; for the active one it does not wait. A second call changes nothing. The error is
+// run.ErrConflict if the run is over.
 func (m *Master) Cancel(ctx context.Context, id, by string) error { return m.end(ctx, id, by, true) }
 
+// end does what Stop and Cancel have in common. It returns nil also if the run ends by
+// itself meanwhile. A queued run becomes cancelled with an empty result; if only that can't
+// be stored, it is cancelled all the same.
 func (m *Master) end(ctx context.Context, id, by string, cancel bool) error {
 	for {
 		o, err := m.Run(ctx, id)
@@ -181,8 +198,10 @@ func (m *Master) end(ctx context.Context, id, by string, cancel bool) error {
 	}
 }
 
-// StopAll cancels the active run and, if queued is true, all queued runs. It returns the ids
-// of the runs that it cancelled, also with an error.
+// StopAll requests a cancel of the active run and, if queued is true, of all queued runs. It
+// does not wait for the end of the active run. It returns the ids of these runs, the newest
+// first, nil for none; runs that ended by themselves meanwhile are included. The first error
+// ends it; the ids are those before it.
 func (m *Master) StopAll(ctx context.Context, queued bool, by string) (ids []string, err error) {
 	all, err := m.Store.Unfinished(ctx)
 	if err != nil {
@@ -201,8 +220,10 @@ func (m *Master) StopAll(ctx context.Context, queued bool, by string) (ids []str
 	return ids, nil
 }
 
-// Shutdown starts no further runs, cancels the active one, and waits until that is final or
-// ctx ends. Queued runs stay queued. End the context of Serve after it.
+// Shutdown starts no further runs, cancels the active one, and waits until that is final; it
+// returns nil then, or at once if no run is active. If ctx ends first, it returns the
+// context's cause, and the run is still being cancelled. Queued runs stay queued. End the
+// context of Serve after it: it can't be undone.
 func (m *Master) Shutdown(ctx context.Context, by string) error {
 	m.mu.Lock()
 	m.shutdown = true
@@ -223,7 +244,8 @@ func (m *Master) Shutdown(ctx context.Context, by string) error {
 }
 
 // Delete deletes a run with all its data. A queued run is cancelled first. The error is
-// run.ErrConflict if the run is active.
+// run.ErrConflict if the run is active. If the output of its executors can't be deleted, it
+// returns the error after the run itself is gone.
 func (m *Master) Delete(ctx context.Context, id string) error {
 	o, err := m.Run(ctx, id)
 	if err != nil {
@@ -245,19 +267,23 @@ func (m *Master) Delete(ctx context.Context, id string) error {
 	return m.logs.remove(id)
 }
 
-// Application returns an application with its source.
+// Application returns an application with its source. The error is run.ErrNotFound for an
+// unknown id.
 func (m *Master) Application(ctx context.Context, id string) (*run.Application, error) {
 	return m.Store.Application(ctx, id)
 }
 
-// Applications returns a page of applications without their sources, and the cursor of the
-// next page.
+// Applications returns a page of applications without their sources, the newest first, and
+// the cursor of the next page, "" after the last. The error is a *run.InputError if the
+// filter is invalid.
 func (m *Master) Applications(ctx context.Context, f run.Filter) ([]run.Application, string, error) {
 	return m.Store.Applications(ctx, f)
 }
 
-// PutApplication stores a new application (Version 0) or a changed one. It sets ID, Created,
-// Changed and Version. The error is run.ErrConflict if the stored version is another.
+// PutApplication stores a new application (Version 0) or a changed one. It sets Changed and
+// Version, without an ID also ID and Created, and without a Name scenario.go. The error is
+// run.ErrConflict if the stored version is another, and run.ErrNotFound if a changed one is
+// unknown; Version is unchanged then.
 func (m *Master) PutApplication(ctx context.Context, a *run.Application) error {
 	if a.Name == "" {
 		a.Name = "scenario.go"
@@ -269,14 +295,16 @@ func (m *Master) PutApplication(ctx context.Context, a *run.Application) error {
 	return m.Store.PutApplication(ctx, a)
 }
 
-// DeleteApplication deletes an application with its runs. The error is run.ErrConflict if one
-// of them is not final.
+// DeleteApplication deletes an application with its runs. The error is run.ErrConflict if
+// one of them is not final; nothing is deleted then.
 func (m *Master) DeleteApplication(ctx context.Context, id string) error {
 	return m.Store.DeleteApplication(ctx, id)
 }
 
-// Control changes the load of the active run on all its agents. The error is
-// run.ErrConflict if the run has no load.
+// Control changes the load of the active run on all its agents, and returns once they have
+// done so. The error is run.ErrConflict if the run has no load yet or is not active, and a
+// *run.InputError if its load can't be changed like that. After another error some agents
+// may have changed their load.
 func (m *Master) Control(ctx context.Context, id string, c event.Change) error {
 	if _, err := m.Run(ctx, id); err != nil {
 		return err

@@ -19,8 +19,10 @@ const fence = 5 * time.Second
 // ahead is the time that executors which take over have to start.
 const ahead = 3 * time.Second
 
-// takeOver moves the load of lost executors to the remaining agents, under a new epoch. A
-// lost agent that reconnects is refused, as its epoch is an old one.
+// takeOver moves the load of a.orphan, which becomes empty, to the remaining agents, under a
+// new epoch, and returns once their executors are to begin. A lost agent that reconnects is
+// refused, as its epoch is an old one. If the load can't be taken over, the run continues
+// without it, with a note; an error means that ctx or the intake has ended.
 func (a *active) takeOver(ctx context.Context) error {
 	orphans := a.orphan
 	a.orphan = nil
@@ -65,7 +67,8 @@ func (a *active) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// done returns what executors had done of each class by their last batches.
+// done returns what executors had done by their last batches, by executor number, each in
+// the order of the classes. It returns an error if ctx or the intake ends first.
 func (a *active) done(ctx context.Context, orphans []*part) (map[uint32][]split.Done, error) {
 	all := map[uint32][]split.Done{}
 	err := a.m.intake.with(ctx, func() {
@@ -79,8 +82,10 @@ func (a *active) done(ctx context.Context, orphans []*part) (map[uint32][]split.
 	return all, err
 }
 
-// bring starts further executors, which begin at elapsed in the run's time. If it returns an
-// error, the executors that could not begin are marked as ended.
+// bring starts further executors, which begin at elapsed in the run's time, and returns once
+// they are to begin. It sets the numbers in their starts. If it returns an error, the
+// executors that could not begin are marked as ended, unless ctx or the intake has ended;
+// others have begun.
 func (a *active) bring(ctx context.Context, further []split.Executor, elapsed time.Duration) error {
 	starts := map[*place][]*wire.Start{}
 	var hosts []*place
@@ -143,7 +148,8 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 }
 
 // drop marks the executors that did not begin as ended, so that the run does not wait for
-// them. failed has the error of each by its number, or nil.
+// them. failed has the error of each by its number, or nil. It returns an error if ctx or
+// the intake has ended.
 func (a *active) drop(ctx context.Context, failed []error) error {
 	a.change(func() {
 		for number, err := range failed {
@@ -162,7 +168,9 @@ func (a *active) drop(ctx context.Context, failed []error) error {
 	})
 }
 
-// send sends messages to their executors and waits for the answers.
+// send sends messages to their executors concurrently and waits for all answers. It skips
+// executors that are done or lost, and sets the id of each Control. It returns the first
+// error in the order of all; the other messages are sent all the same.
 func (a *active) send(ctx context.Context, all []split.Message) error {
 	errs := make([]error, len(all))
 	sent := newTasks(ctx)

@@ -38,7 +38,7 @@ func DefaultTimes() Times {
 	}
 }
 
-// fields returns pointers to all fields.
+// fields returns pointers to all fields of t, always in the same order.
 func (t *Times) fields() []*time.Duration {
 	return []*time.Duration{&t.Suspect, &t.Lost, &t.Lease, &t.Renew, &t.Commit, &t.Prepare, &t.Cancel, &t.Flush, &t.Lead}
 }

@@ -8,7 +8,9 @@ import (
 )
 
 // twins detects that two processes use one agent's identity, as after its data folder was
-// copied: a process beats again after another one has. Neither may run anything meanwhile.
+// copied: a process beats again after another one has. It sets w.twin and w.twinAt then, so
+// that judge refuses the agent for Times.Lost after the last such beat. It must be called
+// before b becomes w.beat, with the fleet's mu held.
 func (w *member) twins(b *agentpb.Beat) {
 	if w.beat == nil || w.beat.Boot == b.Boot {
 		return
@@ -21,7 +23,8 @@ func (w *member) twins(b *agentpb.Beat) {
 	w.before = w.beat
 }
 
-// whence returns the host name and address of a beat's agent, as text.
+// whence returns the host name and, if known, the address of a beat's agent, as text for
+// people: "NAME at ADDRESS".
 func whence(b *agentpb.Beat) string {
 	h := b.GetHello()
 	if h.GetAddress() == "" {

@@ -10,8 +10,9 @@ type Ending struct {
 	Threshold string // the crossed threshold that stopped it; empty if none did
 }
 
-// Conclude returns the final state of a run with this ending, and the cause as text. The cause
-// is empty if the run finished by itself.
+// Conclude returns the final state of a run with this ending, and the cause as text.
+// Cancelled takes precedence over Err, and both over a threshold and a stop. The cause is
+// empty if the run finished by itself.
 func (e Ending) Conclude() (state State, cause string) {
 	switch {
 	case e.Cancelled:

@@ -89,7 +89,8 @@ type Source struct {
 // DefaultFile is the name of a scenario's file without one.
 const DefaultFile = "scenario.go"
 
-// FileName returns the name of the scenario's file.
+// FileName returns the name of the scenario's file in messages: File, or DefaultFile if that
+// is empty.
 func (s Source) FileName() string {
 	if s.File == "" {
 		return DefaultFile
@@ -156,11 +157,11 @@ type Submission struct {
 	Owner       string
 }
 
-// Figures are metrics of the master itself.
+// Figures are metrics of the master itself, since its start.
 type Figures struct {
 	Queued, Agents   int
 	Active           string // run id
-	Batches, Repeats uint64 // batches stored, and batches received again
-	Bytes            uint64 // of batches
+	Batches, Repeats uint64 // deliveries of agents merged, and those received again
+	Bytes            uint64 // of Batches
 	Ingest, Ack      []byte // histograms (internal/measure/hdr) of ns: receipt to merged, receipt to committed
 }

@@ -69,14 +69,17 @@ const idTime = "20060102-150405"
 const idEnd = 6
 
 // NewID returns an id for a run that begins at t: its UTC time to the second, two characters
-// for the fraction of the second, and four random ones.
+// for the fraction of the second, and four random ones, as in 20260102-150405-a1b2c3. Ids
+// sort by time, to about a millisecond. They are almost certainly unique, which is not
+// checked.
 func NewID(t time.Time) string {
 	t = t.UTC()
 	rest := strconv.FormatInt(36*36+int64(t.Nanosecond())*36*36/1e9, 36)[1:] // with its leading zero
 	return t.Format(idTime) + "-" + rest + strings.ToLower(rand.Text()[:4])
 }
 
-// ValidID reports whether s has the form of an id. Other texts must not be used as a path.
+// ValidID reports whether s has the form of an id; there may be no such run. Other texts
+// must not be used as a path.
 func ValidID(s string) bool {
 	if len(s) != len(idTime)+1+idEnd || s[len(idTime)] != '-' {
 		return false

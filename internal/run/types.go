@@ -40,7 +40,7 @@ const (
 
 var severities = [...]string{Fine: "", Amber: "amber", Red: "red"}
 
-// String returns the name of s, "" for Fine.
+// String returns the name of s, "" for Fine, and "Severity(N)" for an unknown one.
 func (s Severity) String() string {
 	if s < 0 || int(s) >= len(severities) {
 		return fmt.Sprintf("Severity(%d)", int(s))

@@ -32,6 +32,7 @@ type AgentOptions struct {
 	TimeScale float64 // factor of all timeouts and intervals of the cluster, for tests; 0: 1
 }
 
+// name returns the agent's name: o.Name or the host's; empty if that is unknown.
 func (o *AgentOptions) name() string {
 	if o.Name != "" {
 		return o.Name
@@ -40,7 +41,9 @@ func (o *AgentOptions) name() string {
 	return host
 }
 
-// Join joins the master that made the token, and stores this agent's identity in o.Dir.
+// Join joins the master that made the token, and stores this agent's identity in o.Dir,
+// where bus.ReadIdentity finds it. It takes 30 s at most. The error is a *bus.JoinError if
+// the master refuses, and otherwise that of bus.Join.
 func Join(ctx context.Context, token string, o AgentOptions) error {
 	hello := &agentpb.Hello{Name: o.name(), Version: version.Version, Protocol: agentpb.Protocol, Minor: agentpb.Minor}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -49,7 +52,9 @@ func Join(ctx context.Context, token string, o AgentOptions) error {
 	return err
 }
 
-// RunAgent runs the agent that has joined as who, until ctx ends.
+// RunAgent runs the agent that has joined as who, until ctx ends or its connection fails for
+// good, and returns after all that it has started has ended. It closes the connection. See
+// agent.Agent.Run for what remains of a run.
 func RunAgent(ctx context.Context, who bus.Identity, o AgentOptions) error {
 	conn, err := bus.Dial(who, bus.AgentOptions{Log: o.Log, Times: timeScale(o.TimeScale).bus()})
 	if err != nil {
@@ -60,8 +65,9 @@ func RunAgent(ctx context.Context, who bus.Identity, o AgentOptions) error {
 		Same: o.SameUser, Memory: o.Memory, Ledgers: o.Ledger, Times: timeScale(o.TimeScale).agent()}).Run(ctx)
 }
 
-// ownAgent runs the agent in the master's process. It joins as all agents do, and has no
-// rights that others lack. If the master's data was lost, it joins anew.
+// ownAgent runs the agent in the master's process until ctx ends. It joins as all agents do,
+// and has no rights that others lack. If the master's data was lost, it joins anew. The
+// master must be serving.
 func (s *Server) ownAgent(ctx context.Context) error {
 	o := AgentOptions{Dir: filepath.Join(s.o.Dir, "agent"), Creds: s.o.Creds, Ledger: s.o.Ledger, TimeScale: s.o.TimeScale, Log: s.log}
 	who, err := bus.ReadIdentity(o.Dir)
@@ -81,8 +87,9 @@ func (s *Server) ownAgent(ctx context.Context) error {
 	return RunAgent(ctx, who, o)
 }
 
-// addressTo returns the address of this host that it would use to reach one of some HOST:PORTs, or URLs
-// of a NATS cluster; empty if unknown. Nothing is sent.
+// addressTo returns the IP address of this host, without a port, that it would use to reach
+// the first possible one of some HOST:PORTs, or URLs of a NATS cluster; empty if unknown.
+// Nothing is sent to them; a host name is resolved.
 func addressTo(all []string) string {
 	for _, a := range all {
 		if _, host, ok := strings.Cut(a, "://"); ok {

@@ -23,7 +23,8 @@ import (
 )
 
 // compiler compiles scenarios for a master: in a separate process and, if this one is root,
-// as a user without privileges who can't read the master's data.
+// as a user without privileges who can't read the master's data. Compile and warm may be
+// called concurrently; one of them works at a time, the others wait.
 type compiler struct {
 	dir   string // the cache, and below it what is compiled
 	limit time.Duration
@@ -34,7 +35,7 @@ type compiler struct {
 	turn sync.Mutex // held while something is compiled
 
 	mu       sync.Mutex
-	stopWarm func() // guarded by mu; nil unless warm is running
+	stopWarm func() // guarded by mu; nil before warm; may be called more than once
 }
 
 // compileEnv makes this program the compiler's process.
@@ -63,7 +64,8 @@ type (
 
 // newCompiler returns the compiler of a master whose data is in own and whose cache is in
 // dir (empty: the default). If it runs as this user, it shares the cache of local runs. It
-// deletes what a previous process of that master was compiling. An error is an *[Error].
+// creates the cache's folder, and deletes what a previous process of that master was
+// compiling. limit is that of one build. An error is an *[Error]. There is nothing to close.
 func newCompiler(dir, own string, limit time.Duration, log *slog.Logger) (*compiler, error) {
 	c := &compiler{dir: dir, limit: limit, notes: filepath.Join(own, "compiling.json"), log: log}
 	c.reap()
@@ -101,8 +103,10 @@ func newCompiler(dir, own string, limit time.Duration, log *slog.Logger) (*compi
 	return c, nil
 }
 
-// Compile compiles a source for a platform and calls step before each step that takes
-// time. If the source is wrong, the error is a *[master.CompileError].
+// Compile compiles a source for a platform, calls step before each step that takes time, and
+// returns the executor in the cache. It ends warm, and waits for another Compile also if ctx
+// ends. If the source is wrong, the error is a *[master.CompileError]; after the end of ctx
+// it wraps the context's cause.
 func (c *compiler) Compile(ctx context.Context, source run.Source, goos, goarch string, step func(string)) (master.Built, error) {
 	c.mu.Lock()
 	if c.stopWarm != nil { // it would compete for the CPUs
@@ -140,7 +144,8 @@ func (c *compiler) Compile(ctx context.Context, source run.Source, goos, goarch 
 }
 
 // box creates the sandbox to compile in. If another master of this machine uses it, box
-// waits until that has left, or ctx ends.
+// waits until that has left, and returns the context's cause if ctx ends first. The caller
+// must close it by leave.
 func (c *compiler) box(ctx context.Context) (*sandbox.Box, error) {
 	for {
 		box, err := sandbox.New(sandbox.Options{User: c.user, Same: c.user == 0, Note: c.note})
@@ -156,7 +161,8 @@ func (c *compiler) box(ctx context.Context) (*sandbox.Box, error) {
 }
 
 // note stores what the next process of this master needs to clear up after a crash. If it
-// can't be written, scenarios are compiled all the same.
+// can't be written, that is logged and scenarios are compiled all the same: the error is
+// always nil.
 func (c *compiler) note(box sandbox.State) error {
 	b, err := json.Marshal(box)
 	if err == nil {
@@ -168,13 +174,15 @@ func (c *compiler) note(box sandbox.State) error {
 	return nil
 }
 
+// forget deletes what note has stored. An error is logged.
 func (c *compiler) forget() {
 	if err := os.Remove(c.notes); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.log.Warn("forget where scenarios were compiled", "error", err)
 	}
 }
 
-// leave closes a box, which deletes it and ends its processes.
+// leave closes a box, which deletes it and ends its processes, and forgets its note. If that
+// fails, it logs the error and the note stays for the next process.
 func (c *compiler) leave(box *sandbox.Box) {
 	if err := box.Close(); err != nil {
 		c.log.Error("clear up after the compiler", "error", err)
@@ -194,8 +202,8 @@ func (c *compiler) reap() {
 	c.leave(sandbox.Open(left))
 }
 
-// warm compiles what all scenarios import, so that the first one need not wait for it.
-// Compile ends it.
+// warm compiles what all scenarios import, so that the first one need not wait for it. It
+// returns after that, when ctx ends, or when Compile ends it. Errors are logged.
 func (c *compiler) warm(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -218,7 +226,10 @@ func (c *compiler) warm(ctx context.Context) {
 	}
 }
 
-// child runs the compiler's process and returns its last report.
+// child runs the compiler's process in box, calls step with each step that it reports, and
+// returns its last report, which has a Path, Refuse or Error. If ctx ends, it kills the
+// process and returns the context's cause. Without a report the error has the process's
+// standard error.
 func (c *compiler) child(ctx context.Context, box *sandbox.Box, order []byte, step func(string)) (last compileReport, err error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -285,6 +296,7 @@ type capped struct {
 	left int // bytes that are still passed on
 }
 
+// Write returns len(b) and nil, also for what it drops.
 func (c *capped) Write(b []byte) (int, error) {
 	n := min(len(b), c.left)
 	c.left -= n
@@ -292,7 +304,9 @@ func (c *capped) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// write writes a source into a folder of the box, readable by its user.
+// write writes a source's files into folder, which it creates in the box, readable by the
+// box's user. A path that leads out of folder is an error. After an error, files written
+// before stay.
 func write(box *sandbox.Box, folder string, source run.Source) error {
 	files := append([]run.File{{Path: source.FileName(), Data: []byte(source.Scenario)}}, source.Files...)
 	if source.GoMod != "" {
@@ -327,7 +341,8 @@ func write(box *sandbox.Box, folder string, source run.Source) error {
 func IsCompiler() bool { return os.Getenv(compileEnv) != "" }
 
 // RunCompiler is the compiler's process. It compiles one scenario against the sources in
-// sdk, as standard input asks, and returns the exit status.
+// sdk, as standard input asks, writes compileReports to standard output, and returns the
+// exit status: 0 also if the source is wrong or the build fails, which the last report says.
 func RunCompiler(sdk fs.FS) int {
 	out := json.NewEncoder(os.Stdout)
 	report := func(r compileReport) { _ = out.Encode(r) } // if the master is gone, no one reads it

@@ -85,7 +85,8 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Server is a master's process.
+// Server is a master's process. Shutdown and End may be called by any goroutine while Run
+// runs.
 type Server struct {
 	o         Options
 	dir       string // of the master's data
@@ -113,8 +114,8 @@ func Database(dir string) string {
 }
 
 // New opens all parts of a master. The caller must call Run, which closes them. An error is
-// an *[Error], and nothing is left open then but o.Listener. The end of ctx ends the
-// server.
+// an *[Error], and nothing is left open then but o.Listener, which the caller closes. The
+// end of ctx ends the server.
 func New(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{o: o, dir: filepath.Join(o.Dir, "master"), log: o.Log}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
@@ -160,8 +161,9 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	return s, nil
 }
 
-// Run serves until one of the parts fails, the context of New ends, or Shutdown has ended
-// the server. It then closes all parts, and returns the error of the part that failed.
+// Run serves until one of the parts fails, the context of New ends, or Shutdown or End has
+// ended the server. It then closes all parts and o.Listener, and returns the errors of the
+// parts that failed and of closing, nil if there was no failure. It must be called once.
 func (s *Server) Run() (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	defer s.cancel(nil)
@@ -203,8 +205,8 @@ func (s *Server) Run() (err error) {
 	return err
 }
 
-// Shutdown cancels the active run, waits until that is final or ctx ends, and ends the
-// server.
+// Shutdown cancels the active run, waits until that is final, ctx ends or the server ends,
+// and ends the server. It does not wait for Run to return. An error of the cancel is logged.
 func (s *Server) Shutdown(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -218,6 +220,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 // End ends the server at once. The next start settles the active run.
 func (s *Server) End() { s.cancel(nil) }
 
+// url returns the API's URL at its listener's address, with a final slash.
 func (s *Server) url() string {
 	u := url.URL{Scheme: "http", Host: s.o.Listener.Addr().String(), Path: "/"}
 	if s.o.TLS != nil {
@@ -226,7 +229,8 @@ func (s *Server) url() string {
 	return u.String()
 }
 
-// close closes what is open, in order.
+// close closes what is open, in order, and returns all errors. It does not close the
+// listener. It must be called once.
 func (s *Server) close() error {
 	var errs []error
 	if s.conn != nil {
@@ -241,6 +245,7 @@ func (s *Server) close() error {
 	return errors.Join(errs...)
 }
 
+// openStore opens the store and sets s.store; close closes it.
 func (s *Server) openStore() (err error) {
 	o := store.Options{Dir: filepath.Join(s.dir, "copies"), Fold: merge.Fold, Log: s.log, Keep: store.Keep{Runs: s.o.KeepRuns, Age: s.o.KeepFor}, DSN: s.o.Database}
 	if o.DSN == "" {
@@ -250,7 +255,9 @@ func (s *Server) openStore() (err error) {
 	return err
 }
 
-// openMaster connects the master to its bus and creates it.
+// openMaster opens the bus and the compiler, connects the master to its bus and creates it.
+// After an error, close closes what was opened. An error is an *[Error] if the part is
+// known.
 func (s *Server) openMaster() error {
 	seed, err := s.secret("signing key", bus.NewSeed)
 	if err != nil {
@@ -282,7 +289,8 @@ func (s *Server) openMaster() error {
 	return nil
 }
 
-// openBus starts the NATS server of this process.
+// openBus starts the NATS server of this process and sets s.bus and s.addresses. Until
+// created is closed, it refuses agents after one second.
 func (s *Server) openBus(created <-chan struct{}) (err error) {
 	s.bus, err = bus.Serve(s.ctx, bus.ServerOptions{Times: timeScale(s.o.TimeScale).bus(), Dir: filepath.Join(s.dir, "bus"), Listen: s.o.AgentAddr, Advertise: s.o.Advertise, Invited: s.invited, Log: s.log,
 		Authorize: func(key string) (string, bool) {
@@ -304,7 +312,8 @@ func (s *Server) openBus(created <-chan struct{}) (err error) {
 	return err
 }
 
-// secret returns a stored secret of the master, which make creates at the first start.
+// secret returns the master's secret of this name. At the first start make creates it, and
+// it is stored. The value must not be used after an error.
 func (s *Server) secret(name string, make func() ([]byte, error)) ([]byte, error) {
 	value, err := s.store.Setting(s.ctx, name)
 	if err != nil || value != nil {
@@ -316,7 +325,8 @@ func (s *Server) secret(name string, make func() ([]byte, error)) ([]byte, error
 	return value, s.store.PutSetting(s.ctx, name, value)
 }
 
-// audit records what an agent was denied.
+// audit records what an agent was denied. who is the agent or, for a refused connection, its
+// key or token. It blocks for 10 s at most and logs an error.
 func (s *Server) audit(action, who, detail string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -326,7 +336,8 @@ func (s *Server) audit(action, who, detail string) {
 	}
 }
 
-// token returns the text of a join token.
+// token returns the text of a join token, with the addresses of the bus. The error is always
+// nil.
 func (s *Server) token(id, secret string) (string, error) {
 	t := bus.Token{Addresses: s.addresses, CA: s.o.CA, ID: id, Secret: secret}
 	if s.bus != nil {
@@ -335,7 +346,8 @@ func (s *Server) token(id, secret string) (string, error) {
 	return t.String(), nil
 }
 
-// invited reports whether a join token is valid.
+// invited reports whether a join token is valid: stored, with this hash, neither spent nor
+// expired. It returns false also if the store can't be read within 10 s.
 func (s *Server) invited(id string, hash []byte) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

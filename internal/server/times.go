@@ -9,7 +9,8 @@ import (
 )
 
 // timeScale is the factor of a cluster's timeouts and intervals. 0 means 1. Limits of work
-// stay as they are, since work takes as long in tests as elsewhere.
+// stay as they are, since work takes as long in tests as elsewhere. Its methods return the
+// scaled Times of each package, with all fields set.
 type timeScale float64
 
 func (f timeScale) factor() float64 { return cmp.Or(float64(f), 1) }

@@ -16,10 +16,11 @@ type Message struct {
 	Control  *wire.Control
 }
 
-// Control splits a change of the load, whose users and rate are those of the whole run. It
-// returns a message for each executor that is not lost; these also take over the lost
-// executors' users of the class. If executors would refuse the change, it returns an error
-// and the plan is unchanged.
+// Control splits a change of the load, whose users and rate are those of the whole run,
+// negative for unchanged. It returns a new message for each executor that is not lost, in
+// their order; these also take over the lost executors' users of the class. wish is not
+// changed. If executors would refuse the change, it returns an error and the plan is
+// unchanged.
 //
 // Executors write no note about a change that was split; the caller does.
 func (p *Plan) Control(wish *wire.Control) ([]Message, error) {
@@ -72,7 +73,8 @@ func (p *Plan) Control(wish *wire.Control) ([]Message, error) {
 func (c *class) open() bool  { return !c.Closed && len(c.Stages) > 0 }
 func (c *class) calls() bool { return !c.Closed && len(c.Stages) == 0 }
 
-// present returns the number of users of a class on the executors that are not lost.
+// present returns the number of users of a class on the executors that are not lost, as last
+// set by Control or else as declared.
 func (p *Plan) present(c *class) (n int64) {
 	if c.users >= 0 {
 		return c.users
@@ -87,8 +89,8 @@ func (p *Plan) present(c *class) (n int64) {
 	return n
 }
 
-// scale returns the messages that set a class's users and rate. A negative value leaves
-// either unchanged.
+// scale returns the messages that set a class's users and rate, one for each executor that
+// is not lost. A negative value leaves either unchanged. It does not change the plan.
 func (p *Plan) scale(c *class, users int64, rate float64, wish *wire.Control) (all []Message, err error) {
 	weights := p.weights()
 	for i, e := range p.live {
@@ -113,7 +115,8 @@ func (p *Plan) scale(c *class, users int64, rate float64, wish *wire.Control) (a
 	return all, nil
 }
 
-// weights returns the weights of the executors that are not lost, or nil if all are equal.
+// weights returns the weights of the executors that are not lost, in their order: integers
+// in proportion to their parts of the load, or nil if all are equal.
 func (p *Plan) weights() (weights []int64) {
 	common := int64(1)
 	for _, e := range p.live {
@@ -135,8 +138,8 @@ func (p *Plan) weights() (weights []int64) {
 }
 
 // Again returns the messages that repeat all changes so far, split over the present
-// executors. They are for executors that have taken over lost ones' parts. The result is
-// empty if the load was never changed.
+// executors. They are for executors that have taken over lost ones' parts; the others may
+// receive them again. The result is empty if the load was never changed.
 func (p *Plan) Again() (all []Message, err error) {
 	for _, c := range p.classes {
 		if c.users < 0 && c.rate < 0 {
@@ -162,7 +165,8 @@ func (p *Plan) Again() (all []Message, err error) {
 	return all, nil
 }
 
-// class returns the class with a name, or the only class if name is empty.
+// class returns the class with a name, or the only class if name is empty. The error lists
+// the names of the classes.
 func (p *Plan) class(name string) (*class, error) {
 	if name == "" && len(p.classes) == 1 {
 		return p.classes[0], nil

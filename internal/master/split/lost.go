@@ -12,7 +12,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Gone removes executors from the run. Their load is missing until TakeOver.
+// Gone removes the executors with these numbers from the run. Their load is missing until
+// TakeOver. It ignores numbers that are unknown or gone already.
 func (p *Plan) Gone(executors ...uint32) {
 	p.live = slices.DeleteFunc(p.live, func(e Executor) bool {
 		if !slices.Contains(executors, e.Start.Executor) {
@@ -24,8 +25,8 @@ func (p *Plan) Gone(executors ...uint32) {
 	})
 }
 
-// Movable returns an error if the parts of lost executors can't be taken over in this run,
-// and otherwise nil.
+// Movable returns nil if the parts of lost executors can be taken over in this run, and
+// otherwise an error with the reason: rows of data that are used only once.
 func (p *Plan) Movable() error {
 	if len(p.rows) > 0 {
 		return fmt.Errorf("data file %s gives each row only once, and which ones a lost agent has used is not known: let rows be used again (wrap), or let the run go on without the agents it loses (on_lost: continue)", p.rows[0])
@@ -44,15 +45,16 @@ type Done struct {
 const window = 1 << 22
 
 // TakeOver returns further executors on the surviving agents, which take over the load of
-// those gone from elapsed on. Load that was due at a time before elapsed is omitted; users
-// that had not finished and counted iterations that were missing are made up for. done has
-// what each lost executor had done, by its number and in the order of the classes; what it
-// did after its last report is repeated. The caller must make sure that the lost executors
-// generate no load any more.
+// those gone from elapsed on; their numbers continue those of the plan. Load that was due at
+// a time before elapsed is omitted; users that had not finished and counted iterations that
+// were missing are made up for. done has what each lost executor had done, by its number and
+// in the order of the classes; what it did after its last report is repeated. The caller
+// must make sure that the lost executors generate no load any more.
 //
 // If there are more survivors than parts, each part is divided. The result is empty if
-// nothing is left to do. If TakeOver returns an error, the plan is unchanged and it may be
-// called again.
+// nothing is left to do. TakeOver returns an error if Movable does, if no survivor is left,
+// or if the parts can't be divided further; the plan is unchanged then and it may be called
+// again.
 func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint32][]Done) ([]Executor, error) {
 	if err := p.Movable(); err != nil {
 		return nil, err
@@ -98,7 +100,9 @@ func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint3
 	return further, nil
 }
 
-// heir returns the start of the executor that takes over a part of a lost one.
+// heir returns the start of the executor that takes over part number part, of parts, of a
+// lost executor's load. Its Executor is still that of the lost one. The error means that the
+// load can't be divided further, or that no numbers are left for {{seq}}.
 func (p *Plan) heir(lost *wire.Start, part, parts int, elapsed time.Duration, done []Done) (*wire.Start, error) {
 	before, err := segmentOf(lost)
 	if err != nil {
@@ -130,7 +134,8 @@ func (p *Plan) heir(lost *wire.Start, part, parts int, elapsed time.Duration, do
 	return s, nil
 }
 
-// heir returns what is left to do of a part of a lost share.
+// heir returns what is left to do of part number part, of parts, of a lost share. before is
+// the lost executor's segment, seg that of the part.
 func (c *class) heir(lost *wire.Start, was *wire.Share, before, seg segment.Segment, part, parts int, done Done) *wire.Share {
 	s := c.share(seg)
 	switch {
@@ -163,7 +168,7 @@ func (c *class) heir(lost *wire.Start, was *wire.Share, before, seg segment.Segm
 // portion returns n*part/whole, rounded down, without overflow.
 func portion(n, part, whole int64) int64 { return n/whole*part + n%whole*part/whole }
 
-// idle reports whether nothing is left to do for a start.
+// idle reports whether nothing is left to do for a start of this plan.
 func (p *Plan) idle(s *wire.Start) bool {
 	for i, c := range p.classes {
 		share := s.Shares[i]

@@ -32,7 +32,8 @@ const (
 	MaxProcesses = 1000
 )
 
-// Executor is one of a run's executors.
+// Executor is one of a run's executors. Its Start is shared with the Plan, which identifies
+// the executor by the number in it.
 type Executor struct {
 	Agent string
 	Start *wire.Start // Start.Executor is its number in the run
@@ -59,7 +60,9 @@ type class struct {
 
 // New splits the load that hello declares over places. base has the fields that are the same
 // in all starts. The executors are in the order of the places, numbered from base.Executor
-// on. An executor's share of a class may be empty.
+// on. An executor's share of a class may be empty. It returns an error if there is no place,
+// if a place is beyond the limits, if the weights are too different from each other, or if a
+// run of one iteration has several executors. hello's classes are retained.
 func New(hello *wire.Hello, places []Place, base *wire.Start) (*Plan, error) {
 	weights, err := weigh(places)
 	if err != nil {
@@ -97,7 +100,8 @@ func New(hello *wire.Hello, places []Place, base *wire.Start) (*Plan, error) {
 	return p, nil
 }
 
-// weigh returns the weight of each executor.
+// weigh returns the weight of each executor, in the order of places: integers in proportion
+// to an agent's weight, divided by its number of processes.
 func weigh(places []Place) (weights []int64, err error) {
 	if len(places) == 0 {
 		return nil, errors.New("no agent is there to run it")
@@ -120,6 +124,7 @@ func weigh(places []Place) (weights []int64, err error) {
 	return weights, nil
 }
 
+// leastCommon returns the least common multiple of two positive numbers.
 func leastCommon(a, b int64) int64 {
 	x, y := a, b
 	for y != 0 {
@@ -128,7 +133,7 @@ func leastCommon(a, b int64) int64 {
 	return a / x * b
 }
 
-// segmentOf returns the segment of an executor.
+// segmentOf returns the segment of an executor, from its weights, place and part.
 func segmentOf(s *wire.Start) (segment.Segment, error) {
 	seg, err := segment.New(s.Weights, int(s.Executors), int(s.Place))
 	if err == nil && s.Parts > 1 {
@@ -137,7 +142,8 @@ func segmentOf(s *wire.Start) (segment.Segment, error) {
 	return seg, err
 }
 
-// share returns the share of a class for a segment.
+// share returns the share of a class for a segment, as declared; empty, with Nu 0, if the
+// segment has no user of it. The rate is rounded: see exact.
 func (c *class) share(seg segment.Segment) *wire.Share {
 	nu := seg.Below(c.Nu)
 	part := float64(nu) / float64(c.Nu)
@@ -148,8 +154,8 @@ func (c *class) share(seg segment.Segment) *wire.Share {
 	return s
 }
 
-// exact makes rates and parts add up exactly to those of the whole: the last executor with
-// users gets the rounding error.
+// exact changes the rates and parts of the starts so that they add up exactly to those of
+// the whole: the last executor with users gets the rounding error.
 func (p *Plan) exact() {
 	for i, c := range p.classes {
 		rate, part := 0.0, 0.0
@@ -168,10 +174,10 @@ func (p *Plan) exact() {
 	}
 }
 
-// Executors returns the executors that are not lost, by number.
+// Executors returns the executors that are not lost, by number, in a new slice.
 func (p *Plan) Executors() []Executor { return slices.Clone(p.live) }
 
-// Starts returns the starts of Executors.
+// Starts returns the starts of Executors, in the same order. They are shared with the plan.
 func (p *Plan) Starts() (starts []*wire.Start) {
 	for _, e := range p.live {
 		starts = append(starts, e.Start)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Args returns a command line's arguments without secrets: it redacts passwords of -u and
-// --user, credentials in -x and --proxy, headers, parameters (NAME=VALUE), fields of bodies,
-// and URLs. It treats a command within an argument, as in --curl, in the same way.
+// Args returns a copy of a command line's arguments without secrets: it redacts passwords of
+// -u and --user, credentials in -x and --proxy, headers, parameters (NAME=VALUE), fields of
+// bodies, and URLs. It treats a command within an argument, as in --curl, in the same way.
 func Args(args []string) []string {
 	args = slices.Clone(args)
 	var clean func(string) string // of the current argument, chosen by the previous one; nil: the default
@@ -17,7 +17,8 @@ func Args(args []string) []string {
 	return args
 }
 
-// after returns the function that redacts the value after an option; nil means the default.
+// after returns the function that redacts the argument after arg; nil, which means the
+// default, unless arg is an option for credentials.
 func after(arg string) func(string) string {
 	switch arg {
 	case "-u", "--user":
@@ -28,7 +29,8 @@ func after(arg string) func(string) string {
 	return nil
 }
 
-// argument returns one argument without secrets.
+// argument returns one argument without secrets, also of the form --NAME=VALUE or -uVALUE.
+// clean redacts it if it is the value of the option before; nil means the default.
 func argument(arg string, clean func(string) string) string {
 	if clean != nil {
 		return clean(arg)
@@ -65,7 +67,8 @@ func argument(arg string, clean func(string) string) string {
 	return b.String()
 }
 
-// values redacts the unquoted values in a command.
+// values redacts the unquoted values of options for credentials in a command. White space is
+// unchanged.
 func values(s string) string {
 	var b strings.Builder
 	var clean func(string) string
@@ -89,7 +92,8 @@ func values(s string) string {
 	return b.String()
 }
 
-// password returns USER:PASSWORD without the password.
+// password returns USER:PASSWORD with Mark instead of the password, and a text without a
+// colon unchanged.
 func password(s string) string {
 	if user, _, ok := strings.Cut(s, ":"); ok {
 		return user + ":" + Mark
@@ -97,8 +101,8 @@ func password(s string) string {
 	return s
 }
 
-// proxy returns the address of a proxy without its credentials, with a scheme or, as curl
-// accepts it, without.
+// proxy returns the address of a proxy with Mark instead of its credentials. It may have a
+// scheme or, as curl accepts it, none.
 func proxy(s string) string {
 	if strings.Contains(s, "://") {
 		return Line(s)

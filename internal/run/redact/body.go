@@ -3,8 +3,8 @@ package redact
 import "strings"
 
 // Body returns a body's text without the secrets that it names: fields of a form
-// (password=...), members of JSON ("password": "..."), and parameters of URLs. The text may be
-// cut off.
+// (password=...), members of JSON ("password": "..."), and parameters of URLs. The text may
+// be cut off; what it has of a secret is redacted then too.
 func Body(s string) string {
 	return members(Form(Line(s)))
 }
@@ -73,7 +73,8 @@ func members(s string) string {
 	return b.String()
 }
 
-// quoted returns the end of the text that begins with the quote at i, and whether it is closed.
+// quoted returns the index after the text that begins with the quote at i, its closing quote
+// included, and whether it is closed; if not, the length of s.
 func quoted(s string, i int) (end int, whole bool) {
 	for i++; i < len(s); i++ {
 		switch s[i] {
@@ -86,7 +87,8 @@ func quoted(s string, i int) (end int, whole bool) {
 	return len(s), false
 }
 
-// skip returns the index of the first character at or after i that is not white space.
+// skip returns the index of the first character at or after i that is not white space, or
+// the length of s.
 func skip(s string, i int) int {
 	for i < len(s) && strings.IndexByte(" \t\r\n", s[i]) >= 0 {
 		i++

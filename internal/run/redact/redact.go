@@ -27,7 +27,8 @@ var exact = map[string]bool{
 // maxName is the maximum length of a name that is checked, in bytes.
 const maxName = 100
 
-// Secret reports whether a value with this name is a secret.
+// Secret reports whether a value with this name is a secret. It ignores case, "-", "_" and
+// ".". A name longer than 100 bytes is never one.
 func Secret(name string) bool {
 	if len(name) > maxName {
 		return false
@@ -47,7 +48,7 @@ func Secret(name string) bool {
 var plain = strings.NewReplacer("-", "", "_", "", ".", "")
 
 // Head returns the lines of a message's head without secrets: values of secret headers, of
-// cookies, and what Line redacts.
+// cookies, and what Line redacts. Line ends, names and white space are unchanged.
 func Head(head string) string {
 	lines := strings.Split(head, "\n")
 	for i, line := range lines {
@@ -56,7 +57,8 @@ func Head(head string) string {
 	return strings.Join(lines, "\n")
 }
 
-// header returns a line of a head without secrets.
+// header returns a line of a head without secrets. It treats a line that is no header, as
+// the request line, as Line does. A "\r" at the end stays.
 func header(line string) string {
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || strings.ContainsAny(name, " \t/{\"") {
@@ -87,7 +89,7 @@ func header(line string) string {
 	return name + ":" + space + value + end
 }
 
-// cookies returns "a=1; b=2" without the values.
+// cookies returns "a=1; b=2" with Mark instead of each value, and of each part without "=".
 func cookies(list string) string {
 	parts := strings.Split(list, ";")
 	for i, p := range parts {
@@ -102,7 +104,8 @@ func cookies(list string) string {
 	return strings.Join(parts, ";")
 }
 
-// credentials replaces credentials by Mark, except for their scheme, if there is one.
+// credentials replaces credentials by Mark, except for their scheme, if there is one: "Basic
+// [redacted]".
 func credentials(value string) string {
 	if scheme, _, ok := strings.Cut(value, " "); ok && len(scheme) <= len("Negotiate") && !strings.ContainsFunc(scheme, notLetter) {
 		return scheme + " " + Mark
@@ -112,13 +115,14 @@ func credentials(value string) string {
 
 func notLetter(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' }
 
-// Line returns a line of text without the secrets of the URLs in it: user and password before
-// the host, and the values of parameters.
+// Line returns a line of text without the secrets of the URLs in it: user and password
+// before the host, and the values of parameters whose names are secret. Other text is
+// unchanged.
 func Line(s string) string {
 	return parameters(userinfo(s), "?&;")
 }
 
-// userinfo redacts what precedes an @ in the hosts of URLs.
+// userinfo replaces what precedes an @ in the hosts of URLs by Mark.
 func userinfo(s string) string {
 	from := 0
 	for {
@@ -146,8 +150,8 @@ func ends(s, chars string) int {
 	return len(s)
 }
 
-// parameters redacts the values of secrets in NAME=VALUE that follow one of the characters in
-// before.
+// parameters replaces by Mark the values in NAME=VALUE that follow one of the characters in
+// before, if NAME is that of a secret. Empty values stay.
 func parameters(s, before string) string {
 	var b strings.Builder
 	from := 0 // start of what is not written yet
@@ -176,7 +180,7 @@ func parameters(s, before string) string {
 	return b.String()
 }
 
-// unescape decodes %XX, which could otherwise hide a name.
+// unescape decodes %XX, which could otherwise hide a name. An invalid %XX stays as it is.
 func unescape(name string) string {
 	if strings.IndexByte(name, '%') < 0 {
 		return name
@@ -196,6 +200,7 @@ func unescape(name string) string {
 	return b.String()
 }
 
+// hex returns the value of a hexadecimal digit, or -1 if c is no such digit.
 func hex(c byte) int {
 	switch {
 	case '0' <= c && c <= '9':

@@ -14,8 +14,8 @@ func (n Numbers) Nth(i int64) int64 { return n.Segment.Nth(n.Turn + i) }
 // Sampling by any divisor of it is even on each executor, whatever its share of requests.
 const Block = 10_000
 
-// Seq returns value i of {{seq}} on this executor: in blocks if the run has several
-// executors.
+// Seq returns value i, from 0 on, of {{seq}} on this executor: in blocks if the run has
+// several executors. The caller must not use values from MaxSeq on.
 func (n Numbers) Seq(i int64) int64 {
 	if n.Segment.All() && n.Turn == 0 {
 		return i

@@ -17,7 +17,8 @@ func (s Segment) Round(all int64) Round { return Round{s, all, s.Below(all)} }
 // Users returns the number of users of this executor, and of all executors.
 func (r Round) Users() (own, all int64) { return r.own, r.all }
 
-// Share returns the fraction of the sequence that belongs to this executor, 0 to 1.
+// Share returns the fraction of the sequence that belongs to this executor, 0 to 1; 0 if
+// there are no users.
 func (r Round) Share() float64 {
 	if r.all == 0 {
 		return 0
@@ -25,7 +26,8 @@ func (r Round) Share() float64 {
 	return float64(r.own) / float64(r.all)
 }
 
-// Nth returns number i of this executor's part, which must not be empty.
+// Nth returns number i, from 0 on, of this executor's part. It panics if this executor has
+// no users and others have.
 func (r Round) Nth(i int64) int64 {
 	if r.own == r.all {
 		return i
@@ -33,7 +35,8 @@ func (r Round) Nth(i int64) int64 {
 	return i/r.own*r.all + r.segment.Nth(i%r.own)
 }
 
-// Below returns how many numbers of this executor's part are less than n.
+// Below returns how many numbers of this executor's part are less than n; 0 if n is
+// negative.
 func (r Round) Below(n int64) int64 {
 	switch {
 	case r.own == 0 || n <= 0:

@@ -43,7 +43,8 @@ type group struct {
 }
 
 // New returns the segment of a place, 0 to places-1. weights are those of all places, 1 or
-// more; it is empty if all places weigh the same.
+// more; it is empty if all places weigh the same. The error means that an argument is out of
+// range, or that the weights are too different from each other: see MaxRound.
 func New(weights []int64, places, place int) (Segment, error) {
 	switch {
 	case places < 1 || places > MaxPlaces || place < 0 || place >= places:
@@ -90,6 +91,7 @@ func New(weights []int64, places, place int) (Segment, error) {
 	return s, nil
 }
 
+// gcd returns the greatest common divisor; of a number and 0, the number.
 func gcd(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
@@ -98,7 +100,8 @@ func gcd(a, b int64) int64 {
 }
 
 // Part returns a part of the segment, 0 to parts-1: the numbers at the positions part,
-// part+parts, part+2*parts ... of the segment. A part can be divided again.
+// part+parts, part+2*parts ... of the segment. A part can be divided again, to MaxRound
+// parts in all. The error means that an argument is out of range.
 func (s Segment) Part(part, parts int) (Segment, error) {
 	if parts < 1 || part < 0 || part >= parts {
 		return Segment{}, fmt.Errorf("part %d of %d: want one of 1 or more", part, parts)
@@ -115,7 +118,8 @@ func (s Segment) Part(part, parts int) (Segment, error) {
 // All reports whether the segment has all numbers.
 func (s Segment) All() bool { return s.round == 0 && s.parts <= 1 }
 
-// Nth returns number i of the segment, from 0 on. It increases with i.
+// Nth returns number i of the segment, from 0 on. It increases with i. i must not be
+// negative.
 func (s Segment) Nth(i int64) int64 {
 	if s.parts > 1 {
 		i = i*s.parts + s.part
@@ -146,7 +150,7 @@ func (s Segment) Nth(i int64) int64 {
 	return rounds*s.round + n
 }
 
-// Below returns how many numbers of the segment are less than n.
+// Below returns how many numbers of the segment are less than n; 0 if n is negative.
 func (s Segment) Below(n int64) int64 {
 	if n <= 0 {
 		return 0

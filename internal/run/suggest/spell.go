@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Sorted returns the known words, nearest to word first.
+// Sorted returns the known words in a new slice, nearest to word first; equally near ones
+// stay in their order. Case matters.
 func Sorted(word string, known []string) []string {
 	far := map[string]int{}
 	for _, name := range known {
@@ -18,8 +19,9 @@ func Sorted(word string, known []string) []string {
 	return sorted
 }
 
-// Meant returns the known word nearest to word, or "" if no word is near: a near one differs in
-// at most a third of its letters, or is the only one with this prefix.
+// Meant returns the known word nearest to word, or "" if no word is near: a near one differs
+// in one byte or at most a third of its bytes, or is the only one with this prefix. The
+// first of equally near ones counts.
 func Meant(word string, known []string) string {
 	if word == "" || len(known) == 0 {
 		return ""

@@ -29,7 +29,7 @@ func KillGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 // Detached makes a child outlive this process and its terminal.
 func Detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// DiskOf returns the file system that a directory is on.
+// DiskOf returns the file system that an existing file or directory is on.
 func DiskOf(dir string) (Disk, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
@@ -57,7 +57,8 @@ func OpenFiles() (soft, hard uint64) {
 	return uint64(limit.Cur), uint64(limit.Max)
 }
 
-// Columns returns the width of the terminal f. It returns an error if f is not a terminal.
+// Columns returns the width of the terminal f in characters; 0 if the terminal does not know
+// it. It returns an error if f is not a terminal.
 func Columns(f *os.File) (int, error) {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

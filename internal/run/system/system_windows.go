@@ -42,7 +42,7 @@ func Detached() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.DETACHED_PROCESS}
 }
 
-// DiskOf returns the file system that a directory is on.
+// DiskOf returns the file system that an existing directory is on.
 func DiskOf(dir string) (Disk, error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
@@ -53,7 +53,7 @@ func DiskOf(dir string) (Disk, error) {
 	return d, err
 }
 
-// Kernel returns the version of Windows.
+// Kernel returns the version of Windows, as "10.0.19045".
 func Kernel() string {
 	v := windows.RtlGetVersion()
 	return fmt.Sprintf("%d.%d.%d", v.MajorVersion, v.MinorVersion, v.BuildNumber)

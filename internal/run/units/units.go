@@ -11,8 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Millis formats a time given in milliseconds with three significant digits, in a suitable
-// unit: "0.312 µs"... "12.3 ms", "1.50 s".
+// Millis formats a time given in milliseconds with three digits, in a suitable unit: "312
+// ns", "1.50 µs", "12.3 ms", "1.50 s". From two minutes on it is to the second: "2m0s". 0 is
+// "0".
 func Millis(ms float64) string {
 	switch a := math.Abs(ms); {
 	case a == 0:
@@ -29,7 +30,8 @@ func Millis(ms float64) string {
 	return (time.Duration(ms) * time.Millisecond).Round(time.Second).String()
 }
 
-// Digits formats v with three significant digits, or with more if its integer part has more.
+// Digits formats v with three digits, as "1.23", "12.3" and "123", or with more if its
+// integer part has more. It never has more than two decimals: 0.004 is "0.00".
 func Digits(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 99.95:
@@ -53,7 +55,8 @@ func Count(n int64) string {
 	return sign + s
 }
 
-// Rate formats a number per second: with three digits below 1000, as an integer above.
+// Rate formats a number per second: with three digits below 1000, as an integer with commas
+// above. It adds no unit. 0 is "0".
 func Rate(v float64) string {
 	if v == 0 {
 		return "0"
@@ -64,7 +67,8 @@ func Rate(v float64) string {
 	return Digits(v)
 }
 
-// Bytes formats a number of bytes, in powers of 1024.
+// Bytes formats a number of bytes with three digits, in powers of 1024: "1.50 KiB". Whole
+// numbers below 1024 are exact: "512 B".
 func Bytes(n float64) string {
 	const units = "KMGTPE"
 	if math.Abs(n) < 1024 {
@@ -81,7 +85,8 @@ func Bytes(n float64) string {
 	return Digits(n) + " " + units[i:i+1] + "iB"
 }
 
-// Seconds formats a number of seconds.
+// Seconds formats a number of seconds: below a minute as Millis does, from then on to a
+// tenth of a second, as "1m30.5s".
 func Seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	if d < time.Minute {
@@ -110,7 +115,8 @@ func Safe(s string) string {
 	return b.String()
 }
 
-// SafeLines is Safe, except that it keeps line ends.
+// SafeLines makes each line of s safe as Safe does. It drops line ends at the end of s, and
+// "\r" before the others.
 func SafeLines(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\r\n"), "\n")
 	for i, line := range lines {
