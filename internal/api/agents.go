@@ -8,6 +8,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
+// agents returns the agents that have joined, with what their last heartbeat reported.
 func (s *Server) agents(ctx context.Context, _ *empty) (*body[types.List[types.Agent]], error) {
 	all, err := s.master.Agents(ctx)
 	if err != nil {
@@ -34,6 +35,7 @@ func (s *Server) joinTokens(ctx context.Context, _ *empty) (*body[types.List[run
 	return answer(types.List[run.JoinToken]{Items: orEmpty(all)}), err
 }
 
+// newJoinToken creates a token for one agent. The answer has its text, which is not stored.
 func (s *Server) newJoinToken(ctx context.Context, in *withBody[types.NewJoinToken]) (*body[types.MadeJoinToken], error) {
 	life := joinLife
 	if in.Body.Minutes > 0 {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// recorder records the status and size of an answer. A write fails if the client does not
-// read for wait.
+// recorder records the status and size of an answer: status is 0 until it begins. A write
+// fails if the client does not read for wait. Like all response writers it must not be used
+// concurrently.
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
