@@ -127,8 +127,8 @@ func (c *Client) DeleteApplication(ctx context.Context, id string) error {
 // attempts is how often a submission without an answer is sent.
 const attempts = 3
 
-// Submit queues a run and returns it, in the state queued or later. It is queued once even
-// if the connection breaks and the request is sent again, three times in all.
+// Submit queues a run and returns it. If the connection breaks, it sends the request again,
+// three times in all; the run is queued once.
 func (c *Client) Submit(ctx context.Context, s types.Submission) (o run.Order, err error) {
 	return c.queue(ctx, request{method: "POST", path: "/runs", body: s})
 }

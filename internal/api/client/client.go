@@ -271,7 +271,7 @@ func ask[T any](ctx context.Context, c *Client, q request) (v T, err error) {
 	return v, err
 }
 
-// askTag is ask, and returns the answer's ETag too; "" if it has none set.
+// askTag is ask, and returns the answer's ETag too, or "".
 func askTag[T any](ctx context.Context, c *Client, q request) (v T, etag string, err error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {

@@ -78,8 +78,8 @@ func (r *sourceReader) folder() error {
 }
 
 // goFile reads a Go file, name below dir, and the files that it names. It sets main if the
-// file has export(), or if it is the first file of all. A file that does not parse is no
-// error.
+// file is in dir itself, and has export() or is the first file of all. A file that does not
+// parse is no error.
 func (r *sourceReader) goFile(name string) error {
 	text, err := r.read(name)
 	if err != nil {
