@@ -32,10 +32,10 @@ type edit struct {
 
 // mend returns a file that parses with its imports rewritten, and a note for each change:
 //
-//  - a published /v2 path of the SDK becomes the plain one;
-//  - an import that nothing in the file can be using becomes blank in place;
-//  - an import that is missing is added behind the package clause, on its line,
-//    when exactly one package of Go or the SDK has all the names that are used.
+//   - a published /v2 path of the SDK becomes the plain one;
+//   - an import that nothing in the file can be using becomes blank in place;
+//   - an import that is missing is added behind the package clause, on its line,
+//     when exactly one package of Go or the SDK has all the names that are used.
 //
 // It uses the parser's scopes, without types. If the package of a name is in doubt, it
 // changes nothing and leaves the error to the compiler. declared holds the names that the
@@ -157,8 +157,8 @@ func (m *mender) blankUnused() {
 }
 
 // addMissing adds imports for free names that are selected from and that exactly one
-// package of Go or the SDK can have. It adds none if another import, a dot import or one of
-// unknown name, may bind them.
+// package of Go or the SDK can have. It adds none if there is a dot import, or an import
+// whose name cannot be guessed: that may bind them.
 func (m *mender) addMissing(declared map[string]bool) {
 	if m.dot {
 		return

@@ -98,9 +98,10 @@ func (o *output) result() string {
 	return strings.ToValidUTF8(text[:min(room, len(text))], "") + more
 }
 
-// printable returns s with each control and invisible character escaped as \u and four or
-// more hexadecimal digits, and each byte that is not UTF-8 as \x and two, so that s cannot
-// move a terminal's cursor. Newlines, tabs and spaces stay.
+// printable returns s with each character that is not printable, such as control and
+// invisible ones, escaped as \u and four or more hexadecimal digits, and each byte that is
+// not UTF-8 as \x and two, so that s cannot move a terminal's cursor. Newlines, tabs and
+// spaces stay.
 func printable(s string) string {
 	bad := func(r rune) bool {
 		return r == utf8.RuneError || (!unicode.IsPrint(r) && r != '\n' && r != '\t')
