@@ -42,8 +42,8 @@ type Options struct {
 	Ledgers string // folder to which the executors' own ledgers of what they count are copied, for tests; empty for none
 }
 
-// Agent is a host of a cluster: it runs the executors that its master asks for and
-// delivers what they count.
+// Agent is a host of a cluster: it runs the executors that its master asks for and delivers
+// what they count. Run is its only entry.
 type Agent struct {
 	o     Options
 	log   *slog.Logger

@@ -167,7 +167,7 @@ func (o *outbox) committed(c *agentpb.Committed) {
 	o.notify()
 }
 
-// find returns the queue of a run and an epoch, or nil.
+// find returns the open queue of a run and an epoch, or nil.
 func (o *outbox) find(run string, epoch uint64) *queue {
 	for _, q := range o.all() {
 		if q.run == run && q.epoch == epoch {

@@ -26,7 +26,7 @@ type quota struct {
 	at   time.Time // when now was computed
 }
 
-// newQuota returns the quota of a run; 0 bytes means defaultLog.
+// newQuota returns the quota of a run, in bytes; 0 or less means defaultLog.
 func newQuota(bytes int64) *quota {
 	if bytes <= 0 {
 		bytes = defaultLog

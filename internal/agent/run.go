@@ -112,7 +112,7 @@ func (r *agentRun) live() {
 	close(r.over)
 }
 
-// isOver reports whether nothing is left of the run.
+// isOver reports whether nothing is left of the run and its Over is stored to be delivered.
 func (r *agentRun) isOver() bool {
 	select {
 	case <-r.over:

@@ -207,7 +207,7 @@ func (s *Server) revokeToken(ctx context.Context, in *byID) (*empty, error) {
 	return nil, nil
 }
 
-// orEmpty returns list, or an empty one instead of nil: JSON then has [], not null.
+// orEmpty returns list itself, or an empty one instead of nil: JSON then has [], not null.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}

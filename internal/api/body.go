@@ -114,6 +114,8 @@ type pieces struct {
 	wait time.Duration
 }
 
+// Read reads the next piece within wait. Its error is a *problem if the body is too large
+// (413) or the piece too slow (408).
 func (p *pieces) Read(b []byte) (int, error) {
 	_ = p.out.control.SetReadDeadline(time.Now().Add(p.wait))
 	n, err := p.ReadCloser.Read(b)

@@ -82,7 +82,8 @@ var (
 
 var descriptions = []*prometheus.Desc{descInfo, descQueued, descActive, descAgents, descBatches, descRepeats, descBytes, descIngest, descAck, descStreams}
 
-// Describe and Collect implement prometheus.Collector.
+// Describe and Collect implement prometheus.Collector. Collect reads the master's figures
+// each time.
 func (f figures) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range descriptions {
 		to <- d

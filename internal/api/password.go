@@ -108,9 +108,9 @@ func (h *hasher) verify(ctx context.Context, password, hash string) (bool, error
 	return subtle.ConstantTimeCompare(got, key) == 1 && known, nil
 }
 
-// argon2id returns the key of a password. It returns its work area to the system at once,
-// unless that is small: an idle master would else keep it until its next garbage
-// collection, which may be hours away.
+// argon2id returns the key of a password, of length bytes. It returns its work area to the
+// system at once, unless that is small: an idle master would else keep it until its next
+// garbage collection, which may be hours away.
 func argon2id(password string, salt []byte, c Cost, length uint32) []byte {
 	if c.Memory >= 1<<10 {
 		defer debug.FreeOSMemory()

@@ -30,6 +30,7 @@ func (p *problem) Error() string { return p.Code + ": " + p.Detail }
 // GetStatus, GetHeaders and ContentType implement huma's interfaces.
 func (p *problem) GetStatus() int { return p.Status }
 
+// GetHeaders returns Retry-After and, for 401, WWW-Authenticate, or an empty header.
 func (p *problem) GetHeaders() http.Header {
 	h := http.Header{}
 	if p.retry > 0 {

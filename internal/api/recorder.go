@@ -19,6 +19,7 @@ type recorder struct {
 
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
+// WriteHeader records the first status and sets the deadline of the write.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status
@@ -31,6 +32,7 @@ func (r *recorder) deadline() {
 	_ = r.control.SetWriteDeadline(time.Now().Add(r.wait))
 }
 
+// Write writes b, with status 200 if the answer has not begun, and passes b to copy.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.WriteHeader(http.StatusOK)

@@ -159,8 +159,8 @@ func peer(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// noRoute answers a request that matches no route: 405 if another method would match,
-// else 404. h is the handler that ServeMux chose.
+// noRoute answers a request that matches no route: 405, with Allow, if another method would
+// match, else 404. h is the handler that ServeMux chose.
 func noRoute(w http.ResponseWriter, r *http.Request, q *request, h http.Handler) {
 	var found statusOnly
 	h.ServeHTTP(&found, r)

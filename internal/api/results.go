@@ -139,8 +139,8 @@ type logQuery struct {
 	Follow bool   `query:"follow" doc:"wait for more output until the run has ended"`
 }
 
-// logOf writes what the executors of a run printed, from an offset on; with follow, until
-// the run has ended.
+// logOf writes what the executors of a run printed; an offset counts only for a single
+// executor. With follow it ends with the run.
 func (s *Server) logOf(ctx context.Context, in *logQuery) (*huma.StreamResponse, error) {
 	log, err := s.master.Log(ctx, in.ID, in.Agent, in.Offset, in.Follow)
 	if err != nil {

@@ -101,6 +101,7 @@ func (s *Server) rerun(ctx context.Context, in *byID) (*body[run.Order], error) 
 	return again, err
 }
 
+// run returns a run with its version as ETag.
 func (s *Server) run(ctx context.Context, in *byID) (*versioned[run.Order], error) {
 	o, err := s.master.Run(ctx, in.ID)
 	if err != nil {

@@ -30,7 +30,8 @@ type Options struct {
 	limits sourceLimits // zero: defaultLimits
 }
 
-// Server is a master's API. New makes it, Serve serves it.
+// Server is a master's API. New makes it, Serve serves it. Its methods may be called by
+// several goroutines at once.
 type Server struct {
 	master  Master
 	store   Store
@@ -160,7 +161,7 @@ func (s *Server) MayListen(ctx context.Context, a net.Addr) error {
 	return nil
 }
 
-// tidy deletes expired sessions and replies each hour until ctx ends.
+// tidy deletes expired sessions and replies, at once and each hour, until ctx ends.
 func (s *Server) tidy(ctx context.Context) {
 	t := time.NewTicker(time.Hour)
 	defer t.Stop()

@@ -52,6 +52,7 @@ func (s *Server) users(ctx context.Context, _ *empty) (*body[types.List[auth.Use
 	return answer(types.List[auth.User]{Items: orEmpty(users)}), err
 }
 
+// user returns a user with its version as ETag.
 func (s *Server) user(ctx context.Context, in *byID) (*versioned[auth.User], error) {
 	u, err := s.store.User(ctx, in.ID)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // Builder builds executors into a cache directory. It is safe for concurrent use, and
-// several processes may use the same directory.
+// several processes may use the same directory. It has nothing to close.
 type Builder struct {
 	dir    string
 	sdks   string // directory in which SDKs are unpacked: dir, except in tests

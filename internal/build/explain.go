@@ -32,7 +32,7 @@ func (p *project) explain(err error, text, root string, modules []string, o Opti
 	return &CompileError{Text: text, Hint: p.hint(text, o)}
 }
 
-// hint returns advice beyond the compiler's text, or "".
+// hint returns advice beyond the compiler's text, or "". text has the user's file names.
 func (p *project) hint(text string, o Options) string {
 	if o.offline() && strings.Contains(text, "GOPROXY=off") {
 		return "this build fetches no modules: use packages of Go, gobench and the scenario's own module, or set a GOPROXY"

@@ -97,8 +97,8 @@ func lineOf(l *modfile.Line) int {
 	return l.Start.Line
 }
 
-// inside reports whether a replacement directory is below that of the go.mod that names it.
-// (Links are detected when the directory is read.)
+// inside reports whether a replacement directory is below that of the go.mod that names it,
+// by its name. (Links are detected when the directory is read.)
 func inside(dir string) bool {
 	slashed := strings.ReplaceAll(dir, `\`, "/")
 	if path.IsAbs(slashed) || filepath.IsAbs(dir) || filepath.VolumeName(dir) != "" || strings.Contains(slashed, ":") {

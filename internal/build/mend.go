@@ -122,7 +122,8 @@ func (m *mender) readImports() {
 	}
 }
 
-// unclaimed reports whether a free name may be that of a package whose name is unknown.
+// unclaimed reports whether a free name that is selected from may be that of a package
+// whose name is unknown: no import has it, and Go does not predeclare it.
 func (m *mender) unclaimed() bool {
 	claimed := map[string]bool{}
 	for _, in := range m.imports {

@@ -34,8 +34,8 @@ func newNames(tc toolchain, sdk *sdkFiles, p *project) *names {
 	return n
 }
 
-// of returns the name that importing a path binds; "" if only the package itself, which is
-// not available, would show it.
+// of returns the name that importing a path binds, by the user's, the SDK's and Go's
+// packages; "" if only the package itself, which is not available, would show it.
 func (n *names) of(target string) string {
 	if name := n.tester[target]; name != "" {
 		return name
@@ -138,7 +138,8 @@ func addExports(have map[string]bool, src []byte) {
 }
 
 // likelyName returns the package name that an import path suggests: its last element, or
-// the one before a major version.
+// the one before a major version, without "go-" and what follows the first sign that a name
+// cannot have.
 func likelyName(target string) string {
 	base := path.Base(target)
 	if isMajor(base) && strings.Contains(target, "/") {

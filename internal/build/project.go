@@ -288,7 +288,7 @@ func parse(name string, data []byte) *goFile {
 	return &goFile{name: name, fset: fset, ast: f, err: err}
 }
 
-// needsModule reports whether the scenario imports packages that neither Go nor gobench
+// needsModule reports whether a file of main imports a package that neither Go nor gobench
 // has.
 func (p *project) needsModule(main *pkg, tc toolchain) bool {
 	for _, f := range main.files {

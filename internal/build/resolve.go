@@ -107,8 +107,9 @@ func (p *project) chosen(root string) (notes []string, err error) {
 // as these have only what gobench needs.
 var tooSmall = regexp.MustCompile(`module (\S+)@\S+ found \(\S+, replaced by .*third_party.*\), but does not contain package`)
 
-// wantsWhole returns the module that a failed build needs all of; "" if it failed for
-// another reason, or if nothing can be fetched.
+// wantsWhole returns the path of the module of the archive that a failed build, which
+// printed text, needs all of; "" if it failed for another reason, or if nothing can be
+// fetched.
 func (p *project) wantsWhole(text string, o Options) string {
 	m := tooSmall.FindStringSubmatch(text)
 	if m == nil || o.offline() {

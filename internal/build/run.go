@@ -115,8 +115,8 @@ func (j job) watch(ctx context.Context, pid int, cancel context.CancelCauseFunc)
 // noMemory are the messages of Go's runtime and of the system for a refused page.
 var noMemory = regexp.MustCompile(`(?m)^fatal error: .*memory|: cannot allocate memory$|^runtime: .*errno=12\b`)
 
-// limitHit returns a *LimitError if a go command failed because of a limit that the kernel
-// enforces, else nil.
+// limitHit returns a *LimitError if the text of a go command shows that it failed because
+// of a limit that the kernel enforces, else nil. It sets no Step.
 func limitHit(text string, limits Limits) error {
 	switch {
 	case noMemory.MatchString(text):

@@ -65,9 +65,9 @@ func find(src Source) (place, error) {
 	return place{dir: filepath.Dir(abs), file: name, show: filepath.Dir(filepath.Clean(as))}, nil
 }
 
-// moduleAbove searches the go.mod of a scenario that has none beside it: in the parent
-// directories up to the repository's root, at most 16 levels. It returns "" if it finds
-// none.
+// moduleAbove returns the nearest directory above dir that has a go.mod, up to the
+// repository's root and at most 16 levels up; "" if it finds none. It does not look into
+// dir itself, except for .git.
 func moduleAbove(dir string) string {
 	for range 16 {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -193,7 +193,8 @@ func (t *tree) goFiles(dir string) ([]string, error) {
 	return names, nil
 }
 
-// isSource reports whether the go command compiles or links a file of this name.
+// isSource reports whether the go command compiles or links a file of this name, by its
+// ending.
 func isSource(name string) bool {
 	switch path.Ext(name) {
 	case ".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso":

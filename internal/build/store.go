@@ -157,7 +157,7 @@ func (b *Builder) prune(limit int64, hold time.Duration) {
 	}
 }
 
-// digest returns a file's sha256 in hex, and its size.
+// digest returns a file's sha256 in hex, and its size in bytes.
 func digest(name string) (sum string, size int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {

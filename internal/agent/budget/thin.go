@@ -55,7 +55,7 @@ type Sent struct {
 	Packed []byte // Body, compressed; nil if Body is sent
 }
 
-// Delivery returns the delivery that contains the batch.
+// Delivery returns a delivery in which only the batch is set, compressed if Packed is.
 func (s *Sent) Delivery() *agentpb.Delivery {
 	if s.Packed != nil {
 		return &agentpb.Delivery{What: &agentpb.Delivery_Packed{Packed: s.Packed}}

@@ -25,7 +25,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Watch measures one host. Its methods may be called by any number of goroutines.
+// Watch measures one host. New makes it. Its methods may be called by any number of
+// goroutines.
 type Watch struct {
 	dir string // whose disk is measured
 

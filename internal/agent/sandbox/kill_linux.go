@@ -132,7 +132,7 @@ func eachProcess(f func(pid int)) {
 	}
 }
 
-// alive reports whether a process exists and is not a zombie.
+// alive reports whether a process exists and is not a zombie; false if that is unknown.
 func alive(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -78,7 +78,8 @@ func capable(which int) bool {
 	return data[which/32].Effective&(1<<(which%32)) != 0
 }
 
-// mapped reports whether this process's user namespace maps the users of boxes.
+// mapped reports whether this process's user namespace maps the users of boxes; false if
+// that is unknown.
 func mapped() bool {
 	f, err := os.Open("/proc/self/uid_map")
 	if err != nil {

@@ -103,7 +103,7 @@ func (s *Spool) wake() {
 	}
 }
 
-// syncs syncs groups of records until the spool is closed.
+// syncs syncs groups of records until the spool is closed. Open starts it.
 func (s *Spool) syncs() {
 	for {
 		select {

@@ -124,9 +124,10 @@ func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
 }
 
 // Log copies the output of a run's executors, of one agent (its id) or of all if that is
-// empty, from an offset in bytes on to w. With follow it waits for more until the run has
-// ended, and reconnects, without limit, if the connection breaks. It returns nil at the
-// end, and at once an error of w or a refusal of the master.
+// empty, to w. An offset in bytes counts only for the output of one executor. With follow
+// it waits for more until the run has ended, and reconnects, without limit, if the
+// connection breaks; the output of several executors then begins again. It returns nil at
+// the end, and at once an error of w or a refusal of the master.
 func (c *Client) Log(ctx context.Context, w io.Writer, id, agent string, offset int64, follow bool) error {
 	for failures := 0; ; failures++ {
 		q := request{method: "GET", path: runPath(id, "/log"), query: values("agent", agent, "offset", number(offset))}
