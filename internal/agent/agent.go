@@ -75,7 +75,7 @@ type answered struct {
 }
 
 // New returns an agent that is not started; Run starts it. It fills in the defaults of o
-// and checks nothing: what is wrong with o is an error of Run.
+// and checks nothing else.
 func New(o Options) *Agent {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -185,7 +185,8 @@ func (a *Agent) current() *agentRun {
 }
 
 // introduce sets the hello that the agent's beats contain. To find out how executors are
-// isolated here, it creates a sandbox and removes it; it returns an error if that fails.
+// isolated here, it creates a sandbox and removes it, and returns an error if that fails.
+// It deletes run.json: reap must come before.
 func (a *Agent) introduce() error {
 	h := &agentpb.Hello{}
 	if a.o.Hello != nil {

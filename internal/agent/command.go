@@ -191,9 +191,9 @@ func (a *Agent) release(c *agentpb.Command) error {
 	return nil
 }
 
-// forget removes a run that is over, and its profiles, and remembers the newer one of epoch
-// and the run's as that below which commands are refused. Its deliveries remain until they
-// are committed. It does nothing if r is not the current run. The caller must hold mu.
+// forget removes a run that is over, and its profiles. It remembers epoch or the run's
+// newest, the greater one: older commands are refused. Deliveries of the run remain until
+// they are committed. It does nothing if r is not the current run. The caller must hold mu.
 func (a *Agent) forget(r *agentRun, epoch uint64) {
 	if a.run != r {
 		return

@@ -35,11 +35,12 @@ func (a *Agent) openLedgers(box *sandbox.Box) ([]string, error) {
 	return []string{ledgerEnv + "=" + dir}, nil
 }
 
-// copyLedgers copies the ledgers of a run, whose processes have ended, out of its sandbox,
-// if the agent collects them and the sandbox has any. The names of the copies begin with
-// the agent's id. An empty file beside them names the sandbox's mark, which identifies what
-// the sandbox leaves behind. It may be called twice for a run. The error joins those of all
-// ledgers: one that fails does not prevent the others.
+// copyLedgers copies the ledgers of a run, whose processes have ended, out of its sandbox;
+// it returns nil if the agent does not collect them or the sandbox has no folder of them.
+// The names of the copies begin with the agent's id. An empty file beside them names the
+// sandbox's mark, which identifies what the sandbox leaves behind. It may be called twice
+// for a run. The error joins those of all ledgers: one that fails does not prevent the
+// others.
 func (a *Agent) copyLedgers(run string, box *sandbox.Box) error {
 	if a.o.Ledgers == "" {
 		return nil

@@ -40,7 +40,8 @@ func (s *Server) information(ctx context.Context, _ *empty) (*body[types.Informa
 	return answer(types.Information{Product: "gobench", Setup: s.setup.hash != nil}), nil
 }
 
-// doSetup creates the first user and logs it in. Its errors are those of first.
+// doSetup creates the first user and logs it in: the answer has the cookie and the user.
+// Its errors are those of first.
 func (s *Server) doSetup(ctx context.Context, in *withBody[types.Setup]) (*loggedIn, error) {
 	requestOf(ctx).object = in.Body.Name
 	u, err := s.first(ctx, in.Body)
@@ -50,8 +51,8 @@ func (s *Server) doSetup(ctx context.Context, in *withBody[types.Setup]) (*logge
 	return s.startSession(ctx, u)
 }
 
-// login starts a session of the user with a name and a password. Its errors are those of
-// checkPassword.
+// login starts a session of the user with a name and a password: the answer has the cookie
+// and the user. Its errors are those of checkPassword.
 func (s *Server) login(ctx context.Context, in *withBody[types.Login]) (*loggedIn, error) {
 	if auth.CheckName(in.Body.Name) == nil { // other text may be a password typed into the wrong field
 		requestOf(ctx).object = in.Body.Name
@@ -83,7 +84,8 @@ type loggedOut struct {
 	SetCookie string `header:"Set-Cookie"`
 }
 
-// logout ends the session of the request, which must have one, and its streams.
+// logout ends the session of the request, which must have one, and its streams, and deletes
+// the cookie.
 func (s *Server) logout(ctx context.Context, _ *empty) (*loggedOut, error) {
 	q := requestOf(ctx)
 	s.logins.Lock()
@@ -160,8 +162,9 @@ func (s *Server) tokens(ctx context.Context, in *tokensOf) (*body[types.List[aut
 	return answer(types.List[auth.Token]{Items: orEmpty(tokens)}), err
 }
 
-// newToken creates an API token of the request's user. The answer has its secret, which is
-// not stored. It returns a problem (422) if the role is above the request's.
+// newToken creates an API token of the request's user, valid for tokenLife unless the
+// request says otherwise. The answer has its secret, which is not stored. It returns a
+// problem (422) if the name is not allowed or the role is above the request's.
 func (s *Server) newToken(ctx context.Context, in *withBody[types.NewToken]) (*body[types.MadeToken], error) {
 	q, now := requestOf(ctx), s.now().UTC()
 	name, err := checkLabel("/name", in.Body.Name)
@@ -189,7 +192,7 @@ func (s *Server) newToken(ctx context.Context, in *withBody[types.NewToken]) (*b
 }
 
 // revokeToken makes an API token invalid and ends its streams. A token that is revoked
-// already stays as it is.
+// already stays as it is. The error wraps run.ErrNotFound without such a token.
 func (s *Server) revokeToken(ctx context.Context, in *byID) (*empty, error) {
 	s.logins.Lock()
 	defer s.logins.Unlock()

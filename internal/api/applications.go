@@ -29,7 +29,8 @@ func (s *Server) applications(ctx context.Context, in *applicationsQuery) (*body
 	return answer(types.Page[run.Application]{Items: orEmpty(page), Next: next}), err
 }
 
-// application returns an application with its source, except the data of private files.
+// application returns an application with its source, except the data of private files, and
+// its version as ETag.
 func (s *Server) application(ctx context.Context, in *byID) (*versioned[run.Application], error) {
 	a, err := s.master.Application(ctx, in.ID)
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *Server) application(ctx context.Context, in *byID) (*versioned[run.Appl
 }
 
 // newApplication stores an application of the request's user, and returns it without the
-// data of private files. Its errors are those of fill and of the master.
+// data of private files. The error is a problem of fill, or the master's.
 func (s *Server) newApplication(ctx context.Context, in *withBody[types.NewApplication]) (*versioned[run.Application], error) {
 	q := requestOf(ctx)
 	a := &run.Application{Owner: q.caller.user.Name}
@@ -53,8 +54,9 @@ func (s *Server) newApplication(ctx context.Context, in *withBody[types.NewAppli
 	return answerVersion(withoutPrivate(*a), a.Version), nil
 }
 
-// changeApplication replaces what a user wrote of an application; the owner stays. It
-// returns a problem as checkVersion does, also if another user changed it first.
+// changeApplication replaces what a user wrote of an application, all of it; the owner
+// stays. It returns a problem as checkVersion and fill do, and errStale also if another
+// user changed it first.
 func (s *Server) changeApplication(ctx context.Context, in *change[types.NewApplication]) (*versioned[run.Application], error) {
 	q := requestOf(ctx)
 	old, err := s.master.Application(ctx, in.ID)
@@ -78,7 +80,8 @@ func (s *Server) changeApplication(ctx context.Context, in *change[types.NewAppl
 	return answerVersion(withoutPrivate(a), a.Version), nil
 }
 
-// deleteApplication deletes an application. The error is that of the master.
+// deleteApplication deletes an application with its runs. The error is the master's, such
+// as run.ErrConflict if one of the runs has not ended.
 func (s *Server) deleteApplication(ctx context.Context, in *byID) (*empty, error) {
 	a, err := s.master.Application(ctx, in.ID)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 // archivesAtOnce is how many archives are imported at once.
 const archivesAtOnce = 2
 
-// export writes a run that has ended as an archive.
+// export writes a run that has ended as an archive. An error before the first byte is the
+// master's: it wraps run.ErrNotFound, or run.ErrConflict if the run has not ended.
 func (s *Server) export(ctx context.Context, in *byID) (*huma.StreamResponse, error) {
 	if _, err := s.master.Run(ctx, in.ID); err != nil {
 		return nil, err

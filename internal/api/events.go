@@ -27,7 +27,8 @@ type eventsQuery struct {
 }
 
 // events streams the events of a run, or of all, after a number, until the client is gone,
-// the login ends or the client reads too slowly.
+// the login ends or the client reads too slowly; it does not end with the run. It returns a
+// problem for a malformed Last-Event-ID (400) or an unknown run (404).
 func (s *Server) events(ctx context.Context, in *eventsQuery) (*huma.StreamResponse, error) {
 	after := in.After
 	if in.Last != "" {

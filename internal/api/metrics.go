@@ -82,14 +82,15 @@ var (
 
 var descriptions = []*prometheus.Desc{descInfo, descQueued, descActive, descAgents, descBatches, descRepeats, descBytes, descIngest, descAck, descStreams}
 
-// Describe and Collect implement prometheus.Collector. Collect reads the master's figures
-// each time.
+// Describe implements prometheus.Collector.
 func (f figures) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range descriptions {
 		to <- d
 	}
 }
 
+// Collect implements prometheus.Collector: it reads the master's figures now and sends a
+// metric for each of descriptions.
 func (f figures) Collect(to chan<- prometheus.Metric) {
 	n := f.s.master.Figures()
 	active := 0.0

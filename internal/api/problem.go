@@ -112,6 +112,7 @@ func invalid(pointer, detail string) *problem {
 	return refuse(http.StatusUnprocessableEntity, types.Invalid, "a value is not valid", types.Detail{Pointer: pointer, Detail: detail})
 }
 
+// init has huma return problems for its own errors.
 func init() {
 	// huma's settings are global to the process; no other package of gobench uses it.
 	huma.ValidateStrictCasing = true

@@ -52,6 +52,7 @@ type statusOnly struct {
 	status int
 }
 
+// Header returns the headers, which the first call creates.
 func (s *statusOnly) Header() http.Header {
 	if s.header == nil {
 		s.header = http.Header{}

@@ -173,8 +173,8 @@ func noRoute(w http.ResponseWriter, r *http.Request, q *request, h http.Handler)
 	errNotFound.write(w, q)
 }
 
-// ui serves paths outside the API with Options.UI, or, if that is nil, one line of text at
-// "/".
+// ui serves paths outside the API with Options.UI; if that is nil, one line of text at "/",
+// and 404 elsewhere. Methods other than GET and HEAD are refused (405).
 func (s *Server) ui(w http.ResponseWriter, r *http.Request, q *request) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:

@@ -20,7 +20,7 @@ type runsQuery struct {
 	Text        string    `query:"text" maxLength:"512" doc:"in the name"`
 }
 
-// runs returns a page of runs, newest first.
+// runs returns a page of runs that match the filter, newest first.
 func (s *Server) runs(ctx context.Context, in *runsQuery) (*body[types.Page[run.Order]], error) {
 	f := run.Filter{State: in.State, Application: in.Application, Tag: in.Tag, Owner: in.Owner, Text: in.Text, After: in.After, Limit: in.Limit}
 	page, next, err := s.master.Runs(ctx, f)
@@ -28,8 +28,8 @@ func (s *Server) runs(ctx context.Context, in *runsQuery) (*body[types.Page[run.
 }
 
 // submit queues a run of an application, or of a source, which becomes an application of
-// the request's user. It returns a problem (422 or 413) if a value is not allowed or the
-// application does not exist.
+// the request's user, and returns the run. It returns a problem (422 or 413) if a value is
+// not allowed or the application does not exist; else the error is the master's.
 func (s *Server) submit(ctx context.Context, in *withBody[types.Submission]) (*body[run.Order], error) {
 	q := requestOf(ctx)
 	b := in.Body
@@ -86,7 +86,8 @@ func (s *Server) queue(ctx context.Context, sub Submission) (*body[run.Order], e
 }
 
 // rerun queues a run of the same application in its present version, with the same options,
-// for the request's user. It returns a problem (409) if the application has been deleted.
+// for the request's user, and returns the new run. It returns a problem (409) if the
+// application has been deleted, and an error that wraps run.ErrNotFound without such a run.
 func (s *Server) rerun(ctx context.Context, in *byID) (*body[run.Order], error) {
 	o, err := s.master.Run(ctx, in.ID)
 	if err != nil {
@@ -134,7 +135,8 @@ type forRun[T any] struct {
 }
 
 // control changes a run's load. It returns a problem (422) if the fields of the request do
-// not fit what it asks for.
+// not fit what it asks for; else the error is the master's, such as run.ErrConflict without
+// a load.
 func (s *Server) control(ctx context.Context, in *forRun[types.Control]) (*empty, error) {
 	q, b := requestOf(ctx), in.Body
 	if b.What == "scale" && (b.Users == nil) == (b.Rate == nil) {
@@ -148,7 +150,8 @@ func (s *Server) control(ctx context.Context, in *forRun[types.Control]) (*empty
 }
 
 // stopAll cancels the active run and, on request, all queued ones, and returns the ids of
-// those.
+// those that it cancelled. With an error of the master the client gets no ids, but the
+// audit log does.
 func (s *Server) stopAll(ctx context.Context, in *withBody[types.StopAll]) (*body[types.Stopped], error) {
 	q := requestOf(ctx)
 	ids, err := s.master.StopAll(ctx, in.Body.Queued, q.caller.user.Name)

@@ -135,8 +135,8 @@ func (s *Server) EnsureAdmin(ctx context.Context, password string) error {
 	return errors.Join(s.forgetSetup(), s.endSessions(ctx, u.ID, false))
 }
 
-// create checks and stores a new user. It returns a problem if a value is not allowed (422)
-// or the name is taken (409). The role is not checked.
+// create checks and stores a new user. It returns a problem if the name or password is not
+// allowed (422) or the name is taken (409), or errBusy; the store checks the role.
 func (s *Server) create(ctx context.Context, in types.NewUser) (*auth.User, error) {
 	if err := auth.CheckName(in.Name); err != nil {
 		return nil, invalid("/name", err.Error())

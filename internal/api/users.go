@@ -61,7 +61,8 @@ func (s *Server) user(ctx context.Context, in *byID) (*versioned[auth.User], err
 	return answerVersion(*u, u.Version), nil
 }
 
-// newUser creates a user; its errors are those of create.
+// newUser creates a user and returns it with its version as ETag; its errors are those of
+// create.
 func (s *Server) newUser(ctx context.Context, in *withBody[types.NewUser]) (*versioned[auth.User], error) {
 	u, err := s.create(ctx, in.Body)
 	if err != nil {
@@ -139,8 +140,8 @@ type auditQuery struct {
 	Limit  int   `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 
-// auditLog returns a page of the audit log, newest first; Next is set if the page is full,
-// even if no further entry exists.
+// auditLog returns a page of the audit log, newest first, below the number Before; Next is
+// set if the page is full, even if no further entry exists.
 func (s *Server) auditLog(ctx context.Context, in *auditQuery) (*body[types.Page[auth.Entry]], error) {
 	entries, err := s.store.Entries(ctx, in.Before, in.Limit)
 	if err != nil {

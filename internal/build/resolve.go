@@ -143,7 +143,8 @@ func (p *project) unreplace(path, root string) error {
 		os.WriteFile(filepath.Join(root, "go.sum"), p.files["go.sum"], 0o600))
 }
 
-// failed removes stored versions if err is that of a go command which they made fail.
+// failed removes the stored versions if err is a *CompileError of the go command itself,
+// such as a wrong checksum, as they may be its reason; not for one of the compiler.
 func (r resolved) failed(err error) {
 	var c *CompileError
 	if r.dir != "" && errors.As(err, &c) && (strings.Contains(c.Text, "verifying ") || strings.HasPrefix(c.Text, "go: ")) {

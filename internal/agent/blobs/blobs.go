@@ -158,14 +158,15 @@ func (c *Cache) fetch(ctx context.Context, sum string, size int64, fetch Fetch) 
 
 var errTooMuch = errors.New("more bytes came than the blob has")
 
-// limited writes and hashes no more than left bytes. A Write of more writes nothing and
-// returns errTooMuch.
+// limited writes and hashes no more than left bytes.
 type limited struct {
 	w    io.Writer
 	h    hash.Hash
 	left int64
 }
 
+// Write writes and hashes b. If b has more than left bytes, it writes nothing and returns
+// errTooMuch.
 func (l *limited) Write(b []byte) (int, error) {
 	if int64(len(b)) > l.left {
 		return 0, errTooMuch

@@ -63,10 +63,10 @@ func (s *Sent) Delivery() *agentpb.Delivery {
 	return &agentpb.Delivery{What: &agentpb.Delivery_Batch{Batch: s.Body}}
 }
 
-// Batch returns the next batch in the form to send. It uses b only during the call, except
-// that Sent.Batch may be b itself, and leaves it as it was. It may exceed the budget if the
-// widest ranges are not enough. The final batch is never gathered; Exact must be called
-// before it. Batch returns an error if a histogram of b is damaged.
+// Batch returns the next batch, b, in the form to send. b must not be used until it
+// returns, and not be changed after that, as Sent.Batch may be b. The form may exceed the
+// budget if the widest ranges are not enough. The final batch is never gathered; Exact must
+// be called before it. A damaged histogram of a batch above the budget is an error.
 func (t *Thinner) Batch(b *wire.Batch) (*Sent, error) {
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(b)
 	if err != nil {

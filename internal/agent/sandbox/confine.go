@@ -176,7 +176,7 @@ func (b *Box) remove() error {
 }
 
 // Level returns the level of the boxes that this process can create, 0 to 2, by creating
-// one with o and removing it.
+// one with o and removing it. If New fails, it returns its error.
 func Level(o Options) (int, error) {
 	b, err := New(o)
 	if err != nil {

@@ -177,7 +177,8 @@ func limit(own bool) error {
 	return nil
 }
 
-// mostFiles returns the highest limit of open files that the system allows, or 0.
+// mostFiles returns the highest limit of open files that the system allows, or 0 if it is
+// unknown.
 func mostFiles() (n uint64) {
 	b, err := os.ReadFile("/proc/sys/fs/nr_open")
 	if err == nil {

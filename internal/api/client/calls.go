@@ -309,6 +309,7 @@ func values(pairs ...string) url.Values {
 	return v
 }
 
+// number returns n in decimal, or "" for 0.
 func number(n int64) string {
 	if n == 0 {
 		return ""
