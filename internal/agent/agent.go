@@ -216,8 +216,8 @@ func (a *Agent) confinement(run string) sandbox.Options {
 }
 
 // lock locks the file at path, which it creates if needed, for one agent. It returns an
-// error at once if another process has locked it; else the caller must call unlock, which
-// leaves the file there.
+// error at once if another agent, also of this process, has locked it; else the caller must
+// call unlock, which leaves the file there.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -130,8 +130,9 @@ func checkFileName(pointer, name string) error {
 	return nil
 }
 
-// checkPath returns a problem (422) if p is not a clean, slashed path below a folder that
-// all systems can have.
+// checkPath returns a problem (422) if p is not a clean, relative path with slashes, of 1
+// to maxPath bytes, or has a name that some systems do not allow. pointer is its place in
+// the body.
 func checkPath(pointer, p string) error {
 	switch {
 	case p == "" || len(p) > maxPath:

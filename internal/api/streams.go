@@ -61,8 +61,8 @@ func (s *streams) add(ctx context.Context, a *Server, w *caller) (_ context.Cont
 	return ctx, leave, nil
 }
 
-// loginValid reports whether the login of w is still valid. The error is that of the store.
-// The caller must not hold s.logins.
+// loginValid reports whether the login of w is still valid; it may store its time of use.
+// The error is that of the store. The caller must not hold s.logins.
 func (s *Server) loginValid(ctx context.Context, w *caller) (bool, error) {
 	var now *caller
 	var err error

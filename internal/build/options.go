@@ -35,7 +35,7 @@ type Options struct {
 	idle bool // with the lowest priority, one package at a time
 }
 
-// Limits are the limits of a build. A zero field means its default.
+// Limits are the limits of a build. A field that is not positive means its default.
 type Limits struct {
 	// Time is for the whole build, downloads included: 120 s.
 	Time time.Duration

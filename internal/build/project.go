@@ -211,7 +211,8 @@ func (p *project) readImports(main *pkg, tc toolchain) error {
 	return nil
 }
 
-// readLocal reads the package of a directory; foreign means that it is vendored.
+// readLocal reads the package of a directory, as readPackage does; foreign means that it is
+// vendored.
 func (p *project) readLocal(dir string, foreign bool) (*pkg, error) {
 	if foreign {
 		return p.readVendored(dir)

@@ -106,9 +106,10 @@ func sdkMod(deps []byte) (*modfile.File, error) {
 	return found, err
 }
 
-// eachDep calls f for each file of the archive, in its order, until f returns an error,
-// which it returns unless that is io.EOF. Names are slashed and valid (fs.ValidPath). r is
-// only valid during the call.
+// eachDep calls f for each file of the archive, in its order, and returns nil at its end.
+// It ends with f's first error, which it returns unless that is io.EOF, and returns an
+// error if the archive is damaged. Names are slashed and valid (fs.ValidPath). r is only
+// valid during the call.
 func eachDep(deps []byte, f func(name string, r io.Reader) error) error {
 	zr, err := gzip.NewReader(bytes.NewReader(deps))
 	if err != nil {

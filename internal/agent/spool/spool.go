@@ -178,8 +178,8 @@ func (s *Spool) find(number uint64) int {
 	return lo
 }
 
-// Forget deletes the records up to a number, which may be above Last, and segments without
-// other records, except the last. Errors of the disk are ignored.
+// Forget deletes the records up to and with a number, which may be above Last, and segments
+// without other records, except the last. Errors of the disk are ignored.
 func (s *Spool) Forget(upTo uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -262,7 +262,7 @@ func (c *Client) Import(ctx context.Context, archive io.Reader) (o run.Order, er
 }
 
 // openLong is open for answers that may take longer than the usual timeout to begin. It
-// uses a connection of its own, which ends when the body is closed.
+// uses a connection of its own, which ends when the caller closes the body.
 func (c *Client) openLong(ctx context.Context, q request) (io.ReadCloser, error) {
 	long := *c
 	t := c.http.Transport.(*http.Transport).Clone()

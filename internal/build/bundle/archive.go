@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// pack returns an archive, tar in gzip, of files by name: sorted, without times, owners or
-// modes.
+// pack returns an archive, tar in gzip, of files by name: sorted, without times and owners,
+// all with the same mode.
 func pack(files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	zw, err := gzip.NewWriterLevel(&out, gzip.BestCompression)

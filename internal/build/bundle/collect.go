@@ -229,7 +229,7 @@ func needed(name string) bool {
 	return base != "Makefile" && !strings.HasPrefix(base, ".")
 }
 
-// reduced returns the SDK's go.mod: gobench's own, name, with mods as its only
+// reduced returns the SDK's go.mod: that of gobench, the file name, with mods as its only
 // requirements.
 func reduced(name string, mods []module) ([]byte, error) {
 	data, err := os.ReadFile(name)
