@@ -42,8 +42,8 @@ type Options struct {
 	Ledgers string // folder to which the executors' own ledgers of what they count are copied, for tests; empty for none
 }
 
-// Agent is a host of a cluster: it runs the executors that its master asks for and
-// delivers what they count.
+// Agent is a host of a cluster: it runs the executors that its master asks for and delivers
+// what they count. Run is its only entry.
 type Agent struct {
 	o     Options
 	log   *slog.Logger
@@ -74,7 +74,8 @@ type answered struct {
 	answer *agentpb.Answer
 }
 
-// New returns an agent that is not started; Run starts it.
+// New returns an agent that is not started; Run starts it. It fills in the defaults of o
+// and checks nothing else.
 func New(o Options) *Agent {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -88,12 +89,13 @@ func New(o Options) *Agent {
 	return &Agent{o: o, log: o.Log, boot: rand.Uint64(), epochs: map[string]uint64{}, used: map[string]uint64{}}
 }
 
-// Run runs the agent until ctx ends, or until its bus fails, and returns the failure. It
-// must be called once.
+// Run runs the agent until ctx ends, which is no error, or until its bus fails, and returns
+// the failure. It returns an error at once if another agent uses Options.Dir, if it cannot
+// create a sandbox, or if it cannot end what a previous process of this agent has left
+// running, which it does before the first beat. It must be called once.
 //
-// Before the first beat it ends what a previous process of this agent has left running. At
-// the end it cancels the run, sends deliveries for Times.Stop at most, and leaves the others
-// on disk for the next start.
+// At the end it cancels the run and waits until nothing of it is left, sends deliveries for
+// Times.Stop at most, and leaves the others on disk for the next start.
 func (a *Agent) Run(ctx context.Context) error {
 	if err := os.MkdirAll(a.o.Dir, 0o700); err != nil {
 		return err
@@ -123,7 +125,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	return errors.Join(a.work(ctx), a.out.close())
 }
 
-// work runs the parts of the agent concurrently, until ctx ends or one of them fails.
+// work runs the parts of the agent concurrently until ctx ends or one of them fails. It
+// then ends the run, waits for all parts, and sends deliveries for Times.Stop at most. It
+// returns the first failure, or nil if ctx was cancelled or its deadline passed.
 func (a *Agent) work(ctx context.Context) error {
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()
@@ -165,7 +169,7 @@ func (a *Agent) work(ctx context.Context) error {
 	return nil
 }
 
-// end cancels the current run and waits until it is over.
+// end cancels the current run, if any, and waits without limit until it is over.
 func (a *Agent) end() {
 	if r := a.current(); r != nil {
 		r.cancel(CauseCancelled)
@@ -173,14 +177,16 @@ func (a *Agent) end() {
 	}
 }
 
-// current returns the run that is here, or was last, or nil.
+// current returns the run that is here, which may be over, or nil.
 func (a *Agent) current() *agentRun {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.run
 }
 
-// introduce sets the hello that the agent's beats contain.
+// introduce sets the hello that the agent's beats contain. To find out how executors are
+// isolated here, it creates a sandbox and removes it, and returns an error if that fails.
+// It deletes run.json: reap must come before.
 func (a *Agent) introduce() error {
 	h := &agentpb.Hello{}
 	if a.o.Hello != nil {
@@ -202,15 +208,16 @@ func (a *Agent) introduce() error {
 }
 
 // confinement returns the options of a run's sandbox. The sandbox is recorded in run.json
-// before it is created.
+// before it is created; if that fails, it is not created.
 func (a *Agent) confinement(run string) sandbox.Options {
 	return sandbox.Options{Work: a.o.Work, Memory: a.o.Memory, Same: a.o.Same, Note: func(box sandbox.State) error {
 		return a.writeRecord(record{Run: run, Box: box, Processes: []recordProcess{}})
 	}}
 }
 
-// lock locks a folder for one agent. It returns an error if another agent has locked it;
-// else the caller must call unlock.
+// lock locks the file at path, which it creates if needed, for one agent. It returns an
+// error at once if another agent, also of this process, has locked it; else the caller must
+// call unlock, which leaves the file there.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// beats puts the agent's entry in the registry until ctx ends. It takes no lock that a run,
-// the disk or a look at the host may hold for long.
+// beats puts the agent's entry in the registry each Times.Beat, until ctx ends. A beat that
+// fails is logged and not repeated. It takes no lock that a run, the disk or a look at the
+// host may hold for long.
 func (a *Agent) beats(ctx context.Context) {
 	tick := time.NewTicker(a.o.Times.Beat)
 	defer tick.Stop()
@@ -26,7 +27,8 @@ func (a *Agent) beats(ctx context.Context) {
 	}
 }
 
-// beat returns the agent's entry.
+// beat returns the agent's entry for beat number count. It shares the host and the
+// processes with the agent: the caller must not change them.
 func (a *Agent) beat(count uint64) *agentpb.Beat {
 	unsaved, age := a.out.unsaved()
 	a.mu.Lock()
@@ -42,7 +44,7 @@ func (a *Agent) beat(count uint64) *agentpb.Beat {
 	return b
 }
 
-// looks measures the host and the executors until ctx ends.
+// looks measures the host and the executors each Times.Beat, for beat, until ctx ends.
 func (a *Agent) looks(ctx context.Context) {
 	tick := time.NewTicker(a.o.Times.Beat)
 	defer tick.Stop()
@@ -63,7 +65,8 @@ func (a *Agent) looks(ctx context.Context) {
 	}
 }
 
-// look measures the executors with at, which returns nil for a process that has ended.
+// look measures the executors that have a process and stores the result for beat. It
+// measures with at, which returns nil for a process that has ended.
 func (r *agentRun) look(at func(pid int) *agentpb.Process) {
 	var seen []*agentpb.Process
 	for _, e := range r.allExecutors() {

@@ -42,7 +42,9 @@ func refuse(code, format string, args ...any) error {
 // maxAnswers is how many answers are stored for commands that are redelivered.
 const maxAnswers = 64
 
-// do carries a command out and returns its answer.
+// do carries a command out and returns its answer, which the caller may change. An error is
+// in the answer. It blocks until the command is done, and ignores ctx. It may be called
+// concurrently.
 func (a *Agent) do(_ context.Context, c *agentpb.Command) *agentpb.Answer {
 	received := time.Now().UnixNano()
 	answer := proto.CloneOf(a.once(c))
@@ -50,7 +52,9 @@ func (a *Agent) do(_ context.Context, c *agentpb.Command) *agentpb.Answer {
 	return answer
 }
 
-// once carries a command out, or returns the stored answer if the command was redelivered.
+// once carries a command out, or returns the stored answer if a command with its id was
+// carried out before. It stores the last maxAnswers answers, except those to Ping and
+// Renew. The caller must not change the answer. Prepare, Arm and Begin wait for each other.
 func (a *Agent) once(c *agentpb.Command) *agentpb.Answer {
 	if c.Agent != "" && c.Agent != a.o.ID {
 		return failed(refuse(codeUnknown, "the command is for agent %s, this is %s", c.Agent, a.o.ID))
@@ -75,6 +79,8 @@ func (a *Agent) once(c *agentpb.Command) *agentpb.Answer {
 	return answer
 }
 
+// answered returns the stored answer to the command with an id, or nil. The caller must not
+// change it.
 func (a *Agent) answered(id string) *agentpb.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,7 +92,8 @@ func (a *Agent) answered(id string) *agentpb.Answer {
 	return nil
 }
 
-// perform carries a command out.
+// perform carries a command out, even if it did so before, and returns a new answer. It
+// logs an error, which the answer then reports.
 func (a *Agent) perform(c *agentpb.Command) *agentpb.Answer {
 	answer := new(agentpb.Answer)
 	var err error
@@ -109,7 +116,8 @@ func (a *Agent) perform(c *agentpb.Command) *agentpb.Answer {
 	return answer
 }
 
-// steer carries out a command for a run that is here.
+// steer carries out a command for a run that is here. It returns a blob for Profile, and
+// nil for all others. The error is a *refusal or of the executors.
 func (a *Agent) steer(r *agentRun, c *agentpb.Command) (*agentpb.Blob, error) {
 	switch what := c.What.(type) {
 	case *agentpb.Command_Arm:
@@ -132,8 +140,9 @@ func (a *Agent) steer(r *agentRun, c *agentpb.Command) (*agentpb.Blob, error) {
 	return nil, nil
 }
 
-// of returns the run that a command is for, and stores the command's epoch if it is the
-// newest. It returns an error if the epoch is old or the run is not here.
+// of returns the run that a command is for. It stores the time of the command, and its
+// epoch if that is the newest. It returns a *refusal if the epoch is old (codeFenced) or
+// the run is not here (codeUnknown).
 func (a *Agent) of(c *agentpb.Command) (*agentRun, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,7 +156,8 @@ func (a *Agent) of(c *agentpb.Command) (*agentRun, error) {
 	return a.run, nil
 }
 
-// fence returns an error if the command's epoch is old. The caller holds mu.
+// fence returns a *refusal (codeFenced) if the command's epoch is older than the newest
+// known of its run, else nil. The caller must hold mu.
 func (a *Agent) fence(c *agentpb.Command) error {
 	newest := a.epochs[c.Run]
 	if a.run != nil && a.run.id == c.Run {
@@ -159,7 +169,8 @@ func (a *Agent) fence(c *agentpb.Command) error {
 	return nil
 }
 
-// release kills what is left of a run, and returns once it is gone.
+// release kills what is left of a run, waits without limit until it is over, and forgets
+// it. It returns nil if the run is not here, and a *refusal if the epoch is old.
 func (a *Agent) release(c *agentpb.Command) error {
 	a.mu.Lock()
 	if err := a.fence(c); err != nil {
@@ -180,8 +191,9 @@ func (a *Agent) release(c *agentpb.Command) error {
 	return nil
 }
 
-// forget removes a run that is over, and its profiles. Its deliveries remain until they are
-// committed. The caller holds mu.
+// forget removes a run that is over, and its profiles. It remembers epoch or the run's
+// newest, the greater one: older commands are refused. Deliveries of the run remain until
+// they are committed. It does nothing if r is not the current run. The caller must hold mu.
 func (a *Agent) forget(r *agentRun, epoch uint64) {
 	if a.run != r {
 		return
@@ -205,7 +217,8 @@ func (a *Agent) forget(r *agentRun, epoch uint64) {
 // delivery contains more.
 const answerOutput = 4 << 10
 
-// failed returns the answer that reports an error.
+// failed returns the answer that reports an error: its text, with the end of a dead
+// executor's output, and a code; codeUnknown if no other code is known for err.
 func failed(err error) *agentpb.Answer {
 	answer := &agentpb.Answer{Error: err.Error(), Code: codeUnknown}
 	var r *refusal

@@ -41,6 +41,7 @@ type executor struct {
 	stalled bool
 }
 
+// isOver reports whether the executor has ended and its Ended is stored to be delivered.
 func (e *executor) isOver() bool {
 	select {
 	case <-e.over:
@@ -62,7 +63,7 @@ func (e *executor) setStart(s *wire.Start) {
 	e.start = s
 }
 
-// begin reports whether the process has not begun; later calls return false.
+// begin marks the load as begun, and reports whether this is the first call.
 func (e *executor) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,17 +72,20 @@ func (e *executor) begin() bool {
 	return first
 }
 
-// interval returns the time between its batches. The caller holds mu.
+// interval returns the time between its batches; 0 before it is armed. The caller must hold
+// mu.
 func (e *executor) interval() time.Duration { return time.Duration(e.start.GetIntervalNs()) }
 
-// hear notes that a batch came, or that the load began.
+// hear stores the time at which a batch came or the load began, and whether the batch was
+// the last.
 func (e *executor) hear(last bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heard, e.last = time.Now(), last
 }
 
-// live runs the process and delivers how it ended.
+// live runs the process until it has ended, which the end of ctx forces, delivers how it
+// ended, closes over, and drops the run, which launch has held for it. It is called once.
 func (e *executor) live(ctx context.Context) {
 	defer e.run.drop()
 	err := e.process.Run(ctx)
@@ -93,7 +97,8 @@ func (e *executor) live(ctx context.Context) {
 	_ = e.run.agent.saveRecord(e.run) // it has logged the error
 }
 
-// deliver stores a delivery of this executor to be sent.
+// deliver stores d, in which it sets the executor, to be sent. It has logged the error that
+// it returns.
 func (e *executor) deliver(d *agentpb.Delivery, essential bool) error {
 	d.Executor = e.number
 	return e.run.deliver(e.queue, d, essential)
@@ -111,6 +116,10 @@ func (e *executor) stopping() {
 	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Stopping{Stopping: true}}, true) // deliver has logged it
 }
 
+// sent stores a batch, as its thinner returns it, to be delivered, and before the last one
+// the exact histograms. It returns an error, with which the process is ended, if a
+// histogram is damaged or the batch cannot be stored; the report then has a note about the
+// latter.
 func (e *executor) sent(b *wire.Batch) error {
 	e.hear(b.Final != nil)
 	if b.Final != nil {
@@ -131,7 +140,8 @@ func (e *executor) sent(b *wire.Batch) error {
 // exactSize is how many bytes of exact histograms one delivery contains.
 const exactSize = 256 << 10
 
-// exact delivers the exact histograms of batches that were thinned.
+// exact delivers the exact histograms of batches that were thinned. Only the first call
+// that finds such batches delivers.
 func (e *executor) exact() {
 	for _, x := range e.thinner.Exact(exactSize) {
 		_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Exact{Exact: x}}, true) // deliver has logged it
@@ -146,7 +156,9 @@ func (e *executor) printed(l *agentpb.Log) {
 	_ = e.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Log{Log: l}}, false) // deliver has logged it
 }
 
-// ended returns how the process ended, from the error of its Run.
+// ended returns how the process ended, from the error of its Run (nil: it exited after its
+// last batch). A cause of the run comes before "exit". It counts an out-of-memory kill as
+// reported: one that another executor has reported is not reported again.
 func (e *executor) ended(err error) *agentpb.Ended {
 	end := &agentpb.Ended{Cause: process.CauseExit}
 	r := e.run

@@ -18,8 +18,9 @@ const ledgerEnv = "GOBENCH_LEDGER"
 // ledgerFolder is the folder for ledgers in the working folder of a run's processes.
 const ledgerFolder = ".gobench-ledgers"
 
-// openLedgers creates the folder for the ledgers of a sandbox's executors, if the agent
-// collects them, and returns the environment that names it.
+// openLedgers creates the folder for the ledgers of a sandbox's executors, unless it
+// exists, and returns the environment, NAME=VALUE, that names it. It returns nil, and
+// creates nothing, if the agent does not collect ledgers.
 func (a *Agent) openLedgers(box *sandbox.Box) ([]string, error) {
 	if a.o.Ledgers == "" {
 		return nil, nil
@@ -34,9 +35,12 @@ func (a *Agent) openLedgers(box *sandbox.Box) ([]string, error) {
 	return []string{ledgerEnv + "=" + dir}, nil
 }
 
-// copyLedgers copies the ledgers of a run, whose processes have ended, out of its sandbox.
-// The copies begin with the agent's id. An empty file beside them names the sandbox's mark,
-// which identifies what the sandbox leaves behind. It may be called twice for a run.
+// copyLedgers copies the ledgers of a run, whose processes have ended, out of its sandbox;
+// it returns nil if the agent does not collect them or the sandbox has no folder of them.
+// The names of the copies begin with the agent's id. An empty file beside them names the
+// sandbox's mark, which identifies what the sandbox leaves behind. It may be called twice
+// for a run. The error joins those of all ledgers: one that fails does not prevent the
+// others.
 func (a *Agent) copyLedgers(run string, box *sandbox.Box) error {
 	if a.o.Ledgers == "" {
 		return nil
@@ -60,6 +64,8 @@ func (a *Agent) copyLedgers(run string, box *sandbox.Box) error {
 	return nil
 }
 
+// copyLedger copies the ledger name from root to Options.Ledgers, where it replaces a
+// previous copy. On an error no partial copy is left.
 func (a *Agent) copyLedger(root *os.Root, name string) error {
 	from, err := root.Open(name)
 	if err != nil {

@@ -50,8 +50,9 @@ type queue struct {
 	troubled  bool      // the spool's trouble has been reported
 }
 
-// openOutbox opens the spools in dir that previous processes of the agent left. The caller
-// must close the outbox.
+// openOutbox opens the spools in dir, which it creates if needed, that previous processes
+// of the agent left. It ignores other entries of dir. If one cannot be opened, it closes
+// all. The caller must close the outbox.
 func openOutbox(dir, agent string, bus Bus, log *slog.Logger, times Times) (*outbox, error) {
 	o := &outbox{dir: dir, agent: agent, bus: bus, log: log, times: times, wake: make(chan struct{}, 1)}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -83,8 +84,8 @@ func (o *outbox) path(run string, epoch uint64) string {
 	return filepath.Join(o.dir, fmt.Sprintf("%s-%d", run, epoch))
 }
 
-// open opens the queue of a run and an epoch, or returns it if it is open already. It must
-// not be called concurrently.
+// open returns the queue of a run and an epoch, which it opens, and creates if needed,
+// unless it is open already. It must not be called concurrently.
 func (o *outbox) open(run string, epoch uint64) (*queue, error) {
 	if q := o.find(run, epoch); q != nil {
 		return q, nil
@@ -108,7 +109,7 @@ func (o *outbox) open(run string, epoch uint64) (*queue, error) {
 	return q, nil
 }
 
-// notify wakes the sender.
+// notify wakes the sender. It never blocks.
 func (o *outbox) notify() {
 	select {
 	case o.wake <- struct{}{}:
@@ -116,9 +117,9 @@ func (o *outbox) notify() {
 	}
 }
 
-// deliver stores a delivery in a queue, to be sent. If the disk fails and the memory for
-// that case is full, it returns an error, unless essential is true, as it is for how an
-// executor ended.
+// deliver stores a delivery in a queue, to be sent; d is not changed. If the disk fails and
+// the memory for that case is full, it stores nothing and returns an error that wraps
+// spool.ErrFull, unless essential is true, as it is for how an executor ended.
 func (o *outbox) deliver(q *queue, d *agentpb.Delivery, essential bool) error {
 	body, err := proto.Marshal(d)
 	if err != nil {
@@ -138,8 +139,8 @@ func (o *outbox) deliver(q *queue, d *agentpb.Delivery, essential bool) error {
 	return nil
 }
 
-// trouble returns why a queue is stored in memory only. It returns nil if the disk works,
-// and on later calls.
+// trouble returns, once, why a queue is stored in memory only. It returns nil while the
+// disk works, and after it has returned a reason.
 func (q *queue) trouble() error {
 	err := q.spool.Trouble()
 	q.mu.Lock()
@@ -151,7 +152,8 @@ func (q *queue) trouble() error {
 	return err
 }
 
-// committed deletes the deliveries that the master has committed.
+// committed deletes the deliveries that the master has committed, and the queue with its
+// spool once the last one is. It ignores a queue that is not open.
 func (o *outbox) committed(c *agentpb.Committed) {
 	q := o.find(c.Run, c.Epoch)
 	if q != nil && q.commit(c.Number) {
@@ -165,7 +167,7 @@ func (o *outbox) committed(c *agentpb.Committed) {
 	o.notify()
 }
 
-// find returns the queue of a run and an epoch, or nil.
+// find returns the open queue of a run and an epoch, or nil.
 func (o *outbox) find(run string, epoch uint64) *queue {
 	for _, q := range o.all() {
 		if q.run == run && q.epoch == epoch {
@@ -175,8 +177,8 @@ func (o *outbox) find(run string, epoch uint64) *queue {
 	return nil
 }
 
-// commit deletes the deliveries up to a number and reports whether those were all of the
-// queue.
+// commit deletes the deliveries up to the number n and reports whether Over, the last one
+// of the queue, is committed.
 func (q *queue) commit(n uint64) (all bool) {
 	n = min(n, q.spool.Last())
 	q.mu.Lock()
@@ -190,7 +192,8 @@ func (q *queue) commit(n uint64) (all bool) {
 	return all
 }
 
-// unsaved returns how many deliveries are not committed, and the age of the oldest.
+// unsaved returns how many deliveries of all queues are not committed, and the age of the
+// oldest, or 0. It never waits for the disk.
 func (o *outbox) unsaved() (n int64, age time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -204,7 +207,9 @@ func (o *outbox) unsaved() (n int64, age time.Duration) {
 	return n, age
 }
 
-// send sends deliveries until ctx ends.
+// send sends deliveries until ctx ends. After a failure it sends all again that is not
+// committed, after a pause of Times.Retry, which doubles up to Times.RetryMax. It must be
+// called once.
 func (o *outbox) send(ctx context.Context) {
 	tick := time.NewTicker(min(o.times.Resend, time.Second))
 	defer tick.Stop()
@@ -245,7 +250,8 @@ func (o *outbox) all() []*queue {
 	return append([]*queue(nil), o.queues...)
 }
 
-// round sends what the windows of the queues allow, the oldest queue first.
+// round sends what the windows of the queues allow, the oldest queue first. It returns the
+// first error, of the spool or of the bus, and sends no more then.
 func (o *outbox) round(ctx context.Context) error {
 	for _, q := range o.all() {
 		for {
@@ -282,8 +288,9 @@ func (o *outbox) round(ctx context.Context) error {
 	return nil
 }
 
-// window returns the number of the last delivery sent, and whether the next may be sent. If
-// nothing was committed for resend, sending starts again after the last commit.
+// window returns the number of the last delivery sent, and whether the next may be sent:
+// fewer than sendWindow are not committed. If nothing was committed for resend, sending
+// starts again after the last commit.
 func (q *queue) window(resend time.Duration) (above uint64, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -293,7 +300,7 @@ func (q *queue) window(resend time.Duration) (above uint64, ok bool) {
 	return q.sent, q.sent-q.committed < sendWindow
 }
 
-// sent reports whether the bus has stored all deliveries.
+// sent reports whether the bus has stored all deliveries of all queues.
 func (o *outbox) sent() bool {
 	for _, q := range o.all() {
 		q.mu.Lock()
@@ -306,7 +313,8 @@ func (o *outbox) sent() bool {
 	return true
 }
 
-// close closes all spools. What is not committed remains for the next start.
+// close closes all spools and returns their joined errors. What is not committed remains
+// for the next start. send must have returned.
 func (o *outbox) close() error {
 	var errs []error
 	for _, q := range o.all() {

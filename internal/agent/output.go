@@ -26,7 +26,7 @@ type quota struct {
 	at   time.Time // when now was computed
 }
 
-// newQuota returns the quota of a run; 0 bytes means defaultLog.
+// newQuota returns the quota of a run, in bytes; 0 or less means defaultLog.
 func newQuota(bytes int64) *quota {
 	if bytes <= 0 {
 		bytes = defaultLog
@@ -34,7 +34,8 @@ func newQuota(bytes int64) *quota {
 	return &quota{left: bytes, now: logRate, at: time.Now()}
 }
 
-// take returns how many of n bytes may be delivered, and subtracts them.
+// take returns how many of n bytes may be delivered now, 0 to n, and subtracts them: of the
+// run's total, and of a rate of logRate with bursts of a second. It never waits.
 func (q *quota) take(n int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,8 +65,9 @@ type output struct {
 	bytes   int            // of pending
 }
 
-// newOutput returns an output that calls deliver every so often, from one goroutine. The
-// caller must close it.
+// newOutput returns an output that calls deliver every so often, from one goroutine, with
+// what was written since. deliver may block: Write does not wait for it. The caller must
+// close the output.
 func newOutput(q *quota, every time.Duration, deliver func(*agentpb.Log)) *output {
 	o := &output{quota: q, deliver: deliver, stop: make(chan struct{})}
 	o.wg.Go(func() {
@@ -84,7 +86,7 @@ func newOutput(q *quota, every time.Duration, deliver func(*agentpb.Log)) *outpu
 	return o
 }
 
-// Write accepts all of b. It returns no error.
+// Write accepts all of b, of which it makes a copy. It returns no error and never blocks.
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -99,7 +101,9 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take adds a line, or a part of one. A line that is cut keeps its newline.
+// take adds a line, or a part of one: b is not empty, and has no newline except at its end.
+// A line that is cut still ends in a newline if the bounds allow that. The caller must hold
+// mu.
 func (o *output) take(b []byte) {
 	end := b[len(b)-1:]
 	if end[0] != '\n' {
@@ -123,7 +127,9 @@ func (o *output) take(b []byte) {
 	o.line, o.cut, o.begun = 0, false, false
 }
 
-// room returns how many of n bytes may be delivered now.
+// room returns how many of n bytes may be delivered now, 0 to n, and takes them from the
+// run's quota: the caller must append as many. It returns 0 while logPending bytes or more
+// wait to be delivered. The caller must hold mu.
 func (o *output) room(n int) int {
 	if n <= 0 || o.bytes >= logPending {
 		return 0
@@ -131,7 +137,8 @@ func (o *output) room(n int) int {
 	return o.quota.take(n)
 }
 
-// append adds b to what is pending.
+// append adds a copy of b to what is pending, in parts of at most logChunk bytes. The
+// caller must hold mu.
 func (o *output) append(b []byte) {
 	for len(b) > 0 {
 		var last *agentpb.Log
@@ -150,7 +157,7 @@ func (o *output) append(b []byte) {
 	}
 }
 
-// drop counts n bytes as dropped.
+// drop counts n bytes as dropped behind what is pending. The caller must hold mu.
 func (o *output) drop(n int) {
 	if n == 0 {
 		return
@@ -162,7 +169,7 @@ func (o *output) drop(n int) {
 	o.at += int64(n)
 }
 
-// flush delivers what is pending.
+// flush delivers what is pending, in order. It does not hold mu during deliver.
 func (o *output) flush() {
 	o.mu.Lock()
 	logs := o.pending
@@ -173,7 +180,8 @@ func (o *output) flush() {
 	}
 }
 
-// close delivers the rest. Write must not be called after it.
+// close delivers the rest and waits for that. It must be called once, and Write not after
+// it.
 func (o *output) close() {
 	close(o.stop)
 	o.wg.Wait()

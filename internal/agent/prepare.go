@@ -24,7 +24,10 @@ import (
 const maxProcesses = 64
 
 // prepare fetches an executor and its files, starts processes of it, and returns their
-// hellos. If one of the processes fails, prepare ends the others and returns the error.
+// hellos in order of their numbers, which count from p.First. It blocks until all have sent
+// them. On an error, all of these processes have ended; a run that this call created is
+// over then, one of an older epoch remains. The error is a *refusal if the command is wrong
+// or the agent is busy, and process.ErrCancelled if the run was cancelled.
 func (a *Agent) prepare(c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, error) {
 	switch {
 	case c.Run == "" || strings.ContainsAny(c.Run, "/\\\x00") || !filepath.IsLocal(c.Run):
@@ -63,8 +66,10 @@ func (a *Agent) prepare(c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, 
 	return nil, err
 }
 
-// claim returns the run that a Prepare is for, held, and whether it was created now. It
-// returns an error if the epoch is old or another run is here.
+// claim returns the run that a Prepare is for, held (the caller must drop it), and whether
+// it was created now. If the same run is being cleaned up, it waits for that. It returns a
+// *refusal if the epoch is old (codeFenced), if another run is here or this epoch was
+// prepared already (codeBusy), or if the agent is stopping.
 func (a *Agent) claim(c *agentpb.Command, p *agentpb.Prepare) (r *agentRun, fresh bool, err error) {
 	for {
 		a.mu.Lock()
@@ -114,7 +119,7 @@ func (r *agentRun) started() (epoch uint64) {
 	return epoch
 }
 
-// has reports whether processes of an epoch were started.
+// has reports whether processes of an epoch were started, even if they have ended.
 func (r *agentRun) has(epoch uint64) bool {
 	for _, e := range r.allExecutors() {
 		if e.queue.epoch == epoch {
@@ -124,7 +129,8 @@ func (r *agentRun) has(epoch uint64) bool {
 	return false
 }
 
-// prepareFor does prepare's work for a run that is held.
+// prepareFor does prepare's work for a run that is held. On an error, the processes that it
+// started have ended; the sandbox and the files in it remain until the run is over.
 func (a *Agent) prepareFor(r *agentRun, c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, error) {
 	executable, err := a.fetch(r.fetching, p.Executor)
 	if err != nil {
@@ -178,8 +184,8 @@ func (a *Agent) prepareFor(r *agentRun, c *agentpb.Command, p *agentpb.Prepare) 
 }
 
 // processCount returns how many processes a Prepare asks for. If it leaves that to the
-// agent, each process has a tenth more open files than users, and a hundred, and files is
-// the limit of one process; 0 means unknown.
+// agent, they are as many as can open 1.1 files for each user and 100 more in all: 1 to
+// maxProcesses. files is the limit of one process; 0 means unknown, and the result is 1.
 func processCount(p *agentpb.Prepare, files uint64) int {
 	if p.Processes > 0 {
 		return int(p.Processes)
@@ -190,8 +196,10 @@ func processCount(p *agentpb.Prepare, files uint64) int {
 	return int(min(max(math.Ceil((float64(p.Users)*1.1+100)/float64(files)), 1), maxProcesses))
 }
 
-// launch starts a process of an executable. The caller must keep the executable open until
-// the process has sent its hello or has ended.
+// launch starts a process of an executable, adds it to the run, which it holds until the
+// process has ended, and returns at once. If the process cannot be started, its Hello
+// returns why. The caller must hold the run, and keep the executable open until the process
+// has sent its hello or has ended.
 func (r *agentRun) launch(q *queue, number uint32, executable *os.File, prepare *agentpb.Prepare, ledgers []string) *executor {
 	e := &executor{run: r, number: number, queue: q, thinner: budget.New(r.agent.codec), over: make(chan struct{})}
 	e.output = newOutput(r.quota, r.agent.o.Times.Output, e.printed)
@@ -217,14 +225,19 @@ func (r *agentRun) launch(q *queue, number uint32, executable *os.File, prepare 
 	return e
 }
 
-// fetch returns a blob whose digest has been checked. The caller must close it.
+// fetch returns a blob, from the cache or fetched, whose digest has been checked. The
+// caller must close it. The error wraps blobs.ErrDigest or blobs.ErrSpace if one of them is
+// the reason.
 func (a *Agent) fetch(ctx context.Context, b *agentpb.Blob) (*os.File, error) {
 	return a.blobs.Get(ctx, b.Sha256, b.Size, func(ctx context.Context, offset int64, w io.Writer) error {
 		return a.o.Bus.Fetch(ctx, b, offset, w)
 	})
 }
 
-// place copies a file of the scenario into its working folder.
+// place copies the blob b, which it fetches if needed, to b.Name in the working folder of
+// the run's processes, for the run's user. It replaces a file of that name. It returns a
+// *refusal if the name is outside of that folder. After another error a part of the file
+// may be left.
 func (a *Agent) place(r *agentRun, b *agentpb.Blob) error {
 	name := filepath.FromSlash(b.Name)
 	if !filepath.IsLocal(name) || name == "." {
@@ -268,7 +281,8 @@ func (a *Agent) place(r *agentRun, b *agentpb.Blob) error {
 	return r.chown(root, name)
 }
 
-// chown makes the run's user the owner of a file.
+// chown makes the run's user, if it has one of its own, the owner of the file name below
+// root. It follows no link.
 func (r *agentRun) chown(root *os.Root, name string) error {
 	if r.box.UID == 0 {
 		return nil

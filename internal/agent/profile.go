@@ -16,7 +16,9 @@ import (
 const maxProfile = 256 << 20
 
 // profile takes a profile of a running executor and stores it as a blob until the run is
-// released.
+// released. It blocks for as long as the profile takes. The blob's name is the kind of
+// profile; what exceeds maxProfile bytes is cut off. It returns a *refusal if the executor
+// makes no load, and process.ErrNoLoad if nothing holds the run.
 func (a *Agent) profile(r *agentRun, p *agentpb.Profile) (*agentpb.Blob, error) {
 	e := r.find(p.Executor)
 	if e == nil || e.isOver() || !e.isArmed() {
@@ -59,8 +61,8 @@ type blobFile struct {
 
 func (b blobFile) Size() int64 { return b.size }
 
-// openBlob opens a profile of the run. It returns an error that wraps os.ErrNotExist for
-// all other blobs. The caller must close it.
+// openBlob opens a profile of the run by its digest, in hexadecimal. It returns an error
+// that wraps os.ErrNotExist for all other blobs. The caller must close it.
 func (a *Agent) openBlob(sum string) (Blob, error) {
 	a.mu.Lock()
 	known := false

@@ -29,7 +29,8 @@ type recordProcess struct {
 
 func (a *Agent) recordPath() string { return filepath.Join(a.o.Dir, "run.json") }
 
-// saveRecord writes the record of a run.
+// saveRecord replaces run.json by the record of a run: its sandbox, and its executors that
+// have not ended. It has logged the error that it returns; run.json is unchanged then.
 func (a *Agent) saveRecord(r *agentRun) error {
 	rec := record{Run: r.id, Box: r.box.State, Processes: []recordProcess{}}
 	for _, e := range r.allExecutors() {
@@ -41,6 +42,8 @@ func (a *Agent) saveRecord(r *agentRun) error {
 	return a.writeRecord(rec)
 }
 
+// writeRecord replaces run.json by rec. It has logged the error that it returns; run.json
+// is unchanged then.
 func (a *Agent) writeRecord(rec record) error {
 	a.recording.Lock()
 	defer a.recording.Unlock()
@@ -52,6 +55,7 @@ func (a *Agent) writeRecord(rec record) error {
 	return err
 }
 
+// dropRecord deletes run.json, if it exists. An error is only logged.
 func (a *Agent) dropRecord() {
 	a.recording.Lock()
 	defer a.recording.Unlock()
@@ -60,7 +64,8 @@ func (a *Agent) dropRecord() {
 	}
 }
 
-// writeFile replaces a file by v as JSON. If it returns an error, the file is unchanged.
+// writeFile replaces a file by v as JSON, synced. If it returns an error, the file is
+// unchanged.
 func writeFile(path string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -78,7 +83,10 @@ func writeFile(path string, v any) error {
 	return os.Rename(f.Name(), path)
 }
 
-// reap ends what a previous process of this agent has left, and delivers that to the master.
+// reap kills what a previous process of this agent has left and stores the end of that run
+// in its queues, to be sent. It must be called before the agent takes commands. If it
+// cannot read the record or end the processes, it returns an error, and the record remains
+// for the next start.
 func (a *Agent) reap() error {
 	var rec record
 	b, err := os.ReadFile(a.recordPath())
@@ -113,7 +121,9 @@ func (a *Agent) reap() error {
 	return nil
 }
 
-// conclude appends the last deliveries to a queue of a previous process.
+// conclude stores the last deliveries in a queue of a previous process: how the executors
+// in rec ended, if rec is of that queue, a note, and Over. It does nothing if the queue has
+// Over already. Errors are only logged.
 func (a *Agent) conclude(q *queue, rec record) {
 	q.mu.Lock()
 	over := q.over > 0

@@ -54,7 +54,8 @@ type agentRun struct {
 	contact   time.Time // of the last command for the run
 }
 
-// newRun returns a run that is held once, and starts its goroutine.
+// newRun returns a run that is held once, for which the caller must call drop, and starts
+// the goroutine that ends it when nothing holds it.
 func newRun(a *Agent, id string, epoch uint64, p *agentpb.Prepare) *agentRun {
 	r := &agentRun{agent: a, id: id, epoch: epoch, quota: newQuota(p.LogBytes), phase: phasePreparing, holders: 1,
 		lease: time.Duration(p.LeaseNs), contact: time.Now(), empty: make(chan struct{}), over: make(chan struct{})}
@@ -68,7 +69,7 @@ func newRun(a *Agent, id string, epoch uint64, p *agentpb.Prepare) *agentRun {
 }
 
 // hold prevents the run from being over until drop is called. It returns false, and holds
-// nothing, if no one else holds the run.
+// nothing, if no one else holds the run: it is over, or about to be.
 func (r *agentRun) hold() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +80,7 @@ func (r *agentRun) hold() bool {
 	return true
 }
 
-// drop undoes one hold.
+// drop undoes one hold. After the last one the run ends.
 func (r *agentRun) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +89,9 @@ func (r *agentRun) drop() {
 	}
 }
 
-// live watches the run until nothing holds it, and then removes what is left of it.
+// live watches the run until nothing holds it, removes what is left of it, delivers Over in
+// each of its queues, and closes over. What it cannot remove is logged and noted in the
+// report. It is called once, by newRun.
 func (r *agentRun) live() {
 	r.watch()
 	if r.box != nil {
@@ -109,7 +112,7 @@ func (r *agentRun) live() {
 	close(r.over)
 }
 
-// isOver reports whether nothing is left of the run.
+// isOver reports whether nothing is left of the run and its Over is stored to be delivered.
 func (r *agentRun) isOver() bool {
 	select {
 	case <-r.over:
@@ -119,14 +122,14 @@ func (r *agentRun) isOver() bool {
 	}
 }
 
-// touch notes a command for the run, and its epoch.
+// touch stores the time of a command for the run, and its epoch if that is the newest.
 func (r *agentRun) touch(epoch uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.epoch, r.contact = max(r.epoch, epoch), time.Now()
 }
 
-// newest returns the newest epoch.
+// newest returns the newest epoch of a command for the run.
 func (r *agentRun) newest() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,7 +149,9 @@ func (r *agentRun) allExecutors() []*executor {
 	return slices.Clone(r.executors)
 }
 
-// deliver stores a delivery to be sent. It logs the error that it returns.
+// deliver stores d, in which it sets the run, agent and epoch, to be sent. It logs the
+// error that it returns, which is outbox.deliver's. When q's disk begins to fail, it also
+// delivers a note.
 func (r *agentRun) deliver(q *queue, d *agentpb.Delivery, essential bool) error {
 	d.Run, d.Agent, d.Epoch = r.id, r.agent.o.ID, q.epoch
 	err := r.agent.out.deliver(q, d, essential)
@@ -159,7 +164,8 @@ func (r *agentRun) deliver(q *queue, d *agentpb.Delivery, essential bool) error 
 	return err
 }
 
-// note delivers a line for the run's report, in the newest queue.
+// note delivers a line for the run's report, in the newest queue. Without a queue, before
+// the run is prepared, the line is lost.
 func (r *agentRun) note(text string) {
 	r.mu.Lock()
 	var q *queue
@@ -179,7 +185,9 @@ func (r *agentRun) noteTo(q *queue, text string) {
 // armLimit is how far in the future a load may begin.
 const armLimit = time.Minute
 
-// arm sends each process its start, and returns once all are ready.
+// arm sends each process its start, and returns once all are ready or have failed. The
+// error joins those of the processes, or is a *refusal if one does not exist, is armed
+// already, or all have ended. An executor stays armed even if arm returns an error.
 func (r *agentRun) arm(epoch uint64, arm *agentpb.Arm) error {
 	if !r.hold() {
 		return refuse(codeDead, "all executors of run %s have ended", r.id)
@@ -207,7 +215,10 @@ func (r *agentRun) arm(epoch uint64, arm *agentpb.Arm) error {
 	return err
 }
 
-// begin starts the load of all armed executors at one time, and returns before it.
+// begin starts the load of all armed executors that have not begun, at b.AtUnixNs or at
+// once if that has passed, and returns before it: that an executor fails then is only
+// logged and delivered. It returns a *refusal, and starts nothing, if the time is more than
+// armLimit ahead or no executor waits. It starts the lease.
 func (r *agentRun) begin(b *agentpb.Begin) error {
 	at := time.Unix(0, b.AtUnixNs)
 	if ahead := time.Until(at); ahead > armLimit {
@@ -243,7 +254,8 @@ func (r *agentRun) begin(b *agentpb.Begin) error {
 	return nil
 }
 
-// renew extends the lease of the load from now; 0 extends it by its length.
+// renew extends the lease of the load to lease from now; if that is 0 or less, by its usual
+// length. A run that has not begun or is being ended has no new deadline.
 func (r *agentRun) renew(lease time.Duration) {
 	r.mu.Lock()
 	if lease <= 0 {
@@ -258,7 +270,8 @@ func (r *agentRun) renew(lease time.Duration) {
 	}
 }
 
-// stop asks all executors to end their load. why is the cause, or empty.
+// stop asks all executors to end their load, and returns at once. why is the cause, or
+// empty; the first cause of the run stays.
 func (r *agentRun) stop(why string) {
 	r.because(why)
 	for _, e := range r.allExecutors() {
@@ -266,7 +279,8 @@ func (r *agentRun) stop(why string) {
 	}
 }
 
-// cancel ends a Prepare and asks all executors to end now.
+// cancel ends a Prepare and asks all executors to end now. It returns at once. why is as in
+// stop.
 func (r *agentRun) cancel(why string) {
 	r.because(why)
 	r.cancelPrepare()
@@ -275,14 +289,14 @@ func (r *agentRun) cancel(why string) {
 	}
 }
 
-// kill kills all executors.
+// kill kills all executors, and returns before they have ended.
 func (r *agentRun) kill() {
 	r.because(CauseCancelled)
 	r.cancelPrepare()
 	r.abort()
 }
 
-// because sets the cause for which the run is ended, unless one is set.
+// because sets the cause for which the run is ended, unless one is set or why is empty.
 func (r *agentRun) because(why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -291,8 +305,9 @@ func (r *agentRun) because(why string) {
 	}
 }
 
-// control changes the load of the executor that c.Id names. The master has split a change
-// of the whole run before.
+// control changes the load of the executor whose number is c.Id, and returns once it has
+// done so. It returns a *refusal (codeDead) if that executor makes no load, or the
+// executor's reason. c is unchanged. The master has split a change of the whole run before.
 func (r *agentRun) control(c *wire.Control) error {
 	e := r.find(uint32(c.Id))
 	if e == nil || e.isOver() || !e.isArmed() {
@@ -301,7 +316,7 @@ func (r *agentRun) control(c *wire.Control) error {
 	return e.process.Control(proto.CloneOf(c)) // Control sets its id
 }
 
-// find returns the newest executor with a number, or nil.
+// find returns the newest executor with a number, even if it has ended, or nil.
 func (r *agentRun) find(number uint32) *executor {
 	executors := r.allExecutors()
 	for _, e := range slices.Backward(executors) {
@@ -312,7 +327,8 @@ func (r *agentRun) find(number uint32) *executor {
 	return nil
 }
 
-// together calls f for all executors concurrently and returns the joined errors.
+// together calls f for all executors concurrently, waits for all calls, and returns the
+// joined errors, each with its executor's number; nil if all succeeded.
 func together(executors []*executor, f func(*executor) error) error {
 	errs := make([]error, len(executors))
 	var wg sync.WaitGroup

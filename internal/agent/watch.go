@@ -8,8 +8,9 @@ import (
 // idleAtWork multiplies Times.Idle while a command, such as one that sets up, is at work.
 const idleAtWork = 30
 
-// watch ends a load whose lease expires and a run that is idle, reports executors that are
-// stuck, and returns once nothing holds the run.
+// watch ends a load whose lease expires and a run that is idle, and reports executors that
+// are stuck. It checks each Times.Watch, and returns once nothing holds the run. A load
+// whose lease expired is cancelled if it has not stopped after its graceful time.
 func (r *agentRun) watch() {
 	tick := time.NewTicker(r.agent.o.Times.Watch)
 	defer tick.Stop()
@@ -49,7 +50,7 @@ func (r *agentRun) watch() {
 	}
 }
 
-// alive returns how many processes have not ended. The caller holds mu.
+// alive returns how many processes have not ended. The caller must hold mu.
 func (r *agentRun) alive() (n int) {
 	for _, e := range r.executors {
 		if !e.isOver() {
@@ -59,8 +60,8 @@ func (r *agentRun) alive() (n int) {
 	return n
 }
 
-// stall notes once that an executor has sent no batch for too long, and once that it sends
-// batches again.
+// stall notes in the report, once, that an executor has sent no batch for its interval and
+// Times.Stall, and once that it sends batches again.
 func (e *executor) stall(now time.Time) {
 	e.mu.Lock()
 	silent := now.Sub(e.heard)

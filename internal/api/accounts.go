@@ -32,12 +32,16 @@ type loggedIn struct {
 	Body      types.Me
 }
 
+// information returns what is public about the master, without a login: Setup is true while
+// it has a setup token for the first user.
 func (s *Server) information(ctx context.Context, _ *empty) (*body[types.Information], error) {
 	s.setup.mu.Lock()
 	defer s.setup.mu.Unlock()
 	return answer(types.Information{Product: "gobench", Setup: s.setup.hash != nil}), nil
 }
 
+// doSetup creates the first user and logs it in: the answer has the cookie and the user.
+// Its errors are those of first.
 func (s *Server) doSetup(ctx context.Context, in *withBody[types.Setup]) (*loggedIn, error) {
 	requestOf(ctx).object = in.Body.Name
 	u, err := s.first(ctx, in.Body)
@@ -47,6 +51,8 @@ func (s *Server) doSetup(ctx context.Context, in *withBody[types.Setup]) (*logge
 	return s.startSession(ctx, u)
 }
 
+// login starts a session of the user with a name and a password: the answer has the cookie
+// and the user. Its errors are those of checkPassword.
 func (s *Server) login(ctx context.Context, in *withBody[types.Login]) (*loggedIn, error) {
 	if auth.CheckName(in.Body.Name) == nil { // other text may be a password typed into the wrong field
 		requestOf(ctx).object = in.Body.Name
@@ -58,7 +64,8 @@ func (s *Server) login(ctx context.Context, in *withBody[types.Login]) (*loggedI
 	return s.startSession(ctx, u)
 }
 
-// startSession logs a user in.
+// startSession logs a user in: it stores a new session, which replaces the request's, and
+// returns the cookie and the user. The request's caller is that user then.
 func (s *Server) startSession(ctx context.Context, u *auth.User) (*loggedIn, error) {
 	q := requestOf(ctx)
 	c, err := s.newSession(ctx, q.http, u)
@@ -77,6 +84,8 @@ type loggedOut struct {
 	SetCookie string `header:"Set-Cookie"`
 }
 
+// logout ends the session of the request, which must have one, and its streams, and deletes
+// the cookie.
 func (s *Server) logout(ctx context.Context, _ *empty) (*loggedOut, error) {
 	q := requestOf(ctx)
 	s.logins.Lock()
@@ -93,6 +102,9 @@ func (s *Server) me(ctx context.Context, _ *empty) (*body[types.Me], error) {
 	return answer(types.Me{User: w.user, Role: w.role, Token: w.token, Expires: w.expires.UTC(), Version: version.Version}), nil
 }
 
+// changePassword changes the password of the request's user, ends all the user's sessions
+// and starts a new one. API tokens stay valid. It returns a problem (422) if the old
+// password is wrong or the new one is not allowed.
 func (s *Server) changePassword(ctx context.Context, in *withBody[types.Password]) (*loggedIn, error) {
 	q := requestOf(ctx)
 	u, err := s.checkPassword(ctx, q.caller.user.Name, in.Body.Old)
@@ -114,7 +126,9 @@ func (s *Server) changePassword(ctx context.Context, in *withBody[types.Password
 	return s.startSession(ctx, u)
 }
 
-// setPassword checks a password and sets u.Password to its hash. It does not store u.
+// setPassword checks a password and sets u.Password to its hash. It does not store u, and u
+// must not be stored if it returns an error: a problem (422, of the value at pointer),
+// errBusy, or ctx's.
 func (s *Server) setPassword(ctx context.Context, u *auth.User, password, pointer string) (err error) {
 	if err := auth.CheckPassword(password, u.Name); err != nil {
 		return invalid(pointer, err.Error())
@@ -130,6 +144,9 @@ type tokensOf struct {
 	User string `query:"user" maxLength:"64" doc:"id, or all (for admins); unset: the user's own"`
 }
 
+// tokens returns API tokens, without secrets: the user's own, or, for admins only (else
+// errForbidden), those of another user or of all. Revoked and expired ones may be among
+// them.
 func (s *Server) tokens(ctx context.Context, in *tokensOf) (*body[types.List[auth.Token]], error) {
 	w := requestOf(ctx).caller
 	of := w.user.ID
@@ -145,6 +162,9 @@ func (s *Server) tokens(ctx context.Context, in *tokensOf) (*body[types.List[aut
 	return answer(types.List[auth.Token]{Items: orEmpty(tokens)}), err
 }
 
+// newToken creates an API token of the request's user, valid for tokenLife unless the
+// request says otherwise. The answer has its secret, which is not stored. It returns a
+// problem (422) if the name is not allowed or the role is above the request's.
 func (s *Server) newToken(ctx context.Context, in *withBody[types.NewToken]) (*body[types.MadeToken], error) {
 	q, now := requestOf(ctx), s.now().UTC()
 	name, err := checkLabel("/name", in.Body.Name)
@@ -171,6 +191,8 @@ func (s *Server) newToken(ctx context.Context, in *withBody[types.NewToken]) (*b
 	return answer(types.MadeToken{Token: t, Text: auth.TokenText(t.ID, secret)}), nil
 }
 
+// revokeToken makes an API token invalid and ends its streams. A token that is revoked
+// already stays as it is. The error wraps run.ErrNotFound without such a token.
 func (s *Server) revokeToken(ctx context.Context, in *byID) (*empty, error) {
 	s.logins.Lock()
 	defer s.logins.Unlock()
@@ -188,7 +210,7 @@ func (s *Server) revokeToken(ctx context.Context, in *byID) (*empty, error) {
 	return nil, nil
 }
 
-// orEmpty returns list, or an empty one instead of nil: JSON then has [], not null.
+// orEmpty returns list itself, or an empty one instead of nil: JSON then has [], not null.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}

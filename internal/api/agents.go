@@ -8,6 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
+// agents returns the agents that have joined, with what their last heartbeat reported, if
+// one has come.
 func (s *Server) agents(ctx context.Context, _ *empty) (*body[types.List[types.Agent]], error) {
 	all, err := s.master.Agents(ctx)
 	if err != nil {
@@ -34,6 +36,8 @@ func (s *Server) joinTokens(ctx context.Context, _ *empty) (*body[types.List[run
 	return answer(types.List[run.JoinToken]{Items: orEmpty(all)}), err
 }
 
+// newJoinToken creates a token for one agent, valid for joinLife unless the request says
+// otherwise. The answer has its text, which is not stored.
 func (s *Server) newJoinToken(ctx context.Context, in *withBody[types.NewJoinToken]) (*body[types.MadeJoinToken], error) {
 	life := joinLife
 	if in.Body.Minutes > 0 {

@@ -29,6 +29,8 @@ func (s *Server) applications(ctx context.Context, in *applicationsQuery) (*body
 	return answer(types.Page[run.Application]{Items: orEmpty(page), Next: next}), err
 }
 
+// application returns an application with its source, except the data of private files, and
+// its version as ETag.
 func (s *Server) application(ctx context.Context, in *byID) (*versioned[run.Application], error) {
 	a, err := s.master.Application(ctx, in.ID)
 	if err != nil {
@@ -37,6 +39,8 @@ func (s *Server) application(ctx context.Context, in *byID) (*versioned[run.Appl
 	return answerVersion(withoutPrivate(*a), a.Version), nil
 }
 
+// newApplication stores an application of the request's user, and returns it without the
+// data of private files. The error is a problem of fill, or the master's.
 func (s *Server) newApplication(ctx context.Context, in *withBody[types.NewApplication]) (*versioned[run.Application], error) {
 	q := requestOf(ctx)
 	a := &run.Application{Owner: q.caller.user.Name}
@@ -50,6 +54,9 @@ func (s *Server) newApplication(ctx context.Context, in *withBody[types.NewAppli
 	return answerVersion(withoutPrivate(*a), a.Version), nil
 }
 
+// changeApplication replaces what a user wrote of an application, all of it; the owner
+// stays. It returns a problem as checkVersion and fill do, and errStale also if another
+// user changed it first.
 func (s *Server) changeApplication(ctx context.Context, in *change[types.NewApplication]) (*versioned[run.Application], error) {
 	q := requestOf(ctx)
 	old, err := s.master.Application(ctx, in.ID)
@@ -73,6 +80,8 @@ func (s *Server) changeApplication(ctx context.Context, in *change[types.NewAppl
 	return answerVersion(withoutPrivate(a), a.Version), nil
 }
 
+// deleteApplication deletes an application with its runs. The error is the master's, such
+// as run.ErrConflict if one of the runs has not ended.
 func (s *Server) deleteApplication(ctx context.Context, in *byID) (*empty, error) {
 	a, err := s.master.Application(ctx, in.ID)
 	if err != nil {
@@ -82,7 +91,8 @@ func (s *Server) deleteApplication(ctx context.Context, in *byID) (*empty, error
 	return nil, s.master.DeleteApplication(ctx, in.ID)
 }
 
-// fill checks what a user wrote and sets an application's fields to it.
+// fill checks what a user wrote and sets an application's name, tags and source to it. It
+// returns a problem (422 or 413) if a value is not allowed; a must not be used then.
 func (s *Server) fill(a *run.Application, in types.NewApplication) (err error) {
 	if a.Name, err = checkLabel("/name", in.Name); err != nil {
 		return err
@@ -94,7 +104,8 @@ func (s *Server) fill(a *run.Application, in types.NewApplication) (err error) {
 	return s.options.limits.checkSource("", a.Source)
 }
 
-// withoutPrivate returns an application without the data of private files.
+// withoutPrivate returns a copy of an application without the data of private files. It
+// does not change a.
 func withoutPrivate(a run.Application) run.Application {
 	a.Source.Files = slices.Clone(a.Source.Files)
 	for i := range a.Source.Files {
@@ -105,7 +116,8 @@ func withoutPrivate(a run.Application) run.Application {
 	return a
 }
 
-// digest describes a source in the audit log.
+// digest describes a source in the audit log, by the hash of its scenario: further files
+// are not part of it.
 func digest(s run.Source) string {
 	h := sha256.Sum256([]byte(s.Scenario))
 	return "scenario sha256 " + hex.EncodeToString(h[:])

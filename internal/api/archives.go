@@ -11,6 +11,8 @@ import (
 // archivesAtOnce is how many archives are imported at once.
 const archivesAtOnce = 2
 
+// export writes a run that has ended as an archive. An error before the first byte is the
+// master's: it wraps run.ErrNotFound, or run.ErrConflict if the run has not ended.
 func (s *Server) export(ctx context.Context, in *byID) (*huma.StreamResponse, error) {
 	if _, err := s.master.Run(ctx, in.ID); err != nil {
 		return nil, err
@@ -21,6 +23,8 @@ func (s *Server) export(ctx context.Context, in *byID) (*huma.StreamResponse, er
 	}), nil
 }
 
+// importRun reads an archive and stores its run as the request user's. The error is that of
+// the master, which wraps run.ErrArchive if it is no archive of a run.
 func (s *Server) importRun(ctx context.Context, _ *empty) (*body[run.Order], error) {
 	q := requestOf(ctx)
 	o, err := s.master.Import(ctx, q.http.Body, q.caller.user.Name)

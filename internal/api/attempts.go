@@ -23,9 +23,10 @@ type attempts struct {
 	of map[string][]time.Time // of the last attempts, oldest first
 }
 
-// begin counts an attempt. The caller must call forget once the password was right, which
-// removes the attempt. If there were too many, wait is the time until the next one is
-// allowed, and forget is nil.
+// begin counts an attempt with a key and returns 0 and forget, which removes the attempt:
+// the caller must call it if the password was right. If the last window has most attempts
+// already, or there are too many keys, it counts nothing and returns the time until the
+// next one is allowed, and nil.
 func (a *attempts) begin(now time.Time, key string, most int) (wait time.Duration, forget func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,6 +63,8 @@ func (a *attempts) begin(now time.Time, key string, most int) (wait time.Duratio
 	}
 }
 
+// recent returns those of times, oldest first, that are in the last window before now. It
+// shares the slice.
 func recent(times []time.Time, now time.Time) []time.Time {
 	for len(times) > 0 && now.Sub(times[0]) >= window {
 		times = times[1:]

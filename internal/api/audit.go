@@ -24,7 +24,7 @@ type denials struct {
 }
 
 // next reports whether one more is to be written, and how many were skipped since the last
-// one that was.
+// one that was. If not, it counts as skipped.
 func (d *denials) next(now time.Time) (skipped int, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -40,7 +40,8 @@ func (d *denials) next(now time.Time) (skipped int, ok bool) {
 	return skipped, true
 }
 
-// denied writes to the audit log that the guard refused a request.
+// denied writes to the audit log that the guard refused a request. The action of a route
+// that changes nothing is its pattern.
 func (s *Server) denied(r *http.Request, rt *route) {
 	action := rt.audit
 	if action == "" {
@@ -49,7 +50,8 @@ func (s *Server) denied(r *http.Request, rt *route) {
 	s.writeAudit(r.Context(), action, "denied", r.PathValue("id"), "")
 }
 
-// audited writes to the audit log what a route did.
+// audited writes to the audit log what a route did: "ok", "denied" or "failed" by the
+// status of its answer. It must be called after the answer.
 func (s *Server) audited(r *http.Request, rt *route, out *recorder) {
 	q := requestOf(r.Context())
 	result, detail := "ok", q.detail
@@ -63,7 +65,9 @@ func (s *Server) audited(r *http.Request, rt *route, out *recorder) {
 	s.writeAudit(r.Context(), rt.audit, result, q.object, detail)
 }
 
-// writeAudit adds an entry to the audit log and to the log.
+// writeAudit adds an entry to the audit log and to the log. It waits up to 10 s for the
+// store, even if ctx ends. An error is only logged. Without a login, beyond maxDenials in a
+// minute, entries of denied and failed requests are skipped.
 func (s *Server) writeAudit(ctx context.Context, action, result, object, detail string) {
 	q, now := requestOf(ctx), s.now().UTC()
 	e := &auth.Entry{Time: now, Address: q.address, Action: action, Object: object, Detail: detail, Result: result}

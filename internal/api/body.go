@@ -26,8 +26,10 @@ const (
 // bigBodies is how many bodies of more than smallBody are in memory at once.
 const bigBodies = 4
 
-// readBody reads the body of a request within the limit of its route. It returns a problem
-// if the body is not JSON, or not empty where limit is 0. Values in it are not checked.
+// readBody reads the body of a request within the limit of its route, in bytes; it is nil
+// if limit is 0. It returns a problem if the body is compressed or of another type (415),
+// too large (413), too slow (408), incomplete or not JSON (400), or, where limit is 0,
+// neither empty nor {}. Values in the body are not checked.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *problem) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, refuse(http.StatusUnsupportedMediaType, types.UnsupportedMedia, "compressed bodies are not supported: send it without Content-Encoding")
@@ -68,6 +70,8 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *pro
 	return nil, nil
 }
 
+// checkType returns a problem (415) unless values, those of Content-Type, are one:
+// application/json, without parameters but a charset of UTF-8.
 func checkType(values []string) *problem {
 	wrong := refuse(http.StatusUnsupportedMediaType, types.UnsupportedMedia, "send Content-Type: application/json, in UTF-8")
 	if len(values) != 1 {
@@ -88,8 +92,9 @@ func checkType(values []string) *problem {
 // archiveType is the media type of a run's archive.
 const archiveType = "application/zstd"
 
-// archiveBodyOf returns a reader of the body of a request. It fails beyond limit bytes, or
-// if a piece takes longer than wait. The body need not be read to its end.
+// archiveBodyOf returns a reader of the body of a request, or a problem (415, 413) if its
+// header is wrong. Read returns a *problem beyond limit bytes (413), or if a piece takes
+// longer than wait (408). The body need not be read to its end.
 func archiveBodyOf(out *recorder, r *http.Request, limit int64, wait time.Duration) (io.ReadCloser, *problem) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if e := r.Header.Get("Content-Encoding"); err != nil || media != archiveType || e != "" && !strings.EqualFold(e, "identity") {
@@ -101,13 +106,16 @@ func archiveBodyOf(out *recorder, r *http.Request, limit int64, wait time.Durati
 	return &pieces{http.MaxBytesReader(out, r.Body, limit), out, wait}, nil
 }
 
-// pieces is a body with a deadline for each piece.
+// pieces is a body with a deadline for each piece. An error of Read is a *problem if the
+// body is too large or too slow.
 type pieces struct {
 	io.ReadCloser
 	out  *recorder
 	wait time.Duration
 }
 
+// Read reads the next piece within wait. Its error is a *problem if the body is too large
+// (413) or the piece too slow (408).
 func (p *pieces) Read(b []byte) (int, error) {
 	_ = p.out.control.SetReadDeadline(time.Now().Add(p.wait))
 	n, err := p.ReadCloser.Read(b)

@@ -37,7 +37,8 @@ var steps = []func(*call) (leave func(), p *problem){
 }
 
 // guard returns a handler that passes a request on to next if it keeps the rule of its
-// route. It writes to the audit log what changes something, and who was denied.
+// route, and else answers with a problem. It writes to the audit log what changes
+// something, and who was denied. With an idempotency key, next is called by once.
 func (s *Server) guard(rt *route, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Server: s, rt: rt, q: requestOf(r.Context()), out: w.(*recorder), r: r}
@@ -59,7 +60,8 @@ func (s *Server) guard(rt *route, next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// reject answers with a problem. A body that has not been read ends the connection.
+// reject answers with a problem. The connection of a request with a body ends, as the body
+// may not have been read.
 func (c *call) reject(p *problem) {
 	if c.r.ContentLength != 0 {
 		c.out.Header().Set("Connection", "close")
@@ -67,7 +69,8 @@ func (c *call) reject(p *problem) {
 	p.write(c.out, c.q)
 }
 
-// identify sets the user of the request, if its login is valid.
+// identify sets the user of the request, or nil without a valid login, which is no problem
+// here. The problem is that the store failed.
 func (c *call) identify() (leave func(), p *problem) {
 	found, err := c.authenticate(c.r)
 	if err != nil {
@@ -78,7 +81,9 @@ func (c *call) identify() (leave func(), p *problem) {
 	return nil, nil
 }
 
-// authorize checks the user's role.
+// authorize returns a problem, 401 or 403, if the request has no login or its role does not
+// cover the route's. It writes that to the audit log, except a missing login on a route
+// that is open to this host.
 func (c *call) authorize() (leave func(), p *problem) {
 	switch rt := c.rt; {
 	case rt.role == "":
@@ -101,7 +106,8 @@ func (c *call) authorize() (leave func(), p *problem) {
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// checkID checks the form of the id in the path.
+// checkID stores the id in the path, if there is one, as the audit log's object. It returns
+// errNotFound if the id has another form than the ids of its kind.
 func (c *call) checkID() (leave func(), p *problem) {
 	id := c.r.PathValue("id")
 	if id == "" {
@@ -115,7 +121,7 @@ func (c *call) checkID() (leave func(), p *problem) {
 }
 
 // reserveArchive bounds how many archives are read at once. It does not wait for a place,
-// because an upload has no deadline.
+// because an upload has no deadline: the problem is 503. leave frees the place.
 func (c *call) reserveArchive() (leave func(), p *problem) {
 	if c.rt.archive == 0 {
 		return nil, nil
@@ -128,7 +134,8 @@ func (c *call) reserveArchive() (leave func(), p *problem) {
 	}
 }
 
-// reserveBigBody bounds how many big bodies are in memory at once. A body waits Times.BigBody for its turn.
+// reserveBigBody bounds how many big bodies are in memory at once. A body waits up to
+// Times.BigBody for its turn; the problem is 503. leave frees the place.
 func (c *call) reserveBigBody() (leave func(), p *problem) {
 	if c.rt.body <= smallBody || c.r.ContentLength >= 0 && c.r.ContentLength <= smallBody {
 		return nil, nil
@@ -141,8 +148,9 @@ func (c *call) reserveBigBody() (leave func(), p *problem) {
 	}
 }
 
-// readBody reads and checks a JSON body. A body that is an archive is left for the
-// handler to read.
+// readBody reads and checks a JSON body, within Times.Body, and stores it for the handler.
+// A body that is an archive is left for the handler to read. The problem is readBody's or
+// archiveBodyOf's.
 func (c *call) readBody() (leave func(), p *problem) {
 	if c.rt.archive > 0 {
 		if c.r.Body, p = archiveBodyOf(c.out, c.r, c.rt.archive, c.options.Times.Body); p == nil {
@@ -158,7 +166,8 @@ func (c *call) readBody() (leave func(), p *problem) {
 	return nil, nil
 }
 
-// openStream counts an answer that may take long, and ends it with the user's login.
+// openStream counts an answer that may take long, and has its context end with the user's
+// login. The problem is that of streams.add.
 func (c *call) openStream() (leave func(), p *problem) {
 	if !c.rt.endless {
 		return nil, nil
@@ -171,7 +180,8 @@ func (c *call) openStream() (leave func(), p *problem) {
 	return leave, nil
 }
 
-// audit writes to the audit log what the route did, once it has answered.
+// audit returns a leave that writes to the audit log what the route did. It returns no
+// problem.
 func (c *call) audit() (leave func(), p *problem) {
 	if c.rt.audit == "" {
 		return nil, nil

@@ -25,12 +25,17 @@ type limitListener struct {
 	refusals sync.WaitGroup
 }
 
+// newLimitListener returns a listener that accepts from l, with at most most connections
+// open. The server must call state as its ConnState; refusals are answered in goroutines,
+// which refusals waits for.
 func newLimitListener(l net.Listener, most int, plain bool) *limitListener {
 	return &limitListener{Listener: l, most: most, plain: plain, open: map[net.Conn]*list.Element{}, refused: make(chan struct{}, maxRefusals)}
 }
 
 const refusal = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
+// Accept waits for a connection that may be served, and returns it or the listener's error.
+// It answers others with 503, or closes an idle one to make room.
 func (c *limitListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := c.Listener.Accept()
@@ -52,7 +57,8 @@ func (c *limitListener) Accept() (net.Conn, error) {
 const maxRefusals = 64
 
 // refuse answers a connection with 503 once it has sent something, because before that
-// clients do not read an answer.
+// clients do not read an answer, and closes it. It does not block: after a second, or with
+// TLS, or if maxRefusals are being written, the connection is closed without an answer.
 func (c *limitListener) refuse(conn net.Conn) {
 	select {
 	case c.refused <- struct{}{}:
@@ -73,7 +79,8 @@ func (c *limitListener) refuse(conn net.Conn) {
 	})
 }
 
-// room reports whether one more connection is allowed, and which one is to be closed for it.
+// room reports whether one more connection is allowed, and which idle one the caller must
+// close for it; nil if that is not needed. The victim is not counted any more.
 func (c *limitListener) room() (victim net.Conn, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +98,7 @@ func (c *limitListener) room() (victim net.Conn, ok bool) {
 }
 
 // state is the HTTP server's ConnState hook. A connection is busy from the first byte of a
-// request to the end of its answer.
+// request to the end of its answer. It may be called concurrently.
 func (c *limitListener) state(conn net.Conn, s http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,7 +40,9 @@ func cookie(r *http.Request) string {
 	return "gobench"
 }
 
-// authenticate returns the user of a request, or nil if it has no valid login.
+// authenticate returns the user of a request, or nil and no error if it has no valid login.
+// A header Authorization excludes the cookie. The error is that of the store. It stores the
+// time of use, at most once in touchEvery.
 func (s *Server) authenticate(r *http.Request) (*caller, error) {
 	var w *caller
 	var err error
@@ -67,6 +69,11 @@ func (s *Server) authenticate(r *http.Request) (*caller, error) {
 	return w, err
 }
 
+// byToken returns the user of the token with an id and the hash of a secret; nil if the
+// secret is wrong, the token is revoked or has expired, or its user is disabled. The error
+// wraps run.ErrNotFound if the token or its user does not exist. The role is the lower one
+// of both. It stores the time of use, at most once in touchEvery; the caller must not hold
+// s.logins.
 func (s *Server) byToken(ctx context.Context, id string, hash []byte) (*caller, error) {
 	t, err := s.store.Token(ctx, id)
 	if err != nil {
@@ -97,6 +104,9 @@ func (s *Server) byToken(ctx context.Context, id string, hash []byte) (*caller, 
 	return w, s.store.PutToken(ctx, t)
 }
 
+// bySession returns the user of the session with a hash; nil if it has expired or its user
+// is disabled. The error wraps run.ErrNotFound if the session or its user does not exist.
+// It stores the time of use, at most once in touchEvery; the caller must not hold s.logins.
 func (s *Server) bySession(ctx context.Context, hash []byte) (*caller, error) {
 	session, err := s.store.Session(ctx, hash)
 	if err != nil {
@@ -131,7 +141,10 @@ func (s *Server) bySession(ctx context.Context, hash []byte) (*caller, error) {
 var errLogin = refuse(http.StatusUnauthorized, types.Unauthenticated, "name or password is wrong")
 
 // checkPassword returns the user with this name and password, or errLogin if they do not
-// match. A wrong name has the same error as a wrong password and takes as long.
+// match or the user is disabled. A wrong name takes as long as a wrong password. The error
+// is also a problem (429) after too many attempts from the request's address, with this
+// name or in all, or while too many passwords are hashed. A login that succeeds is not
+// counted as an attempt.
 func (s *Server) checkPassword(ctx context.Context, name, password string) (*auth.User, error) {
 	now, q := s.now(), requestOf(ctx)
 	forget, err := s.attempt(now, strings.ToLower(name)+" "+q.address, q.address)
@@ -158,8 +171,9 @@ func (s *Server) checkPassword(ctx context.Context, name, password string) (*aut
 	return u, nil
 }
 
-// attempt counts an attempt to log in to an account from an address, or returns a problem
-// if there were too many. forget removes the attempt.
+// attempt counts an attempt to log in to an account and from an address, or returns a
+// problem (429) with the time to wait if there were too many. forget removes the attempt:
+// it is for a right password.
 func (s *Server) attempt(now time.Time, account, address string) (forget func(), err error) {
 	wait, forgetAddress := s.attempts.begin(now, "address "+address, perAddress)
 	var forgetAccount func()
@@ -175,8 +189,9 @@ func (s *Server) attempt(now time.Time, account, address string) (forget func(),
 	}, nil
 }
 
-// newSession stores a session of a user and returns its cookie. It ends the session that the
-// request was sent with, if any.
+// newSession stores a session of a user and returns its cookie, which the caller must send.
+// It ends the session that the request was sent with, if any. The caller must not hold
+// s.logins.
 func (s *Server) newSession(ctx context.Context, r *http.Request, u *auth.User) (*http.Cookie, error) {
 	s.logins.Lock()
 	defer s.logins.Unlock()
@@ -195,7 +210,8 @@ func (s *Server) newSession(ctx context.Context, r *http.Request, u *auth.User) 
 	}, nil
 }
 
-// endSession ends a session and its streams. The caller must hold s.logins.
+// endSession ends a session and its streams. It returns nil if the session does not exist.
+// The caller must hold s.logins.
 func (s *Server) endSession(ctx context.Context, hash []byte) error {
 	if err := s.store.DeleteSession(ctx, hash); err != nil && !errors.Is(err, run.ErrNotFound) {
 		return err
@@ -204,8 +220,8 @@ func (s *Server) endSession(ctx context.Context, hash []byte) error {
 	return nil
 }
 
-// endSessions ends all sessions of a user and their streams, with tokens also the streams
-// of the user's tokens.
+// endSessions ends all sessions of the user with an id, and their streams; with tokens also
+// the streams of the user's tokens, which stay valid. The caller must not hold s.logins.
 func (s *Server) endSessions(ctx context.Context, user string, tokens bool) error {
 	s.logins.Lock()
 	defer s.logins.Unlock()

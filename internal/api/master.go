@@ -12,10 +12,12 @@ import (
 
 // Master is the master that the API serves. Its methods may be called by several goroutines
 // at once. An error wraps run.ErrNotFound, run.ErrConflict (the state does not allow it;
-// the text says why) or a *run.InputError (a field of the input is wrong).
+// the text says why) or a *run.InputError (a field of the input is wrong). by and owner are
+// names of users; a page comes with next, the cursor of the next page, empty after the
+// last.
 type Master interface {
 	// Submit queues a run of an application, or of a source, which then becomes an
-	// application.
+	// application, and returns the run.
 	Submit(ctx context.Context, s Submission) (*run.Order, error)
 	Run(ctx context.Context, id string) (*run.Order, error)
 	Runs(ctx context.Context, f run.Filter) (page []run.Order, next string, err error)
@@ -24,8 +26,11 @@ type Master interface {
 	// any state. Both return before the run has ended. Calling them again changes nothing.
 	Stop(ctx context.Context, id, by string) error
 	Cancel(ctx context.Context, id, by string) error
-	// StopAll cancels the active run, and with queued true all queued ones. It returns their ids.
+	// StopAll cancels the active run, and with queued true all queued ones. It returns the
+	// ids of the runs that it cancelled, also with an error.
 	StopAll(ctx context.Context, queued bool, by string) (ids []string, err error)
+	// Control changes the load of the active run. Delete deletes a run that is not active,
+	// with all its data.
 	Control(ctx context.Context, id string, c event.Change) error
 	Delete(ctx context.Context, id string) error
 	// Result returns a run's result; if the run has not ended, the result so far.
@@ -33,14 +38,18 @@ type Master interface {
 	// Series calls each with a run's intervals, of all agents or of one, in order. It returns
 	// the first error that each returns.
 	Series(ctx context.Context, q run.SeriesQuery, each func(run.Interval) error) error
-	// Log opens the output of a run's executors from an offset on. With follow, reading
-	// waits for more until the run is final. The caller must close it.
+	// Log opens the output of a run's executors, of all agents or of the one with the id
+	// agent. An offset in bytes counts if that is the output of one executor, else reading
+	// begins at 0. With follow, reading waits for more until the run is final. The caller
+	// must close it.
 	Log(ctx context.Context, id, agent string, offset int64, follow bool) (io.ReadCloser, error)
-	// Export writes a run that has ended as an archive. Import stores the run of an archive
-	// as owner's, and returns run.ErrArchive if it is not an archive of a run.
+	// Export writes a run that has ended as an archive; after an error w may have received
+	// a part. Import stores the run of an archive as owner's, and returns run.ErrArchive if
+	// it is not an archive of a run.
 	Export(ctx context.Context, id string, w io.Writer) error
 	Import(ctx context.Context, archive io.Reader, owner string) (*run.Order, error)
-	// Profile takes a profile of a running executor on an agent. The caller must close it.
+	// Profile takes a profile of a running executor on an agent (its id or name; empty: the
+	// first one). The caller must close it.
 	Profile(ctx context.Context, id, agent, kind string, length time.Duration) (io.ReadCloser, error)
 
 	// Events returns a channel of the events after number after (0: all that are stored), of
@@ -51,6 +60,9 @@ type Master interface {
 
 	Application(ctx context.Context, id string) (*run.Application, error)
 	Applications(ctx context.Context, f run.Filter) (page []run.Application, next string, err error)
+	// PutApplication stores a new application (Version 0), or a changed one whose Version
+	// is the stored one. It sets ID, Created, Changed and Version. DeleteApplication
+	// deletes an application with its runs.
 	PutApplication(ctx context.Context, a *run.Application) error
 	DeleteApplication(ctx context.Context, id string) error
 
@@ -64,6 +76,7 @@ type Master interface {
 
 	// Ready returns an error with the reason if the master cannot run what is submitted.
 	Ready(ctx context.Context) error
+	// Figures returns the master's own figures, for /metrics.
 	Figures() Figures
 }
 

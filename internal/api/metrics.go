@@ -20,8 +20,8 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// readyz reports whether the master can take runs. The reason is shown to users and to this
-// host only.
+// readyz answers 200 if the master can take runs, and else 503. The reason is shown to
+// users and to this host only.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	err := s.master.Ready(r.Context())
@@ -37,7 +37,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(text))
 }
 
-// local reports whether a request comes from this host, and not through a proxy on it.
+// local reports whether a request comes from this host, and not through a proxy that says
+// so in a header.
 func local(r *http.Request) bool {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if len(r.Header.Values(name)) > 0 {
@@ -51,7 +52,8 @@ func local(r *http.Request) bool {
 // metrics serves the master's own metrics to Prometheus.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) { s.scrape.ServeHTTP(w, r) }
 
-// figures returns the handler of /metrics.
+// figures returns the handler of /metrics: the master's figures, and those of its process
+// and of Go. It must be called once the master is set.
 func (s *Server) figures() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), figures{s})
@@ -80,13 +82,15 @@ var (
 
 var descriptions = []*prometheus.Desc{descInfo, descQueued, descActive, descAgents, descBatches, descRepeats, descBytes, descIngest, descAck, descStreams}
 
-// Describe and Collect implement prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (f figures) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range descriptions {
 		to <- d
 	}
 }
 
+// Collect implements prometheus.Collector: it reads the master's figures now and sends a
+// metric for each of descriptions.
 func (f figures) Collect(to chan<- prometheus.Metric) {
 	n := f.s.master.Figures()
 	active := 0.0
@@ -117,6 +121,8 @@ var buckets = []time.Duration{
 	100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second,
 }
 
+// histogram returns a metric of an encoded hdr.Histogram of nanoseconds; empty means no
+// values. A damaged one is returned as an invalid metric.
 func histogram(d *prometheus.Desc, encoded []byte) prometheus.Metric {
 	var h hdr.Histogram
 	if len(encoded) > 0 {

@@ -20,9 +20,11 @@ const replyLife = 24 * time.Hour
 
 var keyForm = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 
-// once calls next for the first request with an idempotency key, and stores the answer.
-// Repeated requests get the stored answer. An answer with an error is not stored, so the
-// key may be used again.
+// once calls next for the first request with an idempotency key of its user, and stores the
+// answer. Repeated requests get the stored answer, once a request with the key that is
+// being answered is done. An answer with an error is not stored, so the key may be used
+// again. It answers with a problem if the key is malformed (400) or was used for another
+// method, path or body (409).
 func (s *Server) once(w *recorder, r *http.Request, keys []string, body []byte, next http.HandlerFunc) {
 	q := requestOf(r.Context())
 	if len(keys) != 1 || !keyForm.MatchString(keys[0]) {
@@ -79,7 +81,8 @@ type namedLock struct {
 	users int // goroutines that hold it or wait for it
 }
 
-// lock waits for the lock of a name, until ctx ends. The caller must call unlock.
+// lock waits for the lock of a name, until ctx ends: the error then wraps ctx's. The caller
+// must call unlock once.
 func (l *locks) lock(ctx context.Context, name string) (unlock func(), err error) {
 	l.mu.Lock()
 	if l.held == nil {

@@ -27,7 +27,8 @@ type unserved struct{}
 func (unserved) Handle(*huma.Operation, func(huma.Context))       {}
 func (unserved) ServeHTTP(w http.ResponseWriter, r *http.Request) {}
 
-// register adds all routes to the server's mux, each behind its guard.
+// register adds all routes to the server's mux, each behind its guard, and sets document.
+// It must be called once, before the server is used.
 func (s *Server) register() {
 	g := guarded{s, map[string]*route{}}
 	for i := range routes {
@@ -52,7 +53,9 @@ func (g guarded) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Re
 }
 
 // describe registers the operations with an adapter and returns a function that returns
-// their OpenAPI document, which takes as long as the rest of a master's start.
+// their OpenAPI document, indented. The first call of that function takes as long as the
+// rest of a master's start; later ones return the same bytes. It may be called
+// concurrently.
 func (s *Server) describe(a huma.Adapter) func() []byte {
 	config := huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -99,7 +102,8 @@ func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(s.document())
 }
 
-// completeProblem is a huma.Transformer that adds the request's id and path to a problem.
+// completeProblem is a huma.Transformer that adds the request's id and path to a copy of a
+// problem, and its headers to the answer. It returns other values unchanged.
 func completeProblem(ctx huma.Context, _ string, v any) (any, error) {
 	p, ok := v.(*problem)
 	if !ok {
@@ -114,7 +118,8 @@ func completeProblem(ctx huma.Context, _ string, v any) (any, error) {
 // maxKey is how long an idempotency key may be: see keyForm.
 var maxKey = 128
 
-// operation describes a route for the document.
+// operation describes a route for the document. It adds the schema of the route's content
+// to schemas.
 func (rt *route) operation(schemas huma.Registry) huma.Operation {
 	method, path, _ := strings.Cut(rt.pattern, " ")
 	op := huma.Operation{
@@ -148,7 +153,7 @@ func (rt *route) operation(schemas huma.Registry) huma.Operation {
 	return op
 }
 
-// statuses returns those of the problems that a route may answer.
+// statuses returns those of the problems that a route may answer, for the document.
 func (rt *route) statuses() []int {
 	all := append([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusMisdirectedRequest}, rt.errors...)
 	add := func(when bool, status ...int) {

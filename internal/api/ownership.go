@@ -38,8 +38,10 @@ var (
 		}}
 )
 
-// permit reports whether the user of the request may call a route: with the kind of
-// login that it asks for, and for the record in its path. The guard has checked the role.
+// permit returns nil if the user of the request may call a route: with the kind of login
+// that it asks for, and for the record in its path. It returns a problem if not, and an
+// error that wraps run.ErrNotFound if the record does not exist. The guard has checked the
+// role.
 func (s *Server) permit(ctx context.Context, rt *route) error {
 	q := requestOf(ctx)
 	if rt.session && q.caller.session == nil {

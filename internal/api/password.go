@@ -47,6 +47,8 @@ type hasher struct {
 	derive  func(password string, salt []byte, c Cost, length uint32) []byte
 }
 
+// newHasher returns a hasher whose new hashes have the cost c; a stored one has its own
+// cost. Its methods may be called concurrently.
 func newHasher(c Cost) *hasher {
 	h := &hasher{cost: c, turn: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting), derive: argon2id}
 	key := make([]byte, keyLength)
@@ -57,8 +59,8 @@ func newHasher(c Cost) *hasher {
 
 var errBusy = retryLater(http.StatusTooManyRequests, types.TooMany, "too many logins at once", 2*time.Second)
 
-// acquire waits until this goroutine may hash, or ctx ends. The caller must call done. It
-// returns errBusy if too many wait.
+// acquire waits until this goroutine may hash, or ctx ends. The caller must call done once.
+// It returns errBusy at once if maxWaiting others wait.
 func (h *hasher) acquire(ctx context.Context) (done func(), err error) {
 	select {
 	case h.waiting <- struct{}{}:
@@ -74,7 +76,8 @@ func (h *hasher) acquire(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// hash returns the hash of a password with a new salt.
+// hash returns the hash of a password with a new salt, in the PHC string format. The error
+// is errBusy or ctx's.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	done, err := h.acquire(ctx)
 	if err != nil {
@@ -85,7 +88,8 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 }
 
 // verify reports whether hash is of a password. An empty hash means that the user does not
-// exist: it returns false after the same work. It returns an error if the hash is malformed.
+// exist: it returns false after the same work. It returns an error if the hash is
+// malformed, and errBusy or ctx's error if it could not be computed.
 func (h *hasher) verify(ctx context.Context, password, hash string) (bool, error) {
 	known := hash != ""
 	if !known {
@@ -104,9 +108,9 @@ func (h *hasher) verify(ctx context.Context, password, hash string) (bool, error
 	return subtle.ConstantTimeCompare(got, key) == 1 && known, nil
 }
 
-// argon2id returns the key of a password. It returns its work area to the system at once,
-// unless that is small: an idle master would else keep it until its next garbage
-// collection, which may be hours away.
+// argon2id returns the key of a password, of length bytes. It returns its work area to the
+// system at once, unless that is small: an idle master would else keep it until its next
+// garbage collection, which may be hours away.
 func argon2id(password string, salt []byte, c Cost, length uint32) []byte {
 	if c.Memory >= 1<<10 {
 		defer debug.FreeOSMemory()
@@ -133,6 +137,8 @@ func (h *hasher) format(salt, key []byte) string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=1$%s$%s", argon2.Version, h.cost.Memory, h.cost.Passes, base.EncodeToString(salt), base.EncodeToString(key))
 }
 
+// decode returns the parts of a hash in the form that format writes. It returns an error
+// for any other, and for one that costs more than maxCost.
 func decode(hash string) (c Cost, salt, key []byte, err error) {
 	parts := strings.Split(hash, "$")
 	bad := errors.New("the stored hash of a password is not argon2id as gobench writes it")

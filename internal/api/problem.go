@@ -30,6 +30,7 @@ func (p *problem) Error() string { return p.Code + ": " + p.Detail }
 // GetStatus, GetHeaders and ContentType implement huma's interfaces.
 func (p *problem) GetStatus() int { return p.Status }
 
+// GetHeaders returns Retry-After and, for 401, WWW-Authenticate, or an empty header.
 func (p *problem) GetHeaders() http.Header {
 	h := http.Header{}
 	if p.retry > 0 {
@@ -43,13 +44,14 @@ func (p *problem) GetHeaders() http.Header {
 
 func (p *problem) ContentType(string) string { return "application/problem+json" }
 
-// refuse returns a problem.
+// refuse returns a problem; errs are the values of the request that are wrong.
 func refuse(status int, code, detail string, errs ...types.Detail) *problem {
 	return &problem{Problem: types.Problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Errors: errs,
 	}}
 }
 
+// retryLater is refuse with a header Retry-After, in seconds, rounded up.
 func retryLater(status int, code, detail string, retry time.Duration) *problem {
 	p := refuse(status, code, detail)
 	p.retry = retry
@@ -79,8 +81,9 @@ var known = []struct {
 	{context.Canceled, http.StatusServiceUnavailable, types.Unavailable, false},
 }
 
-// problemOf returns the problem for an error: itself if it is one, else by the table known,
-// else status 500.
+// problemOf returns the problem for an error that is not nil: the problem that it wraps,
+// the invalid field of a *run.InputError (422), the row of known, or else status 500. It
+// does not log. The caller must not change the result, which may be shared.
 func problemOf(err error) *problem {
 	var p *problem
 	if errors.As(err, &p) {
@@ -109,6 +112,7 @@ func invalid(pointer, detail string) *problem {
 	return refuse(http.StatusUnprocessableEntity, types.Invalid, "a value is not valid", types.Detail{Pointer: pointer, Detail: detail})
 }
 
+// init has huma return problems for its own errors.
 func init() {
 	// huma's settings are global to the process; no other package of gobench uses it.
 	huma.ValidateStrictCasing = true
@@ -118,7 +122,9 @@ func init() {
 	}
 }
 
-// fromHuma returns the problem for what huma found wrong, or for a handler's error.
+// fromHuma returns the problem for what huma found wrong in a request (400 or 422), or,
+// with a status of 500 or more or 0, for a handler's error. It logs a handler's error that
+// is answered with 500 or more, if ctx is not nil.
 func fromHuma(ctx huma.Context, status int, msg string, errs []error) *problem {
 	if status >= http.StatusInternalServerError || status == 0 {
 		err := errors.Join(errs...)
@@ -173,7 +179,8 @@ func unread(message string) bool {
 	return strings.HasPrefix(message, "json: ") || strings.HasPrefix(message, "illegal base64 ")
 }
 
-// pointer returns the RFC 6901 pointer for a path such as "options.files[3].path".
+// pointer returns the RFC 6901 pointer, "/options/files/3/path", for a path such as
+// "options.files[3].path"; "" for "".
 func pointer(path string) string {
 	if path == "" {
 		return ""
@@ -189,7 +196,8 @@ func (p *problem) complete(r *request) *problem {
 	return &c
 }
 
-// write answers a request with a problem.
+// write answers a request, of which nothing has been answered yet, with a problem. It
+// removes headers that were set for a success.
 func (p *problem) write(w http.ResponseWriter, r *request) {
 	h := w.Header()
 	for name, values := range p.GetHeaders() {

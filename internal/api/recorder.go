@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// recorder records the status and size of an answer. A write fails if the client does not
-// read for wait.
+// recorder records the status and size of an answer: status is 0 until it begins. A write
+// fails if the client does not read for wait. Like all response writers it must not be used
+// concurrently.
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -18,6 +19,7 @@ type recorder struct {
 
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
+// WriteHeader records the first status and sets the deadline of the write.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status
@@ -30,6 +32,7 @@ func (r *recorder) deadline() {
 	_ = r.control.SetWriteDeadline(time.Now().Add(r.wait))
 }
 
+// Write writes b, with status 200 if the answer has not begun, and passes b to copy.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.WriteHeader(http.StatusOK)
@@ -49,6 +52,7 @@ type statusOnly struct {
 	status int
 }
 
+// Header returns the headers, which the first call creates.
 func (s *statusOnly) Header() http.Header {
 	if s.header == nil {
 		s.header = http.Header{}

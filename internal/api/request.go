@@ -32,7 +32,8 @@ type request struct {
 
 type requestKey struct{}
 
-// requestOf returns the request that ctx belongs to.
+// requestOf returns the request that ctx belongs to; never nil: without one, an empty
+// request whose log discards all.
 func requestOf(ctx context.Context) *request {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
 		return r
@@ -51,7 +52,8 @@ var security = map[string]string{
 }
 
 // ServeHTTP writes the request to the log, checks its host, path and origin, and passes it
-// on to its route or to the dashboard. A panic of a handler is answered with status 500.
+// on to its route or to the dashboard. A panic of a handler is logged and answered with
+// status 500; if the answer has begun, it closes the connection.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	out := &recorder{ResponseWriter: w, control: http.NewResponseController(w), wait: s.options.Times.Write}
@@ -110,7 +112,8 @@ func isAPI(p string) bool {
 	return strings.HasPrefix(p, "/api/") || p == "/api" || p == "/healthz" || p == "/readyz" || p == "/metrics"
 }
 
-// checkTarget returns a problem if the host, path or origin of a request is not allowed.
+// checkTarget returns a problem if the host (421), path (404) or, for the API, the origin
+// (403) of a request is not allowed.
 func (s *Server) checkTarget(r *http.Request) *problem {
 	if !s.ownName(r) {
 		return refuse(http.StatusMisdirectedRequest, types.Misdirected, "this master does not answer to the host name of the request: start it with that name")
@@ -127,8 +130,9 @@ func (s *Server) checkTarget(r *http.Request) *problem {
 	return nil
 }
 
-// ownName reports whether the Host header names this master. A page of another site whose
-// name resolves to this host (DNS rebinding) is refused. Any port is allowed, for tunnels.
+// ownName reports whether the Host header names this master: loopback, the address of the
+// connection, or a name of Options.Hosts. A page of another site whose name resolves to
+// this host (DNS rebinding) is refused. Any port is allowed, for tunnels.
 func (s *Server) ownName(r *http.Request) bool {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -147,6 +151,7 @@ func (s *Server) ownName(r *http.Request) bool {
 	return strings.EqualFold(host, "localhost") || slices.ContainsFunc(s.options.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
+// peer returns the address of a request's connection, without its port.
 func peer(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		return host
@@ -154,8 +159,8 @@ func peer(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// noRoute answers a request that matches no route: 405 if another method would match,
-// else 404. h is the handler that ServeMux chose.
+// noRoute answers a request that matches no route: 405, with Allow, if another method would
+// match, else 404. h is the handler that ServeMux chose.
 func noRoute(w http.ResponseWriter, r *http.Request, q *request, h http.Handler) {
 	var found statusOnly
 	h.ServeHTTP(&found, r)
@@ -168,7 +173,8 @@ func noRoute(w http.ResponseWriter, r *http.Request, q *request, h http.Handler)
 	errNotFound.write(w, q)
 }
 
-// ui serves paths outside the API.
+// ui serves paths outside the API with Options.UI; if that is nil, one line of text at "/",
+// and 404 elsewhere. Methods other than GET and HEAD are refused (405).
 func (s *Server) ui(w http.ResponseWriter, r *http.Request, q *request) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:

@@ -18,9 +18,9 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// streaming returns an answer whose body write writes piece by piece. An error before the
-// first byte is answered as a problem; a later one closes the connection, so that a
-// truncated answer does not look complete.
+// streaming returns an answer whose body write writes piece by piece, after the handler has
+// returned. An error before the first byte is answered as a problem; a later one closes the
+// connection, so that a truncated answer does not look complete.
 func streaming(write func(context.Context, *recorder) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
@@ -59,6 +59,10 @@ type seriesQuery struct {
 	Points int     `query:"points" minimum:"0" maximum:"100000" doc:"about this many points at most; unset: the finest stored"`
 }
 
+// series writes a run's intervals, in order, as they are read: one JSON object,
+// types.Series. It returns a problem (400) if a time is not a number, and an error that
+// wraps run.ErrNotFound without such a run. A failure after the first byte closes the
+// connection.
 func (s *Server) series(ctx context.Context, in *seriesQuery) (*huma.StreamResponse, error) {
 	for name, v := range map[string]float64{"?from": in.From, "?to": in.To} {
 		if math.IsNaN(v) {
@@ -115,6 +119,8 @@ type reportQuery struct {
 	Format string `query:"format" enum:"json,csv,xml,md,html" default:"html" doc:"xml is JUnit's"`
 }
 
+// report writes a run's report as a file in one of the formats of media; of a run that has
+// not ended, the report so far. The error wraps run.ErrNotFound without such a run.
 func (s *Server) report(ctx context.Context, in *reportQuery) (*huma.StreamResponse, error) {
 	r, err := s.master.Result(ctx, in.ID)
 	if err != nil {
@@ -137,6 +143,9 @@ type logQuery struct {
 	Follow bool   `query:"follow" doc:"wait for more output until the run has ended"`
 }
 
+// logOf writes what the executors of a run printed; an offset counts only for a single
+// executor. With follow it ends with the run. The error wraps run.ErrNotFound without such
+// a run.
 func (s *Server) logOf(ctx context.Context, in *logQuery) (*huma.StreamResponse, error) {
 	log, err := s.master.Log(ctx, in.ID, in.Agent, in.Offset, in.Follow)
 	if err != nil {
@@ -150,7 +159,8 @@ func (s *Server) logOf(ctx context.Context, in *logQuery) (*huma.StreamResponse,
 	}), nil
 }
 
-// pass copies r to w and flushes each piece.
+// pass copies r to w until r ends, which is no error, and flushes each piece. It does not
+// close r.
 func pass(w *recorder, r io.Reader) error {
 	if err := w.control.Flush(); err != nil {
 		return err
@@ -178,6 +188,10 @@ func pass(w *recorder, r io.Reader) error {
 // profileLength is the default length of a profile, in seconds.
 const profileLength = 30.0
 
+// profile takes a profile of an executor of a run, over profileLength unless the request
+// has another length, and writes it as a file. It returns a problem (422) if the kind is
+// malformed; else the error is the master's, such as run.ErrConflict if the run is not
+// active.
 func (s *Server) profile(ctx context.Context, in *forRun[types.Profile]) (*huma.StreamResponse, error) {
 	b := in.Body
 	if !idForm.MatchString(b.Kind) {

@@ -147,13 +147,15 @@ type handler struct {
 	register func(*Server, huma.API, huma.Operation, *route)
 }
 
-// plain makes a handler of a method that reads and writes HTTP itself.
+// plain makes a handler of a method that reads and writes HTTP itself. The guard has
+// checked the role; own and session of its rule are not checked.
 func plain(h func(*Server, http.ResponseWriter, *http.Request)) handler {
 	return handler{plain: h}
 }
 
 // operation makes a handler of a method whose I and O describe its parameters and its
-// answer: huma parses and checks them and writes the OpenAPI document from them.
+// answer: huma parses and checks them and writes the OpenAPI document from them. The guard
+// and permit come before the method. An error of the method is answered as problemOf says.
 func operation[I, O any](h func(*Server, context.Context, *I) (*O, error)) handler {
 	return handler{register: func(s *Server, a huma.API, op huma.Operation, rt *route) {
 		huma.Register(a, op, func(ctx context.Context, in *I) (*O, error) {

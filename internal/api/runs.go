@@ -20,12 +20,16 @@ type runsQuery struct {
 	Text        string    `query:"text" maxLength:"512" doc:"in the name"`
 }
 
+// runs returns a page of runs that match the filter, newest first.
 func (s *Server) runs(ctx context.Context, in *runsQuery) (*body[types.Page[run.Order]], error) {
 	f := run.Filter{State: in.State, Application: in.Application, Tag: in.Tag, Owner: in.Owner, Text: in.Text, After: in.After, Limit: in.Limit}
 	page, next, err := s.master.Runs(ctx, f)
 	return answer(types.Page[run.Order]{Items: orEmpty(page), Next: next}), err
 }
 
+// submit queues a run of an application, or of a source, which becomes an application of
+// the request's user, and returns the run. It returns a problem (422 or 413) if a value is
+// not allowed or the application does not exist; else the error is the master's.
 func (s *Server) submit(ctx context.Context, in *withBody[types.Submission]) (*body[run.Order], error) {
 	q := requestOf(ctx)
 	b := in.Body
@@ -64,6 +68,8 @@ func (s *Server) submit(ctx context.Context, in *withBody[types.Submission]) (*b
 	return s.queue(ctx, sub)
 }
 
+// queue submits a run and writes it and its targets to the audit log. The error is that of
+// the master.
 func (s *Server) queue(ctx context.Context, sub Submission) (*body[run.Order], error) {
 	q := requestOf(ctx)
 	targets := "any"
@@ -79,6 +85,9 @@ func (s *Server) queue(ctx context.Context, sub Submission) (*body[run.Order], e
 	return answer(*o), nil
 }
 
+// rerun queues a run of the same application in its present version, with the same options,
+// for the request's user, and returns the new run. It returns a problem (409) if the
+// application has been deleted, and an error that wraps run.ErrNotFound without such a run.
 func (s *Server) rerun(ctx context.Context, in *byID) (*body[run.Order], error) {
 	o, err := s.master.Run(ctx, in.ID)
 	if err != nil {
@@ -93,6 +102,7 @@ func (s *Server) rerun(ctx context.Context, in *byID) (*body[run.Order], error) 
 	return again, err
 }
 
+// run returns a run with its version as ETag.
 func (s *Server) run(ctx context.Context, in *byID) (*versioned[run.Order], error) {
 	o, err := s.master.Run(ctx, in.ID)
 	if err != nil {
@@ -124,6 +134,9 @@ type forRun[T any] struct {
 	Body T
 }
 
+// control changes a run's load. It returns a problem (422) if the fields of the request do
+// not fit what it asks for; else the error is the master's, such as run.ErrConflict without
+// a load.
 func (s *Server) control(ctx context.Context, in *forRun[types.Control]) (*empty, error) {
 	q, b := requestOf(ctx), in.Body
 	if b.What == "scale" && (b.Users == nil) == (b.Rate == nil) {
@@ -136,6 +149,9 @@ func (s *Server) control(ctx context.Context, in *forRun[types.Control]) (*empty
 	return nil, s.master.Control(ctx, in.ID, event.Change{What: b.What, Class: b.Class, Users: b.Users, Rate: b.Rate, By: q.caller.user.Name})
 }
 
+// stopAll cancels the active run and, on request, all queued ones, and returns the ids of
+// those that it cancelled. With an error of the master the client gets no ids, but the
+// audit log does.
 func (s *Server) stopAll(ctx context.Context, in *withBody[types.StopAll]) (*body[types.Stopped], error) {
 	q := requestOf(ctx)
 	ids, err := s.master.StopAll(ctx, in.Body.Queued, q.caller.user.Name)

@@ -30,7 +30,8 @@ type Options struct {
 	limits sourceLimits // zero: defaultLimits
 }
 
-// Server is a master's API. New makes it, Serve serves it.
+// Server is a master's API. New makes it, Serve serves it. Its methods may be called by
+// several goroutines at once.
 type Server struct {
 	master  Master
 	store   Store
@@ -56,8 +57,8 @@ type Server struct {
 	userChanges sync.Mutex // held while users change, so that one admin is left
 }
 
-// New makes the API of a master. It returns an error if m or s is nil. No address is open
-// before Serve.
+// New makes the API of a master. It sets the defaults of o, opens no address before Serve,
+// and returns an error if m or s is nil.
 func New(m Master, s Store, o Options) (*Server, error) {
 	if m == nil || s == nil {
 		return nil, errors.New("api: New needs a master and a store")
@@ -93,8 +94,9 @@ func New(m Master, s Store, o Options) (*Server, error) {
 }
 
 // Serve answers requests on l until ctx ends. It then waits, for Times.Shutdown at most,
-// until running requests have been answered; streams end at once. It closes l, also when
-// it returns an error. It refuses the addresses that MayListen refuses.
+// until running requests have been answered; streams end at once. It returns nil then, or
+// an error if requests had to be cut off. It closes l in any case, and refuses the
+// addresses that MayListen refuses.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if err := s.MayListen(ctx, l.Addr()); err != nil {
 		return errors.Join(err, l.Close())
@@ -137,8 +139,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return errors.Join(err, ended)
 }
 
-// MayListen returns an error if other hosts reach the address a and Options has no TLS
-// certificate, or there is no user yet. Options.Insecure allows both.
+// MayListen returns nil if the address a may be served, and else an error that says what to
+// do. It may be served if other hosts do not reach it (it is of loopback or not of TCP), or
+// if there is a TLS certificate and also a user, or if Options.Insecure is set. An error of
+// the store is returned, too. Serve calls it.
 func (s *Server) MayListen(ctx context.Context, a net.Addr) error {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok || tcp.IP.IsLoopback() || s.options.Insecure {
@@ -157,7 +161,7 @@ func (s *Server) MayListen(ctx context.Context, a net.Addr) error {
 	return nil
 }
 
-// tidy deletes expired sessions and replies each hour until ctx ends.
+// tidy deletes expired sessions and replies, at once and each hour, until ctx ends.
 func (s *Server) tidy(ctx context.Context) {
 	t := time.NewTicker(time.Hour)
 	defer t.Stop()
@@ -171,6 +175,7 @@ func (s *Server) tidy(ctx context.Context) {
 	}
 }
 
+// tidyOnce deletes expired sessions and replies. An error is only logged.
 func (s *Server) tidyOnce(ctx context.Context) {
 	now := s.now()
 	err := errors.Join(

@@ -30,7 +30,8 @@ func (s *Server) setupFile() string { return filepath.Join(s.options.Dir, "setup
 
 // Setup returns a new token with which the first user, an admin, can be created within an
 // hour. It also writes the token to the file setup-token in Options.Dir, which only the
-// master's user may read. The token is empty if there is a user.
+// master's user may read. The token is empty if there is a user. A token of an earlier call
+// becomes invalid in any case.
 func (s *Server) Setup(ctx context.Context) (token string, err error) {
 	s.setup.mu.Lock()
 	defer s.setup.mu.Unlock()
@@ -49,7 +50,8 @@ func (s *Server) Setup(ctx context.Context) (token string, err error) {
 	return token, nil
 }
 
-// forgetSetup makes the setup token invalid. The caller must hold s.setup.mu.
+// forgetSetup makes the setup token invalid and deletes its file, if it exists. The caller
+// must hold s.setup.mu.
 func (s *Server) forgetSetup() error {
 	s.setup.hash = nil
 	if err := os.Remove(s.setupFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +62,10 @@ func (s *Server) forgetSetup() error {
 
 var errSetup = refuse(401, types.Unauthenticated, "the setup token is wrong, used or expired: a master without users prints a new one when it starts")
 
-// first creates the first user, if the setup token is right.
+// first creates the first user, an admin, if the setup token is right, and makes the token
+// invalid. It returns errSetup (401) if the token is wrong or expired or there is a user, a
+// problem (429) after too many attempts, or the error of create, after which the token can
+// be used again.
 func (s *Server) first(ctx context.Context, in types.Setup) (*auth.User, error) {
 	q := requestOf(ctx)
 	forget, err := s.attempt(s.now(), "setup "+q.address, q.address)
@@ -91,8 +96,9 @@ func (s *Server) first(ctx context.Context, in types.Setup) (*auth.User, error) 
 const adminName = "admin"
 
 // EnsureAdmin creates the user "admin" with a password from the master's configuration. If
-// the user exists, it sets the password, the role admin, and enables it. A changed
-// password ends the user's sessions.
+// the user exists, it sets the password, the role admin, and enables it. If that changes
+// anything, it ends the user's sessions and makes the setup token invalid. It returns an
+// error if the password is not allowed (auth.CheckPassword) or the store fails.
 func (s *Server) EnsureAdmin(ctx context.Context, password string) error {
 	if err := auth.CheckPassword(password, adminName); err != nil {
 		return fmt.Errorf("the admin's password %w", err)
@@ -129,8 +135,8 @@ func (s *Server) EnsureAdmin(ctx context.Context, password string) error {
 	return errors.Join(s.forgetSetup(), s.endSessions(ctx, u.ID, false))
 }
 
-// create checks and stores a new user. It returns a problem if a value is not allowed or
-// the name is taken.
+// create checks and stores a new user. It returns a problem if the name or password is not
+// allowed (422) or the name is taken (409), or errBusy; the store checks the role.
 func (s *Server) create(ctx context.Context, in types.NewUser) (*auth.User, error) {
 	if err := auth.CheckName(in.Name); err != nil {
 		return nil, invalid("/name", err.Error())

@@ -31,8 +31,9 @@ const (
 	maxLabel     = 128 // characters of a name or tag
 )
 
-// checkLabel returns a name or tag in Unicode's form C, or a problem. Labels are shown
-// unchanged and used for nothing else.
+// checkLabel returns a name or tag in Unicode's form C, or a problem (422) if it is empty,
+// too long, or has characters that cannot be printed. Labels are shown unchanged and used
+// for nothing else.
 func checkLabel(pointer, label string) (string, error) {
 	label = norm.NFC.String(label)
 	switch n := utf8.RuneCountInString(label); {
@@ -52,6 +53,8 @@ func checkLabel(pointer, label string) (string, error) {
 	return label, nil
 }
 
+// checkTags returns the tags as checkLabel does, each once, in their order; never nil. It
+// returns a problem (422) if one is not allowed or there are more than maxTags.
 func checkTags(pointer string, tags []string) ([]string, error) {
 	if len(tags) > maxTags {
 		return nil, invalid(pointer, fmt.Sprintf("has %d tags, at most %d are allowed", len(tags), maxTags))
@@ -71,8 +74,9 @@ func checkTags(pointer string, tags []string) ([]string, error) {
 	return out, nil
 }
 
-// checkSource returns a problem if a source is too big or has a path that is not allowed;
-// pointer is where the source is in the body. The build checks what the source says.
+// checkSource returns a problem if a source is too big (413), or has no scenario, or a path
+// that is not allowed or appears twice (422); pointer is where the source is in the body.
+// It does not parse anything: the build checks what the source says.
 func (l sourceLimits) checkSource(pointer string, s run.Source) error {
 	if strings.TrimSpace(s.Scenario) == "" {
 		return invalid(pointer+"/scenario", "is empty: send a Go file with a function export")
@@ -111,8 +115,8 @@ func (l sourceLimits) checkSource(pointer string, s run.Source) error {
 	return nil
 }
 
-// checkFileName returns a problem if the name of a scenario's file is not allowed. It may be
-// empty.
+// checkFileName returns a problem (422) if the name of a scenario's file is not allowed. It
+// may be empty.
 func checkFileName(pointer, name string) error {
 	if name == "" {
 		return nil
@@ -126,6 +130,9 @@ func checkFileName(pointer, name string) error {
 	return nil
 }
 
+// checkPath returns a problem (422) if p is not a clean, relative path with slashes, of 1
+// to maxPath bytes, or has a name that some systems do not allow. pointer is its place in
+// the body.
 func checkPath(pointer, p string) error {
 	switch {
 	case p == "" || len(p) > maxPath:

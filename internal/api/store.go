@@ -15,15 +15,20 @@ type Store interface {
 	// one. Names are unique without regard to case. It sets Version.
 	PutUser(ctx context.Context, u *auth.User) error
 	User(ctx context.Context, id string) (*auth.User, error)
+	// UserNamed returns a user by name, without regard to case.
 	UserNamed(ctx context.Context, name string) (*auth.User, error)
 	Users(ctx context.Context) ([]auth.User, error)
 
+	// PutSession stores a session, or the time of use of one that exists.
 	PutSession(ctx context.Context, s *auth.Session) error
 	Session(ctx context.Context, hash []byte) (*auth.Session, error)
+	// DeleteSession and DeleteSessionsOf return nil if there is nothing to delete.
 	DeleteSession(ctx context.Context, hash []byte) error
 	DeleteSessionsOf(ctx context.Context, user string) error
 	DeleteOldSessions(ctx context.Context, seenBefore, createdBefore time.Time) error
 
+	// PutToken stores a new token, or the changed name, use and revocation of one that
+	// exists.
 	PutToken(ctx context.Context, t *auth.Token) error
 	Token(ctx context.Context, id string) (*auth.Token, error)
 	// Tokens returns the tokens of a user, or of all users if user is empty.

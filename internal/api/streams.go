@@ -26,7 +26,8 @@ type stream struct {
 }
 
 // add adds a stream of w. The returned context ends with the login of w at the latest. The
-// caller must call leave when the stream has ended. It returns a problem at the limit.
+// caller must call leave when the stream has ended. It returns a problem, and no context,
+// at the limit (503), if the login has ended (401), or if the store fails.
 func (s *streams) add(ctx context.Context, a *Server, w *caller) (_ context.Context, leave func(), p *problem) {
 	ctx, end := context.WithTimeout(ctx, w.expires.Sub(a.now()))
 	at := &stream{caller: w, end: end}
@@ -60,7 +61,8 @@ func (s *streams) add(ctx context.Context, a *Server, w *caller) (_ context.Cont
 	return ctx, leave, nil
 }
 
-// loginValid reports whether the login of w is still valid.
+// loginValid reports whether the login of w is still valid; it may store its time of use.
+// The error is that of the store. The caller must not hold s.logins.
 func (s *Server) loginValid(ctx context.Context, w *caller) (bool, error) {
 	var now *caller
 	var err error
@@ -75,7 +77,8 @@ func (s *Server) loginValid(ctx context.Context, w *caller) (bool, error) {
 	return now != nil, err
 }
 
-// end ends the streams of callers that match.
+// end ends the contexts of the streams whose callers match, and returns before they are
+// closed. match is called with the lock held.
 func (s *streams) end(match func(*caller) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

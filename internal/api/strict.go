@@ -17,9 +17,10 @@ import (
 // maxDepth is how deep a body's values may be nested. The API's own go to 5.
 const maxDepth = 32
 
-// checkJSON returns a problem if a body is not JSON, or has what encoding/json lets pass:
-// a key twice in one object (readers differ in which one they use), text that is not
-// UTF-8, deep nesting, or a number beyond float64.
+// checkJSON returns a problem (400) with a pointer to the place if a body is not JSON, or
+// has what encoding/json lets pass: a key twice in one object (readers differ in which one
+// they use), text that is not UTF-8, nesting below maxDepth levels, or a number beyond
+// float64. An empty body is not JSON.
 func checkJSON(body []byte) *problem {
 	malformed := func(pointer, format string, args ...any) *problem {
 		return refuse(http.StatusBadRequest, types.Malformed, "the body is malformed", types.Detail{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
@@ -88,7 +89,7 @@ type level struct {
 	index    int
 }
 
-// next moves the innermost level past its current value.
+// next moves the innermost level, if there is one, past its current value.
 func next(in []level) {
 	if len(in) == 0 {
 		return
@@ -98,6 +99,7 @@ func next(in []level) {
 	at.wantsKey = at.keys != nil
 }
 
+// pointerTo returns the RFC 6901 pointer to the current value of the innermost level.
 func pointerTo(in []level) string {
 	var b strings.Builder
 	for _, l := range in {

@@ -32,7 +32,8 @@ func DefaultTimes() Times {
 	}
 }
 
-// Scale returns t with each time multiplied by f.
+// Scale returns t with each time multiplied by f. A zero stays zero: the default is not
+// scaled.
 func (t Times) Scale(f float64) Times {
 	for _, d := range t.fields() {
 		*d = time.Duration(float64(*d) * f)

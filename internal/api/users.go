@@ -29,7 +29,9 @@ type change[T any] struct {
 	Body    T
 }
 
-// checkVersion returns a problem unless a record has the version that the client has read.
+// checkVersion returns a problem unless a record has the version that the client has read:
+// 428 without If-Match, errStale (412) if no ETag in it is that of version. "*" is any
+// version.
 func checkVersion(ifMatch string, version int64) error {
 	switch {
 	case ifMatch == "":
@@ -50,6 +52,7 @@ func (s *Server) users(ctx context.Context, _ *empty) (*body[types.List[auth.Use
 	return answer(types.List[auth.User]{Items: orEmpty(users)}), err
 }
 
+// user returns a user with its version as ETag.
 func (s *Server) user(ctx context.Context, in *byID) (*versioned[auth.User], error) {
 	u, err := s.store.User(ctx, in.ID)
 	if err != nil {
@@ -58,6 +61,8 @@ func (s *Server) user(ctx context.Context, in *byID) (*versioned[auth.User], err
 	return answerVersion(*u, u.Version), nil
 }
 
+// newUser creates a user and returns it with its version as ETag; its errors are those of
+// create.
 func (s *Server) newUser(ctx context.Context, in *withBody[types.NewUser]) (*versioned[auth.User], error) {
 	u, err := s.create(ctx, in.Body)
 	if err != nil {
@@ -68,6 +73,10 @@ func (s *Server) newUser(ctx context.Context, in *withBody[types.NewUser]) (*ver
 	return answerVersion(*u, u.Version), nil
 }
 
+// changeUser changes the fields that are set, all or none. It returns a problem if If-Match
+// has another version, the password is not allowed, or no enabled admin would be left
+// (409). A new password ends the user's sessions; disabling also ends the streams of the
+// user's tokens.
 func (s *Server) changeUser(ctx context.Context, in *change[types.UserChange]) (*versioned[auth.User], error) {
 	s.userChanges.Lock()
 	defer s.userChanges.Unlock()
@@ -111,8 +120,8 @@ func (s *Server) changeUser(ctx context.Context, in *change[types.UserChange]) (
 	return answerVersion(*u, u.Version), nil
 }
 
-// anotherAdmin returns a problem if there is no admin besides a user. The caller must hold
-// s.userChanges.
+// anotherAdmin returns a problem (409) if there is no enabled admin besides the user with
+// this id. The caller must hold s.userChanges.
 func (s *Server) anotherAdmin(ctx context.Context, user string) error {
 	users, err := s.store.Users(ctx)
 	if err != nil {
@@ -131,6 +140,8 @@ type auditQuery struct {
 	Limit  int   `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 
+// auditLog returns a page of the audit log, newest first, below the number Before; Next is
+// set if the page is full, even if no further entry exists.
 func (s *Server) auditLog(ctx context.Context, in *auditQuery) (*body[types.Page[auth.Entry]], error) {
 	entries, err := s.store.Entries(ctx, in.Before, in.Limit)
 	if err != nil {

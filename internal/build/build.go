@@ -16,7 +16,7 @@ import (
 )
 
 // Builder builds executors into a cache directory. It is safe for concurrent use, and
-// several processes may use the same directory.
+// several processes may use the same directory. It has nothing to close.
 type Builder struct {
 	dir    string
 	sdks   string // directory in which SDKs are unpacked: dir, except in tests
@@ -25,7 +25,8 @@ type Builder struct {
 	places func() []string // of go commands
 }
 
-// New returns a Builder whose cache is dir (see [DefaultDir]). It creates dir.
+// New returns a Builder whose cache is dir (see [DefaultDir]), which it creates if needed.
+// It reads nothing of sdk before the first build. log must not be nil.
 func New(sdk SDK, dir string, log *slog.Logger) (*Builder, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -37,12 +38,14 @@ func New(sdk SDK, dir string, log *slog.Logger) (*Builder, error) {
 	return &Builder{dir: abs, sdks: abs, log: log, load: sync.OnceValues(sdk.load), places: goPlaces}, nil
 }
 
-// Build returns the executor of a scenario, built or from the cache.
+// Build returns the executor of a scenario, built or from the cache. It blocks for
+// [Limits.Time] at most, also while another call builds the same scenario. It only reads
+// src.
 //
 // The error is an [*InputError] for files that were refused before a go command ran, a
 // [*CompileError] if the go command refused the scenario, a [*LimitError] if a limit ended
 // the build; it wraps [ErrNoToolchain] if Go is missing, and is ctx's cause if ctx ended
-// first.
+// first. The Executor is zero then.
 func (b *Builder) Build(ctx context.Context, src Source, o Options) (Executor, error) {
 	return b.build(ctx, o, func(tc toolchain, sdk *sdkFiles) (*project, error) {
 		p, err := readProject(src, tc)
@@ -68,6 +71,8 @@ type task struct {
 
 type reader func(toolchain, *sdkFiles) (*project, error)
 
+// build is Build for the project that read returns. It sets the defaults of o and the time
+// limit.
 func (b *Builder) build(ctx context.Context, o Options, read reader) (Executor, error) {
 	start := time.Now()
 	o = o.withDefaults()
@@ -93,7 +98,9 @@ func (b *Builder) build(ctx context.Context, o Options, read reader) (Executor, 
 // errTime is the cause of a context that exceeded [Limits.Time].
 var errTime = errors.New("build took too long")
 
-// get returns the executor from the store, or builds it.
+// get returns the executor from the store, or builds it and stores it there. It sets the
+// fields of t that the build needs. A build also removes from the cache what has not been
+// used for long.
 func (b *Builder) get(ctx context.Context, t *task, read reader) (e Executor, err error) {
 	if t.sdk, err = b.load(); err != nil {
 		return Executor{}, err
@@ -133,7 +140,8 @@ func (b *Builder) get(ctx context.Context, t *task, read reader) (e Executor, er
 	return e, nil
 }
 
-// complete adds go.mod and go.sum to the copy.
+// complete adds go.mod and go.sum to the copy, and notes on what it changed. Dependencies
+// are replaced by their sources below sdkDir.
 func (p *project) complete(sdk *sdkFiles, sdkDir string) error {
 	mod, notes, err := completeMod(p.mod, sdk.mod, p.vendored, sdkDir, p.shown("go.mod"))
 	if err != nil {
@@ -144,7 +152,8 @@ func (p *project) complete(sdk *sdkFiles, sdkDir string) error {
 	return nil
 }
 
-// setKey sets the executor's key: a hash of all inputs of go build.
+// setKey sets the executor's key: a hash, in hex, of all inputs of go build. The copy must
+// be complete.
 func (t *task) setKey() {
 	h := sha256.New()
 	for _, part := range slices.Concat([]string{t.sdk.id, t.tc.Version, t.o.GOOS, t.o.GOARCH, t.dir}, buildArgs, t.targets()) {
@@ -156,7 +165,8 @@ func (t *task) setKey() {
 	t.key = hex.EncodeToString(h.Sum(nil))
 }
 
-// mend mends the imports of all files of the user that can be parsed.
+// mend mends the imports of all files of the user that can be parsed, in the copy, and adds
+// notes on what it changed. Vendored packages stay as they are.
 func (p *project) mend(known *names) {
 	for _, pkg := range p.packages {
 		if pkg.vendored {

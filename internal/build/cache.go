@@ -23,7 +23,8 @@ import (
 //	tmp/            builds in progress
 
 // DefaultDir returns the directory in which a user's builds are cached: gobench below the
-// system's cache directory (XDG_CACHE_HOME is respected).
+// system's cache directory (XDG_CACHE_HOME is respected). It does not create it, and
+// returns an error if the home directory is unknown.
 func DefaultDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -36,7 +37,7 @@ func DefaultDir() (string, error) {
 const stale = 24 * time.Hour
 
 // temp creates a directory on the cache's own file system, so that its contents can be
-// renamed to their final place.
+// renamed to their final place. The caller must remove it.
 func (b *Builder) temp(prefix string) (string, error) {
 	dir := filepath.Join(b.dir, "tmp")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -45,7 +46,8 @@ func (b *Builder) temp(prefix string) (string, error) {
 	return os.MkdirTemp(dir, prefix)
 }
 
-// tidyTemp removes the files of builds that were killed.
+// tidyTemp removes the files of builds that were killed: those older than stale. It ignores
+// errors.
 func (b *Builder) tidyTemp() {
 	dir := filepath.Join(b.dir, "tmp")
 	entries, err := os.ReadDir(dir)
@@ -60,7 +62,8 @@ func (b *Builder) tidyTemp() {
 }
 
 // discard removes a directory that others may be reading: it is renamed first, then
-// removed. It is no error if it does not exist.
+// removed. It is no error if dir does not exist, or if a part of it cannot be removed: that
+// stays in tmp.
 func (b *Builder) discard(dir string) error {
 	tmp, err := b.temp("old-")
 	if err != nil {
@@ -75,8 +78,9 @@ func (b *Builder) discard(dir string) error {
 }
 
 // lock takes the lock of that name, which no other Builder of this cache then holds, in
-// this process or another. The system releases the locks of a process that ends. The caller
-// must call unlock.
+// this process or another; nor does another call of this one. It waits for it until ctx
+// ends, and then returns ctx's cause. The system releases the locks of a process that ends.
+// The caller must call unlock.
 func (b *Builder) lock(ctx context.Context, name string) (unlock func(), err error) {
 	dir := filepath.Join(b.dir, "locks")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -11,7 +11,9 @@ import (
 	"sync"
 )
 
-// compile runs go build on the copy and stores the program.
+// compile runs go build on the copy, which it writes to a temporary directory, and stores
+// the program. It also stores the versions that the go command chose. The error is that of
+// goBuild, or of a file.
 func (b *Builder) compile(ctx context.Context, t *task) (Executor, error) {
 	tmp, err := b.temp("build-")
 	if err != nil {
@@ -43,7 +45,9 @@ func (b *Builder) compile(ctx context.Context, t *task) (Executor, error) {
 }
 
 // goBuild runs go build on the copy at root, and again for each module of the archive that
-// turns out to be needed as a whole. work is for go's temporary files.
+// turns out to be needed as a whole. work is for go's temporary files. The program is at
+// t.program then. The error is a *CompileError, a *LimitError or ctx's cause, or says why
+// go could not be run.
 func (b *Builder) goBuild(ctx context.Context, t *task, root, work string) error {
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		return err
@@ -92,7 +96,7 @@ func (p *project) targets() []string {
 	return []string{"./" + p.only, "./" + mainFile}
 }
 
-// write writes the copy below root.
+// write writes the copy below root. On an error a part of it is left.
 func (p *project) write(root string) error {
 	for name, data := range p.files {
 		file := filepath.Join(root, filepath.FromSlash(name))
@@ -113,6 +117,7 @@ type steps struct {
 	now  string
 }
 
+// begin sets the current step and reports it to the caller. It may be called concurrently.
 func (s *steps) begin(step string) {
 	s.mu.Lock()
 	s.now = step
@@ -120,7 +125,7 @@ func (s *steps) begin(step string) {
 	s.tell(step)
 }
 
-// last returns the current step, without the part in parentheses.
+// last returns the current step, without the part in parentheses; "" before the first.
 func (s *steps) last() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,8 +23,9 @@ func forEditor(r *modfile.Replace) bool {
 	return r.New.Version == "" && strings.HasPrefix(r.New.Path, editorSDK+"/")
 }
 
-// Require returns own with a requirement of the SDK below EditorDir added; name is the
-// file's name in errors. Lines of an earlier call are replaced.
+// Require returns own, a go.mod, with a requirement of the SDK below EditorDir added; name
+// is the file's name in errors. Lines of an earlier call are replaced. The error is an
+// [*InputError] if own does not parse. It writes no file.
 func (s SDK) Require(name string, own []byte) ([]byte, error) {
 	files, err := s.load()
 	if err != nil {
@@ -41,8 +42,8 @@ func (s SDK) Require(name string, own []byte) ([]byte, error) {
 	return tidied(mod)
 }
 
-// tidied returns a go.mod as go mod tidy would leave it, with the lines for editors
-// together at its end.
+// tidied returns a go.mod as go mod tidy would leave it, with the lines for editors, which
+// mod must have, together at its end.
 func tidied(mod []byte) ([]byte, error) {
 	var theirs, ours strings.Builder
 	for line := range strings.Lines(string(mod)) {
@@ -62,7 +63,8 @@ func tidied(mod []byte) ([]byte, error) {
 	return f.Format()
 }
 
-// WriteEditorDir writes the SDK below dir's EditorDir, replacing an existing one.
+// WriteEditorDir writes the SDK below dir's EditorDir, replacing an existing one. On an
+// error that is removed, and a part of the new one may be left.
 func (s SDK) WriteEditorDir(dir string) error {
 	files, err := s.load()
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// readEmbedded copies the files that the file's //go:embed lines name. A pattern that the
-// go command refuses (.. and absolute names) copies nothing; the go command then reports
-// it.
+// readEmbedded adds the files that the file's //go:embed lines name to the copy. A pattern
+// that the go command refuses (.. and absolute names) adds nothing; the go command then
+// reports it. It returns an *InputError if a file is refused.
 func (p *project) readEmbedded(f *goFile) error {
 	for _, group := range f.ast.Comments {
 		for _, c := range group.List {
@@ -28,7 +28,8 @@ func (p *project) readEmbedded(f *goFile) error {
 	return nil
 }
 
-// embedPatterns splits the arguments of //go:embed: words, or Go strings.
+// embedPatterns splits the arguments of //go:embed: words, or Go strings. It ends at a
+// malformed string.
 func embedPatterns(s string) []string {
 	var out []string
 	for s = strings.TrimLeftFunc(s, unicode.IsSpace); s != ""; s = strings.TrimLeftFunc(s, unicode.IsSpace) {
@@ -50,7 +51,9 @@ func embedPatterns(s string) []string {
 	return out
 }
 
-// embed copies the files of one pattern, relative to the directory of f.
+// embed adds the files of one pattern, relative to the directory of f, to the copy. It
+// returns an *InputError, of that line, for a link, a file that is not regular, or one file
+// too many.
 func (p *project) embed(f *goFile, line int, pattern string) error {
 	pattern, hidden := strings.CutPrefix(pattern, "all:")
 	if !fs.ValidPath(pattern) {

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// cpus limits how many packages are compiled at once: eight compilers fit into the memory
-// limit.
+// cpus returns how many packages are compiled at once, as text: one per processor, but
+// eight at most, as their compilers fit into the memory limit.
 func cpus(o Options) string {
 	if o.idle {
 		return "1"
@@ -22,10 +22,10 @@ func cpus(o Options) string {
 // are part of an executor's key; the program's name follows.
 var buildArgs = []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
 
-// goEnv returns the whole environment of the go command: what it needs, and of the user's
-// environment only where modules come from. GOFLAGS and GOENV are not passed on, so no
-// setting can replace the compiler by another program. CGO_ENABLED=0 excludes every C
-// compiler.
+// goEnv returns the whole environment of the go command, NAME=VALUE: what it needs, and of
+// the user's environment only where modules come from. GOFLAGS and GOENV are not passed on,
+// so no setting can replace the compiler by another program. CGO_ENABLED=0 excludes every C
+// compiler. tmp is for temporary files and must exist.
 func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
 	home, err := b.home()
 	if err != nil {
@@ -77,7 +77,8 @@ func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
 	return list, nil
 }
 
-// home returns an empty home directory for the go command, in which telemetry is off.
+// home returns an empty home directory for the go command, in which telemetry is off. It
+// creates the directory if needed.
 func (b *Builder) home() (string, error) {
 	home := filepath.Join(b.dir, "home")
 	mode := filepath.Join(configHome(func(string) (string, bool) { return "", false }, home), "go", "telemetry", "mode")
@@ -93,7 +94,8 @@ func (b *Builder) home() (string, error) {
 // offline reports whether nothing can be fetched.
 func (o Options) offline() bool { return o.Person == nil || o.Person.Vars["GOPROXY"] == "off" }
 
-// modCache returns the directory in which modules are unpacked.
+// modCache returns the directory in which modules are unpacked: the user's or gobench's
+// own.
 func (b *Builder) modCache(o Options) string {
 	if o.Person != nil && o.Person.ModCache != "" {
 		return o.Person.ModCache

@@ -77,7 +77,7 @@ func sizeLimit(resource string, n int64) *LimitError {
 	return &LimitError{Resource: resource, Limit: bytesText(n)}
 }
 
-// bytesText formats n for people: "64 KiB", "2 GiB", "1.5 MiB".
+// bytesText formats n for people, with at most one decimal: "64 KiB", "2 GiB", "1.5 MiB".
 func bytesText(n int64) string {
 	f, unit := float64(n), "bytes"
 	for _, u := range []string{"KiB", "MiB", "GiB"} {

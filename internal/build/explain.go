@@ -12,7 +12,8 @@ import (
 )
 
 // explain turns the error of a go command, and what it printed, into the error for the
-// user. modules are the directories that hold modules by their path.
+// user: a *LimitError or *CompileError if the go command ended with a failure, else err.
+// modules are the directories that hold modules by their path.
 func (p *project) explain(err error, text, root string, modules []string, o Options) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -31,7 +32,7 @@ func (p *project) explain(err error, text, root string, modules []string, o Opti
 	return &CompileError{Text: text, Hint: p.hint(text, o)}
 }
 
-// hint returns advice beyond the compiler's text, or "".
+// hint returns advice beyond the compiler's text, or "". text has the user's file names.
 func (p *project) hint(text string, o Options) string {
 	if o.offline() && strings.Contains(text, "GOPROXY=off") {
 		return "this build fetches no modules: use packages of Go, gobench and the scenario's own module, or set a GOPROXY"
@@ -45,7 +46,7 @@ func (p *project) hint(text string, o Options) string {
 var undefined = regexp.MustCompile(`(?m): undefined: (\w+)$`)
 
 // elsewhere finds an undefined name of the text in the files beside a scenario that was
-// named alone.
+// named alone, and returns it and the file's name; "" if it finds nothing.
 func (p *project) elsewhere(text string) (name, file string) {
 	if p.only == "" {
 		return "", ""

@@ -22,7 +22,9 @@ const sdkPrefix = "sdk-"
 // below it.
 func (b *Builder) sdkPlace(sdk *sdkFiles) string { return filepath.Join(b.sdks, sdkPrefix+sdk.id) }
 
-// prepareSDK unpacks the SDK unless it is unpacked already and undamaged.
+// prepareSDK unpacks the SDK to sdkPlace unless it is unpacked already and undamaged. It
+// waits, until ctx ends, while another process does so. progress is called if it unpacks.
+// It also removes SDKs that have not been used for long.
 func (b *Builder) prepareSDK(ctx context.Context, sdk *sdkFiles, progress func(string)) error {
 	dir := b.sdkPlace(sdk)
 	if whole(dir) == nil {
@@ -48,8 +50,8 @@ func (b *Builder) prepareSDK(ctx context.Context, sdk *sdkFiles, progress func(s
 	return nil
 }
 
-// unpack writes the SDK to a temporary directory and renames it to dir, so that dir is
-// never incomplete.
+// unpack writes the SDK to a temporary directory and renames it to dir, where it replaces
+// another, so that dir is never incomplete.
 func (b *Builder) unpack(sdk *sdkFiles, dir string) error {
 	tmp, err := b.temp("sdk-")
 	if err != nil {
@@ -88,8 +90,9 @@ func (b *Builder) unpack(sdk *sdkFiles, dir string) error {
 // manifest lists the files of an unpacked SDK, one "SIZE NAME" per line.
 const manifest = "manifest"
 
-// whole returns an error that names the damage of an unpacked SDK: a file missing, added,
-// or changed since it was written.
+// whole returns nil if the SDK in dir is complete, else an error that names the damage: a
+// file missing, added, or changed since it was written. It wraps fs.ErrNotExist if the SDK
+// is not unpacked.
 func whole(dir string) error {
 	list, err := os.ReadFile(filepath.Join(dir, manifest))
 	if err != nil {
@@ -134,7 +137,8 @@ func whole(dir string) error {
 	return err
 }
 
-// writeSource writes a file of the SDK: read-only, with the time that whole expects.
+// writeSource writes a file of the SDK, which must not exist: read-only, with the time that
+// whole expects. It creates the file's folder if needed.
 func writeSource(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
@@ -145,8 +149,8 @@ func writeSource(name string, data []byte) error {
 	return os.Chtimes(name, unpacked, unpacked)
 }
 
-// dropOldSDKs removes the SDKs of other gobench versions that no build has used
-// for a month.
+// dropOldSDKs removes the SDKs of other gobench versions than that in keep that no build
+// has used for a month. Errors are only logged.
 func (b *Builder) dropOldSDKs(keep string) {
 	entries, err := os.ReadDir(b.sdks)
 	if err != nil {

@@ -31,6 +31,7 @@ func CheckMod(name string, data []byte, toolchain string) error {
 	return err
 }
 
+// checkMod is CheckMod, and returns the file parsed.
 func checkMod(name string, data []byte, toolchain string) (*modfile.File, error) {
 	refuse := func(line int, field, problem, fix string) error {
 		return &InputError{File: name, Line: line, Field: field, Problem: problem, Fix: fix}
@@ -74,7 +75,7 @@ func checkMod(name string, data []byte, toolchain string) (*modfile.File, error)
 
 func tooMany(n int) string { return fmt.Sprintf("%d lines, more than %d", n, maxRequires) }
 
-// syntaxError returns x/mod's first error, with its line.
+// syntaxError returns an *InputError for x/mod's first error, with its line.
 func syntaxError(name string, err error) error {
 	e := &InputError{File: name, Field: "go.mod", Problem: err.Error(), Fix: "mend the line; https://go.dev/ref/mod has the grammar"}
 	var list modfile.ErrorList
@@ -88,6 +89,7 @@ func syntaxError(name string, err error) error {
 	return e
 }
 
+// lineOf returns the number of a line, from 1, or 0 if it is nil.
 func lineOf(l *modfile.Line) int {
 	if l == nil {
 		return 0
@@ -95,8 +97,8 @@ func lineOf(l *modfile.Line) int {
 	return l.Start.Line
 }
 
-// inside reports whether a replacement directory is below that of the go.mod that names it.
-// (Links are detected when the directory is read.)
+// inside reports whether a replacement directory is below that of the go.mod that names it,
+// by its name. (Links are detected when the directory is read.)
 func inside(dir string) bool {
 	slashed := strings.ReplaceAll(dir, `\`, "/")
 	if path.IsAbs(slashed) || filepath.IsAbs(dir) || filepath.VolumeName(dir) != "" || strings.Contains(slashed, ":") {

@@ -13,9 +13,11 @@ import (
 // mainFile is the generated file beside the scenario's own.
 const mainFile = "zz_gobench_main.go"
 
-// addMain checks that the scenario's files are one package, and adds the main function: a
-// single call, as all logic is in package executor. A function thresholds without
-// parameters is called besides export.
+// addMain checks that the scenario's files are one package, and adds the main function to
+// the copy: a single call, as all logic is in package executor. A function thresholds
+// without parameters is called besides export. It returns an *InputError if a file is of
+// another package, has func main or no file has func export. If a file without export does
+// not parse, it adds an empty main function, and the compiler reports what is wrong.
 func (p *project) addMain() error {
 	main := p.packages[0]
 	var export, thresholds *ast.FuncDecl
@@ -88,7 +90,8 @@ func (p *project) addMain() error {
 }
 
 // call returns the source of a call of a function of f, at the function's own line, so that
-// the compiler reports a wrong type there.
+// the compiler reports a wrong type there. It returns an error, for the user, if the name
+// of f cannot be in a comment.
 func call(f *goFile, fn *ast.FuncDecl) (string, error) {
 	name := path.Base(f.name)
 	if strings.ContainsAny(name, "\r\n*") {
@@ -98,8 +101,8 @@ func call(f *goFile, fn *ast.FuncDecl) (string, error) {
 	return fmt.Sprintf("/*line %s:%d:%d*/%s()", name, at.Line, at.Column, fn.Name.Name), nil
 }
 
-// constrained reports whether a file belongs to some builds only, which the go command
-// decides. (A file that is named alone always belongs.)
+// constrained reports whether a file has a //go:build line: whether it belongs to a build
+// is then for the go command to decide. (A file that is named alone always belongs.)
 func constrained(f *goFile) bool {
 	for _, group := range f.ast.Comments {
 		for _, c := range group.List {
@@ -111,7 +114,8 @@ func constrained(f *goFile) bool {
 	return false
 }
 
-// declared returns the names that a file declares for its whole package.
+// declared returns the names that a file declares for its whole package, methods and
+// imports excepted.
 func declared(f *ast.File) map[string]bool {
 	names := map[string]bool{}
 	for _, d := range f.Decls {

@@ -30,7 +30,7 @@ type edit struct {
 	text     string
 }
 
-// mend rewrites the imports of a file that parses:
+// mend returns a file that parses with its imports rewritten, and a note for each change:
 //
 //   - a published /v2 path of the SDK becomes the plain one;
 //   - an import that nothing in the file can be using becomes blank in place;
@@ -39,7 +39,7 @@ type edit struct {
 //
 // It uses the parser's scopes, without types. If the package of a name is in doubt, it
 // changes nothing and leaves the error to the compiler. declared holds the names that the
-// file's package declares.
+// file's package declares. src is not changed, but is the result if nothing was.
 func mend(f *goFile, src []byte, declared map[string]bool, known *names) mended {
 	m := mender{f: f, src: src, known: known, free: map[string]map[string]bool{}}
 	m.collectFree()
@@ -93,7 +93,7 @@ func (m *mender) collectFree() {
 	})
 }
 
-// readImports lists the imports and rewrites /v2 paths.
+// readImports lists the imports that bind a name, and rewrites /v2 paths.
 func (m *mender) readImports() {
 	for _, spec := range m.f.ast.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
@@ -122,7 +122,8 @@ func (m *mender) readImports() {
 	}
 }
 
-// unclaimed reports whether a free name may be that of a package whose name is unknown.
+// unclaimed reports whether a free name that is selected from may be that of a package
+// whose name is unknown: no import has it, and Go does not predeclare it.
 func (m *mender) unclaimed() bool {
 	claimed := map[string]bool{}
 	for _, in := range m.imports {
@@ -136,6 +137,8 @@ func (m *mender) unclaimed() bool {
 	return false
 }
 
+// blankUnused makes the imports blank whose name the file does not use. One whose name is
+// unknown stays if a name that is used may be its.
 func (m *mender) blankUnused() {
 	doubt := m.unclaimed()
 	for _, in := range m.imports {
@@ -154,6 +157,9 @@ func (m *mender) blankUnused() {
 	}
 }
 
+// addMissing adds imports for free names that are selected from and that exactly one
+// package of Go or the SDK can have. It adds none if there is a dot import, or an import
+// whose name cannot be guessed: that may bind them.
 func (m *mender) addMissing(declared map[string]bool) {
 	if m.dot {
 		return
@@ -189,6 +195,8 @@ func (m *mender) addMissing(declared map[string]bool) {
 	m.replace(end, end, add.String())
 }
 
+// replace adds an edit that replaces the text from one position to another, which apply
+// does. It ignores an empty text.
 func (m *mender) replace(from, to token.Pos, text string) {
 	if text == "" {
 		return
@@ -197,7 +205,7 @@ func (m *mender) replace(from, to token.Pos, text string) {
 	m.edits = append(m.edits, edit{file.Offset(from), file.Offset(to), text})
 }
 
-// spaced is 1 if there is a blank or bracket before pos, and 0 for import"fmt".
+// spaced returns 1 if there is a blank or bracket before pos, and 0 for import"fmt".
 func (m *mender) spaced(pos token.Pos) int {
 	if at := m.f.fset.File(m.f.ast.FileStart).Offset(pos); m.src[at-1] == 't' {
 		return 0
@@ -209,6 +217,7 @@ func (m *mender) note(pos token.Pos, text string) {
 	m.notes = append(m.notes, note{m.f.line(pos), printable(text)})
 }
 
+// apply returns the text with all edits, and sorts the notes by line. src is not changed.
 func (m *mender) apply() []byte {
 	slices.SortFunc(m.edits, func(a, b edit) int { // an insertion before the text at the same place
 		return cmp.Or(a.from-b.from, a.to-b.to)

@@ -22,6 +22,8 @@ type names struct {
 	exports  map[string]map[string]bool
 }
 
+// newNames returns the names for a project whose packages have been read. It must not be
+// used concurrently.
 func newNames(tc toolchain, sdk *sdkFiles, p *project) *names {
 	n := &names{tc: tc, sdk: sdk, tester: map[string]string{}, exports: map[string]map[string]bool{}}
 	for _, pkg := range p.packages {
@@ -32,8 +34,8 @@ func newNames(tc toolchain, sdk *sdkFiles, p *project) *names {
 	return n
 }
 
-// of returns the name that importing a path binds; "" if only the package itself, which is
-// not available, would show it.
+// of returns the name that importing a path binds, by the user's, the SDK's and Go's
+// packages; "" if only the package itself, which is not available, would show it.
 func (n *names) of(target string) string {
 	if name := n.tester[target]; name != "" {
 		return name
@@ -47,6 +49,8 @@ func (n *names) of(target string) string {
 	return ""
 }
 
+// sdkPackages returns the SDK's packages: name by import path. The caller must not change
+// it.
 func (n *names) sdkPackages() map[string]string {
 	if n.sdkNames == nil {
 		n.sdkNames = n.sdk.packages()
@@ -54,8 +58,8 @@ func (n *names) sdkPackages() map[string]string {
 	return n.sdkNames
 }
 
-// only returns the single package of Go or the SDK that has this name and exports all the
-// uses.
+// only returns the import path of the single package of Go or the SDK that has this name
+// and exports all the uses; false if several or no packages do.
 func (n *names) only(name string, uses map[string]bool) (string, bool) {
 	var found []string
 	for _, target := range stdPackages {
@@ -74,6 +78,7 @@ func (n *names) only(name string, uses map[string]bool) (string, bool) {
 	return found[0], true
 }
 
+// hasAll reports whether a package of Go or the SDK exports all the uses.
 func (n *names) hasAll(target string, uses map[string]bool) bool {
 	have, ok := n.exports[target]
 	if !ok {
@@ -92,6 +97,7 @@ func (n *names) hasAll(target string, uses map[string]bool) bool {
 	return true
 }
 
+// sdkExports returns the exported names of the SDK's package in a directory of its module.
 func (n *names) sdkExports(dir string) map[string]bool {
 	have := map[string]bool{}
 	for _, name := range n.sdk.names {
@@ -103,6 +109,7 @@ func (n *names) sdkExports(dir string) map[string]bool {
 }
 
 // exportsOf returns the exported names of the Go files of a directory, for all platforms.
+// Files that cannot be read or parsed have none.
 func exportsOf(dir fs.FS) map[string]bool {
 	have := map[string]bool{}
 	files, _ := fs.Glob(dir, "*.go") // the pattern is valid
@@ -117,6 +124,7 @@ func exportsOf(dir fs.FS) map[string]bool {
 	return have
 }
 
+// addExports adds the exported names of a Go file, as far as it parses, to have.
 func addExports(have map[string]bool, src []byte) {
 	f, _ := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution)
 	if f == nil {
@@ -130,7 +138,8 @@ func addExports(have map[string]bool, src []byte) {
 }
 
 // likelyName returns the package name that an import path suggests: its last element, or
-// the one before a major version.
+// the one before a major version, without "go-" and what follows the first sign that a name
+// cannot have.
 func likelyName(target string) string {
 	base := path.Base(target)
 	if isMajor(base) && strings.Contains(target, "/") {
@@ -155,7 +164,8 @@ func isNameRune(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r > 127
 }
 
-// packageName reads the package clause.
+// packageName returns the name in the package clause of a Go file, or "" if that is not
+// valid.
 func packageName(src []byte) string {
 	f, _ := parser.ParseFile(token.NewFileSet(), "", src, parser.PackageClauseOnly)
 	if f == nil || f.Name == nil {

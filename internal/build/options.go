@@ -35,7 +35,7 @@ type Options struct {
 	idle bool // with the lowest priority, one package at a time
 }
 
-// Limits are the limits of a build. A zero field means its default.
+// Limits are the limits of a build. A field that is not positive means its default.
 type Limits struct {
 	// Time is for the whole build, downloads included: 120 s.
 	Time time.Duration
@@ -56,6 +56,8 @@ func DefaultLimits() Limits {
 	return Limits{Time: 120 * time.Second, Memory: 2 << 30, Output: 256 << 20, Text: 64 << 10}
 }
 
+// withDefaults returns o with the default for each field of Limits that is not positive,
+// and for an empty GOOS, GOARCH and Progress.
 func (o Options) withDefaults() Options {
 	d := DefaultLimits()
 	if o.Limits.Time <= 0 {

@@ -28,7 +28,8 @@ type output struct {
 // packageLine is a line of go build -v: a package's path and nothing else.
 var packageLine = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~+/-]*$`)
 
-// Write never returns an error: a build is not ended for what it prints.
+// Write reads the lines of p, of which it makes a copy. It never returns an error: a build
+// is not ended for what it prints. It calls progress and compiles while mu is held.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -46,7 +47,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// hold appends to a line; one longer than the limit is cut.
+// hold appends to the incomplete line; what exceeds the limit is dropped and counted. The
+// caller must hold mu.
 func (o *output) hold(p []byte) {
 	if free := o.limit + 1 - len(o.line); len(p) > free {
 		o.over += len(p) - free
@@ -55,6 +57,8 @@ func (o *output) hold(p []byte) {
 	o.line = append(o.line, p...)
 }
 
+// endLine passes the line on, to progress, compiles or text, or drops it, and begins a new
+// one. The caller must hold mu.
 func (o *output) endLine() {
 	line := o.line
 	o.line = o.line[:0]
@@ -76,7 +80,9 @@ func (o *output) endLine() {
 	}
 }
 
-// result returns the text so far, cut at a character boundary.
+// result returns the compiler's text so far, printable, without newlines at its end, and at
+// most limit bytes: if it is cut, at a character boundary and with "(and more)" at its end.
+// It ends an incomplete line: call it when nothing more is written.
 func (o *output) result() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,8 +98,10 @@ func (o *output) result() string {
 	return strings.ToValidUTF8(text[:min(room, len(text))], "") + more
 }
 
-// printable escapes what could move a terminal's cursor or end a log line: every
-// control and invisible character but newline and tab.
+// printable returns s with each character that is not printable, such as control and
+// invisible ones, escaped as \u and four or more hexadecimal digits, and each byte that is
+// not UTF-8 as \x and two, so that s cannot move a terminal's cursor. Newlines, tabs and
+// spaces stay.
 func printable(s string) string {
 	bad := func(r rune) bool {
 		return r == utf8.RuneError || (!unicode.IsPrint(r) && r != '\n' && r != '\t')
@@ -120,7 +128,8 @@ var position = regexp.MustCompile(`(?m)^([ \t]*)([^\n:]+\.go):([0-9]+)`)
 
 // rename replaces file names in compiler text by the user's: the copy at root, whose
 // package is in dir (slashed, relative), is shown as display, and a file below one of
-// modules by its module. Other names, which a //line comment can make, stay as they are.
+// modules by its module. has reports whether the copy has a file, slashed and relative to
+// root. Other names, which a //line comment can make, stay as they are.
 func rename(text, root, dir, display string, modules []string, has func(name string) bool) string {
 	here := filepath.Join(root, filepath.FromSlash(dir))
 	text = position.ReplaceAllStringFunc(text, func(m string) string {
@@ -147,7 +156,7 @@ func rename(text, root, dir, display string, modules []string, has func(name str
 }
 
 // relative returns the display name of the module's root, dir being its package shown as
-// display.
+// display: display with ".." for each element of dir.
 func relative(display, dir string) string {
 	for range strings.FieldsFunc(path.Clean("/"+dir), func(r rune) bool { return r == '/' }) {
 		display = filepath.Join(display, "..")
@@ -155,6 +164,7 @@ func relative(display, dir string) string {
 	return display
 }
 
+// withSlash returns dir with one separator at its end, or "" for "." and "".
 func withSlash(dir string) string {
 	if dir == "." || dir == "" {
 		return ""

@@ -29,12 +29,13 @@ var personVars = []string{
 }
 
 // ThisPerson reads the settings from the environment of this process and, for variables
-// that are not set there, from the file that go env -w writes.
+// that are not set there, from the file that go env -w writes, if it can be read.
 func ThisPerson() *Person {
 	home, _ := os.UserHomeDir() // if "", nothing that needs a home is used
 	return personOf(os.LookupEnv, home)
 }
 
+// personOf is ThisPerson of an environment and a home directory; home "" means unknown.
 func personOf(lookup func(string) (string, bool), home string) *Person {
 	saved := savedEnv(lookup, home)
 	get := func(name string) string {
@@ -71,7 +72,8 @@ func personOf(lookup func(string) (string, bool), home string) *Person {
 	return p
 }
 
-// savedEnv reads the file that go env -w writes; the result is empty if there is no file.
+// savedEnv reads the file that go env -w writes; the result is empty, and may be nil, if
+// there is no file that can be read.
 func savedEnv(lookup func(string) (string, bool), home string) map[string]string {
 	name, ok := lookup("GOENV")
 	switch {
@@ -102,6 +104,8 @@ func cacheHome(lookup func(string) (string, bool), home string) string {
 	return systemHome(lookup, "XDG_CACHE_HOME", home, ".cache", "Library/Caches")
 }
 
+// systemHome returns the directory that the variable xdg names, if that is absolute, or
+// else unix below home; on macOS always mac below home.
 func systemHome(lookup func(string) (string, bool), xdg, home, unix, mac string) string {
 	if runtime.GOOS == "darwin" {
 		return filepath.Join(home, filepath.FromSlash(mac))

@@ -66,7 +66,9 @@ type goFile struct {
 // line returns the line of pos in the file itself, ignoring //line comments.
 func (f *goFile) line(pos token.Pos) int { return f.fset.PositionFor(pos, false).Line }
 
-// readProject reads a scenario and all files of the user that it needs.
+// readProject reads a scenario and all files of the user that it needs into a copy in
+// memory. No further file can be read with it. The error is an *InputError if a file is
+// refused.
 func readProject(src Source, tc toolchain) (*project, error) {
 	at, err := find(src)
 	if err != nil {
@@ -100,6 +102,8 @@ func readProject(src Source, tc toolchain) (*project, error) {
 	return p, p.readImports(main, tc)
 }
 
+// newProject returns a project without files, of the scenario at, in the module whose
+// directory is root. The caller must close its root.
 func newProject(at place, root string) (*project, error) {
 	t, err := openTree(root, at.dir, at.show)
 	if err != nil {
@@ -109,13 +113,14 @@ func newProject(at place, root string) (*project, error) {
 }
 
 // isGobench reports whether root contains gobench itself: its example scenarios have no
-// module of their own.
+// module of their own. It returns false without a go.mod.
 func isGobench(root string) bool {
 	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	return err == nil && isSDK(modfile.ModulePath(data))
 }
 
-// readMain reads the scenario's own package.
+// readMain reads the scenario's own package, or its one file, and returns it. It returns an
+// *InputError if the directory has no Go files.
 func (p *project) readMain(at place) (*pkg, error) {
 	if at.file == "" {
 		names, err := p.goFiles(p.dir)
@@ -131,7 +136,8 @@ func (p *project) readMain(at place) (*pkg, error) {
 	return p.readPackage(p.dir, []string{path.Join(p.dir, at.file)})
 }
 
-// readAll reads go.mod, then the user's packages.
+// readAll reads go.mod, which must exist, go.sum and the modules that go.mod refers to by a
+// directory, then the user's packages. The error is an *InputError if a file is refused.
 func (p *project) readAll(main *pkg, tc toolchain) error {
 	data, err := p.read("go.mod", maxMod)
 	if err != nil {
@@ -167,7 +173,9 @@ func (p *project) readAll(main *pkg, tc toolchain) error {
 	return p.readImports(main, tc)
 }
 
-// readImports reads the user's packages that main imports, directly or not.
+// readImports reads the user's packages that main imports, directly or not, and sets
+// packages and external. It returns an *InputError for import "C", and if a file is
+// refused. Imports that it does not find are in external.
 func (p *project) readImports(main *pkg, tc toolchain) error {
 	seen := map[string]bool{p.dir: true}
 	p.packages = []*pkg{main}
@@ -203,6 +211,8 @@ func (p *project) readImports(main *pkg, tc toolchain) error {
 	return nil
 }
 
+// readLocal reads the package of a directory, as readPackage does; foreign means that it is
+// vendored.
 func (p *project) readLocal(dir string, foreign bool) (*pkg, error) {
 	if foreign {
 		return p.readVendored(dir)
@@ -214,8 +224,9 @@ func (p *project) readLocal(dir string, foreign bool) (*pkg, error) {
 	return p.readPackage(dir, names)
 }
 
-// localDir returns the directory of an import path of the user's modules, and whether it is
-// a vendored one.
+// localDir returns the directory of an import path of the user's modules, slashed and
+// relative to the root, and whether it is a vendored one. ok is false if no such directory
+// exists or another module has it.
 func (p *project) localDir(target string) (dir string, foreign, ok bool) {
 	best := -1
 	for i, m := range p.local {
@@ -239,7 +250,9 @@ func (p *project) localDir(target string) (dir string, foreign, ok bool) {
 	return dir, m.vendored, true
 }
 
-// readPackage reads and parses files of one directory, and what they embed.
+// readPackage reads and parses files of one directory, and what they embed, into the copy.
+// Files that do not parse are no error. It returns an *InputError if one is refused, or if
+// all files of the copy are too many or too large.
 func (p *project) readPackage(dir string, names []string) (*pkg, error) {
 	out := &pkg{dir: dir}
 	for _, name := range names {
@@ -266,6 +279,7 @@ func (p *project) readPackage(dir string, names []string) (*pkg, error) {
 	return out, nil
 }
 
+// parse returns a parsed file; its ast is never nil.
 func parse(name string, data []byte) *goFile {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, name, data, parser.ParseComments)
@@ -275,7 +289,7 @@ func parse(name string, data []byte) *goFile {
 	return &goFile{name: name, fset: fset, ast: f, err: err}
 }
 
-// needsModule reports whether the scenario imports packages that neither Go nor gobench
+// needsModule reports whether a file of main imports a package that neither Go nor gobench
 // has.
 func (p *project) needsModule(main *pkg, tc toolchain) bool {
 	for _, f := range main.files {
@@ -288,7 +302,8 @@ func (p *project) needsModule(main *pkg, tc toolchain) bool {
 	return false
 }
 
-// isStd reports whether Go itself has the package.
+// isStd reports whether Go itself has the package, by the directories of GOROOT; "C" and
+// "unsafe" too.
 func isStd(target string, tc toolchain) bool {
 	if target == "C" || target == "unsafe" {
 		return true

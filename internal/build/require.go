@@ -13,10 +13,12 @@ import (
 // noModule is the module path of a scenario without a go.mod; stack traces show it.
 const noModule = "scenario"
 
-// completeMod returns the go.mod of the copy: the user's, plus the SDK and its
-// dependencies, each replaced by its source, which is unpacked in sdkDir. The SDK's replace
-// covers every version; a dependency's covers one, so that a user who requires a newer
-// version gets it from their proxy. It returns notes on the user's lines that it changed.
+// completeMod returns the go.mod of the copy: the user's (tester; nil if it does not
+// exist), plus the SDK and its dependencies, each replaced by its source, which is unpacked
+// in sdkDir. The SDK's replace covers every version; a dependency's covers one, so that a
+// user who requires a newer version gets it from their proxy. It returns notes on the
+// user's lines that it changed, with shown as the file's name. It does not change its
+// arguments.
 func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown string) (data []byte, notes []string, err error) {
 	f := new(modfile.File)
 	if tester != nil {
@@ -98,7 +100,7 @@ func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown str
 	return modfile.Format(f.Syntax), notes, nil
 }
 
-// dropRequire removes the requirement of exactly that version.
+// dropRequire removes the requirement of exactly that version, if it exists.
 func dropRequire(f *modfile.File, m module.Version) error {
 	for _, r := range f.Require {
 		if r.Mod == m {
@@ -108,6 +110,7 @@ func dropRequire(f *modfile.File, m module.Version) error {
 	return nil
 }
 
+// replaces reports whether f has a replace line for exactly that version of a module.
 func replaces(f *modfile.File, path, version string) bool {
 	for _, r := range f.Replace {
 		if r.Old.Path == path && r.Old.Version == version {

@@ -22,6 +22,8 @@ type resolved struct {
 	dir string // "" for a scenario without such modules
 }
 
+// resolvedFor returns the place for the versions of a project, by its go.mod, go.sum and
+// external imports. It must be called before they change.
 func (b *Builder) resolvedFor(p *project) resolved {
 	if len(p.external) == 0 {
 		return resolved{}
@@ -35,7 +37,7 @@ func (b *Builder) resolvedFor(p *project) resolved {
 	return resolved{filepath.Join(b.dir, "resolved", hex.EncodeToString(h.Sum(nil)))}
 }
 
-// use adds to the copy what an earlier build found.
+// use replaces go.mod and go.sum of the copy by what an earlier build found, if one did.
 func (r resolved) use(p *project) {
 	if r.dir == "" {
 		return
@@ -48,7 +50,8 @@ func (r resolved) use(p *project) {
 	}
 }
 
-// save stores the go.mod and go.sum that the go command wrote in the copy at root.
+// save stores the go.mod and go.sum that the go command wrote in the copy at root. It does
+// nothing for a scenario without external modules.
 func (r resolved) save(root string) error {
 	if r.dir == "" {
 		return nil
@@ -66,7 +69,7 @@ func (r resolved) save(root string) error {
 }
 
 // chosen returns notes on the versions that the go command chose for imports that the
-// user's go.mod does not name. It reads them from the copy at root.
+// user's go.mod does not name, or nil. It reads them from the copy at root.
 func (p *project) chosen(root string) (notes []string, err error) {
 	if len(p.external) == 0 {
 		return nil, nil
@@ -104,8 +107,9 @@ func (p *project) chosen(root string) (notes []string, err error) {
 // as these have only what gobench needs.
 var tooSmall = regexp.MustCompile(`module (\S+)@\S+ found \(\S+, replaced by .*third_party.*\), but does not contain package`)
 
-// wantsWhole returns the module that a failed build needs all of; "" if it failed for
-// another reason, or if nothing can be fetched.
+// wantsWhole returns the path of the module of the archive that a failed build, which
+// printed text, needs all of; "" if it failed for another reason, or if nothing can be
+// fetched.
 func (p *project) wantsWhole(text string, o Options) string {
 	m := tooSmall.FindStringSubmatch(text)
 	if m == nil || o.offline() {
@@ -114,7 +118,8 @@ func (p *project) wantsWhole(text string, o Options) string {
 	return m[1]
 }
 
-// unreplace makes the copy at root use a module from the proxy, in the same version.
+// unreplace makes the copy, also that at root, use a module from the proxy, in the same
+// version. It returns an error if go.mod does not replace the module.
 func (p *project) unreplace(path, root string) error {
 	mod, err := modfile.Parse("go.mod", p.files["go.mod"], nil)
 	if err != nil {
@@ -138,7 +143,8 @@ func (p *project) unreplace(path, root string) error {
 		os.WriteFile(filepath.Join(root, "go.sum"), p.files["go.sum"], 0o600))
 }
 
-// failed removes stored versions that made the go command fail.
+// failed removes the stored versions if err is a *CompileError of the go command itself,
+// such as a wrong checksum, as they may be its reason; not for one of the compiler.
 func (r resolved) failed(err error) {
 	var c *CompileError
 	if r.dir != "" && errors.As(err, &c) && (strings.Contains(c.Text, "verifying ") || strings.HasPrefix(c.Text, "go: ")) {
@@ -146,7 +152,7 @@ func (r resolved) failed(err error) {
 	}
 }
 
-// tidyResolved removes versions that no build has used for 90 days.
+// tidyResolved removes versions that no build has used for 90 days. It ignores errors.
 func (b *Builder) tidyResolved() {
 	dir := filepath.Join(b.dir, "resolved")
 	entries, err := os.ReadDir(dir)

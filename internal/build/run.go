@@ -28,8 +28,9 @@ const (
 )
 
 // run runs the job in its own process group and kills the whole group if ctx ends, if it
-// exceeds the memory limit, or if this process dies. The error is ctx's cause, a
-// [*LimitError], or the go command's own *exec.ExitError.
+// exceeds the memory limit, or if this process dies. It returns once the go command has
+// ended; after a kill it waits up to lastWords for the group. The error is ctx's cause, a
+// [*LimitError], the go command's own *exec.ExitError, or says why it could not be started.
 func (j job) run(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
@@ -42,6 +43,7 @@ func (j job) run(ctx context.Context) error {
 	return <-done
 }
 
+// runHere is run. The calling goroutine must be locked to its thread.
 func (j job) runHere(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -83,14 +85,16 @@ func (j job) runHere(ctx context.Context) error {
 }
 
 // endGroup kills processes that joined the group while it was being killed, and waits until
-// all have ended, so that nothing writes to files that are about to be removed.
+// all have ended, lastWords at most, so that nothing writes to files that are about to be
+// removed.
 func endGroup(pid int) {
 	for end := time.Now().Add(lastWords); killGroup(pid) == nil && time.Now().Before(end); {
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-// watch ends the job if its process group exceeds the memory limit.
+// watch ends the job, with cancel and a *LimitError, if its process group exceeds the
+// memory limit. It returns then, or once ctx ends.
 func (j job) watch(ctx context.Context, pid int, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(memoryTick)
 	defer tick.Stop()
@@ -111,8 +115,8 @@ func (j job) watch(ctx context.Context, pid int, cancel context.CancelCauseFunc)
 // noMemory are the messages of Go's runtime and of the system for a refused page.
 var noMemory = regexp.MustCompile(`(?m)^fatal error: .*memory|: cannot allocate memory$|^runtime: .*errno=12\b`)
 
-// limitHit returns a *LimitError if a go command failed because of a limit that the kernel
-// enforces, else nil.
+// limitHit returns a *LimitError if the text of a go command shows that it failed because
+// of a limit that the kernel enforces, else nil. It sets no Step.
 func limitHit(text string, limits Limits) error {
 	switch {
 	case noMemory.MatchString(text):

@@ -16,7 +16,8 @@ func groupAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killGroup kills every process of the group that pid leads.
+// killGroup kills every process of the group that pid leads. It returns os.ErrProcessDone
+// if the group has no process, and does not wait for their end.
 func killGroup(pid int) error {
 	err := syscall.Kill(-pid, syscall.SIGKILL)
 	if errors.Is(err, syscall.ESRCH) {
@@ -28,7 +29,8 @@ func killGroup(pid int) error {
 // limitGroup sets the kernel's limits for pid and, by inheritance, for all it starts: each
 // process's memory and largest file, no core dumps, and processor time somewhat above the
 // time limit, so that a compiler orphaned by a killed gobench ends too. The go command
-// starts nothing before this call.
+// starts nothing before this call. It returns nil if pid has ended; after another error
+// some limits may be set.
 func limitGroup(pid int, l Limits, idle bool) error {
 	seconds := uint64(l.Time.Seconds()+1) * uint64(runtime.NumCPU())
 	var errs []error
@@ -71,7 +73,8 @@ func newGroup(pid int) *group {
 	return &group{id: strconv.AppendInt(nil, int64(pid), 10), foreign: map[string]bool{}, page: int64(os.Getpagesize())}
 }
 
-// memory is the resident memory of the group in bytes.
+// memory returns the resident memory of the group in bytes, pages that processes share
+// counted for each; 0 if /proc cannot be read. It must not be called concurrently.
 func (g *group) memory() int64 {
 	if g.ticks++; g.ticks%50 == 0 {
 		clear(g.foreign) // process ids are reused

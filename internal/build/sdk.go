@@ -49,6 +49,8 @@ type sdkFiles struct {
 	deps    []byte
 }
 
+// load reads all files of the SDK into memory, tests and testdata excepted. Its result must
+// not be changed.
 func (s SDK) load() (*sdkFiles, error) {
 	f := &sdkFiles{sources: map[string][]byte{}, deps: s.Deps}
 	h := sha256.New()
@@ -82,7 +84,7 @@ func (s SDK) load() (*sdkFiles, error) {
 }
 
 // sdkMod reads the SDK's go.mod. It is the archive's first entry, so a cached build
-// decompresses no more than that.
+// decompresses no more than that. It returns an error if another file is the first.
 func sdkMod(deps []byte) (*modfile.File, error) {
 	var found *modfile.File
 	err := eachDep(deps, func(name string, r io.Reader) error {
@@ -104,7 +106,10 @@ func sdkMod(deps []byte) (*modfile.File, error) {
 	return found, err
 }
 
-// eachDep calls f for each file of the archive until f returns io.EOF.
+// eachDep calls f for each file of the archive, in its order, and returns nil at its end.
+// It ends with f's first error, which it returns unless that is io.EOF, and returns an
+// error if the archive is damaged. Names are slashed and valid (fs.ValidPath). r is only
+// valid during the call.
 func eachDep(deps []byte, f func(name string, r io.Reader) error) error {
 	zr, err := gzip.NewReader(bytes.NewReader(deps))
 	if err != nil {
@@ -131,7 +136,7 @@ func eachDep(deps []byte, f func(name string, r io.Reader) error) error {
 }
 
 // packages returns the names of the SDK's packages that a scenario may import, by import
-// path.
+// path: those that are not internal.
 func (f *sdkFiles) packages() map[string]string {
 	names := map[string]string{}
 	for _, file := range f.names {

@@ -26,7 +26,9 @@ type place struct {
 	show string // dir as shown in messages
 }
 
-// find resolves the path of a source.
+// find resolves the path of a source. It returns an *InputError if nothing is there or it
+// cannot be a scenario: not a .go file, a test, or not a regular file. It does not look
+// into a directory.
 func find(src Source) (place, error) {
 	as := src.As
 	if as == "" {
@@ -63,9 +65,9 @@ func find(src Source) (place, error) {
 	return place{dir: filepath.Dir(abs), file: name, show: filepath.Dir(filepath.Clean(as))}, nil
 }
 
-// moduleAbove searches the go.mod of a scenario that has none beside it: in the parent
-// directories up to the repository's root, at most 16 levels. It returns "" if it finds
-// none.
+// moduleAbove returns the nearest directory above dir that has a go.mod, up to the
+// repository's root and at most 16 levels up; "" if it finds none. It does not look into
+// dir itself, except for .git.
 func moduleAbove(dir string) string {
 	for range 16 {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -83,7 +85,8 @@ func moduleAbove(dir string) string {
 	return ""
 }
 
-// openTree opens root for reading; the scenario's package is at dir below it.
+// openTree opens root for reading; the scenario's package is at dir below it, and shown as
+// show. The caller must close the tree's root.
 func openTree(root, dir, show string) (*tree, error) {
 	rel, err := filepath.Rel(root, dir)
 	if err != nil {
@@ -96,7 +99,8 @@ func openTree(root, dir, show string) (*tree, error) {
 	return &tree{root: r, dir: filepath.ToSlash(rel), display: show}, nil
 }
 
-// shown returns a file's name for messages; name is slashed and relative to the root.
+// shown returns a file's name for messages, printable; name is slashed and relative to the
+// root.
 func (t *tree) shown(name string) string {
 	rel, err := filepath.Rel(filepath.FromSlash(t.dir), filepath.FromSlash(name))
 	if err != nil {
@@ -105,7 +109,9 @@ func (t *tree) shown(name string) string {
 	return printable(filepath.Join(t.display, rel))
 }
 
-// read returns the content of a regular file of at most limit bytes.
+// read returns the content of a regular file of at most limit bytes; name is slashed and
+// relative to the root. The error wraps fs.ErrNotExist if it does not exist, and is an
+// *InputError if the file is larger, of another kind or cannot be opened.
 func (t *tree) read(name string, limit int64) ([]byte, error) {
 	refuse := func(field, problem, fix string) error {
 		return &InputError{File: t.shown(name), Field: field, Problem: problem, Fix: fix}
@@ -142,7 +148,7 @@ func (t *tree) read(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// reason returns an error without the path that os puts before it.
+// reason returns the text of an error without the path that os puts before it.
 func reason(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -157,8 +163,10 @@ func (t *tree) exists(name string) bool {
 	return err == nil
 }
 
-// goFiles lists the Go files of a directory that the go command would use, and refuses
-// files of other languages that it would compile or link.
+// goFiles lists the Go files of a directory that the go command would use, tests excepted:
+// slashed, relative to the root, in order; nil if it has no such file. It returns an
+// *InputError if the directory cannot be read, has too many files, or has one of another
+// language that the go command would compile or link.
 func (t *tree) goFiles(dir string) ([]string, error) {
 	entries, err := fs.ReadDir(t.root.FS(), dir)
 	if err != nil {
@@ -185,7 +193,8 @@ func (t *tree) goFiles(dir string) ([]string, error) {
 	return names, nil
 }
 
-// isSource reports whether the go command compiles or links a file of this name.
+// isSource reports whether the go command compiles or links a file of this name, by its
+// ending.
 func isSource(name string) bool {
 	switch path.Ext(name) {
 	case ".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso":

@@ -31,7 +31,8 @@ type meta struct {
 
 func (b *Builder) storeDir(key string) string { return filepath.Join(b.dir, "executors", key) }
 
-// lookUp returns the stored executor of key. It removes one that is damaged.
+// lookUp returns the stored executor of key and marks it as used. It returns false if it is
+// not stored, or is damaged: it then removes it.
 func (b *Builder) lookUp(key string) (Executor, bool) {
 	dir := b.storeDir(key)
 	m, err := readMeta(dir)
@@ -55,6 +56,8 @@ func (b *Builder) lookUp(key string) (Executor, bool) {
 
 const programName = "executor"
 
+// readMeta returns the description of the executor in a directory of the store. The error
+// wraps os.ErrNotExist if no executor is there.
 func readMeta(dir string) (meta, error) {
 	var m meta
 	data, err := os.ReadFile(filepath.Join(dir, "meta.json"))
@@ -64,6 +67,8 @@ func readMeta(dir string) (meta, error) {
 	return m, err
 }
 
+// verify returns an error if program is not the one that m describes. It reads the program
+// only if its size or time has changed.
 func (m meta) verify(program string) error {
 	if stampOf(program) == m.Stamp {
 		return nil
@@ -75,7 +80,8 @@ func (m meta) verify(program string) error {
 	return err
 }
 
-// keep moves the program into the store under key.
+// keep moves the program into the store under key, where it replaces another, and returns
+// it. On an error the program may be gone from its place.
 func (b *Builder) keep(key, program string, notes []string) (Executor, error) {
 	sum, size, err := digest(program)
 	if err != nil {
@@ -114,7 +120,8 @@ func (b *Builder) keep(key, program string, notes []string) (Executor, error) {
 	return Executor{Path: filepath.Join(dir, programName), SHA256: sum, Size: size, Notes: notes}, nil
 }
 
-// prune removes the least recently used executors until the rest fit into limit.
+// prune removes the least recently used executors until the rest fit into limit bytes, but
+// none that was used within hold. Errors are only logged.
 func (b *Builder) prune(limit int64, hold time.Duration) {
 	type stored struct {
 		dir  string
@@ -150,7 +157,7 @@ func (b *Builder) prune(limit int64, hold time.Duration) {
 	}
 }
 
-// digest returns a file's sha256 in hex, and its size.
+// digest returns a file's sha256 in hex, and its size in bytes.
 func digest(name string) (sum string, size int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -164,13 +171,14 @@ func digest(name string) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-// shortHash returns a file name for any text.
+// shortHash returns a file name for any text: 16 hexadecimal digits.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:8])
 }
 
-// writeFile writes a file of the cache atomically.
+// writeFile writes a file of the cache atomically, and creates its folder if needed. On an
+// error the old file stays.
 func writeFile(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err

@@ -27,6 +27,7 @@ type stamp struct {
 	Time time.Time
 }
 
+// stampOf returns the stamp of a file, or zero if there is no such file.
 func stampOf(name string) stamp {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -42,7 +43,9 @@ type known struct {
 	Command, VersionFile stamp
 }
 
-// findGo returns the first go command that is new enough for the SDK.
+// findGo returns the first go command that is new enough for the SDK, whose go.mod needs
+// version need ("1.26"). The error wraps ErrNoToolchain and lists the commands that were
+// found, or is ctx's cause.
 func (b *Builder) findGo(ctx context.Context, need string) (toolchain, error) {
 	var old []string
 	for _, name := range b.places() {
@@ -63,7 +66,8 @@ func (b *Builder) findGo(ctx context.Context, need string) (toolchain, error) {
 }
 
 // Toolchain returns the path of the go command that compiles scenarios, and its version, as
-// "go1.26.8". The error wraps [ErrNoToolchain] if Go is missing.
+// "go1.26.8". The error wraps [ErrNoToolchain] if Go is missing or too old. It may run go
+// commands, each for 20 s at most.
 func (b *Builder) Toolchain(ctx context.Context) (path, version string, err error) {
 	sdk, err := b.load()
 	if err != nil {
@@ -73,7 +77,8 @@ func (b *Builder) Toolchain(ctx context.Context) (path, version string, err erro
 	return tc.Go, tc.Version, err
 }
 
-// noToolchain returns an error that describes what to install.
+// noToolchain returns an error that wraps ErrNoToolchain and describes what to install; old
+// lists the commands that cannot be used.
 func noToolchain(need string, old []string) error {
 	found := "none was found in PATH, GOROOT or the usual places"
 	if len(old) > 0 {
@@ -84,7 +89,8 @@ func noToolchain(need string, old []string) error {
 		"built-in commands such as gobench http work without Go", ErrNoToolchain, need, found)
 }
 
-// identify runs a go command to get its version and GOROOT, or returns what is stored.
+// identify returns the version and GOROOT of a go command, which it runs, for 20 s at most,
+// unless what it found before is stored and still valid.
 func (b *Builder) identify(ctx context.Context, name string) (toolchain, error) {
 	file := filepath.Join(b.dir, "marks", "go-"+shortHash(name)+".json")
 	var k known
@@ -127,8 +133,9 @@ func plain(v string) string {
 	return v
 }
 
-// goPlaces lists the go commands of this machine, the most likely first: PATH, GOROOT, and
-// the directories of Go's installers and packages.
+// goPlaces lists the paths of the go commands of this machine, the most likely first: PATH,
+// GOROOT, and the directories of Go's installers and packages. It does not run them; nil if
+// it finds no command.
 func goPlaces() []string {
 	exe := "go"
 	if runtime.GOOS == "windows" {

@@ -21,7 +21,9 @@ type vendored struct {
 	dir string // vendor/PATH
 }
 
-// readVendor reads vendor/modules.txt, if it exists.
+// readVendor reads vendor/modules.txt, if it exists, and adds each module that it lists
+// with a package. It reads no packages. It returns an *InputError if the file is refused or
+// lists too many modules.
 func (p *project) readVendor() error {
 	const list = "vendor/modules.txt"
 	data, err := p.read(list, maxSum)
@@ -61,6 +63,9 @@ func (p *project) readVendor() error {
 	return nil
 }
 
+// addVendored adds a module of the vendor directory, with a go.mod of its own, whose go
+// line has goVersion unless that is malformed. It returns an *InputError if there are more
+// than maxRequires.
 func (p *project) addVendored(v vendored, goVersion string) error {
 	if len(p.vendored) >= maxRequires {
 		return &InputError{File: p.shown("vendor/modules.txt"), Field: "size", Problem: fmt.Sprintf("more than %d modules", maxRequires), Fix: "vendor what the scenario uses"}
@@ -75,8 +80,9 @@ func (p *project) addVendored(v vendored, goVersion string) error {
 	return nil
 }
 
-// readVendored reads a vendored package: all its files, assembly included, as the go
-// command would use them from the module cache.
+// readVendored reads a vendored package into the copy: all files of its directory except
+// tests, assembly included, as the go command would use them from the module cache. It
+// returns an *InputError if one is refused.
 func (p *project) readVendored(dir string) (*pkg, error) {
 	entries, err := fs.ReadDir(p.root.FS(), dir)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 // of each client compiles in a second. It compiles a scenario that does nothing, one
 // package at a time and with the lowest priority, for at most ten minutes. Once that is
 // done for this gobench, this Go and o's platform, a call returns at once; while another
-// process does it, a call waits.
+// process does it, a call waits. Its errors are those of Build. A call that failed is done
+// again by the next.
 //
 // It uses processor time: do not call it during a measurement.
 func (b *Builder) Warm(ctx context.Context, o Options) error {
@@ -48,7 +49,8 @@ func (b *Builder) Warm(ctx context.Context, o Options) error {
 	return done.make()
 }
 
-// blankProject is a scenario without users that imports all of the SDK.
+// blankProject returns a scenario without users that imports all of the SDK. It has no tree
+// to read from.
 func blankProject(sdk *sdkFiles) *project {
 	var text strings.Builder
 	text.WriteString("package main\n\nimport (\n")
@@ -73,6 +75,8 @@ func blankProject(sdk *sdkFiles) *project {
 // a Go, a platform and a go build cache.
 type mark string
 
+// mark returns the mark of what for an SDK, a Go, and o's platform and go build cache. It
+// creates nothing.
 func (b *Builder) mark(what string, sdk *sdkFiles, tc toolchain, o Options) mark {
 	cache := ""
 	if o.Person != nil {

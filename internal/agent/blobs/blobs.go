@@ -45,7 +45,8 @@ type Cache struct {
 	mu    sync.Mutex // held while files are created and deleted
 }
 
-// Open opens the cache in dir, which it creates if needed, for limit bytes.
+// Open opens the cache in dir, which it creates if needed, for limit bytes in all. Files
+// that are in dir stay.
 func Open(dir string, limit int64) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -56,9 +57,11 @@ func Open(dir string, limit int64) (*Cache, error) {
 // Fetch copies a blob to w, from an offset on.
 type Fetch func(ctx context.Context, offset int64, w io.Writer) error
 
-// Get opens a blob, which it fetches if it is not in the cache, and checks its digest. The
-// caller must close the file; it remains readable if the cache deletes it meanwhile. The
-// error wraps ErrDigest or ErrSpace if one of them is the reason.
+// Get opens a blob of size bytes, which it fetches if it is not in the cache, and checks
+// its digest. The caller must close the file; it remains readable if the cache deletes it.
+// The error wraps ErrDigest or ErrSpace if one of them is the reason. What was fetched
+// before another error is stored for the next attempt. One call of Get, Put or Remove runs
+// at a time; only fetch ends with ctx.
 func (c *Cache) Get(ctx context.Context, sum string, size int64, fetch Fetch) (*os.File, error) {
 	if err := check(sum); err != nil {
 		return nil, err
@@ -87,7 +90,9 @@ func (c *Cache) Get(ctx context.Context, sum string, size int64, fetch Fetch) (*
 	return os.Open(c.path(sum))
 }
 
-// verified opens a blob that is in the cache, and returns ErrDigest if its digest is wrong.
+// verified opens a blob that is in the cache and marks it as used. It returns ErrDigest if
+// its digest is wrong, and an error that wraps os.ErrNotExist if it is not in the cache.
+// The caller must hold mu and close the file.
 func (c *Cache) verified(path, sum string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -109,8 +114,9 @@ func (c *Cache) verified(path, sum string) (*os.File, error) {
 	return f, nil
 }
 
-// fetch fetches a blob, or the rest of it, and reports whether it continued an earlier
-// attempt.
+// fetch fetches a blob, or the rest of it, into the cache. With an error that wraps
+// ErrDigest, resumed reports whether a part was from an earlier attempt: that part is
+// deleted, so another attempt may succeed. The caller must hold mu.
 func (c *Cache) fetch(ctx context.Context, sum string, size int64, fetch Fetch) (resumed bool, err error) {
 	path := c.path(sum) + part
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -159,6 +165,8 @@ type limited struct {
 	left int64
 }
 
+// Write writes and hashes b. If b has more than left bytes, it writes nothing and returns
+// errTooMuch.
 func (l *limited) Write(b []byte) (int, error) {
 	if int64(len(b)) > l.left {
 		return 0, errTooMuch
@@ -169,6 +177,7 @@ func (l *limited) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// noSpace returns err, wrapped in ErrSpace if the disk or the user's share of it is full.
 func noSpace(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", ErrSpace, err)
@@ -176,7 +185,8 @@ func noSpace(err error) error {
 	return err
 }
 
-// room returns an error if the disk or the limit has no room for so many bytes.
+// room returns an error that wraps ErrSpace if the disk or the limit has no room for so
+// many bytes. It returns nil if the free space is unknown.
 func (c *Cache) room(bytes int64) error {
 	if bytes > c.limit {
 		return fmt.Errorf("%w: a blob has %d bytes, and the limit of all is %d", ErrSpace, bytes, c.limit)
@@ -191,7 +201,9 @@ func (c *Cache) room(bytes int64) error {
 	return nil
 }
 
-// Put stores what it reads from r as a blob, and returns its digest and size.
+// Put reads r to its end, stores that as a blob, and returns its digest, in hexadecimal,
+// and size. On an error nothing is stored; it wraps ErrSpace if the disk is full. The blob
+// may be larger than the cache's limit.
 func (c *Cache) Put(r io.Reader) (sum string, size int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,7 +226,7 @@ func (c *Cache) Put(r io.Reader) (sum string, size int64, err error) {
 }
 
 // Open opens a blob without checking its digest. The error wraps os.ErrNotExist if the blob
-// is not in the cache. The caller must close the file.
+// is not in the cache, and ErrDigest if sum is malformed. The caller must close the file.
 func (c *Cache) Open(sum string) (*os.File, error) {
 	if err := check(sum); err != nil {
 		return nil, err
@@ -222,7 +234,8 @@ func (c *Cache) Open(sum string) (*os.File, error) {
 	return os.Open(c.path(sum))
 }
 
-// Remove deletes a blob. It returns nil if the blob is not in the cache.
+// Remove deletes a blob. It returns nil if the blob is not in the cache, and an error that
+// wraps ErrDigest if sum is malformed. Files that Get or Open returned remain readable.
 func (c *Cache) Remove(sum string) error {
 	if err := check(sum); err != nil {
 		return err
@@ -235,7 +248,8 @@ func (c *Cache) Remove(sum string) error {
 	return nil
 }
 
-// trim deletes the least recently used files until the limit holds, but not the blob sum.
+// trim deletes the least recently used files, also incomplete ones, until the limit holds,
+// but not the blob sum. It ignores errors. The caller must hold mu.
 func (c *Cache) trim(sum string) {
 	type file struct {
 		path string
@@ -267,7 +281,8 @@ func (c *Cache) trim(sum string) {
 
 func (c *Cache) path(sum string) string { return filepath.Join(c.dir, sum) }
 
-// check returns an error if sum is not a digest, since it is used as a file's name.
+// check returns an error that wraps ErrDigest if sum is not a digest, since it is used as a
+// file's name.
 func check(sum string) error {
 	if len(sum) != 2*sha256.Size || strings.Trim(sum, "0123456789abcdef") != "" {
 		return fmt.Errorf("%w: %.80q is not a SHA-256 in lower-case hexadecimal", ErrDigest, sum)

@@ -55,7 +55,7 @@ type Sent struct {
 	Packed []byte // Body, compressed; nil if Body is sent
 }
 
-// Delivery returns the delivery that contains the batch.
+// Delivery returns a delivery in which only the batch is set, compressed if Packed is.
 func (s *Sent) Delivery() *agentpb.Delivery {
 	if s.Packed != nil {
 		return &agentpb.Delivery{What: &agentpb.Delivery_Packed{Packed: s.Packed}}
@@ -63,9 +63,10 @@ func (s *Sent) Delivery() *agentpb.Delivery {
 	return &agentpb.Delivery{What: &agentpb.Delivery_Batch{Batch: s.Body}}
 }
 
-// Batch returns the next batch in the form to send. It does not change b. The final batch is
-// never gathered; Exact must be called before it. It returns an error if a histogram of b
-// is damaged.
+// Batch returns the next batch, b, in the form to send. b must not be used until it
+// returns, and not be changed after that, as Sent.Batch may be b. The form may exceed the
+// budget if the widest ranges are not enough. The final batch is never gathered; Exact must
+// be called before it. A damaged histogram of a batch above the budget is an error.
 func (t *Thinner) Batch(b *wire.Batch) (*Sent, error) {
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(b)
 	if err != nil {
@@ -105,7 +106,7 @@ func (t *Thinner) Batch(b *wire.Batch) (*Sent, error) {
 	return s, nil
 }
 
-// budgetOf returns how many bytes a batch of the given size may have, and how many its
+// budgetOf returns how many bytes a batch of size bytes may have, and how many its
 // histograms have. Its other parts, such as the texts of failures, have separate limits.
 func budgetOf(b *wire.Batch, size int) (budget, histograms int) {
 	for _, h := range b.Histograms {
@@ -114,7 +115,9 @@ func budgetOf(b *wire.Batch, size int) (budget, histograms int) {
 	return size - histograms + perHistogram*len(b.Histograms), histograms
 }
 
-// gather returns a copy of b whose histograms are gathered.
+// gather returns a copy of b whose histograms are gathered in ranges of width, which it
+// also stores in sent. counted are b's histograms, which it does not change. It changes b
+// while it runs.
 func gather(b *wire.Batch, counted, sent []hdr.Sparse, width int) *wire.Batch {
 	all := b.Histograms
 	b.Histograms = nil // so that they are not copied
@@ -128,7 +131,8 @@ func gather(b *wire.Batch, counted, sent []hdr.Sparse, width int) *wire.Batch {
 	return out
 }
 
-// note adds a batch to the histograms that differ from what was counted.
+// note adds those histograms of a batch that gathering has changed, in both forms, to what
+// Exact returns.
 func (t *Thinner) note(b *wire.Batch, sent, counted []hdr.Sparse) {
 	for i, h := range b.Histograms {
 		if sent[i].Same(&counted[i]) {
@@ -144,9 +148,10 @@ func (t *Thinner) note(b *wire.Batch, sent, counted []hdr.Sparse) {
 	}
 }
 
-// Exact returns the exact histograms of all batches so far, in parts of at most limit bytes
-// unless a single histogram is larger. It returns nil if all batches were sent exactly, and
-// on later calls.
+// Exact returns the exact histograms of all batches so far, in order of their metrics, in
+// parts of at most limit bytes unless a single histogram is larger. All parts but the last
+// have More set. It returns nil if all batches were sent exactly, and after it has returned
+// histograms. Batches of the warm-up are not counted.
 func (t *Thinner) Exact(limit int) (all []*agentpb.Exact) {
 	if t.done || len(t.of) == 0 {
 		return nil

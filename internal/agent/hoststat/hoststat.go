@@ -25,7 +25,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Watch measures one host. Its methods may be called by any number of goroutines.
+// Watch measures one host. New makes it. Its methods may be called by any number of
+// goroutines.
 type Watch struct {
 	dir string // whose disk is measured
 
@@ -51,7 +52,8 @@ func New(dir string) *Watch {
 	return w
 }
 
-// Host measures the host. Rates cover the time since the last call, or since New.
+// Host measures the host and returns a new measurement. Rates cover the time since the last
+// call, by any goroutine, or since New. A value that is unknown is 0.
 func (w *Watch) Host() *agentpb.Host {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +89,8 @@ func (w *Watch) Host() *agentpb.Host {
 }
 
 // shares returns the share of all CPUs that was in use between two measurements, and the
-// share that other virtual machines of the same hardware used (steal), each 0 to 1.
+// share that other virtual machines of the same hardware used (steal), each 0 to 1; 0 and 0
+// if no time passed.
 func shares(before, now cpu.TimesStat) (use, steal float64) {
 	idle := now.Idle + now.Iowait - before.Idle - before.Iowait
 	// Guest time is part of user time.
@@ -103,7 +106,8 @@ func shares(before, now cpu.TimesStat) (use, steal float64) {
 
 func within(f float64) float64 { return min(max(f, 0), 1) }
 
-// traffic returns the bytes that all interfaces but loopback have received and sent.
+// traffic returns the bytes that all interfaces but loopback have received and sent since
+// the system started; 0 if unknown.
 func traffic() (in, out uint64) {
 	all, err := net.IOCounters(true)
 	if err != nil {
@@ -118,8 +122,9 @@ func traffic() (in, out uint64) {
 	return in, out
 }
 
-// transfers returns the bytes that all disks have read and written. Partitions and mapped
-// devices are not counted in addition.
+// transfers returns the bytes that all disks have read and written since the system
+// started; 0 if unknown. On Linux partitions and mapped devices are not counted in
+// addition.
 func transfers() (read, written uint64) {
 	all, err := disk.IOCounters()
 	if err != nil {
@@ -137,7 +142,8 @@ func transfers() (read, written uint64) {
 	return read, written
 }
 
-// number returns the number that follows a text in a file, or 0.
+// number returns the first number behind the first occurrence of a text in a file. It
+// returns 0 if the file or the text is missing, or no number follows.
 func number(path, after string) int64 {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -152,7 +158,9 @@ func number(path, after string) int64 {
 	return n
 }
 
-// Process measures a process. It returns nil if the process has ended.
+// Process measures a process. It returns nil if the process has ended. Its Cpu is the
+// average number of CPUs in use since the last call for the same pid; 0 on the first.
+// Values that are unknown are 0.
 func (w *Watch) Process(pid int) *agentpb.Process {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {
@@ -181,8 +189,9 @@ func (w *Watch) Process(pid int) *agentpb.Process {
 	return out
 }
 
-// files returns how many files a process has open. Linux 6.2 and later report it as the
-// size of a folder; for older ones all are listed, which takes long for a million.
+// files returns how many files a process has open, or 0 if unknown. Linux 6.2 and later
+// report it as the size of a folder; for older ones all are listed, which takes long for a
+// million.
 func files(p *process.Process) int64 {
 	if info, err := os.Stat("/proc/" + strconv.Itoa(int(p.Pid)) + "/fd"); err == nil && info.Size() > 0 {
 		return info.Size()
@@ -194,7 +203,8 @@ func files(p *process.Process) int64 {
 	return int64(n)
 }
 
-// Hello fills in the host's part of an agent's hello.
+// Hello sets the host's part of an agent's hello. It leaves a name that is set, and values
+// that are unknown here.
 func Hello(h *agentpb.Hello) {
 	h.Os, h.Arch, h.Cpus = runtime.GOOS, runtime.GOARCH, int32(runtime.NumCPU())
 	if h.Name == "" {

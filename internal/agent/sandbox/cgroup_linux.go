@@ -15,7 +15,8 @@ import (
 
 // makeCgroups creates control groups below this process's own: one of version 2, which can
 // be killed as a whole, and one of version 1 for memory if version 2 cannot limit it. It
-// returns those that it could create.
+// returns the folders of those that it could create, or nil. A limit of memory bytes (0: no
+// limit) is set where the group has one.
 func makeCgroups(name string, memory int64) (dirs []string) {
 	for _, parent := range ownCgroups() {
 		dir := filepath.Join(parent.dir, name)
@@ -43,7 +44,7 @@ func makeCgroups(name string, memory int64) (dirs []string) {
 	return dirs
 }
 
-// plannedCgroups returns the folders that makeCgroups may create.
+// plannedCgroups returns the folders that makeCgroups may create, without creating them.
 func plannedCgroups(name string) (dirs []string) {
 	for _, parent := range ownCgroups() {
 		dirs = append(dirs, filepath.Join(parent.dir, name))
@@ -57,8 +58,8 @@ type hierarchy struct {
 	unified bool   // version 2
 }
 
-// ownCgroups returns the hierarchies of this process: of version 2, and of version 1 for
-// memory.
+// ownCgroups returns the hierarchies of this process that are mounted: of version 2, and of
+// version 1 for memory. It returns nil if they are unknown.
 func ownCgroups() (found []hierarchy) {
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -80,7 +81,8 @@ func ownCgroups() (found []hierarchy) {
 	return found
 }
 
-// mounted returns the folder of a group, or "" if it is not mounted here.
+// mounted returns the folder of a group, as /proc/self/cgroup names it, in the hierarchy of
+// version 2 or else of memory; "" if it is not mounted here.
 func mounted(unified bool, group string) string {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -108,6 +110,7 @@ func mounted(unified bool, group string) string {
 	return ""
 }
 
+// has reports whether word is in a list that is separated by commas.
 func has(list, word string) bool {
 	for w := range strings.SplitSeq(list, ",") {
 		if w == word {
@@ -117,7 +120,8 @@ func has(list, word string) bool {
 	return false
 }
 
-// killCgroup kills the processes of a group and returns their ids.
+// killCgroup kills the processes of a group and returns the ids of those that were alive.
+// It does not wait for their end. It returns nil if the group does not exist.
 func killCgroup(dir string) (pids []int) {
 	b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
@@ -139,7 +143,8 @@ func killCgroup(dir string) (pids []int) {
 	return pids
 }
 
-// removeCgroups removes groups whose processes have ended.
+// removeCgroups removes groups whose processes have ended. It waits up to a second for
+// each, while zombies are in it, and ignores errors.
 func removeCgroups(dirs []string) {
 	for _, dir := range dirs {
 		for end := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -151,8 +156,9 @@ func removeCgroups(dirs []string) {
 	}
 }
 
-// OOMKills returns how many processes of the box the kernel has killed because it was out of
-// memory.
+// OOMKills returns how many processes of the box the kernel has killed because it was out
+// of memory, since the box was created. It returns 0 if the box has no control group that
+// counts them.
 func (b *Box) OOMKills() (n int) {
 	for _, dir := range b.Cgroups {
 		for _, file := range []string{"memory.events", "memory.oom_control"} {

@@ -54,7 +54,9 @@ type State struct {
 	Cgroups []string `json:"cgroups,omitempty"`
 }
 
-// New creates a box with the highest level that this process can create.
+// New creates a box with the highest level that this process can create, or 0 with
+// Options.Same. It returns an error that wraps ErrTaken if no user is free. After an error
+// nothing is left to close. The caller must Close the box.
 func New(o Options) (*Box, error) {
 	b := &Box{State: State{Mark: strings.ToLower(rand.Text())}, release: func() {}}
 	if !o.Same {
@@ -99,7 +101,8 @@ func New(o Options) (*Box, error) {
 	return b, nil
 }
 
-// makeFolders creates the folders in the box's folder.
+// makeFolders creates the folders in the box's folder, for its user. On an error some of
+// them exist.
 func (b *Box) makeFolders() error {
 	if b.UID != 0 {
 		if err := os.Chmod(b.Folder, 0o711); err != nil { // its user enters it to reach its home
@@ -118,8 +121,8 @@ func (b *Box) makeFolders() error {
 }
 
 // Open returns a box that a previous process created, so that it can be killed and closed.
-// If another box uses its user now, only its control group and its mark identify what is
-// left of it.
+// It does not check whether anything of it exists. If another box uses its user now, only
+// its control group and its mark identify what is left of it. The caller must Close it.
 func Open(s State) *Box {
 	b := &Box{State: s, release: func() {}}
 	if s.UID != 0 {
@@ -136,7 +139,8 @@ func Open(s State) *Box {
 // Home returns the working folder of the box's processes. No other user can enter it.
 func (b *Box) Home() string { return filepath.Join(b.Folder, "home") }
 
-// Chown makes the box's user the owner of a file.
+// Chown makes the box's user the owner of a file; it follows no link. It does nothing if
+// the box has no user of its own.
 func (b *Box) Chown(path string) error {
 	if b.UID == 0 {
 		return nil
@@ -144,15 +148,16 @@ func (b *Box) Chown(path string) error {
 	return os.Lchown(path, b.UID, b.UID)
 }
 
-// Environ returns the environment of a process of the box: a minimal one, with extra.
+// Environ returns the environment of a process of the box, NAME=VALUE: PATH and LANG, then
+// extra, then HOME, TMPDIR and the mark. Nothing of this process's environment is in it.
 func (b *Box) Environ(extra []string) []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
 	env = append(env, extra...)
 	return append(env, "HOME="+b.Home(), "TMPDIR="+filepath.Join(b.Home(), "tmp"), MarkEnv+"="+b.Mark)
 }
 
-// Close kills what is left of the box and deletes it. The error describes what it could not
-// remove; Close may be called again.
+// Close kills what is left of the box, as Kill does, and deletes it. The error describes
+// what it could not kill or remove; Close may be called again.
 func (b *Box) Close() error {
 	err := b.Kill()
 	b.sweep()
@@ -162,7 +167,7 @@ func (b *Box) Close() error {
 	return err
 }
 
-// remove deletes a box without processes.
+// remove deletes a box without processes and releases its user.
 func (b *Box) remove() error {
 	removeCgroups(b.Cgroups)
 	err := os.RemoveAll(b.Folder)
@@ -170,7 +175,8 @@ func (b *Box) remove() error {
 	return err
 }
 
-// Level returns the level of the boxes that this process can create, by creating one.
+// Level returns the level of the boxes that this process can create, 0 to 2, by creating
+// one with o and removing it. If New fails, it returns its error.
 func Level(o Options) (int, error) {
 	b, err := New(o)
 	if err != nil {

@@ -39,9 +39,10 @@ type order struct {
 	Env     []string
 }
 
-// Command returns the command that runs the executable in the box, with the environment
-// env. The caller must close its ExtraFiles once it is started. The open file is executed,
-// even if its name is changed meanwhile.
+// Command returns the command that runs the executable in the box, in Home, with exactly
+// the environment env. It is not started; the caller must close its ExtraFiles in any case,
+// and may close executable at once. The open file is executed, even if its name is changed
+// before the start.
 func (b *Box) Command(executable *os.File, env []string) (*exec.Cmd, error) {
 	fd, err := unix.FcntlInt(executable.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -51,7 +52,8 @@ func (b *Box) Command(executable *os.File, env []string) (*exec.Cmd, error) {
 	return helper(os.NewFile(uintptr(fd), executable.Name()), o)
 }
 
-// helper returns the helper's command, whose ExtraFiles include executable.
+// helper returns the helper's command, which is not started. Its ExtraFiles, which the
+// caller must close, include executable; on an error helper closes it.
 func helper(executable *os.File, o order) (*exec.Cmd, error) {
 	file, err := os.CreateTemp("", "gobench-order-") // not an argument, since all users can read those
 	if err != nil {
@@ -73,7 +75,9 @@ func helper(executable *os.File, o order) (*exec.Cmd, error) {
 		ExtraFiles: []*os.File{executable, file}}, nil
 }
 
-// Main must be called first by main. It does not return in the helper.
+// Main must be called first by main. In the helper it does not return: the process becomes
+// the executor or exits, with 126 and a message on standard error if it failed. Otherwise
+// it does nothing.
 func Main() {
 	if len(os.Args) != 1 || os.Args[0] != helperName {
 		return
@@ -84,6 +88,8 @@ func Main() {
 	os.Exit(126)
 }
 
+// help does what the order says. It returns only on failure, since the process becomes the
+// executor or exits.
 func help() error {
 	var o order
 	file := os.NewFile(orderFd, "order")
@@ -123,7 +129,8 @@ func help() error {
 	return execute(o.Args, o.Env)
 }
 
-// become drops all privileges and changes to the user uid; 0 keeps the user.
+// become drops all privileges of this process for good and changes to the user uid, without
+// other groups; 0 keeps the user and does nothing.
 func become(uid int) error {
 	if uid == 0 {
 		return nil
@@ -143,7 +150,8 @@ func become(uid int) error {
 	return nil
 }
 
-// limit sets the limits of a process: as many open files as allowed, and no core file.
+// limit sets the limits of this process: as many open files as allowed, and no core file.
+// If it has a user of its own, also maxTasks and maxFile.
 func limit(own bool) error {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
@@ -169,7 +177,8 @@ func limit(own bool) error {
 	return nil
 }
 
-// mostFiles returns the highest limit of open files that the system allows, or 0.
+// mostFiles returns the highest limit of open files that the system allows, or 0 if it is
+// unknown.
 func mostFiles() (n uint64) {
 	b, err := os.ReadFile("/proc/sys/fs/nr_open")
 	if err == nil {
@@ -178,7 +187,8 @@ func mostFiles() (n uint64) {
 	return n
 }
 
-// OpenFiles returns the limit of open files of a process in a box that this process creates.
+// OpenFiles returns how many files a process in a box that this process creates may have
+// open, or 0 if that is unknown.
 func OpenFiles() uint64 {
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) != nil {
@@ -190,7 +200,8 @@ func OpenFiles() uint64 {
 	return files.Max
 }
 
-// execute replaces this process by the executable that is open. It returns only on failure.
+// execute replaces this process by the executable that is open as executableFd, with
+// exactly the environment env. It returns only on failure.
 func execute(args, env []string) error {
 	argv, err := syscall.SlicePtrFromStrings(args)
 	if err != nil {
@@ -209,7 +220,8 @@ func execute(args, env []string) error {
 	return fmt.Errorf("execute it: %w", errno)
 }
 
-// killAll kills all processes of a user except this one, with one system call.
+// killAll becomes a user, kills all its processes except this one with one system call, and
+// exits with 0. It returns only on failure. It refuses user 0.
 func killAll(uid int) error {
 	if uid == 0 {
 		return fmt.Errorf("refused to kill all processes of user 0")

@@ -15,9 +15,10 @@ import (
 // killLimit is how long Kill waits for killed processes to end.
 const killLimit = 8 * time.Second
 
-// Kill kills all processes of the box and returns once they have ended. It finds them by the
-// box's control group, its user and its mark, as far as the box has them. It returns an
-// error if some do not end.
+// Kill kills all processes of the box and returns nil once they have ended, at once if the
+// box has none. If some have not ended after killLimit, 8 s, it returns an error that names
+// them. It finds them by the box's control group, and by its user or, if it has no user of
+// its own, by its mark. It may be called again.
 func (b *Box) Kill() error {
 	end := time.Now().Add(killLimit)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -32,7 +33,8 @@ func (b *Box) Kill() error {
 	}
 }
 
-// killOnce kills the processes that exist and returns their ids.
+// killOnce kills the processes of the box that exist and returns their ids, in which one
+// may appear twice; it is empty if all have ended. It does not wait for their end.
 func (b *Box) killOnce() (left []int) {
 	for _, dir := range b.Cgroups {
 		left = append(left, killCgroup(dir)...)
@@ -52,7 +54,7 @@ func (b *Box) killOnce() (left []int) {
 }
 
 // killUser kills all processes of the box's user with one system call, so that none can
-// start another one and escape.
+// start another one and escape. It ignores errors.
 func (b *Box) killUser() {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -68,7 +70,8 @@ func (b *Box) killUser() {
 	}
 }
 
-// marked returns the processes that have the box's mark in their environment.
+// marked returns the ids of processes that have the box's mark in their environment,
+// without zombies and those whose environment this process may not read.
 func (b *Box) marked() (pids []int) {
 	mark := []byte(MarkEnv + "=" + b.Mark)
 	eachProcess(func(pid int) {
@@ -86,7 +89,8 @@ func (b *Box) marked() (pids []int) {
 	return pids
 }
 
-// processesOf returns the processes with a user among their user ids, without zombies.
+// processesOf returns the ids of processes with a user among their user ids (real,
+// effective, saved), without zombies.
 func processesOf(uid int) (pids []int) {
 	text := strconv.Itoa(uid)
 	eachProcess(func(pid int) {
@@ -113,6 +117,7 @@ func processesOf(uid int) (pids []int) {
 	return pids
 }
 
+// eachProcess calls f with the id of each process in /proc; never, if /proc cannot be read.
 func eachProcess(f func(pid int)) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -127,7 +132,7 @@ func eachProcess(f func(pid int)) {
 	}
 }
 
-// alive reports whether a process exists and is not a zombie.
+// alive reports whether a process exists and is not a zombie; false if that is unknown.
 func alive(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -138,7 +143,8 @@ func alive(pid int) bool {
 }
 
 // sweep deletes the files of the box's user, which no one else uses, in the folders that
-// all users may write to.
+// all users may write to. It does nothing if the box has no user of its own, and ignores
+// errors.
 func (b *Box) sweep() {
 	if b.UID == 0 {
 		return

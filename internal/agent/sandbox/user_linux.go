@@ -22,8 +22,9 @@ const (
 )
 
 // takeUser reserves a user that nothing else runs as, until release is called: the wanted
-// one, or any if wanted is 0. It returns ErrTaken if all are in use, and user 0 if this
-// process cannot change to other users.
+// one, or any if wanted is 0. It returns user 0, with a release that does nothing, if this
+// process cannot change to other users. If all are in use, the error wraps ErrTaken and
+// release is nil.
 func takeUser(wanted int) (uid int, release func(), err error) {
 	none := func() {}
 	if os.Geteuid() != 0 || !capable(unix.CAP_SETUID) || !capable(unix.CAP_SETGID) || !capable(unix.CAP_CHOWN) || !capable(unix.CAP_KILL) || !mapped() {
@@ -52,8 +53,8 @@ func takeUser(wanted int) (uid int, release func(), err error) {
 	return 0, nil, fmt.Errorf("%w: processes run as each user from %d to %d", ErrTaken, first, last)
 }
 
-// reserveUser reserves a user that a previous process used. ok is false if another box uses it
-// now.
+// reserveUser reserves a user that a previous process used, until release is called. ok is
+// false, and release nil, if another box uses it now.
 func reserveUser(uid int) (release func(), ok bool) {
 	lock, err := os.OpenFile(filepath.Join("/run/gobench", "user-"+strconv.Itoa(uid)), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -66,7 +67,8 @@ func reserveUser(uid int) (release func(), ok bool) {
 	return func() { lock.Close() }, true
 }
 
-// capable reports whether this process has a capability.
+// capable reports whether this process has a capability, such as unix.CAP_SETUID, in
+// effect.
 func capable(which int) bool {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -76,7 +78,8 @@ func capable(which int) bool {
 	return data[which/32].Effective&(1<<(which%32)) != 0
 }
 
-// mapped reports whether this process's user namespace maps the users of boxes.
+// mapped reports whether this process's user namespace maps the users of boxes; false if
+// that is unknown.
 func mapped() bool {
 	f, err := os.Open("/proc/self/uid_map")
 	if err != nil {

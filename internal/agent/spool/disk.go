@@ -36,7 +36,9 @@ func (g *segment) remove() {
 	_ = os.Remove(g.path) // if that fails, its records are read again at the next start, and the master knows them by their keys
 }
 
-// write writes an entry to the last segment, or to a new one.
+// write writes an entry to the last segment, or to a new one if that has Options.Segment
+// bytes, and sets the entry's segment. It does not sync. On an error it cuts off what was
+// written, and the entry is unchanged. The caller must hold mu.
 func (s *Spool) write(e *entry) error {
 	if len(s.segments) == 0 || s.segments[len(s.segments)-1].size >= s.o.Segment {
 		if err := s.add(e.number); err != nil {
@@ -59,7 +61,8 @@ func (s *Spool) write(e *entry) error {
 	return nil
 }
 
-// add creates a segment.
+// add creates a segment whose first record has the number first and adds it to segments. On
+// an error it deletes the file. The caller must hold mu.
 func (s *Spool) add(first uint64) error {
 	path := s.path(first)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -82,6 +85,7 @@ func (s *Spool) add(first uint64) error {
 	return nil
 }
 
+// syncDir syncs a folder, so that files created in it exist after a crash.
 func syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
@@ -91,7 +95,7 @@ func syncDir(path string) error {
 	return d.Sync()
 }
 
-// wake notifies the syncer.
+// wake notifies the syncer. It never blocks.
 func (s *Spool) wake() {
 	select {
 	case s.dirty <- struct{}{}:
@@ -99,7 +103,7 @@ func (s *Spool) wake() {
 	}
 }
 
-// syncs syncs groups of records until the spool is closed.
+// syncs syncs groups of records until the spool is closed. Open starts it.
 func (s *Spool) syncs() {
 	for {
 		select {
@@ -111,8 +115,9 @@ func (s *Spool) syncs() {
 	}
 }
 
-// sync makes all written records safe. A sync that fails is not repeated, since it is
-// unknown which bytes the kernel has dropped then.
+// sync makes all records safe that were written before it. A sync that fails is not
+// repeated, since it is unknown which bytes the kernel has dropped then: the records stay
+// in memory (see fail). The caller must not hold mu.
 func (s *Spool) sync() {
 	s.mu.Lock()
 	upTo := s.last
@@ -150,7 +155,9 @@ func (s *Spool) sync() {
 	}
 }
 
-// fail moves the records that are not safe to memory, where all new ones stay, too.
+// fail stores err as the trouble and sets the time of the next attempt. When the trouble
+// begins, it moves the records that are not safe to memory, where all new ones stay, too,
+// and makes them safe. The caller must hold mu.
 func (s *Spool) fail(err error) {
 	if s.trouble == nil {
 		for i := range s.entries {
@@ -168,7 +175,8 @@ func (s *Spool) fail(err error) {
 	s.retry = time.Now().Add(s.o.Retry)
 }
 
-// cut truncates the segments by the records that are in memory now.
+// cut truncates the segments by the records that are in memory now. It ignores errors. The
+// caller must hold mu.
 func (s *Spool) cut() {
 	ends := map[*segment]int64{}
 	for _, e := range s.entries {
@@ -186,7 +194,8 @@ func (s *Spool) cut() {
 }
 
 // mend tries to write all records that are in memory only to a new segment. If that works,
-// the trouble is over.
+// the trouble is over; else it deletes the segment, and the records stay in memory. The
+// caller must hold mu.
 func (s *Spool) mend() {
 	s.retry = time.Now().Add(s.o.Retry)
 	before := len(s.segments)
@@ -225,7 +234,8 @@ func (s *Spool) mend() {
 	s.trouble, s.memory = nil, 0
 }
 
-// recover reads the segments that a previous process left.
+// recover reads the segments that a previous process left. On an error the caller must
+// close the segments.
 func (s *Spool) recover() error {
 	paths, err := filepath.Glob(filepath.Join(s.dir, "[0-9]*"))
 	if err != nil {
@@ -255,7 +265,8 @@ func (s *Spool) recover() error {
 	return nil
 }
 
-// read reads a segment's records, and truncates it before the first incomplete one.
+// read adds a segment's records to entries and truncates it before the first incomplete or
+// damaged one. A segment with another head becomes empty.
 func (s *Spool) read(g *segment) error {
 	info, err := g.file.Stat()
 	if err != nil {
@@ -292,7 +303,8 @@ func (s *Spool) read(g *segment) error {
 var errRecord = errors.New("damaged record")
 
 // readRecord reads a record and returns the number of its bytes in the segment, n. It
-// returns an error if the record is incomplete or damaged.
+// returns an error if the record is incomplete or damaged, and at the end. body is not
+// shared.
 func readRecord(in *bufio.Reader) (number uint64, body []byte, n int, err error) {
 	if number, err = binary.ReadUvarint(in); err != nil {
 		return 0, nil, 0, err

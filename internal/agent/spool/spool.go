@@ -72,7 +72,9 @@ type entry struct {
 }
 
 // Open opens the spool in dir, which it creates if needed, and reads the records that a
-// previous process left. The caller must Close or Remove the spool.
+// previous process left, which are safe. It cuts off a damaged record and all behind it in
+// the same segment. It returns an error if a file cannot be read or written. The caller
+// must Close or Remove the spool; no other process may use dir until then.
 func Open(dir string, o Options) (*Spool, error) {
 	if o.Memory == 0 {
 		o.Memory = DefaultMemory
@@ -99,9 +101,11 @@ func Open(dir string, o Options) (*Spool, error) {
 	return s, nil
 }
 
-// Append stores a copy of body and returns its number. The record is safe after the next
-// call of Options.Safe. If the disk fails and Options.Memory is used up, Append returns an
-// error that wraps ErrFull and stores nothing, unless essential is true.
+// Append stores a copy of body and returns its number. It does not wait for the sync: the
+// record is safe after the next call of Options.Safe. While the disk fails, the record is
+// only in memory. If Options.Memory is used up then, Append returns an error that wraps
+// ErrFull and stores nothing, unless essential is true. It returns os.ErrClosed after
+// Close.
 func (s *Spool) Append(body []byte, essential bool) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +139,10 @@ func (s *Spool) Append(body []byte, essential bool) (uint64, error) {
 	return s.last, nil
 }
 
-// Next returns the first safe record with a number above the given one; ok is false if no
-// such record exists yet. The caller must not change body.
+// Next returns the first safe record with a number above the given one, from memory or from
+// disk. It does not wait: ok is false if no such record exists yet. If the record exists
+// and cannot be read, err is set with ok true and body nil. The caller must not change
+// body, which may be shared with the spool; it remains valid after Forget.
 func (s *Spool) Next(above uint64) (number uint64, body []byte, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +161,8 @@ func (s *Spool) Next(above uint64) (number uint64, body []byte, ok bool, err err
 	return e.number, b, true, nil
 }
 
-// find returns the index of the first entry whose number is not below number.
+// find returns the index of the first entry whose number is not below number, or
+// len(s.entries). The caller must hold mu.
 func (s *Spool) find(number uint64) int {
 	if len(s.entries) == 0 || number <= s.entries[0].number {
 		return 0
@@ -171,7 +178,8 @@ func (s *Spool) find(number uint64) int {
 	return lo
 }
 
-// Forget deletes the records up to a number, and segments without other records.
+// Forget deletes the records up to and with a number, which may be above Last, and segments
+// without other records, except the last. Errors of the disk are ignored.
 func (s *Spool) Forget(upTo uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,8 +223,8 @@ func (s *Spool) Trouble() error {
 	return s.trouble
 }
 
-// Unsaved returns how many records there are, and when the oldest was appended, or the
-// zero time. It never blocks on the disk.
+// Unsaved returns how many records there are, and when the oldest was appended, or the zero
+// time. It never waits for the disk.
 func (s *Spool) Unsaved() (n int64, oldest time.Time) {
 	if ns := s.oldest.Load(); ns != 0 {
 		oldest = time.Unix(0, ns)
@@ -224,7 +232,7 @@ func (s *Spool) Unsaved() (n int64, oldest time.Time) {
 	return s.unsaved.Load(), oldest
 }
 
-// count updates what Unsaved returns. The caller holds mu.
+// count updates what Unsaved returns. The caller must hold mu.
 func (s *Spool) count() {
 	s.unsaved.Store(int64(len(s.entries)))
 	if len(s.entries) == 0 {
@@ -234,8 +242,9 @@ func (s *Spool) count() {
 	}
 }
 
-// Close syncs and closes the spool. Its records remain for the next Open. It returns why
-// records were lost, if the disk fails.
+// Close syncs and closes the spool. Its records remain for the next Open. If the disk
+// fails, it returns the reason: records that are only in memory are lost. Later calls
+// return nil.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -253,7 +262,8 @@ func (s *Spool) Close() error {
 	return s.trouble
 }
 
-// Remove closes and deletes the spool with all its records.
+// Remove closes and deletes the spool with all its records. It returns the error of the
+// deletion.
 func (s *Spool) Remove() error {
 	_ = s.Close() // its records are not needed any more
 	return os.RemoveAll(s.dir)

@@ -17,8 +17,9 @@ const (
 // maxName is how long the name of a user may be, in bytes.
 const maxName = 64
 
-// CheckName returns an error if a user may not have this name. Only ASCII letters, digits
-// and a few signs are allowed, so that two names that look the same are the same.
+// CheckName returns an error, whose text begins with "must", if a user may not have this
+// name. Only ASCII letters, digits and a few signs are allowed, so that two names that look
+// the same are the same. It does not check whether the name is taken.
 func CheckName(name string) error {
 	if name == "" || len(name) > maxName {
 		return fmt.Errorf("must have 1 to %d characters", maxName)
@@ -37,7 +38,9 @@ func CheckName(name string) error {
 var common string
 
 // CheckPassword returns an error if the user with this name may not have this password. It
-// may have any characters, but must be long and not among the most common ones.
+// may have any characters, 12 to 128, but must not be among the most common ones, little
+// more than the name (empty: not checked) or a simple pattern. The text is without a
+// subject: "must have ...".
 func CheckPassword(password, name string) error {
 	if !utf8.ValidString(password) {
 		return errors.New("must be text in UTF-8")
@@ -60,7 +63,8 @@ func CheckPassword(password, name string) error {
 	return nil
 }
 
-// period returns the length of the shortest piece that s repeats.
+// period returns the length in bytes of the shortest piece that s repeats, the last time
+// perhaps cut off; len(s) if it repeats none.
 func period(s string) int {
 	for p := 1; p < len(s); p++ {
 		if s[p:] == s[:len(s)-p] {
@@ -70,7 +74,7 @@ func period(s string) int {
 	return len(s)
 }
 
-// steps reports whether the bytes of s count up or down by 1.
+// steps reports whether the bytes of s count up or down by 1. 9 and 0 count as neighbours.
 func steps(s string) bool {
 	for _, step := range []int{1, -1} {
 		all := true

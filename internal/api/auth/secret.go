@@ -14,7 +14,7 @@ const prefix = "gbt_"
 // idLength is the length of an id that NewID returns.
 const idLength = 16
 
-// NewID returns a random id of 80 bits.
+// NewID returns a random id of 80 bits: 16 lower-case letters and digits.
 func NewID() string { return strings.ToLower(rand.Text()[:idLength]) }
 
 // NewSecret returns a random secret of 256 bits, as text for a cookie or a URL.
@@ -37,7 +37,8 @@ func Same(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }
 // TokenText returns the text of an API token, which its owner stores.
 func TokenText(id, secret string) string { return prefix + id + "_" + secret }
 
-// ParseToken splits the text of an API token. ok is false if it does not have that form.
+// ParseToken splits the text of an API token. ok is false, and the others are empty, if it
+// does not have that form. It does not check whether the token exists.
 func ParseToken(text string) (id, secret string, ok bool) {
 	rest, ok := strings.CutPrefix(text, prefix)
 	if !ok || len(rest) != idLength+1+43 || rest[idLength] != '_' {

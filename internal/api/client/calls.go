@@ -19,8 +19,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Information returns what is public about the master. It returns an error if the server is
-// not a gobench master.
+// Information returns what is public about the master. It returns an error, besides the
+// answer, if the server is not a gobench master.
 func (c *Client) Information(ctx context.Context) (types.Information, error) {
 	i, err := ask[types.Information](ctx, c, request{method: "GET", path: "/info"})
 	if err == nil && i.Product != "gobench" {
@@ -29,12 +29,14 @@ func (c *Client) Information(ctx context.Context) (types.Information, error) {
 	return i, err
 }
 
-// Setup creates the first user with the token that the master printed, and logs in.
+// Setup creates the first user with the token that the master printed, and starts a session
+// as Login does.
 func (c *Client) Setup(ctx context.Context, s types.Setup) (types.Me, error) {
 	return ask[types.Me](ctx, c, request{method: "POST", path: "/setup", body: s})
 }
 
-// Login starts a session, which later calls use unless the client has a token.
+// Login starts a session, which later calls use unless the client has a token. A wrong name
+// or password is an Error with the code types.Unauthenticated.
 func (c *Client) Login(ctx context.Context, name, password string) (types.Me, error) {
 	return ask[types.Me](ctx, c, request{method: "POST", path: "/login", body: types.Login{Name: name, Password: password}})
 }
@@ -55,7 +57,8 @@ func (c *Client) ChangePassword(ctx context.Context, p types.Password) error {
 	return err
 }
 
-// NewToken creates an API token of the user. It needs a session; a token cannot do it.
+// NewToken creates an API token of the user and returns it with its text, which cannot be
+// read again. It needs a session; a token cannot do it.
 func (c *Client) NewToken(ctx context.Context, t types.NewToken) (types.MadeToken, error) {
 	return ask[types.MadeToken](ctx, c, request{method: "POST", path: "/tokens", body: t})
 }
@@ -83,13 +86,13 @@ func (c *Client) NewUser(ctx context.Context, u types.NewUser) (auth.User, error
 	return ask[auth.User](ctx, c, request{method: "POST", path: "/users", body: u})
 }
 
-// ChangeUser changes a user, in whatever version it is.
+// ChangeUser changes those fields of a user that are set in u, whatever its version is.
 func (c *Client) ChangeUser(ctx context.Context, id string, u types.UserChange) (auth.User, error) {
 	return ask[auth.User](ctx, c, request{method: "PATCH", path: "/users/" + url.PathEscape(id), body: u, header: http.Header{"If-Match": {"*"}}})
 }
 
 // Audit returns up to limit entries of the audit log before a number (0: the newest),
-// newest first.
+// newest first. limit is 1 to 200; 0 means 50.
 func (c *Client) Audit(ctx context.Context, before int64, limit int) (types.Page[auth.Entry], error) {
 	return ask[types.Page[auth.Entry]](ctx, c, request{method: "GET", path: "/audit", query: values("before", number(before), "limit", number(int64(limit)))})
 }
@@ -99,7 +102,8 @@ func (c *Client) Applications(ctx context.Context, f run.Filter) (types.Page[run
 	return ask[types.Page[run.Application]](ctx, c, request{method: "GET", path: "/applications", query: filter(f)})
 }
 
-// Application returns an application with its source, and the tag for ChangeApplication.
+// Application returns an application with its source, without the data of private files,
+// and the tag for ChangeApplication.
 func (c *Client) Application(ctx context.Context, id string) (a run.Application, etag string, err error) {
 	return askTag[run.Application](ctx, c, request{method: "GET", path: "/applications/" + url.PathEscape(id)})
 }
@@ -123,16 +127,21 @@ func (c *Client) DeleteApplication(ctx context.Context, id string) error {
 // attempts is how often a submission without an answer is sent.
 const attempts = 3
 
-// Submit queues a run, once even if the connection breaks and the request is sent again.
+// Submit queues a run and returns it. If the connection breaks, it sends the request again,
+// three times in all; the run is queued once.
 func (c *Client) Submit(ctx context.Context, s types.Submission) (o run.Order, err error) {
 	return c.queue(ctx, request{method: "POST", path: "/runs", body: s})
 }
 
-// Rerun queues a run of the same application with the same options.
+// Rerun queues a run of the same application, in its present version, with the same
+// options, and returns the new run. It repeats as Submit does.
 func (c *Client) Rerun(ctx context.Context, id string) (run.Order, error) {
 	return c.queue(ctx, request{method: "POST", path: runPath(id, "/rerun")})
 }
 
+// queue sends a request that queues a run, with an idempotency key. It sends it again,
+// after a pause, if no answer came or not a master's: attempts times in all. It returns an
+// Error at once.
 func (c *Client) queue(ctx context.Context, q request) (o run.Order, err error) {
 	q.header = key()
 	for n := range attempts {
@@ -168,12 +177,13 @@ func (c *Client) Transitions(ctx context.Context, id string) ([]run.Transition, 
 	return l.Items, err
 }
 
-// Stop ends the load of a run and lets iterations under way finish.
+// Stop ends the load of a run and lets iterations under way finish. It returns before the
+// run has ended.
 func (c *Client) Stop(ctx context.Context, id string) error {
 	return c.do(ctx, request{method: "POST", path: runPath(id, "/stop")})
 }
 
-// Cancel ends a run at once, in any state.
+// Cancel ends a run at once, in any state. It returns before the run has ended.
 func (c *Client) Cancel(ctx context.Context, id string) error {
 	return c.do(ctx, request{method: "POST", path: runPath(id, "/cancel")})
 }
@@ -188,7 +198,8 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	return c.do(ctx, request{method: "DELETE", path: runPath(id, "")})
 }
 
-// StopAll cancels the active run, and with queued all queued ones. It returns their ids.
+// StopAll cancels the active run, and with queued all queued ones. It returns the ids of
+// these runs, before they have ended.
 func (c *Client) StopAll(ctx context.Context, queued bool) ([]string, error) {
 	s, err := ask[types.Stopped](ctx, c, request{method: "POST", path: "/stop-all", body: types.StopAll{Queued: queued}})
 	return s.Runs, err
@@ -221,12 +232,14 @@ func (c *Client) JoinTokens(ctx context.Context) ([]run.JoinToken, error) {
 	return l.Items, err
 }
 
-// Report opens a run's report in a format such as "html" or "csv". The caller must close it.
+// Report opens a run's report in a format: "json", "csv", "xml", "md" or "html". The caller
+// must close it.
 func (c *Client) Report(ctx context.Context, id, format string) (io.ReadCloser, error) {
 	return c.open(ctx, request{method: "GET", path: runPath(id, "/report"), query: values("format", format)})
 }
 
-// Profile takes a profile of an executor and opens it. The caller must close it.
+// Profile takes a profile of an executor and opens it. It blocks for as long as the profile
+// takes. The caller must close it.
 func (c *Client) Profile(ctx context.Context, id string, p types.Profile) (io.ReadCloser, error) {
 	return c.openLong(ctx, request{method: "POST", path: runPath(id, "/profile"), body: p})
 }
@@ -236,7 +249,9 @@ func (c *Client) Export(ctx context.Context, id string) (io.ReadCloser, error) {
 	return c.openLong(ctx, request{method: "GET", path: runPath(id, "/export")})
 }
 
-// Import stores the run of an archive and returns it.
+// Import stores the run of an archive, which it reads to its end unless the master refuses
+// it, and returns the run. If archive is an io.Closer, it is closed. An archive of
+// something else is an Error with the code types.BadArchive.
 func (c *Client) Import(ctx context.Context, archive io.Reader) (o run.Order, err error) {
 	in, err := c.openLong(ctx, request{method: "POST", path: "/runs/import", archive: archive, header: http.Header{"Content-Type": {"application/zstd"}}})
 	if err != nil {
@@ -246,7 +261,8 @@ func (c *Client) Import(ctx context.Context, archive io.Reader) (o run.Order, er
 	return o, json.NewDecoder(in).Decode(&o)
 }
 
-// openLong is open for answers that may take longer than the usual timeout to begin.
+// openLong is open for answers that may take longer than the usual timeout to begin. It
+// uses a connection of its own, which ends when the caller closes the body.
 func (c *Client) openLong(ctx context.Context, q request) (io.ReadCloser, error) {
 	long := *c
 	t := c.http.Transport.(*http.Transport).Clone()
@@ -271,6 +287,7 @@ func (c *closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
+// open sends a request and returns the body of its answer, which the caller must close.
 func (c *Client) open(ctx context.Context, q request) (io.ReadCloser, error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {
@@ -292,6 +309,7 @@ func values(pairs ...string) url.Values {
 	return v
 }
 
+// number returns n in decimal, or "" for 0.
 func number(n int64) string {
 	if n == 0 {
 		return ""
@@ -303,7 +321,7 @@ func filter(f run.Filter) url.Values {
 	return values("state", string(f.State), "application", f.Application, "tag", f.Tag, "owner", f.Owner, "text", f.Text, "after", f.After, "limit", number(int64(f.Limit)))
 }
 
-// pause waits for d, or until ctx ends.
+// pause waits for d and returns nil, or ctx's error once ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -315,7 +333,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// TokenName returns the name of a token for this host.
+// TokenName returns the name of a token for this host: "gobench on HOST", or "gobench" if
+// the host has no name.
 func TokenName() string {
 	host, err := os.Hostname()
 	if err != nil || strings.TrimSpace(host) == "" {

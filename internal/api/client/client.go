@@ -36,6 +36,9 @@ type Options struct {
 
 // Client calls one master. Its methods may be called by several goroutines at once. The
 // caller should Close it.
+//
+// A method returns an *Error if the master answers with one, ctx's error once ctx ends, and
+// else, if no answer of a master came, an error that says why.
 type Client struct {
 	base    *url.URL
 	options Options
@@ -52,6 +55,8 @@ type Error struct {
 	Retry time.Duration // wait before another attempt; 0: the master named none
 }
 
+// Error returns the detail, a line for each invalid value, and the request's id if the
+// fault is the master's.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Detail)
@@ -71,8 +76,8 @@ func IsCode(err error, code string) bool {
 }
 
 // New returns a client of the master at an address such as "http://127.0.0.1:8080" or
-// "gobench.example.com:8080". It returns an error if address is not one; it does not
-// connect.
+// "gobench.example.com:8080" (without a scheme: http). It returns an error if address is
+// not one; it does not connect. It follows no redirects.
 func New(address string, o Options) (*Client, error) {
 	u, err := parse(address)
 	if err != nil {
@@ -92,7 +97,8 @@ func New(address string, o Options) (*Client, error) {
 }
 
 // Address returns a master's address in the form of Client.URL, which is the same text for
-// the same master.
+// the same master: with a scheme, the host in lower case, no slash at its end. It returns
+// an error if address is not one.
 func Address(address string) (string, error) {
 	u, err := parse(address)
 	if err != nil {
@@ -101,6 +107,8 @@ func Address(address string) (string, error) {
 	return u.String(), nil
 }
 
+// parse returns an address as a URL of a scheme and a host in lower case. It returns an
+// error, for the user, if the address has anything else.
 func parse(address string) (*url.URL, error) {
 	full := address
 	if !strings.Contains(address, "://") {
@@ -115,10 +123,12 @@ func parse(address string) (*url.URL, error) {
 }
 
 // WhenBroken sets a function that is called with the error each time a stream of events has
-// broken or could not be opened, before the next attempt. Set it before Events.
+// broken or could not be opened, before the next attempt; the error is nil if the master
+// ended the stream. Set it before Events.
 func (c *Client) WhenBroken(f func(error)) { c.broken = f }
 
-// Anonymous returns a client of the same master without a login.
+// Anonymous returns a new client of the same master without a login and without
+// WhenBroken's function. The caller should Close it.
 func (c *Client) Anonymous() (*Client, error) {
 	o := c.options
 	o.Token = ""
@@ -141,7 +151,7 @@ type request struct {
 }
 
 // send sends a request and returns the answer if its status is 2xx. The caller must close
-// its body.
+// its body. Other statuses are an error of answerError, and no answer is one of explain.
 func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
 	u := *c.base
 	u.Path = "/api/v1" + q.path
@@ -182,7 +192,8 @@ func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
 	return nil, c.answerError(answer)
 }
 
-// answerError returns the error for an answer with another status than 2xx.
+// answerError returns the error for an answer with another status than 2xx: an *Error if it
+// is a problem of a master, else a text for the user. It does not close the body.
 func (c *Client) answerError(answer *http.Response) error {
 	b, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 	e := &Error{}
@@ -201,7 +212,8 @@ func (c *Client) answerError(answer *http.Response) error {
 	return e
 }
 
-// notMaster returns the error for an answer that does not look like a master's.
+// notMaster returns the error for an answer that does not look like a master's. A 503
+// without a body is a master's that has too many connections: an *Error to retry.
 func (c *Client) notMaster(answer *http.Response) error {
 	if answer.StatusCode == http.StatusServiceUnavailable && answer.ContentLength == 0 {
 		return &Error{Problem: types.Problem{Status: answer.StatusCode, Code: types.Unavailable, Detail: "the master at " + c.URL() + " has too many connections"}, Retry: 5 * time.Second}
@@ -209,7 +221,8 @@ func (c *Client) notMaster(answer *http.Response) error {
 	return fmt.Errorf("the server at %s is not a gobench master, or a proxy answers for it (status %d, %q): check the address", c.URL(), answer.StatusCode, answer.Header.Get("Content-Type"))
 }
 
-// explain returns an error with the reason why there is no answer, and what to do.
+// explain returns an error with the reason why there is no answer, and what to do. It wraps
+// err, or is ctx's error if ctx has ended.
 func (c *Client) explain(ctx context.Context, err error) error {
 	var inner *url.Error
 	if errors.As(err, &inner) {
@@ -251,13 +264,14 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("call the master at %s: %w", at, err)
 }
 
-// ask sends a request and decodes the answer's JSON.
+// ask sends a request and decodes the answer's JSON. The value is valid only if the error
+// is nil.
 func ask[T any](ctx context.Context, c *Client, q request) (v T, err error) {
 	v, _, err = askTag[T](ctx, c, q)
 	return v, err
 }
 
-// askTag is ask, and returns the answer's ETag too.
+// askTag is ask, and returns the answer's ETag too, or "".
 func askTag[T any](ctx context.Context, c *Client, q request) (v T, etag string, err error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {
@@ -273,7 +287,7 @@ func askTag[T any](ctx context.Context, c *Client, q request) (v T, etag string,
 	return v, answer.Header.Get("ETag"), nil
 }
 
-// do sends a request whose answer has no body.
+// do sends a request and ignores the body of its answer.
 func (c *Client) do(ctx context.Context, q request) error {
 	answer, err := c.send(ctx, q)
 	if err != nil {

@@ -21,7 +21,10 @@ const MaxSource = 8 << 20
 
 // ReadSource reads the scenario at path, a file or a folder, to be submitted: with its
 // go.mod and go.sum, and the files that it embeds or whose names are in its string
-// literals, since it may read them when it runs. name is the last element of path.
+// literals, since it may read them when it runs. Only files in or below the scenario's
+// folder are read. name is the last element of path. It returns an error if a file cannot
+// be read, all are more than MaxSource, or no file can be the scenario; what does not
+// compile is left to the master.
 func ReadSource(path string) (name string, s run.Source, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -52,7 +55,8 @@ type sourceReader struct {
 	size  int
 }
 
-// folder reads all Go files of the folder and below it.
+// folder reads all Go files of the folder and below it, except tests, folders named
+// testdata, and those whose names begin with a dot or an underscore.
 func (r *sourceReader) folder() error {
 	return filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -73,7 +77,9 @@ func (r *sourceReader) folder() error {
 	})
 }
 
-// goFile reads a Go file and the files that it names.
+// goFile reads a Go file, name below dir, and the files that it names. It sets main if the
+// file is in dir itself, and has export() or is the first file of all. A file that does not
+// parse is no error.
 func (r *sourceReader) goFile(name string) error {
 	text, err := r.read(name)
 	if err != nil {
@@ -122,8 +128,8 @@ func (r *sourceReader) goFile(name string) error {
 	return nil
 }
 
-// data reads a file below the folder that a string literal names; other literals are
-// ignored.
+// data reads a regular file below the folder that a string literal names, unless it was
+// read already; other literals, and names of folders and of Go files, are ignored.
 func (r *sourceReader) data(name string) error {
 	if name == "" || len(name) > 255 || strings.ContainsAny(name, "\n\x00") || !filepath.IsLocal(name) || r.files[filepath.Clean(name)] != nil {
 		return nil
@@ -136,6 +142,8 @@ func (r *sourceReader) data(name string) error {
 	return err
 }
 
+// read reads the file name below dir into files and returns its content. It returns an
+// error, and does not store it, if all files are more than MaxSource.
 func (r *sourceReader) read(name string) ([]byte, error) {
 	info, err := os.Stat(filepath.Join(r.dir, name))
 	if err != nil {
@@ -155,7 +163,10 @@ func (r *sourceReader) read(name string) ([]byte, error) {
 	return b, nil
 }
 
-// source returns what was read as a source.
+// source returns what was read as a source: main as the scenario, the other files sorted by
+// their slashed paths, and the folder's go.mod and go.sum, empty if they do not exist. It
+// returns an error if there is no main file, or if one of those two exists and cannot be
+// read. It removes main from files: call it once.
 func (r *sourceReader) source() (s run.Source, err error) {
 	if r.main == "" {
 		return s, fmt.Errorf("%s: no file there has a function export()", r.dir)

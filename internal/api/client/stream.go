@@ -25,10 +25,11 @@ const maxWait = 5 * time.Second
 // maxLine is how long a line of a stream may be: an event with the totals of a run.
 const maxLine = 64 << 20
 
-// Events iterates over the events after a number, of one run or, if id is empty, of all:
-// each once, in order, with its totals. It reconnects when the connection breaks. It ends
-// after the last event of the run; if ctx ends or the master refuses the request, the last
-// pair has the error.
+// Events iterates over the events after a number (0: all that are stored), of one run or,
+// if id is empty, of all: each once, in order, with its totals. It blocks until the next
+// event and reconnects, without limit, when the connection breaks or the master has no
+// room. It ends after the last event of the run; if ctx ends or the master refuses the
+// request, the last pair has the error.
 func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[types.Event, error] {
 	return func(yield func(types.Event, error) bool) {
 		failures := 0
@@ -71,7 +72,9 @@ func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[
 	}
 }
 
-// listen reads the events of one connection until it breaks or each returns false.
+// listen reads the events of one connection until each returns false or the stream ends,
+// which are no error, or the connection breaks or is silent for c.silent. A refusal is an
+// *Error.
 func (c *Client) listen(ctx context.Context, id string, after uint64, each func(types.Event) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -89,8 +92,9 @@ func (c *Client) listen(ctx context.Context, id string, after uint64, each func(
 	return readEvents(answer.Body, func() { alive.Reset(c.silent) }, each)
 }
 
-// readEvents reads server-sent events until the stream ends or each returns false. It calls
-// heard for each line.
+// readEvents reads server-sent events until the stream ends or each returns false; both are
+// no error. It calls heard for each line. It returns an error if an event is not JSON or a
+// line is longer than maxLine.
 func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -119,9 +123,11 @@ func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
 	return lines.Err()
 }
 
-// Log copies the output of a run's executors, of one agent or of all, from an offset on to
-// w. With follow it waits for more until the run has ended, and reconnects if the
-// connection breaks.
+// Log copies the output of a run's executors, of one agent (its id) or of all if that is
+// empty, to w. An offset in bytes counts only for the output of one executor. With follow
+// it waits for more until the run has ended, and reconnects, without limit, if the
+// connection breaks; the output of several executors then begins again. It returns nil at
+// the end, and at once an error of w or a refusal of the master.
 func (c *Client) Log(ctx context.Context, w io.Writer, id, agent string, offset int64, follow bool) error {
 	for failures := 0; ; failures++ {
 		q := request{method: "GET", path: runPath(id, "/log"), query: values("agent", agent, "offset", number(offset))}
@@ -152,7 +158,8 @@ type writeError struct{ error }
 
 func (e *writeError) Unwrap() error { return e.error }
 
-// copy sends a request and copies the answer to w. It returns how many bytes it wrote.
+// copy sends a request and copies the answer to w. It returns how many bytes it wrote, also
+// with an error: a *writeError if w failed (the count is then without the last piece).
 func (c *Client) copy(ctx context.Context, w io.Writer, q request) (n int64, err error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {
@@ -177,8 +184,9 @@ func (c *Client) copy(ctx context.Context, w io.Writer, q request) (n int64, err
 	}
 }
 
-// Series calls each with a run's intervals, of one agent or of all, while it reads them. It
-// returns the first error of each, and an error if the answer is incomplete.
+// Series calls each with a run's intervals, of one agent or of all, in order, while it
+// reads them. It returns the first error of each, with which it stops, and an error if the
+// answer is incomplete; each was then called with those before.
 func (c *Client) Series(ctx context.Context, q run.SeriesQuery, each func(run.Interval) error) error {
 	query := values("agent", q.Agent, "points", number(int64(q.Points)))
 	if q.From > 0 {

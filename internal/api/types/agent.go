@@ -65,7 +65,8 @@ type Process struct {
 	Threads  int64   `json:"threads"`
 }
 
-// Beat sets the fields that an agent's heartbeat reports. nil changes nothing.
+// Beat sets the fields that an agent's heartbeat reports; Machine and Load stay if it has
+// none of that kind. It appends to Executors. nil changes nothing.
 func (a *Agent) Beat(b *agentpb.Beat) {
 	if b == nil {
 		return

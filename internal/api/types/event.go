@@ -56,7 +56,8 @@ type PlanStage struct {
 	Warmup bool    `json:"warmup,omitempty"`
 }
 
-// NewEvent converts an event of a run. With totals it calls e.Totals, which is expensive.
+// NewEvent converts an event of a run, with id, for the stream. With totals it calls
+// e.Totals, if set, which is expensive. It shares slices with e.
 func NewEvent(number uint64, id string, e event.Event, totals bool) Event {
 	out := Event{Number: number, Run: id, Event: e, Detail: e.Detail}
 	if p := e.Plan; p != nil {
@@ -81,7 +82,9 @@ func NewEvent(number uint64, id string, e event.Event, totals bool) Event {
 	return out
 }
 
-// Live converts back. Totals of the returned event may be called at any time.
+// Live converts back. Run is set for a change of state only. Totals is nil if e has none,
+// and else may be called at any time and concurrently; the slices that it returns are
+// shared.
 func (e Event) Live() event.Event {
 	out := e.Event
 	out.Detail, out.Plan, out.Totals, out.Run = e.Detail, nil, nil, ""

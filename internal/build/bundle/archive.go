@@ -11,7 +11,8 @@ import (
 	"slices"
 )
 
-// pack writes files sorted by name, without times, owners or modes.
+// pack returns an archive, tar in gzip, of files by name: sorted, without times and owners,
+// all with the same mode.
 func pack(files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	zw, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -34,7 +35,8 @@ func pack(files map[string][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// unpack reads what pack wrote.
+// unpack returns the contents by name of an archive that pack wrote, which it reads to its
+// end.
 func unpack(r io.Reader) (map[string][]byte, error) {
 	zr, err := gzip.NewReader(r)
 	if err != nil {
@@ -55,7 +57,8 @@ func unpack(r io.Reader) (map[string][]byte, error) {
 	}
 }
 
-// compare describes how want differs from have, naming a file; "" if they are equal.
+// compare describes how want differs from have, naming the first file that does; "" if they
+// are equal.
 func compare(have, want map[string][]byte) string {
 	n, first := 0, ""
 	note := func(what, name string) {

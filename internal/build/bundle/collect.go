@@ -29,7 +29,8 @@ var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/a
 // module is one dependency, as go list -m -json prints it.
 type module struct{ Path, Version, GoMod string }
 
-// collect returns the contents of the archive by name.
+// collect returns the contents of the archive by name, for the module of gobench at root.
+// It runs go, which may fetch modules, in a temporary copy.
 func collect(ctx context.Context, root string) (map[string][]byte, error) {
 	tmp, err := os.MkdirTemp("", "gobench-bundle-")
 	if err != nil {
@@ -56,6 +57,7 @@ func collect(ctx context.Context, root string) (map[string][]byte, error) {
 	return files, err
 }
 
+// moduleRoot returns the directory of the module that the working directory is in.
 func moduleRoot(ctx context.Context) (string, error) {
 	out, err := command(ctx, ".", nil, "env", "GOMOD")
 	if err != nil {
@@ -64,8 +66,8 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return filepath.Dir(strings.TrimSpace(out)), nil
 }
 
-// copySDK writes a module of the SDK's packages alone, so that nothing else of gobench
-// becomes part of the bundle.
+// copySDK writes to tmp a module of the packages of gobench that roots import on one of
+// platforms, so that nothing else of gobench becomes part of the bundle.
 func copySDK(ctx context.Context, root, tmp string) error {
 	list := []string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}
 	for _, r := range roots {
@@ -104,7 +106,8 @@ func copySDK(ctx context.Context, root, tmp string) error {
 	return nil
 }
 
-// copyFiles copies the files of a package's directory, except tests.
+// copyFiles copies the regular files of a package's directory, except tests, to a directory
+// that it creates if needed.
 func copyFiles(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -129,7 +132,8 @@ func copyFiles(from, to string) error {
 	return nil
 }
 
-// vendored lists the modules that go mod vendor took packages from, by path.
+// vendored lists the modules that go mod vendor in dir took packages from, by path; nil
+// without dependencies.
 func vendored(ctx context.Context, dir string) ([]module, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "vendor", "modules.txt"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -170,8 +174,9 @@ func vendored(ctx context.Context, dir string) ([]module, error) {
 	return mods, nil
 }
 
-// addModule adds the vendored files of m. The tree of a module may contain that of another
-// (genproto and genproto/googleapis/rpc), whose files are left out.
+// addModule adds the vendored files of m that are needed, and its go.mod, to files. The
+// tree of a module may contain that of another (genproto and genproto/googleapis/rpc),
+// whose files are left out.
 func addModule(files map[string][]byte, vendor string, m module, all []module) error {
 	dir := filepath.Join(vendor, filepath.FromSlash(m.Path))
 	to := "third_party/" + m.Path + "@" + m.Version + "/"
@@ -212,8 +217,9 @@ func addModule(files map[string][]byte, vendor string, m module, all []module) e
 	return nil
 }
 
-// needed reports whether a compiler or a licence needs the file. Embedded files have other
-// endings and are needed.
+// needed reports whether a compiler or a licence needs the file: all but hidden files, a
+// Makefile, and texts and scripts that are no licence. Embedded files have other endings
+// and are needed.
 func needed(name string) bool {
 	base := path.Base(name)
 	switch path.Ext(base) {
@@ -223,8 +229,8 @@ func needed(name string) bool {
 	return base != "Makefile" && !strings.HasPrefix(base, ".")
 }
 
-// reduced returns the SDK's go.mod: gobench's own without the modules that only other parts
-// of gobench need.
+// reduced returns the SDK's go.mod: that of gobench, the file name, with mods as its only
+// requirements.
 func reduced(name string, mods []module) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -248,7 +254,8 @@ func reduced(name string, mods []module) ([]byte, error) {
 	return modfile.Format(sdk.Syntax), nil
 }
 
-// command runs go in dir and returns what it printed.
+// command runs go in dir, with env besides this process's environment, and returns what it
+// printed to standard output. The error has what it printed to standard error.
 func command(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir

@@ -34,6 +34,8 @@ func main() {
 	}
 }
 
+// run rebuilds the archive if its contents are not current, and prints what it did. With
+// check it writes nothing, and returns an error if they are not.
 func run(ctx context.Context, check bool) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {
