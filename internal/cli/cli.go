@@ -71,7 +71,7 @@ type app struct {
 // must exit with. sdk has the sources that scenarios are compiled against. In a process
 // that gobench started for a part of its work (an executor, a compile, the background
 // compile, an agent's helper) it does that part instead; as a helper or an executor it
-// exits the process itself. Call it once, first in main.
+// exits the process itself. Call it once.
 func Main(sdk fs.FS) int {
 	sandbox.Main() // an agent's helper is this program, too
 	if len(os.Args) == 3 && os.Args[1] == executorCommand {

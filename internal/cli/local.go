@@ -39,9 +39,10 @@ type localRun struct {
 }
 
 // run runs the load, blocks until it has ended and is reported, and returns nil for exit
-// status 0, else an *exitError with the status. Wrong names of reports and profiles are
-// usage errors before anything runs. It catches signals until the load has ended, and then
-// begins the background compile (startWarming). The end of ctx kills the executor.
+// status 0, else an error with the status. Wrong names of reports and profiles are usage
+// errors before anything runs. It catches signals until the load has ended; after a run
+// that took place it begins the background compile (startWarming). The end of ctx kills
+// the executor.
 func (l *localRun) run(ctx context.Context) error {
 	slim()
 	outputs, err := openOutputs(l.load.out, l.stdout)
