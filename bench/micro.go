@@ -67,7 +67,8 @@ func microTable(ctx context.Context, b *bench) (*section, error) {
 	}, nil
 }
 
-// figure formats ns with at least three digits, without an exponent: 1.23, 12.3, 123.
+// figure formats a number with two decimals below 10, one below 100 and else none, never
+// with an exponent.
 func figure(ns float64) string {
 	switch {
 	case ns < 10:

@@ -11,8 +11,9 @@ import (
 
 // A peer is a program that generates load: gobench itself, or one that it is compared
 // with. Each has its own file, peer_NAME.go: how it is installed, and how its output is
-// parsed. install may be repeated, and returns at once if it is installed. read returns an
-// error if the output has no counts; failed requests are no error.
+// parsed. install may be repeated; it returns at once if this version is installed, except
+// for gobench, which is built again. read returns an error if the output has no counts;
+// failed requests are no error.
 type peer struct {
 	name    string
 	install func(context.Context, *bench) (installed, error)

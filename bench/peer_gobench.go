@@ -70,11 +70,10 @@ func steadyRate(file string) (float64, error) {
 	return requests / seconds, nil
 }
 
-// gobenchOutcome returns a result's figures on its requests; the latency is the response
-// time of a schedule, untold in a closed loop without one. It returns an error for a
-// result that is not complete, took no time, or has no count. The title of a metric begins
-// with the prefix of its client, which is http in all of bench's loads, as is the class of
-// users.
+// gobenchOutcome returns a result's figures on its requests, those that it lacks as
+// untold. It returns an error for a result that is not complete, took no time, or has no
+// count of requests. The title of a metric begins with the prefix of its client, which is
+// http in all of bench's loads, as is the class of users.
 func gobenchOutcome(r *domain.Result) (outcome, error) {
 	ok := find(r, "http.http_ok")
 	switch {

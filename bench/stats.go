@@ -58,7 +58,7 @@ func ratios(a, b []float64) []float64 {
 	return r
 }
 
-// column applies f to each element.
+// column returns f of each element of xs, in order.
 func column[T, U any](xs []T, f func(T) U) []U {
 	out := make([]U, len(xs))
 	for i, x := range xs {

@@ -84,10 +84,9 @@ func newSwarm() *swarm {
 }
 
 // beSwarm reads join tokens from in, as a JSON array on the first line, joins with each of
-// them and runs the agents until the end of in or ctx; it then returns nil. A line "look"
-// begins a measurement, and "seen" writes its result, a swarmSeen, to out as a line of
-// JSON. It returns the errors of all agents; an agent that fails does not end the others.
-// After ctx it may wait for a line of in no longer: the reader is left.
+// them and runs the agents until the end of in or ctx. A line "look" begins a measurement,
+// and "seen" writes its result, a swarmSeen, to out as a line of JSON. It returns the
+// errors of all agents, joined; an agent that fails does not end the others.
 func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
 	var tokens []string
 	lines := bufio.NewReader(in)

@@ -154,9 +154,9 @@ func writePage(path, name, body string) error {
 	return os.WriteFile(path, []byte(splice(string(old), name, body)), fs.FileMode(0o644))
 }
 
-// splice returns the page old with the section name replaced by body, or inserted in the
-// order of tables if it has none; text outside of it is not changed. An empty old stands
-// for a page with only its head.
+// splice returns the page old with the section name replaced by body; without such a
+// section it is inserted before the next one in the order of tables, or at the end. Text
+// outside of it is not changed. An empty old stands for a page with only its head.
 func splice(old, name, body string) string {
 	if old == "" {
 		old = pageHead
