@@ -25,8 +25,8 @@ type bareLoop struct {
 	CPU  float64 `json:"cpu_us"` // per request
 }
 
-// readBare parses what bench -bare prints. It returns an error if a figure is missing or
-// not above 0.
+// readBare parses what bench -bare prints. It returns an error for text that is no JSON,
+// or if a figure is missing or not above 0.
 func readBare(out []byte) (l bareLoop, err error) {
 	if err = json.Unmarshal(out, &l); err == nil && (l.Rate <= 0 || l.CPU <= 0) {
 		err = errors.New("a bare loop asked nothing")

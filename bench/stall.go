@@ -96,7 +96,7 @@ func (x stalled) share() float64 { return x.p99 / x.trueP99() * 100 }
 
 // shows returns "yes", "partly" or "no": whether the tool's figures show the stall. "yes"
 // is a p99 within 3 % of the true one and requests within 1 % of the schedule's; "partly"
-// a p99 of at least half of the true one.
+// any other p99 of at least half of the true one. A tool that prints no p99 has "no".
 func (x stalled) shows() string {
 	switch sent := x.requests / (stallRate * scheduleSeconds); {
 	case x.p99 == untold:

@@ -42,8 +42,8 @@ func (f *httpFlags) checkPlace(cmd *cobra.Command) error {
 	return f.load.inside.refuseRemote()
 }
 
-// runHTTPAt makes the load on a master's agents and follows it to its end; see
-// submitAndFollow. f must have been checked.
+// runHTTPAt makes the load on a master's agents and follows it to its end; see source and
+// submitAndFollow for its errors. f must have been checked.
 func (a *app) runHTTPAt(cmd *cobra.Command, f *httpFlags) error {
 	o := f.at.options()
 	o.Builtin = &run.Builtin{Target: redact.Line(f.target), Options: f.settings()}

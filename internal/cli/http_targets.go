@@ -105,8 +105,9 @@ func checkURL(url string) error {
 	return usageError("as in: gobench http http://localhost:8080/", "%w", err)
 }
 
-// readTargets sets options.Targets and f.target from the file of --targets, or from
-// standard input for "-". An error is a usage error with the line.
+// readTargets sets options.Targets, at least one, and f.target from the file of --targets,
+// or from standard input for "-". An error is a usage error, with the line of a wrong
+// target.
 func (f *httpFlags) readTargets(cmd *cobra.Command) error {
 	in, name := io.NopCloser(cmd.InOrStdin()), "standard input"
 	if f.targets != "-" {

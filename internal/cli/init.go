@@ -62,10 +62,10 @@ need .gobench: it has its own copy of the packages.`,
 	return cmd
 }
 
-// init writes a first scenario, a module called name, into dir, which it creates. An empty
-// name stands for moduleName of the folder's. An invalid name and a file that exists
-// already are usage errors: nothing is written then. After an error of writing, files that
-// were written remain.
+// init writes a first scenario, a module called name, into dir, which it creates if
+// needed. An empty name stands for moduleName of the folder's. An invalid name and a file
+// that exists already are usage errors: nothing is written then. After an error of
+// writing, files that were written remain.
 func (a *app) init(dir, name string) error {
 	full, err := filepath.Abs(dir)
 	if err != nil {

@@ -50,6 +50,7 @@ var profileKinds = [...]struct{ kind, flag, what string }{
 // notOnce are the flags of how much load is made.
 var notOnce = []string{"duration", "warmup", "requests", "connections", "rate", "stage", "poisson", "drop", "streams"}
 
+// add adds the flags to cmd.
 func (f *insideFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.once, "once", false, "run one user and one iteration, and show every exchange, check and step, without secrets")

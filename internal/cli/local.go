@@ -149,10 +149,10 @@ func endOf(r *run.Result, err error) event.Event {
 	return e
 }
 
-// report writes the reports that -o asks for, and then the text to standard output:
-// closing that early, as head(1) does, ends this program. The text is written even if a
-// report failed. It returns the exit status of the run that ended with failed, as an
-// error, or status 1 if a report could not be written.
+// report writes the reports that -o asks for, and then the text, also if a report failed.
+// If the text goes to standard output (see text), closing that early, as head(1) does,
+// ends this program. It returns the exit status of the run that ended with failed, as an
+// error, or status 1 if a report or the text could not be written.
 func (l *localRun) report(outputs outputs, failed error) error {
 	err := outputs.write(l.result, l.series(l.result))
 	text := l.text()

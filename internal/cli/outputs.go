@@ -171,15 +171,16 @@ func (o *output) write(r *run.Result, each report.Intervals) error {
 	return err
 }
 
-// discard closes and deletes those that are not written. It may be called after write.
+// discard closes those that are not written, and deletes their temporary files. It may be
+// called after write, and more than once.
 func (all outputs) discard() {
 	for _, o := range all {
 		_ = o.discard() // nothing was written to it
 	}
 }
 
-// discard closes and deletes the temporary file. It does nothing for standard output, and
-// after write.
+// discard closes the file, and deletes it if it is a temporary one. It does nothing for
+// standard output, and after write.
 func (o *output) discard() error {
 	if o.file == nil {
 		return nil

@@ -53,8 +53,9 @@ func scenarioAt(path string, set map[string]string, load *loadFlags, o run.Optio
 	return submission(name, source, load, o), nil
 }
 
-// submission returns the submission of a source: o with the options of load, the seed only
-// if --seed is set, and this process's command line without secrets.
+// submission returns the submission of a source: o with the options and allowed targets of
+// load, the seed only if --seed is set, and this process's command line without secrets. A
+// --graceful-stop of 0 becomes 1 ms, as 0 would be the master's default.
 func submission(name string, source run.Source, load *loadFlags, o run.Options) types.Submission {
 	o.Duration, o.Warmup, o.Interval, o.GracefulStop = load.duration.Seconds(), load.warmup.Seconds(), load.interval.Seconds(), max(load.graceful, time.Millisecond).Seconds() // 0 would be the default
 	o.Thresholds, o.Guards.Targets = load.expressions, load.allowed.entries

@@ -147,7 +147,7 @@ func (a *app) builder(log *slog.Logger) (*build.Builder, error) {
 
 // compileError returns err, of building the scenario at path, with an exit status: 3 if
 // the scenario does not compile, 2 for a wrong or missing file, 130 if it was cancelled,
-// and else 1. err must not be nil.
+// and else 1, as for a full disk, whatever that made fail. err must not be nil.
 func compileError(path string, err error) error {
 	var input *build.InputError
 	var compile *build.CompileError

@@ -77,6 +77,7 @@ func defaultServe() *serveFlags {
 	return f
 }
 
+// add adds the flags to cmd, which sets f to their defaults.
 func (f *serveFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` of the API")
