@@ -48,8 +48,6 @@ type terminalView struct {
 func (v *terminalView) Show(e event.Event) { v.t.Show(e) }
 func (v *terminalView) Output() io.Writer  { return &v.printed }
 func (v *terminalView) Close(event.Event)  { v.Flush() }
-// Flush shows what is queued, restores the terminal and stops reading keys. Further calls
-// do nothing, and the run is not drawn after it.
 func (v *terminalView) Flush() {
 	v.once.Do(func() {
 		v.printed.Flush()

@@ -16,5 +16,5 @@ export function logTicks(min: number, max: number): number[] {
   return ticks
 }
 
-/** logTicks as an axis takes it. */
+/** logTicks with the arguments that uPlot passes to an axis's splits. */
 export const logSplits = (_u: unknown, _axis: number, min: number, max: number) => logTicks(min, max)
