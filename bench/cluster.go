@@ -23,7 +23,7 @@ const (
 
 // clusterTable measures what a master needs for many agents, what the bus transfers, and
 // how long it takes until a run begins. -tools selects its grids by name: agents, idle,
-// bus, first, storage. If one of them fails, there is no table.
+// bus, first, storage. If one of them fails, there is no section. See table.
 func clusterTable(ctx context.Context, b *bench) (*section, error) {
 	in, err := b.install(ctx, gobench)
 	if err != nil {

@@ -47,9 +47,9 @@ import (
 )
 
 // A table is one set of measurements of bench, by its name for -tables. run measures it
-// and returns its section, without name and date; functions xTable are such. It blocks
-// until all is measured or ctx ends, with an error then. One tool's failed run fails the
-// table: a section that is returned with an error is not used.
+// and returns its section, without name and date; functions xTable are such. run blocks
+// until all is measured. If ctx ends, or a run of a tool fails, it returns an error, and
+// the section is nil or incomplete: it must not be used.
 type table struct {
 	name string
 	run  func(context.Context, *bench) (*section, error)
@@ -213,8 +213,8 @@ func list(s string) []string {
 }
 
 // prepare sets root to the first directory with a go.mod, from the working directory
-// upwards, and cache to a directory that it creates in the user's cache. It adds /usr/sbin
-// and /sbin to PATH of this process.
+// upwards, and cache to a directory that it creates in the user's cache. Without a go.mod
+// it returns an error. It adds /usr/sbin and /sbin to PATH of this process.
 func (b *bench) prepare() error {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -23,7 +23,8 @@ var gobench = &peer{
 }
 
 // installGobench builds gobench from this tree into the cache, each time it is called. Its
-// runs have a history of their own there. The version is the commit, if git has one.
+// runs have a history of their own there. The version is the commit, if git has one. The
+// error is that of the build, a *failure.
 func installGobench(ctx context.Context, b *bench) (installed, error) {
 	in := installed{
 		version: "gobench, this tree",

@@ -28,7 +28,7 @@ var stallLines = []line{
 
 // stallTable tests for honesty: nginx is stopped for a second in the middle of ten, and
 // each tool reports what it measured. gobench runs 10 times (with fewer than 5 pairs, as
-// many times as those), the others at most 3.
+// many times as those), the others at most 3. See table for errors.
 func stallTable(ctx context.Context, b *bench) (*section, error) {
 	ours, theirs := 10, min(3, b.pairs)
 	if b.pairs < 5 { // a short check

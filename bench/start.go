@@ -38,7 +38,8 @@ func user(ctx context.Context, vui int) {
 `
 
 // startTable measures the time from the command to its first request at the server: with
-// the scenario already compiled, edited since, and with all caches empty.
+// the scenario already compiled, edited since, and with all caches empty. See table for
+// errors.
 func startTable(ctx context.Context, b *bench) (*section, error) {
 	in, err := b.install(ctx, gobench)
 	if err != nil {

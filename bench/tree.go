@@ -20,7 +20,8 @@ const (
 )
 
 // A treeWatch samples the memory of a process and all its descendants, by a goroutine that
-// runs from watch to stop. Read its figures after stop.
+// runs from watch to stop; only it calls search, sample and look. Read its figures after
+// stop.
 type treeWatch struct {
 	rss, pss int64 // bytes, the largest sums seen; read after stop, like the next two
 	top      int64 // the root's own maximum
@@ -121,7 +122,8 @@ func watch(root int) *treeWatch {
 	return w
 }
 
-// search sets w.pids to the processes of the tree, and adds new ones to w.seen.
+// search sets w.pids to the processes of the tree, and adds new ones to w.seen with their
+// start times. Only the goroutine of watch calls it.
 func (w *treeWatch) search() {
 	w.pids = descendants(w.root)
 	for _, pid := range w.pids {
@@ -132,7 +134,7 @@ func (w *treeWatch) search() {
 }
 
 // sample reads the memory of the processes in w.pids and raises the maxima; withPSS also
-// that of shared pages, which takes longer.
+// that of shared pages, which takes longer. Only the goroutine of watch calls it.
 func (w *treeWatch) sample(withPSS bool) {
 	var rss, pss int64
 	for _, pid := range w.pids {
@@ -175,8 +177,8 @@ func (w *treeWatch) stop() (left []string) {
 	return left
 }
 
-// descendants returns the processes of the tree below pid, pid first, whether or not it
-// exists.
+// descendants returns the pids of the tree below pid, pid first, whether or not it exists.
+// A process that has ended has no children in it.
 func descendants(pid int) []int {
 	pids := []int{pid}
 	lists, _ := filepath.Glob(proc(pid, "task/*/children"))
@@ -271,8 +273,8 @@ func statTime(f []string) time.Duration {
 }
 
 // machineBusy returns the time that the CPUs of this machine were not idle so far, all
-// together and without this process. Time stolen by other machines on the same host is
-// included: it disturbs a measurement too.
+// together and without this process, in steps of 10 ms. Time stolen by other machines on
+// the same host is included: it disturbs a measurement too.
 func machineBusy() (sum time.Duration) {
 	b, _ := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(b), "\n")

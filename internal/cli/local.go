@@ -23,7 +23,7 @@ import (
 
 // localRun is a run on this machine as a command line sees it: its view, its keys and
 // signals, its reports and its exit status. Call run once. result is set when local.Run
-// has returned; controls and the methods that handle events are for any goroutine.
+// has returned; any goroutine may use controls.
 type localRun struct {
 	*app
 	load     loadFlags

@@ -150,9 +150,10 @@ func (a *app) load(part string) (*run.Result, error) {
 	return r, nil
 }
 
-// find returns the id of the run of this machine that part names: "last" for the newest,
-// an id, or at least 3 characters that an id, or the part of it after its last "-", begins
-// with. No run and several of them have exit status 2.
+// find returns the id of the run of this machine that part names: "last" for the newest, a
+// whole id, or at least 3 characters that an id begins with, or the part of an id after
+// its last "-". An unknown and an ambiguous part, and a history that can't be read, have
+// exit status 2.
 func (a *app) find(part string) (string, error) {
 	id, err := a.history().Find(part)
 	if err != nil {

@@ -110,9 +110,9 @@ func (a *app) encode(what any) error {
 }
 
 // remoteID returns the id of a master's run that part names: "last" for the newest, or at
-// least 3 characters that an id, or the part of it after its last "-", begins with, of the
-// newest 200 runs. A whole id is returned without asking the master. No run and several of
-// them are usage errors.
+// least 3 characters that an id begins with, or the part of an id after its last "-"; only
+// the newest 200 runs are searched. A whole id is returned without asking the master. An
+// unknown and an ambiguous part are usage errors.
 func remoteID(ctx context.Context, c *client.Client, part string) (string, error) {
 	if run.ValidID(part) {
 		return part, nil
