@@ -108,8 +108,9 @@ func output(ctx context.Context, dir string, env []string, args ...string) ([]by
 	return stdout.Bytes(), nil
 }
 
-// watched runs a long installation and copies its output to b.log. It ends the command
-// after limit or when ctx ends. The error is a *failure.
+// watched runs a long installation, without our standard input, and copies its output to
+// b.log. It ends the command after limit or when ctx ends. The error is a *failure with
+// the last 2,000 bytes.
 func (b *bench) watched(ctx context.Context, limit time.Duration, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

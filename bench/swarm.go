@@ -47,7 +47,8 @@ const (
 	swarmCounters   = 40
 )
 
-// newSwarm returns a swarm without agents; its data are the same in each process.
+// newSwarm returns a swarm without agents; its data are the same in each process. It takes
+// no connection and needs no end.
 func newSwarm() *swarm {
 	s := &swarm{beats: time.Second, hello: &agentpb.Hello{Version: "bench", Protocol: 1, Os: "linux", Arch: "amd64", Cpus: 2, Memory: 8 << 30, OpenFiles: 1 << 20}}
 	add := func(title string, typ domain.MetricType, unit string) {

@@ -84,8 +84,9 @@ func (r *remoteRun) signals(ctx context.Context) func() {
 	}
 }
 
-// press returns the function that handles keys of the terminal. It does not wait for the
-// master: r.requests does.
+// press returns the function that handles keys of the terminal: s stops the run, q is as
+// Ctrl-C, those of changesOf change the load, others do nothing. It does not wait for the
+// master: r.requests does. The end of ctx ends its requests.
 func (r *remoteRun) press(ctx context.Context) live.Press {
 	return func(key byte, look func(func(*live.Run))) {
 		switch key {

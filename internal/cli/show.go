@@ -55,8 +55,8 @@ them, then the figures that matter and how much they changed.
 	return cmd
 }
 
-// compare prints run k and another, which storedAt finds, side by side: as text, or as
-// JSON. Errors of writing have no exit status.
+// compare prints run k and another, which storedAt finds at the same place, side by side:
+// as text, or as JSON. Errors of writing are no *exitError; those of storedAt are.
 func (a *app) compare(ctx context.Context, k *stored, at masterFlags, other string, asJSON bool) error {
 	b, err := a.storedAt(ctx, at, other)
 	if err != nil {

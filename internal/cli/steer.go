@@ -8,8 +8,9 @@ import (
 	"github.com/gobench-io/gobench/internal/show/live"
 )
 
-// press handles a key of the terminal; other keys than those of changesOf, q and s do
-// nothing. It does not wait for the change. The terminal's goroutine calls it.
+// press handles a key of the terminal: s stops the run, q is as Ctrl-C, those of changesOf
+// change the load, others do nothing. It does not wait for the change. The terminal's
+// goroutine calls it.
 func (l *localRun) press(key byte, look func(func(*live.Run))) {
 	switch key {
 	case 'q', 'Q': // as Ctrl-C
