@@ -9,7 +9,8 @@ import (
 	domain "github.com/gobench-io/gobench/internal/run"
 )
 
-// busScenario sends requests to a server at a rate.
+// busScenario sends requests to a server at a rate, both of them parameters, with 60 users
+// for an hour or until the run is ended.
 const busScenario = `package main
 
 import (
@@ -43,7 +44,9 @@ func start(ctx context.Context, vui int) (scenario.User, error) {
 }
 `
 
-// agent starts an agent of m in a new directory; end stops it and removes the directory.
+// agent makes a join token, starts an agent of m in a new temporary directory, and returns
+// without waiting until it has joined. end stops it and removes the directory; the caller
+// must call it before m.stop. On an error nothing is left running.
 func (m *testMaster) agent(ctx context.Context, bin, name string) (_ *daemon, end func(), err error) {
 	var made struct{ Text string }
 	if err := m.do(ctx, "POST", "/join-tokens", struct{}{}, &made); err != nil {
@@ -61,8 +64,9 @@ func (m *testMaster) agent(ctx context.Context, bin, name string) (_ *daemon, en
 	return d, func() { d.stop(); os.RemoveAll(dir) }, nil
 }
 
-// withAgents starts a master and n agents, waits until they are idle, calls take and stops
-// them.
+// withAgents starts a master and n agents of the gobench bin, waits at most a minute until
+// all are connected, calls take and stops them. It returns take's error, or a *failure
+// with the master's log if the agents do not connect.
 func withAgents(ctx context.Context, bin string, n int, take func(*testMaster, []*daemon) error) error {
 	m, err := startMaster(ctx, bin, nil)
 	if err != nil {
@@ -90,7 +94,8 @@ const (
 	limitIdleCPU = 1.0  // percent of a core
 )
 
-// idleGrid measures an idle master and its agent.
+// idleGrid measures an idle master and its agent for clusterSeconds: CPU in percent of one
+// core, and resident MB at the end. It returns one row each.
 func (b *bench) idleGrid(ctx context.Context, bin string) (grid, error) {
 	g := grid{head: []string{"doing nothing", "CPU %", "RSS MB", "held to"}}
 	err := withAgents(ctx, bin, 1, func(m *testMaster, all []*daemon) error {
@@ -117,7 +122,9 @@ func (b *bench) idleGrid(ctx context.Context, bin string) (grid, error) {
 // limitBus is the factor by which the bytes on the bus may grow with the requests.
 const limitBus = 0.20
 
-// busGrid measures what one agent sends to the master under a slow and a fast load.
+// busGrid measures what one agent sends to the master under 1,000 and 50,000 requests a
+// second, one row each; the second row has the ratio of its bytes to those of the first.
+// It adds nginx's version to s.
 func (b *bench) busGrid(ctx context.Context, bin string, s *section) (grid, error) {
 	g := grid{head: []string{"requests/s wanted", "made", "batches/s", "bytes/s on the bus", "to the first", "held to"}}
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
@@ -177,8 +184,8 @@ func (b *bench) busGrid(ctx context.Context, bin string, s *section) (grid, erro
 // limitFirst is the limit for the time from the submission to the first request.
 const limitFirst = 3000.0 // ms
 
-// firstGrid measures how long it takes until a run, compiled before, begins on three
-// agents.
+// firstGrid measures the milliseconds from the submission of a run, compiled before, to
+// its first request on one of three agents: median and range of b.pairs runs, in one row.
 func (b *bench) firstGrid(ctx context.Context, bin string) (grid, error) {
 	g := grid{head: []string{"submission to first request, 3 agents", "runs", "median ms", "min", "max", "held to"}}
 	door, err := openDoor()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// bareUsers are the users of a bare loop.
+// bareUsers are the users of a bare loop; check before use.
 type bareUsers struct {
 	target string        // HOST:PORT, of IPv4
 	users  int           // each with a connection of its own
@@ -18,13 +18,15 @@ type bareUsers struct {
 	during time.Duration // from when all are connected
 }
 
-// bareLoop is the result of the second half of a bare loop.
+// bareLoop is the result of the second half of a bare loop, as bench -bare prints it. CPU
+// is the time of the loop's thread in microseconds.
 type bareLoop struct {
 	Rate float64 `json:"requests_per_second"`
 	CPU  float64 `json:"cpu_us"` // per request
 }
 
-// readBare parses what bench -bare prints.
+// readBare parses what bench -bare prints. It returns an error for text that is no JSON,
+// or if a figure is missing or not above 0.
 func readBare(out []byte) (l bareLoop, err error) {
 	if err = json.Unmarshal(out, &l); err == nil && (l.Rate <= 0 || l.CPU <= 0) {
 		err = errors.New("a bare loop asked nothing")
@@ -32,8 +34,9 @@ func readBare(out []byte) (l bareLoop, err error) {
 	return l, err
 }
 
-// bare runs this program as a bare loop, in a separate process, and returns the median of
-// its results.
+// bare runs this program as a bare loop on the CPUs at.client, in a separate process, one
+// to three times, and returns the medians: microseconds of CPU per request, and requests
+// per second. The first run that fails ends it.
 func (b *bench) bare(ctx context.Context, srv *nginx, at place, u bareUsers) (cpu, rate float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -57,7 +60,8 @@ func (b *bench) bare(ctx context.Context, srv *nginx, at place, u bareUsers) (cp
 	return median(per), median(rates), nil
 }
 
-// check returns an error for impossible values.
+// check returns an error unless there is at least one user, no negative pause, and a time
+// of at least a second.
 func (u bareUsers) check() error {
 	if u.users < 1 || u.every < 0 || u.during < time.Second {
 		return fmt.Errorf("-users %d, -every %v, -seconds %.0f: want 1 or more, 0 or more, and 1 or more", u.users, u.every, u.during.Seconds())

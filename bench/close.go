@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// closeTable is a closed loop of 30 users with a connection for each request.
+// closeTable measures a closed loop of 30 users with a connection for each request. See
+// table for errors.
 func closeTable(ctx context.Context, b *bench) (*section, error) {
 	at := places()[:1]
 	s := &section{

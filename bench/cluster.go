@@ -22,7 +22,8 @@ const (
 )
 
 // clusterTable measures what a master needs for many agents, what the bus transfers, and
-// how long it takes until a run begins.
+// how long it takes until a run begins. -tools selects its grids by name: agents, idle,
+// bus, first, storage. If one of them fails, there is no section. See table.
 func clusterTable(ctx context.Context, b *bench) (*section, error) {
 	in, err := b.install(ctx, gobench)
 	if err != nil {
@@ -63,7 +64,7 @@ func clusterTable(ctx context.Context, b *bench) (*section, error) {
 	return s, nil
 }
 
-// clusterSeconds is how long a swarm is measured for.
+// clusterSeconds is how long a swarm is measured for; grids of agents use it too.
 const clusterSeconds = 15
 
 // nothingScenario is the scenario that the master compiles for simulated agents, which do
@@ -79,7 +80,8 @@ import (
 func export() scenario.Vus { return scenario.Vus{{Nu: 1, Fu: func(context.Context, int) {}}} }
 `
 
-// swarmGrid measures the master with 10, 100 and 1,000 simulated agents.
+// swarmGrid measures the master of the gobench at the path bin with 10, 100 and 1,000
+// simulated agents, one row each. The first of them that fails ends it, with an error.
 func (b *bench) swarmGrid(ctx context.Context, bin string) (grid, error) {
 	g := grid{head: []string{"agents", "batches/s", "KB/batch", "merged p99 ms <=", "acked p99 ms <=", "sent to acked p50 ms", "p99 ms", "master CPU %", "RSS MB", "others CPU %", "held to"}}
 	for _, n := range []int{10, 100, 1000} {
@@ -93,6 +95,9 @@ func (b *bench) swarmGrid(ctx context.Context, bin string) (grid, error) {
 	return g, nil
 }
 
+// swarmRow returns the row of swarmGrid for n agents: a master on the first CPU and the
+// agents on the others (on the same one if there is no other), measured for clusterSeconds
+// of a run. It stops both before it returns, also on an error.
 func (b *bench) swarmRow(ctx context.Context, bin string, n int) ([]string, error) {
 	cpus := allowedCPUs()
 	mine, theirs := cpus[:1], cpus[min(1, len(cpus)-1):]
@@ -165,14 +170,16 @@ func (b *bench) swarmRow(ctx context.Context, bin string, n int) ([]string, erro
 		fmt.Sprintf("%.0f", cores*100), fmt.Sprintf("%.0f", rss), fmt.Sprintf("%.0f", max(0, (busy-cpu-own).Seconds()/seconds*100)), held.String()}, nil
 }
 
-// A swarmProcess is this program as a swarm.
+// A swarmProcess is this program as a swarm (bench -swarm). It is not safe for concurrent
+// use; the caller must call end.
 type swarmProcess struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-// startSwarm starts a swarm on the given CPUs.
+// startSwarm starts a swarm on the given CPUs, with an agent for each join token. It does
+// not wait until they have joined. The caller must call end.
 func startSwarm(cpus []int, tokens []string) (*swarmProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -203,6 +210,8 @@ func (s *swarmProcess) pid() int { return s.cmd.Process.Pid }
 // look begins a new measurement of the time that batches take; seen returns its result.
 func (s *swarmProcess) look() { _, _ = io.WriteString(s.in, "look\n") } // an error shows in seen
 
+// seen waits for and returns how long batches took since the last look: from the end of a
+// batch's second until it was committed. It returns an error if the swarm has ended.
 func (s *swarmProcess) seen() (x swarmSeen, err error) {
 	if _, err = io.WriteString(s.in, "seen\n"); err != nil {
 		return x, err
@@ -214,13 +223,14 @@ func (s *swarmProcess) seen() (x swarmSeen, err error) {
 	return x, json.Unmarshal(line, &x)
 }
 
-// end stops the swarm.
+// end closes the swarm's input, upon which it ends, and waits until it has. Its error is
+// on our standard error.
 func (s *swarmProcess) end() {
 	s.in.Close()
 	_ = s.cmd.Wait() // it has printed its error
 }
 
-// pause waits.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

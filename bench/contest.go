@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A tool is one of the compared programs.
+// A tool is one of the compared programs. command removes the result of the previous run,
+// and outcome reads that of the last one, so a tool runs once at a time.
 type tool struct {
 	peer    *peer
 	name    string
@@ -24,7 +25,8 @@ type place struct {
 	client []int
 }
 
-// places returns the pinned and the free contest; the pinned one needs two CPUs.
+// places returns the pinned place, if this process may use two CPUs or more, and then the
+// free one.
 func places() []place {
 	free := place{name: "free"}
 	if cpus := allowedCPUs(); len(cpus) >= 2 {
@@ -33,7 +35,9 @@ func places() []place {
 	return []place{free}
 }
 
-// A shot is one run of one tool.
+// A shot is one run of one tool. Its methods return figures of the run: MB are of 10^6
+// bytes, micros are microseconds of CPU per request, and cores is the number of CPUs that
+// the tool used on average.
 type shot struct {
 	usage
 	outcome
@@ -49,16 +53,18 @@ func (s shot) executorMB() float64    { return float64(s.last.peak) / 1e6 }
 func (s shot) cores() float64         { return s.cpu.Seconds() / s.wall.Seconds() }
 func (s shot) othersPercent() float64 { return s.others * 100 }
 
-// A contestServer is the target of the tools.
+// A contestServer is the target of the tools: pids are its processes, and pin moves them
+// to CPUs, to all that we may use if cpus is empty.
 type contestServer interface {
 	pids() []int
 	pin(cpus []int) error
 }
 
-// contest runs the tools in turn on the server, A B C, A B C, b.pairs times after a warm-up
-// of a second each, and returns each tool's shots in the order of the turns: shot i of one
-// tool ran next to shot i of another, so a ratio of the two excludes what the machine did
-// in that minute.
+// contest runs the tools in turn on the server, A B C, A B C, b.pairs times after a
+// warm-up of a second each, and returns each tool's shots by its name in the order of the
+// turns: shot i of one tool ran next to shot i of another, so a ratio of the two excludes
+// what the machine did in that minute. The first run that fails ends it, and there are no
+// shots. The server stays pinned.
 func (b *bench) contest(ctx context.Context, tools []tool, srv contestServer, at place) (map[string][]shot, error) {
 	if err := srv.pin(at.server); err != nil {
 		return nil, err
@@ -85,10 +91,13 @@ func (b *bench) contest(ctx context.Context, tools []tool, srv contestServer, at
 	return shots, nil
 }
 
-// limitOf is the limit for a run of this many seconds, its start and end included.
+// limitOf returns the time limit for a run of this many seconds, its start and end
+// included.
 func limitOf(seconds int) time.Duration { return time.Duration(seconds)*time.Second + 30*time.Second }
 
-// shoot runs the tool once. A run with failed requests is an error.
+// shoot runs the tool once and measures it. It returns a *failure with the tool's output
+// if the tool can't be run or its result can't be read, and for a run with failed requests
+// or without any.
 func shoot(ctx context.Context, t tool, srv contestServer, at place, seconds int) (shot, error) {
 	u, err := measure(ctx, job{
 		args:   t.command(seconds),
@@ -113,14 +122,16 @@ func shoot(ctx context.Context, t tool, srv contestServer, at place, seconds int
 	return shot{u, o}, nil
 }
 
-// versus formats the median ratio of a tool to its peer, turn by turn, with its interval.
+// versus formats the median ratio of a tool to its peer, turn by turn, with its interval
+// at 95 %, as "1.02 [0.98-1.05]". Both must be in the order of their turns.
 func versus(of, peer []shot, f func(shot) float64) string {
 	r := ratios(column(of, f), column(peer, f))
 	i := medianInterval(r, 0.95)
 	return fmt.Sprintf("%.2f [%.2f-%.2f]", median(r), i.Lo, i.Hi)
 }
 
-// middle formats the median of a figure.
+// middle formats the median of the figure f of these shots by format, which has one verb
+// for a float64.
 func middle(of []shot, format string, f func(shot) float64) string {
 	return fmt.Sprintf(format, median(column(of, f)))
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// h2Table is HTTP/2 without TLS: a closed loop of 30 connections, with one request at a
-// time on each and with ten.
+// h2Table measures HTTP/2 without TLS: a closed loop of 30 connections, with one request
+// at a time on each and with ten. See table for errors.
 func h2Table(ctx context.Context, b *bench) (*section, error) {
 	at := places()[:1]
 	s := &section{

@@ -14,7 +14,8 @@ import (
 
 // Peers are pinned, so that a table taken next year compares the same programs.
 
-// fromGo builds a program of the Go module proxy into the cache on first use.
+// fromGo returns an installer that builds the program pkg of the Go module proxy into the
+// cache, unless this version is there already. Its error is a *failure.
 func fromGo(pkg, version string) func(context.Context, *bench) (installed, error) {
 	return func(ctx context.Context, b *bench) (installed, error) {
 		name := filepath.Base(pkg)
@@ -29,7 +30,8 @@ func fromGo(pkg, version string) func(context.Context, *bench) (installed, error
 	}
 }
 
-// fromDebian installs a command with its package.
+// fromDebian returns an installer of a command with its Debian package, unless the command
+// exists. The version is that of the installed package.
 func fromDebian(command, pkg string) func(context.Context, *bench) (installed, error) {
 	return func(ctx context.Context, b *bench) (installed, error) {
 		in := installed{version: command + " of an unknown version", command: []string{command}}
@@ -41,8 +43,9 @@ func fromDebian(command, pkg string) func(context.Context, *bench) (installed, e
 	}
 }
 
-// fromCargo builds a program of crates.io into the cache on first use, which takes minutes.
-// A failed attempt leaves what it has compiled for the next one.
+// fromCargo returns an installer that builds a program of crates.io into the cache, unless
+// this version is there already; that takes minutes, at most twice 15. A failed attempt
+// leaves what it has compiled for the next one.
 func fromCargo(crate, version string) func(context.Context, *bench) (installed, error) {
 	return func(ctx context.Context, b *bench) (installed, error) {
 		dir := filepath.Join(b.cache, crate+"@"+version)
@@ -66,7 +69,8 @@ func fromCargo(crate, version string) func(context.Context, *bench) (installed, 
 }
 
 // debian checks commands from Debian packages, each as COMMAND:PACKAGE, and installs
-// missing packages. The script asks a user at a terminal first.
+// missing packages. The script asks a user at a terminal first, on our standard streams.
+// The error has the end of its output.
 func (b *bench) debian(ctx context.Context, pairs ...string) error {
 	said := &ending{}
 	cmd := exec.CommandContext(ctx, filepath.Join(b.root, "scripts", "debian.sh"), pairs...)
@@ -77,7 +81,8 @@ func (b *bench) debian(ctx context.Context, pairs ...string) error {
 	return nil
 }
 
-// debianVersion is the version of an installed package.
+// debianVersion returns the version of an installed package, as "1.2-3 (Debian)"; "of an
+// unknown version" if dpkg does not have it.
 func debianVersion(ctx context.Context, pkg string) string {
 	out, err := output(ctx, "", nil, "dpkg-query", "-W", "-f", "${Version}", pkg)
 	if err != nil {
@@ -86,8 +91,9 @@ func debianVersion(ctx context.Context, pkg string) string {
 	return string(out) + " (Debian)"
 }
 
-// output runs a command without measuring it and returns what it prints; the error is a
-// *failure.
+// output runs a command without measuring it, in dir (empty: ours) and with env in
+// addition to ours, and returns what it prints on standard output. It ends the command
+// after 15 minutes or when ctx ends. The error is a *failure.
 func output(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
@@ -102,7 +108,9 @@ func output(ctx context.Context, dir string, env []string, args ...string) ([]by
 	return stdout.Bytes(), nil
 }
 
-// watched runs a long installation and shows its output meanwhile; the error is a *failure.
+// watched runs a long installation, without our standard input, and copies its output to
+// b.log. It ends the command after limit or when ctx ends. The error is a *failure with
+// the last 2,000 bytes.
 func (b *bench) watched(ctx context.Context, limit time.Duration, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -117,7 +125,8 @@ func (b *bench) watched(ctx context.Context, limit time.Duration, args ...string
 	return nil
 }
 
-// An ending stores the last 2,000 bytes written to it.
+// An ending is a writer that stores the last 2,000 bytes written to it, and never fails.
+// It is not safe for concurrent use.
 type ending struct{ text []byte }
 
 func (e *ending) Write(p []byte) (int, error) {

@@ -23,7 +23,9 @@ func loopsHead(what string, base *peer) grid {
 		"peak RSS MB", "gobench + executor", "peak PSS MB", "rate / " + base.name, "client CPU / " + base.name}}
 }
 
-// run runs the tools in turn and adds a row for each to the grid.
+// run runs the tools in turn at each place, adds a row to g for each tool and place, and
+// their commands, versions and notes to s. Without the base's shots, as with -tools, the
+// columns of ratios are empty. After an error g has the rows of the places before.
 func (l loops) run(ctx context.Context, b *bench, s *section, g *grid) error {
 	tools, err := b.contenders(ctx, s, l.lines, l.words)
 	if err != nil {
@@ -65,7 +67,8 @@ func (l loops) run(ctx context.Context, b *bench, s *section, g *grid) error {
 	return nil
 }
 
-// withNginx installs nginx, starts it, calls take, and stops it.
+// withNginx installs nginx, starts it, adds its version to s, calls take and stops it. It
+// returns take's error.
 func (b *bench) withNginx(ctx context.Context, s *section, take func(*nginx) error) error {
 	if err := b.debian(ctx, "nginx:nginx-light"); err != nil {
 		return err
@@ -79,7 +82,7 @@ func (b *bench) withNginx(ctx context.Context, s *section, take func(*nginx) err
 	return take(srv)
 }
 
-// turns describes how the runs of loops were made.
+// turns describes, for the page, how the runs of loops at these places were made.
 func (b *bench) turns(at []place) string {
 	text := fmt.Sprintf("nginx has one worker; %d runs of %d s each, taking turns. ", b.pairs, b.seconds)
 	for _, p := range at {

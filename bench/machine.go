@@ -17,6 +17,8 @@ type machine struct {
 	goes   string // version of Go
 }
 
+// thisMachine reads the environment of this machine. Fields that it can't read are
+// "unknown ..." or, of the system, runtime.GOOS.
 func thisMachine() machine {
 	m := machine{
 		cpu:    "unknown CPU",
@@ -39,12 +41,13 @@ func thisMachine() machine {
 	return m
 }
 
-// String is the machine in one line.
+// String returns the machine in one line.
 func (m machine) String() string {
 	return fmt.Sprintf("%s, %d CPUs, %s, %s, kernel %s, %s", m.cpu, m.cores, m.memory, m.os, m.kernel, m.goes)
 }
 
-// value returns the value of key in a file of lines "key : value"; empty if it is missing.
+// value returns the value of the first line "key sep value" of a file, without white space
+// around it; empty if there is no such line or file.
 func value(file, key, sep string) string {
 	b, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(b)) {

@@ -46,7 +46,10 @@ import (
 	"time"
 )
 
-// A table is one set of measurements of bench.
+// A table is one set of measurements of bench, by its name for -tables. run measures it
+// and returns its section, without name and date; functions xTable are such. run blocks
+// until all is measured. If ctx ends, or a run of a tool fails, it returns an error, and
+// the section is nil or incomplete: it must not be used.
 type table struct {
 	name string
 	run  func(context.Context, *bench) (*section, error)
@@ -69,7 +72,8 @@ var tables = []table{
 	{"micro", microTable},
 }
 
-// bench is what the tables share.
+// bench is what the tables share. It is not safe for concurrent use: tables run one after
+// the other, as they would disturb each other.
 type bench struct {
 	root    string   // directory of the module
 	cache   string   // peers and builds, reused by later runs
@@ -83,10 +87,14 @@ type bench struct {
 	refused map[*peer]error
 }
 
+// newBench returns a bench that logs to log. The caller must set pairs and seconds, and
+// call prepare for root and cache.
 func newBench(log io.Writer) *bench {
 	return &bench{log: log, found: map[*peer]installed{}, refused: map[*peer]error{}}
 }
 
+// wants reports whether -tools selects the tool of this name, as it does all if it is not
+// set.
 func (b *bench) wants(tool string) bool {
 	return len(b.tools) == 0 || slices.Contains(b.tools, tool)
 }
@@ -106,6 +114,11 @@ func main() {
 	}
 }
 
+// run runs bench with these arguments, without the program's name: it measures the tables
+// in turn and prints each when it is complete, and with -write writes it to the page. A
+// table that fails does not end the others; the error names it. With -sleeper, -bare or
+// -swarm it does only that. It returns flag.ErrHelp for -h, and an error if another bench
+// is running on this machine.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	b := newBench(stderr)
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -194,11 +207,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return errors.Join(errs...)
 }
 
+// list splits s at commas and spaces; nil if there are no words.
 func list(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// prepare finds the module and makes the cache directory.
+// prepare sets root to the first directory with a go.mod, from the working directory
+// upwards, and cache to a directory that it creates in the user's cache. Without a go.mod
+// it returns an error. It adds /usr/sbin and /sbin to PATH of this process.
 func (b *bench) prepare() error {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -23,13 +23,16 @@ import (
 )
 
 // A daemon is a process of gobench that runs until it is stopped: a master or an agent.
+// done receives the result of its Wait once.
 type daemon struct {
 	cmd  *exec.Cmd
 	log  *os.File
 	done chan error
 }
 
-// startDaemon starts gobench on the given CPUs; its log is in dir.
+// startDaemon starts gobench on the given CPUs (empty: ours) with env in addition to ours;
+// its output is in the file log in dir, which must exist. It does not wait until it is
+// ready. The caller must call stop, and remove dir.
 func startDaemon(bin, dir string, cpus []int, env []string, args ...string) (*daemon, error) {
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
@@ -49,13 +52,14 @@ func startDaemon(bin, dir string, cpus []int, env []string, args ...string) (*da
 
 func (d *daemon) pid() int { return d.cmd.Process.Pid }
 
-// failed adds the end of the daemon's log to an error.
+// failed returns err as a *failure with the daemon's command line and the end of its log.
 func (d *daemon) failed(err error) error {
 	said, _ := os.ReadFile(d.log.Name())
 	return &failure{args: d.cmd.Args, why: err, stderr: said}
 }
 
-// stop ends the daemon.
+// stop sends SIGTERM, waits until the daemon has ended, after 25 s kills it, and closes
+// the log. Call it once.
 func (d *daemon) stop() {
 	_ = d.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -67,7 +71,8 @@ func (d *daemon) stop() {
 	d.log.Close()
 }
 
-// A testMaster is a master with its own directory and without an agent.
+// A testMaster is a master with its own directory and without an agent. The caller must
+// call stop. Its methods that send requests are for one admin, who is logged in.
 type testMaster struct {
 	*daemon
 	url  string
@@ -75,7 +80,8 @@ type testMaster struct {
 	http *http.Client
 }
 
-// startMaster starts a master on the given CPUs and logs in.
+// startMaster starts a master on the given CPUs (empty: ours) in a new temporary
+// directory, and logs in, for which it waits at most a minute. The caller must call stop.
 func startMaster(ctx context.Context, bin string, cpus []int) (*testMaster, error) {
 	dir, err := os.MkdirTemp("", "gobench-bench-master-")
 	if err != nil {
@@ -109,13 +115,15 @@ func startMaster(ctx context.Context, bin string, cpus []int) (*testMaster, erro
 	return m, nil
 }
 
-// stop ends the master and removes its directory.
+// stop ends the master and removes its directory. Call it once.
 func (m *testMaster) stop() {
 	m.daemon.stop()
 	os.RemoveAll(m.dir)
 }
 
-// until calls f until it returns no error, at most for limit.
+// until calls f every 20 ms until it returns no error, at most for limit. It returns f's
+// error if that is a *failure (at once) or after limit, and an error if the master or ctx
+// ends.
 func (m *testMaster) until(ctx context.Context, limit time.Duration, f func() error) error {
 	for end := time.Now().Add(limit); ; {
 		err := f()
@@ -137,7 +145,9 @@ func (m *testMaster) until(ctx context.Context, limit time.Duration, f func() er
 	}
 }
 
-// do sends a request to the master's API; if out is nil, the answer is ignored.
+// do sends a request to the master's API, path below /api/v1, with in as JSON (nil: no
+// body), and decodes the answer into out (nil: it is ignored). A status of 300 or more is
+// an error with the answer's end.
 func (m *testMaster) do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -167,14 +177,16 @@ func (m *testMaster) do(ctx context.Context, method, path string, in, out any) e
 	return json.Unmarshal(b, out)
 }
 
-// submit queues a run of a scenario and returns its id.
+// submit queues a run of a scenario's source on all agents and returns its id; it does not
+// wait for the run.
 func (m *testMaster) submit(ctx context.Context, source string, o domain.Options) (string, error) {
 	var order domain.Order
 	err := m.do(ctx, "POST", "/runs", map[string]any{"name": "bench", "source": domain.Source{Scenario: source}, "options": o}, &order)
 	return order.ID, err
 }
 
-// await waits until a run is in a state.
+// await waits until a run is in a state, at most for limit. If the run ends in another
+// state, it returns a *failure at once. A state that lasts less than 20 ms may be missed.
 func (m *testMaster) await(ctx context.Context, id string, state domain.State, limit time.Duration) error {
 	return m.until(ctx, limit, func() error {
 		var o domain.Order
@@ -191,7 +203,7 @@ func (m *testMaster) await(ctx context.Context, id string, state domain.State, l
 	})
 }
 
-// agents waits until n agents are connected.
+// agents waits until exactly n agents are connected, at most for limit.
 func (m *testMaster) agents(ctx context.Context, n int, limit time.Duration) error {
 	return m.until(ctx, limit, func() error {
 		f, err := m.scrape(ctx)
@@ -202,7 +214,8 @@ func (m *testMaster) agents(ctx context.Context, n int, limit time.Duration) err
 	})
 }
 
-// figures are the master's metrics at one moment.
+// figures are the master's metrics at one moment. values has the value of each line of
+// /metrics, by its name with its labels.
 type figures struct {
 	at     time.Time
 	cpu    time.Duration // of its process
@@ -210,7 +223,8 @@ type figures struct {
 	values map[string]float64
 }
 
-// scrape reads the master's /metrics.
+// scrape reads the master's /metrics and the CPU time and memory of its process. It
+// returns an error if there are no figures.
 func (m *testMaster) scrape(ctx context.Context) (*figures, error) {
 	q, err := http.NewRequestWithContext(ctx, "GET", m.url+"/metrics", nil)
 	if err != nil {
@@ -234,7 +248,8 @@ func (m *testMaster) scrape(ctx context.Context) (*figures, error) {
 	return f, nil
 }
 
-// grown is by how much a figure grew since before.
+// grown returns by how much a figure grew since before. A figure that is missing counts as
+// 0.
 func (f *figures) grown(before *figures, name string) float64 {
 	return f.values[name] - before.values[name]
 }
@@ -242,8 +257,9 @@ func (f *figures) grown(before *figures, name string) float64 {
 // bounds are the bounds of the master's histograms, in seconds, as text.
 var bounds = []string{"0.001", "0.002", "0.005", "0.01", "0.025", "0.05", "0.1", "0.2", "0.4", "1", "2", "5"}
 
-// atMost returns the value that this share of a histogram's recordings since before did not
-// exceed: the bound of the range that has the last of them, in seconds.
+// atMost returns the value that this share of a histogram's recordings since before did
+// not exceed: the bound of the range that has the last of them, in seconds. It is +Inf for
+// no recordings, and for a value above all bounds.
 func (f *figures) atMost(before *figures, name string, share float64) float64 {
 	n := f.grown(before, name+"_count")
 	for _, le := range bounds {
@@ -255,16 +271,17 @@ func (f *figures) atMost(before *figures, name string, share float64) float64 {
 	return math.Inf(1)
 }
 
-// limits lists the figures that exceed their limits. The zero value is "met".
+// limits lists the figures that exceed their limits. The zero value is "met" (see String).
 type limits []string
 
-// at adds a figure if it is above its limit.
+// at adds the name of a figure if it is above its limit, or NaN.
 func (v *limits) at(what string, is, limit float64) {
 	if !(is <= limit) {
 		*v = append(*v, what)
 	}
 }
 
+// String returns "met", or "missed: " and the names, as a cell of the page.
 func (v limits) String() string {
 	if len(v) == 0 {
 		return "met"

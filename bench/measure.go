@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A job is one command to run and measure.
+// A job is one command to run and measure. limit must be above 0.
 type job struct {
 	args   []string
 	env    []string // in addition to ours
@@ -22,7 +22,8 @@ type job struct {
 	limit  time.Duration
 }
 
-// A usage is the resources that a job used.
+// A usage is the resources that a job used, and its output. exit is its exit status, -1 if
+// a signal ended it.
 type usage struct {
 	start  time.Time     // of the fork
 	wall   time.Duration // from the fork to the end of the process
@@ -38,8 +39,10 @@ type usage struct {
 	stderr []byte
 }
 
-// measure runs the job to its end. The error is a *failure if the command did not start,
-// failed, exceeded its limit or left processes behind.
+// measure runs the job to its end, with its output in temporary files, which it removes.
+// The error is a *failure if the command did not start, failed, exceeded its limit, was
+// ended with ctx or left processes behind, which are killed; the usage is then that until
+// its end. A command is ended by SIGTERM, and 10 s later by SIGKILL.
 //
 // cpu is wait4's figure for the child, which includes the grandchildren that the child
 // waited for, as every tool here does.
@@ -90,7 +93,7 @@ func measure(ctx context.Context, j job) (usage, error) {
 	return u, nil
 }
 
-// A failure is a command that failed.
+// A failure is a command that failed: why, and its output so far, which may be empty.
 type failure struct {
 	args           []string
 	why            error
@@ -99,7 +102,8 @@ type failure struct {
 
 func (f *failure) Unwrap() error { return f.why }
 
-// Error returns the command, why it failed and the end of its output.
+// Error returns the command, why it failed and the last 2,000 bytes of its standard error,
+// or of its standard output if that is empty.
 func (f *failure) Error() string {
 	said := tail(f.stderr, 2000)
 	if said == "" {
@@ -111,6 +115,8 @@ func (f *failure) Error() string {
 	return fmt.Sprintf("%s: %v%s", strings.Join(f.args, " "), f.why, said)
 }
 
+// tail returns the last n bytes of b, without white space around it, after "... " if b is
+// longer.
 func tail(b []byte, n int) string {
 	s := strings.TrimSpace(string(b))
 	if len(s) > n {
@@ -119,12 +125,14 @@ func tail(b []byte, n int) string {
 	return s
 }
 
-// A capture stores the output of a command.
+// A capture stores the output of a command in two files of a temporary directory. The
+// caller must call remove.
 type capture struct {
 	dir            string
 	stdout, stderr *os.File
 }
 
+// newCapture returns a capture with two empty files. On an error nothing is left behind.
 func newCapture() (*capture, error) {
 	dir, err := os.MkdirTemp("", "gobench-bench-")
 	if err != nil {
@@ -140,12 +148,14 @@ func newCapture() (*capture, error) {
 	return c, nil
 }
 
+// read returns what was written so far; nil for a file that can't be read.
 func (c *capture) read() (stdout, stderr []byte) {
 	stdout, _ = os.ReadFile(c.stdout.Name())
 	stderr, _ = os.ReadFile(c.stderr.Name())
 	return stdout, stderr
 }
 
+// remove closes the files and removes their directory.
 func (c *capture) remove() {
 	c.stdout.Close() // a nil *os.File only returns an error
 	c.stderr.Close()

@@ -26,7 +26,9 @@ var microLimits = []struct {
 	{"internal/measure/meter", regexp.MustCompile(`^Record`), 12},
 }
 
-// microTable runs the Go benchmarks of the hot packages.
+// microTable runs the Go benchmarks of the hot packages, b.pairs times each, with go test,
+// for at most 15 minutes. A benchmark whose median exceeds its limit is marked "(over)",
+// which is no error. See table for errors.
 func microTable(ctx context.Context, b *bench) (*section, error) {
 	args := []string{"go", "test", "-run", "^$", "-bench", ".", "-benchmem", "-benchtime", "200ms", "-count", strconv.Itoa(b.pairs)}
 	found := false
@@ -66,7 +68,8 @@ func microTable(ctx context.Context, b *bench) (*section, error) {
 	}, nil
 }
 
-// figure formats ns with three digits, never with an exponent.
+// figure formats a number with two decimals below 10, one below 100 and else none, never
+// with an exponent.
 func figure(ns float64) string {
 	switch {
 	case ns < 10:
@@ -77,7 +80,7 @@ func figure(ns float64) string {
 	return fmt.Sprintf("%.0f", ns)
 }
 
-// figureIf is like figure, and empty for unknown values.
+// figureIf is like figure, but returns an empty text for untold.
 func figureIf(x float64) string {
 	if x == untold {
 		return ""
@@ -94,7 +97,8 @@ type microResult struct {
 	allocs float64
 }
 
-// parseGoBench reads the lines of go test -bench, in the order of appearance.
+// parseGoBench reads the lines of go test -bench and returns one result per package and
+// benchmark, in the order of their first lines. It skips lines that it can't parse.
 func parseGoBench(out []byte) (all []*microResult) {
 	pkg := ""
 	for sc := bufio.NewScanner(bytes.NewReader(out)); sc.Scan(); {

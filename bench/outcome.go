@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// An outcome is what a tool reports about its run.
+// An outcome is what a tool reports about its run. dropped, and the fields of latency, are
+// untold if the tool does not print them.
 type outcome struct {
 	requests float64 // answered
 	rate     float64 // requests per second, by the tool's own clock
@@ -27,7 +28,8 @@ const untold = -1
 // silent is the latency of a tool that prints none of it.
 var silent = latency{untold, untold, untold}
 
-// number returns the first group of re in out as a number; false if re does not match.
+// number returns the first group of re in out as a number; false if re does not match, or
+// the group is no number.
 func number(out string, re *regexp.Regexp) (float64, bool) {
 	m := re.FindStringSubmatch(out)
 	if m == nil {
@@ -37,7 +39,8 @@ func number(out string, re *regexp.Regexp) (float64, bool) {
 	return x, err == nil
 }
 
-// atof parses a number that a regular expression has matched.
+// atof parses a number that a regular expression has matched; 0 for text that is no
+// number.
 func atof(s string) float64 {
 	x, _ := strconv.ParseFloat(s, 64)
 	return x
@@ -61,7 +64,8 @@ func millis(out string, re *regexp.Regexp) float64 {
 	return untold
 }
 
-// readJSON reads a file that a tool wrote.
+// readJSON decodes a file that a tool wrote into a pointer. The error wraps fs.ErrNotExist
+// if the tool wrote none.
 func readJSON(name string, into any) error {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -9,8 +9,11 @@ import (
 	"strings"
 )
 
-// A peer is a program that generates load: gobench itself, or one that it is compared with.
-// Each has its own file, peer_NAME.go: how it is installed, and how its output is parsed.
+// A peer is a program that generates load: gobench itself, or one that it is compared
+// with. Each has its own file, peer_NAME.go: how it is installed, and how its output is
+// parsed. install may be repeated; it returns at once if this version is installed, except
+// for gobench, which is built again. read returns an error if the output has no counts;
+// failed requests are no error.
 type peer struct {
 	name    string
 	install func(context.Context, *bench) (installed, error)
@@ -39,9 +42,10 @@ type line struct {
 	command string
 }
 
-// contenders installs the peers of the lines that -tools selects, and returns their tools.
-// A peer that can't be installed is named on the page, with its error, and its lines are
-// left out; without gobench there is no table.
+// contenders installs the peers of the lines that -tools selects, and returns their tools,
+// at least one, in the order of lines. words replace the placeholders of their names. A
+// peer that can't be installed is named on the page, with its error, and its lines are
+// left out; without gobench, and without any tool, there is an error.
 func (b *bench) contenders(ctx context.Context, s *section, lines []line, words map[string]string) (tools []tool, err error) {
 	for _, l := range lines {
 		if l.name == "" {
@@ -67,7 +71,8 @@ func (b *bench) contenders(ctx context.Context, s *section, lines []line, words 
 	return tools, nil
 }
 
-// install installs a peer once; a failed installation is not retried.
+// install installs a peer once and returns it; later calls return the same installation or
+// error. An interrupted installation is not retried either.
 func (b *bench) install(ctx context.Context, p *peer) (installed, error) {
 	if err := b.refused[p]; err != nil {
 		return installed{}, err
@@ -89,7 +94,8 @@ func (b *bench) install(ctx context.Context, p *peer) (installed, error) {
 // result is the file that a tool writes its result to, if it writes one.
 func (b *bench) result() string { return filepath.Join(b.cache, "result.json") }
 
-// contender returns the tool of a line and its installed peer.
+// contender returns the tool of a line and its installed peer. Its command removes the
+// file b.result() first, so that a previous result is not used if a run writes none.
 func (b *bench) contender(l line, in installed, words map[string]string) tool {
 	out := b.result()
 	fill := func(s string, more ...string) string {
@@ -125,8 +131,8 @@ func (b *bench) contender(l line, in installed, words map[string]string) tool {
 	}
 }
 
-// shellWords splits a command at its spaces, as a shell does; within 'single quotes'
-// spaces stay.
+// shellWords splits a command at its spaces, as a shell does; the text within 'single
+// quotes' is one word, without the quotes. It knows no other quoting.
 func shellWords(command string) (all []string) {
 	for i, piece := range strings.Split(command, "'") {
 		if i%2 == 1 { // within quotes
@@ -138,8 +144,8 @@ func shellWords(command string) (all []string) {
 	return all
 }
 
-// oneLine formats an error for a line of the page: the end of the last line that is not
-// empty, since tools print the cause there.
+// oneLine formats an error for a line of the page: its first line and, after " ... ", its
+// last one, since tools print the cause there; at most 300 characters, then "...".
 func oneLine(err error) string {
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	s := strings.TrimSpace(lines[0])

@@ -22,7 +22,8 @@ var (
 	abMax      = regexp.MustCompile(`(?m)^ +100% +(\d+)`)
 )
 
-// parseAb reads what ab prints; its times are whole milliseconds.
+// parseAb reads what ab prints; its times are whole milliseconds. Answers with another
+// status than 2xx count as failed. It returns an error without a count and a rate.
 func parseAb(out string) (outcome, error) {
 	n, ok := number(out, abRequests)
 	rate, ok2 := number(out, abRate)

@@ -9,7 +9,8 @@ var fortio = &peer{
 	read:    func(_ usage, file string) (outcome, error) { return parseFortio(file) },
 }
 
-// parseFortio reads the file that fortio -json writes.
+// parseFortio reads the file that fortio -json writes. All answers but those with status
+// 200 are failed. It returns an error for a file without counts.
 func parseFortio(file string) (outcome, error) {
 	var j struct {
 		ActualQPS         float64

@@ -22,6 +22,9 @@ var gobench = &peer{
 	},
 }
 
+// installGobench builds gobench from this tree into the cache, each time it is called. Its
+// runs have a history of their own there. The version is the commit, if git has one. The
+// error is that of the build, a *failure.
 func installGobench(ctx context.Context, b *bench) (installed, error) {
 	in := installed{
 		version: "gobench, this tree",
@@ -38,14 +41,16 @@ func installGobench(ctx context.Context, b *bench) (installed, error) {
 	return in, nil
 }
 
-// readResult reads the file that gobench writes with -o.
+// readResult reads the file that gobench writes with -o. The error is that of readJSON;
+// the result is then not usable.
 func readResult(file string) (*domain.Result, error) {
 	r := new(domain.Result)
 	return r, readJSON(file, r)
 }
 
-// steadyRate returns the requests per second in the middle of a run, as child.steady does,
-// from its series.
+// steadyRate returns the requests per second from the half to four fifths of a run's
+// series, as child.steady does, of the file that gobench wrote with -o. It returns an
+// error if there were no requests.
 func steadyRate(file string) (float64, error) {
 	var r struct {
 		Intervals []domain.Interval `json:"intervals"`
@@ -66,9 +71,10 @@ func steadyRate(file string) (float64, error) {
 	return requests / seconds, nil
 }
 
-// gobenchOutcome returns a result's figures on its requests. The title of a metric begins
-// with the prefix of its client, which is http in all of bench's loads, as is the class of
-// users.
+// gobenchOutcome returns a result's figures on its requests, those that it lacks as
+// untold. It returns an error for a result that is not complete, took no time, or has no
+// count of requests. The title of a metric begins with the prefix of its client, which is
+// http in all of bench's loads, as is the class of users.
 func gobenchOutcome(r *domain.Result) (outcome, error) {
 	ok := find(r, "http.http_ok")
 	switch {
@@ -95,7 +101,7 @@ func gobenchOutcome(r *domain.Result) (outcome, error) {
 	return o, nil
 }
 
-// find returns a metric of a result, or an empty one.
+// find returns the metric of this title, or an empty one, whose Count and Times are nil.
 func find(r *domain.Result, title string) domain.Metric {
 	for _, m := range r.Metrics {
 		if m.Title == title {

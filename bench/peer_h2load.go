@@ -19,7 +19,8 @@ var (
 	h2loadMax  = regexp.MustCompile(`(?m)^time for request: +\S+ +(\S+)`)
 )
 
-// parseH2load reads what h2load prints.
+// parseH2load reads what h2load prints, of which only the maximum is a time. It returns an
+// error without a count and a rate.
 func parseH2load(out string) (outcome, error) {
 	m := h2loadDone.FindStringSubmatch(out)
 	rate, ok := number(out, h2loadRate)

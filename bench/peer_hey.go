@@ -24,9 +24,10 @@ var (
 	heyP99     = regexp.MustCompile(`(?m)^ +99%+ in ([\d.]+) secs`)
 )
 
-// parseHey reads what hey prints. hey lists the status of its first million
-// answers at most, so the count is its rate times its time, which it prints to
-// the tenth of a millisecond.
+// parseHey reads what hey prints. hey lists the status of its first million answers at
+// most, so the count is its rate times its time, which it prints to the tenth of a
+// millisecond. Requests without an answer count as failed, not as requests. It returns an
+// error without a rate and a time.
 func parseHey(out string) (outcome, error) {
 	secs, ok := number(out, heyTotal)
 	rate, ok2 := number(out, heyRate)
@@ -51,7 +52,8 @@ func parseHey(out string) (outcome, error) {
 	return o, nil
 }
 
-// heyLatency parses the distribution that hey prints if there were answers.
+// heyLatency parses the distribution that hey prints if there were answers, in
+// milliseconds; silent if it is incomplete.
 func heyLatency(out string) latency {
 	p50, ok := number(out, heyP50)
 	p99, ok2 := number(out, heyP99)

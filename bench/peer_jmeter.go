@@ -28,6 +28,9 @@ const jmeterPOM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `
 
+// installJMeter installs JMeter from Maven Central into the cache, unless this version is
+// there already. It works in a directory .part, which it renames when it is complete and a
+// failed attempt leaves for the next one.
 func installJMeter(ctx context.Context, b *bench) (installed, error) {
 	dir := filepath.Join(b.cache, "jmeter@"+jmeterVersion)
 	in := installed{
@@ -75,8 +78,8 @@ func installJMeter(ctx context.Context, b *bench) (installed, error) {
 
 var jmeterSummary = regexp.MustCompile(`(?m)^summary = +(\d+) in +\S+ = +([\d.]+)/s .* Max: +(\d+) Err: +(\d+) `)
 
-// parseJMeter reads the last line of totals that JMeter prints. It has no
-// percentiles.
+// parseJMeter reads the last line of totals that JMeter prints, in whole milliseconds and
+// without percentiles. It returns an error if there is no such line.
 func parseJMeter(out string) (outcome, error) {
 	all := jmeterSummary.FindAllStringSubmatch(out, -1)
 	if all == nil {

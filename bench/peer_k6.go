@@ -13,7 +13,8 @@ var k6 = &peer{
 	read:    func(u usage, _ string) (outcome, error) { return parseK6(u.stdout) },
 }
 
-// parseK6 reads the metrics that load/k6.js prints at its end.
+// parseK6 reads the metrics that load/k6.js prints at its end, as JSON. A metric that is
+// missing counts as 0, but without http_reqs it returns an error.
 func parseK6(out []byte) (outcome, error) {
 	var metrics map[string]struct {
 		Values map[string]float64 `json:"values"`

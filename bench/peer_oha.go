@@ -13,7 +13,9 @@ var oha = &peer{
 	read:    func(u usage, _ string) (outcome, error) { return parseOha(u.stdout) },
 }
 
-// parseOha parses oha's JSON. Requests in flight at the end do not count as failures.
+// parseOha parses oha's JSON. Statuses other than 2xx, and errors, count as failed, but
+// not requests in flight at the end. It returns an error for text that is no JSON or has
+// no status codes; the latency is silent if nothing was answered.
 func parseOha(out []byte) (outcome, error) {
 	var j struct {
 		Summary struct {

@@ -22,7 +22,8 @@ var (
 	wrkMax      = regexp.MustCompile(`(?m)^ +Latency +\S+ +\S+ +(\S+)`)
 )
 
-// parseWrk reads what wrk --latency prints.
+// parseWrk reads what wrk --latency prints. Statuses from 400 on and socket errors count
+// as failed. It returns an error without a count and a rate.
 func parseWrk(out string) (outcome, error) {
 	n, ok := number(out, wrkRequests)
 	rate, ok2 := number(out, wrkRate)

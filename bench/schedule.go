@@ -22,8 +22,9 @@ const (
 )
 
 // scheduleTable measures how well gobench keeps a schedule: planned and actual starts, how
-// late starts were while a user was free, and the cost, with iterations that do nothing and
-// with requests. The first row is the cost of waking up this often on this machine.
+// late starts were while a user was free, and the cost, with iterations that do nothing
+// and with requests. The first row of each rate is the cost of waking up this often on
+// this machine. See table for errors.
 func scheduleTable(ctx context.Context, b *bench) (*section, error) {
 	runs := min(3, b.pairs)
 	s := &section{
@@ -80,14 +81,16 @@ func scheduleTable(ctx context.Context, b *bench) (*section, error) {
 	return s, err
 }
 
-// schedule holds the results at one rate, run by run.
+// schedule holds the results at one rate, run by run; the sleeper's have no planned and
+// started ones.
 type schedule struct {
 	planned, started, p50, p99 []float64 // starts, us of lag
 	executor, parent, others   []float64 // percent of a core
 	idle                       float64   // of that, what an idle executor uses
 }
 
-// take runs gobench once more. The tool's name is that of its class of users.
+// take runs gobench once more for scheduleSeconds, not pinned, and appends its figures.
+// The tool's name is that of its class of users. On an error k is unchanged.
 func (k *schedule) take(ctx context.Context, b *bench, t tool, server []int) error {
 	u, err := measure(ctx, job{args: t.command(scheduleSeconds), env: t.env, server: server, limit: limitOf(scheduleSeconds)})
 	if err != nil {
@@ -111,7 +114,8 @@ func (k *schedule) take(ctx context.Context, b *bench, t tool, server []int) err
 	return nil
 }
 
-// row is the schedule's row on the page.
+// row returns the schedule's row on the page: medians of the runs. Cells that a sleeper
+// does not have are empty.
 func (k *schedule) row(rate int, iteration string) []string {
 	row := []string{strconv.Itoa(rate), iteration, "", "", figure(median(k.p50)), figure(median(k.p99)), figure(median(k.executor)), "", "", "", ""}
 	if len(k.planned) > 0 { // the sleeper has none
@@ -128,7 +132,9 @@ func (k *schedule) row(rate int, iteration string) []string {
 // starting is the percentage of a core that starts used.
 func (k *schedule) starting() float64 { return median(k.executor) - k.idle }
 
-// verdict is "met" if the schedule met its limits, else the limits it exceeded.
+// verdict returns "met" if the schedule met its limits, else "missed: " and the limits it
+// exceeded. Starts are checked in each run at any rate, medians of the lag only at
+// 2,000/s, and CPU only there for iterations that do nothing.
 func (k *schedule) verdict(rate int, iteration string) string {
 	var missed []string
 	miss := func(what string, is bool) {
@@ -153,7 +159,8 @@ func (k *schedule) verdict(rate int, iteration string) string {
 	return "missed: " + strings.Join(missed, ", ")
 }
 
-// sleeper runs this program as one that only wakes up, in a separate process.
+// sleeper runs this program as one that only wakes up, in a separate process, runs times
+// for scheduleSeconds, and returns its lag and CPU. The first run that fails ends it.
 func (b *bench) sleeper(ctx context.Context, rate, runs int) (*schedule, error) {
 	self, err := os.Executable()
 	if err != nil {

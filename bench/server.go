@@ -69,8 +69,9 @@ http {
 }
 `
 
-// An nginx is a server in a new directory. It serves its page by HTTP, by TLS 1.3 and by
-// HTTP/2, and at /post accepts bodies of any size, which it discards.
+// An nginx is a server in a new temporary directory, on four free loopback ports. It
+// serves its page by HTTP, by TLS 1.3 and by HTTP/2, and at /post accepts bodies of any
+// size, which it discards. The caller must call stop.
 type nginx struct {
 	addr    string
 	tls     string // address where each TLS session is new
@@ -82,8 +83,9 @@ type nginx struct {
 	done    chan error
 }
 
-// startNginx starts nginx with one worker on a free loopback port and returns when it
-// answers. If another process takes the port in between, it retries with another one.
+// startNginx starts nginx, which must be installed, with one worker and returns when it
+// answers. If another process takes a port in between, or another error occurs, it retries
+// with other ports, three attempts in all. The end of ctx ends only the start.
 func startNginx(ctx context.Context) (*nginx, error) {
 	var err error
 	for range 3 {
@@ -98,6 +100,8 @@ func startNginx(ctx context.Context) (*nginx, error) {
 	return nil, fmt.Errorf("start nginx: %w", err)
 }
 
+// tryNginx is one attempt of startNginx: it waits at most 5 s for an answer. On an error
+// nothing is left running, and its directory is removed.
 func tryNginx(ctx context.Context) (_ *nginx, err error) {
 	n := &nginx{done: make(chan error, 1), version: "nginx " + debianVersion(ctx, "nginx")}
 	if n.dir, err = os.MkdirTemp("", "gobench-bench-nginx-"); err != nil {
@@ -169,7 +173,8 @@ func tryNginx(ctx context.Context) (_ *nginx, err error) {
 
 func (n *nginx) url() string { return "http://" + n.addr + "/" }
 
-// certificate creates a self-signed one for 127.0.0.1, with its key, in PEM.
+// certificate creates a self-signed certificate for 127.0.0.1 (ECDSA P-256), valid for a
+// day, and its key, both in PEM.
 func certificate() (cert, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -202,7 +207,7 @@ func certificate() (cert, key string, err error) {
 // pids are those of the master process, which does nothing, and its worker.
 func (n *nginx) pids() []int { return descendants(n.cmd.Process.Pid) }
 
-// pin moves the server to the given CPUs; if empty, to all that we may use.
+// pin moves the server's processes to the given CPUs; if empty, to all that we may use.
 func (n *nginx) pin(cpus []int) error {
 	if len(cpus) == 0 {
 		cpus = allowedCPUs()
@@ -215,7 +220,8 @@ func (n *nginx) pin(cpus []int) error {
 	return nil
 }
 
-// stop stops the server and removes its directory.
+// stop sends SIGTERM, after 5 s kills the server, waits until it has ended and removes its
+// directory. Call it once.
 func (n *nginx) stop() {
 	if n.cmd != nil {
 		_ = n.cmd.Process.Signal(syscall.SIGTERM)
@@ -229,7 +235,8 @@ func (n *nginx) stop() {
 	os.RemoveAll(n.dir)
 }
 
-// freeAddr returns a loopback address that is free at the moment.
+// freeAddr returns a loopback address, as 127.0.0.1:PORT, that is free at the moment;
+// another process may take it.
 func freeAddr() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleep wakes up at this rate for d, on one thread that the kernel wakes at absolute times,
-// and returns how late that was and the CPU time of the thread. The thread keeps its Go
-// processor, so that no other thread wakes up.
+// sleep wakes up at this rate, a second, for d, on one thread that the kernel wakes at
+// absolute times, and returns how late that was and the CPU time of the thread. Both must
+// be above 0. It blocks for about d. The thread keeps its Go processor, so that no other
+// thread wakes up.
 func sleep(rate float64, d time.Duration) wakes {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -34,14 +35,15 @@ func sleep(rate float64, d time.Duration) wakes {
 	return wakes{CPU: took.Seconds() / (now() - began).Seconds() * 100, P50: lags[len(lags)/2], P99: lags[len(lags)*99/100]}
 }
 
-// now is the clock that threads are woken by.
+// now returns the time of the clock that threads are woken by, which begins at any moment.
 func now() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it cannot fail
 	return time.Duration(t.Nano())
 }
 
-// threadTime is the user and system time of this thread so far.
+// threadTime returns the user and system time of the calling thread so far; 0 if it can't
+// be read. The goroutine must be locked to its thread.
 func threadTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {

@@ -27,7 +27,8 @@ var stallLines = []line{
 }
 
 // stallTable tests for honesty: nginx is stopped for a second in the middle of ten, and
-// each tool reports what it measured.
+// each tool reports what it measured. gobench runs 10 times (with fewer than 5 pairs, as
+// many times as those), the others at most 3. See table for errors.
 func stallTable(ctx context.Context, b *bench) (*section, error) {
 	ours, theirs := 10, min(3, b.pairs)
 	if b.pairs < 5 { // a short check
@@ -93,7 +94,9 @@ func (x stalled) trueMax() float64 { return x.stop.Seconds() * 1e3 }
 // share is the tool's p99 in percent of the true one.
 func (x stalled) share() float64 { return x.p99 / x.trueP99() * 100 }
 
-// shows reports whether the tool's figures show the stall.
+// shows returns "yes", "partly" or "no": whether the tool's figures show the stall. "yes"
+// is a p99 within 3 % of the true one and requests within 1 % of the schedule's; "partly"
+// any other p99 of at least half of the true one. A tool that prints no p99 has "no".
 func (x stalled) shows() string {
 	switch sent := x.requests / (stallRate * scheduleSeconds); {
 	case x.p99 == untold:
@@ -112,7 +115,8 @@ func (x stalled) row(n int) []string {
 		figure(x.max), fmt.Sprintf("%.1f %%", x.max/x.trueMax()*100), fmt.Sprintf("%.0f", x.requests), fmt.Sprintf("%.1f", x.executorMB()), x.verdict}
 }
 
-// stallRow is a tool's row, over its runs.
+// stallRow returns a tool's row on the page: medians of its runs, at least one, and "not
+// always" if some of them show the stall differently.
 func stallRow(t tool, all []stalled) []string {
 	mid := func(f func(stalled) float64) float64 { return median(column(all, f)) }
 	told := func(f func(stalled) float64) string { return figureIf(mid(f)) }
@@ -138,8 +142,9 @@ func stallRow(t tool, all []stalled) []string {
 		fmt.Sprintf("%.2f", mid(func(x stalled) float64 { return x.cpu.Seconds() })), rss, shows}
 }
 
-// stalled runs the tool once and stops the server meanwhile. It returns an error if
-// requests of the tool failed, as it has not waited for the server then.
+// stalled runs the tool once, not pinned, and stops the server for a second after 4.5 s;
+// the server runs again when it returns. It returns an error if requests of the tool
+// failed, as it has not waited for the server then, and if it ended before the stop.
 func (b *bench) stalled(ctx context.Context, t tool, srv *nginx) (stalled, error) {
 	over := make(chan struct{})
 	stop := stopMeanwhile(srv, 4500*time.Millisecond, over)
@@ -162,7 +167,8 @@ func (b *bench) stalled(ctx context.Context, t tool, srv *nginx) (stalled, error
 	return x, nil
 }
 
-// verdict is a result's, with the signals that lowered it.
+// verdict returns a result's verdict, with the signals that lowered it, as "NAME: SIGNAL,
+// SIGNAL".
 func verdict(r *domain.Result) string {
 	v := string(r.Verdict)
 	for i, reason := range r.Reasons {
@@ -175,8 +181,9 @@ func verdict(r *domain.Result) string {
 	return v
 }
 
-// stopMeanwhile stops the server for a second, at a time from now, and sends how long it
-// was really stopped; 0 if the run ended before. The server is always continued.
+// stopMeanwhile stops the server for a second, after the time at, and then sends how long
+// it was really stopped; if over is closed before, it closes the channel without a value.
+// A stop that has begun is completed: the server is always continued.
 func stopMeanwhile(srv *nginx, at time.Duration, over <-chan struct{}) <-chan time.Duration {
 	took := make(chan time.Duration, 1)
 	go func() {

@@ -38,7 +38,8 @@ func user(ctx context.Context, vui int) {
 `
 
 // startTable measures the time from the command to its first request at the server: with
-// the scenario already compiled, edited since, and with all caches empty.
+// the scenario already compiled, edited since, and with all caches empty. See table for
+// errors.
 func startTable(ctx context.Context, b *bench) (*section, error) {
 	in, err := b.install(ctx, gobench)
 	if err != nil {
@@ -58,7 +59,9 @@ func startTable(ctx context.Context, b *bench) (*section, error) {
 	}, nil
 }
 
-// startGrid measures the times of the given gobench.
+// startGrid measures the times of the gobench bin in milliseconds: one run with empty
+// caches, then b.pairs runs with an edited and as many with an unchanged scenario, one row
+// each. It removes its caches.
 func (b *bench) startGrid(ctx context.Context, bin string) (grid, error) {
 	door, err := openDoor()
 	if err != nil {
@@ -126,8 +129,9 @@ func (b *bench) startGrid(ctx context.Context, bin string) (grid, error) {
 	return g, nil
 }
 
-// privateCaches returns an environment in which neither gobench nor the go command finds
-// anything of earlier runs, nor leaves anything in the user's home.
+// privateCaches returns variables (NAME=VALUE) with which neither gobench nor the go
+// command finds anything of earlier runs outside of dir, nor leaves anything in the user's
+// home.
 func privateCaches(dir string) []string {
 	return []string{
 		"HOME=" + dir,
@@ -141,7 +145,8 @@ func privateCaches(dir string) []string {
 	}
 }
 
-// removeAll removes a tree that may contain Go's module cache, which is read-only.
+// removeAll removes a tree that may contain Go's module cache, which is read-only. Errors
+// are ignored.
 func removeAll(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -152,7 +157,8 @@ func removeAll(dir string) {
 	os.RemoveAll(dir)
 }
 
-// A door is a small HTTP server that records the time of its first request.
+// A door is a small HTTP server that records the time of its first request. The caller
+// must call close.
 type door struct {
 	srv *http.Server
 	ln  net.Listener
@@ -161,6 +167,7 @@ type door struct {
 	at time.Time
 }
 
+// openDoor starts a door on a free loopback port.
 func openDoor() (*door, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -182,14 +189,15 @@ func openDoor() (*door, error) {
 func (d *door) url() string { return "http://" + d.ln.Addr().String() + "/" }
 func (d *door) close()      { d.srv.Close() }
 
-// rearm forgets the request of the previous run.
+// rearm forgets the request that first returns, so that the next one is recorded.
 func (d *door) rearm() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.at = time.Time{}
 }
 
-// first returns the time of the first request since rearm; false if no request came.
+// first returns the time of the first request since rearm; false if no request came. It
+// does not wait.
 func (d *door) first() (time.Time, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// median is the middle of x, or the mean of the two middle values. It is NaN
-// for no values.
+// median returns the middle of x, or the mean of the two middle values; NaN for no values.
+// It does not change x, which need not be sorted.
 func median(x []float64) float64 {
 	n := len(x)
 	if n == 0 {
@@ -16,7 +16,7 @@ func median(x []float64) float64 {
 	return (x[(n-1)/2] + x[n/2]) / 2
 }
 
-// An interval holds the true median with the probability Level.
+// An interval contains the true median with the probability Level, from 0 to 1.
 type interval struct{ Lo, Hi, Level float64 }
 
 // medianInterval returns the narrowest pair of values of x, equally far from both ends,
@@ -48,7 +48,8 @@ func medianInterval(x []float64, level float64) interval {
 	return best
 }
 
-// ratios divides a by b, turn by turn. Both are in the order of their turns.
+// ratios returns a[i] / b[i], turn by turn. Both are in the order of their turns; values
+// that only the longer one has are ignored.
 func ratios(a, b []float64) []float64 {
 	r := make([]float64, min(len(a), len(b)))
 	for i := range r {
@@ -57,7 +58,7 @@ func ratios(a, b []float64) []float64 {
 	return r
 }
 
-// column applies f to each element.
+// column returns f of each element of xs, in order.
 func column[T, U any](xs []T, f func(T) U) []U {
 	out := make([]U, len(xs))
 	for i, x := range xs {

@@ -14,7 +14,8 @@ const (
 )
 
 // storageGrid runs the store's own test, which stores a run of a day and reads charts of
-// it.
+// it, and returns the size and the slowest chart in one row. A test that fails is an
+// error.
 func (b *bench) storageGrid(ctx context.Context) (grid, error) {
 	out, err := output(ctx, b.root, nil, "go", "test", "./internal/master/store", "-run", "^TestADayIsSmallAndQuick$", "-count", "1", "-v")
 	if err != nil {
@@ -38,7 +39,8 @@ var (
 	dayChart = regexp.MustCompile(` parts of \S+ in (\d+)ms`)
 )
 
-// readDay parses what the test prints: the database's MB, and the ms of the slowest chart.
+// readDay parses what the test prints: the database's size in MB of 10^6 bytes, and the ms
+// of the slowest chart. It returns an error if either is missing.
 func readDay(out []byte) (size, slowest float64, err error) {
 	m, charts := daySize.FindSubmatch(out), dayChart.FindAllSubmatch(out, -1)
 	if m == nil || charts == nil {

@@ -25,8 +25,8 @@ import (
 )
 
 // A swarm is many agents in one process that execute nothing: each has joined, beats each
-// second, answers the master's commands and delivers a batch at the end of each second of a
-// run, as an executor would.
+// second, answers the master's commands and delivers a batch at the end of each second of
+// a run, as an executor would. All but acked is constant and shared by the agents.
 type swarm struct {
 	data   [][]*wire.Histogram // of 2,000 recordings; batches use them in turn
 	hello  *agentpb.Hello
@@ -47,6 +47,8 @@ const (
 	swarmCounters   = 40
 )
 
+// newSwarm returns a swarm without agents; its data are the same in each process. It takes
+// no connection and needs no end.
 func newSwarm() *swarm {
 	s := &swarm{beats: time.Second, hello: &agentpb.Hello{Version: "bench", Protocol: 1, Os: "linux", Arch: "amd64", Cpus: 2, Memory: 8 << 30, OpenFiles: 1 << 20}}
 	add := func(title string, typ domain.MetricType, unit string) {
@@ -82,8 +84,10 @@ func newSwarm() *swarm {
 	return s
 }
 
-// beSwarm joins with each of the tokens that it reads as lines of JSON and runs until the
-// end of its input. A line "look" begins a measurement, and "seen" requests its result.
+// beSwarm reads join tokens from in, as a JSON array on the first line, joins with each of
+// them and runs the agents until the end of in or ctx. A line "look" begins a measurement,
+// and "seen" writes its result, a swarmSeen, to out as a line of JSON. It returns the
+// errors of all agents, joined; an agent that fails does not end the others.
 func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
 	var tokens []string
 	lines := bufio.NewReader(in)
@@ -129,7 +133,8 @@ func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// agent runs one agent.
+// agent joins with a token, with its identity in dir, and runs agent n until ctx ends; it
+// then returns nil. joins limits by its capacity how many agents join at the same time.
 func (s *swarm) agent(ctx context.Context, n int, token, dir string, joins chan struct{}) error {
 	joins <- struct{}{}
 	hello := proto.Clone(s.hello).(*agentpb.Hello)
@@ -159,7 +164,8 @@ func (s *swarm) agent(ctx context.Context, n int, token, dir string, joins chan 
 	return err
 }
 
-// simulated is one of a swarm's agents.
+// simulated is one of a swarm's agents. Its mu guards the fields below it, of one run at a
+// time; lock it before that of the swarm.
 type simulated struct {
 	*swarm
 	n     int
@@ -177,7 +183,8 @@ type simulated struct {
 	due   map[uint64]time.Time // of deliveries that are not committed: the end of their second
 }
 
-// committed records how long deliveries took.
+// committed records how long deliveries up to c.Number took, from the end of their second
+// until now, each once.
 func (a *simulated) committed(c *agentpb.Committed) {
 	now := time.Now()
 	a.mu.Lock()
@@ -192,7 +199,8 @@ func (a *simulated) committed(c *agentpb.Committed) {
 	}
 }
 
-// beat beats each second, at its own offset.
+// beat sends a heartbeat each second until ctx ends, at a random offset. Errors are
+// ignored.
 func (a *simulated) beat(ctx context.Context) {
 	wait := time.Duration(rand.Int64N(int64(a.beats)))
 	for count := uint64(1); ; count++ {
@@ -210,7 +218,9 @@ func (a *simulated) beat(ctx context.Context) {
 	}
 }
 
-// do carries out the master's commands, as far as possible without executing anything.
+// do carries out a command of the master, as far as possible without executing anything,
+// and returns its answer, never nil. The load of Begin runs in a goroutine of wg until
+// Stop, Cancel or the end of ctx.
 func (a *simulated) do(ctx context.Context, wg *sync.WaitGroup, q *agentpb.Command) *agentpb.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -239,7 +249,9 @@ func (a *simulated) do(ctx context.Context, wg *sync.WaitGroup, q *agentpb.Comma
 	return &agentpb.Answer{}
 }
 
-// load delivers batches until ctx ends, and then the last one.
+// load delivers a batch of the executor of d each second from begin on until ctx ends, and
+// then the last one, with the sums, and the end of the run. It changes d. Errors are
+// ignored: the master reports what is missing. Each delivery waits at most 20 s.
 func (a *simulated) load(ctx context.Context, begin time.Time, d *agentpb.Delivery) {
 	send := context.WithoutCancel(ctx)
 	deliver := func() {

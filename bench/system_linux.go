@@ -10,7 +10,8 @@ import (
 
 // pinned calls start, which starts a process, so that the process runs on the given CPUs
 // from its first instruction: a child inherits them from the thread that forks it. If cpus
-// is empty, it inherits ours.
+// is empty, it inherits ours. It returns start's error. If our own CPUs can't be restored
+// it returns an error although the process may run.
 func pinned(cpus []int, start func() error) error {
 	if len(cpus) == 0 {
 		return start()
@@ -35,7 +36,8 @@ func pinned(cpus []int, start func() error) error {
 	return err
 }
 
-// pin moves the thread pid to the given CPUs.
+// pin moves the thread pid to the given CPUs; 0 is the calling thread. The other threads
+// of a process stay where they are.
 func pin(pid int, cpus []int) error {
 	var set unix.CPUSet
 	for _, c := range cpus {
@@ -47,7 +49,8 @@ func pin(pid int, cpus []int) error {
 	return nil
 }
 
-// allowedCPUs are the CPUs that this process may use.
+// allowedCPUs returns the numbers of the CPUs that this process may use, in order; nil if
+// they can't be read.
 func allowedCPUs() (cpus []int) {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(os.Getpid(), &set) != nil {
@@ -61,8 +64,9 @@ func allowedCPUs() (cpus []int) {
 	return cpus
 }
 
-// lock prevents two benches on one machine from measuring each other. It does not wait: if
-// another process has the lock, it returns an error.
+// lock prevents two benches on one machine from measuring each other. It creates the file
+// path and does not wait: if another process has the lock, it returns an error. unlock,
+// and the end of the process, release it; the file remains.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -75,7 +79,7 @@ func lock(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// kernel is the release, as uname -r prints it.
+// kernel returns the release, as uname -r prints it; "unknown" if it can't be read.
 func kernel() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
@@ -84,7 +88,8 @@ func kernel() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// openFiles is the limit of open files of our processes.
+// openFiles returns how many files our processes may have open: the hard limit, at most
+// 1,048,576; 1024 if it can't be read.
 func openFiles() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {

@@ -17,8 +17,9 @@ type grid struct {
 	rows [][]string
 }
 
-// markdown formats the table with aligned columns, so that it is readable in a terminal
-// too: the first column to the left, figures to the right.
+// markdown returns the table with aligned columns, so that it is readable in a terminal
+// too: the first column to the left, figures to the right. No row may have more cells than
+// head.
 func (g grid) markdown() string {
 	width := make([]int, len(g.head))
 	for _, row := range append([][]string{g.head}, g.rows...) {
@@ -62,7 +63,8 @@ type section struct {
 	commands []string
 }
 
-// tools adds the commands and versions of the contenders, each once.
+// tools adds the commands, for runs of this many seconds, and versions of the contenders
+// to s, each once.
 func (s *section) tools(tools []tool, seconds int) {
 	for _, t := range tools {
 		addOnce(&s.commands, strings.ReplaceAll(t.shown, "{s}", strconv.Itoa(seconds)))
@@ -70,13 +72,15 @@ func (s *section) tools(tools []tool, seconds int) {
 	}
 }
 
+// addOnce appends x to the list, unless it has x already.
 func addOnce(list *[]string, x string) {
 	if !slices.Contains(*list, x) {
 		*list = append(*list, x)
 	}
 }
 
-// reword replaces words in the commands and removes duplicates.
+// reword replaces words in the commands, given as old, new, old, new, and removes
+// duplicates that result.
 func (s *section) reword(oldnew ...string) {
 	commands := s.commands
 	s.commands = nil
@@ -88,7 +92,7 @@ func (s *section) reword(oldnew ...string) {
 // note adds a line below the tables, once.
 func (s *section) note(text string) { addOnce(&s.notes, text) }
 
-// intervals explains the numbers in brackets.
+// intervals adds a note on the numbers in brackets of cells of this many runs.
 func (s *section) intervals(pairs int) {
 	i := medianInterval(make([]float64, pairs), 0.95)
 	s.notes = append(s.notes, fmt.Sprintf("Cells are medians of %d runs. Ratios are medians of the ratios within each turn; "+
@@ -98,14 +102,16 @@ func (s *section) intervals(pairs int) {
 // quiet is the share of one CPU that other programs may use before a table notes it.
 const quiet = 0.10
 
-// noise adds a note if the machine had other work.
+// noise adds a note if the median of what other programs used of a CPU during these shots
+// of what is above quiet.
 func (s *section) noise(what string, shots []shot) {
 	if o := median(column(shots, func(x shot) float64 { return x.others })); o > quiet {
 		s.notes = append(s.notes, fmt.Sprintf("**Disturbed**: beside %s, other programs used %.0f %% of a CPU.", what, o*100))
 	}
 }
 
-// markdown returns the section for the page.
+// markdown returns the section for the page, from its heading on; m is where it was
+// measured. Paragraphs, versions, notes and commands that are missing are left out.
 func (s *section) markdown(m machine) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n", s.title)
@@ -138,7 +144,8 @@ Gobench beside its peers. Each section is written by ` + "`go run ./bench -write
 ` + "`go doc ./bench`" + ` says how a figure comes about. Figures of different dates or machines do not compare.
 `
 
-// writePage writes one section to the page and leaves the others as they are.
+// writePage writes one section to the page and leaves the others as they are; it creates a
+// page that does not exist. A write that fails may leave a part of the page.
 func writePage(path, name, body string) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
@@ -147,8 +154,9 @@ func writePage(path, name, body string) error {
 	return os.WriteFile(path, []byte(splice(string(old), name, body)), fs.FileMode(0o644))
 }
 
-// splice returns the page with the section name replaced by body. Sections are in the order
-// of tables; text outside of them is not changed.
+// splice returns the page old with the section name replaced by body; without such a
+// section it is inserted before the next one in the order of tables, or at the end. Text
+// outside of it is not changed. An empty old stands for a page with only its head.
 func splice(old, name, body string) string {
 	if old == "" {
 		old = pageHead

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// tlsTable measures HTTP by TLS 1.3, once with persistent connections, once with a
-// connection for each request, where the handshake dominates.
+// tlsTable measures HTTP by TLS 1.3, once with persistent connections, and with a
+// connection for each request, where the handshake dominates, from a server that resumes
+// sessions and one that does not. See table for errors.
 func tlsTable(ctx context.Context, b *bench) (*section, error) {
 	at := places()[:1]
 	s := &section{

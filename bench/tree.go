@@ -19,7 +19,9 @@ const (
 	pssEvery    = 20 // samples
 )
 
-// A treeWatch samples the memory of a process and all its descendants.
+// A treeWatch samples the memory of a process and all its descendants, by a goroutine that
+// runs from watch to stop; only it calls search, sample and look. Read its figures after
+// stop.
 type treeWatch struct {
 	rss, pss int64 // bytes, the largest sums seen; read after stop, like the next two
 	top      int64 // the root's own maximum
@@ -49,8 +51,9 @@ type cpuSample struct {
 	cpu time.Duration
 }
 
-// steady is how many CPUs the child used in the middle of its life, without its start and
-// its end, as when it closes all connections; 0 without samples.
+// steady returns how many CPUs the child used from the half to four fifths of its samples,
+// without its start and its end, as when it closes all connections; 0 for fewer than 5
+// samples.
 func (c child) steady() float64 {
 	if len(c.used) < 5 {
 		return 0
@@ -59,8 +62,8 @@ func (c child) steady() float64 {
 	return (to.cpu - from.cpu).Seconds() / to.at.Sub(from.at).Seconds()
 }
 
-// settled is the child's resident memory in bytes in the second half of its life:
-// the median of the samples; 0 without any.
+// settled returns the child's resident memory in bytes in the second half of its life: the
+// median of the samples; 0 without any.
 func (c child) settled() int64 {
 	if len(c.rss) == 0 {
 		return 0
@@ -70,8 +73,9 @@ func (c child) settled() int64 {
 	return half[len(half)/2]
 }
 
-// look takes a sample of the process that was started last. A process that has just ended,
-// a zombie included, shows nothing, and earlier samples remain.
+// look takes a sample of the process of w.pids that was started last, the root excluded. A
+// process that has just ended, a zombie included, shows nothing, and earlier samples
+// remain; those of another process are replaced.
 func (w *treeWatch) look() {
 	pid, started := 0, uint64(0)
 	for _, p := range w.pids {
@@ -95,7 +99,8 @@ func (w *treeWatch) look() {
 	}
 }
 
-// watch starts to sample the tree below root, root included.
+// watch starts to sample the tree below root, root included, every 50 ms. The caller must
+// call stop.
 func watch(root int) *treeWatch {
 	w := &treeWatch{root: root, seen: map[int]uint64{}, end: make(chan struct{}), done: make(chan struct{})}
 	go func() {
@@ -117,6 +122,8 @@ func watch(root int) *treeWatch {
 	return w
 }
 
+// search sets w.pids to the processes of the tree, and adds new ones to w.seen with their
+// start times. Only the goroutine of watch calls it.
 func (w *treeWatch) search() {
 	w.pids = descendants(w.root)
 	for _, pid := range w.pids {
@@ -126,6 +133,8 @@ func (w *treeWatch) search() {
 	}
 }
 
+// sample reads the memory of the processes in w.pids and raises the maxima; withPSS also
+// that of shared pages, which takes longer. Only the goroutine of watch calls it.
 func (w *treeWatch) sample(withPSS bool) {
 	var rss, pss int64
 	for _, pid := range w.pids {
@@ -141,8 +150,9 @@ func (w *treeWatch) sample(withPSS bool) {
 	w.look()
 }
 
-// stop ends the sampling, after the root has ended. Processes of the tree that
-// outlive it by more than a second are killed and returned by name.
+// stop ends the sampling, after the root has ended. Processes of the tree that outlive it
+// by more than a second are killed and returned as "NAME (PID)", in any order. Call it
+// once.
 func (w *treeWatch) stop() (left []string) {
 	close(w.end)
 	<-w.done
@@ -167,7 +177,8 @@ func (w *treeWatch) stop() (left []string) {
 	return left
 }
 
-// descendants are the processes of the tree below pid, pid first.
+// descendants returns the pids of the tree below pid, pid first, whether or not it exists.
+// A process that has ended has no children in it.
 func descendants(pid int) []int {
 	pids := []int{pid}
 	lists, _ := filepath.Glob(proc(pid, "task/*/children"))
@@ -184,15 +195,17 @@ func descendants(pid int) []int {
 
 func proc(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
 
-// stat is /proc/PID/stat from the third field on, which is at index 0: the second, the name
-// in parentheses, may contain spaces.
+// stat returns the fields of /proc/PID/stat from the third on, which is at index 0: the
+// second, the name in parentheses, may contain spaces. It is empty if there is no such
+// process.
 func stat(pid int) []string {
 	b, _ := os.ReadFile(proc(pid, "stat"))
 	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 }
 
-// startTime distinguishes two processes that had the same pid. It is 0 for one that has
-// ended, a zombie included.
+// startTime returns when a process started, in clock ticks since the machine did: it
+// distinguishes two processes that had the same pid. It is 0 for one that has ended, a
+// zombie included.
 func startTime(pid int) uint64 {
 	f := stat(pid)
 	if len(f) < 20 || f[0] == "Z" || f[0] == "X" {
@@ -202,6 +215,7 @@ func startTime(pid int) uint64 {
 	return t
 }
 
+// residentBytes returns the resident memory (RSS) of a process; 0 for one that has ended.
 func residentBytes(pid int) int64 {
 	b, _ := os.ReadFile(proc(pid, "statm"))
 	f := bytes.Fields(b)
@@ -212,6 +226,8 @@ func residentBytes(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
+// proportionalBytes returns the memory of a process with each shared page divided by its
+// users (PSS); 0 for one that has ended or is not ours.
 func proportionalBytes(pid int) int64 {
 	b, _ := os.ReadFile(proc(pid, "smaps_rollup"))
 	for line := range bytes.Lines(b) {
@@ -226,9 +242,9 @@ func proportionalBytes(pid int) int64 {
 
 const clockTick = 10 * time.Millisecond // USER_HZ is 100 on every Linux that Go runs on
 
-// cpuTime is the user and system time that the processes have used so far, all threads
-// together. The scheduler's own nanoseconds are used if available; they miss threads that
-// have ended, which no server of ours has.
+// cpuTime returns the user and system time that the processes have used so far, all
+// threads together; a process that has ended counts as 0. The scheduler's own nanoseconds
+// are used if available; they miss threads that have ended, which no server of ours has.
 func cpuTime(pids []int) (sum time.Duration) {
 	for _, pid := range pids {
 		tasks, _ := filepath.Glob(proc(pid, "task/*/schedstat"))
@@ -245,8 +261,8 @@ func cpuTime(pids []int) (sum time.Duration) {
 	return sum
 }
 
-// statTime is the user and system time of a process by its stat, its ended threads
-// included, to the clock's tick.
+// statTime returns the user and system time of a process by its stat, its ended threads
+// included, in steps of 10 ms; 0 for an empty stat.
 func statTime(f []string) time.Duration {
 	if len(f) <= 13 {
 		return 0
@@ -256,9 +272,9 @@ func statTime(f []string) time.Duration {
 	return time.Duration(user+sys) * clockTick
 }
 
-// machineBusy is the time that the CPUs of this machine were not idle so far, without this
-// process. Time stolen by other machines on the same host is included: it disturbs a
-// measurement too.
+// machineBusy returns the time that the CPUs of this machine were not idle so far, all
+// together and without this process, in steps of 10 ms. Time stolen by other machines on
+// the same host is included: it disturbs a measurement too.
 func machineBusy() (sum time.Duration) {
 	b, _ := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(b), "\n")

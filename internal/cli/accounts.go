@@ -18,6 +18,8 @@ import (
 	"github.com/gobench-io/gobench/internal/server"
 )
 
+// tokensCommand returns gobench tokens, with its subcommands new and revoke. It lists the
+// user's own tokens, also those that are revoked or have expired.
 func (a *app) tokensCommand() *cobra.Command {
 	cmd := a.onMaster(&cobra.Command{
 		Use:     "tokens",
@@ -46,6 +48,7 @@ func (a *app) tokensCommand() *cobra.Command {
 	return cmd
 }
 
+// day returns the local date of t, as 2026-11-22; "-" for the zero time.
 func day(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -53,6 +56,8 @@ func day(t time.Time) string {
 	return t.Local().Format(time.DateOnly)
 }
 
+// newTokenCommand returns gobench tokens new. It always logs in by name and password, in a
+// session of its own that it ends, and prints only the token's text.
 func (a *app) newTokenCommand() *cobra.Command {
 	var role string
 	var days int
@@ -93,6 +98,8 @@ further tokens, so this command asks for name and password.`,
 	return cmd
 }
 
+// revokeTokenCommand returns gobench tokens revoke, which takes the id of a token, not its
+// name.
 func (a *app) revokeTokenCommand() *cobra.Command {
 	return a.onMaster(&cobra.Command{
 		Use:     "revoke ID",
@@ -102,6 +109,8 @@ func (a *app) revokeTokenCommand() *cobra.Command {
 	}, func(ctx context.Context, c *client.Client, args []string) error { return c.RevokeToken(ctx, args[0]) })
 }
 
+// usersCommand returns gobench users, with its subcommands new and change. It lists
+// disabled users too.
 func (a *app) usersCommand() *cobra.Command {
 	cmd := a.onMaster(&cobra.Command{
 		Use:     "users",
@@ -128,6 +137,7 @@ func (a *app) usersCommand() *cobra.Command {
 	return cmd
 }
 
+// newUserCommand returns gobench users new. It prints nothing if the user was made.
 func (a *app) newUserCommand() *cobra.Command {
 	var role, file string
 	cmd := a.onMaster(&cobra.Command{
@@ -149,6 +159,9 @@ func (a *app) newUserCommand() *cobra.Command {
 	return cmd
 }
 
+// changeUserCommand returns gobench users change, which takes the user's name. An unknown
+// name is a usage error, after a new password was asked for. Without flags the change that
+// it sends is empty.
 func (a *app) changeUserCommand() *cobra.Command {
 	var role, file string
 	var disable, enable, password bool
@@ -195,6 +208,8 @@ func (a *app) changeUserCommand() *cobra.Command {
 	return cmd
 }
 
+// openAPICommand returns gobench openapi, which prints the document that this program
+// contains; it needs no master.
 func (a *app) openAPICommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "openapi",
@@ -210,6 +225,8 @@ func (a *app) openAPICommand() *cobra.Command {
 	}
 }
 
+// backupCommand returns gobench backup, for the SQLite file in --dir only; see
+// store.BackupFile.
 func (a *app) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",

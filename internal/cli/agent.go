@@ -21,7 +21,8 @@ import (
 	"github.com/gobench-io/gobench/internal/server"
 )
 
-// agentFlags are the flags of an agent.
+// agentFlags are the flags of gobench agent. natsCA and join are not part of options:
+// agent and setNATS read them.
 type agentFlags struct {
 	join   string
 	name   string
@@ -34,12 +35,14 @@ type agentFlags struct {
 	scale  float64
 }
 
-// options describe the agent whose data is in dir.
+// options returns the options of the agent whose data is in dir, with --nats-creds as an
+// absolute path and --memory in bytes. The error is that of making the path absolute.
 func (f *agentFlags) options(dir string, log *slog.Logger) (server.AgentOptions, error) {
 	creds, err := absolute(f.creds)
 	return server.AgentOptions{Dir: dir, Name: f.name, Creds: creds, Work: f.work, SameUser: f.same, Memory: f.memory << 20, Ledger: f.ledger, TimeScale: f.scale, Log: log}, err
 }
 
+// agentCommand returns gobench agent; agent runs it.
 func (a *app) agentCommand() *cobra.Command {
 	var f agentFlags
 	cmd := &cobra.Command{
@@ -74,7 +77,10 @@ If it is started as root, it runs each scenario as a user without privileges.`,
 	return cmd
 }
 
-// agent runs an agent until it is ended.
+// agent runs an agent until ctx ends or the process receives SIGINT or SIGTERM. With
+// --join it first joins the master and stores the agent's identity in the folder agent of
+// --dir; a host that has joined refuses --join, and one that has not needs it: both are
+// usage errors. An identity that was stored remains if the agent then fails.
 func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	log := a.serverLog()
 	if err := checkCredentials(f.creds); err != nil {
@@ -128,7 +134,8 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	return nil
 }
 
-// readToken returns a token as it was given, or standard input if that is "-".
+// readToken returns s, or for "-" the first 64 KiB of standard input without white space
+// around them. It does not check the token, which may be empty.
 func readToken(s string) (string, error) {
 	if s != "-" {
 		return s, nil
@@ -140,14 +147,15 @@ func readToken(s string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// ledgerFlag adds the flag by which tests have executors' own counts written.
+// ledgerFlag adds the hidden flag --ledger, a folder to which each executor writes its own
+// counts. Tests compare these with what a master has stored.
 func ledgerFlag(fs *pflag.FlagSet, folder *string) {
 	fs.StringVar(folder, "ledger", "", "write what each executor itself has counted to `FOLDER`, for tests")
 	_ = fs.MarkHidden("ledger")
 }
 
-// timeScaleFlag adds the flag by which tests of whole clusters shorten timeouts and
-// intervals.
+// timeScaleFlag adds the hidden flag --time-scale, a factor (default 1) by which tests of
+// whole clusters shorten timeouts and intervals. All hosts of a cluster need the same one.
 func timeScaleFlag(fs *pflag.FlagSet, factor *float64) {
 	fs.Float64Var(factor, "time-scale", 1, "multiply timeouts and intervals of the cluster by this, for tests; the same on all hosts")
 	_ = fs.MarkHidden("time-scale")

@@ -13,6 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
+// agentsCommand returns gobench agents, with its subcommands join and revoke. It lists all
+// agents that the master knows, in the master's order, or with --json one object a line.
 func (a *app) agentsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := a.onMaster(&cobra.Command{
@@ -44,6 +46,8 @@ func (a *app) agentsCommand() *cobra.Command {
 	return cmd
 }
 
+// listAgents prints a table of agents. "-" stands for figures that the master does not
+// have, as of an agent that has not connected.
 func (a *app) listAgents(all []types.Agent) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tNAME\tSTATE\tVERSION\tPLATFORM\tCPUS\tCPU\tMEMORY FREE\tNOTE")
@@ -60,6 +64,9 @@ func (a *app) listAgents(all []types.Agent) error {
 	return w.Flush()
 }
 
+// joinCommand returns gobench agents join. It prints the token with the command to run on
+// the new host, or with --quiet only the token. Validity is cut to whole minutes, at least
+// one.
 func (a *app) joinCommand() *cobra.Command {
 	life := 10 * time.Minute
 	var quiet bool
@@ -90,6 +97,9 @@ contains the master's addresses and the digest of its certificate.`,
 	return cmd
 }
 
+// revokeAgentCommand returns gobench agents revoke, which takes an id or a name. Names of
+// agents that are revoked already do not count; a name of several others is a usage error,
+// as is an unknown one.
 func (a *app) revokeAgentCommand() *cobra.Command {
 	return a.onMaster(&cobra.Command{
 		Use:     "revoke AGENT",
@@ -120,7 +130,9 @@ func (a *app) revokeAgentCommand() *cobra.Command {
 	})
 }
 
-// onMaster returns cmd as a command that calls do with a client of a master.
+// onMaster adds --master and --cacert to cmd, sets its RunE and returns it. RunE calls do
+// with the arguments and a client of the master, which it closes after do; it passes do's
+// error through refusal.
 func (a *app) onMaster(cmd *cobra.Command, do func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {
 	var at masterFlags
 	at.add(cmd, ofMaster)

@@ -14,6 +14,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
+// exportCommand returns gobench export; export runs it.
 func (a *app) exportCommand() *cobra.Command {
 	var out string
 	var at masterFlags
@@ -36,6 +37,10 @@ the folder of the run (docs/formats/run.md).
 	return cmd
 }
 
+// export writes the archive of the run name to the file out, and prints its path: of this
+// machine if at has no URL, else of that master. If out is empty, the file is ID.tar.zst
+// in the working directory; "-" is standard output, to which a part may have been written
+// if it fails. A file is replaced only by a complete archive.
 func (a *app) export(ctx context.Context, at masterFlags, name, out string) error {
 	var id string
 	var write func(io.Writer) error
@@ -77,7 +82,9 @@ func (a *app) export(ctx context.Context, at masterFlags, name, out string) erro
 	return nil
 }
 
-// writeWhole writes a file. If it returns an error, the file is as before.
+// writeWhole replaces the file path by what write writes. It writes path.part, with mode
+// 0600, and renames that; an earlier path.part is lost. If it returns an error, path is as
+// before and path.part is removed.
 func writeWhole(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -94,6 +101,7 @@ func writeWhole(path string, write func(io.Writer) error) error {
 	return err
 }
 
+// importCommand returns gobench import; importRun runs it.
 func (a *app) importCommand() *cobra.Command {
 	var at masterFlags
 	cmd := &cobra.Command{
@@ -110,6 +118,10 @@ batches add up to.`,
 	return cmd
 }
 
+// importRun adds the run of the archive at path to this machine's history or, if at has a
+// URL, to that master, and prints its id. On this machine the exit status is 2 for a
+// missing file or one that is no archive, and 1 for a run that exists already. On an error
+// nothing is added.
 func (a *app) importRun(ctx context.Context, at masterFlags, path string) error {
 	f, err := os.Open(path)
 	if err != nil {

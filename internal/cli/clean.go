@@ -14,6 +14,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
+// cleanCommand returns gobench clean. With both --keep and --older a run is deleted only
+// if both apply to it. A run that can't be deleted does not end the command: the others
+// are deleted, the sum is printed, and the exit status is 1.
 func (a *app) cleanCommand() *cobra.Command {
 	var keep int
 	var older time.Duration
@@ -87,7 +90,9 @@ instead; they are compiled again when they are needed.`,
 	return cmd
 }
 
-// cleanCache deletes the cache of compiled scenarios.
+// cleanCache deletes the folder of compiled scenarios with all in it and prints its path,
+// also if it did not exist. It first ends the background compile of this user
+// (stopWarming).
 func (a *app) cleanCache() error {
 	dir, err := build.DefaultDir()
 	if err != nil {

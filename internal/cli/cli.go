@@ -31,14 +31,16 @@ const (
 	exitCancelled = 130 // the run was cancelled
 )
 
-// exitError carries an exit status, and a hint on a separate line. If err is nil, nothing
-// is printed: the report shows the reason.
+// exitError is an error with the exit status of the process, and a hint that main prints
+// on a separate line; hint may be empty. If err is nil, main prints nothing, as the report
+// has shown the reason.
 type exitError struct {
 	status int
 	err    error
 	hint   string
 }
 
+// Error returns the text of err, without the hint; empty if err is nil.
 func (e *exitError) Error() string {
 	if e.err == nil {
 		return ""
@@ -48,11 +50,16 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// usageError returns an *exitError with status 2, a hint that may be empty, and an error
+// of the format, which may wrap one by %w.
 func usageError(hint, format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...), hint}
 }
 
-// app is one execution of a command line.
+// app is one execution of a command line. A method xCommand returns a new command x with
+// its flags bound to variables of that call; it runs nothing. What a command prints for
+// its user goes to stdout, and its errors should be an *exitError: main takes any other
+// one for a wrong command line.
 type app struct {
 	sdk    fs.FS // gobench's own sources, for compiling scenarios
 	stdout io.Writer
@@ -60,8 +67,11 @@ type app struct {
 	dir    string // --dir
 }
 
-// Main runs the command line of this process and returns its exit status. sdk holds
-// the sources that scenarios are compiled against.
+// Main runs the command line of this process and returns its exit status, which the caller
+// must exit with. sdk has the sources that scenarios are compiled against. In a process
+// that gobench started for a part of its work (an executor, a compile, the background
+// compile, an agent's helper) it does that part instead; as a helper or an executor it
+// exits the process itself. Call it once.
 func Main(sdk fs.FS) int {
 	sandbox.Main() // an agent's helper is this program, too
 	if len(os.Args) == 3 && os.Args[1] == executorCommand {
@@ -82,7 +92,9 @@ func Main(sdk fs.FS) int {
 // must then run, whatever the command line is.
 func Called() bool { return server.IsCompiler() }
 
-// main runs one command line.
+// main runs the command line args, without the program's name, and returns its exit
+// status. It prints an error and its hint to a.stderr, each on a line. cobra's own errors,
+// and those that are no *exitError, have status 2.
 func (a *app) main(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
@@ -105,6 +117,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return exit.status
 }
 
+// root returns the command gobench with all of its subcommands. Without a subcommand it
+// runs a master with default flags. It binds --dir to a.dir.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gobench",
@@ -137,7 +151,10 @@ is their master: gobench without a command starts one, as gobench serve does.`,
 // "gobench executor http", which gobench itself calls.
 const executorCommand = "executor"
 
-// runExecutor is a built-in scenario's executor. It returns only on an error.
+// runExecutor is the executor of the built-in scenario name, whose options it reads from
+// standard input. It exits the process when the run ends, and returns 2 if gobench did not
+// start this process (executor.SocketEnv is not set), or if name or the options are
+// invalid.
 func runExecutor(name string) int {
 	var vus scenario.Vus
 	err := errors.New("this is an executor's command")

@@ -26,6 +26,7 @@ type clusterFlags struct {
 // clusterNames are the flags that need a master.
 var clusterNames = []string{"agent", "weight", "on-lost", "limit", "guard-errors", "guard-p99", "guard-rate"}
 
+// add adds the flags to cmd, without --master, which f.master.add or addAs adds.
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&f.agents, "agent", nil, "run on this agent, by id or name; may be repeated (default all that are ready)")
@@ -42,7 +43,8 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 	})
 }
 
-// refuseLocal returns an error if a flag is set that needs a master.
+// refuseLocal returns a usage error that names the first flag that is set and needs a
+// master, the flag of the master's certificates included; nil if no such flag is set.
 func (f *clusterFlags) refuseLocal(cmd *cobra.Command) error {
 	for _, name := range append(clusterNames, f.master.caFlag) {
 		if cmd.Flags().Changed(name) {
@@ -52,7 +54,9 @@ func (f *clusterFlags) refuseLocal(cmd *cobra.Command) error {
 	return nil
 }
 
-// options returns those of the run. The master validates them.
+// options returns the options of the run that these flags set, times in seconds; those of
+// other flags are zero. The master validates them: a weight that is no number becomes -1,
+// which it refuses. The last weight of a name counts.
 func (f *clusterFlags) options() run.Options {
 	o := run.Options{Agents: f.agents, Lost: run.LostPolicy(f.lost), Limit: f.limit.Seconds(),
 		Guards: run.Guards{ErrorRate: f.errorRate, P99: f.p99.Seconds(), Rate: f.maxRate}}

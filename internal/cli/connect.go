@@ -27,7 +27,8 @@ const (
 	tokenEnv  = "GOBENCH_TOKEN"
 )
 
-// savedLogin is what gobench login stores.
+// savedLogin is what gobench login stores in login.json of --dir. ID is empty for a token
+// that the user named with --token; logout then revokes nothing.
 type savedLogin struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
@@ -38,7 +39,8 @@ type savedLogin struct {
 
 func (a *app) loginFile() string { return filepath.Join(a.dataDir(), "login.json") }
 
-// saved returns the stored login; nil if there is no login.
+// saved returns the login in login.json; nil, without an error, if there is no such file.
+// For a file that can't be read or parsed it returns an error with exit status 1.
 func (a *app) saved() (*savedLogin, error) {
 	b, err := os.ReadFile(a.loginFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,6 +56,8 @@ func (a *app) saved() (*savedLogin, error) {
 	return &l, nil
 }
 
+// save stores a login, readable by this user only, in place of the previous one, and
+// creates --dir if needed. On an error the previous one remains, and login.json.new may.
 func (a *app) save(l *savedLogin) error {
 	b, err := json.MarshalIndent(l, "", "  ")
 	if err == nil {
@@ -71,7 +75,9 @@ func (a *app) save(l *savedLogin) error {
 	return nil
 }
 
-// masterFlags name a master, and the authorities of its certificate.
+// masterFlags name a master, and the authorities of its certificate. An empty url stands
+// for no --master: commands of this machine then use its history, and those of a master
+// find its URL as app.client does.
 type masterFlags struct {
 	url    string
 	caFile string
@@ -87,13 +93,15 @@ func (f *masterFlags) addAs(cmd *cobra.Command, usage, caFlag string) {
 	f.addCA(cmd, caFlag)
 }
 
+// addCA adds the flag of the authorities under this name.
 func (f *masterFlags) addCA(cmd *cobra.Command, caFlag string) {
 	f.caFlag = caFlag
 	cmd.Flags().StringVar(&f.caFile, caFlag, "", "`FILE` with the authorities (PEM) that may sign the master's certificate; gobench login stores them")
 	_ = cmd.MarkFlagFilename(caFlag)
 }
 
-// authorities reads the file of certificates; empty: those that the system trusts.
+// authorities returns the certificates (PEM) of the flag's file; empty if the flag is not
+// set. A file that can't be read or has no certificate is a usage error.
 func (f *masterFlags) authorities() (string, error) {
 	if f.caFile == "" {
 		return "", nil
@@ -111,9 +119,11 @@ func (f *masterFlags) authorities() (string, error) {
 // ofMaster is the help of --master for commands that always need a master.
 const ofMaster = "`URL` of the master (default that of gobench login or GOBENCH_MASTER, else " + defaultMaster + ")"
 
-// client returns a client of a master: that of --master, or else of the environment, of
-// the stored login, or the default one. A login is used for its own master only. The
-// caller must close the client.
+// client returns a client of the master at at.url, or else of GOBENCH_MASTER, of the
+// stored login, or of defaultMaster. The token is that of GOBENCH_TOKEN, or else of the
+// login; the login's token and certificates are used for its own master only. It does not
+// connect: an error is of a flag, a variable or the stored login. The caller must close
+// the client.
 func (a *app) client(at masterFlags) (*client.Client, error) {
 	ca, err := at.authorities()
 	if err != nil {
@@ -140,7 +150,9 @@ func (a *app) client(at masterFlags) (*client.Client, error) {
 	return connectTo(url, token, ca)
 }
 
-// connectTo returns a client that also trusts these authorities.
+// connectTo returns a client of the master at url that trusts the authorities in ca (PEM)
+// besides the system's; ca and token may be empty. It does not connect. An invalid url is
+// a usage error. The caller must close the client.
 func connectTo(url, token, ca string) (*client.Client, error) {
 	o := client.Options{Token: token}
 	if ca != "" {
@@ -158,6 +170,7 @@ func connectTo(url, token, ca string) (*client.Client, error) {
 	return c, nil
 }
 
+// urlOf returns the URL of a login; empty if l is nil.
 func urlOf(l *savedLogin) string {
 	if l == nil {
 		return ""
@@ -165,7 +178,9 @@ func urlOf(l *savedLogin) string {
 	return l.URL
 }
 
-// refusal adds an exit status and a hint to an error of a master.
+// refusal returns err, of a request to a master, as an *exitError: status 2 if the master
+// answered 400, 404 or 422, else 1, with a hint to log in if it requires that. It returns
+// nil for nil, and an error that has an exit status already unchanged.
 func refusal(err error) error {
 	var e *client.Error
 	var exit *exitError

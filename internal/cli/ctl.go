@@ -12,6 +12,8 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/event"
 )
 
+// ctlCommand returns gobench ctl, which checks its flags and calls change, or with
+// --master changeAt.
 func (a *app) ctlCommand() *cobra.Command {
 	var c event.Change
 	var rate float64
@@ -71,7 +73,9 @@ With --master it is a run of that master.`,
 	return cmd
 }
 
-// change changes the run of this machine that part names.
+// change applies c to an active run of this machine, waits until that is done, and prints
+// it. part is the run's id or a part of it, as for find. If no load is running, or it does
+// not allow the change, the exit status is 1.
 func (a *app) change(part string, c event.Change) error {
 	id, err := a.find(part)
 	if err != nil {
@@ -84,7 +88,9 @@ func (a *app) change(part string, c event.Change) error {
 	return nil
 }
 
-// changeAt changes the run of a master that part names.
+// changeAt applies change to a run of a master and prints it, when the master has accepted
+// it. part is as for remoteID. A change that the load does not allow has exit status 1, as
+// with change.
 func (a *app) changeAt(ctx context.Context, at masterFlags, part string, change event.Change) error {
 	c, err := a.client(at)
 	if err != nil {

@@ -20,7 +20,8 @@ var (
 	tempStorage  = storage{"TMPDIR names another place for temporary files", "delete old files there"}
 )
 
-// hint returns what helps against err; empty if it is not an error of the disk.
+// hint returns advice on err for a user: how to free space if the disk is full, or how to
+// name another place if err is of a path; empty for other errors.
 func (s storage) hint(err error) string {
 	switch {
 	case full(err):
@@ -31,18 +32,23 @@ func (s storage) hint(err error) string {
 	return ""
 }
 
+// full reports whether err is of a full disk or an exceeded quota. The go command only
+// prints such an error, so that its text counts too. A nil err is not.
 func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
 		err != nil && strings.Contains(err.Error(), syscall.ENOSPC.Error()) // the go command only prints it
 }
 
+// isPath reports whether err wraps an error of a file operation (*fs.PathError,
+// *os.LinkError).
 func isPath(err error) bool {
 	var path *fs.PathError
 	var link *os.LinkError
 	return errors.As(err, &path) || errors.As(err, &link)
 }
 
-// isTemporary reports whether err is of a temporary file.
+// isTemporary reports whether err wraps an *fs.PathError of a path in the temporary
+// folder.
 func isTemporary(err error) bool {
 	var path *fs.PathError
 	return errors.As(err, &path) && strings.HasPrefix(path.Path, os.TempDir())

@@ -17,6 +17,7 @@ import (
 	"github.com/gobench-io/gobench/internal/show/doctor"
 )
 
+// doctorCommand returns gobench doctor; doctor runs it.
 func (a *app) doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -38,6 +39,9 @@ The exit status is 0 when any run can begin, and 1 when something would stop one
 	return cmd
 }
 
+// doctor examines this machine and prints the findings, for people or as a JSON object. If
+// a finding would stop a run, it returns an error with exit status 1 and no text. It
+// measures timers for a quarter of a second. A missing Go toolchain is a finding.
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	facts := doctor.Read(a.folders())
 	if b, err := a.builder(slog.New(slog.DiscardHandler)); err == nil { // else its cache can't be written, as a finding says
@@ -72,7 +76,8 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	return nil
 }
 
-// folders returns those that runs write to.
+// folders returns the folders that runs write to: data, temporary files and, if it is
+// known, the cache of compiled scenarios. They need not exist.
 func (a *app) folders() []doctor.Folder {
 	list := []doctor.Folder{
 		{Use: "data", Path: filepath.Dir(a.history().Dir("")), Lift: "gobench --dir FOLDER run FILE"},

@@ -11,7 +11,9 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/threshold"
 )
 
-// loadFlags are the flags of every command that makes load.
+// loadFlags are the flags of every command that makes load. check must be called once
+// before the values are used; a command that only follows a run has only those of
+// addFollow, and calls checkOutput.
 type loadFlags struct {
 	duration  time.Duration
 	warmup    time.Duration
@@ -36,6 +38,7 @@ const (
 	maxInterval = 60 * time.Second
 )
 
+// add adds all of the flags to cmd but --duration, whose default each command chooses.
 func (f *loadFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	timeVar(fs, &f.warmup, "warmup", "", 0, "leave this time at the beginning out of the totals; the series has it")
@@ -48,7 +51,8 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	f.allowed.add(cmd)
 }
 
-// addFollow adds the flags of a run that is followed to its end.
+// addFollow adds the flags of a run that is followed to its end: --strict, -o, --quiet and
+// --json.
 func (f *loadFlags) addFollow(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.strict, "strict", false, "exit with status 5 if the verdict is INVALID: gobench itself could not measure correctly")
@@ -57,7 +61,9 @@ func (f *loadFlags) addFollow(cmd *cobra.Command) {
 	fs.BoolVar(&f.json, "json", false, "write each event, as a state or an interval, to standard output as a line of JSON; the report goes to standard error; docs/formats/events.md")
 }
 
-// check returns an error that names the first wrong flag, and chooses a seed.
+// check returns a usage error that names the first wrong flag. Otherwise it sets
+// thresholds, allowed.list, inside.profiles and seedGiven, and without --seed a random
+// seed. Call it once, after cmd was parsed: it appends to thresholds.
 func (f *loadFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.interval < minInterval || f.interval > maxInterval:
@@ -92,7 +98,7 @@ func (f *loadFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkOutput returns an error if two flags use standard output.
+// checkOutput returns a usage error if both --json and an -o use standard output.
 func (f *loadFlags) checkOutput() error {
 	if f.json && f.toStandard() {
 		return usageError("", "--json and -o - (or -.csv and so on) both want standard output: write the result to a file")
@@ -100,7 +106,7 @@ func (f *loadFlags) checkOutput() error {
 	return nil
 }
 
-// checkFollow returns an error if a flag is set that needs --follow.
+// checkFollow returns a usage error if follow is false and -o or --strict is set.
 func (f *loadFlags) checkFollow(follow bool) error {
 	if !follow && (len(f.out) > 0 || f.strict) {
 		return usageError("add --follow", "-o and --strict are of a run that is followed to its end")
@@ -108,7 +114,8 @@ func (f *loadFlags) checkFollow(follow bool) error {
 	return nil
 }
 
-// toStandard reports whether a report of -o goes to standard output.
+// toStandard reports whether a report of -o goes to standard output: -o - or -o -.csv, for
+// example.
 func (f *loadFlags) toStandard() bool {
 	return slices.ContainsFunc(f.out, func(name string) bool { return name == "-" || strings.HasPrefix(name, "-.") })
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/gobench-io/gobench/internal/run/redact"
 )
 
-// httpFlags are the flags of gobench http, and the options made of them.
+// httpFlags are the flags of gobench http, and the options that check makes of them.
 type httpFlags struct {
 	load    loadFlags
 	at      clusterFlags
@@ -44,6 +44,8 @@ type httpFlags struct {
 	target string // for people
 }
 
+// httpCommand returns gobench http. It runs the load on this machine (runHTTP), or with
+// --master on agents (runHTTPAt).
 func (a *app) httpCommand() *cobra.Command {
 	f := new(httpFlags)
 	cmd := &cobra.Command{
@@ -92,6 +94,7 @@ and rates are those of all agents together.`,
 	return cmd
 }
 
+// add adds all flags of gobench http to cmd, --master included.
 func (f *httpFlags) add(cmd *cobra.Command) {
 	o, fs := &f.options, cmd.Flags()
 	fs.IntVarP(&o.Connections, "connections", "c", 10, "connections, each a user")
@@ -123,7 +126,9 @@ func (f *httpFlags) add(cmd *cobra.Command) {
 	f.at.add(cmd)
 }
 
-// check makes options of the flags. It returns an error that names the first wrong flag.
+// check sets f.options and f.target, with the contents of files and standard input, and
+// changes f.load.duration and warmup to what the run needs. It returns a usage error that
+// names the first wrong flag. Call it once.
 func (f *httpFlags) check(cmd *cobra.Command, args []string) error {
 	if err := f.load.check(cmd); err != nil {
 		return err
@@ -141,6 +146,8 @@ func (f *httpFlags) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// runHTTP runs the load on this machine, in an executor process of this program, and shows
+// and reports it; see localRun.run for the error. f must have been checked.
 func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -158,7 +165,8 @@ func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	return (&localRun{app: a, load: f.load, options: o}).run(cmd.Context())
 }
 
-// settings returns the options that reports show.
+// settings returns the options that reports show, by name, formatted as text. It needs at
+// least one target: body_bytes is of the first.
 func (f *httpFlags) settings() map[string]string {
 	o := &f.options
 	config := map[string]string{
@@ -175,7 +183,9 @@ func (f *httpFlags) settings() map[string]string {
 
 var orders = []string{data.Sequential.String(), data.Random.String(), data.Unique.String()}
 
-// takeData sets the file of --data, and checks the templates against it.
+// takeData sets options.Data to the file of --data, as an absolute path, and checks the
+// client's options and the templates of all targets against it. An error is a usage error.
+// It must follow the other steps of check.
 func (f *httpFlags) takeData(cmd *cobra.Command) error {
 	o, given := &f.options, cmd.Flags().Changed
 	number := slices.Index(orders, f.order)
@@ -206,7 +216,9 @@ func (f *httpFlags) takeData(cmd *cobra.Command) error {
 	return nil
 }
 
-// takeLoad sets how much load is made.
+// takeLoad sets the options' connections, requests, duration and warmup, or returns a
+// usage error. --requests without --duration makes the duration 0 (no limit); --once makes
+// one connection send each target once.
 func (f *httpFlags) takeLoad(cmd *cobra.Command) error {
 	o, load := &f.options, &f.load
 	switch {
@@ -228,7 +240,10 @@ func (f *httpFlags) takeLoad(cmd *cobra.Command) error {
 	return nil
 }
 
-// takeSchedule sets the stages of --rate or --stage, which then decide when the run ends.
+// takeSchedule sets options.Stages of --rate or --stage, which then decide when the run
+// ends: load.duration and load.warmup become 0. Without a schedule it adds the warmup to
+// load.duration instead, unless that is 0 (no limit). Flags that exclude each other are a
+// usage error.
 func (f *httpFlags) takeSchedule(cmd *cobra.Command) error {
 	o, load := &f.options, &f.load
 	given := cmd.Flags().Changed
@@ -267,7 +282,8 @@ func (f *httpFlags) takeSchedule(cmd *cobra.Command) error {
 // maxRate is the greatest rate of a schedule, a second.
 const maxRate = 10_000_000
 
-// parseStages parses stages as RATE/TIME.
+// parseStages parses stages as RATE/TIME, with rates from 0 to maxRate a second. It
+// returns a usage error for the first wrong one, and then no stages.
 func parseStages(texts []string) (stages []scenario.Rate, err error) {
 	for _, text := range texts {
 		to, over, ok := strings.Cut(text, "/")
@@ -286,6 +302,8 @@ func parseStages(texts []string) (stages []scenario.Rate, err error) {
 // rateValue is the flag of a rate: 50, 50/s, 50/1s, 3000/1m.
 type rateValue float64
 
+// Set parses the rate and stores it as a number a second, above 0 to maxRate. On an error
+// the value is unchanged.
 func (r *rateValue) Set(s string) error {
 	number, per, timed := strings.Cut(s, "/")
 	n, err := strconv.ParseFloat(number, 64)
@@ -311,6 +329,8 @@ func (r *rateValue) Type() string   { return "rate" }
 // threadsValue is the flag of a number of threads; 0: as the Go runtime chooses.
 type threadsValue int
 
+// Set parses a number from 1 to 1024. On an error, which points out --timeout if s is a
+// time, the value is unchanged.
 func (t *threadsValue) Set(s string) error {
 	n, err := strconv.Atoi(s)
 	switch {

@@ -36,7 +36,9 @@ func (f *httpFlags) addClient(cmd *cobra.Command) {
 	}
 }
 
-// takeClient checks the flags of connections, and reads their files.
+// takeClient checks the flags of connections and completes options.Client, with the
+// contents of --cacert, --cert and --key. With --disable-keepalive it adds Connection:
+// close to the targets, so takeTargets must come first. An error is a usage error.
 func (f *httpFlags) takeClient(cmd *cobra.Command) error {
 	c, given := &f.options.Client, cmd.Flags().Changed
 	switch {

@@ -30,7 +30,8 @@ const optionsFile = "options.json"
 // remote reports whether a master's agents make the load.
 func (f *httpFlags) remote() bool { return f.at.master.url != "" }
 
-// checkPlace returns an error if a flag does not suit where the load is made.
+// checkPlace returns a usage error for a flag that does not suit where the load is made:
+// one that needs a master without --master, or one of this machine with it.
 func (f *httpFlags) checkPlace(cmd *cobra.Command) error {
 	if !f.remote() {
 		return f.at.refuseLocal(cmd)
@@ -41,7 +42,8 @@ func (f *httpFlags) checkPlace(cmd *cobra.Command) error {
 	return f.load.inside.refuseRemote()
 }
 
-// runHTTPAt makes the load on a master's agents.
+// runHTTPAt makes the load on a master's agents and follows it to its end; see source and
+// submitAndFollow for its errors. f must have been checked.
 func (a *app) runHTTPAt(cmd *cobra.Command, f *httpFlags) error {
 	o := f.at.options()
 	o.Builtin = &run.Builtin{Target: redact.Line(f.target), Options: f.settings()}
@@ -53,7 +55,8 @@ func (a *app) runHTTPAt(cmd *cobra.Command, f *httpFlags) error {
 }
 
 // source returns what agents run: the scenario, its options with the contents of files and
-// standard input, and the rows of data.
+// standard input, and the rows of --data. More than client.MaxSource bytes, and a file of
+// rows that can't be read, are usage errors; s is then not usable. f is not changed.
 func (f *httpFlags) source() (s run.Source, err error) {
 	s.Scenario = httpScenario
 	o := f.options

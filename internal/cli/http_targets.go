@@ -13,8 +13,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run/suggest"
 )
 
-// takeTargets sets what is sent: a URL with its flags, a file of targets, or a curl
-// command. Headers of -H are added if a target does not have them.
+// takeTargets sets options.Targets, at least one, and f.target: of the URL in args with
+// its flags, of a file of targets, or of a curl command. Headers of -H are added if a
+// target does not have them. It may read standard input. An error is a usage error.
 func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed
 	listed := given("targets") || given("curl")
@@ -57,6 +58,8 @@ func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// takeURL sets options.Targets to the one target of url, --method, --body and --body-file.
+// With a body the method is POST, unless --method is set.
 func (f *httpFlags) takeURL(cmd *cobra.Command, url string) error {
 	if err := checkURL(url); err != nil {
 		return err
@@ -82,7 +85,8 @@ func (f *httpFlags) takeURL(cmd *cobra.Command, url string) error {
 	return err
 }
 
-// checkURL returns an error for a URL that can't be used, with the one that was probably meant.
+// checkURL returns a usage error for a URL that can't be used, with a hint at the one that
+// was probably meant. It returns nil for one that can.
 func checkURL(url string) error {
 	err := builtin.CheckURL(url)
 	scheme, rest, ok := strings.Cut(url, ":")
@@ -101,6 +105,9 @@ func checkURL(url string) error {
 	return usageError("as in: gobench http http://localhost:8080/", "%w", err)
 }
 
+// readTargets sets options.Targets, at least one, and f.target from the file of --targets,
+// or from standard input for "-". An error is a usage error, with the line of a wrong
+// target.
 func (f *httpFlags) readTargets(cmd *cobra.Command) error {
 	in, name := io.NopCloser(cmd.InOrStdin()), "standard input"
 	if f.targets != "-" {
@@ -119,6 +126,8 @@ func (f *httpFlags) readTargets(cmd *cobra.Command) error {
 	return nil
 }
 
+// takeCurl sets options.Targets to the one target of the curl command, and those options
+// of the client that no flag has set. A command that gobench can't parse is a usage error.
 func (f *httpFlags) takeCurl(cmd *cobra.Command) error {
 	t, c, err := builtin.Curl(f.curl)
 	if err != nil {
@@ -136,7 +145,7 @@ func (f *httpFlags) takeCurl(cmd *cobra.Command) error {
 	return nil
 }
 
-// named returns err with the name of its flag.
+// named returns err as a usage error that names flag, as "--data"; nil for nil.
 func named(flag string, err error) error {
 	if err == nil {
 		return nil
@@ -144,7 +153,8 @@ func named(flag string, err error) error {
 	return usageError("", "%s: %w", flag, err)
 }
 
-// readAll reads a file, or standard input for -.
+// readAll returns the contents of a file, or of standard input for "-". An empty name is
+// an error.
 func readAll(cmd *cobra.Command, name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(cmd.InOrStdin())
@@ -155,6 +165,9 @@ func readAll(cmd *cobra.Command, name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
+// parseHeaders returns the values of headers given as "Name: value", by name; those whose
+// names differ at most in case are joined to a list. A line without a name and a colon is
+// a usage error.
 func parseHeaders(lines []string) (map[string]string, error) {
 	var t builtin.Target
 	for _, line := range lines {

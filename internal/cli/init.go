@@ -26,6 +26,7 @@ var (
 	firstIgnore string
 )
 
+// initCommand returns gobench init, which calls init, or with --sdk renewSDK.
 func (a *app) initCommand() *cobra.Command {
 	var name string
 	var sdk bool
@@ -61,7 +62,10 @@ need .gobench: it has its own copy of the packages.`,
 	return cmd
 }
 
-// init writes a first scenario into dir.
+// init writes a first scenario, a module called name, into dir, which it creates if
+// needed. An empty name stands for moduleName of the folder's. An invalid name and a file
+// that exists already are usage errors: nothing is written then. After an error of
+// writing, files that were written remain.
 func (a *app) init(dir, name string) error {
 	full, err := filepath.Abs(dir)
 	if err != nil {
@@ -118,7 +122,9 @@ func (a *app) init(dir, name string) error {
 	return nil
 }
 
-// renewSDK writes the packages for editors of the scenario in dir again.
+// renewSDK writes the packages for editors of the scenario in dir again, and the lines of
+// its go.mod that point there. A missing or invalid go.mod is a usage error, and nothing
+// is written then.
 func (a *app) renewSDK(dir string) error {
 	file := filepath.Join(dir, "go.mod")
 	own, err := os.ReadFile(file)
@@ -145,7 +151,8 @@ func (a *app) renewSDK(dir string) error {
 	return nil
 }
 
-// moduleName returns a module's name for a folder's.
+// moduleName returns a module's name for a folder's: characters that are not allowed
+// become "-"; "scenario" if no valid name is left.
 func moduleName(folder string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -160,7 +167,8 @@ func moduleName(folder string) string {
 	return name
 }
 
-// writeNew writes a file that does not exist yet.
+// writeNew writes a file with mode 0644. It returns an error that wraps fs.ErrExist if the
+// file exists. If writing fails, a part of it remains.
 func writeNew(name, text string) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
 	if err != nil {
@@ -170,7 +178,8 @@ func writeNew(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// quoted returns s quoted for a shell, if it needs that.
+// quoted returns s as one word of a POSIX shell: in single quotes if it has characters
+// other than letters, digits and -_./:. An empty s stays empty.
 func quoted(s string) string {
 	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:") == "" {
 		return s

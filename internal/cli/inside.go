@@ -19,7 +19,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// insideFlags are the flags that look inside a run: docs/inside.md.
+// insideFlags are the flags that look inside a run: docs/inside.md. check must be called
+// once, before profiles is used.
 type insideFlags struct {
 	once       bool
 	iterations int64 // of each user of --once; 0: one
@@ -49,6 +50,7 @@ var profileKinds = [...]struct{ kind, flag, what string }{
 // notOnce are the flags of how much load is made.
 var notOnce = []string{"duration", "warmup", "requests", "connections", "rate", "stage", "poisson", "drop", "streams"}
 
+// add adds the flags to cmd.
 func (f *insideFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.once, "once", false, "run one user and one iteration, and show every exchange, check and step, without secrets")
@@ -61,7 +63,9 @@ func (f *insideFlags) add(cmd *cobra.Command) {
 	fs.Lookup("cpu-profile-duration").DefValue = "" // the text has the default
 }
 
-// check returns an error for flags that exclude each other, and sets profiles.
+// check returns a usage error for flags that exclude each other, and for two profiles with
+// one file. Otherwise it appends the requested profiles to f.profiles, with absolute
+// paths. Call it once, after cmd was parsed.
 func (f *insideFlags) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if f.once {
@@ -99,7 +103,8 @@ func (f *insideFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// refuseRemote returns an error if a flag is set that needs a run on this machine.
+// refuseRemote returns a usage error if a flag is set that needs a run on this machine:
+// --once, --verbose or that of a profile.
 func (f *insideFlags) refuseRemote() error {
 	switch {
 	case f.once:
@@ -112,8 +117,9 @@ func (f *insideFlags) refuseRemote() error {
 	return nil
 }
 
-// makeFiles creates the files of the profiles before the run begins, so that a wrong name
-// does not cost a run.
+// makeFiles creates the files of the profiles, or empties those that exist, before the run
+// begins, so that a wrong name does not cost a run. A file that can't be created is a
+// usage error; those before it remain, empty.
 func (f *insideFlags) makeFiles() error {
 	for _, p := range f.profiles {
 		file, err := os.Create(p.profile.File)
@@ -128,7 +134,8 @@ func (f *insideFlags) makeFiles() error {
 	return nil
 }
 
-// wireProfiles returns the profiles that the executor is to write.
+// wireProfiles returns the profiles that the executor is to write; nil if no flag requests
+// one. It returns f's own values, not copies.
 func (f *insideFlags) wireProfiles() (all []*wire.Profile) {
 	for _, p := range f.profiles {
 		all = append(all, p.profile)
@@ -136,7 +143,8 @@ func (f *insideFlags) wireProfiles() (all []*wire.Profile) {
 	return all
 }
 
-// seen shows an exchange, check or step, or logs what the executor does.
+// seen shows an exchange, check or step of --once on l.text(), or a line of the executor's
+// log as an event. Control characters are replaced.
 func (l *localRun) seen(m *wire.Seen) {
 	if m.Log {
 		var lines bytes.Buffer
@@ -158,7 +166,8 @@ func (l *localRun) seen(m *wire.Seen) {
 	_, _ = io.WriteString(l.text(), b.String()) // a closed terminal does not end the run
 }
 
-// logLines shows lines of --verbose as one event, which is one entry of the view's queue.
+// logLines shows the lines in b, of --verbose, as one event, which is one entry of the
+// view's queue. It does not retain b.
 func (l *localRun) logLines(b []byte) {
 	var safe []string
 	for line := range strings.Lines(string(b)) {
@@ -167,8 +176,8 @@ func (l *localRun) logLines(b []byte) {
 	l.emit(event.Event{Kind: event.Log, Text: strings.Join(safe, "\n")})
 }
 
-// text returns where the report for people goes: standard output, unless a report for
-// programs goes there.
+// text returns where the report for people goes: standard output, or standard error if
+// --json or an -o uses standard output.
 func (l *localRun) text() io.Writer {
 	if l.load.json || l.load.toStandard() {
 		return l.stderr
@@ -176,7 +185,8 @@ func (l *localRun) text() io.Writer {
 	return l.stdout
 }
 
-// logger returns the log of --verbose, written to w; without that flag it writes nothing.
+// logger returns the log of --verbose, which writes lines of text without levels to w;
+// without that flag it writes nothing.
 func (f *insideFlags) logger(w io.Writer) *slog.Logger {
 	if !f.verbose {
 		return slog.New(slog.DiscardHandler)

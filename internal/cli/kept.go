@@ -14,7 +14,7 @@ import (
 )
 
 // stored is a run of before: of the history, of a file that -o FILE.json wrote, or of a
-// master.
+// master. Its series is read when it is called, each time again.
 type stored struct {
 	*run.Result
 	series report.Intervals
@@ -25,7 +25,9 @@ type stored struct {
 const runArgument = `A run is named by the first or last characters of its id, by "last" for the newest,
 or by a file that -o FILE.json wrote.`
 
-// storedAt finds and reads a run: with --master one of that master.
+// storedAt finds and reads a run: of the master of at if that has a URL, by remoteID, else
+// as stored does. A run of a master may still be active: its result is the one so far. The
+// client of the master is not closed, as the series uses it.
 func (a *app) storedAt(ctx context.Context, at masterFlags, name string) (*stored, error) {
 	if at.url == "" {
 		return a.stored(name)
@@ -45,7 +47,9 @@ func (a *app) storedAt(ctx context.Context, at masterFlags, name string) (*store
 	return &stored{r, seriesAt(ctx, c, id), ""}, nil
 }
 
-// stored finds and reads a run of this machine, or of a file.
+// stored reads the file name, if that has a path separator or ends in .json, else the run
+// of this machine's history that name stands for, as for find. A missing or invalid file
+// and an unknown run have exit status 2, a run that can't be read has status 1.
 func (a *app) stored(name string) (*stored, error) {
 	if strings.ContainsRune(name, filepath.Separator) || strings.EqualFold(filepath.Ext(name), ".json") {
 		r, series, err := report.Read(name)
@@ -64,12 +68,14 @@ func (a *app) stored(name string) (*stored, error) {
 	return &stored{r, a.series(r), a.history().Dir(r.ID)}, nil
 }
 
-// series returns the series of a run of this machine, computed again from its batches.
+// series returns the series of a run of this machine, computed again from its batches at
+// each call.
 func (a *app) series(r *run.Result) report.Intervals {
 	return func(yield func(run.Interval) error) error { return a.history().Series(r, yield) }
 }
 
-// completeRuns completes the first most arguments as names of runs.
+// completeRuns completes the first most arguments as names of runs of this machine, or as
+// files.
 func (a *app) completeRuns(most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= most {

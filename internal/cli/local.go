@@ -22,7 +22,8 @@ import (
 )
 
 // localRun is a run on this machine as a command line sees it: its view, its keys and
-// signals, its reports and its exit status.
+// signals, its reports and its exit status. Call run once. result is set when local.Run
+// has returned; any goroutine may use controls.
 type localRun struct {
 	*app
 	load     loadFlags
@@ -37,7 +38,11 @@ type localRun struct {
 	steers   sync.WaitGroup
 }
 
-// run runs it, reports, and returns the exit status as an error.
+// run runs the load, blocks until it has ended and is reported, and returns nil for exit
+// status 0, else an error with the status. Wrong names of reports and profiles are usage
+// errors before anything runs. It catches signals until the load has ended; after a run
+// that took place it begins the background compile (startWarming). The end of ctx kills
+// the executor.
 func (l *localRun) run(ctx context.Context) error {
 	slim()
 	outputs, err := openOutputs(l.load.out, l.stdout)
@@ -69,7 +74,8 @@ func (l *localRun) run(ctx context.Context) error {
 	return err
 }
 
-// complete sets the options that are the same for all commands.
+// complete sets the fields of l.options that are the same for all commands. l.view and
+// l.log must be set.
 func (l *localRun) complete() {
 	o, f := &l.options, &l.load
 	o.History, o.Config.Command = l.history(), commandLine()
@@ -81,7 +87,9 @@ func (l *localRun) complete() {
 	o.Output, o.Seen, o.Event, o.Controls = l.view.Output(), l.seen, l.event, &l.controls
 }
 
-// event shows what happens in the run.
+// event passes an event of the run to the view. Intervals are left out with --once, and
+// with --quiet unless --json is set. It also records whether the load is running, for
+// steer.
 func (l *localRun) event(e event.Event) {
 	switch e.Kind {
 	case event.State:
@@ -98,13 +106,14 @@ func (l *localRun) event(e event.Event) {
 	l.view.Show(e)
 }
 
-// emit shows what this command line does itself.
+// emit is event for what this command line does itself, at the current time.
 func (l *localRun) emit(e event.Event) {
 	e.Time = time.Now()
 	l.event(e)
 }
 
-// endOf returns the event of the run's end with err, its exit status.
+// endOf returns the event of the run's end with err, which run returns, and with the path
+// of the stored result if the run took place.
 func (l *localRun) endOf(err error) event.Event {
 	e := endOf(l.result, err)
 	if l.result.State.Final() {
@@ -113,7 +122,9 @@ func (l *localRun) endOf(err error) event.Event {
 	return e
 }
 
-// endOf returns the event of the end of a run with this result, as far as it came.
+// endOf returns the event of the end of a run with this result. Its exit status and text
+// are those of err, which may be nil. A run that is not over is Failed, or Cancelled if
+// err has that exit status. r must not be nil.
 func endOf(r *run.Result, err error) event.Event {
 	e := event.Event{Kind: event.Ended, Time: time.Now(), Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: new(int)}
 	if !r.State.Final() {
@@ -138,9 +149,10 @@ func endOf(r *run.Result, err error) event.Event {
 	return e
 }
 
-// report writes the reports that -o asks for, and then the text to standard output:
-// closing that early, as head(1) does, ends this program. It returns the exit status of
-// the run that ended with failed, as an error.
+// report writes the reports that -o asks for, and then the text, also if a report failed.
+// If the text goes to standard output (see text), closing that early, as head(1) does,
+// ends this program. It returns the exit status of the run that ended with failed, as an
+// error, or status 1 if a report or the text could not be written.
 func (l *localRun) report(outputs outputs, failed error) error {
 	err := outputs.write(l.result, l.series(l.result))
 	text := l.text()
@@ -163,12 +175,14 @@ func (l *localRun) report(outputs outputs, failed error) error {
 	return l.status(failed)
 }
 
+// isStorage reports whether err wraps a *local.StorageError: the run could not be stored.
 func isStorage(err error) bool {
 	var storage *local.StorageError
 	return errors.As(err, &storage)
 }
 
-// refused returns the exit status of a run that did not take place, as an error.
+// refused returns err, why a run did not take place, with an exit status: 2 for a wrong
+// parameter, 1 for an error of the storage, and that of Options.Prepare otherwise.
 func (l *localRun) refused(err error) error {
 	var wrong *monitor.ParamError
 	switch {
@@ -180,7 +194,9 @@ func (l *localRun) refused(err error) error {
 	return err // of preparing it
 }
 
-// status returns the exit status of the run that ended with err, as an error.
+// status returns the exit status of the run that ended with err, as an error; nil for 0. A
+// finished run has 1 if it has an error, 4 if thresholds were crossed, or 5 if it is
+// invalid with --strict; a cancelled one has 130, without a text, and others have 1.
 func (l *localRun) status(err error) error {
 	switch l.result.State {
 	case run.Finished:

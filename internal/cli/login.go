@@ -18,7 +18,8 @@ import (
 	"github.com/gobench-io/gobench/internal/api/types"
 )
 
-// loginFlags are the flags of gobench login.
+// loginFlags are the flags of gobench login, of which gobench tokens new has name and
+// file.
 type loginFlags struct {
 	name  string
 	file  string // of the password
@@ -26,6 +27,7 @@ type loginFlags struct {
 	at    masterFlags // URL of the command's argument
 }
 
+// loginCommand returns gobench login; login runs it.
 func (a *app) loginCommand() *cobra.Command {
 	var f loginFlags
 	cmd := &cobra.Command{
@@ -57,7 +59,11 @@ GOBENCH_MASTER and GOBENCH_TOKEN can be set instead of a login.`,
 	return cmd
 }
 
-// login logs in and stores a token for this machine.
+// login logs in at the master of f.at.url, which may be its setup link, by name and
+// password or with --token, and stores an API token in --dir in place of an earlier login.
+// An empty URL stands for GOBENCH_MASTER, the stored login's or defaultMaster. On an error
+// the stored login is as before; a token that was made may remain at the master. It may
+// ask on the terminal.
 func (a *app) login(ctx context.Context, f *loginFlags) error {
 	at, setup, err := setupOf(f.at.url)
 	if err != nil {
@@ -104,7 +110,9 @@ func (a *app) login(ctx context.Context, f *loginFlags) error {
 	return nil
 }
 
-// setupOf splits the link that a new master prints into its URL and its setup token.
+// setupOf splits the link that a new master prints, URL#setup=TOKEN, into its URL and its
+// token. An address without # is returned without a final slash, and the token is empty.
+// Any other fragment is a usage error.
 func setupOf(at string) (master, token string, err error) {
 	link, fragment, ok := strings.Cut(at, "#")
 	if !ok {
@@ -117,7 +125,10 @@ func setupOf(at string) (master, token string, err error) {
 	return strings.TrimSuffix(link, "/"), values.Get("setup"), nil
 }
 
-// session logs in with name and password; with a setup token it makes the first user.
+// session logs c in by name and password, which it may ask for; with a setup token it
+// makes the first user by that name and password, who is then logged in. It returns the
+// user. The session remains until c.Logout. Errors have exit statuses, without a hint to
+// log in if the password is wrong.
 func (a *app) session(ctx context.Context, c *client.Client, f *loginFlags, setup string) (types.Me, error) {
 	who := "name: "
 	if setup != "" {
@@ -142,6 +153,8 @@ func (a *app) session(ctx context.Context, c *client.Client, f *loginFlags, setu
 	return me, refusal(err)
 }
 
+// loginByToken checks the API token ("-": from standard input) at the master and stores
+// it. On an error the stored login is as before.
 func (a *app) loginByToken(ctx context.Context, at, token, ca string) error {
 	token, err := readToken(token)
 	if err != nil {
@@ -163,7 +176,9 @@ func (a *app) loginByToken(ctx context.Context, at, token, ca string) error {
 	return nil
 }
 
-// prompt returns value, or asks for it on the terminal if that is empty.
+// prompt returns value or, if that is empty, a line that it asks for on the terminal,
+// without white space around it, which may be empty. Without a terminal it returns a usage
+// error for --name.
 func (a *app) prompt(value, what string) (string, error) {
 	if value != "" {
 		return value, nil
@@ -179,8 +194,10 @@ func (a *app) prompt(value, what string) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// password reads a password from a file, the environment, or the terminal, where it is not
-// shown.
+// password returns the first of these: the contents of file without line ends at its end,
+// GOBENCH_PASSWORD, or what the user types on the terminal after what, where it is not
+// shown. The last may be empty. A file that can't be read, and no terminal, are usage
+// errors.
 func (a *app) password(file, what string) (string, error) {
 	if file != "" {
 		b, err := os.ReadFile(file)
@@ -204,6 +221,9 @@ func (a *app) password(file, what string) (string, error) {
 	return string(b), nil
 }
 
+// logoutCommand returns gobench logout, which does nothing without a login. It deletes the
+// login also if its token can't be revoked, and then prints a warning. A token that was
+// stored by --token is not revoked.
 func (a *app) logoutCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "logout",

@@ -14,8 +14,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run/suggest"
 )
 
-// misuse turns cobra's error of a wrong command line into one of ours: what is wrong, and
-// what was probably meant.
+// misuse returns cobra's error of a wrong command line as one with exit status 2: what is
+// wrong, and a hint at what was probably meant or at the help of cmd. It is never nil; the
+// text of an error that it does not know is unchanged.
 func misuse(cmd *cobra.Command, err error) *exitError {
 	lists := cmd.CommandPath() + " --help lists them"
 	var (
@@ -46,13 +47,15 @@ func misuse(cmd *cobra.Command, err error) *exitError {
 	return &exitError{exitUsage, fmt.Errorf("%s takes no arguments: %q is one too many", cmd.CommandPath(), word), "see " + cmd.CommandPath() + " --help"}
 }
 
-// scanned parses cobra's error for an unknown command, and reports whether err is one.
+// scanned reports whether err is cobra's for an unknown command, and sets word and path to
+// that command and its parent's path. word may be set for another error.
 func scanned(err error, word, path *string) bool {
 	_, wrong := fmt.Sscanf(err.Error(), "unknown command %q for %q", word, path)
 	return wrong == nil
 }
 
-// otherFlag returns a hint at the flag that was probably meant, or the command that has it.
+// otherFlag returns a hint at another command that has the flag name, or else at the flag
+// of cmd that was probably meant; empty if there is neither.
 func otherFlag(cmd *cobra.Command, name string) string {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -77,7 +80,9 @@ var synonyms = map[string]string{
 	"check": "doctor", "env": "doctor", "server": "target", "attack": "http", "bench": "http", "exec": "run", "test": "run",
 }
 
-// otherCommand returns a hint at the command that was probably meant.
+// otherCommand returns a hint at the subcommand of cmd that was probably meant by word;
+// empty if no name is near. If cmd is the root, word may also be a URL, a Go file, a
+// folder, or another tool's name for a command.
 func otherCommand(cmd *cobra.Command, word string) string {
 	if !cmd.HasParent() {
 		switch info, err := os.Stat(word); {
@@ -103,7 +108,8 @@ func otherCommand(cmd *cobra.Command, word string) string {
 	return fmt.Sprintf("did you mean %s %s? %[1]s --help lists all commands", cmd.CommandPath(), meant)
 }
 
-// plainCause returns why a flag refuses a value, in words for people.
+// plainCause returns why a flag refuses a value, in words for people: a *strconv.NumError
+// is replaced, other errors are returned unchanged.
 func plainCause(f *pflag.Flag, cause error) error {
 	var number *strconv.NumError
 	switch errors.As(cause, &number); {
@@ -119,7 +125,7 @@ func plainCause(f *pflag.Flag, cause error) error {
 	return errors.New("want a whole number")
 }
 
-// flagHelp returns a flag's line of help.
+// flagHelp returns a flag's help in one line: "--name VALUE: usage".
 func flagHelp(f *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(f)
 	return strings.TrimSpace("--"+f.Name+" "+value) + ": " + usage

@@ -26,10 +26,10 @@ type output struct {
 }
 
 // outputs are those of a command. They are opened before a run begins, so that a wrong
-// name does not cost a run.
+// name does not cost a run. The caller must write or discard them.
 type outputs []*output
 
-// outputFlag adds -o.
+// outputFlag adds -o, which may be repeated, to cmd; does begins its help.
 func outputFlag(cmd *cobra.Command, names *[]string, does string) {
 	cmd.Flags().StringArrayVarP(names, "output", "o", nil, does+", in the format of its ending: "+report.Endings()+"; - is JSON on standard output, -.csv and so on are the other formats; may be repeated")
 	var endings []string
@@ -39,6 +39,9 @@ func outputFlag(cmd *cobra.Command, names *[]string, does string) {
 	_ = cmd.MarkFlagFilename("output", endings...)
 }
 
+// openOutputs opens the outputs of these names, each a file or "-" or "-.ENDING" for
+// stdout. A wrong name, one file twice and standard output twice are usage errors: all are
+// discarded then. Existing files are unchanged until write.
 func openOutputs(names []string, stdout io.Writer) (all outputs, err error) {
 	for _, name := range names {
 		o, err := openOutput(name, stdout)
@@ -54,6 +57,8 @@ func openOutputs(names []string, stdout io.Writer) (all outputs, err error) {
 	return all, nil
 }
 
+// has reports whether one of all is the same file as o, or also standard output. Files
+// that are not regular, as pipes, are not compared.
 func (all outputs) has(o *output) bool {
 	for _, other := range all {
 		if o.w != nil && other.w != nil || o.place != "" && other.place == o.place {
@@ -63,7 +68,8 @@ func (all outputs) has(o *output) bool {
 	return false
 }
 
-// openOutput opens the output of a name, and checks that it can be written.
+// openOutput opens the output of a name, and checks that it can be written; see outputs.
+// An error is a usage error.
 func openOutput(name string, stdout io.Writer) (*output, error) {
 	o := &output{name: name}
 	if name == "-" {
@@ -88,8 +94,10 @@ func openOutput(name string, stdout io.Writer) (*output, error) {
 	return o, nil
 }
 
-// open opens the file that is written: a temporary one, or the named one if that is not a
-// regular file, as a pipe.
+// open sets o.file to the file to write: a temporary one beside o.place, with the
+// permissions of an existing file, or the named one if that is not a regular file, as a
+// pipe; o.place is then empty. Opening a pipe waits for its reader. The error wraps
+// fs.ErrNotExist if the folder is missing.
 func (o *output) open() error {
 	var err error
 	if o.place, err = placeOf(o.name); err != nil {
@@ -115,8 +123,8 @@ func (o *output) open() error {
 	return err
 }
 
-// placeOf returns the path of a file without symbolic links, so that two names of one file
-// can be compared. The file need not exist.
+// placeOf returns the absolute path of a file without symbolic links, so that two names of
+// one file can be compared. The file need not exist, but its folder must.
 func placeOf(name string) (string, error) {
 	full, err := filepath.Abs(name)
 	if err != nil {
@@ -129,7 +137,8 @@ func placeOf(name string) (string, error) {
 	return filepath.Join(dir, filepath.Base(full)), err
 }
 
-// write writes all of them. If one fails, the others are written all the same.
+// write writes all of them and closes the files, and returns all errors, joined. If one
+// fails, the others are written all the same. Call it once.
 func (all outputs) write(r *run.Result, each report.Intervals) error {
 	var errs []error
 	for _, o := range all {
@@ -140,6 +149,8 @@ func (all outputs) write(r *run.Result, each report.Intervals) error {
 	return errors.Join(errs...)
 }
 
+// write writes the report and closes the file. If it fails, a regular file is as before
+// and the temporary one is removed; a pipe or standard output may have a part.
 func (o *output) write(r *run.Result, each report.Intervals) error {
 	if o.w != nil {
 		return o.format.Write(o.w, r, each)
@@ -160,13 +171,16 @@ func (o *output) write(r *run.Result, each report.Intervals) error {
 	return err
 }
 
-// discard closes and deletes those that are not written. It may be called after write.
+// discard closes those that are not written, and deletes their temporary files. It may be
+// called after write, and more than once.
 func (all outputs) discard() {
 	for _, o := range all {
 		_ = o.discard() // nothing was written to it
 	}
 }
 
+// discard closes the file, and deletes it if it is a temporary one. It does nothing for
+// standard output, and after write.
 func (o *output) discard() error {
 	if o.file == nil {
 		return nil

@@ -11,7 +11,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// parseSet parses the values of --set.
+// parseSet parses the values of --set, as NAME=VALUE, by name; a value may be empty or
+// have further equals signs. A missing or repeated name is a usage error. The map is never
+// nil without an error.
 func parseSet(texts []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, text := range texts {
@@ -27,8 +29,9 @@ func parseSet(texts []string) (map[string]string, error) {
 	return values, nil
 }
 
-// helpParams prints the parameters of the scenario in args, if there is one, after the
-// help of gobench run.
+// helpParams prints the parameters of the scenario in args to a.stdout, after the help of
+// gobench run. It compiles the scenario. Without exactly one argument it does nothing;
+// errors are printed there too. ctx may be nil.
 func (a *app) helpParams(ctx context.Context, args []string) {
 	if len(args) != 1 {
 		return

@@ -19,8 +19,8 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// remoteRun is a run on a master as a command line sees it, with the same view, reports and
-// exit status as a run on this machine.
+// remoteRun is a run on a master as a command line sees it, with the same view, reports
+// and exit status as a run on this machine. Call run once; the caller closes client.
 type remoteRun struct {
 	*app
 	load   loadFlags
@@ -39,7 +39,8 @@ type remoteRun struct {
 	ends int    // how often the user has ended it, guarded by mu
 }
 
-// scenarioAt returns the submission of the scenario at path.
+// scenarioAt returns the submission of the scenario at path, a file or a folder, with the
+// parameters set. A scenario that can't be read has exit status 2.
 func scenarioAt(path string, set map[string]string, load *loadFlags, o run.Options) (s types.Submission, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return s, usageError("name the scenario's file, as in: gobench submit scenario.go", "%w", err)
@@ -52,7 +53,9 @@ func scenarioAt(path string, set map[string]string, load *loadFlags, o run.Optio
 	return submission(name, source, load, o), nil
 }
 
-// submission returns the submission of a source.
+// submission returns the submission of a source: o with the options and allowed targets of
+// load, the seed only if --seed is set, and this process's command line without secrets. A
+// --graceful-stop of 0 becomes 1 ms, as 0 would be the master's default.
 func submission(name string, source run.Source, load *loadFlags, o run.Options) types.Submission {
 	o.Duration, o.Warmup, o.Interval, o.GracefulStop = load.duration.Seconds(), load.warmup.Seconds(), load.interval.Seconds(), max(load.graceful, time.Millisecond).Seconds() // 0 would be the default
 	o.Thresholds, o.Guards.Targets = load.expressions, load.allowed.entries
@@ -63,7 +66,8 @@ func submission(name string, source run.Source, load *loadFlags, o run.Options) 
 	return types.Submission{Name: name, Source: &source, Options: o}
 }
 
-// runAt submits a scenario to a master and follows the run to its end.
+// runAt submits the scenario at path to a master and follows the run to its end, as
+// submitAndFollow does. A flag that needs a run on this machine is a usage error.
 func (a *app) runAt(ctx context.Context, at masterFlags, path string, set map[string]string, load loadFlags, o run.Options) error {
 	if err := load.inside.refuseRemote(); err != nil {
 		return err
@@ -75,8 +79,9 @@ func (a *app) runAt(ctx context.Context, at masterFlags, path string, set map[st
 	return a.submitAndFollow(ctx, at, load, path, s)
 }
 
-// submitAndFollow submits a run to a master and follows it to its end. name is the
-// scenario's name here.
+// submitAndFollow submits a run to a master and follows it to its end; name is the
+// scenario's name here. Wrong names of reports are usage errors before anything is sent.
+// For the rest of the errors see run.
 func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlags, name string, s types.Submission) error {
 	outputs, err := openOutputs(load.out, a.stdout)
 	if err != nil {
@@ -95,7 +100,10 @@ func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlag
 	return r.run(ctx, outputs, func(ctx context.Context) (run.Order, error) { return c.Submit(ctx, s) })
 }
 
-// run queues the run, shows it until it is over, and reports.
+// run queues the run, shows it until it is over, writes the reports and the text, and
+// returns nil for exit status 0, else an error with the status. If the user leaves (see
+// signals) or ctx ends, the run continues on the master and the status is 130. It does not
+// discard outputs.
 func (r *remoteRun) run(ctx context.Context, outputs outputs, queue func(context.Context) (run.Order, error)) error {
 	ctx, r.leave = context.WithCancel(ctx)
 	defer r.leave()
@@ -117,7 +125,9 @@ func (r *remoteRun) run(ctx context.Context, outputs outputs, queue func(context
 	return err
 }
 
-// follow queues the run, shows its events until it is over, and returns its result.
+// follow queues the run, shows its events until it is over, and returns its result. Its
+// errors have exit statuses, 130 if the user has left or ctx has ended. r.id is set once
+// the master has the run.
 func (r *remoteRun) follow(ctx context.Context, queue func(context.Context) (run.Order, error)) (*run.Result, error) {
 	order, err := queue(ctx)
 	if errors.Is(err, context.Canceled) {
@@ -138,7 +148,9 @@ func (r *remoteRun) follow(ctx context.Context, queue func(context.Context) (run
 	return result, refusal(err)
 }
 
-// events shows what happens until the run is over.
+// events shows what happens until the run is over, and returns nil then. While the master
+// can't be reached it tries again without limit, and shows one warning until the next
+// event. It returns an error if ctx ends or the master does not know or allow the request.
 func (r *remoteRun) events(ctx context.Context) error {
 	warned := false // that the master can't be reached
 	r.client.WhenBroken(func(err error) {
@@ -177,7 +189,9 @@ func (r *remoteRun) events(ctx context.Context) error {
 	return errors.New("the master sent no end of it")
 }
 
-// report writes the reports of -o, and the text.
+// report writes the reports of -o, and then the text to standard output, or to standard
+// error if --json or an -o uses that; the text is written even if a report failed. An
+// error has exit status 1, and a hint at the run, which the master stores.
 func (r *remoteRun) report(ctx context.Context, result *run.Result, outputs outputs) error {
 	err := outputs.write(result, seriesAt(ctx, r.client, r.id))
 	text := r.stdout
@@ -193,12 +207,14 @@ func (r *remoteRun) report(ctx context.Context, result *run.Result, outputs outp
 	return nil
 }
 
-// seriesAt returns a run's series from its master.
+// seriesAt returns a run's series, of all agents together, which is requested from the
+// master at each call. The end of ctx ends such a request.
 func seriesAt(ctx context.Context, c *client.Client, id string) report.Intervals {
 	return func(yield func(run.Interval) error) error { return c.Series(ctx, run.SeriesQuery{Run: id}, yield) }
 }
 
-// unbegun reports whether a run ended before there was anything to report. As on this
+// unbegun reports whether a run ended before there was anything to report: it did not
+// compile, its input was refused, or it was cancelled before it was compiled. As on this
 // machine, only the error is printed then.
 func unbegun(r *run.Result) bool {
 	switch r.Failure {
@@ -208,7 +224,10 @@ func unbegun(r *run.Result) bool {
 	return r.State == run.Cancelled && r.Config.Executor == ""
 }
 
-// statusOf returns the exit status of a run of a master, as an error.
+// statusOf returns the exit status of a run of a master, as an error; nil for 0. A
+// finished run has 4 if thresholds were crossed, or 5 if it is invalid with --strict; a
+// cancelled one has 130. Others have 3 if the scenario does not compile, 2 if their input
+// was refused, and else 1.
 func (r *remoteRun) statusOf(x *run.Result) error {
 	switch x.State {
 	case run.Finished:
@@ -232,7 +251,8 @@ func (r *remoteRun) statusOf(x *run.Result) error {
 	return &exitError{exitFailed, errors.New(x.Cause), "what it printed: gobench logs " + x.ID + " --master " + r.client.URL()}
 }
 
-// endOf returns the event of the run's end with err, its exit status.
+// endOf returns the event of the run's end with err, which run returns. x may be nil: the
+// run is then Failed, or Cancelled if err has that exit status.
 func (r *remoteRun) endOf(x *run.Result, err error) event.Event {
 	if x == nil {
 		x = &run.Result{ID: r.id, State: run.Failed}

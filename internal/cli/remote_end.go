@@ -14,7 +14,8 @@ import (
 	"github.com/gobench-io/gobench/internal/show/live"
 )
 
-// queued stores the run's id, and ends the run if the user has asked for that meanwhile.
+// queued stores the run's id. If the user asked to end the run before the master had
+// returned it, queued ends the run now, which may take 10 s.
 func (r *remoteRun) queued(ctx context.Context, id string) {
 	r.mu.Lock()
 	r.id = id
@@ -25,7 +26,9 @@ func (r *remoteRun) queued(ctx context.Context, id string) {
 	}
 }
 
-// end stops or cancels the run.
+// end asks the master to stop the run or, with cancel, to cancel it, and returns when it
+// has answered, after 10 s, or when ctx ends. A failure is shown as a warning, unless the
+// run is over already. r.id must be set.
 func (r *remoteRun) end(ctx context.Context, cancel bool) {
 	ctx, done := context.WithTimeout(ctx, 10*time.Second)
 	defer done()
@@ -38,8 +41,8 @@ func (r *remoteRun) end(ctx context.Context, cancel bool) {
 	}
 }
 
-// countEnd counts a request of the user to end the run. It returns how many there were, and
-// whether the run is queued.
+// countEnd counts a request of the user to end the run. It returns how many there were,
+// this one included, and whether the master has returned the run's id.
 func (r *remoteRun) countEnd() (n int, queued bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,8 +51,9 @@ func (r *remoteRun) countEnd() (n int, queued bool) {
 }
 
 // signals makes a first Ctrl-C (or SIGTERM) stop the run, a second cancel it, and a third
-// leave it to the master, as the end of the terminal does. Until the caller calls the
-// returned function, when the run is over, a closed pipe does not end this process.
+// leave it to the master; before the master has returned the run's id, a second one
+// leaves. The caller must call the returned function once, when the run is over, and then
+// wait for r.requests. Until then a closed pipe does not end this process.
 func (r *remoteRun) signals(ctx context.Context) func() {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
@@ -80,7 +84,9 @@ func (r *remoteRun) signals(ctx context.Context) func() {
 	}
 }
 
-// press returns the function that handles keys of the terminal.
+// press returns the function that handles keys of the terminal: s stops the run, q is as
+// Ctrl-C, those of changesOf change the load, others do nothing. It does not wait for the
+// master: r.requests does. The end of ctx ends its requests.
 func (r *remoteRun) press(ctx context.Context) live.Press {
 	return func(key byte, look func(func(*live.Run))) {
 		switch key {
@@ -96,7 +102,9 @@ func (r *remoteRun) press(ctx context.Context) live.Press {
 	}
 }
 
-// steer makes changes of the load, unless the previous ones are not done yet.
+// steer makes changes of the load, in a goroutine of r.requests. It does nothing if no
+// load is running, or while the previous changes are being made. An error is shown as a
+// note, and the remaining changes are made all the same.
 func (r *remoteRun) steer(ctx context.Context, look func(func(*live.Run)), changes func(*live.Run) []event.Change) {
 	if !r.loading.Load() || !r.steering.TryLock() {
 		return

@@ -9,6 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
+// rerunCommand returns gobench rerun. It prints the id of the new run, or with --follow
+// follows that as gobench run --master does.
 func (a *app) rerunCommand() *cobra.Command {
 	var load loadFlags
 	var at masterFlags

@@ -19,6 +19,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
+// runCommand returns gobench run: of a scenario on this machine (runScenario), or with
+// --master on agents (runAt). Its help compiles the scenario to list its parameters.
 func (a *app) runCommand() *cobra.Command {
 	var load loadFlags
 	var set []string
@@ -75,7 +77,8 @@ report is shown. A second one cancels it.`,
 	return cmd
 }
 
-// runScenario compiles the scenario at path and runs it with these parameters.
+// runScenario compiles the scenario at path and runs it with these parameters on this
+// machine; see localRun.run for the error.
 func (a *app) runScenario(ctx context.Context, path string, set map[string]string, load loadFlags) error {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -90,7 +93,7 @@ func (a *app) runScenario(ctx context.Context, path string, set map[string]strin
 	return l.run(ctx)
 }
 
-// scenarioDir returns the folder of the scenario at path.
+// scenarioDir returns the folder of the scenario at path: path itself if that is a folder.
 func scenarioDir(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return path
@@ -98,7 +101,10 @@ func scenarioDir(path string) string {
 	return filepath.Dir(path)
 }
 
-// compile builds the executor and passes each step that takes time to emit.
+// compile builds the executor of the scenario at path, or finds it in the cache, and
+// passes its state, steps and notes to emit, which may be called by other goroutines. It
+// first ends the background compile. Errors are of compileError; the end of ctx ends the
+// build.
 func (a *app) compile(ctx context.Context, path string, emit func(event.Event), log *slog.Logger) (build.Executor, error) {
 	builder, err := a.builder(log)
 	if err != nil {
@@ -125,7 +131,8 @@ func (a *app) compile(ctx context.Context, path string, emit func(event.Event), 
 	return built, nil
 }
 
-// builder returns the builder of scenarios.
+// builder returns the builder of scenarios, whose cache is this user's; it creates that
+// folder. An error has exit status 1 and a hint.
 func (a *app) builder(log *slog.Logger) (*build.Builder, error) {
 	dir, err := build.DefaultDir()
 	if err != nil {
@@ -138,7 +145,9 @@ func (a *app) builder(log *slog.Logger) (*build.Builder, error) {
 	return b, nil
 }
 
-// compileError adds an exit status to an error of a build.
+// compileError returns err, of building the scenario at path, with an exit status: 3 if
+// the scenario does not compile, 2 for a wrong or missing file, 130 if it was cancelled,
+// and else 1, as for a full disk, whatever that made fail. err must not be nil.
 func compileError(path string, err error) error {
 	var input *build.InputError
 	var compile *build.CompileError

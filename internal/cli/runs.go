@@ -18,7 +18,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// dataDir returns the folder of gobench's data.
+// dataDir returns the folder of gobench's data, which may not exist: --dir, or gobench
+// below XDG_DATA_HOME if that is absolute, or else .gobench in the home folder, or in the
+// working directory if there is no home.
 func (a *app) dataDir() string {
 	if a.dir != "" {
 		return a.dir
@@ -35,6 +37,8 @@ func (a *app) dataDir() string {
 // history returns the history of this machine.
 func (a *app) history() history.History { return history.Open(filepath.Join(a.dataDir(), "runs")) }
 
+// runsCommand returns gobench runs. A run of this machine whose result can't be read has a
+// line on standard error instead, and the exit status is still 0.
 func (a *app) runsCommand() *cobra.Command {
 	var asJSON bool
 	var at masterFlags
@@ -81,7 +85,8 @@ func (a *app) runsCommand() *cobra.Command {
 	return cmd
 }
 
-// runsAt lists the newest runs of a master.
+// runsAt lists the newest 200 runs of a master, the newest last, as a table or one JSON
+// object a line. Without runs it prints nothing.
 func (a *app) runsAt(ctx context.Context, at masterFlags, asJSON bool) error {
 	c, err := a.client(at)
 	if err != nil {
@@ -113,7 +118,7 @@ func (a *app) runsAt(ctx context.Context, at masterFlags, asJSON bool) error {
 	return w.Flush()
 }
 
-// summary is a run in the list of --json.
+// summary is a run of this machine in the list of --json. Seconds is the time of the load.
 type summary struct {
 	ID       string      `json:"id"`
 	Name     string      `json:"name"`
@@ -130,7 +135,9 @@ func summaryOf(r *run.Result) summary {
 	return summary{r.ID, r.Name, r.State, r.Verdict, r.Cause, r.Created, r.Seconds, r.Config.Target, r.Complete}
 }
 
-// load finds and reads a run.
+// load finds and reads a run of this machine; part is as for find. If gobench ended before
+// the run did, its figures are computed from its batches. An unknown run has exit status
+// 2, one that can't be read has 1.
 func (a *app) load(part string) (*run.Result, error) {
 	id, err := a.find(part)
 	if err != nil {
@@ -143,7 +150,10 @@ func (a *app) load(part string) (*run.Result, error) {
 	return r, nil
 }
 
-// find returns the id of the run of this machine that part names.
+// find returns the id of the run of this machine that part names: "last" for the newest, a
+// whole id, or at least 3 characters that an id begins with, or the part of an id after
+// its last "-". An unknown and an ambiguous part, and a history that can't be read, have
+// exit status 2.
 func (a *app) find(part string) (string, error) {
 	id, err := a.history().Find(part)
 	if err != nil {
@@ -152,6 +162,8 @@ func (a *app) find(part string) (string, error) {
 	return id, nil
 }
 
+// completeIDs completes the first argument as the id of a run of this machine, or "last".
+// The shell filters the list.
 func (a *app) completeIDs(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -20,7 +20,7 @@ import (
 	"github.com/gobench-io/gobench/internal/show/live"
 )
 
-// serveFlags are the flags of a master.
+// serveFlags are the flags of gobench serve. Addresses and files are as typed.
 type serveFlags struct {
 	addr      string
 	agentAddr string
@@ -44,6 +44,7 @@ type serveFlags struct {
 	file      string // of the password
 }
 
+// serveCommand returns gobench serve; serve runs it.
 func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
@@ -69,13 +70,14 @@ second ends at once.`,
 	return cmd
 }
 
-// defaultServe returns the flags of gobench without a command.
+// defaultServe returns the flags of gobench without a command: all have their defaults.
 func defaultServe() *serveFlags {
 	f := &serveFlags{}
 	f.add(&cobra.Command{})
 	return f
 }
 
+// add adds the flags to cmd, which sets f to their defaults.
 func (f *serveFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` of the API")
@@ -106,7 +108,10 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// adminPassword returns the password of the flags or the environment; empty if unset.
+// adminPassword returns the password of --admin-password (with a warning in log),
+// --admin-password-file or GOBENCH_ADMIN_PASSWORD, which it removes from the environment
+// if no flag is set; empty if none of them is set. Both flags, and a file that can't be
+// read, are usage errors.
 func (f *serveFlags) adminPassword(log *slog.Logger) (string, error) {
 	switch {
 	case f.password != "" && f.file != "":
@@ -126,7 +131,10 @@ func (f *serveFlags) adminPassword(log *slog.Logger) (string, error) {
 	return password, nil
 }
 
-// serve runs a master until it is ended.
+// serve runs a master, and blocks until it has ended: by SIGINT or SIGTERM (see
+// endOnSignal), when the context of cmd ends, or when a part of it fails. It returns nil
+// after a regular end. When the master is ready, it prints the link for the first user, if
+// the server has one.
 func (a *app) serve(cmd *cobra.Command, f *serveFlags) error {
 	o, err := f.options(a.serverLog())
 	if err != nil {
@@ -154,7 +162,9 @@ func (a *app) serve(cmd *cobra.Command, f *serveFlags) error {
 	return nil
 }
 
-// options checks the flags and returns the server that they describe.
+// options checks the flags and returns the server that they describe, without Dir, Ready
+// and Listener. It reads the files that they name, and may remove GOBENCH_ADMIN_PASSWORD
+// from the environment. After an error o is not usable.
 func (f *serveFlags) options(log *slog.Logger) (o server.Options, err error) {
 	o = server.Options{Hosts: f.hosts, Insecure: f.insecure, AgentAddr: f.agentAddr, Advertise: f.advertise, NoAgent: f.noAgent, Ledger: f.ledger,
 		Database: f.db, RunLimit: f.runLimit, CompileLimit: f.compile, KeepRuns: f.keepRuns, KeepFor: f.keepFor, Cache: f.cache,
@@ -177,8 +187,8 @@ func (f *serveFlags) options(log *slog.Logger) (o server.Options, err error) {
 	return o, err
 }
 
-// serverError returns the exit status of a server that could not be started, and the flag
-// that would help.
+// serverError returns the error of server.New as one with an exit status, 2 for a wrong
+// flag and else 1, and a hint at the flag that would help.
 func (f *serveFlags) serverError(err error) error {
 	part := server.PartOther
 	var e *server.Error
@@ -207,7 +217,8 @@ func (f *serveFlags) serverError(err error) error {
 	return &exitError{exitFailed, err, hint}
 }
 
-// tls returns the configuration of --tls-cert and --tls-key; nil if unset.
+// tls returns the configuration of --tls-cert and --tls-key; nil if neither is set. Only
+// one of them, and files that can't be loaded, are a usage error.
 func (f *serveFlags) tls() (*tls.Config, error) {
 	if f.cert == "" && f.key == "" {
 		return nil, nil
@@ -219,7 +230,8 @@ func (f *serveFlags) tls() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// listenError returns why an address can't be listened on, and the flag that names another.
+// listenError returns why addr can't be listened on, and the flag that names another:
+// status 1 if it is in use, else a usage error.
 func listenError(flag, addr string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return &exitError{exitFailed, fmt.Errorf("%s is used by another program, or by another gobench", addr), "choose another one with " + flag + " HOST:PORT"}
@@ -234,10 +246,10 @@ const (
 	secondLimit = time.Second      // all that is left after a second signal
 )
 
-// endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run and then end the
-// server, and a second one end it at once. What has not ended in time, as a request that
-// is stuck, ends with the process: all that counts is on disk. The caller must call stop
-// when the server has ended.
+// endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run, for at most 18 s, and
+// then end the server, and a second one end it at once. If the server has not ended 19 s
+// after the first or 1 s after the second signal, it exits the process with status 0: all
+// that counts is on disk. The caller must call stop once, when the server has ended.
 func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
@@ -275,7 +287,7 @@ func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop 
 	}
 }
 
-// serverLog returns a log of JSON lines, or of text on a terminal.
+// serverLog returns a log to standard error, as JSON lines, or as text on a terminal.
 func (a *app) serverLog() *slog.Logger {
 	if f, ok := a.stderr.(*os.File); ok && live.IsTerminal(f) {
 		return slog.New(slog.NewTextHandler(a.stderr, nil))

@@ -9,6 +9,7 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
+// showCommand returns gobench show, of one run or of two.
 func (a *app) showCommand() *cobra.Command {
 	var asJSON, full bool
 	var at masterFlags
@@ -54,7 +55,8 @@ them, then the figures that matter and how much they changed.
 	return cmd
 }
 
-// compare shows run k and another side by side.
+// compare prints run k and another, which storedAt finds at the same place, side by side:
+// as text, or as JSON. Errors of writing are no *exitError; those of storedAt are.
 func (a *app) compare(ctx context.Context, k *stored, at masterFlags, other string, asJSON bool) error {
 	b, err := a.storedAt(ctx, at, other)
 	if err != nil {
@@ -67,6 +69,8 @@ func (a *app) compare(ctx context.Context, k *stored, at masterFlags, other stri
 	return c.Text(a.stdout, styleOf(a.stdout))
 }
 
+// reportCommand returns gobench report. It needs at least one -o; if one of them can't be
+// written, the others are.
 func (a *app) reportCommand() *cobra.Command {
 	var out []string
 	var at masterFlags

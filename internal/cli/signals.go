@@ -7,8 +7,9 @@ import (
 )
 
 // signals makes a first Ctrl-C (or SIGTERM, or the end of the terminal) stop the run,
-// which then drains, and a second cancel it. Until the caller calls the returned function,
-// when the run is over, a closed pipe does not end this process.
+// which then drains, and a second Ctrl-C or SIGTERM cancel it; under nohup the end of the
+// terminal is ignored. The caller must call the returned function once, when the run is
+// over; until then a closed pipe does not end this process.
 func (l *localRun) signals() func() {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)

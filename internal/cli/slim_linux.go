@@ -11,7 +11,7 @@ import (
 
 // slim releases the pages of the program's own file that only its start needed. Most of
 // this program belongs to a master and an agent, and is not used by a run on this machine.
-// A page that is needed again is read from the page cache.
+// A page that is needed again is read from the page cache. Errors are ignored.
 func slim() {
 	f, err := os.Open("/proc/self/maps")
 	if err != nil {

@@ -8,7 +8,9 @@ import (
 	"github.com/gobench-io/gobench/internal/show/live"
 )
 
-// press handles a key of the terminal.
+// press handles a key of the terminal: s stops the run, q is as Ctrl-C, those of changesOf
+// change the load, others do nothing. It does not wait for the change. The terminal's
+// goroutine calls it.
 func (l *localRun) press(key byte, look func(func(*live.Run))) {
 	switch key {
 	case 'q', 'Q': // as Ctrl-C
@@ -22,7 +24,9 @@ func (l *localRun) press(key byte, look func(func(*live.Run))) {
 	}
 }
 
-// changesOf returns what a key changes of the load; nil if it changes nothing.
+// changesOf returns a function that returns what a key changes of the load, from the state
+// of the run, or none if there is nothing to change; nil for other keys. Call that
+// function only within look (live.Press).
 func changesOf(key byte) func(*live.Run) []event.Change {
 	switch key {
 	case 'p', 'P':
@@ -40,7 +44,9 @@ func changesOf(key byte) func(*live.Run) []event.Change {
 	return nil
 }
 
-// steer makes changes of the load, unless the previous ones are not done yet.
+// steer makes changes of the load, in a goroutine of l.steers. It does nothing if no load
+// is running, or while the previous changes are being made. An error is shown as a note,
+// and the remaining changes are made all the same.
 func (l *localRun) steer(look func(func(*live.Run)), changes func(*live.Run) []event.Change) {
 	if !l.loading.Load() || !l.steering.TryLock() {
 		return

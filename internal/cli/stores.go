@@ -13,8 +13,8 @@ import (
 // natsPage is the page for operators of a NATS cluster.
 const natsPage = "docs/nats.md"
 
-// checkStores returns an error for wrong values of --db and the flags of --nats, before
-// anything is created.
+// checkStores returns a usage error for wrong values of --db and the flags of --nats,
+// before anything is created. It reads the files but does not connect.
 func (f *serveFlags) checkStores() error {
 	if f.db != "" && !strings.HasPrefix(f.db, "postgres://") && !strings.HasPrefix(f.db, "postgresql://") {
 		return usageError("as --db postgres://gobench@db.example/gobench", "--db is not the URL of a PostgreSQL database")
@@ -34,7 +34,8 @@ func (f *serveFlags) checkStores() error {
 	return err
 }
 
-// natsServers returns the URLs of --nats, and the certificates of --nats-ca.
+// natsServers returns the URLs of --nats, and the certificates of --nats-ca in the form of
+// bus.ReadAuthorities, nil if that is unset. A wrong value is a usage error.
 func (f *serveFlags) natsServers() (urls []string, ca []byte, err error) {
 	if urls, err = bus.Servers(f.nats); err != nil {
 		return nil, nil, usageError("as --nats tls://a.example,tls://b.example", "--nats: %w", err)
@@ -47,8 +48,8 @@ func (f *serveFlags) natsServers() (urls []string, ca []byte, err error) {
 	return urls, ca, nil
 }
 
-// checkCredentials returns an error for a file of --nats-creds without credentials. An
-// empty path is valid.
+// checkCredentials returns a usage error for a file of --nats-creds without valid
+// credentials. An empty path is valid.
 func checkCredentials(path string) error {
 	if path == "" {
 		return nil
@@ -59,8 +60,8 @@ func checkCredentials(path string) error {
 	return nil
 }
 
-// absolute returns the absolute path of a file, for a start from another folder. It keeps
-// an empty path empty.
+// absolute returns the absolute path of a file, for a start from another folder; empty for
+// an empty path.
 func absolute(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -68,8 +69,9 @@ func absolute(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// setNATS sets the flags of a NATS cluster in the identity of an agent that has joined, and
-// stores it.
+// setNATS sets --nats-creds and --nats-ca in the identity who of an agent that has joined,
+// stores it in dir, and returns it; without these flags it returns who and stores nothing.
+// On an error the stored identity is as before.
 func (f *agentFlags) setNATS(dir string, who bus.Identity) (bus.Identity, error) {
 	if f.creds == "" && f.natsCA == "" {
 		return who, nil
@@ -92,8 +94,8 @@ func (f *agentFlags) setNATS(dir string, who bus.Identity) (bus.Identity, error)
 	return who, nil
 }
 
-// natsError returns the exit status of a bus that can't be used, with the flag that would
-// help.
+// natsError returns the error of a bus that can't be used with exit status 1, and with
+// --nats a hint at the flag that would help.
 func (f *serveFlags) natsError(err error) error {
 	if f.nats == "" {
 		return &exitError{exitFailed, fmt.Errorf("connect to the bus: %w", err), ""}
@@ -116,7 +118,8 @@ func (f *serveFlags) natsError(err error) error {
 	return &exitError{exitFailed, fmt.Errorf("%s: %w", flag, err), hint}
 }
 
-// storeError returns the exit status of a database that can't be used.
+// storeError returns the error of a database that can't be used with exit status 1, and
+// with --db a hint, unless the error's text has one.
 func (f *serveFlags) storeError(err error) error {
 	if f.db == "" {
 		return &exitError{exitFailed, err, ""}

@@ -9,7 +9,7 @@ import (
 )
 
 // styleOf returns how text is shown on w: if w is a terminal, as wide as that and in
-// colour, unless NO_COLOR (no-color.org) or TERM=dumb is set.
+// colour, unless NO_COLOR (no-color.org) or TERM=dumb is set; else the zero Style.
 func styleOf(w io.Writer) report.Style {
 	file, ok := w.(*os.File)
 	if !ok {

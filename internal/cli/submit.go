@@ -19,6 +19,8 @@ import (
 	"github.com/gobench-io/gobench/internal/show/lines"
 )
 
+// submitCommand returns gobench submit, which queues a run (submit) or with --follow
+// follows it to its end (runAt).
 func (a *app) submitCommand() *cobra.Command {
 	var load loadFlags
 	var at clusterFlags
@@ -60,7 +62,8 @@ status.`,
 	return cmd
 }
 
-// submit queues a run without following it.
+// submit queues a run of the scenario at path and prints its id. It does not wait for the
+// run. Flags of a run that is followed, or is on this machine, are usage errors.
 func (a *app) submit(cmd *cobra.Command, path string, set map[string]string, load *loadFlags, at *clusterFlags) error {
 	if err := load.checkFollow(false); err != nil {
 		return err
@@ -84,7 +87,8 @@ func (a *app) submit(cmd *cobra.Command, path string, set map[string]string, loa
 	return a.queued(c, o, load)
 }
 
-// queued prints a run that is not followed.
+// queued prints a run that is not followed: its order as JSON with --json, only its id
+// with --quiet, or a line for people.
 func (a *app) queued(c *client.Client, o run.Order, load *loadFlags) error {
 	switch {
 	case load.json:
@@ -97,6 +101,7 @@ func (a *app) queued(c *client.Client, o run.Order, load *loadFlags) error {
 	return nil
 }
 
+// encode writes what as a line of JSON to standard output. An error has exit status 1.
 func (a *app) encode(what any) error {
 	if err := json.NewEncoder(a.stdout).Encode(what); err != nil {
 		return &exitError{exitFailed, err, ""}
@@ -104,8 +109,10 @@ func (a *app) encode(what any) error {
 	return nil
 }
 
-// remoteID returns the id of a master's run that begins or ends with part; "last" is the
-// newest.
+// remoteID returns the id of a master's run that part names: "last" for the newest, or at
+// least 3 characters that an id begins with, or the part of an id after its last "-"; only
+// the newest 200 runs are searched. A whole id is returned without asking the master. An
+// unknown and an ambiguous part are usage errors.
 func remoteID(ctx context.Context, c *client.Client, part string) (string, error) {
 	if run.ValidID(part) {
 		return part, nil
@@ -132,7 +139,10 @@ func remoteID(ctx context.Context, c *client.Client, part string) (string, error
 	return "", usageError("", "%q fits %d runs: %v", part, len(found), found)
 }
 
-// onRun returns cmd as a command that calls do with a run of a master.
+// onRun adds --master and --cacert to cmd, sets its RunE and, unless cmd has Args,
+// requires one argument, and returns cmd. RunE calls do with a client of the master, which
+// it closes after do, and the id of the run that the first argument names (remoteID),
+// empty without an argument; it passes do's error through refusal.
 func (a *app) onRun(cmd *cobra.Command, do func(ctx context.Context, c *client.Client, id string) error) *cobra.Command {
 	var at masterFlags
 	at.add(cmd, ofMaster)
@@ -156,6 +166,7 @@ func (a *app) onRun(cmd *cobra.Command, do func(ctx context.Context, c *client.C
 	return cmd
 }
 
+// cancelCommand returns gobench cancel. It does not wait for the end of the run.
 func (a *app) cancelCommand() *cobra.Command {
 	return a.onRun(&cobra.Command{
 		Use:     "cancel RUN",
@@ -170,6 +181,8 @@ func (a *app) cancelCommand() *cobra.Command {
 	})
 }
 
+// stopCommand returns gobench stop, of one run, or with --all of the active one. It does
+// not wait for the end.
 func (a *app) stopCommand() *cobra.Command {
 	var all, queued bool
 	cmd := a.onRun(&cobra.Command{
@@ -204,6 +217,8 @@ report is made. --all is for emergencies: it cancels the active run at once.`,
 	return cmd
 }
 
+// logsCommand returns gobench logs. --agent is a name or an id; the last agent of that
+// name counts.
 func (a *app) logsCommand() *cobra.Command {
 	var agent string
 	var follow bool
@@ -232,6 +247,7 @@ func (a *app) logsCommand() *cobra.Command {
 	return cmd
 }
 
+// profileCommand returns gobench profile, which checks its arguments; profile runs it.
 func (a *app) profileCommand() *cobra.Command {
 	var agent, out string
 	var kind string
@@ -265,6 +281,9 @@ go tool trace). KIND is cpu, heap, mutex, block or trace.`,
 	return cmd
 }
 
+// profile takes the profile p of a run of a master, waits for it, writes it to the file
+// out and prints the path; an empty out stands for RUN-KIND.pprof or RUN.trace in the
+// working directory. On an error an existing file is as before.
 func (a *app) profile(ctx context.Context, at masterFlags, part, out string, p types.Profile) error {
 	c, err := a.client(at)
 	if err != nil {

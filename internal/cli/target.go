@@ -15,6 +15,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
+// targetCommand returns gobench target, which only prints its help, with its subcommand
+// http.
 func (a *app) targetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "target",
@@ -29,6 +31,8 @@ func (a *app) targetCommand() *cobra.Command {
 	return cmd
 }
 
+// targetHTTPCommand returns gobench target http. It serves until Ctrl-C or SIGTERM, which
+// has exit status 0, and then prints how many requests it answered.
 func (a *app) targetHTTPCommand() *cobra.Command {
 	var addr string
 	t := &demoserver.HTTP{}

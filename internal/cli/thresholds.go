@@ -8,8 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// pointed returns lines that mark the wrong place of an expression; empty if err is not
-// of an expression.
+// pointed returns a line break and two lines that mark the wrong place of an expression;
+// empty if err is not of an expression.
 func pointed(err error) string {
 	var wrong *threshold.SyntaxError
 	if errors.As(err, &wrong) {
@@ -18,8 +18,8 @@ func pointed(err error) string {
 	return ""
 }
 
-// crossedError returns the exit status of a finished run with crossed thresholds; nil if
-// all are met.
+// crossedError returns exit status 4, as an error, for a finished run with crossed
+// thresholds; nil if all are met or there are no thresholds.
 func crossedError(r *run.Result) error {
 	crossed := 0
 	for _, t := range r.Thresholds {
@@ -33,7 +33,8 @@ func crossedError(r *run.Result) error {
 	return &exitError{exitCrossed, fmt.Errorf("%d of %d thresholds crossed", crossed, len(r.Thresholds)), ""}
 }
 
-// strictError returns the exit status of --strict.
+// strictError returns exit status 5, as an error, if the verdict of r is INVALID; else
+// nil.
 func strictError(r *run.Result) error {
 	if r.Verdict != run.Invalid {
 		return nil

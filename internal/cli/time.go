@@ -12,6 +12,8 @@ import (
 // and ab.
 type timeValue time.Duration
 
+// Set parses a time. Negative ones are valid: commands check the range. On an error the
+// value is unchanged.
 func (t *timeValue) Set(text string) error {
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		if n *= float64(time.Second); n > -1<<63 && n < 1<<63 { // also not NaN
@@ -30,7 +32,8 @@ func (t *timeValue) Set(text string) error {
 func (t *timeValue) String() string { return time.Duration(*t).String() }
 func (t *timeValue) Type() string   { return "duration" }
 
-// timeVar adds a timeValue flag.
+// timeVar adds a timeValue flag that sets *p, and sets *p to def now. An empty short
+// stands for no short name.
 func timeVar(fs *pflag.FlagSet, p *time.Duration, name, short string, def time.Duration, usage string) {
 	*p = def
 	fs.VarP((*timeValue)(p), name, short, usage)

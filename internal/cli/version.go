@@ -13,6 +13,7 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
+// versionCommand returns gobench version.
 func (a *app) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -34,7 +35,8 @@ func (a *app) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// commit returns the commit that this gobench was built from; empty if unknown.
+// commit returns the hash of the commit that this gobench was built from; empty if
+// unknown, as without version control.
 func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -48,10 +50,11 @@ func commit() string {
 	return ""
 }
 
-// exactArgs returns an error unless there are n arguments, described by what.
+// exactArgs returns a check that there are n arguments; see rangeArgs.
 func exactArgs(n int, what string) cobra.PositionalArgs { return rangeArgs(n, n, what) }
 
-// rangeArgs returns an error unless there are least to most arguments, described by what.
+// rangeArgs returns a check of a command's arguments, which fails with a usage error
+// unless there are least to most; what describes them, as "the run's id".
 func rangeArgs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least {

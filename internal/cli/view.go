@@ -11,7 +11,8 @@ import (
 )
 
 // view shows a run as it goes: on a terminal, in lines of text, or of JSON. Show and
-// Output return at once and may be used by any goroutine.
+// Output return at once and may be used by any goroutine. Flush and Close may be called
+// more than once; the JSON view writes what is queued only in Close.
 type view interface {
 	Show(event.Event)
 	Output() io.Writer     // for what the scenario prints
@@ -19,7 +20,9 @@ type view interface {
 	Close(end event.Event) // shows the end of the run, and ends; further calls do nothing
 }
 
-// view returns the view that the flags and standard error ask for. The caller must Close
+// view returns the view that the flags and standard error ask for: JSON lines on standard
+// output with --json, a drawn screen on a terminal that fits, else lines of text on
+// standard error. press is called with keys on the terminal only. The caller must Close
 // it.
 func (a *app) view(load *loadFlags, r live.Run, press live.Press) view {
 	if load.json {
@@ -33,7 +36,8 @@ func (a *app) view(load *loadFlags, r live.Run, press live.Press) view {
 	return lines.NewText(a.stderr, load.quiet)
 }
 
-// terminalView draws the run on a terminal.
+// terminalView draws the run on a terminal until the first Flush or Close, which write how
+// much of the output was dropped to w. Its Close does not show the end: the report does.
 type terminalView struct {
 	t       *live.Terminal
 	w       io.Writer

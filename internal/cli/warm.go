@@ -31,8 +31,8 @@ const (
 // warming is the file that the background process locks, and writes its pid to.
 const warming = "warming"
 
-// startWarming starts the background process, unless it has been done for this gobench.
-// Errors are ignored: it only saves time.
+// startWarming starts the background process and does not wait for it, unless it has been
+// done for this gobench or noWarmEnv is set. Errors are ignored: it only saves time.
 func (a *app) startWarming() {
 	dir, err := build.DefaultDir()
 	if err != nil || os.Getenv(noWarmEnv) != "" {
@@ -52,7 +52,8 @@ func (a *app) startWarming() {
 	}
 }
 
-// runWarm is the background process.
+// runWarm is the background process and returns its exit status, 0 also if another process
+// does it already. SIGTERM ends it; it is then begun anew after a later run.
 func runWarm(sdk fs.FS) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -86,8 +87,9 @@ func runWarm(sdk fs.FS) int {
 	return exitOK
 }
 
-// stopWarming ends the background process and waits until it is gone, so that it does not
-// compete with the load.
+// stopWarming ends the background process and waits until it is gone, at most 5 s, so that
+// it does not compete with the load. It returns at once if there is no such process, or if
+// that can't be ended.
 func stopWarming() {
 	dir, err := build.DefaultDir()
 	if err != nil {
@@ -113,7 +115,8 @@ func stopWarming() {
 	}
 }
 
-// warmedFile returns the file that exists once runWarm has been done for this gobench.
+// warmedFile returns the path of the file in dir that exists once runWarm has been done
+// for this gobench, which its program's size and time of change stand for.
 func warmedFile(dir string) string {
 	name := "warmed"
 	if self, err := os.Executable(); err == nil {

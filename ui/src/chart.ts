@@ -14,6 +14,10 @@ import type { Timeline } from './timeline.ts'
 import { clockOf } from './clock.ts'
 import type { Mark } from './result.ts'
 
+/**
+ * What all charts of one run share; charts follow the timeline for as long as the page
+ * lives.
+ */
 export interface Surroundings {
   series: Series
   timeline: Timeline
@@ -23,7 +27,10 @@ export interface Surroundings {
 export const height = 220
 const axisWidth = 68
 
-/** All charts that are drawn; the page redraws and resizes them. */
+/**
+ * All charts that are drawn. The page redraws them when colours change, and resizes them:
+ * to a width in CSS pixels, or to that of their place.
+ */
 export const drawn = new Set<{ redraw(): void; resize(width?: number): void }>()
 
 // Between ticks of the time axis, in seconds.
@@ -34,6 +41,10 @@ const wholes = Array.from({ length: 16 }, (_, i) => [1, 2, 5].map((n) => n * 10 
 
 let ids = 0
 
+/**
+ * A chart over the time of a run. It draws itself when its element comes near the screen,
+ * and then adds itself to drawn and follows the timeline; it is never removed.
+ */
 export class TimeChart {
   readonly element: HTMLElement
   private readonly place: HTMLElement
@@ -104,6 +115,7 @@ export class TimeChart {
     return all
   }
 
+  /** Draws the chart, or draws it again, with the current lines and axis. */
   private draw() {
     this.plot?.destroy()
     const { series, timeline } = this.around
@@ -193,6 +205,10 @@ export class TimeChart {
     this.moved()
   }
 
+  /**
+   * Shows the timeline's moment, with the values of its row in the legend, or nothing if
+   * it is not on the chart.
+   */
   private moved() {
     const u = this.plot!
     const { series, timeline } = this.around
@@ -224,7 +240,7 @@ export class TimeChart {
   }
 }
 
-/** From when to when a row lasts. */
+/** Returns from when to when a row lasts, as "1 to 2 s, warm-up". */
 export function spanOf(s: Series, row: number): string {
   const from = s.from[row]!
   const to = from + s.seconds[row]!
@@ -233,6 +249,7 @@ export function spanOf(s: Series, row: number): string {
 
 const round = (s: number) => String(Math.round(s * 100) / 100)
 
+/** Returns the options that all axes share; colours are read again at each drawing. */
 export function axis(): uPlot.Axis {
   return {
     stroke: () => colour('--muted'),
@@ -243,6 +260,7 @@ export function axis(): uPlot.Axis {
   }
 }
 
+/** Shades the time up to the end of the last row of warm-up; does nothing without one. */
 function shadeWarmup(u: uPlot, s: Series) {
   const end = s.warmup.lastIndexOf(true)
   if (end < 0) return
@@ -260,6 +278,10 @@ function shadeWarmup(u: uPlot, s: Series) {
   u.ctx.restore()
 }
 
+/**
+ * Draws a dashed line for each mark inside the chart, with its number from 1 on; marks at
+ * the same pixel share a line.
+ */
 function drawMarks(u: uPlot, marks: Mark[]) {
   const { left, top, width, height } = u.bbox
   const dpr = devicePixelRatio
@@ -286,7 +308,10 @@ function drawMarks(u: uPlot, marks: Mark[]) {
   u.ctx.restore()
 }
 
-/** What lines a chart has, each a button that shows or hides it, with its value at the cursor. */
+/**
+ * The lines of a chart, each a button that shows or hides it, with its value at the
+ * cursor. Toggle is called with the index of a line that the reader shows or hides.
+ */
 export class Legend {
   readonly element = h('ul', { class: 'legend' })
   private cells: HTMLElement[] = []
@@ -298,11 +323,16 @@ export class Legend {
     private readonly toggle: (line: number, show: boolean) => void,
   ) {}
 
+  /**
+   * Reports whether line i is hidden: as the reader chose for its label, or else as at
+   * first.
+   */
   hidden(i: number): boolean {
     const l = this.lines[i]!
     return this.off.get(l.label) ?? l.hidden ?? false
   }
 
+  /** Replaces the lines; what the reader chose remains, by label. */
   show(lines: Line[]) {
     this.lines = lines
     this.cells = []
@@ -322,7 +352,7 @@ export class Legend {
     )
   }
 
-  /** Shows the values of a row, or none. */
+  /** Shows the values of a row, with a dash for missing ones; undefined clears all. */
   values(row: number | undefined) {
     this.lines.forEach((l, i) => {
       const v = row === undefined ? undefined : l.values[row]

@@ -1,4 +1,7 @@
-/** A moment on an axis that shows so many seconds: 7.5 s, 1:30, 2:05:00. */
+/**
+ * Returns a moment, in seconds, for an axis that shows so many seconds: 7.5 s, 1:30,
+ * 2:05:00.
+ */
 export function clockOf(s: number, shown: number): string {
   if (shown < 120 && s < 600) return `${Number(s.toFixed(shown < 1 ? 3 : shown < 10 ? 2 : 1))} s`
   const whole = Math.round(s)

@@ -18,6 +18,10 @@ export interface Distribution {
   hidden?: boolean // at first
 }
 
+/**
+ * What a DistributionChart draws. The lines have a value for each x, null where there is
+ * none.
+ */
 interface Plot {
   title: string
   note: string
@@ -30,7 +34,10 @@ interface Plot {
   logarithmic?: boolean
 }
 
-/** The share of the recordings by how long they took. */
+/**
+ * Returns the share of the recordings by how long they took, in ms on a logarithmic axis.
+ * There must be at least one histogram with recordings.
+ */
 export function shapeOf(all: Distribution[]): Plot {
   const most = Math.max(...all.map((d) => d.histogram.count))
   const steps = most < 1000 ? 3 : most < 20_000 ? 6 : 12 // an octave: few recordings make no smooth shape
@@ -55,7 +62,10 @@ export function shapeOf(all: Distribution[]): Plot {
   }
 }
 
-/** The time by percentile. */
+/**
+ * Returns the time by percentile, in ms; x is the v of percentile. A line ends where it
+ * has too few recordings for the percentile.
+ */
 export function percentilePlot(all: Distribution[]): Plot {
   const most = Math.max(...all.map((d) => d.histogram.count))
   const perDecade = 20
@@ -81,7 +91,7 @@ export function percentilePlot(all: Distribution[]): Plot {
 /** Whether v is one of some digits times a power of ten. */
 const isRound = (v: number, digits: number[]) => digits.some((d) => Math.abs(v / 10 ** Math.floor(Math.log10(v * 1.001)) - d) < 0.001)
 
-/** The percentile that 1 in v values lies above. */
+/** Returns the percentile that 1 in v values lies above, as "99.9 %". v must be 1 or more. */
 export function percentile(v: number): string {
   const q = 100 * (1 - 1 / v)
   return `${Number(q.toFixed(Math.max(1, Math.ceil(Math.log10(v)) - 1)))} %`
@@ -89,6 +99,10 @@ export function percentile(v: number): string {
 
 let ids = 0
 
+/**
+ * A chart of a Plot. It draws itself when its element comes near the screen, and then adds
+ * itself to drawn; it is never removed.
+ */
 export class DistributionChart {
   readonly element: HTMLElement
   private readonly place: HTMLElement
@@ -177,7 +191,10 @@ export class DistributionChart {
     drawn.add(this)
   }
 
-  /** Where the lines that are shown have values. */
+  /**
+   * Returns the range of x where the lines that are shown have values, with one more on
+   * each side; all of x if they have no values.
+   */
   private span(): { min: number; max: number } {
     const { x, lines } = this.what
     const any = (at: number) => lines.some((l, i) => !this.legend.hidden(i) && l.values[at])

@@ -36,7 +36,10 @@ function shows(m: Metric, s: Series): boolean {
   return recorded(m)
 }
 
-/** A chart of a graph; one more where it has kinds of values that share no axis. */
+/**
+ * Returns a chart of a graph, one for each kind of values (counters, gauges,
+ * distributions), as these share no axis; a kind without values has no chart.
+ */
 function chartsOf(title: string, metrics: Metric[], s: Series): Chart[] {
   const kinds = new Map<string, Metric[]>()
   for (const m of metrics) {
@@ -83,7 +86,10 @@ function distributions(title: string, metrics: Metric[], s: Series): Chart[] {
   return choices[0] ? [{ title, format, lines: choices[0].lines, choices, logarithmic }] : []
 }
 
-/** Titles without the parts that all of them begin with; a single one keeps its own last part. */
+/**
+ * Returns the titles without the parts, separated by dots, that all of them begin with;
+ * each keeps at least its last part, as does a single title.
+ */
 export function shortened(titles: string[]): string[] {
   const parts = titles.map((t) => t.split('.'))
   let same = 0

@@ -10,6 +10,7 @@ export interface Range {
   n: number
 }
 
+/** Recordings in the unit of their metric; min and max are exact, and 0 if count is 0. */
 export interface Histogram {
   count: number
   min: number
@@ -17,6 +18,10 @@ export interface Histogram {
   ranges: Range[] // those that counted anything, from the least value up
 }
 
+/**
+ * Decodes a histogram from base64. Throws an Error for an unknown version, and for data
+ * that are cut short.
+ */
 export function decodeHistogram(base64: string): Histogram {
   const b = new Bytes(fromBase64(base64))
   if (b.byte() !== 1) throw new Error('a histogram of an unknown version')
@@ -35,6 +40,7 @@ export function decodeHistogram(base64: string): Histogram {
   return h
 }
 
+/** Returns the least and the greatest value of range i. */
 function bounds(i: number): { lo: number; hi: number } {
   if (i < perOctave) return { lo: i, hi: i }
   const width = 2 ** (Math.floor(i / perOctave) - 1)
@@ -44,7 +50,11 @@ function bounds(i: number): { lo: number; hi: number } {
 
 const middle = (r: Range) => r.lo + Math.floor((r.hi - r.lo) / 2)
 
-/** The values at shares qs of the recordings, which go up. */
+/**
+ * Returns the values at shares qs of the recordings, which must be in ascending order; 0
+ * for each if there are no recordings. Values are the middle of their range, within min
+ * and max.
+ */
 export function quantiles(h: Histogram, qs: number[]): number[] {
   let next = 0
   let seen = 0
@@ -59,8 +69,8 @@ export function quantiles(h: Histogram, qs: number[]): number[] {
 }
 
 /**
- * The share of the recordings in each step, of which so many make an octave, by its
- * number: step i begins at 2 ** (i / steps).
+ * Returns the share of the recordings in each step that has any, by its number: step i
+ * begins at 2 ** (i / steps), so that steps make an octave. Values below 1 count as 1.
  */
 export function density(h: Histogram, steps: number): Map<number, number> {
   const all = new Map<number, number>()

@@ -1,8 +1,8 @@
 import type { Timeline } from './timeline.ts'
 
 /**
- * What a key does to a timeline whose rows are so long: arrows move the cursor, + and -
- * zoom around it, Escape shows all again. False: nothing.
+ * Changes the timeline, whose rows last row seconds, as a key says: arrows move the
+ * cursor, + and - zoom around it, Escape shows all again. Returns false for other keys.
  */
 export function steer(t: Timeline, key: string, row: number): boolean {
   const middle = t.at ?? (t.min + t.max) / 2

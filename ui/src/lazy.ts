@@ -12,6 +12,7 @@ const observer =
         { rootMargin: '400px' },
       )
 
+/** Calls what waits for e, once. */
 function draw(e: Element) {
   const f = waiting.get(e)
   waiting.delete(e)
@@ -19,13 +20,16 @@ function draw(e: Element) {
   f?.()
 }
 
-/** Calls f when e comes near the screen. */
+/**
+ * Calls f once, when e comes near the screen, or at drawAll. A second f for e replaces the
+ * first. Without IntersectionObserver only drawAll calls it.
+ */
 export function whenSeen(e: Element, f: () => void) {
   waiting.set(e, f)
   observer?.observe(e)
 }
 
-/** Calls all that waits, as before printing. */
+/** Calls all that waits at once, as before printing. */
 export function drawAll() {
   for (const e of [...waiting.keys()]) draw(e)
 }

@@ -1,9 +1,9 @@
 // Where a logarithmic axis has its ticks.
 
 /**
- * The round numbers (1 to 9, times a power of ten) from min to max, both above 0. uPlot's
- * own go on for ever where min has more than one digit, as 0.0972 has: they step by what
- * it rounds to 0.
+ * Returns the round numbers (1 to 9, times a power of ten) from min to max, both above 0,
+ * in ascending order. uPlot's own function does not end where min has more than one digit,
+ * as 0.0972 has: it steps by what it rounds to 0.
  */
 export function logTicks(min: number, max: number): number[] {
   const ticks: number[] = []
@@ -16,5 +16,5 @@ export function logTicks(min: number, max: number): number[] {
   return ticks
 }
 
-/** logTicks as an axis takes it. */
+/** logTicks with the arguments that uPlot passes to an axis's splits. */
 export const logSplits = (_u: unknown, _axis: number, min: number, max: number) => logTicks(min, max)

@@ -15,7 +15,10 @@ const percentileStyles: Record<(typeof percentiles)[number], Style> = {
   max: { colour: '--line-7', dash: [2, 3], width: 1.5 },
 }
 
-/** The percentiles of a histogram over time, the greatest first: the least is drawn over the others. */
+/**
+ * Returns the percentiles of a histogram over time, the greatest first: the least is drawn
+ * over the others. Empty if the series lacks the title.
+ */
 export function percentileLines(s: Series, title: string): Line[] {
   return [...percentiles].reverse().flatMap((p) => {
     const values = s.column(title, p)
@@ -23,13 +26,19 @@ export function percentileLines(s: Series, title: string): Line[] {
   })
 }
 
-/** The charts that the report begins with; those with nothing to show are left out. */
+/**
+ * Returns the charts that the report begins with; those with nothing to show are left out.
+ * Empty for a series without rows.
+ */
 export function overview(r: Result, s: Series): Chart[] {
   if (s.rows === 0) return []
   return [rate(r, s), times(r, s), users(r, s), errors(r, s), connections(r, s)].filter((c) => c !== undefined)
 }
 
-/** A title as readers of charts know it: that of users without what all have. */
+/**
+ * Returns a title as readers of charts know it: one of users without "vu.", as "buyer
+ * response time"; others are unchanged.
+ */
 export function shortTitle(title: string): string {
   return title.startsWith('vu.') ? title.slice(3).replace(/\.(response|service)$/, ' $1 time').replace(/\.failure$/, ' time of failures') : title
 }
@@ -100,7 +109,10 @@ function connections(r: Result, s: Series): Chart | undefined {
   return lines.length > 0 ? { title: 'Connections', note: 'open at the end of each interval', format: count, whole: true, lines } : undefined
 }
 
-/** Metrics that repeat the recordings of one above them, as in the text report. */
+/**
+ * Reports whether m repeats the recordings of a metric above it with a shorter title, as
+ * the text report does. Only metrics with a spread can.
+ */
 export function repeats(m: Metric, above: Metric[]): boolean {
   if (m.count === undefined || !m.spread) return false
   const parts = (t: string) => t.split('.').length

@@ -12,17 +12,20 @@ export interface Style {
   width: number
 }
 
-/** The style of the i-th line of a chart. */
+/**
+ * Returns the style of the i-th line of a chart. Colours repeat after 8 lines, with other
+ * dashes.
+ */
 export function styleOf(i: number): Style {
   return { colour: `--line-${i % lineColours}`, dash: dashes[(i + Math.floor(i / lineColours)) % dashes.length]!, width: 1.5 }
 }
 
-/** A colour as it is now, by light or dark. */
+/** Returns the current value of a CSS variable, as "#rrggbb"; it differs by light and dark. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 }
 
-/** The same, let through by so much. */
+/** Returns the same with an opacity from 0 to 1. */
 export function faint(name: string, share: number): string {
   return colour(name) + Math.round(share * 255).toString(16).padStart(2, '0') // colours are #rrggbb
 }

@@ -120,22 +120,25 @@ export interface Metric {
 
 export type FigureName = 'avg' | 'min' | 'p50' | 'p90' | 'p95' | 'p99' | 'p99.9' | 'max' | 'stdev'
 
-/** A figure of a histogram, in ms where its unit is ns; undefined: it recorded nothing. */
+/**
+ * Returns a figure of a histogram, in ms if its unit is ns; undefined if it recorded
+ * nothing.
+ */
 export function figure(m: Metric, name: FigureName): number | undefined {
   const all = m as unknown as Record<string, number | undefined>
   return all[m.unit === 'ns' ? name + '(ms)' : name]
 }
 
 /**
- * Whether the quantile q is that of an operation that was answered: lost ones may have
- * been the slowest of all.
+ * Reports whether the quantile q, from 0 to 1, is that of an operation that was answered:
+ * lost ones may have been the slowest of all.
  */
 export function answered(q: number, m: Metric): boolean {
   const lost = m.lost ?? 0
   return lost <= (1 - q + 1e-9) * ((m.count ?? 0) + lost)
 }
 
-/** Whether a metric recorded anything in the run. */
+/** Reports whether a metric recorded anything: its count or last value is not 0. */
 export function recorded(m: Metric): boolean {
   return (m.count ?? m.value ?? 0) !== 0
 }
@@ -146,7 +149,10 @@ export const isOwn = (m: Metric) => m.title.startsWith('gobench.')
 /** What gobench counts of its users. */
 export const isUsers = (m: Metric) => m.title.startsWith('vu.')
 
-/** Which histograms of times come first in their group: what a client is about. */
+/**
+ * Returns the first histogram of times of each group, in order: the operations of a
+ * client.
+ */
 export function leading(metrics: Metric[]): Metric[] {
   const groups = new Set<string>()
   return metrics.filter((m) => {
@@ -156,10 +162,10 @@ export function leading(metrics: Metric[]): Metric[] {
   })
 }
 
-/** Whether a class's iterations start on a schedule. */
+/** Reports whether a class's iterations start on a schedule. */
 export const isScheduled = (r: Result, c: Class) => r.metrics.some((m) => m.title === `vu.${c.name}.planned`)
 
-/** Response times of closed classes: they are the service times. */
+/** Returns the titles of the response times of closed classes: they are the service times. */
 export const closedResponses = (r: Result) => new Set(r.config.classes.filter((c) => c.closed).map((c) => `vu.${c.name}.response`))
 
 /** What tiles and the first charts show: the operations of the run. */
@@ -172,6 +178,11 @@ export interface Headline {
   rate: number // a second
 }
 
+/**
+ * Returns the headline of a run. Operations are those of clients or, without any, the
+ * iterations of classes; those that neither succeeded nor were lost are left out. The rate
+ * excludes the warm-up, and is 0 if no time was measured.
+ */
 export function headline(r: Result): Headline {
   const busiest = (all: Metric[]) => all.reduce<Metric | undefined>((a, b) => ((b.count ?? 0) > (a?.count ?? 0) ? b : a), undefined)
   const titled = (title: string) => r.metrics.find((m) => m.title === title && m.type === 'histogram')
@@ -199,7 +210,10 @@ export interface Mark {
   text: string
 }
 
-/** Notes with the time of an event, and thresholds when they were crossed. */
+/**
+ * Returns the notes with the time of an event, and thresholds when they were crossed, in
+ * the order of time.
+ */
 export function marks(r: Result): Mark[] {
   const all: Mark[] = []
   for (const text of r.notes ?? []) {

@@ -11,6 +11,10 @@ export type Percentile = (typeof percentiles)[number]
 
 export type Level = 0 | 1 | 2 // at ease, amber, red
 
+/**
+ * The series of a run. All columns have rows values. column and rate return undefined for
+ * a title that the series lacks. Do not change its arrays, column's among them.
+ */
 export interface Series {
   rows: number
   every: number // most intervals in a row
@@ -30,6 +34,10 @@ interface Head {
   columns: { title?: string; field: string }[]
 }
 
+/**
+ * Decodes the series of a report, inflated (docs/formats/report.md). Throws an Error for
+ * data that are cut short, or whose head is not JSON.
+ */
 export function decodeSeries(plain: Uint8Array): Series {
   const b = new Bytes(plain)
   const head = JSON.parse(b.text(b.uvarint())) as Head
@@ -66,7 +74,10 @@ export function decodeSeries(plain: Uint8Array): Series {
 
 const key = (title: string, field: string) => field + ' ' + title
 
-/** Decodes a number into a figure of three digits: 0 is missing, 1 zero, then 900 to the decade from 1e-12 on. */
+/**
+ * Decodes a number into a figure of three digits: 0 is missing (null), 1 zero, then 900 to
+ * the decade from 1e-12 on.
+ */
 function unpack(v: number): number | null {
   if (v <= 0) return null
   if (v === 1) return 0

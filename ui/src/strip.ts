@@ -35,6 +35,7 @@ const names: Record<string, string> = {
 /** Signals that the strip has even if all was well. */
 const always = ['start_lag', 'cpu', 'scheduler', 'canary', 'gc_pause', 'memory']
 
+/** A signal over the rows of a run; amber and red are the numbers of rows with that level. */
 export interface Band {
   signal: string
   name: string
@@ -43,6 +44,11 @@ export interface Band {
   red: number
 }
 
+/**
+ * Returns the bands of the signals in health and of those in always, in the order of
+ * names; other signals follow by their names. A signal that health lacks is at ease in all
+ * rows.
+ */
 export function bands(health: Map<string, Level[]>, rows: number): Band[] {
   const signals = [...Object.keys(names).filter((s) => health.has(s) || always.includes(s)), ...[...health.keys()].filter((s) => !(s in names)).sort()]
   return signals.map((signal) => {
@@ -51,6 +57,7 @@ export function bands(health: Map<string, Level[]>, rows: number): Band[] {
   })
 }
 
+/** Returns in how many rows a band was raised, as "red in 2, amber in 3", or "at ease". */
 export function sayBand(b: Band): string {
   const parts = [b.red > 0 ? `red in ${b.red}` : '', b.amber > 0 ? `amber in ${b.amber}` : ''].filter((s) => s !== '')
   return parts.length > 0 ? parts.join(', ') : 'at ease'
@@ -58,6 +65,10 @@ export function sayBand(b: Band): string {
 
 const bandHeight = 18
 
+/**
+ * Returns the health strip. It draws itself when it comes near the screen, and then
+ * follows the timeline and moves its cursor.
+ */
 export function strip(around: Surroundings): HTMLElement {
   const { series, timeline } = around
   const when = h('span', { class: 'when' })
@@ -100,12 +111,14 @@ export function strip(around: Surroundings): HTMLElement {
   return element
 }
 
+/** Returns the row at a moment, or the last one after its end; -1 without rows. */
 function rowAt({ series }: Surroundings, at: number): number {
   let row = series.from.findIndex((from, i) => at < from + series.seconds[i]!)
   if (row < 0) row = series.rows - 1
   return row
 }
 
+/** Draws a band for the time that the timeline shows, with its cursor. */
 function drawBand(canvas: HTMLCanvasElement, levels: Level[], { series, timeline }: Surroundings) {
   const dpr = devicePixelRatio
   const width = Math.max(1, Math.round(canvas.clientWidth * dpr))

@@ -10,6 +10,11 @@ export interface Column<T> {
   text?: boolean // left, not a number
 }
 
+/**
+ * Returns a table in a region that scrolls, with the rows in the given order. The head of
+ * a column with by sorts it, if there are two rows or more: numbers the greatest first,
+ * text from A.
+ */
 export function table<T>(caption: string, columns: Column<T>[], rows: T[]): HTMLElement {
   const body = h('tbody')
   const lines = rows.map((row) => {
@@ -44,7 +49,10 @@ export function table<T>(caption: string, columns: Column<T>[], rows: T[]): HTML
   return h('div', { class: 'table', tabindex: 0, role: 'region', 'aria-label': caption }, h('table', {}, h('caption', {}, caption), h('thead', {}, head), body))
 }
 
-/** Numbers by size, words by letters, and nothing before all else. */
+/**
+ * Compares for sort: undefined before all else, numbers by size, and text, also with a
+ * number, by the letters.
+ */
 export function compare(a: number | string | undefined, b: number | string | undefined): number {
   if (a === b) return 0
   if (a === undefined) return -1

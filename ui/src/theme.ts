@@ -7,7 +7,7 @@ const key = 'gobench.theme'
 
 export const next = (t: Theme): Theme => order[(order.indexOf(t) + 1) % order.length]!
 
-/** What the reader chose on this machine before. */
+/** Returns what the reader chose on this machine before; auto if nothing is stored. */
 export function remembered(): Theme {
   try {
     const t = localStorage.getItem(key)
@@ -17,11 +17,13 @@ export function remembered(): Theme {
   }
 }
 
+/** Shows the page in a theme; auto is that of the system. */
 export function apply(t: Theme) {
   if (t === 'auto') delete document.documentElement.dataset.theme
   else document.documentElement.dataset.theme = t
 }
 
+/** Stores the theme on this machine, if the browser allows that. */
 export function remember(t: Theme) {
   try {
     localStorage.setItem(key, t)

@@ -5,6 +5,10 @@ export interface Follower {
   moved?(): void
 }
 
+/**
+ * The time that all charts of a run show, in seconds since the load began. Its followers
+ * are called, synchronously, after each change of what is shown or of the cursor.
+ */
 export class Timeline {
   min: number
   max: number
@@ -17,6 +21,7 @@ export class Timeline {
     this.max = length
   }
 
+  /** Adds a follower, which is never removed. It is not called for the current state. */
   follow(f: Follower) {
     this.followers.push(f)
   }
@@ -25,7 +30,10 @@ export class Timeline {
     return this.min > 0 || this.max < this.length
   }
 
-  /** Shows what lies between two moments, at least a thousandth of the run. */
+  /**
+   * Shows what lies between two moments in any order, at least a thousandth of the run,
+   * within the run.
+   */
   zoom(from: number, to: number) {
     const least = this.length / 1000
     let min = Math.max(0, Math.min(from, to))
@@ -45,6 +53,7 @@ export class Timeline {
     this.zoom(0, this.length)
   }
 
+  /** Sets the moment of the cursor, which may be outside of what is shown; null for none. */
   move(at: number | null) {
     if (at === this.at) return
     this.at = at

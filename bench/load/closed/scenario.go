@@ -21,10 +21,14 @@ var (
 	body    = scenario.Param("body", "none", "a file to post instead, by PostIgnoreRes; none: to ask")
 )
 
+// export returns a closed loop of the parameters' users. The process ends if users or
+// seconds is no number.
 func export() scenario.Vus {
 	return scenario.Vus{{Name: "http", Nu: number(*users), Load: scenario.Loop(time.Duration(number(*seconds)) * time.Second), Start: start}}
 }
 
+// start returns a user that requests the url, or posts the file body to it, once an
+// iteration. A body that can't be read is an error.
 func start(ctx context.Context, vui int) (scenario.User, error) {
 	client, err := http.NewHttpClient(ctx, "http")
 	if err != nil {
@@ -46,6 +50,7 @@ func start(ctx context.Context, vui int) (scenario.User, error) {
 	return scenario.Iterate(func(ctx context.Context) error { return client.GetIgnoreRes(ctx, *url, nil) }), nil
 }
 
+// number returns a parameter as a number; the process ends if it is not one.
 func number(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {

@@ -25,6 +25,8 @@ func export() scenario.Vus {
 	return scenario.Vus{{Name: "http", Nu: number(*users), Rate: float64(number(*ramp)), Fu: user}}
 }
 
+// user is one user with one connection. It returns at most one pause after ctx ends;
+// failed requests do not end it. The process ends if the client can't be made.
 func user(ctx context.Context, vui int) {
 	client, err := http.NewHttpClient(ctx, "http", http.Options{MaxConns: 1, Sources: strings.Split(*from, ",")})
 	if err != nil {
@@ -42,6 +44,7 @@ func user(ctx context.Context, vui int) {
 	}
 }
 
+// number returns a parameter as a number; the process ends if it is not one.
 func number(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {

@@ -15,6 +15,7 @@ var (
 	seconds = scenario.Param("seconds", "10", "for how long")
 )
 
+// export returns a load of 50 users that do nothing, at the rate of the parameters.
 func export() scenario.Vus {
 	return scenario.Vus{{Name: "nothing", Nu: 50, Fu: nothing, Load: scenario.Arrival{
 		Stages: []scenario.Rate{{To: number(*rate), Over: time.Duration(number(*seconds)) * time.Second}},
@@ -23,6 +24,7 @@ func export() scenario.Vus {
 
 func nothing(context.Context, int) {}
 
+// number returns a parameter as a number; the process ends if it is not one.
 func number(s string) float64 {
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil {

@@ -8,6 +8,7 @@ import { overview, shortTitle, shownAtFirst } from '../overview.ts'
 import { closedResponses, headline, isOwn, isUsers, type Result } from '../result.ts'
 import { strip } from '../strip.ts'
 
+/** Returns the section of the first charts; undefined if there are none to show. */
 export function charts(r: Result, around: Surroundings): HTMLElement | undefined {
   const all = overview(r, around.series)
   if (all.length === 0) return undefined
@@ -23,6 +24,10 @@ export function charts(r: Result, around: Surroundings): HTMLElement | undefined
   )
 }
 
+/**
+ * Returns the section of the distributions of times; undefined if there are none. Those
+ * that are not shown at first are in the legend.
+ */
 export function distributions(r: Result): HTMLElement | undefined {
   const closed = closedResponses(r)
   const first = headline(r)
@@ -50,6 +55,10 @@ export function distributions(r: Result): HTMLElement | undefined {
 
 const place = (i: number) => (i < 0 ? 9 : i)
 
+/**
+ * Returns the section of the generator's health; undefined without a series of it, and for
+ * a result that has no times of its reasons.
+ */
 export function health(r: Result, around: Surroundings): HTMLElement | undefined {
   if (around.series.rows === 0 || !r.metrics.some(isOwn)) return undefined
   if (around.series.health.size === 0 && r.reasons?.some((x) => x.windows > 0)) return undefined // a result that does not say when
@@ -61,6 +70,7 @@ export function health(r: Result, around: Surroundings): HTMLElement | undefined
   )
 }
 
+/** Returns the section of the charts of all metrics by group; undefined if there are none. */
 export function metricGroups(r: Result, around: Surroundings): HTMLElement | undefined {
   const all = groups(r, around.series).filter((g) => g.charts.length > 0)
   if (around.series.rows === 0 || all.length === 0) return undefined

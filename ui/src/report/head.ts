@@ -6,6 +6,7 @@ import { count, millis, rate, seconds, share } from '../format.ts'
 import { answered, figure, headline, isScheduled, isUsers, type Class, type Metric, type Result } from '../result.ts'
 import { shortTitle } from '../overview.ts'
 
+/** Returns the header of the page: the target or the name, and the button of the theme. */
 export function head(r: Result, theme: HTMLElement): HTMLElement {
   return h('header', {}, h('div', { class: 'brand' }, 'gobench'), h('h1', {}, r.config.target ?? r.name), theme)
 }
@@ -17,7 +18,10 @@ const meanings = {
 }
 const signs = { VALID: '✓', SUSPECT: '!', INVALID: '✕' }
 
-/** Whether the numbers can be believed, how the run ended, and what it was to meet. */
+/**
+ * Returns whether the numbers can be believed and why, how the run ended, and what it was
+ * to meet. A result without a verdict has NO VERDICT.
+ */
 export function verdict(r: Result): HTMLElement {
   const crossed = (r.thresholds ?? []).filter((t) => !t.ok).length
   const badges = h('div', { class: 'badges' })
@@ -57,12 +61,13 @@ export function verdict(r: Result): HTMLElement {
   return box
 }
 
+/** Returns in how many intervals a signal was raised, in parentheses; empty for 0. */
 function when(windows: number, worst: number): string {
   if (windows === 0) return ''
   return windows === 1 ? ` (in one interval, at ${seconds(worst)})` : ` (in ${count(windows)} intervals, the worst at ${seconds(worst)})`
 }
 
-/** What ran, where and how. */
+/** Returns what ran, where and how, as a list. */
 export function facts(r: Result): HTMLElement {
   const list = h('dl', { class: 'facts' })
   const add = (name: string, ...values: string[]) => list.append(h('div', {}, h('dt', {}, name), ...values.map((v) => h('dd', {}, v))))
@@ -89,12 +94,16 @@ export function facts(r: Result): HTMLElement {
   return h('section', { 'aria-label': 'Summary' }, list)
 }
 
-/** 2026-11-21 06:45:12 UTC, of a time with nanoseconds. */
+/** Formats a time of RFC 3339 as 2026-11-21 06:45:12 UTC; other text is returned unchanged. */
 function date(t: string): string {
   const d = new Date(t)
   return isNaN(d.getTime()) ? t : d.toISOString().replace('T', ' ').slice(0, 19) + ' UTC'
 }
 
+/**
+ * Returns the key figures: requests, rate, errors, p50 and p99; undefined for a run
+ * without metrics.
+ */
 export function tiles(r: Result): HTMLElement | undefined {
   if (r.metrics.length === 0) return undefined
   const top = headline(r)
@@ -122,7 +131,10 @@ function what(operations: Metric[]): string {
   return operations.every(isUsers) ? 'Iterations' : 'Operations'
 }
 
-/** A percentile, unless it lies among the operations without an answer. */
+/**
+ * Formats a percentile of a histogram of times; "no answer" if it lies among the
+ * operations without an answer, and a dash if nothing was recorded.
+ */
 export function time(m: Metric, name: 'p50' | 'p90' | 'p95' | 'p99' | 'p99.9', q: number): string {
   const v = figure(m, name)
   if (!answered(q, m)) return 'no answer'

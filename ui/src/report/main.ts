@@ -13,6 +13,10 @@ import { charts, distributions, health, metricGroups } from './charts.ts'
 import { head, facts, tiles, verdict } from './head.ts'
 import { configuration, errors, hosts, metricTables, notes, samples, thresholds } from './tables.ts'
 
+/**
+ * Builds the page from its data. data-ready of the document is set at the end. Rejects if
+ * the data can't be decoded; the page then shows the error.
+ */
 async function main() {
   const result = JSON.parse(document.getElementById('result')!.textContent!) as Result
   const series = decodeSeries(await inflate(fromBase64(document.getElementById('series')!.textContent!)))
@@ -68,6 +72,7 @@ function resize(width?: number) {
   for (const c of drawn) c.resize(width)
 }
 
+/** Returns the button that changes and remembers the theme, and applies the current one. */
 function themeButton(): HTMLElement {
   let now: Theme = remembered()
   const button = h('button', { type: 'button', class: 'theme', title: 'automatic, light or dark' })
@@ -85,7 +90,7 @@ function themeButton(): HTMLElement {
   return button
 }
 
-/** Shown at the page's foot while charts show a part of the run. */
+/** Returns the bar that is shown at the page's foot while charts show a part of the run. */
 function zoomBar(timeline: Timeline): HTMLElement {
   const what = h('span')
   const bar = h('div', { class: 'zoombar', hidden: true, role: 'status' }, what, h('button', { type: 'button', click: () => timeline.reset() }, 'Show all'))
@@ -101,7 +106,10 @@ function zoomBar(timeline: Timeline): HTMLElement {
 /** How wide charts are on paper, in CSS pixels. */
 const paper = 680
 
-/** On paper all is drawn, open, light, and as wide as the sheet. */
+/**
+ * Prepares the page for paper (begins) or restores it: on paper all is drawn, open, light,
+ * and as wide as the sheet.
+ */
 function print(begins: boolean) {
   if (begins) {
     document.documentElement.dataset.printing = ''

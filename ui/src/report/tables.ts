@@ -4,6 +4,7 @@ import { repeats } from '../overview.ts'
 import { answered, closedResponses, figure, recorded, type Failure, type FigureName, type Host, type Mark, type Metric, type Result, type Threshold } from '../result.ts'
 import { table, type Column } from '../table.ts'
 
+/** Returns the table of thresholds; undefined if the run had none. */
 export function thresholds(r: Result): HTMLElement | undefined {
   if (!r.thresholds?.length) return undefined
   const columns: Column<Threshold>[] = [
@@ -16,6 +17,10 @@ export function thresholds(r: Result): HTMLElement | undefined {
   return table('What the run was to meet', r.thresholds.some((t) => t.reason) ? columns : columns.slice(0, -1), r.thresholds)
 }
 
+/**
+ * Returns the table of failures by kind, with their share of all failures; undefined
+ * without failures.
+ */
 export function errors(r: Result): HTMLElement | undefined {
   if (r.errors.length === 0) return undefined
   const total = r.errors.reduce((n, e) => n + e.count, 0)
@@ -29,6 +34,7 @@ export function errors(r: Result): HTMLElement | undefined {
   return table('Failures by kind', columns, r.errors)
 }
 
+/** Returns the failed exchanges of each kind, folded; undefined if none were stored. */
 export function samples(r: Result): HTMLElement | undefined {
   if (!r.samples?.length) return undefined
   return h(
@@ -39,6 +45,10 @@ export function samples(r: Result): HTMLElement | undefined {
   )
 }
 
+/**
+ * Returns the notes: marks by number, then those that are not among marks; undefined if
+ * there are neither.
+ */
 export function notes(r: Result, marks: Mark[]): HTMLElement | undefined {
   const plain = (r.notes ?? []).filter((n) => !marks.some((m) => m.text === n))
   if (plain.length + marks.length === 0) return undefined
@@ -51,7 +61,10 @@ export function notes(r: Result, marks: Mark[]): HTMLElement | undefined {
   )
 }
 
-/** Totals of counters and gauges, and of distributions. */
+/**
+ * Returns the totals of counters and gauges, and of distributions. A box shows metrics
+ * that recorded nothing or repeat others too. Undefined for a run without metrics.
+ */
 export function metricTables(r: Result): HTMLElement | undefined {
   if (r.metrics.length === 0) return undefined
   const closed = closedResponses(r)
@@ -70,6 +83,7 @@ export function metricTables(r: Result): HTMLElement | undefined {
   return h('div', {}, hidden > 0 && h('label', { class: 'screen' }, box, ` show ${count(hidden)} more that recorded nothing or repeat another`), all)
 }
 
+/** Returns the table of counters and gauges; undefined for no metrics. */
 function countTable(metrics: Metric[]): HTMLElement | undefined {
   if (metrics.length === 0) return undefined
   const plain = (m: Metric) => (m.unit === 'B' ? bytes : count)
@@ -89,6 +103,7 @@ const whole = (v: number) => `${Math.round(v * 100)} %`
 
 const shares: Partial<Record<FigureName, number>> = { p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99, 'p99.9': 0.999 }
 
+/** Returns the table of histograms; undefined for no metrics. */
 function distributionTable(metrics: Metric[]): HTMLElement | undefined {
   if (metrics.length === 0) return undefined
   const shown = (m: Metric, name: FigureName): string => {
@@ -108,7 +123,10 @@ function distributionTable(metrics: Metric[]): HTMLElement | undefined {
   return table('Distributions', columns, metrics)
 }
 
-/** The hosts of a master's run: when the load began on each after the first, and how their clocks were. */
+/**
+ * Returns the table of the hosts of a master's run: when the load began on each after the
+ * first, and how their clocks were. Undefined for a run of one machine.
+ */
 export function hosts(r: Result): HTMLElement | undefined {
   const all = r.hosts ?? []
   if (all.length === 0) return undefined
@@ -124,16 +142,27 @@ export function hosts(r: Result): HTMLElement | undefined {
   return table('Hosts', columns, all)
 }
 
+/**
+ * Formats how far a host's clock is ahead of the master's, as "+1.50 ms ± 100 µs"; empty
+ * if unknown.
+ */
 function clock(x: Host): string {
   if (x.clock_error_seconds <= 0) return ''
   return `${x.clock_seconds < 0 ? '-' : '+'}${millis(Math.abs(x.clock_seconds) * 1000)} ± ${millis(x.clock_error_seconds * 1000)}`
 }
 
-/** A moment of RFC 3339 in milliseconds, with the parts of one that Date drops. */
+/**
+ * Returns a moment of RFC 3339 in milliseconds since 1970, with the parts of one that Date
+ * drops.
+ */
 function moment(text: string): number {
   return Date.parse(text.replace(/\.\d+/, '')) + 1000 * Number(/\.\d+/.exec(text)?.[0] ?? 0)
 }
 
+/**
+ * Returns the table of the run's configuration and environment; what is unknown is left
+ * out.
+ */
 export function configuration(r: Result): HTMLElement {
   const c = r.config
   const e = r.environment
