@@ -86,6 +86,8 @@ func (s *Store) failed(err error) error {
 	return e
 }
 
+// kindOf returns the kind and text of an engine's or the system's error, or "" if it is not
+// about the database as a whole.
 func (s *Store) kindOf(err error) (Kind, string) {
 	var lite *sqlite.Error
 	var pg *pgconn.PgError
@@ -115,6 +117,7 @@ func (s *Store) kindOf(err error) (Kind, string) {
 	return "", ""
 }
 
+// kindOfSQLite is kindOf for an extended result code of SQLite.
 func (s *Store) kindOfSQLite(code int) (Kind, string) {
 	switch code & 0xff {
 	case sqlite3.SQLITE_FULL:
