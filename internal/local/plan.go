@@ -42,8 +42,8 @@ func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 	return start, nil
 }
 
-// setThresholds has the run judged by the caller's thresholds and the scenario's own, given as
-// text. The error wraps process.ErrScenario if one of those is not valid.
+// setThresholds sets the thresholds that judge the run: the caller's and the scenario's own,
+// given as text. The error wraps process.ErrScenario if one of those is not valid.
 func (r *load) setThresholds(scenario []string) error {
 	all := r.Thresholds
 	for _, text := range scenario {
@@ -127,7 +127,8 @@ func (r *load) warnOfOpenFiles() {
 	r.emit(event.Event{Kind: event.Warning, Text: warning})
 }
 
-// settingUp describes the step before the load, and what the machine allows.
+// settingUp returns a line about the step before the load, with the number of users and, if
+// there is a limit, the open files that the machine allows.
 func settingUp(users int64, e *run.Environment) string {
 	s := fmt.Sprintf("setting up %s users", units.Count(users))
 	if e.OpenFiles > 0 && e.OpenFiles < 1<<40 { // else there is no limit

@@ -99,8 +99,8 @@ func (p *Process) Control(m *wire.Control) error {
 	})
 }
 
-// Profile has the executor write a profile to profile.File, which the executor must be able to
-// open for writing, and returns once the file is complete. The end of ctx ends the waiting,
+// Profile makes the executor write a profile to profile.File, which the executor must be able
+// to open for writing, and returns once the file is complete. The end of ctx ends the waiting,
 // not the profile. Errors are as for Control. It sets profile.Id.
 func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
 	return p.ask(ctx, func(id uint64) *wire.ToExecutor {
@@ -126,8 +126,8 @@ func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecu
 	}
 }
 
-// do has f run on the supervisor's goroutine, once the load has begun, and returns before f
-// does. After Times.Control, and after Run's end, it returns ErrNoLoad without f.
+// do runs f on the supervisor's goroutine, once the load has begun, and does not wait for its
+// end. After Times.Control, and after Run's end, it returns ErrNoLoad without f.
 func (p *Process) do(f func(*supervisor)) error {
 	limit := time.NewTimer(p.spec.Times.Control)
 	defer limit.Stop()

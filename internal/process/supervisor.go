@@ -125,7 +125,7 @@ func (s *supervisor) begin() error {
 	return nil
 }
 
-// wait receives from c, before the load, and returns f of it. Meanwhile it passes on what the
+// wait receives from c, before the load, and returns f of it. Until then it passes on what the
 // executor reports in detail. It returns an error if the executor or the run ends first.
 func wait[A, B any](s *supervisor, c <-chan A, f func(A) B) (none B, err error) {
 	for {

@@ -226,7 +226,8 @@ func refused(packed *counter, err error) error {
 	return fmt.Errorf("%w: %w", run.ErrArchive, err)
 }
 
-// counter counts the bytes that are read of an archive.
+// counter counts the bytes that are read of an archive and stores the last error. Like
+// ratioReader and output, it implements an interface of package io.
 type counter struct {
 	in  io.Reader
 	n   int64

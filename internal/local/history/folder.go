@@ -25,8 +25,8 @@ type Folder struct {
 }
 
 // Create creates the folder of run id, which must be valid; only this user can read it. The
-// run can be loaded after the first Put. The error wraps fs.ErrExist if there is such a
-// folder. After an error no new folder is left.
+// caller must Close or Discard it. The run can be loaded after the first Put. The error wraps
+// fs.ErrExist if there is such a folder. After an error no new folder is left.
 func (h History) Create(id string) (_ *Folder, err error) {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return nil, err

@@ -129,7 +129,7 @@ func (a *AgentConn) answer(m *nats.Msg, answer *agentpb.Answer) {
 }
 
 // challenge answers with the session and the highest number, which the master needs to sign
-// the command again.
+// the command again. The answer may be lost, which is logged.
 func (a *AgentConn) challenge(m *nats.Msg) {
 	out := nats.NewMsg("")
 	out.Header.Set(challengeHeader, a.session.id)

@@ -159,7 +159,8 @@ func (l *serverLog) Noticef(format string, v ...any) {
 	l.log.Debug("bus: " + fmt.Sprintf(format, v...))
 }
 
-// Warnf implements server.Logger.
+// Warnf implements server.Logger: it logs a warning, or a debug message about a client without
+// TLS first.
 func (l *serverLog) Warnf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
 	if strings.Contains(text, "TLS Handshake First") { // other clients are not meant to connect

@@ -24,18 +24,19 @@ type ServerOptions struct {
 	Advertise []string // HOST:PORT in join tokens; nil: the addresses it listens on
 	Space     int64    // maximum size of stored deliveries, in bytes; 0: 1 GiB
 
-	// Authorize returns the agent with a public nkey, if it may connect. It is called for
-	// each connection and should return quickly.
+	// Authorize returns the id of the agent with a public nkey, if it may connect. It is called
+	// for each connection, concurrently, and should return quickly. nil: no agent may.
 	Authorize func(key string) (agent string, ok bool)
 	// Invited reports whether a join token is valid: hash is HashSecret of its secret, and it
-	// is neither spent nor expired.
+	// is neither spent nor expired. It is called concurrently. nil: no token is valid.
 	Invited func(id string, hash []byte) bool
-	// OnViolation is called when an agent violates its permissions, once a minute for each
-	// subject. who is the agent's id, or "join " and the id of a join token.
+	// OnViolation is called when an agent violates its permissions, once a minute for each who
+	// and subject. who is the agent's id, or "join " and the id of a join token. It and
+	// OnRefused are called one at a time, each later than the event, and may be nil.
 	OnViolation func(who, subject string)
 	// OnRefused is called when a connection is refused, once a minute for each who: the
-	// public nkey, or "join " and the id of the token. OnViolation and OnRefused together
-	// are called 200 times a minute at most.
+	// public nkey, "join " and the id of the token, or a few words if it has sent neither.
+	// OnViolation and OnRefused together are called 200 times a minute at most.
 	OnRefused func(who, address string)
 
 	Log *slog.Logger

@@ -42,7 +42,8 @@ func (s *Store) PutApplication(ctx context.Context, a *run.Application) error {
 	return err
 }
 
-// addApplication stores a new application, whose source has this hash, without its tags.
+// addApplication stores a new application, whose source has this hash, without its tags. The
+// errors are those of PutApplication.
 func (t *tx) addApplication(a *run.Application, source string) error {
 	if a.ID == "" || a.ID != clean(a.ID) {
 		return &run.InputError{Field: "id", Text: "must be UTF-8 without NUL, and not empty"}
@@ -63,7 +64,8 @@ func (t *tx) addApplication(a *run.Application, source string) error {
 }
 
 // changeApplication stores a changed application, whose source has this hash, and deletes its
-// tags, and its previous source if nothing else uses it.
+// tags, and its previous source if nothing else uses it. The errors are those of
+// PutApplication.
 func (t *tx) changeApplication(a *run.Application, source string) error {
 	var version int64
 	var before string

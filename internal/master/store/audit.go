@@ -38,8 +38,8 @@ func head(e *auth.Entry) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(e.Number)), e.Chain...)
 }
 
-// Audit appends an entry to the audit log, and sets its Number, Chain and, if it is zero,
-// Time. The texts are stored with invalid UTF-8 and NUL replaced.
+// Audit appends an entry to the audit log, and sets its Number, Chain and, if it is zero, Time
+// (also if it fails). The texts are stored with invalid UTF-8 and NUL replaced; e keeps them.
 func (s *Store) Audit(ctx context.Context, e *auth.Entry) error {
 	if e.Time.IsZero() {
 		e.Time = s.options.Now().UTC()

@@ -38,8 +38,9 @@ const (
 	eraseBatches = 10000 // rows
 )
 
-// erase deletes the rows of a run that is marked as deleted, and its source if nothing else
-// uses it. It may be called again after an error.
+// erase deletes the rows of a run that is marked as deleted, in small transactions, and its
+// source if nothing else uses it. It may be called again after an error, and does nothing for
+// a run that has been erased.
 func (s *Store) erase(ctx context.Context, number int64) error {
 	some := func(query string) error {
 		for {

@@ -91,7 +91,8 @@ func (s *Store) agentsOf(ctx context.Context, number int64) (all []string, err e
 }
 
 // foldSeries folds the parts of an agent's series at a level into the level into, in the
-// windows that end by over.
+// windows that end by over: some windows in each transaction, with pauses if f.gently. The
+// transactions before an error stay.
 func (s *Store) foldSeries(ctx context.Context, f fold, into int, over time.Duration) error {
 	step := levels[into].step
 	for {

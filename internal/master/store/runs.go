@@ -134,7 +134,8 @@ func (s *Store) number(ctx context.Context, id string) (n int64, err error) {
 	return n, s.failed(err)
 }
 
-// PutResult stores the result of the run r.ID, which it replaces, and its verdict in the run.
+// PutResult stores the result of the run r.ID in place of an earlier one, and its verdict in
+// the run.
 func (s *Store) PutResult(ctx context.Context, r *run.Result) error {
 	number, err := s.number(ctx, r.ID)
 	if err != nil {

@@ -145,8 +145,8 @@ func (k *intake) batches(keys []run.BatchKey) error {
 	return k.taken(keys)
 }
 
-// taken returns a *run.TakenError for the first key that was stored already. batches has added
-// to the rows what it could.
+// taken returns a *run.TakenError for the first key that was stored before batches added the
+// others. It never returns nil.
 func (k *intake) taken(keys []run.BatchKey) error {
 	// Remove what was just added; the transaction is rolled back in any case.
 	if err := k.run(`ROLLBACK TO before_batches`); err != nil {

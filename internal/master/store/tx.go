@@ -210,7 +210,7 @@ func ns(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// at is the inverse of ns.
+// at is the inverse of ns: it returns a time in UTC, or the zero time for 0.
 func at(ns int64) time.Time {
 	if ns == 0 {
 		return time.Time{}
@@ -242,6 +242,7 @@ func given(b []byte) []byte {
 	return b
 }
 
+// btoi returns the stored form of b: 1 or 0.
 func btoi(b bool) int {
 	if b {
 		return 1
