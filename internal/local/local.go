@@ -76,13 +76,14 @@ type StorageError struct {
 func (e *StorageError) Error() string { return e.What + ": " + e.Err.Error() }
 func (e *StorageError) Unwrap() error { return e.Err }
 
-// Run runs one load and returns its result, which is never nil. It blocks until the
-// executor has ended; the end of ctx kills the executor.
+// Run runs one load and returns its result, which is never nil. It blocks until the executor
+// has ended; the end of ctx kills the executor.
 //
-// If the result's State is final, the run took place and is stored in the history under
-// its ID; the error is then why it failed, nil if it finished, and not to be relied on if
-// it was cancelled. If the State is not final, nothing was stored, and the error says
-// why: that of Prepare, a *[StorageError], or a *[monitor.ParamError].
+// If the result's State is final, the run took place and is stored in the history under its
+// ID, unless the error wraps a *[StorageError]; the error is then why it failed, nil if it
+// finished, and not to be relied on if it was cancelled. If the State is not final, nothing
+// was stored, and the error says why: that of Prepare, a *[StorageError], or one that wraps a
+// *[monitor.ParamError].
 func Run(ctx context.Context, o Options) (*run.Result, error) {
 	r := &load{Options: o, result: &run.Result{Name: o.Name, Config: o.Config}}
 	if r.Controls == nil {

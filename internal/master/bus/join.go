@@ -28,7 +28,7 @@ type JoinOptions struct {
 	Dir   string // the agent's folder, where its key and identity are stored
 	Creds string // file of credentials, when the token is for a NATS cluster
 	Hello *agentpb.Hello
-	Log   *slog.Logger
+	Log   *slog.Logger // nil: nothing is logged
 }
 
 // Join creates the agent's key in o.Dir, unless it exists, asks the master of the token to

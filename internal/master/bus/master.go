@@ -33,8 +33,8 @@ type MasterOptions struct {
 	Replicas int    // of what is stored there; 0: 3 in a cluster, otherwise 1
 	Space    int64  // maximum size of stored deliveries there, in bytes; 0: 1 GiB
 
-	Seed []byte // of the key that signs commands, from NewSeed; the caller stores it
-	Log  *slog.Logger
+	Seed []byte       // of the key that signs commands, from NewSeed; the caller stores it
+	Log  *slog.Logger // nil: nothing is logged
 
 	Times Times // zero: those of Server, or the defaults
 }
@@ -305,8 +305,9 @@ func (m *MasterConn) Committed(_ context.Context, agent string, c *agentpb.Commi
 	return m.nc.PublishMsg(out)
 }
 
-// Kick closes an agent's connections. The agent is authorized anew when it reconnects. In a
-// NATS cluster only the operator can do that; then Kick logs a warning.
+// Kick closes the connections of the agent with this id, if it has any. The agent is
+// authorized anew when it reconnects. In a NATS cluster only the operator can do that; then
+// Kick only logs a warning.
 func (m *MasterConn) Kick(agent string) {
 	if m.server == nil {
 		m.log.Warn("the NATS cluster's operator must take the agent's credentials back: the master can't cut its connection", "agent", agent)

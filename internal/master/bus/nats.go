@@ -131,7 +131,8 @@ func ReadAuthorities(path string) ([]byte, error) {
 	return der, nil
 }
 
-// signedBy accepts only servers with TLS whose certificates these authorities have signed.
+// signedBy returns an option that accepts only servers with TLS whose certificates these
+// authorities (DER) have signed; without any, no server is accepted.
 func signedBy(authorities []byte) nats.Option {
 	roots := x509.NewCertPool()
 	all, _ := x509.ParseCertificates(authorities) // checked when they were read; without any, no server is accepted

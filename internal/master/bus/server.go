@@ -39,7 +39,7 @@ type ServerOptions struct {
 	// OnViolation and OnRefused together are called 200 times a minute at most.
 	OnRefused func(who, address string)
 
-	Log *slog.Logger
+	Log *slog.Logger // nil: nothing is logged
 
 	Times Times // the server uses Ping and Connect
 

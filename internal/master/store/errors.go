@@ -66,7 +66,8 @@ func (c conflict) Error() string        { return string(c) }
 func (c conflict) Is(target error) bool { return target == run.ErrConflict }
 
 // failed converts an error of the engine to an *Error where that is possible, and otherwise
-// returns it unchanged. After an error of kind Disk or Damaged the store is broken.
+// returns it unchanged, as nil and the errors of a context. After an error of kind Disk or
+// Damaged, also of a read, the store is broken.
 func (s *Store) failed(err error) error {
 	var known *Error
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

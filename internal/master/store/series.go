@@ -157,8 +157,9 @@ func (s *Store) parts(ctx context.Context, x *extent, q run.SeriesQuery, p plan,
 	}
 }
 
-// readParts reads the parts of a level, the unfolded ones below it, and from when on each
-// level is stored. It uses one statement, so all of it is consistent.
+// readParts returns the parts of a level and the unfolded ones below it that begin in a range,
+// sorted by their beginning, and from when on the two lowest levels are stored. It uses one
+// statement, so all of it is consistent.
 func (s *Store) readParts(ctx context.Context, number int64, q run.SeriesQuery, level int, from, to time.Duration) (all []run.SeriesPart, kept [len(levels)]time.Duration, err error) {
 	err = s.each(ctx, s.r, `SELECT start, stop, step, warmup, data FROM series
 			WHERE run = $1 AND agent = $2 AND level = $3 AND start >= $4 AND start < $5
