@@ -89,9 +89,10 @@ func (p *Process) Renew(lease time.Duration) {
 	}
 }
 
-// Control changes the running load and returns once the executor has done so. Before the load
-// it waits for Times.Control, and then returns ErrNoLoad; that also if the load has ended. If
-// the executor refuses, the error has its reason. It sets m.Id.
+// Control changes the running load and returns once the executor has answered, without a
+// limit, or has ended. Before the load it waits for Times.Control. The error is ErrNoLoad if
+// the load has not begun or has ended, and otherwise the executor's reason for a refusal. It
+// sets m.Id.
 func (p *Process) Control(m *wire.Control) error {
 	return p.ask(context.Background(), func(id uint64) *wire.ToExecutor {
 		m.Id = id

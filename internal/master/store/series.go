@@ -107,10 +107,11 @@ func (x *extent) choose(q run.SeriesQuery) plan {
 	return p
 }
 
-// Series calls each with the parts of a series that overlap the range of q, in the order of
-// time. See master.Store. Folded parts have the step of the result. For a run without a series
-// it returns nil. each may be slow and may call methods of s, as no transaction is open during
-// the call.
+// Series calls each with the parts of a series that overlap the range of q, one after the
+// other in the order of time, at the finest step that is stored for the whole range and has
+// about q.Points parts at most; folded parts have the step of the result. For a run without a
+// series it returns nil. An error of each ends it and is returned. each may be slow and may
+// call methods of s, as no transaction is open during the call.
 func (s *Store) Series(ctx context.Context, q run.SeriesQuery, each func(run.SeriesPart) error) error {
 	if q.From < 0 || q.To < 0 || q.To > 0 && q.To < q.From {
 		return &run.InputError{Field: "from", Text: "must be 0 or more, and at most what to is"}

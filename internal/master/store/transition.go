@@ -8,9 +8,11 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Transition changes the state of a run that has this version, and returns the changed run.
-// See master.Store for the conflicts. when becomes the time of the run's start if to is
-// Running, and of its end if to is final; by is the user in the list of transitions.
+// Transition changes the state of a run that has this version, adds that to its transitions,
+// with by as the user, and returns the changed run. when becomes the time of the run's start
+// if to is Running, and of its end if to is final. The error wraps run.ErrConflict if the
+// version is another, if run.State.May does not allow the change, or if the run would become
+// active while another one is.
 func (s *Store) Transition(ctx context.Context, id string, version int64, to run.State, cause, by string, when time.Time) (*run.Order, error) {
 	var o run.Order
 	err := s.write(ctx, func(t *tx) error {
