@@ -154,7 +154,8 @@ func (p *Process) Run(ctx context.Context) error {
 	return err
 }
 
-// run is Run without the steps' error.
+// run is Run, which then ends the steps that still wait. After an error before the process's
+// start nothing of it is left.
 func (p *Process) run(ctx context.Context) error {
 	srv, clean, err := p.listen()
 	if err != nil {

@@ -58,7 +58,8 @@ func (s *Store) runNumbers(ctx context.Context, query string, args ...any) ([]in
 }
 
 // retain deletes final runs beyond the limits of Options.Keep, the oldest first. For
-// Keep.Bytes the runs that are not final count too.
+// Keep.Bytes the runs that are not final count too; if it is set, all final runs with lower
+// numbers than a deleted one are deleted as well.
 func (s *Store) retain(ctx context.Context) error {
 	k := s.options.Keep
 	type final struct{ number, ended, bytes int64 }
