@@ -54,10 +54,10 @@ func AgentsMay(agent string) May {
 	}
 }
 
-// Servers parses the URLs of a NATS cluster's servers, separated by commas, and returns them
-// with their ports; the default is NATS's. A scheme is required: with HOST:PORT alone agents
-// would use TLS and the master would not. A user in a URL is an error. The error does not
-// repeat the text, which may have a password.
+// Servers parses the URLs of a NATS cluster's servers, separated by commas, and returns them;
+// nats and tls URLs without a port get NATS's. A scheme is required: with HOST:PORT alone
+// agents would use TLS and the master would not. A user in a URL is an error. The error does
+// not repeat the text, which may have a password.
 func Servers(text string) ([]string, error) {
 	var all []string
 	for s := range strings.SplitSeq(text, ",") {
