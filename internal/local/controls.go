@@ -23,14 +23,16 @@ type Controls struct {
 	executor  *process.Process // nil before it is started
 }
 
-// Stop ends the load and lets what is in flight drain. by, as "Ctrl-C", goes into the
-// result's cause. Before the executor is started the run is abandoned instead. Stop does
-// nothing after another Stop or Cancel.
+// Stop ends the load and lets what is in flight drain; it does not wait. by, as "Ctrl-C", goes
+// into the result's cause and must not be empty. Before the executor is started the run is
+// abandoned instead. Stop does nothing after another Stop or Cancel.
 func (c *Controls) Stop(by string) { c.end(false, by) }
 
-// Cancel ends the run at once, also while it drains.
+// Cancel ends the run at once, also while it drains; it does not wait. by is as for Stop and
+// replaces that of a Stop before.
 func (c *Controls) Cancel(by string) { c.end(true, by) }
 
+// end is Stop or Cancel. A further Cancel only replaces by and is reported again.
 func (c *Controls) end(cancel bool, by string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,9 +63,10 @@ func (c *Controls) Ended() (by string, cancelled bool) {
 	return c.by, c.cancelled
 }
 
-// Change pauses, resumes or scales the load for change.By. If the load is still being
-// started, it waits at most 5 s. It returns an error if no load is running, or if the load
-// does not allow the change.
+// Change pauses, resumes or scales the load for change.By, and returns once the executor has
+// done so. If the load is still being started, it waits at most 5 s. The error is
+// process.ErrNoLoad if no load is running, and otherwise why the load does not allow the
+// change; nothing has changed then. Change.Users and Rate are ignored unless What is "scale".
 func (c *Controls) Change(change event.Change) error {
 	c.mu.Lock()
 	load, executor := c.load, c.executor
@@ -94,7 +97,8 @@ func (c *Controls) Change(change event.Change) error {
 	return nil
 }
 
-// attach makes c the controls of r. A run that was ended before is abandoned.
+// attach makes c the controls of r, once. abandon cancels r's context; it is called at once if
+// the run was ended before.
 func (c *Controls) attach(r *load, abandon context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

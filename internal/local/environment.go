@@ -13,7 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/system"
 )
 
-// environment describes this machine. A field that the system does not report is empty.
+// environment describes this machine. A field that the system does not report is empty; Go is
+// the version of this process.
 func environment() run.Environment {
 	e := run.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: procField("/proc/cpuinfo", "model name"), Go: runtime.Version()}
 	e.Host, _ = os.Hostname()
@@ -25,7 +26,8 @@ func environment() run.Environment {
 	return e
 }
 
-// procField returns the value of the first "name : value" line of a file in /proc.
+// procField returns the value of the first "name : value" line of a file in /proc, or "" if
+// there is no such line or file.
 func procField(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {
@@ -40,7 +42,8 @@ func procField(file, name string) string {
 	return ""
 }
 
-// paramsEnv passes an executor the values of its parameters.
+// paramsEnv returns the environment variable, NAME=VALUE, that passes an executor the values
+// of its parameters.
 func paramsEnv(values map[string]string) string {
 	b, err := json.Marshal(values)
 	if err != nil {

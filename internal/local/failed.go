@@ -11,8 +11,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// explain returns the error of a run whose executor ended with err, with what the scenario
-// did wrong as far as that is known.
+// explain returns the error of a run whose executor ended with err: err itself, or for a
+// DeadError one that wraps err and adds what the scenario did wrong as far as that is known.
+// For nil it returns that of allPanicked.
 func (r *load) explain(err error) error {
 	var dead *process.DeadError
 	switch {
@@ -43,7 +44,8 @@ func (r *load) explain(err error) error {
 	return fmt.Errorf("the scenario ended before its load began; %w", err)
 }
 
-// crash returns what the Go runtime printed about a panic or a fatal error.
+// crash returns the first line that the Go runtime printed about a panic or a fatal error,
+// without those words, and whether there is one.
 func crash(out string) (text string, ok bool) {
 	for line := range strings.Lines(out) {
 		for _, word := range []string{"panic: ", "fatal error: "} {
@@ -55,12 +57,14 @@ func crash(out string) (text string, ok bool) {
 	return "", false
 }
 
+// lastLine returns the last line of out that is not blank, or "".
 func lastLine(out string) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return lines[len(lines)-1]
 }
 
-// lastOutput returns notes on how an executor that died crashed and what it printed last.
+// lastOutput returns notes for the result on how an executor that died crashed and what it
+// printed last; nil if it has not crashed and printed nothing.
 func lastOutput(dead *process.DeadError) (notes []string) {
 	out := string(dead.Output)
 	text, crashed := crash(out)
@@ -80,7 +84,8 @@ func lastOutput(dead *process.DeadError) (notes []string) {
 	return notes
 }
 
-// allPanicked returns an error if every user panicked: such a run has measured nothing.
+// allPanicked returns an error, with the text of a panic, if every user that started panicked:
+// such a run has measured nothing. It returns nil if no user started.
 func allPanicked(metrics []run.Metric, failures []run.Failure, notes []string) error {
 	var started, panics int64
 	for _, m := range metrics {

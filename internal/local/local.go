@@ -76,13 +76,14 @@ type StorageError struct {
 func (e *StorageError) Error() string { return e.What + ": " + e.Err.Error() }
 func (e *StorageError) Unwrap() error { return e.Err }
 
-// Run runs one load and returns its result, which is never nil. It blocks until the
-// executor has ended; the end of ctx kills the executor.
+// Run runs one load and returns its result, which is never nil. It blocks until the executor
+// has ended; the end of ctx kills the executor.
 //
-// If the result's State is final, the run took place and is stored in the history under
-// its ID; the error is then why it failed, nil if it finished, and not to be relied on if
-// it was cancelled. If the State is not final, nothing was stored, and the error says
-// why: that of Prepare, a *[StorageError], or a *[monitor.ParamError].
+// If the result's State is final, the run took place and is stored in the history under its
+// ID, unless the error wraps a *[StorageError]; the error is then why it failed, nil if it
+// finished, and not to be relied on if it was cancelled. If the State is not final, nothing
+// was stored, and the error says why: that of Prepare, a *[StorageError], or one that wraps a
+// *[monitor.ParamError].
 func Run(ctx context.Context, o Options) (*run.Result, error) {
 	r := &load{Options: o, result: &run.Result{Name: o.Name, Config: o.Config}}
 	if r.Controls == nil {
@@ -113,6 +114,7 @@ type load struct {
 	exchanges, remarks int // that Once has shown
 }
 
+// run is Run; it fills r.result.
 func (r *load) run(ctx context.Context) error {
 	program, err := r.Prepare(ctx)
 	if err != nil {
@@ -140,7 +142,8 @@ func (r *load) run(ctx context.Context) error {
 	return r.conclude(r.explain(err))
 }
 
-// emit passes an event on, with its time.
+// emit passes an event on, with its time, to Options.Event. It may be called by several
+// goroutines.
 func (r *load) emit(e event.Event) {
 	if r.Event != nil {
 		e.Time = time.Now()
@@ -148,7 +151,8 @@ func (r *load) emit(e event.Event) {
 	}
 }
 
-// open creates the run's folder.
+// open fills the result's fields that are known before the load, and creates the run's folder
+// with it. After an error, a *StorageError, there is no folder and the result has no state.
 func (r *load) open() error {
 	now := time.Now()
 	x := r.result
@@ -170,7 +174,7 @@ func (r *load) open() error {
 	return nil
 }
 
-// spec describes the executor's process.
+// spec describes the executor's process, which calls the methods of r below.
 func (r *load) spec(p Program) process.Spec {
 	output := io.Writer(r.folder.Log)
 	if r.Output != nil {
@@ -197,7 +201,8 @@ func (r *load) spec(p Program) process.Spec {
 	return s
 }
 
-// batch takes what the executor counted.
+// batch merges and stores what the executor counted. The error is that of merging; one of
+// storing is recorded in r.writing, and nothing more is stored then.
 func (r *load) batch(b *wire.Batch) error {
 	if r.Log != nil {
 		r.log.Info("batch", "number", b.Seq, "from", time.Duration(b.FromNs), "to", time.Duration(b.ToNs), "bytes", proto.Size(b),
@@ -212,6 +217,7 @@ func (r *load) batch(b *wire.Batch) error {
 	return nil
 }
 
+// failures returns the number of failures in a batch.
 func failures(b *wire.Batch) (n int64) {
 	for _, f := range b.Failures {
 		n += f.Count
@@ -219,7 +225,7 @@ func failures(b *wire.Batch) (n int64) {
 	return n
 }
 
-// state stores and reports the run's new state.
+// state stores and reports the run's new state. An error of storing is recorded in r.writing.
 func (r *load) state(s run.State) {
 	r.emit(event.Event{Kind: event.State, State: s, Run: r.result.ID})
 	r.result.State = s
@@ -228,8 +234,8 @@ func (r *load) state(s run.State) {
 	}
 }
 
-// conclude makes the result final, stores it and closes the folder. It returns failed, or
-// the error of storing.
+// conclude makes the result final, stores it and closes the folder. It returns failed, joined
+// with a *StorageError if the result could not be stored; nil if neither failed.
 func (r *load) conclude(failed error) error {
 	x := r.result
 	by, cancelled := r.Controls.Ended()

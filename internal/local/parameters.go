@@ -8,8 +8,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// Parameters returns the parameters that the scenario in an executor declares. It starts
-// the executor and ends it before any load.
+// Parameters returns the parameters that the scenario in an executor, the path of a program,
+// declares; nil if it has none. It starts the executor, waits for its hello and ends it before
+// any load. Without a hello the error is that of process.Process.Run.
 func Parameters(ctx context.Context, executor string) ([]*wire.Param, error) {
 	var declared []*wire.Param
 	seen := errors.New("declared")

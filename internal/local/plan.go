@@ -17,7 +17,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// plan returns the executor's start, which is the whole load.
+// plan returns the executor's start, which is the whole load, and stores the classes in the
+// result. The error wraps process.ErrScenario if one of the scenario's thresholds is not
+// valid.
 func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 	r.result.Environment.Go = h.Go
 	r.log.Info("the executor has connected", "pid", h.Pid, "gobench", h.Version, "go", h.Go, "classes", len(h.Classes), "thresholds", len(h.Thresholds))
@@ -40,7 +42,8 @@ func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 	return start, nil
 }
 
-// setThresholds has the run judged by the caller's thresholds and the scenario's own.
+// setThresholds sets the thresholds that judge the run: the caller's and the scenario's own,
+// given as text. The error wraps process.ErrScenario if one of those is not valid.
 func (r *load) setThresholds(scenario []string) error {
 	all := r.Thresholds
 	for _, text := range scenario {
@@ -58,7 +61,8 @@ func (r *load) setThresholds(scenario []string) error {
 // way is waited for, as in any run.
 const onceLimit = 10 * time.Second
 
-// once reduces a start and its classes to one user of each class.
+// once reduces a start and its classes, in place, to one user of each class with this number
+// of iterations; 0 means one.
 func once(start *wire.Start, classes []run.Class, iterations int64) {
 	start.Once, start.DurationNs, start.Hold, start.WarmupNs = true, int64(onceLimit), false, 0
 	for i, s := range start.Shares {
@@ -99,8 +103,8 @@ func (r *load) noteOnce() {
 	}
 }
 
-// warnOfOpenFiles warns if there are more users than this machine has open files for.
-// The run continues: users may share connections.
+// warnOfOpenFiles warns, by an event and a note of the result, if there are more users than
+// this machine has open files for. The run continues: users may share connections.
 func (r *load) warnOfOpenFiles() {
 	x := r.result
 	var users int64
@@ -123,7 +127,8 @@ func (r *load) warnOfOpenFiles() {
 	r.emit(event.Event{Kind: event.Warning, Text: warning})
 }
 
-// settingUp describes the step before the load, and what the machine allows.
+// settingUp returns a line about the step before the load, with the number of users and, if
+// there is a limit, the open files that the machine allows.
 func settingUp(users int64, e *run.Environment) string {
 	s := fmt.Sprintf("setting up %s users", units.Count(users))
 	if e.OpenFiles > 0 && e.OpenFiles < 1<<40 { // else there is no limit

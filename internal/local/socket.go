@@ -31,14 +31,16 @@ type (
 )
 
 const (
-	controlSocket = "ctl"            // in the run's folder, open to its user alone
+	controlSocket = "ctl"            // in the run's folder; only its user can open it
 	controlLimit  = 10 * time.Second // of one request
 	requestBy     = "gobench ctl"
 )
 
-// Send changes the run id of this machine's history from another process, and returns
-// when that is done. change.What is as in [event.Change], or "stop" or "cancel"; By is
-// ignored.
+// Send changes the run id, in the history h of this machine, from another process. It returns
+// nil once the change is made or, for a stop or cancel, once that is requested. change.What is
+// as in [event.Change], or "stop" or "cancel"; By is ignored. It is an error if the run is not
+// running, refuses the change, or does not answer within 12 s, when the change may be made all
+// the same.
 func Send(h history.History, id string, change event.Change) error {
 	conn, err := net.DialTimeout("unix", filepath.Join(h.Dir(id), controlSocket), time.Second)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
@@ -66,8 +68,9 @@ func Send(h history.History, id string, change event.Change) error {
 	return nil
 }
 
-// serve serves the run's socket until stop is called. If the folder's path is too long
-// for a socket, the run continues without one.
+// serve serves the run's socket until stop is called, which waits for the requests in
+// progress. If the socket can't be created, as when the folder's path is too long, the run
+// continues without one.
 func (r *load) serve() (stop func()) {
 	path := filepath.Join(r.folder.Dir(), controlSocket)
 	listener, err := net.Listen("unix", path)
@@ -98,7 +101,8 @@ func (r *load) serve() (stop func()) {
 	}
 }
 
-// answer reads one request, does it and replies.
+// answer reads one request, of less than 4096 bytes, does it and replies with its error. The
+// caller closes conn.
 func (r *load) answer(conn net.Conn) {
 	line, err := bufio.NewReaderSize(conn, 4096).ReadSlice('\n')
 	q := request{Users: -1, Rate: -1}
@@ -115,6 +119,7 @@ func (r *load) answer(conn net.Conn) {
 	_ = json.NewEncoder(conn).Encode(a) // the other side may have gone
 }
 
+// do does a request. The error goes to the client.
 func (r *load) do(q request) error {
 	switch q.What {
 	case "stop":

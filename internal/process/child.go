@@ -19,12 +19,13 @@ type child struct {
 	err  error         // of Wait, once done is closed
 }
 
-// start starts cmd. After the child's end its output is read for the given time at most,
-// while another process holds it open.
+// start starts cmd and returns its process, for which the caller must call kill. After the
+// child's end its output is read for the given time at most, while another process holds it
+// open.
 //
-// The thread that starts a child must exist as long as the child, since the kernel sends
-// the parent-death signal when that thread ends (golang/go#27505). So one goroutine locks
-// its thread, starts the child and waits for it.
+// The thread that starts a child must exist as long as the child, since the kernel sends the
+// parent-death signal when that thread ends (golang/go#27505). So one goroutine locks its
+// thread, starts the child and waits for it.
 func start(cmd *exec.Cmd, output time.Duration) (*child, error) {
 	c := &child{cmd: cmd, done: make(chan struct{})}
 	setAttributes(cmd)
@@ -46,7 +47,8 @@ func start(cmd *exec.Cmd, output time.Duration) (*child, error) {
 	return c, nil
 }
 
-// wait waits for the process to end, at most limit, and reports whether it did.
+// wait waits for the process to end and its output to be read, at most limit, and reports
+// whether that happened. It may be called repeatedly.
 func (c *child) wait(limit time.Duration) bool {
 	t := time.NewTimer(limit)
 	defer t.Stop()
@@ -58,19 +60,22 @@ func (c *child) wait(limit time.Duration) bool {
 	}
 }
 
-// kill kills the process group, which includes what the executor has started unless that
-// has left the group, and waits for the executor to end.
+// kill kills the process group, which includes what the executor has started unless that has
+// left the group, and waits for the executor to end. It may be called again, and after the
+// executor's end.
 func (c *child) kill() {
 	KillGroup(c.cmd.Process.Pid)
 	<-c.done
 }
 
-// KillGroup kills the process group pid, if it exists.
+// KillGroup kills the process group pid, if it exists, and does not wait for its end. On
+// Windows it kills only the process.
 func KillGroup(pid int) {
 	system.KillGroup(pid)
 }
 
-// how waits for the process to end and describes it, with one of the Cause constants.
+// how waits for the process to end and describes it, as DeadError.How and Cause; Cause is
+// CauseExit or CauseSignal.
 func (c *child) how() (text, cause string) {
 	<-c.done
 	var exit *exec.ExitError

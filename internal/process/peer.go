@@ -16,6 +16,8 @@ type peerListener struct {
 	once   sync.Once
 }
 
+// newPeerListener returns a listener that accepts nothing until expect is called. Its Close
+// closes l.
 func newPeerListener(l net.Listener) *peerListener {
 	return &peerListener{Listener: l, known: make(chan struct{}), closed: make(chan struct{})}
 }
@@ -26,8 +28,8 @@ func (l *peerListener) expect(pid, uid int) {
 	close(l.known)
 }
 
-// Accept waits for expect and returns the next connection of the expected process. It
-// closes all others.
+// Accept waits for expect and returns the next connection of the expected process. It closes
+// all others. After Close it returns an error, also while it waits for expect.
 func (l *peerListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// samePeer reports whether the kernel names this process and this user as the peer of c.
+// samePeer reports whether the kernel names this process and this user as the peer of c, which
+// must be a *net.UnixConn.
 func samePeer(c net.Conn, pid, uid int) bool {
 	u, ok := c.(*net.UnixConn)
 	if !ok {

@@ -96,7 +96,8 @@ type beginning struct {
 	reply chan error // has room for one
 }
 
-// New returns a process that is not started; Run starts it.
+// New returns a process that is not started; Run starts it. It needs no closing. spec is not
+// checked.
 func New(spec Spec) *Process {
 	if spec.Times == (Times{}) {
 		spec.Times = DefaultTimes()
@@ -139,10 +140,11 @@ const (
 
 func (e *DeadError) Error() string { return "the executor " + e.How }
 
-// Run starts the process, follows it, and returns when it and its process group have
-// ended. It returns nil once Batch has accepted the last batch, and else ErrCancelled, a
-// DeadError, an error that wraps ErrScenario, or the error of ctx or of one of Spec's
-// functions. The end of ctx kills the process.
+// Run starts the process, follows it, and returns when it has ended and its process group has
+// been killed. It returns nil once Batch has accepted the last batch, and else ErrCancelled, a
+// *DeadError, an error that wraps ErrScenario, the error of ctx or of one of Spec's functions,
+// or one about the start or a breach of the protocol. The end of ctx kills the process. Run
+// must be called once.
 func (p *Process) Run(ctx context.Context) error {
 	err := p.run(ctx)
 	p.mu.Lock()
@@ -152,6 +154,8 @@ func (p *Process) Run(ctx context.Context) error {
 	return err
 }
 
+// run is Run, which then ends the steps that still wait. After an error before the process's
+// start nothing of it is left.
 func (p *Process) run(ctx context.Context) error {
 	srv, clean, err := p.listen()
 	if err != nil {
@@ -187,7 +191,7 @@ func (p *Process) run(ctx context.Context) error {
 }
 
 // listen serves the executor's socket. The caller must call clean, which stops serving and
-// removes what listen created.
+// removes what listen created. After an error nothing is left and clean is nil.
 func (p *Process) listen() (srv *server, clean func(), err error) {
 	path, remove := p.spec.Socket, func() {}
 	if path == "" {
@@ -204,7 +208,8 @@ func (p *Process) listen() (srv *server, clean func(), err error) {
 	return srv, func() { srv.close(); remove() }, nil
 }
 
-// command returns the command that starts the executor.
+// command returns the command that starts the executor, with the socket's path in its
+// environment; the error is that of Spec.Make.
 func (p *Process) command(socket string) (*exec.Cmd, error) {
 	env := append(slices.Clone(p.spec.Env), socketEnv+"="+socket)
 	if p.spec.Make != nil {
@@ -216,7 +221,7 @@ func (p *Process) command(socket string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// owner returns the user id that the process runs as.
+// owner returns the user id that the process runs as: Spec.Owner or this process's.
 func (p *Process) owner() int {
 	if p.spec.Owner != 0 {
 		return p.spec.Owner
@@ -224,6 +229,7 @@ func (p *Process) owner() int {
 	return os.Getuid()
 }
 
+// orDiscard returns w, or io.Discard for nil.
 func orDiscard(w io.Writer) io.Writer {
 	if w == nil {
 		return io.Discard

@@ -29,8 +29,9 @@ type server struct {
 	wg   sync.WaitGroup
 }
 
-// privateDir creates a directory that only this user can enter. The path of a Unix socket
-// has little more than 100 bytes, so a long TMPDIR is not used.
+// privateDir creates a directory that only this user can enter and returns its path; the
+// caller must remove it. The path of a Unix socket has little more than 100 bytes, so a long
+// TMPDIR is not used.
 func privateDir() (string, error) {
 	base := os.TempDir()
 	if len(base) > 60 {
@@ -39,8 +40,9 @@ func privateDir() (string, error) {
 	return os.MkdirTemp(base, "gobench-") // 0700
 }
 
-// serve listens at path, which only the user owner may open; 0 means this process's user.
-// The caller must call close.
+// serve listens at path, where no file may exist and which only the user owner may open; 0
+// means this process's user. It accepts connections after expect. The caller must call close.
+// After an error there is no socket.
 func serve(path string, owner int) (*server, error) {
 	s := &server{path: path, attached: make(chan *attachment, 1), done: make(chan struct{})}
 	l, err := net.Listen("unix", s.path)
@@ -64,7 +66,8 @@ func serve(path string, owner int) (*server, error) {
 // expect sets which process of which user may attach. Until then connections wait.
 func (s *server) expect(pid, uid int) { s.listener.expect(pid, uid) }
 
-// Attach keeps the executor's stream open until the supervisor ends.
+// Attach passes the executor's stream to the supervisor and keeps it open until the
+// supervisor, the server or the stream ends. A second executor gets an error.
 func (s *server) Attach(stream wire.Parent_AttachServer) error {
 	a := &attachment{stream: stream, over: make(chan struct{})}
 	first := false
@@ -81,7 +84,8 @@ func (s *server) Attach(stream wire.Parent_AttachServer) error {
 	return nil
 }
 
-// close ends the stream, waits until the executor has read that, and stops serving.
+// close ends the stream, waits until the executor has read that, and stops serving. It must be
+// called once.
 func (s *server) close() {
 	close(s.done)
 	s.grpc.GracefulStop()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// StartTime returns when a process started, in the kernel's ticks since boot, or 0 if it
-// does not exist. The process id and its start time identify a process uniquely.
+// StartTime returns when a process started, in the kernel's ticks since boot, or 0 if it does
+// not exist or can't be read. The process id and its start time identify a process uniquely.
 func StartTime(pid int) uint64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

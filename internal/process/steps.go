@@ -21,7 +21,8 @@ var ErrOver = errors.New("the executor has ended")
 // Pid returns the process id, or 0 before the process is started.
 func (p *Process) Pid() int { return int(p.pid.Load()) }
 
-// Hello waits for the executor's hello and returns it. The caller must not change it.
+// Hello waits for the executor's hello and returns it. The caller must not change it. If the
+// scenario reports an error in it, Hello returns Run's error instead.
 func (p *Process) Hello(ctx context.Context) (*wire.Hello, error) {
 	select {
 	case <-p.greeted:
@@ -33,7 +34,9 @@ func (p *Process) Hello(ctx context.Context) (*wire.Hello, error) {
 	}
 }
 
-// Arm sends the executor its start and waits until it is ready. It may be called once.
+// Arm sends the executor its start and waits until it is ready, after its Setups. It may be
+// called once; later it returns an error. If ctx ends first, the executor may become ready all
+// the same.
 func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 	a := arming{start, make(chan error, 1)}
 	select {
@@ -55,9 +58,10 @@ func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 	}
 }
 
-// Begin starts the load at a time of the wall clock, or now if that time has passed, and
-// returns once the executor has been sent the command. The executor stops its load if Renew
-// is not called within lease; 0 means no lease.
+// Begin waits until the executor is armed, starts the load at a time of the wall clock, or at
+// once if that time has passed, and returns once the executor has been sent the command. After
+// the executor is ready, the end of ctx has no effect. The executor stops its load if Renew is
+// not called within lease; 0 means no lease. Begin may be called once.
 func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) error {
 	b := beginning{at, lease, make(chan error, 1)}
 	select {
@@ -75,7 +79,8 @@ func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) 
 	}
 }
 
-// Renew extends the lease of the load from now. It never blocks.
+// Renew extends the lease of the load from now. It never blocks. Before the load it takes
+// effect when the load begins, and after it not at all.
 func (p *Process) Renew(lease time.Duration) {
 	p.lease.Store(int64(lease))
 	select {
@@ -84,8 +89,10 @@ func (p *Process) Renew(lease time.Duration) {
 	}
 }
 
-// Control changes the running load and returns once the executor has done so. If the
-// executor refuses, Control returns its reason. It sets m.Id.
+// Control changes the running load and returns once the executor has answered, without a
+// limit, or has ended. Before the load it waits for Times.Control. The error is ErrNoLoad if
+// the load has not begun or has ended, and otherwise the executor's reason for a refusal. It
+// sets m.Id.
 func (p *Process) Control(m *wire.Control) error {
 	return p.ask(context.Background(), func(id uint64) *wire.ToExecutor {
 		m.Id = id
@@ -93,8 +100,9 @@ func (p *Process) Control(m *wire.Control) error {
 	})
 }
 
-// Profile writes a profile of the executor to a file, which must exist and be writable by
-// the executor, and returns once it is complete. It sets profile.Id.
+// Profile makes the executor write a profile to profile.File, which the executor must be able
+// to open for writing, and returns once the file is complete. The end of ctx ends the waiting,
+// not the profile. Errors are as for Control. It sets profile.Id.
 func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
 	return p.ask(ctx, func(id uint64) *wire.ToExecutor {
 		profile.Id = id
@@ -102,7 +110,8 @@ func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
 	})
 }
 
-// ask sends a numbered request and waits for its answer.
+// ask sends a numbered request and waits for its answer, whose error it returns. Without a
+// load, and if Run returns first, that is ErrNoLoad.
 func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecutor) error {
 	reply := make(chan error, 1)
 	if err := p.do(func(s *supervisor) { s.ask(request, reply) }); err != nil {
@@ -118,7 +127,8 @@ func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecu
 	}
 }
 
-// do runs f on the supervisor's goroutine, once the load has begun.
+// do runs f on the supervisor's goroutine, once the load has begun, and does not wait for its
+// end. After Times.Control, and after Run's end, it returns ErrNoLoad without f.
 func (p *Process) do(f func(*supervisor)) error {
 	limit := time.NewTimer(p.spec.Times.Control)
 	defer limit.Stop()
@@ -132,7 +142,7 @@ func (p *Process) do(f func(*supervisor)) error {
 	}
 }
 
-// ended returns the error of a step after Run's end.
+// ended returns the error of a step after Run's end: Run's error, or ErrOver if that is nil.
 func (p *Process) ended() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,7 +24,8 @@ type supervisor struct {
 	waiting map[uint64]chan error
 }
 
-// run follows the executor from its start to its end.
+// run follows the executor from its start to its last batch, and returns as Run does; the
+// caller ends the process.
 func (s *supervisor) run(srv *server) error {
 	limit := time.NewTimer(s.spec.Times.Start)
 	defer limit.Stop()
@@ -74,7 +75,9 @@ func (s *supervisor) run(srv *server) error {
 	return s.load(time.Duration(start.GracefulNs))
 }
 
-// greet checks the executor's hello and returns the start to answer it with.
+// greet checks the executor's hello, passes it on and returns the start to answer it with:
+// that of Spec.Plan, or of Arm, for which it waits. The error is that of the check, wraps
+// ErrScenario, or is that of Spec's function.
 func (s *supervisor) greet(h *wire.Hello) (*wire.Start, error) {
 	switch {
 	case h == nil:
@@ -99,7 +102,8 @@ func (s *supervisor) greet(h *wire.Hello) (*wire.Start, error) {
 	return wait(s, s.armed, func(a arming) *wire.Start { return a.start })
 }
 
-// begin starts the load: at once if there is a Plan, else at the time that Begin sets.
+// begin starts the load: at once if there is a Plan, else at the time that Begin sets, for
+// which it waits. It returns an error if the executor or the run ends first.
 func (s *supervisor) begin() error {
 	b := beginning{reply: make(chan error, 1)}
 	if s.spec.Plan == nil {
@@ -121,8 +125,8 @@ func (s *supervisor) begin() error {
 	return nil
 }
 
-// wait receives from c, before the load, and returns f of it. It returns an error if the
-// executor or the run ends first.
+// wait receives from c, before the load, and returns f of it. Until then it passes on what the
+// executor reports in detail. It returns an error if the executor or the run ends first.
 func wait[A, B any](s *supervisor, c <-chan A, f func(A) B) (none B, err error) {
 	for {
 		select {
@@ -146,8 +150,9 @@ func wait[A, B any](s *supervisor, c <-chan A, f func(A) B) (none B, err error) 
 	}
 }
 
-// next returns the executor's next message before the load. It kills the executor if limit
-// comes first; nil means no limit.
+// next returns the executor's next message before the load, except those for Spec.Seen, which
+// it passes on. If limit comes first, it kills the executor and returns a DeadError; nil means
+// no limit. It returns an error if the executor or the run ends first.
 func (s *supervisor) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
 	select {
 	case m, ok := <-s.from:
@@ -170,8 +175,9 @@ func (s *supervisor) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
 	}
 }
 
-// load receives batches until the last one, and sends stop, cancel and requests. graceful
-// is the graceful time of the start.
+// load receives batches until the last one, and sends stop, cancel and requests. graceful is
+// the graceful time of the start. It returns nil after the last batch, and otherwise a
+// *DeadError, or the error of Spec.Batch or ctx.
 func (s *supervisor) load(graceful time.Duration) error {
 	stop, cancel := s.stop, s.cancel
 	var overdue <-chan time.Time
@@ -209,7 +215,8 @@ func (s *supervisor) load(graceful time.Duration) error {
 	}
 }
 
-// take passes a message to its receiver and reports whether it was the last batch.
+// take passes a message to its receiver and reports whether it was the last batch. The error
+// is that of Spec.Batch.
 func (s *supervisor) take(m *wire.FromExecutor) (last bool, err error) {
 	switch {
 	case m.GetStopping() != nil:
@@ -239,7 +246,8 @@ func (s *supervisor) seen(m *wire.Seen) {
 	}
 }
 
-// ask sends a request; answered sends its answer to reply, which must have room for one.
+// ask sends a request; answered sends its answer to reply, which must have room for one. If
+// sending fails, ask sends that error to reply.
 func (s *supervisor) ask(request func(id uint64) *wire.ToExecutor, reply chan error) {
 	s.asked++
 	if err := s.send(request(s.asked)); err != nil {
@@ -252,6 +260,8 @@ func (s *supervisor) ask(request func(id uint64) *wire.ToExecutor, reply chan er
 	s.waiting[s.asked] = reply
 }
 
+// answered sends the answer to request id to the call of ask that waits for it, if any; text
+// is the executor's reason for a refusal, or empty.
 func (s *supervisor) answered(id uint64, text string) {
 	reply, ok := s.waiting[id]
 	if !ok {
@@ -267,7 +277,8 @@ func (s *supervisor) answered(id uint64, text string) {
 
 func (s *supervisor) send(m *wire.ToExecutor) error { return s.stream.Send(m) }
 
-// died waits for the process, whose stream has ended, and returns how it ended.
+// died waits for the process, whose stream has ended, and returns how it ended, as a
+// *DeadError. After Times.Exit it kills the process.
 func (s *supervisor) died() error {
 	if !s.child.wait(s.spec.Times.Exit) {
 		s.child.kill()
@@ -277,7 +288,7 @@ func (s *supervisor) died() error {
 	return &DeadError{How: how, Cause: cause, Output: s.tail.Bytes()}
 }
 
-// noHello kills the executor, whose hello did not come in time.
+// noHello kills the executor, whose hello did not come in time, and returns a *DeadError.
 func (s *supervisor) noHello() error {
 	s.child.kill()
 	return &DeadError{
@@ -297,7 +308,7 @@ type attachment struct {
 func (a *attachment) end() { close(a.over) }
 
 // messages returns the channel of the stream's messages. It is closed when the stream, the
-// attachment or the server ends.
+// attachment or the server (done) ends. The caller must receive until then or call end.
 func (a *attachment) messages(done <-chan struct{}) chan *wire.FromExecutor {
 	ms := make(chan *wire.FromExecutor)
 	go func() {

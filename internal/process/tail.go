@@ -9,6 +9,7 @@ type tailWriter struct {
 	buf   []byte
 }
 
+// Write retains the end of b and of what was written before. It returns len(b) and nil.
 func (t *tailWriter) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,8 +19,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // ErrRecord is wrapped by the errors about damaged records.
 var ErrRecord = errors.New("damaged record of a batch")
 
-// AppendRecord appends a batch of an executor to b in the form that ReadRecord
-// reads: executor, length, the batch, and a checksum of all three.
+// AppendRecord appends a batch of an executor to b in the form that ReadRecord reads
+// (executor, length, the batch, and a checksum of all three) and returns the extended slice,
+// like append. After an error it returns b unchanged.
 func AppendRecord(b []byte, executor int, batch *Batch) ([]byte, error) {
 	body, err := proto.Marshal(batch)
 	if err != nil {
@@ -33,7 +34,8 @@ func AppendRecord(b []byte, executor int, batch *Batch) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[begin:], castagnoli)), nil
 }
 
-// ReadRecordsHead reads the head of a file of records.
+// ReadRecordsHead reads the head of a file of records. The error wraps ErrRecord if in begins
+// otherwise or can't be read.
 func ReadRecordsHead(in *bufio.Reader) error {
 	head := make([]byte, len(RecordsHead))
 	if _, err := io.ReadFull(in, head); err != nil || string(head) != RecordsHead {
@@ -42,9 +44,10 @@ func ReadRecordsHead(in *bufio.Reader) error {
 	return nil
 }
 
-// ReadRecord reads one record. It returns io.EOF at the end of in,
-// io.ErrUnexpectedEOF when in ends within a record, and an error that wraps
-// ErrRecord when the checksum or the batch is wrong.
+// ReadRecord reads one record and returns the executor's number and its batch. It returns
+// io.EOF at the end of in, io.ErrUnexpectedEOF when in ends within a record, and an error that
+// wraps ErrRecord when the checksum or the batch is wrong or the record is larger than
+// MaxMessage. After an error the reader's position is undefined.
 func ReadRecord(in *bufio.Reader) (executor int, batch *Batch, err error) {
 	e, err := binary.ReadUvarint(in)
 	if err != nil {
@@ -73,6 +76,8 @@ func ReadRecord(in *bufio.Reader) (executor int, batch *Batch, err error) {
 	return int(e), batch, nil
 }
 
+// unexpected returns io.ErrUnexpectedEOF for io.EOF, which means the end within a record, and
+// any other error unchanged.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -80,6 +85,7 @@ func unexpected(err error) error {
 	return err
 }
 
+// recordError wraps err with ErrRecord, unless it is that in has ended.
 func recordError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return err

@@ -37,10 +37,11 @@ type texts struct {
 	Deny  []string `json:"deny,omitempty"`
 }
 
-// New returns a List with these entries. A denied entry with a port always applies. A denied
-// entry without a port, and link-local addresses, can be allowed again by an entry that lists
-// exactly that or a part of it. If allow is empty, everything that is not denied is allowed.
-// The error names an invalid entry.
+// New returns a List with these entries; white space around them is ignored. A denied entry
+// with a port, or with a name, always applies. A denied address or prefix without a port can
+// be allowed again by an entry that lists exactly that or a part of it; for sockets see Unix.
+// If allow is empty, everything that is not denied is allowed. The error has the first invalid
+// entry. The List shares the slices, which must not be changed.
 func New(allow, deny []string) (l *List, err error) {
 	l = &List{texts: texts{allow, deny}}
 	if l.allow, err = parse(allow); err != nil {
@@ -52,7 +53,8 @@ func New(allow, deny []string) (l *List, err error) {
 	return l, nil
 }
 
-// Parse parses the form that String returns. For "" it returns nil.
+// Parse parses the form that String returns. For "" it returns nil, which allows everything.
+// An invalid text or entry is an error.
 func Parse(text string) (*List, error) {
 	if text == "" {
 		return nil, nil
@@ -64,7 +66,7 @@ func Parse(text string) (*List, error) {
 	return New(t.Allow, t.Deny)
 }
 
-// String returns the list in the form that Parse accepts.
+// String returns the list in the form that Parse accepts: JSON, or "" for nil.
 func (l *List) String() string {
 	if l == nil {
 		return ""
@@ -109,8 +111,9 @@ func (l *List) Address(to netip.AddrPort, name string) error {
 	return refuse(" is not among the run's targets")
 }
 
-// Name returns a *Refusal if a proxy may not be asked to connect to a host and port, and nil if
-// it may. The proxy resolves the name.
+// Name returns a *Refusal if a proxy may not be asked to connect to a host and port, and nil
+// if it may. The proxy resolves the name, so only entries with names decide; an address is
+// checked by Address.
 func (l *List) Name(name string, port uint16) error {
 	if l == nil {
 		return nil
@@ -127,6 +130,7 @@ func (l *List) Name(name string, port uint16) error {
 }
 
 // Unix returns a *Refusal if a connection to a Unix socket is not allowed, and nil if it is.
+// Entries match the path exactly as it is given, and an allowed one overrides a denied one.
 func (l *List) Unix(path string) error {
 	if l == nil {
 		return nil
@@ -144,7 +148,9 @@ type Refusal struct{ text string }
 
 func (r *Refusal) Error() string { return r.text }
 
-// lifts reports whether an allowed entry overrides the denied entry d; never if d has a port.
+// lifts reports whether an allowed entry for the same address and port overrides the denied
+// entry d: one of the same prefix or a longer one. Nothing overrides d if it has a port or a
+// name.
 func (l *List) lifts(d entry, ip netip.Addr, port uint16) bool {
 	return d.port == 0 && d.prefix.IsValid() && slices.ContainsFunc(l.allow, func(e entry) bool {
 		return e.covers(ip, port) && e.prefix.Bits() >= d.prefix.Bits()

@@ -18,10 +18,13 @@ type entry struct {
 	path   string // of the socket; "": all
 }
 
+// covers reports whether e is an address or a prefix with ip in it, for this port.
 func (e entry) covers(ip netip.Addr, port uint16) bool {
 	return e.prefix.IsValid() && e.prefix.Contains(ip) && (e.port == 0 || e.port == port)
 }
 
+// named reports whether e is a host name that matches name, in the form of host, and this
+// port. It is false for "".
 func (e entry) named(name string, port uint16) bool {
 	if e.name == "" || name == "" || e.port != 0 && e.port != port {
 		return false
@@ -32,6 +35,8 @@ func (e entry) named(name string, port uint16) bool {
 	return name == e.name
 }
 
+// parse parses the texts of entries; nil if there are no texts. The error has the first text
+// that is not valid.
 func parse(texts []string) (all []entry, err error) {
 	for _, text := range texts {
 		e, err := parseEntry(strings.TrimSpace(text))
@@ -45,6 +50,8 @@ func parse(texts []string) (all []entry, err error) {
 
 const want = `want a host ("a.example", "*.example"), an address or a prefix ("10.0.0.0/8"), with ":PORT" or without, or "unix:/PATH"`
 
+// parseEntry parses the text of an entry without white space around it. The error says why it
+// is not valid; parse adds the text.
 func parseEntry(text string) (e entry, err error) {
 	e.text = text
 	if path, ok := strings.CutPrefix(text, "unix:"); ok {
@@ -81,7 +88,8 @@ func parseEntry(text string) (e entry, err error) {
 	return e, nil
 }
 
-// split separates the port from text; port is "" if it is missing.
+// split separates the port from text, and an IPv6 address from its brackets. port is "" if it
+// is missing; it is not checked.
 func split(text string) (what, port string) {
 	if inside, ok := strings.CutPrefix(text, "["); ok {
 		if what, rest, ok := strings.Cut(inside, "]"); ok && (rest == "" || len(rest) > 1 && rest[0] == ':') {
@@ -97,7 +105,7 @@ func split(text string) (what, port string) {
 	return text, ""
 }
 
-// isName reports whether s is a valid host name.
+// isName reports whether s is a valid host name in lower case; underscores are allowed.
 func isName(s string) bool {
 	if s == "" || len(s) > 253 {
 		return false

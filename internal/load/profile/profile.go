@@ -23,8 +23,9 @@ const (
 	blockRate     = 10 * time.Microsecond
 )
 
-// Set is the profiles of one run. Call Begin when the load begins, LoadOver when it is over and
-// its users still exist, and End when they have returned.
+// Set is the profiles of one run. Call Begin when the load begins, LoadOver when it is over
+// and its users still exist, and End when they have returned. LoadOver and End may be called
+// concurrently with the end of a profile by its limit.
 type Set struct {
 	all []*one
 }
@@ -69,7 +70,10 @@ var kinds = map[string]kind{
 	},
 }
 
-// Begin starts the requested profiles. The error names the file.
+// Begin creates the files of the requested profiles, or truncates them, and starts the
+// profiles. The caller must call End. A profile with a duration also ends after it. If one
+// can't be started, as an unknown kind or a second CPU profile of the process, Begin ends
+// those before it and returns an error with the kind and the file; the files stay.
 func Begin(asked []*wire.Profile) (*Set, error) {
 	s := &Set{}
 	for _, p := range asked {
@@ -80,6 +84,8 @@ func Begin(asked []*wire.Profile) (*Set, error) {
 	return s, nil
 }
 
+// begin starts a profile and adds it to s. After an error the profile is not running and its
+// file is closed.
 func (s *Set) begin(p *wire.Profile) error {
 	k, ok := kinds[p.Kind]
 	if !ok {
@@ -105,7 +111,8 @@ func (s *Set) begin(p *wire.Profile) error {
 	return nil
 }
 
-// LoadOver writes the profiles of what the load occupies, before the users return.
+// LoadOver writes the heap profiles, which show what the load occupies, before the users
+// return. Their errors are returned by End.
 func (s *Set) LoadOver() {
 	for _, o := range s.all {
 		if o.kind == "heap" {
@@ -114,8 +121,9 @@ func (s *Set) LoadOver() {
 	}
 }
 
-// End ends the other profiles. When it returns, all files are complete, or the error names
-// those that are not.
+// End ends the profiles that still run and closes their files. When it returns nil, all files
+// are complete; otherwise the error has the kind of each profile whose file is not. It may be
+// called again and returns the same.
 func (s *Set) End() error {
 	var errs []error
 	for _, o := range s.all {
@@ -129,7 +137,7 @@ func (s *Set) End() error {
 	return errors.Join(errs...)
 }
 
-// end writes the profile, once.
+// end writes the profile and closes its file, once; it stores the error in o.err.
 func (o *one) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -25,9 +25,10 @@ func NewTaker() *Taker { return &Taker{over: make(chan struct{})} }
 // errOver is the error for a profile that is requested after the load.
 var errOver = errors.New("the load is over")
 
-// Take starts a profile and returns. It calls done when the file is complete, or with the
-// error: after the profile's duration, or when the load is over. A heap profile is written at
-// once.
+// Take starts a profile in a goroutine and returns. It calls done once, from that goroutine,
+// when the file is complete or with the error: after the profile's duration, if it has one, or
+// when the load is over (End). A heap profile is written at once. After End, Take calls done
+// with an error before it returns.
 func (t *Taker) Take(p *wire.Profile, done func(error)) {
 	t.mu.Lock()
 	if t.ended {
@@ -43,6 +44,8 @@ func (t *Taker) Take(p *wire.Profile, done func(error)) {
 	}()
 }
 
+// take takes a profile and returns when its file is complete. The file is created or
+// truncated; after an error it stays.
 func (t *Taker) take(p *wire.Profile) error {
 	now := &wire.Profile{Kind: p.Kind, File: p.File}
 	set, err := Begin([]*wire.Profile{now})
@@ -67,8 +70,8 @@ func (t *Taker) take(p *wire.Profile) error {
 	return nil
 }
 
-// End ends the running profiles, and returns after their done functions. Later calls of Take
-// fail.
+// End ends the running profiles, and returns after their done functions, which must not call
+// End. Later calls of Take fail. It may be called again.
 func (t *Taker) End() {
 	t.mu.Lock()
 	first := !t.ended

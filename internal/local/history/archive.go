@@ -37,8 +37,10 @@ var archived = []struct {
 }{{resultFile, maxResult}, {batchesFile, maxBatches}, {logFile, maxLog + 1<<10}}
 
 // Export writes the folder of run id to w as an archive: a tar compressed by zstd, with
-// ID/result.json, ID/batches and ID/executor.log. It returns an error if the run is not
-// over.
+// ID/result.json, ID/batches and ID/executor.log, as far as they exist. It does not close w.
+// The error wraps run.ErrNotFound if there is no such run; that, and a run that is not over,
+// are errors before anything is written. After another error w has received a part of the
+// archive.
 func (h History) Export(id string, w io.Writer) error {
 	r, err := h.Load(id)
 	if err != nil {
@@ -60,7 +62,8 @@ func (h History) Export(id string, w io.Writer) error {
 	return errors.Join(t.Close(), z.Close())
 }
 
-// pack adds a file to t, if it exists.
+// pack adds the file at path to t as ID/NAME, with the size that it has now. If it does not
+// exist, pack does nothing and returns nil.
 func pack(t *tar.Writer, id, path string, when time.Time) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,10 +85,10 @@ func pack(t *tar.Writer, id, path string, when time.Time) error {
 	return err
 }
 
-// Import reads an archive that Export wrote and adds its run to the history, if check
-// returns nil for a history that has only this run. The error wraps run.ErrArchive if in
-// is not such an archive, and run.ErrConflict if the history has the run already. On an
-// error the history is unchanged.
+// Import reads an archive that Export wrote and adds its run to the history, if check returns
+// nil for a history that has only this run. It returns the run's result. The error wraps
+// run.ErrArchive if in is not such an archive, and run.ErrConflict if the history has the run
+// already; an error of check is returned as it is. After an error the history is unchanged.
 func (h History) Import(in io.Reader, check func(staged History, id string) error) (*run.Result, error) {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return nil, err
@@ -113,13 +116,14 @@ func (h History) Import(in io.Reader, check func(staged History, id string) erro
 	return r, os.Rename(staged.Dir(id), h.Dir(id))
 }
 
-// OpenLog opens the log of what the executors of run id printed. The caller must close it.
+// OpenLog opens the log of what the executors of run id, a valid id, printed. The caller must
+// close it. The error wraps fs.ErrNotExist if there is no log: an archive need not have one.
 func (h History) OpenLog(id string) (*os.File, error) {
 	return os.Open(filepath.Join(h.Dir(id), logFile))
 }
 
 // examine reads and returns the result of run id, and reads all its batches to check their
-// format.
+// format. It is an error if the result is of another run, or if a batch is damaged or cut off.
 func (h History) examine(id string) (*run.Result, error) {
 	r, err := h.Load(id)
 	if err != nil {
@@ -146,7 +150,9 @@ func (h History) examine(id string) (*run.Result, error) {
 	}
 }
 
-// unpack writes an archive's files below dir and returns the run's id.
+// unpack writes an archive's files below dir, in a folder named after the run's id, and
+// returns the id. The error wraps run.ErrArchive if the archive is not valid or too large, and
+// not if reading it or writing fails. After an error dir may have some of the files.
 func unpack(in io.Reader, dir string) (id string, err error) {
 	packed := &counter{in: in}
 	z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecoderLowmem(true))
@@ -211,7 +217,8 @@ func unpack(in io.Reader, dir string) (id string, err error) {
 // than in the archive.
 func sparse(key string) bool { return strings.HasPrefix(key, "GNU.sparse") }
 
-// refused returns err as an error of the archive, or the error of reading it.
+// refused returns the error of reading the archive if there was one, and otherwise err as an
+// error of the archive, which wraps run.ErrArchive.
 func refused(packed *counter, err error) error {
 	if packed.err != nil && !errors.Is(packed.err, io.EOF) {
 		return fmt.Errorf("read the archive: %w", packed.err)
@@ -219,7 +226,8 @@ func refused(packed *counter, err error) error {
 	return fmt.Errorf("%w: %w", run.ErrArchive, err)
 }
 
-// counter counts the bytes that are read of an archive.
+// counter counts the bytes that are read of an archive and stores the last error. Like
+// ratioReader and output, it implements an interface of package io.
 type counter struct {
 	in  io.Reader
 	n   int64
@@ -233,8 +241,8 @@ func (c *counter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ratioReader reads the contents of an archive. It fails when they are many times as large
-// as the archive.
+// ratioReader reads the contents of an archive. It fails when they are more than maxRatio
+// times as large as what was read of the archive.
 type ratioReader struct {
 	in     io.Reader
 	packed *counter

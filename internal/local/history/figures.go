@@ -12,8 +12,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// LoadFigures is Load, but if gobench ended before the run did, the result's figures are
-// computed again from the stored batches.
+// LoadFigures is Load, but if the result has no metrics, as when gobench ended before the run
+// did, its figures are computed again from the stored batches, as far as there are any. What
+// is stored stays as it is.
 func (h History) LoadFigures(id string) (*run.Result, error) {
 	r, err := h.Load(id)
 	if err != nil || len(r.Metrics) > 0 || r.State == run.Starting {
@@ -29,15 +30,16 @@ func (h History) LoadFigures(id string) (*run.Result, error) {
 	return r, nil
 }
 
-// Series calls yield with each interval of r, computed again from its batches, in order.
-// An error of yield ends it and is returned.
+// Series calls yield with each interval of r, computed again from its batches, in order. An
+// error of yield ends it and is returned. It does not change r. The error wraps
+// run.ErrNotFound if the run has no batches.
 func (h History) Series(r *run.Result, yield func(run.Interval) error) error {
 	_, err := h.merge(r, new(run.Result), yield)
 	return err
 }
 
-// Check is a check for Import: it returns an error that wraps run.ErrArchive if the
-// result of run id is not what its batches add up to.
+// Check is a check for Import: it returns an error that wraps run.ErrArchive if the result of
+// run id, in staged, is not what its batches add up to.
 func Check(staged History, id string) error {
 	r, err := staged.Load(id)
 	if err != nil {
@@ -50,8 +52,9 @@ func Check(staged History, id string) error {
 	return merger.Agrees(r)
 }
 
-// merge merges the batches of r again, fills into with their figures and calls yield with
-// each interval.
+// merge merges the batches of r again, fills into with their figures and calls yield with each
+// interval. Also after an error, into has the figures of the batches before it. r and into may
+// be the same.
 func (h History) merge(r, into *run.Result, yield func(run.Interval) error) (*merge.Merger, error) {
 	var failed error
 	interval := time.Duration(r.Config.Interval * float64(time.Second))

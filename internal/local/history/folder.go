@@ -16,7 +16,7 @@ import (
 )
 
 // Folder is the folder of a run of this process. Except for Log, it must not be used by
-// several goroutines at once. The caller must Close or Discard it: until then other
+// several goroutines at once. The caller must Close or Discard it, once: until then other
 // processes take the run for an active one.
 type Folder struct {
 	dir     string
@@ -24,8 +24,9 @@ type Folder struct {
 	Log     *Log // for what the executor prints
 }
 
-// Create creates the folder of run id, which only this user can read. If it returns an
-// error, there is no folder.
+// Create creates the folder of run id, which must be valid; only this user can read it. The
+// caller must Close or Discard it. The run can be loaded after the first Put. The error wraps
+// fs.ErrExist if there is such a folder. After an error no new folder is left.
 func (h History) Create(id string) (_ *Folder, err error) {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (h History) Create(id string) (_ *Folder, err error) {
 func (f *Folder) Dir() string { return f.dir }
 
 // Append writes a batch of an executor to the folder. It is synced by the Put of a final
-// result.
+// result. After an error, which may leave a part of a record, Append must not be called again.
 func (f *Folder) Append(executor int, b *wire.Batch) error {
 	record, err := wire.AppendRecord(nil, executor, b)
 	if err != nil {
@@ -70,8 +71,8 @@ func (f *Folder) Append(executor int, b *wire.Batch) error {
 	return err
 }
 
-// Put replaces the stored result by r, and syncs it; if that is final, also the batches. If
-// it returns an error, the previous result is unchanged.
+// Put replaces the stored result by r, atomically, and syncs it; if that is final, also the
+// batches. If it returns an error, the previous result is unchanged. It does not retain r.
 func (f *Folder) Put(r *run.Result) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -90,6 +91,7 @@ func (f *Folder) Put(r *run.Result) error {
 	return os.Rename(tmp, filepath.Join(f.dir, resultFile))
 }
 
+// writeSynced writes a file with mode 0600 and syncs it. After an error a part may be left.
 func writeSynced(path string, b []byte) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -99,7 +101,8 @@ func writeSynced(path string, b []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// Close closes the folder. The run then has no process any more.
+// Close closes the folder and Log. For other processes the run is over from then on: without a
+// final result it is Failed.
 func (f *Folder) Close() error {
 	return errors.Join(f.batches.Close(), f.Log.Close(), os.Remove(filepath.Join(f.dir, ownerFile)))
 }
@@ -107,9 +110,10 @@ func (f *Folder) Close() error {
 // Discard closes and deletes the folder, for a run that has not taken place.
 func (f *Folder) Discard() error { return errors.Join(f.Close(), os.RemoveAll(f.dir)) }
 
-// Batches calls each with every batch of run id, in the order of Append. An error of each
-// ends it and is returned. If the file ends within a record, as after a crash, the record
-// is ignored. The error wraps run.ErrNotFound if the run has no batches.
+// Batches calls each with every batch of run id, a valid id, in the order of Append. An error
+// of each ends it and is returned. If the file ends within a record, as after a crash, the
+// record is ignored; a damaged one is an error that wraps wire.ErrRecord. The error wraps
+// run.ErrNotFound if the run has no batches.
 func (h History) Batches(id string, each func(executor int, b *wire.Batch) error) error {
 	file, err := os.Open(filepath.Join(h.Dir(id), batchesFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -40,9 +40,10 @@ func (h History) Dir(id string) string { return filepath.Join(h.dir, id) }
 // File returns the path of the result of run id.
 func (h History) File(id string) string { return filepath.Join(h.dir, id, resultFile) }
 
-// Load reads the result of run id. If the run's process has ended without a final result,
-// the returned result is Failed, with the cause. The error wraps run.ErrNotFound if there
-// is no such run.
+// Load reads the result of run id. If the run's process has ended without a final result, the
+// returned result is Failed, with the cause; the stored one stays as it is. The error wraps
+// run.ErrNotFound if there is no such run or its id is not valid. A result of another format
+// is an error.
 func (h History) Load(id string) (*run.Result, error) {
 	if !run.ValidID(id) {
 		return nil, fmt.Errorf("%w: %q", run.ErrNotFound, id)
@@ -68,7 +69,7 @@ func (h History) Load(id string) (*run.Result, error) {
 	return r, nil
 }
 
-// owned reports whether the process that runs run id is alive.
+// owned reports whether the process that runs run id is alive; false if the run is over.
 func (h History) owned(id string) bool {
 	b, err := os.ReadFile(filepath.Join(h.Dir(id), ownerFile))
 	if err != nil {
@@ -81,7 +82,8 @@ func (h History) owned(id string) bool {
 	return system.Alive(pid)
 }
 
-// List returns the ids of all runs, the oldest first.
+// List returns the ids of all runs, the oldest first; nil if there is no folder yet. A run's
+// result need not be readable.
 func (h History) List() ([]string, error) {
 	entries, err := os.ReadDir(h.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,9 +102,9 @@ func (h History) List() ([]string, error) {
 	return ids, nil
 }
 
-// Find returns the id of the run whose id begins with part, or whose last group does; part
-// has 3 characters at least. "last" is the newest run. The error wraps run.ErrNotFound if
-// no run matches, and lists the runs if several do.
+// Find returns the id of the run whose id begins with part, or whose last group does; part has
+// 3 characters at least, unless it is a whole id. "last" is the newest run. The error wraps
+// run.ErrNotFound if no run matches, and lists the runs if several do.
 func (h History) Find(part string) (string, error) {
 	ids, err := h.List()
 	if err != nil {
@@ -131,7 +133,8 @@ func (h History) Find(part string) (string, error) {
 
 func hasPrefix(s, p string) bool { return len(s) >= len(p) && s[:len(p)] == p }
 
-// Remove deletes the folder of run id. It returns an error if the run is active.
+// Remove deletes the folder of run id. It returns an error if the run is active. That there is
+// no such run is not an error, but an invalid id is: it wraps run.ErrNotFound.
 func (h History) Remove(id string) error {
 	if !run.ValidID(id) {
 		return fmt.Errorf("%w: %q", run.ErrNotFound, id)
@@ -142,8 +145,8 @@ func (h History) Remove(id string) error {
 	return os.RemoveAll(h.Dir(id))
 }
 
-// Size returns the size of the folder of run id in bytes, without files that can't be
-// read.
+// Size returns the size of the files of run id in bytes, without those that can't be read; 0
+// if there is no such run.
 func (h History) Size(id string) (n int64) {
 	_ = filepath.WalkDir(h.Dir(id), func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -156,7 +159,8 @@ func (h History) Size(id string) (n int64) {
 	return n
 }
 
-// Created returns the time that is part of a valid id, to the second.
+// Created returns the time that is part of a valid id, in UTC, to the second. It panics if id
+// is shorter than that.
 func Created(id string) time.Time {
 	t, _ := time.Parse("20060102-150405", id[:15])
 	return t

@@ -19,7 +19,8 @@ type Log struct {
 	dropped int64
 }
 
-// Write stores b, or counts it as dropped. It returns no error.
+// Write stores b, or counts what is beyond the limit as dropped; after an error of the file it
+// drops everything. It returns len(b) and nil.
 func (l *Log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,7 +41,8 @@ func (l *Log) Dropped() int64 {
 	return l.dropped
 }
 
-// Close notes in the log how many bytes were dropped, and closes it.
+// Close notes in the log how many bytes were dropped, and closes the file. Later writes are
+// dropped.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -36,7 +36,9 @@ type admission struct {
 // can't be closed by owner; a host's limit of open files is far below.
 const remembered = 1 << 16
 
-// Check implements server.Authentication.
+// Check implements server.Authentication: it reports whether a client may connect, and grants
+// it its subjects. It is called concurrently. A refusal is passed to refused, except that of a
+// client that claims to be the master.
 func (a *admission) Check(c server.ClientAuthentication) bool {
 	o := c.GetOpts()
 	address := ""
@@ -88,7 +90,8 @@ func (a *admission) Check(c server.ClientAuthentication) bool {
 	return false
 }
 
-// proven reports whether the owner of a public key has signed the connection's nonce.
+// proven reports whether sig, in base64, is the signature of the connection's nonce by the
+// owner of a public key.
 func proven(key, sig string, nonce []byte) bool {
 	if len(nonce) == 0 {
 		return false
@@ -125,7 +128,7 @@ func joinerMay(id string) *server.Permissions {
 // joinInbox returns the prefix of the subjects for answers to requests to join.
 func joinInbox(id string) string { return "_JOIN." + id }
 
-// remember stores the owner of a connection.
+// remember stores the owner of a connection, and forgets the oldest one beyond remembered.
 func (a *admission) remember(connection uint64, who string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -140,14 +143,15 @@ func (a *admission) remember(connection uint64, who string) {
 	}
 }
 
-// owner returns the owner of a connection, or "" if it is unknown.
+// owner returns the owner of a connection, as in who, or "" if it is unknown.
 func (a *admission) owner(connection uint64) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.who[connection]
 }
 
-// connections returns the connections of an owner; some may be closed already.
+// connections returns the ids of an owner's connections, in no order; some may be closed
+// already.
 func (a *admission) connections(who string) (ids []uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -30,8 +30,9 @@ type AgentOptions struct {
 	Times Times
 }
 
-// Dial begins to connect an agent and returns at once; Wait waits for the connection. The
-// caller must Close it. The error is about an invalid identity or credentials.
+// Dial returns an agent's connection, which may not be up yet: it tries each address once, for
+// up to Times.Connect, and then again in the background. Wait waits for the connection. The
+// caller must Close it. The error is only about an invalid identity or credentials.
 func Dial(i Identity, o AgentOptions) (*AgentConn, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -83,10 +84,12 @@ func (a *AgentConn) Wait(ctx context.Context) error { return a.wait(ctx) }
 // Connected reports whether the agent is connected, and since when it is or is not.
 func (a *AgentConn) Connected() (up bool, since time.Time) { return a.state() }
 
-// Close closes the connection. Methods that are running return when their contexts end.
+// Close closes the connection. Methods that take functions, and Wait, return when their
+// contexts end, not before.
 func (a *AgentConn) Close() { a.nc.Close() }
 
-// Beat stores a beat in the registry. It makes one attempt, since the next beat follows soon.
+// Beat stores a beat in the registry. It makes one attempt of up to Times.Store, since the
+// next beat follows soon, and fails at once while the connection is down.
 func (a *AgentConn) Beat(ctx context.Context, b *agentpb.Beat) error {
 	data, err := proto.Marshal(b)
 	if err != nil {
@@ -100,7 +103,9 @@ func (a *AgentConn) Beat(ctx context.Context, b *agentpb.Beat) error {
 	return nil
 }
 
-// Committed calls f with the master's acknowledgements of stored deliveries, until ctx ends.
+// Committed calls f with the master's acknowledgements of stored deliveries, one after the
+// other, until ctx ends, and then returns nil; it returns an error only if it can't subscribe.
+// Messages that the master has not signed are logged and dropped.
 func (a *AgentConn) Committed(ctx context.Context, f func(*agentpb.Committed)) error {
 	return a.listen(ctx, commandTo+a.id+".done", func(m *nats.Msg) {
 		var c agentpb.Committed
@@ -117,8 +122,9 @@ func (a *AgentConn) Committed(ctx context.Context, f func(*agentpb.Committed)) e
 }
 
 // Deliver sends a delivery and returns once the bus has stored it. A delivery larger than
-// MaxDelivery is an error. Other errors are retried until ctx ends; the bus recognizes
-// repetitions. Deliveries keep their order only if the agent sends them one by one.
+// MaxDelivery is an error. Other errors are retried until ctx ends, also while the connection
+// is down; the bus recognizes repetitions. After an error the delivery may be stored all the
+// same. Deliveries keep their order only if the agent sends them one by one.
 func (a *AgentConn) Deliver(ctx context.Context, d *agentpb.Delivery) error {
 	data, err := proto.Marshal(d)
 	if err != nil {
@@ -159,7 +165,8 @@ type stored struct {
 	} `json:"error"`
 }
 
-// publish sends a message to the stream of its subject and returns once it is stored.
+// publish sends a message to the stream of its subject and returns once it is stored. It makes
+// one attempt, until ctx ends. It is an error if the stream refuses the message.
 func publish(ctx context.Context, nc *nats.Conn, m *nats.Msg) error {
 	answer, err := nc.RequestMsgWithContext(ctx, m)
 	if err != nil {

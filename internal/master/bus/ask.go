@@ -31,8 +31,9 @@ func newQuestions() *questions {
 	return &questions{open: map[string]chan *nats.Msg{}, peers: map[string]*peer{}}
 }
 
-// ask registers a request to an agent. It returns the subject for the answer and a channel
-// of what arrives there. The caller must call closed.
+// ask registers a request to an agent. It returns a new subject for the answer and a channel
+// of what arrives there: up to four messages wait in it, further ones are dropped, and it is
+// not closed. The caller must call closed when it waits no more.
 func (q *questions) ask(agent string) (reply string, in <-chan *nats.Msg, closed func()) {
 	reply = answerTo + agent + "." + unique()
 	c := make(chan *nats.Msg, 4)
@@ -46,7 +47,7 @@ func (q *questions) ask(agent string) (reply string, in <-chan *nats.Msg, closed
 	}
 }
 
-// answered passes an answer to its request.
+// answered passes an answer to its request, if that still waits; it does not block.
 func (q *questions) answered(m *nats.Msg) {
 	q.mu.Lock()
 	c := q.open[m.Subject]
@@ -60,7 +61,8 @@ func (q *questions) answered(m *nats.Msg) {
 	}
 }
 
-// next returns the session and number that the next command to an agent is signed with.
+// next returns the session and number that the next command to an agent is signed with, and
+// counts the number as used. session is "" before the agent's first challenge.
 func (q *questions) next(agent string) (session string, number uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -73,7 +75,8 @@ func (q *questions) next(agent string) (session string, number uint64) {
 	return p.session, p.number
 }
 
-// learn stores the session and the highest number of an agent's challenge.
+// learn stores the session and the highest number of an agent's challenge. In the same session
+// the number never decreases.
 func (q *questions) learn(agent, session string, high uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,9 +93,11 @@ func noResponders(m *nats.Msg) bool {
 	return len(m.Data) == 0 && m.Header.Get("Status") == "503"
 }
 
-// Command signs a command, sends it to its agent and returns the answer. It is resent until
-// it is answered or ctx ends; the agent carries it out once. The error wraps
-// agentpb.ErrAway if the agent is not connected. Command sets c.Id and c.UnixNs if they are
+// Command signs a command, sends it to its agent and returns the answer, which may be a
+// failure (Answer.Error). It is resent until it is answered or ctx ends; the agent carries it
+// out once. The error wraps agentpb.ErrAway if the agent is not connected for Times.Away, or
+// for Times.AwayKnown once it may have received the command, and ctx's error after its end:
+// the command may have been carried out then. Command sets c.Id and c.UnixNs if they are
 // unset.
 func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	if !validID(c.Agent) {
@@ -149,7 +154,8 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 	}
 }
 
-// command signs an encoded command for the agent's known session, and sends it.
+// command signs an encoded command for the agent's known session, with a new number, and sends
+// it. The answer will arrive at reply.
 func (m *MasterConn) command(agent string, data []byte, reply string) error {
 	session, n := m.asked.next(agent)
 	out := nats.NewMsg(commandTo + agent + ".cmd")
@@ -162,7 +168,8 @@ func (m *MasterConn) command(agent string, data []byte, reply string) error {
 	return m.nc.PublishMsg(out)
 }
 
-// await returns the next message, or nil if none arrives within d.
+// await returns the next message, or nil without an error if none arrives within d. It returns
+// ctx's error if ctx ends first.
 func await(ctx context.Context, in <-chan *nats.Msg, d time.Duration) (*nats.Msg, error) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -176,6 +183,7 @@ func await(ctx context.Context, in <-chan *nats.Msg, d time.Duration) (*nats.Msg
 	}
 }
 
+// readAnswer decodes an agent's answer, which may be a failure: see Answer.Error.
 func readAnswer(m *nats.Msg) (*agentpb.Answer, error) {
 	a := new(agentpb.Answer)
 	if err := proto.Unmarshal(m.Data, a); err != nil {

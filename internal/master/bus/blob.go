@@ -33,8 +33,11 @@ const (
 // errDamaged means that a blob's content does not match its digest.
 var errDamaged = errors.New("what came has another digest: it was damaged on the way, or is another file")
 
-// Serve answers agents' requests for blobs until ctx ends. An agent may fetch any blob whose
-// digest it knows. Serve closes what open returns.
+// Serve answers agents' requests for blobs until ctx ends, and then returns nil after the last
+// call of open; it returns an error only if it can't subscribe. An agent may fetch any blob
+// whose digest it knows. open is called for each part of a blob, up to four times
+// concurrently, and Serve closes what it returns. An error of open ends the agent's Fetch with
+// its text.
 func (m *MasterConn) Serve(ctx context.Context, open func(sha256 string) (agentpb.File, error)) error {
 	return m.serve(ctx, fetchSubject+"*", open, func(q *nats.Msg) bool {
 		agent := agentOf(q.Subject, fetchSubject)
@@ -42,12 +45,14 @@ func (m *MasterConn) Serve(ctx context.Context, open func(sha256 string) (agentp
 	})
 }
 
-// Serve answers the master's requests for blobs until ctx ends. It closes what open returns.
+// Serve answers the master's requests for blobs until ctx ends. It calls and returns like
+// [MasterConn.Serve].
 func (a *AgentConn) Serve(ctx context.Context, open func(sha256 string) (agentpb.File, error)) error {
 	return a.serve(ctx, commandTo+a.id+".blob", open, func(q *nats.Msg) bool { return agentOf(q.Reply, answerTo) == a.id })
 }
 
-// serve answers requests for parts whose reply subject mayAnswer accepts.
+// serve answers requests for parts whose reply subject mayAnswer accepts, and ignores others,
+// until ctx ends; see [MasterConn.Serve].
 func (c *conn) serve(ctx context.Context, subject string, open func(string) (agentpb.File, error), mayAnswer func(*nats.Msg) bool) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -75,7 +80,8 @@ func (c *conn) serve(ctx context.Context, subject string, open func(string) (age
 	})
 }
 
-// read reads the requested part.
+// read returns the requested part, of 128 KiB or up to the end, with the size of the whole
+// blob. It has no data if the offset is not within the blob. read closes the file.
 func read(f *agentpb.Fetch, open func(string) (agentpb.File, error)) (*agentpb.Part, error) {
 	if b, err := hex.DecodeString(f.Sha256); err != nil || len(b) != sha256.Size {
 		return nil, fmt.Errorf("%q is no digest", f.Sha256)
@@ -96,8 +102,11 @@ func read(f *agentpb.Fetch, open func(string) (agentpb.File, error)) (*agentpb.P
 	return p, nil
 }
 
-// Fetch copies a blob of the master to w, from offset on. It requests lost parts again until
-// ctx ends. The caller must check the digest.
+// Fetch copies a blob of the master to w, from the byte offset on; nothing if offset is the
+// end or later. Lost parts are requested again until ctx ends. It fails at once if the master
+// can't read the blob, if the size is not b.Size (0: unknown), or if w fails. After an error w
+// has the beginning of the rest, at which another Fetch can continue. The caller must check
+// the digest.
 func (a *AgentConn) Fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer) error {
 	return fetch(ctx, b, offset, w, func(ctx context.Context, f []byte) (*nats.Msg, error) {
 		ctx, cancel := a.attempt(ctx, a.times.Part)
@@ -106,8 +115,10 @@ func (a *AgentConn) Fetch(ctx context.Context, b *agentpb.Blob, offset int64, w 
 	})
 }
 
-// Fetch copies a blob of an agent to w and checks its digest. After an error w may have
-// received a part of it.
+// Fetch copies a blob of an agent to w and checks its digest. While parts are lost or the
+// agent is away it requests them again, until ctx ends. It fails at once if the agent can't
+// read the blob, if the size is not b.Size (0: unknown), or if w fails; after an error w may
+// have received a part or, with a wrong digest, all of it.
 func (m *MasterConn) Fetch(ctx context.Context, agent string, b *agentpb.Blob, w io.Writer) error {
 	if !validID(agent) {
 		return fmt.Errorf("bus: %q is no agent", agent)
@@ -146,7 +157,9 @@ type arrival struct {
 	took   time.Duration
 }
 
-// fetch copies a blob from an offset on, with several parts in flight.
+// fetch copies a blob from an offset on to w, in order, with up to widest parts in flight,
+// each requested by its own goroutine with ask. It returns after the last call of ask. b.Size
+// is checked unless it is 0, and the digest is not.
 func fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer, ask func(context.Context, []byte) (*nats.Msg, error)) error {
 	fail := func(err error) error { return fmt.Errorf("fetch blob %.12s: %w", b.Sha256, err) }
 	var wg sync.WaitGroup
@@ -208,7 +221,8 @@ func fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer, ask 
 	}
 }
 
-// askPart requests a part until it arrives or ctx ends. It also returns how long the last
+// askPart requests a part until it arrives or ctx ends, every 200 ms after an error of ask. An
+// error that the other side answers is returned at once. It also returns how long the last
 // request took.
 func askPart(ctx context.Context, f *agentpb.Fetch, ask func(context.Context, []byte) (*nats.Msg, error)) (*agentpb.Part, time.Duration, error) {
 	b, err := proto.Marshal(f)

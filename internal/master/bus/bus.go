@@ -42,8 +42,8 @@ var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // validID reports whether s may be part of a subject: it contains no wildcard and no dot.
 func validID(s string) bool { return idForm.MatchString(s) }
 
-// agentOf returns the agent's id, which follows prefix in a subject, or "" if the subject
-// has no id.
+// agentOf returns the agent's id, which follows prefix in a subject, up to the next dot; or ""
+// if the subject has another prefix or no valid id.
 func agentOf(subject, prefix string) string {
 	rest, ok := strings.CutPrefix(subject, prefix)
 	if !ok {
@@ -57,7 +57,8 @@ func agentOf(subject, prefix string) string {
 }
 
 // options returns the options of every connection: it reconnects without limit, writes fail
-// rather than being buffered while it is down, and pings detect a dead peer.
+// rather than being buffered while it is down, and pings detect a dead peer. The client calls
+// up when the connection is made or made again, and down when it is lost.
 func options(name string, log *slog.Logger, t Times, up, down func()) []nats.Option {
 	return []nats.Option{
 		nats.Name(name),
@@ -110,7 +111,8 @@ func away(err error) bool {
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrConnectionReconnecting)
 }
 
-// because returns ctx's error together with the last error of an attempt, if any.
+// because returns an error that wraps ctx's error, for what was attempted, with the text of
+// the last error of an attempt (nil: none). ctx must have ended.
 func because(ctx context.Context, what string, last error) error {
 	if last == nil {
 		return fmt.Errorf("%s: %w", what, ctx.Err())

@@ -30,8 +30,9 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// openAuthority reads the authority from ca.pem in dir, or creates it: certificate and key,
-// with mode 0600.
+// openAuthority reads the authority from ca.pem in dir, which must exist, or creates it there
+// if there is no file: certificate and key, with mode 0600. A damaged file is an error and
+// stays as it is, since all agents pin its authority.
 func openAuthority(dir string) (*authority, error) {
 	path := filepath.Join(dir, "ca.pem")
 	b, err := os.ReadFile(path)
@@ -61,7 +62,8 @@ func openAuthority(dir string) (*authority, error) {
 	return &a, nil
 }
 
-// newAuthority returns the content of a new authority's file.
+// newAuthority returns the content of a new authority's file: its certificate and then its
+// key, as PEM.
 func newAuthority() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -82,7 +84,8 @@ func newAuthority() ([]byte, error) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})...), nil
 }
 
-// certificate returns a template with the common fields of all certificates.
+// certificate returns a template with the common fields of all certificates: a random serial
+// number, the name and the validity. The caller adds what the key may be used for.
 func certificate(name string) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // rand.Reader does not fail
 	return &x509.Certificate{
@@ -96,8 +99,9 @@ func certificate(name string) *x509.Certificate {
 // pin returns the digest by which agents recognize the authority.
 func (a *authority) pin() [32]byte { return sha256.Sum256(a.cert.Raw) }
 
-// server returns the TLS configuration of the bus's port. The certificate is created at each
-// start, for a fixed name instead of the master's addresses, which may change.
+// server returns the TLS configuration of the bus's port, with a new key and certificate: they
+// are created at each start, for a fixed name instead of the master's addresses, which may
+// change.
 func (a *authority) server() (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -121,8 +125,9 @@ const serverName = "bus.gobench"
 // ErrPin means that the server at a master's address is not that master.
 var ErrPin = errors.New("the server at this address is not the master that the join token was made by: its certificate has another authority")
 
-// pinned returns a TLS configuration that accepts only servers whose certificate is signed
-// by the authority with this pin.
+// pinned returns a TLS configuration that accepts only servers whose certificate is signed by
+// the authority with this pin. With a server that does not send this authority, the handshake
+// fails with ErrPin.
 func pinned(pin [32]byte) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
@@ -143,7 +148,8 @@ func pinned(pin [32]byte) *tls.Config {
 	}
 }
 
-// writePrivate writes a file atomically, with mode 0600.
+// writePrivate writes a file atomically, with mode 0600, and replaces one that is there. After
+// an error that remains and no part of the new one is left.
 func writePrivate(path string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
 	if err != nil {

@@ -16,9 +16,14 @@ import (
 const waiting = 256
 
 // Commands calls do with each command that the master has signed for this agent, until ctx
-// ends, and sends back what do returns. Urgent commands (see urgent) are carried out
-// concurrently, all others one after the other. A repeated command gets the same answer
-// without another call of do. Commands returns after the last call of do.
+// ends, and answers with what do returns (nil: with code "unknown"). After ctx's end it waits
+// for the running calls of do, drops waiting commands without an answer, and returns nil; it
+// returns an error only if it can't subscribe.
+//
+// Urgent commands (see urgent) run concurrently, all others one after the other. While 256 of
+// those wait, further ones are answered with code "busy". A repeated command gets the same
+// answer without another call of do. A command with a wrong signature or for another agent is
+// answered with an error.
 func (a *AgentConn) Commands(ctx context.Context, do func(context.Context, *agentpb.Command) *agentpb.Answer) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -82,9 +87,9 @@ func (a *AgentConn) Commands(ctx context.Context, do func(context.Context, *agen
 	})
 }
 
-// urgent reports whether a command is carried out without waiting for others: it asks for
-// the time, renews the lease or ends something, which must not wait for a long Prepare, or
-// takes long itself. The other commands change the state of the run in sequence.
+// urgent reports whether a command is carried out without waiting for others: all but Prepare,
+// Arm, Begin and Control, which change the state of the run in sequence. The urgent ones must
+// not wait for a long Prepare, or take long themselves.
 func urgent(c *agentpb.Command) bool {
 	switch c.What.(type) {
 	case *agentpb.Command_Prepare, *agentpb.Command_Arm, *agentpb.Command_Begin, *agentpb.Command_Control:
@@ -93,7 +98,8 @@ func urgent(c *agentpb.Command) bool {
 	return true
 }
 
-// repeat answers a repeated command once the first one is done.
+// repeat waits until the first one of a repeated command is done and sends its answer again.
+// If ctx ends before, it sends nothing.
 func (a *AgentConn) repeat(ctx context.Context, m *nats.Msg, c *command) {
 	select {
 	case <-c.over:
@@ -102,7 +108,9 @@ func (a *AgentConn) repeat(ctx context.Context, m *nats.Msg, c *command) {
 	}
 }
 
-// answer sends an answer. It may be lost; the master resends the command then.
+// answer sends an answer, or one with code "unknown" in its place if it is larger than
+// MaxDelivery. It does not change answer. The message may be lost; the master resends the
+// command then.
 func (a *AgentConn) answer(m *nats.Msg, answer *agentpb.Answer) {
 	// A copy: the stored answer may be being sent by another goroutine.
 	out := &agentpb.Answer{Error: answer.Error, Code: answer.Code, ReceivedNs: answer.ReceivedNs,
@@ -121,7 +129,7 @@ func (a *AgentConn) answer(m *nats.Msg, answer *agentpb.Answer) {
 }
 
 // challenge answers with the session and the highest number, which the master needs to sign
-// the command again.
+// the command again. The answer may be lost, which is logged.
 func (a *AgentConn) challenge(m *nats.Msg) {
 	out := nats.NewMsg("")
 	out.Header.Set(challengeHeader, a.session.id)
@@ -131,7 +139,8 @@ func (a *AgentConn) challenge(m *nats.Msg) {
 	}
 }
 
-// reply sends out to the reply subject of m, if that is one of this agent's.
+// reply sends out to the reply subject of m and sets out.Subject. If that is not a subject of
+// this agent's answers, it sends nothing and returns nil.
 func (a *AgentConn) reply(m, out *nats.Msg) error {
 	if agentOf(m.Reply, answerTo) != a.id {
 		return nil // no reply subject, or one that this agent may not write to

@@ -24,7 +24,9 @@ type conn struct {
 	back  chan struct{} // closed when the connection is up; replaced when it is lost
 }
 
-// connect returns a connection, which may not be up yet. The caller must close c.nc.
+// connect returns a connection. It tries each address once, for up to Times.Connect; if all
+// fail, it returns an error or, with nats.RetryOnFailedConnect, a connection that is not up
+// yet. Zero fields of t become the defaults. The caller must close c.nc.
 func connect(address, name string, log *slog.Logger, t Times, more ...nats.Option) (*conn, error) {
 	t = t.withDefaults()
 	c := &conn{log: log, times: t, since: time.Now(), back: make(chan struct{})}
@@ -41,6 +43,8 @@ func connect(address, name string, log *slog.Logger, t Times, more ...nats.Optio
 	return c, nil
 }
 
+// setUp records that the connection is up and wakes those in wait. It does nothing if it is up
+// already. The NATS client calls it and setDown.
 func (c *conn) setUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,6 +55,7 @@ func (c *conn) setUp() {
 	}
 }
 
+// setDown records that the connection is lost and ends the contexts of attempt.
 func (c *conn) setDown() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +72,9 @@ func (c *conn) state() (up bool, since time.Time) {
 	return c.up, c.since
 }
 
-// wait waits until the connection is up or ctx ends.
+// wait waits until the connection is up and returns nil. If ctx ends first, the error wraps
+// ctx's and has the text of the last failed attempt to connect. It does not return because the
+// connection is closed.
 func (c *conn) wait(ctx context.Context) error {
 	c.mu.Lock()
 	back := c.back
@@ -80,8 +87,9 @@ func (c *conn) wait(ctx context.Context) error {
 	}
 }
 
-// attempt returns a context for one request. It ends with ctx, after d, or when the
-// connection is lost, as no answer can arrive then. The caller must call the CancelFunc.
+// attempt returns a context for one request. It ends with ctx, after d, or when the connection
+// is lost (at once if it is down), as no answer can arrive then. The caller must call the
+// CancelFunc.
 func (c *conn) attempt(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	c.mu.Lock()
 	life := c.life
@@ -94,8 +102,9 @@ func (c *conn) attempt(ctx context.Context, d time.Duration) (context.Context, c
 	}
 }
 
-// listen subscribes to a subject and calls f with each message, one after the other, until
-// ctx ends. It returns after the last call of f.
+// listen subscribes to a subject and calls f with each message, one after the other, until ctx
+// ends. It returns nil after the last call of f, or at once an error if it can't subscribe. Up
+// to 4096 messages wait for f; further ones are dropped.
 func (c *conn) listen(ctx context.Context, subject string, f func(*nats.Msg)) error {
 	l, err := c.subscribe(subject)
 	if err != nil {
@@ -112,6 +121,8 @@ type listener struct {
 	in  chan *nats.Msg
 }
 
+// subscribe returns a subscription to a subject. Up to 4096 messages wait in it; further ones
+// are dropped. A lost connection is subscribed again when it is back.
 func (c *conn) subscribe(subject string) (*listener, error) {
 	l := &listener{c: c, in: make(chan *nats.Msg, 4096)}
 	var err error
@@ -121,7 +132,8 @@ func (c *conn) subscribe(subject string) (*listener, error) {
 	return l, nil
 }
 
-// each calls f with each message until ctx ends, then it ends the subscription.
+// each calls f with each message, one after the other, until ctx ends; then it ends the
+// subscription and drops the waiting messages.
 func (l *listener) each(ctx context.Context, f func(*nats.Msg)) {
 	for {
 		select {

@@ -23,12 +23,18 @@ const (
 )
 
 // Deliveries calls take with the deliveries of agents until ctx ends: concurrently for
-// different agents, in order and one after the other for each agent. If take returns an
-// error, the delivery is retried before those that follow it. A delivery is redelivered
-// after Times.Redeliver until its Receipt.Done is called.
+// different agents, in order and one after the other for each agent. After ctx's end it waits
+// for the running calls of take and returns nil. Errors of the stream are logged and retried.
 //
-// It begins with the oldest delivery that is not done. Only one call is active on a bus: the
-// previous one returns an error.
+// If take returns an error, the delivery is retried after Times.Retry, before those of its
+// agent that follow. A delivery is redelivered after Times.Redeliver until its Receipt.Done is
+// called, at any time and by any goroutine. An invalid delivery is dropped with a log message.
+//
+// At most 48 deliveries of all agents wait for take or are in it, including those that take
+// refuses; further ones, and any while 8192 are not done, wait in the stream.
+//
+// Deliveries begins with the oldest delivery that is not done. Only one call is active on a
+// bus: the previous one returns an error.
 func (m *MasterConn) Deliveries(ctx context.Context, take func(*agentpb.Delivery, agentpb.Receipt) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -56,9 +62,10 @@ func (m *MasterConn) Deliveries(ctx context.Context, take func(*agentpb.Delivery
 	return nil
 }
 
-// consumer replaces the stream's one consumer, so that it begins with the oldest delivery
-// that is not done. This preserves each agent's order when a master ends and when deliveries
-// were lost in transit. Only the first time it may replace another master's consumer.
+// consumer replaces the stream's one consumer, so that it begins with the oldest delivery that
+// is not done. This preserves each agent's order when a master ends and when deliveries were
+// lost in transit. Only the first time it may replace another master's consumer; later it
+// returns errTaken instead. id identifies the call of Deliveries.
 func (m *MasterConn) consumer(ctx context.Context, id string, first bool) (jetstream.Consumer, error) {
 	ctx, cancel := m.attempt(ctx, 2*m.times.Store)
 	defer cancel()
@@ -122,7 +129,8 @@ type arrived struct {
 	at time.Time
 }
 
-// receive reads deliveries from the stream until ctx ends or the consumer fails.
+// receive adds deliveries of the stream to their lanes until ctx ends or the consumer fails.
+// The error is never nil; it is errGap if a delivery was lost.
 func (d *dispatcher) receive(ctx context.Context, c jetstream.Consumer) error {
 	it, err := c.Messages(jetstream.PullMaxMessagesWithBytesLimit(512, 8<<20), jetstream.PullExpiry(5*d.m.times.Heartbeat), jetstream.PullHeartbeat(d.m.times.Heartbeat))
 	if err != nil {
@@ -158,7 +166,8 @@ func (d *dispatcher) receive(ctx context.Context, c jetstream.Consumer) error {
 	}
 }
 
-// waitForRoom waits until fewer than queued deliveries are waiting.
+// waitForRoom waits until fewer than queued deliveries are in the lanes. If ctx ends first, it
+// returns ctx's error.
 func (d *dispatcher) waitForRoom(ctx context.Context) error {
 	for {
 		d.mu.Lock()
@@ -175,8 +184,9 @@ func (d *dispatcher) waitForRoom(ctx context.Context) error {
 	}
 }
 
-// add appends a delivery to its agent's lane, unless the lane has it already: then it was
-// redelivered because it has waited for long.
+// add appends a delivery to its agent's lane, which it creates and starts if necessary, unless
+// the lane has it already: then it was redelivered because it has waited for long. number is
+// its sequence number in the stream.
 func (d *dispatcher) add(ctx context.Context, agent string, number uint64, msg arrived) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,7 +204,8 @@ func (d *dispatcher) add(ctx context.Context, agent string, number uint64, msg a
 	d.count++
 }
 
-// run processes a lane until it is empty.
+// run passes the deliveries of a lane to take until the lane is empty or ctx ends, and removes
+// it. One that take refuses is retried without limit.
 func (d *dispatcher) run(ctx context.Context, agent string, l *lane) {
 	for {
 		d.mu.Lock()
@@ -225,7 +236,8 @@ func (d *dispatcher) run(ctx context.Context, agent string, l *lane) {
 	}
 }
 
-// one passes a delivery to take. An invalid one, or one of another agent, is dropped.
+// one passes a delivery to take and returns take's error. An invalid one, or one of another
+// agent, is dropped, with nil.
 func (d *dispatcher) one(ctx context.Context, agent string, msg arrived) error {
 	v := new(agentpb.Delivery)
 	if err := proto.Unmarshal(msg.Data(), v); err != nil || v.Agent != agent {

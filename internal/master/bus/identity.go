@@ -45,7 +45,8 @@ type identityText struct {
 	Creds     string   `json:"creds,omitempty"`
 }
 
-// WriteIdentity stores an identity in dir, which must exist, with mode 0600.
+// WriteIdentity stores an identity, without its seed, in dir, which must exist, with mode
+// 0600. It replaces one that is there; after an error that remains.
 func WriteIdentity(dir string, i Identity) error {
 	text := identityText{Agent: i.Agent, Key: i.Key, MasterKey: i.MasterKey, Cluster: i.Cluster, Addresses: i.Addresses, CA: i.CA, Creds: i.Creds}
 	if i.Pin != [32]byte{} {
@@ -58,8 +59,10 @@ func WriteIdentity(dir string, i Identity) error {
 	return writePrivate(filepath.Join(dir, identityFile), append(b, '\n'))
 }
 
-// ReadIdentity reads the identity in dir. The error is fs.ErrNotExist if no agent has joined
-// with this folder.
+// ReadIdentity returns the identity in dir, with its seed. The error wraps fs.ErrNotExist if
+// no agent has joined with this folder, or its seed is missing. It is an error, which says
+// what to do, if a file is not valid, if others may read the seed, or if the seed is of
+// another key.
 func ReadIdentity(dir string) (Identity, error) {
 	path := filepath.Join(dir, identityFile)
 	b, err := os.ReadFile(path)
@@ -89,7 +92,8 @@ func ReadIdentity(dir string) (Identity, error) {
 	return i, nil
 }
 
-// readSeed reads the seed in dir. A file that others may read is an error.
+// readSeed returns the text of the seed in dir. The error wraps fs.ErrNotExist if there is no
+// file. A file that others may read, or that is not a seed, is an error.
 func readSeed(dir string) ([]byte, error) {
 	path := filepath.Join(dir, seedFile)
 	info, err := os.Stat(path)
@@ -109,7 +113,8 @@ func readSeed(dir string) ([]byte, error) {
 	return seed, nil
 }
 
-// ownSeed reads the seed in dir, or creates one there.
+// ownSeed returns the seed in dir, or creates dir and a seed there if there is no file. An
+// invalid file is an error and stays as it is.
 func ownSeed(dir string) ([]byte, error) {
 	seed, err := readSeed(dir)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -28,13 +28,14 @@ type JoinOptions struct {
 	Dir   string // the agent's folder, where its key and identity are stored
 	Creds string // file of credentials, when the token is for a NATS cluster
 	Hello *agentpb.Hello
-	Log   *slog.Logger
+	Log   *slog.Logger // nil: nothing is logged
 }
 
 // Join creates the agent's key in o.Dir, unless it exists, asks the master of the token to
-// accept the agent, and stores the resulting identity in o.Dir. If the master refuses, the
-// error is a *JoinError, or nats.ErrAuthorization if the token is not valid at all. It takes
-// 30 s at most.
+// accept the agent, and returns the resulting identity, which it has stored in o.Dir. If the
+// master refuses, the error is a *JoinError, or wraps nats.ErrAuthorization if the token is
+// not valid at all; the key stays for another attempt. Connecting takes up to 10 s for each
+// address of the token, whatever ctx; the answer must arrive within 30 s of the call.
 func Join(ctx context.Context, token string, o JoinOptions) (Identity, error) {
 	t, err := ParseToken(token)
 	if err != nil {
@@ -95,8 +96,8 @@ func Join(ctx context.Context, token string, o JoinOptions) (Identity, error) {
 	return i, nil
 }
 
-// secure returns the options that verify the server: by the pin of its authority, by the
-// authorities of a NATS cluster, or otherwise by the system's authorities.
+// secure returns the options that verify the server: by the pin of its authority unless that
+// is zero, by the authorities (DER) of a NATS cluster, or otherwise nil: by the system's.
 func secure(pin [32]byte, authorities []byte) []nats.Option {
 	switch {
 	case pin != [32]byte{}:
@@ -107,7 +108,8 @@ func secure(pin [32]byte, authorities []byte) []nats.Option {
 	return nil
 }
 
-// addressList returns addresses in the form of the NATS client.
+// addressList returns addresses in the form of the NATS client: URLs separated by commas.
+// HOST:PORT becomes tls://HOST:PORT.
 func addressList(addresses []string) string {
 	list := make([]string, len(addresses))
 	for i, a := range addresses {

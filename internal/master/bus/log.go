@@ -30,6 +30,8 @@ type serverLog struct {
 	dropped  int64           // number of events that were not reported
 }
 
+// newServerLog returns a logger with a goroutine that calls the hooks, one at a time. Either
+// hook may be nil. The caller must close it.
 func newServerLog(log *slog.Logger, admit *admission, onViolation, onRefused func(string, string)) *serverLog {
 	if onViolation == nil {
 		onViolation = func(string, string) {}
@@ -47,7 +49,8 @@ func newServerLog(log *slog.Logger, admit *admission, onViolation, onRefused fun
 	return l
 }
 
-// close makes the pending calls of hooks and accepts no more.
+// close makes the pending calls of hooks, waits for them, and accepts no more. It logs how
+// many reports were dropped.
 func (l *serverLog) close() {
 	l.mu.Lock()
 	if !l.closed {
@@ -62,7 +65,8 @@ func (l *serverLog) close() {
 	}
 }
 
-// enqueue queues a call of a hook, or counts it as dropped if the queue is full.
+// enqueue queues a call of a hook, or counts it as dropped if 256 are waiting. It does not
+// block. After close it does nothing.
 func (l *serverLog) enqueue(hook func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +84,8 @@ func (l *serverLog) enqueue(hook func()) {
 // minute, so that no client can fill the log.
 const loud = 200
 
-// first reports whether an event is to be reported: not if it was during this minute.
+// first reports whether an event is to be reported, and records it: not if it was reported
+// during this minute. If loud others were, it is counted as dropped.
 func (l *serverLog) first(what string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +104,8 @@ func (l *serverLog) first(what string) bool {
 	return true
 }
 
-// refused is called when a connection is refused.
+// refused logs that a connection was refused and queues the call of onRefused, once a minute
+// for each who (see ServerOptions.OnRefused).
 func (l *serverLog) refused(who, address string) {
 	if l.first("refused " + who) {
 		l.log.Warn("a connection to the bus was refused", "who", who, "address", address)
@@ -111,7 +117,8 @@ func (l *serverLog) refused(who, address string) {
 // first and are the server's own; the rest may contain text of the client.
 var violation = regexp.MustCompile(`^\S+ - cid:(\d+)\b.*(?:Publish|Subscription) Violation - (?:Subject|Reply) ("(?:[^"\\]|\\.)*")[^"]*$`)
 
-// Errorf implements server.Logger.
+// Errorf implements server.Logger. A violation of permissions is logged once a minute for each
+// client and subject, and onViolation is queued; other errors are logged as warnings.
 func (l *serverLog) Errorf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
 	if m := violation.FindStringSubmatch(text); m != nil {
@@ -127,7 +134,8 @@ func (l *serverLog) Errorf(format string, v ...any) {
 	l.log.Warn("bus: " + text) // often the fault of a client
 }
 
-// Fatalf implements server.Logger.
+// Fatalf implements server.Logger. It logs the text and stores it for fatal; it does not end
+// the process.
 func (l *serverLog) Fatalf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
 	l.mu.Lock()
@@ -151,7 +159,8 @@ func (l *serverLog) Noticef(format string, v ...any) {
 	l.log.Debug("bus: " + fmt.Sprintf(format, v...))
 }
 
-// Warnf implements server.Logger.
+// Warnf implements server.Logger: it logs a warning, or a debug message about a client without
+// TLS first.
 func (l *serverLog) Warnf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
 	if strings.Contains(text, "TLS Handshake First") { // other clients are not meant to connect

@@ -33,8 +33,8 @@ type MasterOptions struct {
 	Replicas int    // of what is stored there; 0: 3 in a cluster, otherwise 1
 	Space    int64  // maximum size of stored deliveries there, in bytes; 0: 1 GiB
 
-	Seed []byte // of the key that signs commands, from NewSeed; the caller stores it
-	Log  *slog.Logger
+	Seed []byte       // of the key that signs commands, from NewSeed; the caller stores it
+	Log  *slog.Logger // nil: nothing is logged
 
 	Times Times // zero: those of Server, or the defaults
 }
@@ -54,9 +54,11 @@ type MasterConn struct {
 	wg     sync.WaitGroup
 }
 
-// Master connects the master and creates the registry and the stream of deliveries, unless
-// they exist. It tries for 60 s at most. The caller must Close the connection, and a Server
-// after it.
+// Master connects the master and creates the registry and the stream of deliveries, or updates
+// their configuration. It tries each address once, for up to Times.Connect, and then waits for
+// the streams for up to 60 s; ctx can end that wait, and not the connection. The error wraps
+// one of ErrCredentials and the others of a NATS cluster if it applies. The caller must Close
+// the connection, and a Server after it.
 func Master(ctx context.Context, o MasterOptions) (*MasterConn, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -110,7 +112,8 @@ func Master(ctx context.Context, o MasterOptions) (*MasterConn, error) {
 	return m, nil
 }
 
-// Close closes the connection. Calls of other methods must have returned before.
+// Close closes the connection and waits for its goroutines. Calls of other methods must have
+// returned before.
 func (m *MasterConn) Close() {
 	m.end()
 	m.wg.Wait()
@@ -120,8 +123,10 @@ func (m *MasterConn) Close() {
 // PublicKey returns the public key that verifies the master's commands.
 func (m *MasterConn) PublicKey() string { return m.public }
 
-// prepare creates or updates the registry and the stream of deliveries. It retries until ctx
-// ends while the cluster has no leader.
+// prepare creates or updates the registry and the stream of deliveries. While the cluster has
+// no leader it retries until ctx ends. In a cluster of fewer than three servers it uses one
+// replica unless o.Replicas is set. It is an error if the server is too old, if its messages
+// are limited to less than maxPayload, or if JetStream or permissions refuse.
 func (m *MasterConn) prepare(ctx context.Context, o MasterOptions) error {
 	if err := checkVersion(m.nc.ConnectedServerVersion()); err != nil {
 		return err
@@ -167,6 +172,8 @@ func (m *MasterConn) prepare(ctx context.Context, o MasterOptions) error {
 // tooFew are JetStream's error codes for more replicas than servers.
 var tooFew = map[int]bool{10005: true, 10074: true}
 
+// create creates or updates the registry and the stream, in one attempt of 5 s at most. space
+// is the stream's limit in bytes.
 func (m *MasterConn) create(ctx context.Context, replicas int, space int64) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -187,8 +194,8 @@ func (m *MasterConn) create(ctx context.Context, replicas int, space int64) erro
 	return nil
 }
 
-// checkVersion returns an error if a server is older than 2.11, the first version with
-// markers for expired entries of a bucket.
+// checkVersion returns an error if a server's version is not known or older than 2.11, the
+// first version with markers for expired entries of a bucket.
 func checkVersion(version string) error {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) == 3 {
@@ -201,8 +208,8 @@ func checkVersion(version string) error {
 	return fmt.Errorf("the NATS server is of version %q: gobench needs 2.11 or a later one", version)
 }
 
-// watchLeader checks at intervals of Times.Leader whether the streams have a leader. The
-// embedded server always is one.
+// watchLeader checks at intervals of Times.Leader whether the streams have a leader, until ctx
+// ends, and updates leader and ready. An embedded server always has one.
 func (m *MasterConn) watchLeader(ctx context.Context) {
 	for pause(ctx, m.times.Leader) == nil {
 		had := m.leader.Load()
@@ -223,7 +230,7 @@ func (m *MasterConn) watchLeader(ctx context.Context) {
 	}
 }
 
-// led reports whether a stream has a leader: only a leader answers.
+// led reports whether a stream has a leader: only a leader answers, within 3 * Times.Leader.
 func (m *MasterConn) led(ctx context.Context, stream string) bool {
 	ctx, cancel := m.attempt(ctx, 3*m.times.Leader)
 	defer cancel()
@@ -242,7 +249,8 @@ func (m *MasterConn) Available() bool {
 	return up && m.leader.Load()
 }
 
-// availableSince returns since when Available is true, and whether it is.
+// availableSince returns since when Available is true, and whether it is; otherwise the time
+// is zero.
 func (m *MasterConn) availableSince() (time.Time, bool) {
 	ns := m.ready.Load()
 	_, since := m.state()
@@ -255,8 +263,10 @@ func (m *MasterConn) availableSince() (time.Time, bool) {
 	return since, true
 }
 
-// Join answers requests to join with what answer returns, one after the other, until ctx
-// ends. It adds the master's public key.
+// Join answers requests to join with what answer returns, one after the other, until ctx ends,
+// and then returns nil; it returns an error only if it can't subscribe. answer must not return
+// nil; Join adds the master's public key unless it is a refusal (Error). Requests with an
+// invalid key or token id are refused without a call of answer.
 func (m *MasterConn) Join(ctx context.Context, answer func(*agentpb.Join) *agentpb.Joined) error {
 	return m.listen(ctx, joinSubject, func(q *nats.Msg) {
 		var j agentpb.Join
@@ -277,8 +287,8 @@ func (m *MasterConn) Join(ctx context.Context, answer func(*agentpb.Join) *agent
 	})
 }
 
-// Committed notifies an agent of what is stored, which it need not send again. The message
-// may be lost; the next one includes it.
+// Committed notifies an agent of what is stored, which it need not send again. It does not
+// wait: the message may be lost, and the next one includes it. The error is about sending.
 func (m *MasterConn) Committed(_ context.Context, agent string, c *agentpb.Committed) error {
 	if !validID(agent) {
 		return fmt.Errorf("bus: %q is no agent", agent)
@@ -295,8 +305,9 @@ func (m *MasterConn) Committed(_ context.Context, agent string, c *agentpb.Commi
 	return m.nc.PublishMsg(out)
 }
 
-// Kick closes an agent's connections. The agent is authorized anew when it reconnects. In a
-// NATS cluster only the operator can do that; then Kick logs a warning.
+// Kick closes the connections of the agent with this id, if it has any. The agent is
+// authorized anew when it reconnects. In a NATS cluster only the operator can do that; then
+// Kick only logs a warning.
 func (m *MasterConn) Kick(agent string) {
 	if m.server == nil {
 		m.log.Warn("the NATS cluster's operator must take the agent's credentials back: the master can't cut its connection", "agent", agent)

@@ -31,7 +31,7 @@ var (
 type May struct{ Publish, Subscribe []string }
 
 // MasterMay returns the subjects of the master and of the agent in its process, for a NATS
-// cluster. On the embedded server the master may use all subjects.
+// cluster. On the embedded server the master may use all subjects. The slices are new.
 func MasterMay() May {
 	own := []string{everything, beatSubject + "*", inboxPrefix + ">", joinInbox(">")}
 	publish := append(slices.Clone(own), "$JS.API.INFO")
@@ -54,9 +54,10 @@ func AgentsMay(agent string) May {
 	}
 }
 
-// Servers parses the URLs of a NATS cluster's servers, separated by commas. A scheme is
-// required: with HOST:PORT alone agents would use TLS and the master would not. The default
-// port is NATS's.
+// Servers parses the URLs of a NATS cluster's servers, separated by commas, and returns them;
+// nats and tls URLs without a port get NATS's. A scheme is required: with HOST:PORT alone
+// agents would use TLS and the master would not. A user in a URL is an error. The error does
+// not repeat the text, which may have a password.
 func Servers(text string) ([]string, error) {
 	var all []string
 	for s := range strings.SplitSeq(text, ",") {
@@ -76,8 +77,9 @@ func Servers(text string) ([]string, error) {
 	return all, nil
 }
 
-// credentials reads a file of credentials: one by nsc, with a JWT and its seed, or one with
-// only the seed of an nkey, for servers with a static configuration.
+// credentials returns the option for a file of credentials: one by nsc, with a JWT and its
+// seed, or one with only the seed of an nkey, for servers with a static configuration. The
+// client may read the file again later.
 func credentials(path string) (nats.Option, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -92,7 +94,8 @@ func credentials(path string) (nats.Option, error) {
 	return nats.NkeyOptionFromSeed(path)
 }
 
-// CheckCredentials returns an error if a file of credentials is not valid.
+// CheckCredentials returns an error if a file of credentials can't be read or has no valid
+// seed of a user. It does not connect.
 func CheckCredentials(path string) error {
 	_, err := credentials(path)
 	return err
@@ -103,7 +106,8 @@ func CheckCredentials(path string) error {
 const mostAuthorities = 16 << 10
 
 // ReadAuthorities reads certificates of authorities from a PEM file and returns them in the
-// form of join tokens: DER, concatenated.
+// form of join tokens: DER, concatenated. It ignores other blocks. It is an error if there is
+// no certificate, or if they have more than 16 KiB.
 func ReadAuthorities(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -127,7 +131,8 @@ func ReadAuthorities(path string) ([]byte, error) {
 	return der, nil
 }
 
-// signedBy accepts only servers with TLS whose certificates these authorities have signed.
+// signedBy returns an option that accepts only servers with TLS whose certificates these
+// authorities (DER) have signed; without any, no server is accepted.
 func signedBy(authorities []byte) nats.Option {
 	roots := x509.NewCertPool()
 	all, _ := x509.ParseCertificates(authorities) // checked when they were read; without any, no server is accepted
@@ -141,7 +146,8 @@ func signedBy(authorities []byte) nats.Option {
 // enough space, or with too low limits of streams or consumers.
 var tooLittle = map[int]bool{10002: true, 10023: true, 10026: true, 10027: true, 10028: true, 10039: true, 10047: true, 10076: true}
 
-// reason wraps err with one of the errors above, if one applies.
+// reason wraps err with one of the errors above, if one applies, and otherwise returns it
+// unchanged.
 func reason(err error) error {
 	var bad *tls.CertificateVerificationError
 	var api *jetstream.APIError

@@ -10,12 +10,13 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// Watch calls beat with each beat of an agent, and gone when an agent's entry in the
-// registry has expired, until ctx ends.
+// Watch calls beat with each beat of an agent, and gone with an agent's id when its entry in
+// the registry has expired: no beat for Times.Registry. It calls them one at a time until ctx
+// ends, and then returns nil; it returns an error only if it can't subscribe.
 //
 // It subscribes to the subjects of the registry, so beats arrive at once and also while the
-// registry has no leader. It reads the registry itself only at the beginning, for agents
-// that have disconnected before. Time during which the bus was not available does not count.
+// registry has no leader. It reads the registry itself only at the beginning, for agents that
+// have disconnected before. Time during which the bus was not available does not count.
 func (m *MasterConn) Watch(ctx context.Context, beat func(*agentpb.Beat), gone func(agent string)) error {
 	l, err := m.subscribe(beatSubject + "*")
 	if err != nil {
@@ -50,7 +51,8 @@ func (m *MasterConn) Watch(ctx context.Context, beat func(*agentpb.Beat), gone f
 	}
 }
 
-// registered returns the agents in the registry with the times of their last beats.
+// registered returns the agents in the registry, by id, with the times of their last beats.
+// After an error, which is logged, or after 5 s the map has what was read so far.
 func (m *MasterConn) registered(ctx context.Context) map[string]time.Time {
 	heard := map[string]time.Time{}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

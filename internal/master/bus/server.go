@@ -24,21 +24,22 @@ type ServerOptions struct {
 	Advertise []string // HOST:PORT in join tokens; nil: the addresses it listens on
 	Space     int64    // maximum size of stored deliveries, in bytes; 0: 1 GiB
 
-	// Authorize returns the agent with a public nkey, if it may connect. It is called for
-	// each connection and should return quickly.
+	// Authorize returns the id of the agent with a public nkey, if it may connect. It is called
+	// for each connection, concurrently, and should return quickly. nil: no agent may.
 	Authorize func(key string) (agent string, ok bool)
 	// Invited reports whether a join token is valid: hash is HashSecret of its secret, and it
-	// is neither spent nor expired.
+	// is neither spent nor expired. It is called concurrently. nil: no token is valid.
 	Invited func(id string, hash []byte) bool
-	// OnViolation is called when an agent violates its permissions, once a minute for each
-	// subject. who is the agent's id, or "join " and the id of a join token.
+	// OnViolation is called when an agent violates its permissions, once a minute for each who
+	// and subject. who is the agent's id, or "join " and the id of a join token. It and
+	// OnRefused are called one at a time, each later than the event, and may be nil.
 	OnViolation func(who, subject string)
 	// OnRefused is called when a connection is refused, once a minute for each who: the
-	// public nkey, or "join " and the id of the token. OnViolation and OnRefused together
-	// are called 200 times a minute at most.
+	// public nkey, "join " and the id of the token, or a few words if it has sent neither.
+	// OnViolation and OnRefused together are called 200 times a minute at most.
 	OnRefused func(who, address string)
 
-	Log *slog.Logger
+	Log *slog.Logger // nil: nothing is logged
 
 	Times Times // the server uses Ping and Connect
 
@@ -58,8 +59,10 @@ type Server struct {
 	once      sync.Once
 }
 
-// Serve starts a server, which runs until ctx ends or Close is called. Call Close also after
-// the end of ctx, to wait for the server's end.
+// Serve starts a server and returns once it accepts connections, within 20 s. It runs until
+// ctx ends or Close is called. Call Close also after the end of ctx, to wait for the server's
+// end. It is an error if an address is not valid, if the port is in use, or if the certificate
+// authority in o.Dir is damaged; no server runs then.
 func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -132,8 +135,8 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 	return s, nil
 }
 
-// freePort checks that a port is free, as the server would end the process otherwise. Port 0
-// becomes any free port.
+// freePort returns port, or any free port for 0. It is an error if the port is in use, as the
+// server would end the process then. Another process may take the port before the server does.
 func freePort(host string, port int) (int, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
@@ -142,8 +145,8 @@ func freePort(host string, port int) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// listenAt parses the address to listen on. It requires a host: all interfaces must be
-// asked for explicitly.
+// listenAt parses the address to listen on; "" is a free port of 127.0.0.1. It is an error if
+// the host is missing: all interfaces must be asked for explicitly.
 func listenAt(addr string) (host string, port int, err error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
@@ -162,8 +165,10 @@ func listenAt(addr string) (host string, port int, err error) {
 	return host, int(n), nil
 }
 
-// reachable returns the addresses of a server that listens at a. For all interfaces these
-// are the host's addresses without link-local ones.
+// reachable returns the addresses, as HOST:PORT, at which agents reach a server that listens
+// at a: that one, or for all interfaces (0.0.0.0, [::]) the host's IPv4 and IPv6 addresses
+// except link-local ones, and 127.0.0.1 as the last. It does no I/O over the network; if the
+// interfaces can't be listed, only 127.0.0.1 remains.
 func reachable(a *net.TCPAddr) []string {
 	port := strconv.Itoa(a.Port)
 	if !a.IP.IsUnspecified() {
@@ -179,7 +184,8 @@ func reachable(a *net.TCPAddr) []string {
 	return append(found, net.JoinHostPort("127.0.0.1", port))
 }
 
-// Addresses returns the addresses that agents connect to, as HOST:PORT.
+// Addresses returns the addresses that agents connect to: ServerOptions.Advertise, or the
+// addresses that the server listens on, as HOST:PORT.
 func (s *Server) Addresses() []string { return s.addresses }
 
 // Pin returns the digest by which agents recognize the server's certificate authority.
@@ -193,13 +199,15 @@ func (s *Server) Kick(agent string) {
 	}
 }
 
-// Close stops the server and waits for its end. Stored data remains. It may be called twice.
+// Close stops the server and waits for its end. Stored data remains. It may be called twice
+// and returns nil.
 func (s *Server) Close() error {
 	s.stop()
 	s.shutdown()
 	return nil
 }
 
+// shutdown stops the server, once. Each call waits for the server's end.
 func (s *Server) shutdown() {
 	s.once.Do(func() {
 		s.ns.Shutdown()

@@ -32,9 +32,10 @@ func newSession() *session {
 	return &session{id: rand.Text(), ids: map[uint64]string{}, done: map[string]*command{}}
 }
 
-// take records a command with its number. If first is true, the caller carries it out and
-// calls finish with the answer. ok is false if the number is too old or belongs to another
-// command: a replay, or a master that does not know the session's state.
+// take records a command with its number. If first is true, the caller carries c out and calls
+// c.finish; otherwise, if ok is true, it is a repetition, whose answer is set once c.over is
+// closed. ok is false if the number is 0, too old (see window) or belongs to another command:
+// a replay, or a master that does not know the session's state. c is not for use then.
 func (s *session) take(n uint64, id string) (c *command, first, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +62,8 @@ func (s *session) take(n uint64, id string) (c *command, first, ok bool) {
 	return c, first, true
 }
 
-// forget drops a number, and its command unless that has a later number too.
+// forget drops a number, and its command unless that has a later number too. The caller must
+// hold mu.
 func (s *session) forget(n uint64) {
 	id, ok := s.ids[n]
 	if !ok {
@@ -80,7 +82,8 @@ func (s *session) newest() uint64 {
 	return s.high
 }
 
-// finish stores a command's answer and wakes those that wait for it.
+// finish stores a command's answer, which must not be changed from then on, and wakes those
+// that wait for it. It must be called once.
 func (c *command) finish(a *agentpb.Answer) {
 	c.answer = a
 	close(c.over)

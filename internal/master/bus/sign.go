@@ -29,7 +29,7 @@ func signed(m *nats.Msg) []byte {
 	return append(b, m.Data...)
 }
 
-// sign adds the master's signature.
+// sign sets the signature header of m, which must have its subject, headers and data already.
 func sign(m *nats.Msg, key nkeys.KeyPair) error {
 	sig, err := key.Sign(signed(m))
 	if err != nil {
@@ -46,6 +46,7 @@ type signingKey struct {
 	private ed25519.PrivateKey
 }
 
+// newSigningKey returns the key pair of a seed from NewSeed.
 func newSigningKey(seed []byte) (*signingKey, error) {
 	pair, err := nkeys.FromSeed(seed)
 	if err != nil {
@@ -64,7 +65,7 @@ func (k *signingKey) Sign(b []byte) ([]byte, error) { return ed25519.Sign(k.priv
 // errSignature means that a message has no signature of the agent's master.
 var errSignature = errors.New("not signed by the master that this agent has joined")
 
-// verify returns errSignature unless the message has a valid signature.
+// verify returns errSignature unless the message has a valid signature by the owner of key.
 func verify(m *nats.Msg, key nkeys.KeyPair) error {
 	sig, err := base64.RawURLEncoding.DecodeString(m.Header.Get(signatureHeader))
 	if err != nil || key.Verify(signed(m), sig) != nil {
@@ -73,14 +74,14 @@ func verify(m *nats.Msg, key nkeys.KeyPair) error {
 	return nil
 }
 
-// number returns the number in a header, or 0.
+// number returns the number in a header, or 0 if it is missing or not a number.
 func number(m *nats.Msg, header string) uint64 {
 	n, _ := strconv.ParseUint(m.Header.Get(header), 10, 64)
 	return n
 }
 
-// NewSeed returns the seed of a new key pair, for a master to sign commands or for an agent
-// to authenticate.
+// NewSeed returns the seed of a new key pair, as text (SU...), for a master to sign commands
+// or for an agent to authenticate. It is a secret, and the caller stores it.
 func NewSeed() ([]byte, error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {
@@ -89,7 +90,7 @@ func NewSeed() ([]byte, error) {
 	return pair.Seed()
 }
 
-// PublicKey returns the public nkey of a seed.
+// PublicKey returns the public nkey (U...) of a seed from NewSeed.
 func PublicKey(seed []byte) (string, error) {
 	pair, err := nkeys.FromSeed(seed)
 	if err != nil {

@@ -62,7 +62,8 @@ func (t *Times) fields() []*time.Duration {
 		&t.Resend, &t.Away, &t.AwayKnown, &t.Store, &t.Part, &t.Leader}
 }
 
-// withDefaults returns t with the default in each field that is zero.
+// withDefaults returns t with the default in each field that is zero, and Heartbeat at least
+// minHeartbeat.
 func (t Times) withDefaults() Times {
 	usual := DefaultTimes()
 	for i, d := range t.fields() {
@@ -74,9 +75,9 @@ func (t Times) withDefaults() Times {
 	return t
 }
 
-// Scale returns t with its defaults filled in and multiplied by f. Connect, Store and Part
-// stay: they are limits for work, which takes its time whatever f is. Tests of whole clusters
-// use it with f < 1.
+// Scale returns t with its defaults filled in and multiplied by f; Heartbeat stays at least
+// 500 ms. Connect, Store and Part stay as they are: they are limits for work, which takes its
+// time whatever f is. Tests of whole clusters use it with f < 1.
 func (t Times) Scale(f float64) Times {
 	t = t.withDefaults()
 	for _, d := range []*time.Duration{&t.Ping, &t.Reconnect, &t.Registry, &t.Redeliver, &t.Retry, &t.Heartbeat, &t.Resend, &t.Away, &t.AwayKnown, &t.Leader} {

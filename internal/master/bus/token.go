@@ -37,7 +37,8 @@ type tokenText struct {
 	Secret    string   `json:"s"`
 }
 
-// NewToken returns a token with a random id and secret.
+// NewToken returns a token with a random id and secret, and CA nil. It is not stored anywhere.
+// The token shares addresses.
 func NewToken(addresses []string, pin [32]byte) Token {
 	return Token{Addresses: addresses, Pin: pin, ID: strings.ToLower(rand.Text()[:10]), Secret: rand.Text()}
 }
@@ -67,7 +68,9 @@ func (t Token) String() string {
 // contain a secret.
 var errToken = errors.New("this is not a whole join token: copy all of what the master printed, gobench-join_ and what follows")
 
-// ParseToken parses what String returned.
+// ParseToken parses what String returned; white space around it is ignored. The error is
+// errToken, which does not repeat the text, if it is not a whole token, and otherwise about an
+// address.
 func ParseToken(s string) (Token, error) {
 	s, ok := strings.CutPrefix(strings.TrimSpace(s), tokenPrefix)
 	if !ok {
@@ -107,7 +110,8 @@ func ParseToken(s string) (Token, error) {
 	return t, nil
 }
 
-// checkAddress returns an error if an address of a bus is not valid.
+// checkAddress returns an error unless an address of a bus is HOST:PORT or a nats, tls, ws or
+// wss URL.
 func checkAddress(a string) error {
 	if u, err := url.Parse(a); err == nil && u.Host != "" {
 		switch u.Scheme {

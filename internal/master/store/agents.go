@@ -11,8 +11,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// PutAgent stores an agent and replaces one with the same id. The error is run.ErrConflict
-// if another agent has its key.
+// PutAgent stores an agent and replaces all of one with the same id. The error wraps
+// run.ErrConflict if another agent has its key.
 func (s *Store) PutAgent(ctx context.Context, a *run.Agent) error {
 	if a.ID == "" || a.ID != clean(a.ID) {
 		return &run.InputError{Field: "id", Text: "must be UTF-8 without NUL, and not empty"}
@@ -33,6 +33,7 @@ func (s *Store) PutAgent(ctx context.Context, a *run.Agent) error {
 
 const agentColumns = `id, name, pubkey, joined, seen, revoked, hello`
 
+// readAgent reads a row of agentColumns.
 func readAgent(scan func(...any) error) (a run.Agent, err error) {
 	var joined, seen, revoked int64
 	err = scan(&a.ID, &a.Name, &a.Key, &joined, &seen, &revoked, &a.Hello)
@@ -40,7 +41,7 @@ func readAgent(scan func(...any) error) (a run.Agent, err error) {
 	return a, err
 }
 
-// Agent returns an agent. See master.Store.
+// Agent returns an agent by its id, also a revoked one.
 func (s *Store) Agent(ctx context.Context, id string) (*run.Agent, error) {
 	return get(ctx, s, "agent "+strconv.Quote(id), `SELECT `+agentColumns+` FROM agents WHERE id = $1`, []any{clean(id)}, readAgent)
 }
@@ -50,8 +51,8 @@ func (s *Store) Agents(ctx context.Context) ([]run.Agent, error) {
 	return list(ctx, s, `SELECT `+agentColumns+` FROM agents ORDER BY joined, id`, nil, readAgent)
 }
 
-// PutJoinToken stores a new token, or the changed expiry of one that is not spent. The error
-// is run.ErrConflict if it is spent.
+// PutJoinToken stores a new token, or a new expiry of one that is not spent: all else of that
+// stays. The error wraps run.ErrConflict if the stored one is spent or has another hash.
 func (s *Store) PutJoinToken(ctx context.Context, j *run.JoinToken) error {
 	return s.write(ctx, func(t *tx) error {
 		n, err := t.exec(`INSERT INTO join_tokens (id, hash, created, expires, by_whom, spent, agent) VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -66,6 +67,7 @@ func (s *Store) PutJoinToken(ctx context.Context, j *run.JoinToken) error {
 
 const joinTokenColumns = `id, hash, created, expires, by_whom, spent, agent`
 
+// readJoinToken reads a row of joinTokenColumns.
 func readJoinToken(scan func(...any) error) (j run.JoinToken, err error) {
 	var created, expires, spent int64
 	err = scan(&j.ID, &j.Hash, &created, &expires, &j.By, &spent, &j.Agent)
@@ -73,8 +75,9 @@ func readJoinToken(scan func(...any) error) (j run.JoinToken, err error) {
 	return j, err
 }
 
-// SpendJoinToken marks a token as spent. See master.Store. The error is run.ErrNotFound also
-// if hash is wrong.
+// SpendJoinToken marks a token as spent by an agent at a time. The error wraps run.ErrNotFound
+// if there is no such id, or hash is wrong or empty, and run.ErrConflict if the token is spent
+// already or has expired at that time.
 func (s *Store) SpendJoinToken(ctx context.Context, id string, hash []byte, agent string, when time.Time) error {
 	return s.write(ctx, func(t *tx) error {
 		j, err := readJoinToken(t.QueryRowContext(ctx, `SELECT `+joinTokenColumns+` FROM join_tokens WHERE id = $1`, clean(id)).Scan)
@@ -93,7 +96,7 @@ func (s *Store) SpendJoinToken(ctx context.Context, id string, hash []byte, agen
 	})
 }
 
-// JoinToken returns a token by its id, or run.ErrNotFound. The bus calls it for each
+// JoinToken returns a token by its id, also a spent or expired one. The bus calls it for each
 // connection with a join token.
 func (s *Store) JoinToken(ctx context.Context, id string) (*run.JoinToken, error) {
 	return get(ctx, s, "join token "+strconv.Quote(id), `SELECT `+joinTokenColumns+` FROM join_tokens WHERE id = $1`, []any{clean(id)}, readJoinToken)
@@ -104,7 +107,8 @@ func (s *Store) JoinTokens(ctx context.Context) ([]run.JoinToken, error) {
 	return list(ctx, s, `SELECT `+joinTokenColumns+` FROM join_tokens ORDER BY created, id`, nil, readJoinToken)
 }
 
-// Setting returns a stored value, or nil. See master.Store.
+// Setting returns the value that PutSetting has stored under a name, or nil without an error
+// if nothing is stored. A stored empty value is not nil.
 func (s *Store) Setting(ctx context.Context, name string) ([]byte, error) {
 	var value []byte
 	ok, err := found(s.r.QueryRowContext(ctx, `SELECT value FROM settings WHERE name = $1`, clean(name)).Scan(&value))

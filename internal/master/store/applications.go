@@ -10,7 +10,10 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// PutApplication stores a new or changed application. See master.Store.
+// PutApplication stores a new application (Version 0), or a changed one whose Version is the
+// stored one, with its source and tags, and sets a.Version to the new version. Created never
+// changes. The error wraps run.ErrConflict if the version is another or a new one's id exists,
+// and run.ErrNotFound if a changed one does not exist.
 func (s *Store) PutApplication(ctx context.Context, a *run.Application) error {
 	version := a.Version
 	err := s.write(ctx, func(t *tx) error {
@@ -39,6 +42,8 @@ func (s *Store) PutApplication(ctx context.Context, a *run.Application) error {
 	return err
 }
 
+// addApplication stores a new application, whose source has this hash, without its tags. The
+// errors are those of PutApplication.
 func (t *tx) addApplication(a *run.Application, source string) error {
 	if a.ID == "" || a.ID != clean(a.ID) {
 		return &run.InputError{Field: "id", Text: "must be UTF-8 without NUL, and not empty"}
@@ -58,6 +63,9 @@ func (t *tx) addApplication(a *run.Application, source string) error {
 		number, a.ID, clean(a.Name), lower(a.Name), clean(a.Owner), ns(a.Created), ns(a.Changed), source)
 }
 
+// changeApplication stores a changed application, whose source has this hash, and deletes its
+// tags, and its previous source if nothing else uses it. The errors are those of
+// PutApplication.
 func (t *tx) changeApplication(a *run.Application, source string) error {
 	var version int64
 	var before string
@@ -80,7 +88,7 @@ func (t *tx) changeApplication(a *run.Application, source string) error {
 	return t.dropSources(before)
 }
 
-// Application returns an application with its source.
+// Application returns an application by its id, with its source and tags.
 func (s *Store) Application(ctx context.Context, id string) (*run.Application, error) {
 	what := "application " + strconv.Quote(id)
 	a, err := get(ctx, s, what, `SELECT id, name, owner, version, created, changed FROM applications WHERE id = $1`, []any{clean(id)}, readApplication)
@@ -94,6 +102,7 @@ func (s *Store) Application(ctx context.Context, id string) (*run.Application, e
 	return a, err
 }
 
+// readApplication reads a row without the tags and the source.
 func readApplication(scan func(...any) error) (a run.Application, err error) {
 	var created, changed int64
 	err = scan(&a.ID, &a.Name, &a.Owner, &a.Version, &created, &changed)
@@ -101,7 +110,7 @@ func readApplication(scan func(...any) error) (a run.Application, err error) {
 	return a, err
 }
 
-// tags reads the tags of applications.
+// tags sets the tags of applications, in order; without tags they are empty and not nil.
 func (s *Store) tags(ctx context.Context, all []*run.Application) error {
 	if len(all) == 0 {
 		return nil
@@ -124,7 +133,8 @@ func (s *Store) tags(ctx context.Context, all []*run.Application) error {
 		})
 }
 
-// Applications returns a page of applications. See master.Store.
+// Applications returns a page of applications, the newest first, with their tags and without
+// sources, and the cursor of the next page, "" after the last one. f.State is ignored.
 func (s *Store) Applications(ctx context.Context, f run.Filter) (page []run.Application, next string, err error) {
 	q, err := newQuestion(f)
 	if err != nil {
@@ -157,8 +167,9 @@ func (s *Store) Applications(ctx context.Context, f run.Filter) (page []run.Appl
 	return page, next, s.tags(ctx, all)
 }
 
-// DeleteApplication deletes an application with its runs. The error is run.ErrConflict if one
-// of them is not final.
+// DeleteApplication deletes an application with its runs. The error wraps run.ErrConflict if
+// one of them is not final; then nothing is deleted. Like DeleteRun, it hides all in one
+// transaction and then deletes the rows of the runs.
 func (s *Store) DeleteApplication(ctx context.Context, id string) error {
 	var runs []int64
 	err := s.write(ctx, func(t *tx) error {
@@ -227,7 +238,8 @@ func (q *question) text() string { return strings.Join(append(q.conditions, "1 =
 // longestText is the maximum length of Filter.Text, in bytes.
 const longestText = 1000
 
-// newQuestion returns a question with the conditions common to runs and applications.
+// newQuestion returns a question with the conditions common to runs and applications. The
+// error is a *run.InputError for a limit, a cursor or a text that is not valid.
 func newQuestion(f run.Filter) (*question, error) {
 	q := &question{limit: f.Limit}
 	if q.limit == 0 {

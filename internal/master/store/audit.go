@@ -14,7 +14,8 @@ import (
 // end of the log was cut off.
 const auditHead = "audit.head"
 
-// chain returns the hash of the previous entry's chain and of an entry's fields.
+// chain returns the SHA-256 of the previous entry's chain (nil for the first) and of an
+// entry's fields. Texts must be as stored, see clean.
 func chain(before []byte, e *auth.Entry) []byte {
 	h := sha256.New()
 	h.Write(before)
@@ -32,12 +33,13 @@ func chain(before []byte, e *auth.Entry) []byte {
 	return h.Sum(nil)
 }
 
+// head returns the value of auditHead for the last entry.
 func head(e *auth.Entry) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(e.Number)), e.Chain...)
 }
 
-// Audit appends an entry to the audit log, and sets its Number, Chain and, if it is zero,
-// Time.
+// Audit appends an entry to the audit log, and sets its Number, Chain and, if it is zero, Time
+// (also if it fails). The texts are stored with invalid UTF-8 and NUL replaced; e keeps them.
 func (s *Store) Audit(ctx context.Context, e *auth.Entry) error {
 	if e.Time.IsZero() {
 		e.Time = s.options.Now().UTC()
@@ -70,6 +72,7 @@ func (s *Store) Audit(ctx context.Context, e *auth.Entry) error {
 
 const entryColumns = `number, at, username, token, address, action, object, detail, result, chain`
 
+// readEntry reads a row of entryColumns.
 func readEntry(scan func(...any) error) (e auth.Entry, err error) {
 	var when int64
 	err = scan(&e.Number, &when, &e.User, &e.Token, &e.Address, &e.Action, &e.Object, &e.Detail, &e.Result, &e.Chain)
@@ -77,8 +80,8 @@ func readEntry(scan func(...any) error) (e auth.Entry, err error) {
 	return e, err
 }
 
-// Entries returns up to limit entries, 1000 at most, with numbers below before (0: from the
-// newest), the newest first.
+// Entries returns up to limit entries (0 or less: 50; 1000 at most), with numbers below before
+// (0 or less: from the newest), the newest first.
 func (s *Store) Entries(ctx context.Context, before int64, limit int) ([]auth.Entry, error) {
 	if limit <= 0 {
 		limit = 50
@@ -90,8 +93,9 @@ func (s *Store) Entries(ctx context.Context, before int64, limit int) ([]auth.En
 	return list(ctx, s, query+` ORDER BY number DESC LIMIT $1`, args, readEntry)
 }
 
-// VerifyAudit checks the whole audit log. It returns an error about the first entry that was
-// changed or is missing.
+// VerifyAudit checks the whole audit log. It returns nil if it is intact or empty, and
+// otherwise an error about the first entry that was changed or is missing. Entries may be
+// appended during the call.
 func (s *Store) VerifyAudit(ctx context.Context) error {
 	last := auth.Entry{}
 	for {

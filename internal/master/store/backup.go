@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 )
 
-// Backup writes a consistent copy of an SQLite store to a file, which must not exist. Reads
-// and writes continue meanwhile. A master can be started from the copy. If it returns an
-// error, no file is left. With PostgreSQL it returns an error that names pg_dump.
+// Backup writes a consistent copy of an SQLite store to a file, with mode 0600, and checks it.
+// Reads and writes continue during the copy. The error wraps fs.ErrExist if the file exists;
+// after an error no new file is left. A master can be started from the copy. With PostgreSQL
+// it returns an error that names pg_dump.
 func (s *Store) Backup(ctx context.Context, path string) (err error) {
 	if !s.lite {
 		return fmt.Errorf("store %s: PostgreSQL makes its own backups: pg_dump --format=custom --file=%q %q, and pg_restore", s.name, path, s.name)
@@ -20,7 +21,8 @@ func (s *Store) Backup(ctx context.Context, path string) (err error) {
 	return BackupFile(ctx, s.name, path)
 }
 
-// BackupFile is Backup for an SQLite file, which a master may have open.
+// BackupFile is Backup for an SQLite file, which a master may have open: it copies file to
+// path. The error wraps fs.ErrNotExist if file does not exist.
 func BackupFile(ctx context.Context, file, path string) (err error) {
 	if _, err := os.Stat(file); err != nil { // SQLite would create it
 		return fmt.Errorf("backup: %w", err)

@@ -7,9 +7,10 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// DeleteRun deletes a final run. See master.Store. One transaction hides the run from all
-// readers; its rows are deleted in small ones, so that other writes continue. If the process
-// ends before, Open deletes the remaining rows.
+// DeleteRun deletes a final run. The error wraps run.ErrConflict if the run is not final. One
+// transaction hides the run from all readers; its rows are deleted in small ones, so that
+// other writes continue. After an error of those, or the end of the process, Maintain or Open
+// deletes the remaining rows; until then the run's id can't be used again.
 func (s *Store) DeleteRun(ctx context.Context, id string) error {
 	var number int64
 	err := s.write(ctx, func(t *tx) error {
@@ -37,7 +38,9 @@ const (
 	eraseBatches = 10000 // rows
 )
 
-// erase deletes the rows of a run that is marked as deleted.
+// erase deletes the rows of a run that is marked as deleted, in small transactions, and its
+// source if nothing else uses it. It may be called again after an error, and does nothing for
+// a run that has been erased.
 func (s *Store) erase(ctx context.Context, number int64) error {
 	some := func(query string) error {
 		for {

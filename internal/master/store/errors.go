@@ -66,7 +66,8 @@ func (c conflict) Error() string        { return string(c) }
 func (c conflict) Is(target error) bool { return target == run.ErrConflict }
 
 // failed converts an error of the engine to an *Error where that is possible, and otherwise
-// returns it unchanged. After an error of kind Disk or Damaged the store is broken.
+// returns it unchanged, as nil and the errors of a context. After an error of kind Disk or
+// Damaged, also of a read, the store is broken.
 func (s *Store) failed(err error) error {
 	var known *Error
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -86,6 +87,8 @@ func (s *Store) failed(err error) error {
 	return e
 }
 
+// kindOf returns the kind and text of an engine's or the system's error, or "" if it is not
+// about the database as a whole.
 func (s *Store) kindOf(err error) (Kind, string) {
 	var lite *sqlite.Error
 	var pg *pgconn.PgError
@@ -115,6 +118,7 @@ func (s *Store) kindOf(err error) (Kind, string) {
 	return "", ""
 }
 
+// kindOfSQLite is kindOf for an extended result code of SQLite.
 func (s *Store) kindOfSQLite(code int) (Kind, string) {
 	switch code & 0xff {
 	case sqlite3.SQLITE_FULL:

@@ -35,7 +35,9 @@ type fold struct {
 	gently bool          // pause after each transaction: see pauseFactor
 }
 
-// foldRun folds the windows of a run's series that are over, level by level, and trims it.
+// foldRun folds the windows of a run's series that are over, level by level, and trims it. It
+// does nothing for a run that does not exist. It uses many transactions; after an error those
+// before it are committed. The caller must hold maintain, also for the methods below.
 func (s *Store) foldRun(ctx context.Context, number int64) error {
 	var final int
 	var interval, newest time.Duration
@@ -69,7 +71,8 @@ func (s *Store) foldRun(ctx context.Context, number int64) error {
 	return nil
 }
 
-// agentsOf returns the agents with parts in a run's series, and "" for the whole run.
+// agentsOf returns the ids of the agents with parts in a run's series, sorted, and "" for the
+// whole run.
 func (s *Store) agentsOf(ctx context.Context, number int64) (all []string, err error) {
 	for {
 		query, args := `SELECT MIN(agent) FROM series WHERE run = $1`, []any{number}
@@ -87,7 +90,9 @@ func (s *Store) agentsOf(ctx context.Context, number int64) (all []string, err e
 	}
 }
 
-// foldSeries folds the parts of an agent's series at a level, in the windows that end by over.
+// foldSeries folds the parts of an agent's series at a level into the level into, in the
+// windows that end by over: some windows in each transaction, with pauses if f.gently. The
+// transactions before an error stay.
 func (s *Store) foldSeries(ctx context.Context, f fold, into int, over time.Duration) error {
 	step := levels[into].step
 	for {
@@ -120,7 +125,8 @@ func (s *Store) foldSeries(ctx context.Context, f fold, into int, over time.Dura
 	}
 }
 
-// foldWindows folds the windows from f.window to to, in one transaction.
+// foldWindows folds the windows from f.window to to, in one transaction. Parts that Fold
+// refuses are logged once and stay as they are. If the run is deleted, it changes nothing.
 func (s *Store) foldWindows(ctx context.Context, f fold, into int, to time.Duration) error {
 	type group struct {
 		parts []run.SeriesPart
@@ -200,7 +206,7 @@ func places(n int) string {
 	return string(append(b, ')'))
 }
 
-// forIDs executes a statement that ends with IN for ids, in batches.
+// forIDs executes a statement that ends with IN for ids, 500 at a time.
 func (t *tx) forIDs(query string, ids []any) error {
 	for len(ids) > 0 {
 		n := min(len(ids), 500)
@@ -212,7 +218,8 @@ func (t *tx) forIDs(query string, ids []any) error {
 	return nil
 }
 
-// trim deletes the folded parts of an agent's series that are older than levels[level].keep.
+// trim deletes the folded parts of an agent's series that are older than levels[level].keep,
+// in small transactions. newest is the end of the run's newest part.
 func (s *Store) trim(ctx context.Context, number int64, agent string, newest time.Duration) error {
 	for level, column := range []string{"fine_from", "ten_from"} {
 		before := newest - levels[level].keep

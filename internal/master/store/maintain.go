@@ -12,9 +12,11 @@ const sealAfter = int64(3600e9)
 // sealBatches is the maximum number of batch keys that one transaction of seal replaces.
 const sealBatches = 10000
 
-// Maintain folds series, replaces the batch keys of runs that are over by ranges, deletes
-// runs beyond the limits of [Options].Keep, and checkpoints the write-ahead log. The master
-// calls it every minute. It writes in small transactions, between other writes.
+// Maintain folds series, replaces the batch keys of runs that are over by ranges, deletes runs
+// beyond the limits of [Options].Keep, and checkpoints the write-ahead log. The master calls
+// it every minute; concurrent calls wait for each other. It writes in small transactions,
+// between other writes. It ends at the first error or ctx's end; the transactions before stay,
+// and the next call continues.
 func (s *Store) Maintain(ctx context.Context) error {
 	s.maintain.Lock()
 	defer s.maintain.Unlock()
@@ -50,11 +52,14 @@ func (s *Store) Maintain(ctx context.Context) error {
 	return s.failed(s.w.QueryRowContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`).Scan(&busy, &log, &done))
 }
 
+// runNumbers returns the numbers of the runs that a query selects.
 func (s *Store) runNumbers(ctx context.Context, query string, args ...any) ([]int64, error) {
 	return list(ctx, s, query, args, func(scan func(...any) error) (n int64, err error) { err = scan(&n); return n, err })
 }
 
-// retain deletes final runs beyond the limits of Options.Keep.
+// retain deletes final runs beyond the limits of Options.Keep, the oldest first. For
+// Keep.Bytes the runs that are not final count too; if it is set, all final runs with lower
+// numbers than a deleted one are deleted as well.
 func (s *Store) retain(ctx context.Context) error {
 	k := s.options.Keep
 	type final struct{ number, ended, bytes int64 }
@@ -94,7 +99,8 @@ func (s *Store) retain(ctx context.Context) error {
 	return nil
 }
 
-// seal replaces the batch keys of a run by ranges, for executors without missing batches.
+// seal replaces the batch keys of a run by ranges, for executors whose batches have no gaps,
+// in transactions of sealBatches.
 func (s *Store) seal(ctx context.Context, number int64) error {
 	type source struct{ executor, epoch, n, first, last int64 }
 	all, err := list(ctx, s, `SELECT executor, epoch, COUNT(*), MIN(seq), MAX(seq) FROM batches WHERE run = $1 GROUP BY executor, epoch`, []any{number},

@@ -23,8 +23,10 @@ var forPostgres = strings.NewReplacer(
 	") WITHOUT ROWID;", ");",
 )
 
-// migrate updates the schema to the newest version. It calls before if there is an older
-// schema. It returns an error of kind Newer if the schema is newer than this program.
+// migrate updates the schema to the newest version. If there is an older schema, it first
+// calls before with its version, whose error ends it. It returns an error of kind Newer if the
+// schema is newer than this program. Each change is a transaction: after an error those before
+// stay.
 func (s *Store) migrate(ctx context.Context, before func(ctx context.Context, version int64) error) error {
 	steps, newest, err := s.steps()
 	if err != nil {
@@ -62,8 +64,8 @@ func (s *Store) migrate(ctx context.Context, before func(ctx context.Context, ve
 	return nil
 }
 
-// steps returns all changes of the schema, and the newest version. Each is a file
-// NUMBER_name.sql and runs in a transaction.
+// steps returns all changes of the schema, in the engine's SQL, and the newest version. Each
+// is a file NUMBER_name.sql and runs in a transaction.
 func (s *Store) steps() (steps []*goose.Migration, newest int64, err error) {
 	names, err := fs.Glob(s.options.tests.migrations, "migrations/*.sql")
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 // "gobench".
 const lockKey = 0x676f62656e6368
 
-// openPostgres opens the database of Options.DSN. The connection that writes holds the lock.
-// If that connection is lost and another master takes the lock, writes fail from then on.
+// openPostgres opens the database of Options.DSN and updates its schema. The connection that
+// writes holds the lock. If that connection is lost and another master takes the lock, writes
+// fail from then on. After an error Close must be called.
 func (s *Store) openPostgres(ctx context.Context) error {
 	u, err := url.Parse(s.options.DSN)
 	if err != nil {
@@ -68,7 +69,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	})
 }
 
-// briefly returns the reason of a failed connection in one line: the driver's text has one
+// briefly returns the reason of a failed connection, in one line: the driver's text has one
 // line for each address.
 func briefly(err error) error {
 	var said *pgconn.PgError
@@ -82,8 +83,8 @@ func briefly(err error) error {
 	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// holdLock takes the lock with a new connection. It waits for Times.Lock; then it returns an
-// error of kind Locked that names the holder.
+// holdLock takes the lock with a new connection, for as long as that exists. It waits for up
+// to Times.Lock; then it returns an *Error of kind Locked that names the holder if possible.
 func (s *Store) holdLock(ctx context.Context, c *pgx.Conn) error {
 	for deadline := time.Now().Add(s.options.Times.Lock); time.Now().Before(deadline); {
 		var ok bool

@@ -8,7 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Reply returns the stored reply to a user's request with an idempotency key, or nil.
+// Reply returns the stored reply to a request of a user (an id) with an idempotency key, or
+// nil without an error if no reply is stored.
 func (s *Store) Reply(ctx context.Context, user, key string) (*auth.Reply, error) {
 	all, err := list(ctx, s, `SELECT user_id, idem, request, status, type, body, created FROM replies WHERE user_id = $1 AND idem = $2`,
 		[]any{clean(user), clean(key)}, func(scan func(...any) error) (r auth.Reply, err error) {
@@ -23,7 +24,8 @@ func (s *Store) Reply(ctx context.Context, user, key string) (*auth.Reply, error
 	return &all[0], nil
 }
 
-// PutReply stores a reply. The error is run.ErrConflict if there is one for its key.
+// PutReply stores a reply. The error wraps run.ErrConflict if there is one of this user for
+// its key; that stays.
 func (s *Store) PutReply(ctx context.Context, r *auth.Reply) error {
 	if r.Key == "" {
 		return &run.InputError{Field: "key", Text: "is empty"}

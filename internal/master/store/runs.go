@@ -9,7 +9,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// CreateRun stores a new queued run. See master.Store.
+// CreateRun stores a new queued run with its source, and sets o.Number, o.Version (1) and
+// o.State. The error wraps run.ErrConflict if the id exists, and run.ErrNotFound if
+// o.Application is set and does not exist.
 func (s *Store) CreateRun(ctx context.Context, o *run.Order, source run.Source) error {
 	if !run.ValidID(o.ID) {
 		return &run.InputError{Field: "id", Text: "is not the id of a run"}
@@ -63,6 +65,7 @@ func (s *Store) CreateRun(ctx context.Context, o *run.Order, source run.Source) 
 // orderColumns are the columns that readOrder reads.
 const orderColumns = `number, id, COALESCE(application, ''), name, owner, state, version, cause, verdict, created, started, ended, options`
 
+// readOrder reads a row of orderColumns.
 func readOrder(scan func(...any) error) (o run.Order, err error) {
 	var created, started, ended int64
 	var options string
@@ -78,17 +81,19 @@ func readOrder(scan func(...any) error) (o run.Order, err error) {
 
 func runNamed(id string) string { return "run " + strconv.Quote(id) }
 
-// Run returns a run.
+// Run returns a run by its id.
 func (s *Store) Run(ctx context.Context, id string) (*run.Order, error) {
 	return get(ctx, s, runNamed(id), `SELECT `+orderColumns+` FROM runs WHERE id = $1 AND deleted = 0`, []any{clean(id)}, readOrder)
 }
 
-// RunSource returns the source of a run.
+// RunSource returns the source of a run by the run's id. That of an imported run is empty.
 func (s *Store) RunSource(ctx context.Context, id string) (run.Source, error) {
 	return s.source(ctx, runNamed(id), `SELECT source FROM runs WHERE id = $1 AND deleted = 0`, clean(id))
 }
 
-// Runs returns a page of runs, the newest first. Filter.Tag is a tag of a run's application.
+// Runs returns a page of runs, the newest first, and the cursor of the next page, "" after the
+// last one. Filter.Tag is a tag of a run's application. It is an error if the filter's limit,
+// cursor or text is not valid.
 func (s *Store) Runs(ctx context.Context, f run.Filter) (page []run.Order, next string, err error) {
 	q, err := newQuestion(f)
 	if err != nil {
@@ -119,7 +124,8 @@ func (s *Store) Unfinished(ctx context.Context) ([]run.Order, error) {
 	return list(ctx, s, `SELECT `+orderColumns+` FROM runs WHERE final = 0 ORDER BY number`, nil, readOrder)
 }
 
-// number returns a run's number, which is its key in other tables.
+// number returns a run's number, which is its key in other tables, by the run's id. The error
+// wraps run.ErrNotFound if there is no such run.
 func (s *Store) number(ctx context.Context, id string) (n int64, err error) {
 	ok, err := found(s.r.QueryRowContext(ctx, `SELECT number FROM runs WHERE id = $1 AND deleted = 0`, clean(id)).Scan(&n))
 	if err == nil && !ok {
@@ -128,7 +134,8 @@ func (s *Store) number(ctx context.Context, id string) (n int64, err error) {
 	return n, s.failed(err)
 }
 
-// PutResult stores the result of a run, and its verdict in the run.
+// PutResult stores the result of the run r.ID in place of an earlier one, and its verdict in
+// the run.
 func (s *Store) PutResult(ctx context.Context, r *run.Result) error {
 	number, err := s.number(ctx, r.ID)
 	if err != nil {
@@ -142,7 +149,8 @@ func (s *Store) PutResult(ctx context.Context, r *run.Result) error {
 	return s.write(ctx, func(t *tx) error { return t.putResult(number, r, packed) })
 }
 
-// putResult stores the packed result of a run.
+// putResult stores the result of a run, of which packed is the compressed form, and its
+// verdict. The error wraps run.ErrNotFound if the run is deleted.
 func (t *tx) putResult(number int64, r *run.Result, packed []byte) error {
 	var before int64
 	if _, err := t.one(`SELECT LENGTH(data) FROM results WHERE run = $1`, []any{number}, &before); err != nil {
@@ -158,7 +166,8 @@ func (t *tx) putResult(number int64, r *run.Result, packed []byte) error {
 	return t.run(`INSERT INTO results (run, data) VALUES ($1, $2) ON CONFLICT (run) DO UPDATE SET data = excluded.data`, number, packed)
 }
 
-// Result returns the result of a run.
+// Result returns the result of a run by the run's id. The error wraps run.ErrNotFound also if
+// the run has no result yet.
 func (s *Store) Result(ctx context.Context, id string) (*run.Result, error) {
 	packed, err := get(ctx, s, "result of "+runNamed(id), `SELECT data FROM results WHERE run = (SELECT number FROM runs WHERE id = $1 AND deleted = 0)`, []any{clean(id)},
 		func(scan func(...any) error) (b []byte, err error) { err = scan(&b); return b, err })

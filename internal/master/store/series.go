@@ -58,6 +58,8 @@ type extent struct {
 	kept     [len(levels)]time.Duration
 }
 
+// extent returns the extent of a run's series by the run's id. The error wraps run.ErrNotFound
+// if there is no such run.
 func (s *Store) extent(ctx context.Context, id string) (x extent, err error) {
 	ok, err := found(s.r.QueryRowContext(ctx, `SELECT number, step, newest, fine_from, ten_from FROM runs WHERE id = $1 AND deleted = 0`, clean(id)).
 		Scan(&x.run, &x.interval, &x.newest, &x.kept[0], &x.kept[1]))
@@ -105,8 +107,11 @@ func (x *extent) choose(q run.SeriesQuery) plan {
 	return p
 }
 
-// Series reads a series. See master.Store. Folded parts have the step of the result. each
-// may be slow, as no transaction is open while it is called.
+// Series calls each with the parts of a series that overlap the range of q, one after the
+// other in the order of time, at the finest step that is stored for the whole range and has
+// about q.Points parts at most; folded parts have the step of the result. For a run without a
+// series it returns nil. An error of each ends it and is returned. each may be slow and may
+// call methods of s, as no transaction is open during the call.
 func (s *Store) Series(ctx context.Context, q run.SeriesQuery, each func(run.SeriesPart) error) error {
 	if q.From < 0 || q.To < 0 || q.To > 0 && q.To < q.From {
 		return &run.InputError{Field: "from", Text: "must be 0 or more, and at most what to is"}
@@ -135,7 +140,8 @@ func (s *Store) Series(ctx context.Context, q run.SeriesQuery, each func(run.Ser
 	return nil
 }
 
-// parts returns the parts that begin in a range, in order, folded as planned.
+// parts returns the parts that begin in a range, in order, folded as planned, or more coarsely
+// if finer parts have been deleted since x was read.
 func (s *Store) parts(ctx context.Context, x *extent, q run.SeriesQuery, p plan, from, to time.Duration) ([]run.SeriesPart, error) {
 	for {
 		all, kept, err := s.readParts(ctx, x.run, q, p.level, from, to)
@@ -152,8 +158,9 @@ func (s *Store) parts(ctx context.Context, x *extent, q run.SeriesQuery, p plan,
 	}
 }
 
-// readParts reads the parts of a level, the unfolded ones below it, and from when on each
-// level is stored. It uses one statement, so all of it is consistent.
+// readParts returns the parts of a level and the unfolded ones below it that begin in a range,
+// sorted by their beginning, and from when on the two lowest levels are stored. It uses one
+// statement, so all of it is consistent.
 func (s *Store) readParts(ctx context.Context, number int64, q run.SeriesQuery, level int, from, to time.Duration) (all []run.SeriesPart, kept [len(levels)]time.Duration, err error) {
 	err = s.each(ctx, s.r, `SELECT start, stop, step, warmup, data FROM series
 			WHERE run = $1 AND agent = $2 AND level = $3 AND start >= $4 AND start < $5
@@ -181,8 +188,9 @@ func (s *Store) readParts(ctx context.Context, number int64, q run.SeriesQuery, 
 	return all, kept, err
 }
 
-// together folds the parts of each group, those of the warm-up separately. Parts that Fold
-// refuses are returned as they are.
+// together folds the parts of each group of p.group, those of the warm-up separately and
+// before the others. Parts that Fold refuses are returned as they are. all must be sorted by
+// time.
 func (s *Store) together(all []run.SeriesPart, p plan) []run.SeriesPart {
 	if p.group == 0 {
 		return all
@@ -210,7 +218,8 @@ func (s *Store) together(all []run.SeriesPart, p plan) []run.SeriesPart {
 	return out
 }
 
-// foldParts folds parts into one. Either all or none of them belong to the warm-up.
+// foldParts folds parts into one with this step. Either all or none of them must belong to the
+// warm-up. Fewer than two are returned as they are. The error is that of Fold.
 func (s *Store) foldParts(parts []run.SeriesPart, step time.Duration) ([]run.SeriesPart, error) {
 	if len(parts) < 2 {
 		return parts, nil

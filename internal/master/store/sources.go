@@ -26,7 +26,8 @@ type file struct {
 	data             []byte
 }
 
-// putSource stores a source and returns its hash. Files that are stored already are shared.
+// putSource stores a source and returns its hash, hexadecimal. Sources and files that are
+// stored already are shared. The error is a *run.InputError for a name that can't be stored.
 func (t *tx) putSource(source run.Source) (string, error) {
 	if !utf8.ValidString(source.File) || strings.ContainsRune(source.File, 0) {
 		return "", &run.InputError{Field: "source.file", Text: "a name must be UTF-8 without NUL"}
@@ -84,7 +85,8 @@ func (t *tx) putSource(source run.Source) (string, error) {
 	return hash, nil
 }
 
-// source returns the source whose hash query selects for id. what names the owner in errors.
+// source returns the source whose hash query selects for id. what names the owner in errors;
+// without such a source the error wraps run.ErrNotFound.
 func (s *Store) source(ctx context.Context, what, query, id string) (run.Source, error) {
 	var source run.Source
 	there := false
@@ -118,7 +120,8 @@ func (s *Store) source(ctx context.Context, what, query, id string) (run.Source,
 	return source, err
 }
 
-// dropSources deletes those of the sources that nothing refers to any more.
+// dropSources deletes those of the sources that no run or application refers to any more, and
+// all files that no source has.
 func (t *tx) dropSources(hashes ...string) error {
 	for _, hash := range hashes {
 		n, err := t.exec(`DELETE FROM source_files WHERE source = $1

@@ -21,7 +21,8 @@ import (
 // oldestSQLite is the first version without the WAL's reset bug: https://sqlite.org/wal.html#walresetbug.
 var oldestSQLite = [3]int{3, 51, 3}
 
-// openSQLite opens the file at Options.Path.
+// openSQLite opens the file at Options.Path, takes its lock and updates its schema. It creates
+// the folder with mode 0700, and the file with 0600. After an error Close must be called.
 func (s *Store) openSQLite(ctx context.Context) error {
 	path, err := filepath.Abs(s.options.Path)
 	if err != nil {
@@ -74,6 +75,7 @@ func (s *Store) pragmas() []string {
 	}
 }
 
+// dataSource returns the driver's URL of a file, with pragmas for each connection.
 func dataSource(path string, pragmas ...string) string {
 	path = filepath.ToSlash(path)
 	if runtime.GOOS == "windows" {
@@ -83,7 +85,7 @@ func dataSource(path string, pragmas ...string) string {
 	return u.String()
 }
 
-// unusable returns the *Error for an error on opening the file.
+// unusable returns the *Error for an error on opening the file; it is never nil.
 func (s *Store) unusable(err error) error {
 	if errors.Is(err, fs.ErrPermission) || isReadOnlyFS(err) {
 		return &Error{ReadOnly, s.name, "the file and its folder must be writable for the user that gobench runs as: change their owner or mode, or give another place by --dir", err}
@@ -94,7 +96,8 @@ func (s *Store) unusable(err error) error {
 	return &Error{Disk, s.name, "it can't be opened", err}
 }
 
-// examine checks the version of SQLite, the journal mode and the whole file.
+// examine checks the version of SQLite, the journal mode and the whole file. The error is an
+// *Error of kind Damaged if the file is.
 func (s *Store) examine(ctx context.Context) error {
 	var version, mode string
 	if err := s.w.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version); err != nil {
@@ -119,6 +122,7 @@ func (s *Store) examine(ctx context.Context) error {
 	return nil
 }
 
+// newEnough reports whether a version of SQLite is oldestSQLite or later.
 func newEnough(version string) bool {
 	parts := strings.Split(version, ".")
 	for i, want := range oldestSQLite {
@@ -136,7 +140,8 @@ func newEnough(version string) bool {
 	return true
 }
 
-// copyBefore backs the file up before its schema is changed.
+// copyBefore backs the file up before its schema, of this version, is changed: to a new file
+// NAME.schemaVERSION-TIME in Options.Dir. It remains.
 func (s *Store) copyBefore(ctx context.Context, version int64) error {
 	dir := s.options.Dir
 	if dir == "" {
@@ -150,7 +155,9 @@ func (s *Store) copyBefore(ctx context.Context, version int64) error {
 	return nil
 }
 
-// lock locks the lock file and writes the process id to it. The caller must call release.
+// lock locks the lock file, which it creates if necessary, and writes the process id to it. If
+// another process holds the lock, the error is an *Error of kind Locked with that process's
+// id. The caller must call release; the file remains.
 func (s *Store) lock(path string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -51,7 +51,15 @@ type hooks struct {
 	network    func(dir string) (string, error)
 }
 
-// Store is an open database. Its methods are safe for concurrent use.
+// Store is an open database. It implements master.Store of internal/master and Store of
+// internal/api, which document its methods and their errors; the comments here add the rest.
+// Its methods are safe for concurrent use. They return copies, which the caller may change,
+// and retain no arguments. A list without elements is nil.
+//
+// Unless a comment says otherwise, an id that does not exist is an error that wraps
+// run.ErrNotFound, and an invalid argument is a *run.InputError. Errors of the database as a
+// whole are an *Error. After an error nothing was stored, except by Maintain and the methods
+// that delete runs.
 type Store struct {
 	options Options
 	w, r    *sql.DB // w has one connection
@@ -66,8 +74,9 @@ type Store struct {
 	unfoldable map[fold]bool // windows that Fold has refused, to log each once; guarded by maintain
 }
 
-// Open opens a database and updates its schema. The caller must Close the Store. Errors about
-// the database as a whole are an *Error, as when another master uses it.
+// Open opens a database, which it creates if necessary, and updates its schema; first it reads
+// a whole SQLite file to check it. The caller must Close the Store. Errors about the database
+// as a whole are an *Error, as when another master uses it. After an error nothing stays open.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -108,7 +117,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// begin initializes s and finishes deletions of a previous process.
+// begin initializes s and finishes deletions that a previous process or call began.
 func (s *Store) begin(ctx context.Context) error {
 	if err := s.r.QueryRowContext(ctx, `SELECT COALESCE(MAX(id), 0) FROM series`).Scan(&s.lastPart); err != nil {
 		return fmt.Errorf("store %s: %w", s.name, err)
@@ -116,7 +125,8 @@ func (s *Store) begin(ctx context.Context) error {
 	return s.finishDeletions(ctx)
 }
 
-// Close closes all connections and releases the database for another master.
+// Close closes all connections and releases the database for another master. It must be called
+// once; other methods fail from then on.
 func (s *Store) Close() error {
 	var errs []error
 	for _, db := range []*sql.DB{s.r, s.w} {

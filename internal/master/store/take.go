@@ -12,7 +12,10 @@ import (
 // keyBytes is the approximate size of a batch's key.
 const keyBytes = 48
 
-// Take stores an intake in one transaction. See master.Store.
+// Take stores an intake in one transaction, with the verdicts of its results in their runs.
+// The error is a *run.TakenError for a batch whose key is stored already or is twice in the
+// intake, and wraps run.ErrNotFound if one of the runs does not exist. After an error nothing
+// is stored.
 func (s *Store) Take(ctx context.Context, in *run.Intake) error {
 	packed := make([][]byte, len(in.Series)) // compressed before the transaction begins
 	for i, p := range in.Series {
@@ -57,7 +60,8 @@ type growth struct {
 	step, newest time.Duration
 }
 
-// keep stores an intake, whose series was packed before.
+// keep stores an intake except its Results. packed has the compressed data of each part of its
+// series. After an error the transaction must be rolled back.
 func (k *intake) keep(in *run.Intake, packed [][]byte) error {
 	if err := k.batches(in.Batches); err != nil {
 		return err
@@ -82,6 +86,8 @@ func (k *intake) grow() error {
 	return nil
 }
 
+// number returns the number of a run by its id, and adds the run to grown. After its error, or
+// that of any method of intake, the transaction must be rolled back.
 func (k *intake) number(id string) (int64, error) {
 	if n, ok := k.numbers[id]; ok {
 		return n, nil
@@ -96,6 +102,8 @@ func (k *intake) number(id string) (int64, error) {
 	return n, err
 }
 
+// batches stores the keys of batches. The error is a *run.TakenError if one is stored already
+// or is twice in keys.
 func (k *intake) batches(keys []run.BatchKey) error {
 	type place struct {
 		run, executor int64
@@ -137,7 +145,8 @@ func (k *intake) batches(keys []run.BatchKey) error {
 	return k.taken(keys)
 }
 
-// taken returns a *run.TakenError for the first key that was stored already.
+// taken returns a *run.TakenError for the first key that was stored before batches added the
+// others. It never returns nil.
 func (k *intake) taken(keys []run.BatchKey) error {
 	// Remove what was just added; the transaction is rolled back in any case.
 	if err := k.run(`ROLLBACK TO before_batches`); err != nil {
@@ -157,6 +166,8 @@ func (k *intake) taken(keys []run.BatchKey) error {
 	return fmt.Errorf("%d batches were not stored, and none of them existed before", len(keys))
 }
 
+// executors replaces the states of executors. Of several states of one executor the last is
+// stored.
 func (k *intake) executors(states []run.SourceState) error {
 	last := map[[2]int64]int{} // index of the last state of an executor, as a statement may set a row only once
 	var rows [][]any
@@ -179,6 +190,7 @@ func (k *intake) executors(states []run.SourceState) error {
 	return err
 }
 
+// totals replaces the totals of runs.
 func (k *intake) totals(states []run.TotalsState) error {
 	for _, x := range states {
 		n, err := k.number(x.Run)
@@ -192,6 +204,8 @@ func (k *intake) totals(states []run.TotalsState) error {
 	return nil
 }
 
+// series adds parts to the series of runs; packed has the compressed data of each. The error
+// is a *run.InputError for a part without a valid time or step.
 func (k *intake) series(parts []run.SeriesPart, packed [][]byte) error {
 	var rows [][]any
 	for i, p := range parts {
@@ -211,7 +225,8 @@ func (k *intake) series(parts []run.SeriesPart, packed [][]byte) error {
 	return err
 }
 
-// Taken returns what Take has stored of a run, the executors sorted by number.
+// Taken returns what Take has stored of a run: the last state of each executor, sorted by
+// number, and the totals. Both are nil if nothing is stored.
 func (s *Store) Taken(ctx context.Context, id string) (sources []run.SourceState, totals []byte, err error) {
 	// One statement, so that the result is consistent.
 	err = s.each(ctx, s.r, `SELECT 0 AS place, 0, 0, '', 0, state FROM totals WHERE run = (SELECT number FROM runs WHERE id = $1 AND deleted = 0)
@@ -243,6 +258,7 @@ type batchRange struct {
 	epoch, high uint64
 }
 
+// ranges returns the batch ranges that seal has stored of a run.
 func (t *tx) ranges(number int64) (all []batchRange, err error) {
 	err = t.s.each(t.ctx, t, `SELECT executor, epoch, high FROM batch_ranges WHERE run = $1`, []any{number}, func(scan func(...any) error) error {
 		var r batchRange

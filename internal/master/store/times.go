@@ -20,6 +20,7 @@ type Times struct {
 // DefaultTimes returns the defaults.
 func DefaultTimes() Times { return Times{Busy: 5 * time.Second, Lock: 3 * time.Second} }
 
+// withDefaults returns t with the default in each field that is zero.
 func (t Times) withDefaults() Times {
 	usual := DefaultTimes()
 	return Times{Busy: cmp.Or(t.Busy, usual.Busy), Lock: cmp.Or(t.Lock, usual.Lock)}

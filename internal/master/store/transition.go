@@ -8,8 +8,11 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// Transition changes a run's state. See master.Store. when becomes the time of the run's
-// start or end.
+// Transition changes the state of a run that has this version, adds that to its transitions,
+// with by as the user, and returns the changed run. when becomes the time of the run's start
+// if to is Running, and of its end if to is final. The error wraps run.ErrConflict if the
+// version is another, if run.State.May does not allow the change, or if the run would become
+// active while another one is.
 func (s *Store) Transition(ctx context.Context, id string, version int64, to run.State, cause, by string, when time.Time) (*run.Order, error) {
 	var o run.Order
 	err := s.write(ctx, func(t *tx) error {
@@ -57,7 +60,8 @@ func (s *Store) Transition(ctx context.Context, id string, version int64, to run
 	return &o, nil
 }
 
-// Transitions returns the changes of a run's state, the oldest first.
+// Transitions returns the changes of a run's state, the oldest first, beginning with its
+// creation, which has no From.
 func (s *Store) Transitions(ctx context.Context, id string) ([]run.Transition, error) {
 	number, err := s.number(ctx, id)
 	if err != nil {

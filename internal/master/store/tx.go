@@ -20,8 +20,9 @@ type tx struct {
 }
 
 // write calls f in a transaction and commits it. If f or the database returns an error, the
-// transaction is rolled back and write returns the error. Transactions run one at a time, so
-// f must not call write.
+// transaction is rolled back and write returns the error (see failed). If the store is broken,
+// f is not called. Transactions run one at a time: write waits for its turn until ctx ends,
+// and f must not call write.
 func (s *Store) write(ctx context.Context, f func(*tx) error) error {
 	if err := s.Broken(); err != nil {
 		return fmt.Errorf("store %s takes no more writes: %w", s.name, err)
@@ -63,12 +64,13 @@ func (t *tx) run(query string, args ...any) error {
 	return err
 }
 
-// one reads a row into dest and reports whether there is one.
+// one reads a row into dest and reports whether there is one. Without a row dest stays as it
+// is and the error is nil.
 func (t *tx) one(query string, args []any, dest ...any) (bool, error) {
 	return found(t.QueryRowContext(t.ctx, query, args...).Scan(dest...))
 }
 
-// count returns the next number of a counter.
+// count increments a counter and returns its value, which is 1 the first time.
 func (t *tx) count(kind string) (n int64, err error) {
 	_, err = t.one(`INSERT INTO counters (name, value) VALUES ($1, 1)
 		ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value`, []any{kind}, &n)
@@ -80,8 +82,9 @@ func (t *tx) count(kind string) (n int64, err error) {
 // than executing a short one repeatedly.
 const rowsOfInsert = 100
 
-// insert adds rows to into, "table (column, ...)", and returns how many were added. end
-// follows the values in the statement.
+// insert adds rows to into, "table (column, ...)", and returns how many were added: fewer than
+// len(rows) if end, which follows the values in the statement, skips some. All rows must have
+// the same number of values; there may be no rows.
 func (t *tx) insert(into, end string, rows [][]any) (added int64, err error) {
 	most := rowsOfInsert
 	if t.s.lite {
@@ -114,7 +117,8 @@ func (t *tx) insert(into, end string, rows [][]any) (added int64, err error) {
 	return added, nil
 }
 
-// insertText returns a statement that adds rows with this number of columns.
+// insertText returns a statement that adds rows with this number of columns each, with
+// placeholders for all values.
 func insertText(into, end string, rows, columns int) string {
 	b := []byte("INSERT INTO " + into + " VALUES ")
 	n := 0
@@ -149,7 +153,8 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// each calls f for each row of a query; f calls scan. An error of f ends it and is returned.
+// each calls f for each row of a query; f calls scan. An error of f ends it and is returned
+// unchanged. It is not called for a query without rows.
 func (s *Store) each(ctx context.Context, q querier, query string, args []any, f func(scan func(...any) error) error) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -164,7 +169,8 @@ func (s *Store) each(ctx context.Context, q querier, query string, args []any, f
 	return s.failed(rows.Err())
 }
 
-// list returns the rows of a query.
+// list returns the rows of a query, in order, as read by read; nil without rows or after an
+// error.
 func list[T any](ctx context.Context, s *Store, query string, args []any, read func(scan func(...any) error) (T, error)) ([]T, error) {
 	var all []T
 	err := s.each(ctx, s.r, query, args, func(scan func(...any) error) error {
@@ -178,7 +184,8 @@ func list[T any](ctx context.Context, s *Store, query string, args []any, read f
 	return all, nil
 }
 
-// get returns the row of a query. Without a row the error is missing(what).
+// get returns the first row of a query, as read by read. Without a row the error is
+// missing(what).
 func get[T any](ctx context.Context, s *Store, what string, query string, args []any, read func(scan func(...any) error) (T, error)) (*T, error) {
 	v, err := read(s.r.QueryRowContext(ctx, query, args...).Scan)
 	ok, err := found(err)
@@ -203,7 +210,7 @@ func ns(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// at is the inverse of ns.
+// at is the inverse of ns: it returns a time in UTC, or the zero time for 0.
 func at(ns int64) time.Time {
 	if ns == 0 {
 		return time.Time{}
@@ -235,6 +242,7 @@ func given(b []byte) []byte {
 	return b
 }
 
+// btoi returns the stored form of b: 1 or 0.
 func btoi(b bool) int {
 	if b {
 		return 1

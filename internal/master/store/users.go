@@ -10,8 +10,10 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// PutUser stores a new user (Version 0), or a changed one whose Version is the stored one,
-// and sets Version. The error is run.ErrConflict if the name is taken or the version another.
+// PutUser stores a new user (Version 0), or a changed one whose Version is the stored one, and
+// sets u.Version to the new version. Created never changes. The error wraps run.ErrConflict if
+// another user has the name in any case, if the version is another, or if a new user's id
+// exists; run.ErrNotFound if a changed one does not exist.
 func (s *Store) PutUser(ctx context.Context, u *auth.User) error {
 	switch {
 	case u.ID == "" || u.ID != clean(u.ID):
@@ -54,6 +56,7 @@ func (s *Store) PutUser(ctx context.Context, u *auth.User) error {
 
 const userColumns = `id, name, role, password, disabled, version, created`
 
+// readUser reads a row of userColumns.
 func readUser(scan func(...any) error) (u auth.User, err error) {
 	var created, disabled int64
 	err = scan(&u.ID, &u.Name, &u.Role, &u.Password, &disabled, &u.Version, &created)
@@ -76,7 +79,8 @@ func (s *Store) Users(ctx context.Context) ([]auth.User, error) {
 	return list(ctx, s, `SELECT `+userColumns+` FROM users ORDER BY created, id`, nil, readUser)
 }
 
-// ofUser calls f in a transaction if the user exists; otherwise the error is run.ErrNotFound.
+// ofUser calls f in a transaction if the user exists; otherwise the error wraps
+// run.ErrNotFound.
 func (s *Store) ofUser(ctx context.Context, id string, f func(*tx) error) error {
 	return s.write(ctx, func(t *tx) error {
 		var there int
@@ -91,7 +95,9 @@ func (s *Store) ofUser(ctx context.Context, id string, f func(*tx) error) error 
 	})
 }
 
-// PutSession stores a session and replaces one with the same hash.
+// PutSession stores a new session, or the time of last use of one with the same hash. The
+// error wraps run.ErrNotFound if the user does not exist, and run.ErrConflict if the session
+// is another user's.
 func (s *Store) PutSession(ctx context.Context, x *auth.Session) error {
 	if len(x.Hash) == 0 {
 		return &run.InputError{Field: "hash", Text: "is empty"}
@@ -106,7 +112,7 @@ func (s *Store) PutSession(ctx context.Context, x *auth.Session) error {
 	})
 }
 
-// Session returns a session by the hash of its secret.
+// Session returns a session by the hash of its secret. It does not check the session's age.
 func (s *Store) Session(ctx context.Context, hash []byte) (*auth.Session, error) {
 	return get(ctx, s, "such session", `SELECT hash, user_id, created, seen FROM sessions WHERE hash = $1`, []any{blob(hash)},
 		func(scan func(...any) error) (x auth.Session, err error) {
@@ -135,7 +141,10 @@ func (s *Store) DeleteOldSessions(ctx context.Context, seenBefore, createdBefore
 	})
 }
 
-// PutToken stores a new token, or its changed name and times of use and revocation.
+// PutToken stores a new token, or changes the name and times of one with the same id. A time
+// of use never decreases, and a revocation stays as it is. The error wraps run.ErrNotFound if
+// the user does not exist, and run.ErrConflict if the stored token has another user, role or
+// hash.
 func (s *Store) PutToken(ctx context.Context, x *auth.Token) error {
 	if x.ID == "" || x.ID != clean(x.ID) || len(x.Hash) == 0 || !x.Role.Valid() {
 		return &run.InputError{Field: "token", Text: "has no id, no hash or no role"}
@@ -156,6 +165,7 @@ func (s *Store) PutToken(ctx context.Context, x *auth.Token) error {
 
 const tokenColumns = `id, name, user_id, role, hash, created, expires, used, revoked`
 
+// readToken reads a row of tokenColumns.
 func readToken(scan func(...any) error) (x auth.Token, err error) {
 	var created, expires, used, revoked int64
 	err = scan(&x.ID, &x.Name, &x.User, &x.Role, &x.Hash, &created, &expires, &used, &revoked)
@@ -163,12 +173,13 @@ func readToken(scan func(...any) error) (x auth.Token, err error) {
 	return x, err
 }
 
-// Token returns a token by its id.
+// Token returns a token by its id, also a revoked or expired one.
 func (s *Store) Token(ctx context.Context, id string) (*auth.Token, error) {
 	return get(ctx, s, "token "+strconv.Quote(id), `SELECT `+tokenColumns+` FROM tokens WHERE id = $1`, []any{clean(id)}, readToken)
 }
 
-// Tokens returns the tokens of a user, or all if user is empty, in the order of creation.
+// Tokens returns the tokens of a user (an id), or all if user is empty, in the order of
+// creation, also revoked and expired ones. A user who does not exist has none.
 func (s *Store) Tokens(ctx context.Context, user string) ([]auth.Token, error) {
 	query, args := `SELECT `+tokenColumns+` FROM tokens`, []any{}
 	if user != "" {

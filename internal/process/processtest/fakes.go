@@ -56,12 +56,14 @@ var fakes = map[string]func(wire.Parent_AttachClient, wire.ParentClient){
 	},
 }
 
+// say sends a message and panics if it can't.
 func say(s wire.Parent_AttachClient, m *wire.FromExecutor) {
 	if err := s.Send(m); err != nil {
 		panic(err)
 	}
 }
 
+// hello says hello and waits for the start. It panics if the stream ends.
 func hello(s wire.Parent_AttachClient) {
 	say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Hello{Hello: &wire.Hello{Protocol: wire.Protocol}}})
 	if _, err := s.Recv(); err != nil {
@@ -69,11 +71,12 @@ func hello(s wire.Parent_AttachClient) {
 	}
 }
 
+// ready reports that the executor is ready.
 func ready(s wire.Parent_AttachClient) {
 	say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Ready{Ready: &wire.Ready{}}})
 }
 
-// fake is the process of a fake executor; it stays until it is killed.
+// fake is the process of a fake executor. It does not return, but waits to be killed.
 func fake(name string) {
 	conn, err := grpc.NewClient("unix:"+os.Getenv(executor.SocketEnv), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -31,8 +31,8 @@ const ListenEnv = "PROCESS_TEST_LISTEN"
 // scenario. The empty name makes it a test binary again.
 func Env(name string) string { return scenarioEnv + "=" + name }
 
-// Main runs the executor that the environment names and does not return; it returns at
-// once if the environment names none.
+// Main runs the executor that the environment names and does not return; it returns at once if
+// the environment names none. It panics for an unknown name.
 func Main() {
 	name := os.Getenv(scenarioEnv)
 	switch {
@@ -153,7 +153,7 @@ var scenarios = map[string]func() scenario.Vus{
 	},
 }
 
-// ticks counts and times something 1,000 times a second a user.
+// ticks returns a scenario of five users that count "ticks" about 1,000 times a second each.
 func ticks(load scenario.Load) scenario.Vus {
 	if err := executor.Setup([]metrics.Group{{Name: "Ticks", Graphs: []metrics.Graph{{Title: "Ticks", Unit: "N", Metrics: []metrics.Metric{{Title: "ticks", Type: metrics.Counter}}}}}}); err != nil {
 		panic(err)
@@ -171,7 +171,7 @@ func ticks(load scenario.Load) scenario.Vus {
 	}}}
 }
 
-// spin uses a CPU.
+// spin uses a CPU and does not return.
 func spin() {
 	var n atomic.Int64
 	for {
@@ -179,7 +179,8 @@ func spin() {
 	}
 }
 
-// calls says a byte in each iteration to who listens at the address it was given.
+// calls returns a scenario of one user that writes a byte in each iteration to a connection to
+// the address in ListenEnv.
 func calls() scenario.Vus {
 	dial := sync.OnceValue(func() net.Conn {
 		c, err := net.Dial("tcp", os.Getenv(ListenEnv))
@@ -196,6 +197,7 @@ func calls() scenario.Vus {
 	}}}
 }
 
+// after returns a scenario of one user whose iteration calls f after d.
 func after(d time.Duration, f func()) scenario.Vus {
 	return scenario.Vus{{Name: "f", Nu: 1, Fu: func(context.Context, int) { time.Sleep(d); f() }}}
 }

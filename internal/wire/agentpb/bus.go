@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// ErrAway means that no agent received a command, so that no answer will come.
+// ErrAway means that an agent is not connected, so that no answer to a command will come. It
+// may have received the command before.
 var ErrAway = errors.New("the agent does not answer")
 
 // File is a blob that the other side fetches.

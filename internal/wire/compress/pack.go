@@ -36,7 +36,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// New returns a codec. Its Unpack returns an error for values of more than largest bytes.
+// New returns a codec, which need not be closed. Its Unpack returns an error for values of
+// more than largest bytes.
 func New(largest uint64) (*Codec, error) {
 	in, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10), zstd.WithEncoderCRC(true))
@@ -53,7 +54,8 @@ func New(largest uint64) (*Codec, error) {
 // Pack returns b compressed.
 func (c *Codec) Pack(b []byte) []byte { return c.in.EncodeAll(b, make([]byte, 0, len(b)/2+64)) }
 
-// PackCounts returns a part of a series compressed.
+// PackCounts returns b, a part of a series, compressed: as Huffman codes, or like Pack if it
+// is longer than 64 KiB or can't be shortened by them. Unpack reads both forms.
 func (c *Codec) PackCounts(b []byte) []byte {
 	if len(b) > maxHuffed {
 		return c.Pack(b)
@@ -70,7 +72,8 @@ func (c *Codec) PackCounts(b []byte) []byte {
 	return append(packed, codes...)
 }
 
-// Unpack returns the value that was compressed to b. It returns an error if b is damaged.
+// Unpack returns the value that was compressed to b, in a new slice. It returns an error if b
+// is damaged or not a compressed value.
 func (c *Codec) Unpack(b []byte) ([]byte, error) {
 	unpacked := c.unpackFrame
 	if len(b) > 0 && b[0] == huffed {
@@ -85,6 +88,8 @@ func (c *Codec) Unpack(b []byte) ([]byte, error) {
 
 func (c *Codec) unpackFrame(b []byte) ([]byte, error) { return c.out.DecodeAll(b, nil) }
 
+// unpackCounts is Unpack for Huffman codes. It checks the length, which is maxHuffed at most,
+// and the checksum.
 func (c *Codec) unpackCounts(b []byte) ([]byte, error) {
 	length, n := binary.Uvarint(b[1:])
 	if n <= 0 || length > maxHuffed || len(b) < 1+n+4 {
