@@ -15,8 +15,8 @@ var presets = map[string]func(options []byte) (scenario.Vus, error){
 	"http": decoded(HTTP.Vus),
 }
 
-// Vus returns the scenario of the built-in name. It returns an error if there is no such
-// built-in or its options are invalid.
+// Vus returns the scenario of the built-in name, "http", for options in JSON. It returns an
+// error if there is no such built-in, or if its options are invalid or have an unknown field.
 func Vus(name string, options []byte) (scenario.Vus, error) {
 	p, ok := presets[name]
 	if !ok {
