@@ -6,8 +6,9 @@ import (
 	"net/url"
 )
 
-// Jar returns the client's cookies, for a scenario that reads or sets them. It returns nil
-// unless [Options.Cookies] is set.
+// Jar returns the client's cookies, for a scenario that reads or sets them. It is the same jar
+// at each call, and any number of goroutines may use it. Jar returns nil unless
+// [Options.Cookies] is set.
 func (h HttpClient) Jar() nethttp.CookieJar {
 	if h.c == nil || !h.c.settings.Cookies {
 		return nil
@@ -27,8 +28,8 @@ func (c *client) cookies(want bool) *cookiejar.Jar {
 	return x.jar
 }
 
-// keepCookies stores the cookies of an answer from u. A malformed cookie is ignored (RFC 6265,
-// section 5.2).
+// keepCookies stores the cookies of an answer from u, whose header lines are lines. A
+// malformed cookie is ignored (RFC 6265, section 5.2).
 func (c *client) keepCookies(u *url.URL, lines []byte) {
 	var set []*nethttp.Cookie
 	eachField(lines, func(name, value []byte) bool {
@@ -44,8 +45,8 @@ func (c *client) keepCookies(u *url.URL, lines []byte) {
 	}
 }
 
-// appendCookies renders the cookies for a request to u, unless the caller has set a Cookie
-// header.
+// appendCookies appends the header line with the cookies for a request to u, and returns b
+// unchanged if there is no cookie or the caller has set a Cookie header. b must be empty.
 func (c *client) appendCookies(b []byte, u *url.URL, r *Request) []byte {
 	if r.has("cookie") {
 		return b

@@ -24,8 +24,10 @@ const acceptEncoding = "gzip, deflate, br, zstd"
 // maxCodings limits how many times a body may be encoded.
 const maxCodings = 4
 
-// decode returns at most max bytes of a body as it was before codings, a Content-Encoding, were
-// applied. Decoding stops at an unknown coding and returns the data still encoded with it.
+// decode returns a body as it was before codings, a Content-Encoding, were applied. Decoding
+// stops at an unknown coding and returns the data still encoded with it; the result may be
+// data itself. The error is errTooLarge if a step results in more than max bytes, and of the
+// class Protocol for malformed data and for more than 4 codings.
 func decode(data []byte, codings string, max int64) ([]byte, error) {
 	list := strings.Split(codings, ",")
 	if len(list) > maxCodings {
@@ -120,8 +122,8 @@ func unzstd(data []byte, max int64) ([]byte, error) {
 	return readUpTo(d, len(data), max)
 }
 
-// readUpTo reads all of r, which decodes size bytes. It returns an error if there are more than
-// max.
+// readUpTo reads all of r, which decodes size bytes. If there are more than max, it returns
+// errTooLarge and reads no further.
 func readUpTo(r io.Reader, size int, max int64) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(int(min(int64(size)*4, max, firstBody)) + bytes.MinRead)
