@@ -34,8 +34,8 @@ func (s *starts) nth(n int64) time.Duration {
 	return time.Duration(s.at * float64(time.Second))
 }
 
-// source returns the state of an independent random source for a recorded seed and numbers,
-// such as those of class and user.
+// source returns the state of an independent random source (a PCG's seed) for a recorded seed
+// and numbers, such as those of class and user. Equal arguments result in the same state.
 func source(seed uint64, numbers ...uint64) [2]uint64 {
 	const golden = 0x9E3779B97F4A7C15
 	a, b := mix(seed+golden), mix(seed^golden)
