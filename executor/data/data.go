@@ -157,7 +157,7 @@ func Prepare(ctx context.Context) error {
 }
 
 // Once returns the names, as declared, of the files declared so far whose rows are each used
-// only once; nil if there are none. Another executor can't take over the work of one that is
+// only once; nil without such a file. Another executor can't take over the work of one that is
 // lost, because it can't know which rows are left.
 func Once() (names []string) {
 	declared.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// inOrder reads the next of this executor's rows into row. It returns ErrEnd if none is left
-// and rows are not used again. Another error is that of changed.
+// inOrder reads the next of this executor's rows into row. It returns ErrEnd after the last
+// one unless rows are used again. Another error is that of changed.
 func (f *Feeder) inOrder(row *Row) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -76,7 +76,7 @@ func (r *Recorder) Errors(source string) map[string]int64 {
 }
 
 // Samples returns the samples of failures of a source and class: the first 3, in the order in
-// which they were recorded; nil if there are none. Each is text of at most 4 KiB, in the form
+// which they were recorded; nil without a failure. Each is text of at most 4 KiB, in the form
 // that a report shows: with secrets removed and unprintable characters escaped. Samples of at
 // most 100 pairs of source and class are stored.
 func (r *Recorder) Samples(source, class string) (texts []string) {

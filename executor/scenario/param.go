@@ -48,8 +48,8 @@ func Param(name, def, help string) *string {
 	return &p.Value
 }
 
-// Params returns the parameters declared so far, in the order of their declarations; nil if
-// there are none. The slice is a copy.
+// Params returns a copy of the parameters declared so far, in the order of their declarations;
+// nil before the first.
 func Params() []Parameter {
 	params.mu.Lock()
 	defer params.mu.Unlock()

@@ -103,8 +103,8 @@ func parse(text string, encoding encoding) (*Template, error) {
 	return t, nil
 }
 
-// endOf returns the index of the braces that end a part, ignoring those in quotes; -1 if there
-// are none.
+// endOf returns the index of the braces that end a part, ignoring those in quotes; -1 without
+// such braces.
 func endOf(inside string) int {
 	quoted := false
 	for i := range len(inside) {

@@ -55,7 +55,7 @@ func New(nc net.Conn) *Conn {
 	return c
 }
 
-// Unread returns the bytes that arrived and were not taken yet; nil if there are none. They
+// Unread returns the bytes that arrived and were not taken yet; nil if all were taken. They
 // are valid until the next call of Fill, Take, Read, Close or Drop.
 func (c *Conn) Unread() []byte {
 	if c.buf == nil {

@@ -87,8 +87,8 @@ func unreached(to netip.AddrPort, err error) error {
 var errSelf = errors.New("the socket is connected to itself")
 
 // begin opens a socket and starts to connect it to an address. pending reports that it is not
-// connected yet. The caller closes fd; with an error there is none. The error is ctx's, or an
-// *os.SyscallError.
+// connected yet. The caller closes fd; after an error the socket is closed already. The error
+// is ctx's, or an *os.SyscallError.
 //
 //go:noinline
 func begin(ctx context.Context, to netip.AddrPort, from netip.Addr) (fd int, pending bool, err error) {
@@ -204,7 +204,7 @@ func (s *sockaddr) call(trap uintptr, fd int) error {
 	return nil
 }
 
-// ownAddr returns the local address of a socket; the zero AddrPort if fd is none.
+// ownAddr returns the local address of a socket; the zero AddrPort if fd is not a socket.
 func ownAddr(fd int) netip.AddrPort {
 	var s sockaddr
 	size := uint32(len(s.bytes))
