@@ -16,7 +16,7 @@ import (
 //
 // The schedule is absolute and begins with the first Wait. If a start is late, because the loop
 // was busy or the sleep too long, the next ones follow sooner, so that after t seconds rps*t
-// starts are due, whatever the loop did meanwhile.
+// starts are due, whatever the loop did.
 //
 // A Pacer is for one goroutine. The zero value never starts anything.
 type Pacer struct {

@@ -48,8 +48,8 @@ func RecordFailure(kind, name string, elapsed time.Duration, err string) {
 	})
 }
 
-// resultOf returns the meters of kind and name. If they can't be declared, it counts the
-// reason as an error and returns false.
+// resultOf returns the meters of kind and name, and declares them at first use. If they can't
+// be declared, it counts the reason as an error of source kind and returns false.
 func (r *Recorder) resultOf(kind, name string) (resultMeters, bool) {
 	m, err := r.names().results.get(kind+"."+name, r.declareResult)
 	if err != nil {

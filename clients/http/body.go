@@ -72,7 +72,7 @@ func (b *body) sized(n int64) error {
 }
 
 // take appends n bytes to the stored body: unread ones first, the rest straight from the
-// connection.
+// connection, for which it waits. n must not exceed max. After an error some may be appended.
 func (b *body) take(n int64) error {
 	if b.data == nil {
 		b.data = make([]byte, 0, min(n, firstBody))

@@ -16,8 +16,8 @@ func (h HttpClient) Jar() nethttp.CookieJar {
 	return h.c.cookies(true)
 }
 
-// cookies returns the client's jar, nil if it has none yet. If want is set, it creates a
-// missing one. Most clients with the option never need a jar.
+// cookies returns the client's jar. If it has none yet, it creates one if want is set, and
+// returns nil otherwise. Most clients with the option never need a jar.
 func (c *client) cookies(want bool) *cookiejar.Jar {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -64,6 +64,8 @@ var decoders = map[string]func(data []byte, max int64) ([]byte, error){
 
 var gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
+// gunzip decodes gzip. The error is errTooLarge for more than max bytes, or that of the
+// decoder.
 func gunzip(data []byte, max int64) ([]byte, error) {
 	r := gzips.Get().(*gzip.Reader)
 	defer gzips.Put(r)
@@ -74,7 +76,7 @@ func gunzip(data []byte, max int64) ([]byte, error) {
 }
 
 // inflate decodes deflate, both as it is defined, with zlib's header and checksum, and without
-// them, as some servers send it.
+// them, as some servers send it. The errors are as for gunzip.
 func inflate(data []byte, max int64) ([]byte, error) {
 	var r io.ReadCloser
 	var err error
@@ -91,6 +93,7 @@ func inflate(data []byte, max int64) ([]byte, error) {
 
 var brotlis = sync.Pool{New: func() any { return brotli.NewReader(nil) }}
 
+// unbrotli decodes brotli. The errors are as for gunzip.
 func unbrotli(data []byte, max int64) ([]byte, error) {
 	r := brotlis.Get().(*brotli.Reader)
 	defer brotlis.Put(r)
@@ -112,6 +115,7 @@ var zstds = sync.Pool{New: func() any {
 	return d
 }}
 
+// unzstd decodes zstd with a window of at most zstdWindow. The errors are as for gunzip.
 func unzstd(data []byte, max int64) ([]byte, error) {
 	d := zstds.Get().(*zstd.Decoder)
 	defer zstds.Put(d)

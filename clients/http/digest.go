@@ -136,7 +136,8 @@ func newNonce(p map[string]string) *nonce {
 	return n
 }
 
-// renewed returns a copy of n with the nonce that its server wants next.
+// renewed returns a copy of n with value, the nonce that its server wants next, whose uses are
+// counted from 0.
 func (n *nonce) renewed(value string) *nonce {
 	return &nonce{
 		realm: n.realm, value: value, opaque: n.opaque, algorithm: n.algorithm, hash: n.hash,
@@ -238,8 +239,8 @@ func splitList(s string) []string {
 	return append(parts, strings.Trim(s[from:], " \t"))
 }
 
-// authParams parses name=value pairs into a map with names in lower case. Of pairs with the
-// same name it uses the first.
+// authParams parses a list of name=value pairs into a map from names in lower case to unquoted
+// values. Of pairs with the same name it uses the first; parts without "=" are ignored.
 func authParams(s string) map[string]string {
 	p := map[string]string{}
 	for _, part := range splitList(s) {

@@ -57,7 +57,8 @@ func familyOf(r *executor.Recorder, prefix string) (*family, error) {
 	return v.(*family), nil
 }
 
-// newFamily declares the metrics of a prefix and finds their meters.
+// newFamily declares the metrics of a prefix and returns the family with their meters. The
+// error is one of the declaration.
 func newFamily(r *executor.Recorder, prefix string) (*family, error) {
 	f := &family{prefix: strings.Clone(prefix)}
 	f.targets.Store(&map[string]*target{})

@@ -82,7 +82,8 @@ func (h *head) parse(b []byte) (done bool, err error) {
 
 var http1 = []byte("HTTP/1.")
 
-// statusLine parses "HTTP/1.1 200 OK". The reason, and the space before it, may be missing.
+// statusLine parses "HTTP/1.1 200 OK", without its line end, and stores status and version.
+// The reason, and the space before it, may be missing. It returns errNotHTTP or errStatus.
 func (h *head) statusLine(b []byte) error {
 	if !bytes.HasPrefix(b, http1) {
 		return errNotHTTP

@@ -12,7 +12,8 @@ import (
 	"sync"
 )
 
-// check2 returns an error for headers that HTTP/2 does not allow (RFC 9113, section 8.2.2).
+// check2 returns an error, which names the header, for headers that HTTP/2 does not allow (RFC
+// 9113, section 8.2.2).
 func (r *Request) check2() error {
 	for name, value := range r.Headers {
 		switch strings.ToLower(name) {

@@ -48,7 +48,8 @@ type Options struct {
 	DNSServers    []string          // name servers ("10.0.0.53", "10.0.0.53:5353") to ask; nil: the system's
 }
 
-// DefaultOptions returns the options of a client that is created without any.
+// DefaultOptions returns the options of a client that is created without any. The caller may
+// change them.
 func DefaultOptions() Options {
 	return Options{
 		ConnectTimeout: 10 * time.Second,

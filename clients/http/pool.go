@@ -163,6 +163,7 @@ var errNoFree = &net.OpError{Op: "wait for one of MaxConns connections", Err: os
 
 // put makes a connection idle that has received a whole answer and may be used again. The
 // first waiter gets it, or, if it is for another target, its place; a closed client closes it.
+// The caller must not use it afterwards.
 func (c *client) put(l *link) {
 	c.mu.Lock()
 	if c.closed {
@@ -220,7 +221,8 @@ func (c *client) leave() {
 	c.vacate()
 }
 
-// vacate passes a place to the first waiter. The caller must hold mu.
+// vacate releases a place: the first waiter gets it, to open a connection in, or without
+// waiters it is free. The caller must hold mu.
 func (c *client) vacate() {
 	if len(c.waiters) == 0 {
 		c.open--

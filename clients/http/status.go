@@ -71,7 +71,7 @@ func (f *family) newCode(r *executor.Recorder, status int) *executor.Meter {
 func statusClass(status int) string { return "status " + strconv.Itoa(status) }
 
 // wantsStatus reports whether an answer with a failing status would be stored as a sample.
-// After it has returned false, a call costs almost nothing.
+// After it has returned false for a status, it always does, and costs almost nothing.
 func (c *client) wantsStatus(status int) bool {
 	sampled := &c.family.codes.sampled
 	i := uint(status - 100)

@@ -70,8 +70,9 @@ func newUpload(q *call, wait time.Duration) (*upload, error) {
 	return u, nil
 }
 
-// open prepares the body for writing from its start: it opens the Source, unless it is open,
-// and sets size to its length, or -1. An error begins with "open the body: ".
+// open prepares the body for writing from its start: it opens the Source, unless it is open.
+// Unless size is -1 already, it sets it to the Source's length, -1 if that is unknown. An
+// error begins with "open the body: ".
 func (u *upload) open() error {
 	if u.source == nil || u.opened != nil {
 		return nil

@@ -20,7 +20,8 @@ const quote = '"'
 
 func (f *csvFormat) columns() []string { return f.names }
 
-// split ends a record at a line end outside of quotes.
+// split ends a record at a line end outside of quotes. Without that it needs more bytes, or at
+// the end of the file returns the rest, whose quotes check refuses.
 func (f *csvFormat) split(b []byte, atEOF bool) (int, []byte) {
 	quotes, end := 0, 0
 	for {
@@ -41,8 +42,8 @@ func (f *csvFormat) split(b []byte, atEOF bool) (int, []byte) {
 }
 
 // header reads the first row and stores the columns' names. It skips a byte order mark before
-// it. It returns an error if there is no row, if a name is empty or has space around it, and
-// if two are equal.
+// it. It returns an error if there is no row, if its quotes are malformed, if a name is empty
+// or has space around it, and if two are equal.
 func (f *csvFormat) header(r *reader) error {
 	record, err := r.next()
 	if errors.Is(err, io.EOF) {

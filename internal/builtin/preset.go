@@ -25,7 +25,7 @@ func Vus(name string, options []byte) (scenario.Vus, error) {
 	return p(options)
 }
 
-// decoded returns a preset that decodes its options and calls vus with them.
+// decoded returns a preset that decodes its options, strictly, and calls vus with them.
 func decoded[T any](vus func(T) (scenario.Vus, error)) func([]byte) (scenario.Vus, error) {
 	return func(b []byte) (scenario.Vus, error) {
 		var options T

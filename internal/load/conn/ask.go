@@ -85,7 +85,8 @@ func (c *Conn) ask(p []byte) error {
 	return c.write(rest)
 }
 
-// write is Write with the operation's whole time limit.
+// write is Write with the operation's whole time limit, also where ArmAsk has left an earlier
+// deadline.
 func (c *Conn) write(p []byte) error {
 	if c.set < c.deadline {
 		c.setDeadline()

@@ -15,6 +15,7 @@ func sysRead(fd uintptr, p []byte) (n int, err error) {
 	}
 }
 
+// sysWrite is described at sysRead.
 func sysWrite(fd uintptr, p []byte) (n int, err error) {
 	for {
 		if n, err = syscall.Write(int(fd), p); err != syscall.EINTR {

@@ -225,8 +225,8 @@ func (ws windows) at(t time.Duration) (inside bool, border time.Duration) {
 	return inside, border
 }
 
-// warmups returns the windows in which the run warms up: those of its loads, and that of the
-// start message. A time is warm-up while any class warms up.
+// warmups returns the windows in which the run warms up, in no order: those of its loads, and
+// that of the start message. A time is warm-up while any class warms up.
 func (r *Runner) warmups() windows {
 	ws := windows{{0, time.Duration(r.start.WarmupNs)}}
 	for _, c := range r.classes {
@@ -236,7 +236,7 @@ func (r *Runner) warmups() windows {
 }
 
 // warmups returns the windows in which a load warms up, in order: its stages with Warmup,
-// joined where they touch. They are since the class's start; nil for a load without stages.
+// joined where they touch. They are since the class's start; nil without such a stage.
 func warmups(load scenario.Load) (ws []window) {
 	var at time.Duration
 	add := func(over time.Duration, warmup bool) {

@@ -54,6 +54,7 @@ func (c *class) setupSource() [2]uint64 {
 	return source(c.seed, uint64(c.number), 3, c.executor)
 }
 
+// userSource is described at setupSource.
 func (c *class) userSource(vui int64) [2]uint64 {
 	if c.taker == 0 {
 		return source(c.seed, uint64(c.number), 1, uint64(vui))

@@ -22,8 +22,8 @@ func newStarts(rate float64, seed uint64, class int) *starts {
 	return &starts{rate: rate, rand: rand.New(rand.NewPCG(s[0], s[1]))}
 }
 
-// nth returns the time of start n, from 0, since the beginning; always 0 if rate is 0. n must
-// not decrease from call to call.
+// nth returns the time of start n of the whole run, from 0, since the beginning; always 0 if
+// rate is 0. n must not decrease from call to call.
 func (s *starts) nth(n int64) time.Duration {
 	if s.rate == 0 {
 		return 0
