@@ -19,14 +19,14 @@ type VuFunc func(ctx context.Context, vui int)
 type Vu struct {
 	// Nu is the number of users of this class over all hosts: 1 to 10,000,000.
 	Nu int
-	// Rate is how many users start per second, on average: the starts are a
-	// Poisson process. 0 starts all users at once.
+	// Rate is how many users start per second, on average, at most 10,000,000: the starts are
+	// a Poisson process. 0 starts all users at once.
 	Rate float64
 	// Fu is what one user does. Without Load it is called once a user.
 	Fu VuFunc
 
-	// Name of the class in reports; default: the name of its function. It must be unique in a
-	// run.
+	// Name of the class in reports, at most 64 bytes; default: the name of its function. It
+	// must be unique in a run.
 	Name string
 	// Load defines when iterations start; nil: one iteration a user.
 	Load Load

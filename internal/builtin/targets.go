@@ -114,7 +114,8 @@ func (t *targetReader) object(line string) error {
 	return t.add(target)
 }
 
-// text adds the target in a line of text, or the header in it to the open target.
+// text adds the target in a line of text, or the header in it to the open target. Any other
+// line, and a header without an open target, is an error that quotes it.
 func (t *targetReader) text(line string) error {
 	method, rest, two := strings.Cut(line, " ")
 	switch {

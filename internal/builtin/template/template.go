@@ -119,7 +119,7 @@ func endOf(inside string) int {
 }
 
 // parsePart parses the text between the braces, without space around it. A quoted text becomes
-// a literal part.
+// a literal part. The error lists what is allowed, or describes the wrong argument.
 func parsePart(s string, encoding encoding) (part, error) {
 	if text, ok := strings.CutPrefix(s, `"`); ok {
 		text, ok = strings.CutSuffix(text, `"`)
