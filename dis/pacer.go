@@ -16,7 +16,7 @@ import (
 //
 // The schedule is absolute and begins with the first Wait. If a start is late, because the loop
 // was busy or the sleep too long, the next ones follow sooner, so that after t seconds rps*t
-// starts are due, whatever the loop did meanwhile.
+// starts are due, whatever the loop did.
 //
 // A Pacer is for one goroutine. The zero value never starts anything.
 type Pacer struct {
@@ -38,8 +38,8 @@ func NewPacer(rps float64, poisson bool) *Pacer {
 }
 
 // Wait returns nil when the next start is due, at once if it is overdue. It returns the
-// context's error as soon as ctx is done, even if starts are overdue; a later Wait does not
-// return for that start.
+// context's error as soon as ctx is done, even if starts are overdue. If ctx ends while Wait
+// waits, a later Wait does not return for that start.
 func (p *Pacer) Wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -73,9 +73,9 @@ func (p *Pacer) Planned() time.Time {
 	return p.begin.Add(p.due)
 }
 
-// next plans one more start and returns its distance from the schedule's beginning. It reads no
-// clock: the result depends only on the starts planned before and on exp, which draws from the
-// exponential distribution of mean 1.
+// next plans one more start and returns its distance from the schedule's beginning, the
+// longest Duration if there are no starts. It reads no clock: the result depends only on the
+// starts planned before and on exp, which draws from the exponential distribution of mean 1.
 func (p *Pacer) next(exp func() float64) time.Duration {
 	if !(p.rps > 0) {
 		return math.MaxInt64

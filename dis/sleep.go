@@ -55,7 +55,7 @@ var debt atomic.Int64
 // not follow in a burst.
 const maxDebt = 10 * time.Millisecond
 
-// sleep sleeps for d, less the debt, and returns the microseconds slept.
+// sleep sleeps for d, less the debt, and returns the microseconds slept, which may be 0.
 func sleep(d time.Duration) int64 {
 	start := time.Now()
 	if paid := pay(d); paid < d {
@@ -65,7 +65,7 @@ func sleep(d time.Duration) int64 {
 	return time.Since(start).Microseconds()
 }
 
-// pay subtracts at most d from the debt and returns what it subtracted.
+// pay subtracts at most d from the debt and returns what it subtracted, 0 or more.
 func pay(d time.Duration) time.Duration {
 	for {
 		owed := debt.Load()
@@ -76,7 +76,7 @@ func pay(d time.Duration) time.Duration {
 	}
 }
 
-// owe adds to the debt.
+// owe adds d, which may be negative, to the debt, up to maxDebt.
 func owe(d time.Duration) {
 	if debt.Add(int64(d)) > int64(maxDebt) {
 		debt.Store(int64(maxDebt))

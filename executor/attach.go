@@ -29,9 +29,11 @@ import (
 // flushLimit limits the wait for the parent to accept the last batch.
 const flushLimit = 10 * time.Second
 
-// attach connects to the parent, runs the executor's part of the run and returns when the
-// parent has accepted the last batch. It returns an error if the run never started or the
-// parent is gone, because then the error can't be reported to the parent.
+// attach connects to the parent, runs the executor's part of the run and returns nil when the
+// parent has accepted the last batch. SIGTERM cancels the run. attach returns an error if the
+// run never started, if the parent is gone, or if it does not accept the last batch in 10 s.
+// It then does not wait for the users: the caller must exit. It may be called only once in a
+// process.
 func attach(socket string, vus scenario.Vus, thresholds []string, r *meter.Registry) error {
 	conn, err := grpc.NewClient("unix:"+socket,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -52,7 +54,8 @@ func attach(socket string, vus scenario.Vus, thresholds []string, r *meter.Regis
 	return s.run(ctx, cancel, vus, r)
 }
 
-// session is the executor's side of the stream.
+// session is the executor's side of the stream. Its run is called once; only send may be
+// called by several goroutines at once.
 type session struct {
 	stream     wire.Parent_AttachClient
 	thresholds []string
@@ -64,12 +67,17 @@ type session struct {
 	ledger     *ledger
 }
 
+// send sends m to the parent. It may block while the parent does not read. An error means that
+// the stream has ended.
 func (s *session) send(m *wire.FromExecutor) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stream.Send(m)
 }
 
+// run does the work of attach on an open stream: it reports the scenario (Hello), waits for
+// the start, prepares the load, waits for Go and runs the load. Where it can, it reports an
+// error to the parent as well as returning it. cancel ends ctx; a Cancel message calls it.
 func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *meter.Registry) error {
 	classes, refused := runner.Check(vus)
 	hello := &wire.Hello{Protocol: wire.Protocol, Version: version.Version, Go: runtime.Version(), Pid: int64(os.Getpid()), Classes: classes, Once: data.Once()}
@@ -139,7 +147,9 @@ func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *m
 	return s.load(ctx, run, profiles, gone)
 }
 
-// look enables what start requests: exchanges and log lines.
+// look enables what start requests. With Once, exchanges and remarks are sent as they happen,
+// up to wire.MaxSeen and wire.MaxRemarks. With Verbose, log lines are sent; it then sets
+// s.log, which the caller must close.
 func (s *session) look(start *wire.Start, r *meter.Registry) {
 	show := func(text string, log bool) {
 		seen := &wire.Seen{Text: text, Log: log}
@@ -154,7 +164,8 @@ func (s *session) look(start *wire.Start, r *meter.Registry) {
 	}
 }
 
-// ready reports to the parent that set-up is done, or its error, and returns that error.
+// ready reports to the parent that set-up is done, or its error. It returns err, or the error
+// of sending.
 func (s *session) ready(err error) error {
 	ready := new(wire.Ready)
 	if err != nil {
@@ -167,7 +178,8 @@ func (s *session) ready(err error) error {
 }
 
 // obey handles the parent's messages until the stream ends. It returns nil if the parent ended
-// the stream, and an error if the parent is gone.
+// the stream, and an error if the parent is gone. The first Go sends its lease to began, which
+// needs room for one; Cancel calls cancel.
 func (s *session) obey(run *runner.Runner, began chan<- time.Duration, cancel func()) error {
 	for {
 		m, err := s.stream.Recv()
@@ -206,7 +218,10 @@ func (s *session) obey(run *runner.Runner, began chan<- time.Duration, cancel fu
 	}
 }
 
-// load runs the users and sends what they record. If the parent is gone, the load ends at once.
+// load runs the users and sends what they record. It returns nil when the parent has accepted
+// the last batch and ended the stream, and an error if it does not do so in 10 s. gone
+// receives the result of obey. If the parent is gone or a batch can't be sent, load returns an
+// error at once and does not wait for the users, since the process then exits.
 func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profile.Set, gone <-chan error) error {
 	done := make(chan struct{})
 	run.Drained = func() {
@@ -257,6 +272,7 @@ func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profil
 	}
 }
 
+// orElse returns err, or other if err is nil.
 func orElse(err, other error) error {
 	if err != nil {
 		return err

@@ -18,12 +18,13 @@ import (
 type checkMeters struct{ passed, failed meter.Meter }
 
 // Check counts ok under check.NAME.passed or check.NAME.failed and returns it. A failed check
-// changes no latency and ends nothing. A threshold can require a rate, as in `check "has a
-// body" rate > 99%`. name is a constant text of at most 100 bytes: each different name is a
-// separate metric. Any number of goroutines may call Check at once.
+// changes no latency and ends nothing; the first 3 of each name are shown in the report with
+// the calling line. A threshold can require a rate, as in `check "has a body" rate > 99%`.
+// name is a constant text of at most 100 bytes: each different name is a separate metric. Any
+// number of goroutines may call Check at once.
 //
 // If name can't be declared, because it is too long or the run has too many metrics, the check
-// is counted as an error of source "check".
+// is counted as an error of source "check", and ok is returned all the same.
 func Check(ctx context.Context, name string, ok bool) bool {
 	r := From(ctx)
 	m, err := r.names().checks.get(name, r.declareCheck)
@@ -45,7 +46,8 @@ func Check(ctx context.Context, name string, ok bool) bool {
 	return ok
 }
 
-// caller returns the file and line where the scenario called this package.
+// caller returns where the scenario called this package, as "at shop.go:17"; "" if that is not
+// among the 16 innermost frames.
 func caller() string {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -60,6 +62,7 @@ func caller() string {
 	}
 }
 
+// declareCheck declares the two metrics of the check name and returns their meters.
 func (r *Recorder) declareCheck(name string) (m checkMeters, err error) {
 	title := "check." + name
 	err = r.declare("Checks", metrics.Graph{Title: title, Unit: "N", Metrics: []metrics.Metric{
@@ -71,11 +74,12 @@ func (r *Recorder) declareCheck(name string) (m checkMeters, err error) {
 // stepMeters are the meters of a step.
 type stepMeters struct{ time, failed meter.Meter }
 
-// Time runs f as a step of a scenario (a transaction, such as "log in") and returns f's
-// error. A successful step records its duration in step.NAME.time, in nanoseconds. A failed
-// one adds 1 to step.NAME.failed, counts its error by text and records no duration. A step
-// that failed because ctx ended is not counted. Steps may be nested. If step can't be
-// declared, Time returns an error without calling f.
+// Time runs f as a step of a scenario (a transaction, such as "log in") and returns f's error.
+// A successful step records its duration in step.NAME.time, in nanoseconds. A failed one adds
+// 1 to step.NAME.failed and records no duration; its error is counted by its text, unless the
+// client that returned it has counted it. A step that failed because ctx ended is not counted.
+// Steps may be nested. If step can't be declared, Time returns an error without calling f. Any
+// number of goroutines may call Time at once.
 func Time(ctx context.Context, step string, f func() error) error {
 	r := From(ctx)
 	m, err := r.names().steps.get(step, r.declareStep)
@@ -107,6 +111,7 @@ func Time(ctx context.Context, step string, f func() error) error {
 	return err
 }
 
+// declareStep declares the two metrics of the step name and returns their meters.
 func (r *Recorder) declareStep(name string) (m stepMeters, err error) {
 	title := "step." + name
 	if err = r.declare("Steps", metrics.Graph{Title: title + " time", Unit: "ns", Metrics: []metrics.Metric{{Title: title + ".time", Type: metrics.Histogram}}}, &m.time); err != nil {

@@ -25,23 +25,26 @@ const Shown = transcript.Shown
 // costs an atomic load.
 func (r *Recorder) Watched() bool { return r.Registry.Watched() }
 
-// Show shows an exchange if exchanges are watched.
+// Show shows an exchange if exchanges are watched. x is rendered before Show returns, so its
+// bytes may be changed afterwards.
 func (r *Recorder) Show(x Exchange) { (*meter.Scope)(r).Show(x) }
 
 // WantsSample reports whether [Recorder.Sample] would store a failure of a source and class,
-// for a client that must copy a part of the answer for it.
+// for a client that must copy a part of the answer for it. It is false after 3 of them, and
+// for further pairs once 100 pairs of source and class have samples.
 func (r *Recorder) WantsSample(source, class string) bool {
 	return r.Registry.WantsSample(source, class)
 }
 
-// Sample stores a failed exchange for the report if it is one of the first of its source and
-// class. It calls failed only in that case, before it returns.
+// Sample stores a failed exchange for the report if it is one of the first 3 of its source and
+// class, as text of at most 4 KiB. It calls failed only in that case, before it returns.
 func (r *Recorder) Sample(source, class string, failed func() Exchange) {
 	(*meter.Scope)(r).Sample(source, class, failed)
 }
 
-// Log prints a line with --verbose, such as that a client opened its first connection; line
-// is called only then. It is not for every operation.
+// Log prints a line with --verbose, such as that a client opened its first connection; line is
+// called only then. Secrets are removed from it. It is not for every operation: with more than
+// 200 lines a second, lines are dropped.
 func (r *Recorder) Log(line func() string) { r.Registry.Log(line) }
 
 // remark shows a line between exchanges; line is called only if they are watched.

@@ -19,7 +19,10 @@ type lease struct {
 	timer *time.Timer   // nil: no lease
 }
 
-// begin starts a lease that calls over if it is not renewed for d. If d is 0 it does nothing.
+// begin starts a lease that calls over, once and in another goroutine, if it is not renewed
+// for d and 250 ms more. The lease's lock is held during the call, so over must not call l's
+// methods. why is a sentence for the report. If d is 0 or less, begin does nothing. It may be
+// called only once.
 func (l *lease) begin(d time.Duration, over func(why string)) {
 	if d <= 0 {
 		return
@@ -45,7 +48,8 @@ func (l *lease) begin(d time.Duration, over func(why string)) {
 	})
 }
 
-// renew extends the lease to d from now.
+// renew extends the lease to d from now. It does nothing if d is 0 or less, and has no effect
+// before begin or after the lease has ended.
 func (l *lease) renew(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +58,8 @@ func (l *lease) renew(d time.Duration) {
 	}
 }
 
-// close stops the lease.
+// close stops the lease. It waits for a call of over that has begun. If the timer has fired at
+// the same moment, over may still be called later.
 func (l *lease) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

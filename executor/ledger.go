@@ -14,14 +14,16 @@ const ledgerEnv = "GOBENCH_LEDGER"
 
 // ledger is an executor's own copy of its batches: a file of the records that
 // docs/formats/run.md describes, each written before its batch is sent. It is for one
-// goroutine. A nil ledger stores nothing.
+// goroutine. A nil ledger stores nothing, and its methods do nothing.
 type ledger struct {
 	file     *os.File
 	executor int
 	broken   bool
 }
 
-// openLedger creates the ledger of an executor, or returns nil if folder is empty.
+// openLedger creates the ledger of an executor: the file RUN.EXECUTOR.PID.batches in folder.
+// It returns nil and no error if folder is empty, and an error if the file exists already. The
+// caller must close the ledger.
 func openLedger(folder string, start *wire.Start) (*ledger, error) {
 	if folder == "" {
 		return nil, nil
@@ -38,8 +40,9 @@ func openLedger(folder string, start *wire.Start) (*ledger, error) {
 	return &ledger{file: f, executor: int(start.Executor)}, nil
 }
 
-// add writes a batch, whose record survives even if the process is killed. After a write error
-// the ledger ends, which its reader notices, and the run continues.
+// add writes a batch, whose record survives even if the process is killed. After a write
+// error, which it prints on the standard error, the ledger takes no more batches, which its
+// reader notices, and the run continues.
 func (l *ledger) add(b *wire.Batch) {
 	if l == nil || l.broken {
 		return

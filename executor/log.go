@@ -17,7 +17,8 @@ const (
 )
 
 // logger sends lines about what the executor does to the parent. It limits their number, so
-// that many lines do not disturb the load.
+// that many lines do not disturb the load. Its methods may be called by any number of
+// goroutines at once, except run and pass, which belong to its own goroutine.
 type logger struct {
 	send func(lines string)
 	stop chan struct{} // closed by close
@@ -29,13 +30,16 @@ type logger struct {
 	closed  bool     // guarded by mu
 }
 
+// newLogger returns a logger that calls send from its own goroutine, every 100 ms while there
+// are lines, with up to 20 of them, separated by line ends. The caller must close it.
 func newLogger(send func(lines string)) *logger {
 	l := &logger{send: send, stop: make(chan struct{}), done: make(chan struct{})}
 	go l.run()
 	return l
 }
 
-// add queues a line, or counts it if the queue is full. It never blocks.
+// add queues a line, with the time of day before it. If 256 lines are queued or the logger is
+// closed, it drops the line and only counts it. It does not wait for send.
 func (l *logger) add(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,6 +50,8 @@ func (l *logger) add(line string) {
 	l.lines = append(l.lines, time.Now().Format(logTime)+line)
 }
 
+// run sends lines every 100 ms until stop is closed, then all that are queued, and closes
+// done.
 func (l *logger) run() {
 	defer close(l.done)
 	ticker := time.NewTicker(logPause)
@@ -61,7 +67,8 @@ func (l *logger) run() {
 	}
 }
 
-// pass sends at most most lines, and reports how many were dropped.
+// pass sends at most most lines in one call of send. If the queue is then empty and lines were
+// dropped, it adds a line with their number. Without lines it does not call send.
 func (l *logger) pass(most int) {
 	l.mu.Lock()
 	n := min(most, len(l.lines))
@@ -77,7 +84,8 @@ func (l *logger) pass(most int) {
 	}
 }
 
-// close sends the remaining lines. On a nil logger it does nothing.
+// close sends the remaining lines and waits until they are sent. Lines added later are
+// dropped. It may be called more than once; on a nil logger it does nothing.
 func (l *logger) close() {
 	if l == nil {
 		return

@@ -16,7 +16,9 @@ type named[T any] struct {
 	known atomic.Pointer[map[string]T]
 }
 
-// get returns name's meters; on first use it calls declare for them.
+// get returns name's meters; on first use it calls declare for them, holding n.mu. It returns
+// declare's error and stores nothing then, so that the next call tries again. Any number of
+// goroutines may call it at once; name is stored.
 func (n *named[T]) get(name string, declare func(name string) (T, error)) (T, error) {
 	if known := n.known.Load(); known != nil {
 		if m, ok := (*known)[name]; ok {
@@ -50,13 +52,14 @@ type registryNames struct {
 
 type namesKey struct{}
 
-// names returns the names of r's registry.
+// names returns the names of r's registry, the same for all recorders of one registry.
 func (r *Recorder) names() *registryNames {
 	v, _ := r.Shared(namesKey{}, func() (any, error) { return new(registryNames), nil }) // it never fails
 	return v.(*registryNames)
 }
 
-// declare declares a graph of a group and finds its meters, in their order.
+// declare declares a graph of a group and stores the meter of its i-th metric in *meters[i],
+// which must exist. The errors are those of Setup and Find.
 func (r *Recorder) declare(group string, g metrics.Graph, meters ...*meter.Meter) error {
 	if err := r.Setup([]metrics.Group{{Name: group, Graphs: []metrics.Graph{g}}}); err != nil {
 		return err

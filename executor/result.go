@@ -14,6 +14,9 @@ type resultMeters struct{ ok, fail, latency, bytes meter.Meter }
 // identify it ("grpc", "hello"), elapsed is its duration, bytes the size of its answer. It
 // adds 1 to KIND.NAME.ok and bytes to KIND.NAME.bytes, and records elapsed in
 // KIND.NAME.latency, in nanoseconds. Any number of goroutines may call it at once.
+//
+// The first use of a kind and name declares four metrics, and a run has at most 1,000. If they
+// can't be declared, that is counted as an error of source KIND, and nothing else is recorded.
 func RecordSuccess(kind, name string, elapsed time.Duration, bytes int64) {
 	r := current.Load()
 	m, ok := r.resultOf(kind, name)
@@ -29,7 +32,8 @@ func RecordSuccess(kind, name string, elapsed time.Duration, bytes int64) {
 
 // RecordFailure records one failed operation: it adds 1 to KIND.NAME.fail and counts err, of
 // which the first 200 texts are counted separately. A failure has no latency; elapsed is only
-// shown in samples of failures. Any number of goroutines may call it at once.
+// shown in samples of failures, of which the first 3 are stored. The metrics are declared as
+// by [RecordSuccess]. Any number of goroutines may call it at once.
 func RecordFailure(kind, name string, elapsed time.Duration, err string) {
 	r := current.Load()
 	m, ok := r.resultOf(kind, name)
@@ -44,8 +48,8 @@ func RecordFailure(kind, name string, elapsed time.Duration, err string) {
 	})
 }
 
-// resultOf returns the meters of kind and name. If they can't be declared, it counts the
-// reason as an error and returns false.
+// resultOf returns the meters of kind and name, and declares them at first use. If they can't
+// be declared, it counts the reason as an error of source kind and returns false.
 func (r *Recorder) resultOf(kind, name string) (resultMeters, bool) {
 	m, err := r.names().results.get(kind+"."+name, r.declareResult)
 	if err != nil {
@@ -54,6 +58,7 @@ func (r *Recorder) resultOf(kind, name string) (resultMeters, bool) {
 	return m, err == nil
 }
 
+// declareResult declares the four metrics of title, "KIND.NAME", and returns their meters.
 func (r *Recorder) declareResult(title string) (m resultMeters, err error) {
 	group := "Results (" + title + ")"
 	if err = r.declare(group, metrics.Graph{Title: "Results", Unit: "N", Metrics: []metrics.Metric{

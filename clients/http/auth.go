@@ -32,10 +32,11 @@ func Bearer(token string) Auth { return Auth{bearer, "", token} }
 // Digest returns an Auth that answers the server's challenge without revealing the password
 // (RFC 7616). It supports MD5, SHA-256 and SHA-512-256, with or without "-sess", and the
 // quality of protection "auth" or a challenge without one. The first call takes two requests;
-// later ones reuse the nonce until the server reports it as stale.
+// later ones reuse the nonce until the server reports it as stale. After an unsupported
+// challenge, and if the server refuses the credentials, the answer is the one with status 401.
 func Digest(user, password string) Auth { return Auth{digest, user, password} }
 
-// check returns an error if the credentials can't be sent.
+// check returns an error if the credentials can't be sent. It does not contain the password.
 func (a Auth) check() error {
 	switch {
 	case a.scheme == basic && strings.Contains(a.user, ":"):

@@ -30,7 +30,10 @@ const (
 	firstBody = 1 << 20
 )
 
-// body reads one body from a connection, and stores or discards it.
+// body reads one body from a connection, and stores or discards it. It is for one goroutine.
+// Its methods return errTooLarge for more than max bytes of a stored body, errCut if the
+// connection ended, a malformed error, or that of reading. After an error the connection can
+// only be dropped.
 type body struct {
 	cn   *conn.Conn
 	keep bool
@@ -43,7 +46,8 @@ type body struct {
 	waited       time.Duration // when it first had to wait for more data, on the clock of conn.Now; 0: never
 }
 
-// sized reads n bytes.
+// sized reads n bytes; in a chunk they follow those of the chunks before. If they are to be
+// stored and exceed max, it fails before it reads any of them.
 func (b *body) sized(n int64) error {
 	if b.keep {
 		if n > b.max-int64(len(b.data)) {
@@ -68,7 +72,7 @@ func (b *body) sized(n int64) error {
 }
 
 // take appends n bytes to the stored body: unread ones first, the rest straight from the
-// connection.
+// connection, for which it waits. n must not exceed max. After an error some may be appended.
 func (b *body) take(n int64) error {
 	if b.data == nil {
 		b.data = make([]byte, 0, min(n, firstBody))
@@ -92,7 +96,7 @@ func (b *body) take(n int64) error {
 	return nil
 }
 
-// untilClose reads until the other side closes the connection.
+// untilClose reads until the other side closes the connection, which ends the body.
 func (b *body) untilClose() error {
 	for {
 		if have := b.cn.Unread(); len(have) > 0 {
@@ -114,8 +118,8 @@ func (b *body) untilClose() error {
 	}
 }
 
-// chunked reads chunks and trailers (RFC 9112, section 7.1). Extensions are ignored. Lines must
-// end with CR LF.
+// chunked reads chunks and trailers (RFC 9112, section 7.1), of which it stores the trailers
+// if keepTrailers is set. Extensions are ignored. Lines must end with CR LF.
 func (b *body) chunked() error {
 	for {
 		line, err := b.line(maxChunkLine, errChunk, errChunkLine)
@@ -145,7 +149,8 @@ func (b *body) chunked() error {
 	}
 }
 
-// chunkSize reads "1a3f;name=value\r\n".
+// chunkSize returns the size in a line such as "1a3f;name=value\r\n", which must end so. It
+// returns errChunk if the size is malformed or has more than 15 digits.
 func chunkSize(line []byte) (int64, error) {
 	line = line[:len(line)-2]
 	size, i := int64(0), 0
@@ -166,6 +171,7 @@ func chunkSize(line []byte) (int64, error) {
 	return size, nil
 }
 
+// hexDigit returns the value of a hexadecimal digit; -1 for another byte.
 func hexDigit(c byte) int {
 	switch {
 	case isDigit(c):
@@ -176,7 +182,8 @@ func hexDigit(c byte) int {
 	return -1
 }
 
-// trailers reads the lines after the last chunk, up to the blank one.
+// trailers reads the lines after the last chunk, up to the blank one: at most 64 KiB. It
+// stores them, without the blank one, in ends if keepTrailers is set.
 func (b *body) trailers() error {
 	for left := maxTrailers; ; {
 		line, err := b.line(left, errTrailer, errTrailers)
@@ -201,7 +208,8 @@ func (b *body) trailers() error {
 }
 
 // line waits for a whole line of at most max bytes, and returns it with its CR LF. The line
-// stays unread.
+// stays unread, and is valid until it is taken. line returns bad if the line ends without CR,
+// and tooLong if it does not end within max bytes.
 func (b *body) line(max int, bad, tooLong error) ([]byte, error) {
 	for {
 		have := b.cn.Unread()
@@ -220,6 +228,7 @@ func (b *body) line(max int, bad, tooLong error) ([]byte, error) {
 	}
 }
 
+// more waits for more bytes; the error is that of cutShort.
 func (b *body) more() error {
 	b.waits()
 	if err := b.cn.Fill(); err != nil {
@@ -236,7 +245,8 @@ func (b *body) waits() {
 	}
 }
 
-// cutShort returns the error for a connection that ended within an answer.
+// cutShort returns errCut for the io.EOF of a connection that ended within an answer, and any
+// other error unchanged.
 func cutShort(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return errCut
@@ -244,6 +254,8 @@ func cutShort(err error) error {
 	return err
 }
 
+// isName reports whether name can be a method or the name of a header: a token (RFC 9110,
+// section 5.6.2).
 func isName[T []byte | string](name T) bool {
 	for i := range len(name) {
 		if !isToken[name[i]] {

@@ -56,7 +56,10 @@ func (c *client) more() *extra {
 	return c.extra
 }
 
-// do sends q's request, records the outcome and leaves the answer in q.
+// do sends q's request, records the outcome and leaves the answer in q. It does what Get
+// describes: an error without a record is one of the call itself, of a ctx that has ended
+// before, of a closed client, or of a run that is stopping. Any other error is a *callError. q
+// has no body after an error.
 func (c *client) do(ctx context.Context, q *call) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -102,8 +105,9 @@ func (c *client) ended() error {
 	return errClosed
 }
 
-// close ends the client. It closes idle connections, ends the calls that wait for one and, if
-// abort is set, aborts the calls in flight.
+// close ends the client: later calls fail. It closes idle connections, ends the calls that
+// wait for one and, if abort is set, aborts the calls in flight. Otherwise these keep their
+// connections until they end. It does not wait for them, and may be called more than once.
 func (c *client) close(abort bool) {
 	c.mu.Lock()
 	c.closed = true

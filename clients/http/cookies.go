@@ -6,8 +6,9 @@ import (
 	"net/url"
 )
 
-// Jar returns the client's cookies, for a scenario that reads or sets them. It returns nil
-// unless [Options.Cookies] is set.
+// Jar returns the client's cookies, for a scenario that reads or sets them. It is the same jar
+// at each call, and any number of goroutines may use it. Jar returns nil unless
+// [Options.Cookies] is set.
 func (h HttpClient) Jar() nethttp.CookieJar {
 	if h.c == nil || !h.c.settings.Cookies {
 		return nil
@@ -15,8 +16,8 @@ func (h HttpClient) Jar() nethttp.CookieJar {
 	return h.c.cookies(true)
 }
 
-// cookies returns the client's jar, nil if it has none yet. If want is set, it creates a
-// missing one. Most clients with the option never need a jar.
+// cookies returns the client's jar. If it has none yet, it creates one if want is set, and
+// returns nil otherwise. Most clients with the option never need a jar.
 func (c *client) cookies(want bool) *cookiejar.Jar {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -27,8 +28,8 @@ func (c *client) cookies(want bool) *cookiejar.Jar {
 	return x.jar
 }
 
-// keepCookies stores the cookies of an answer from u. A malformed cookie is ignored (RFC 6265,
-// section 5.2).
+// keepCookies stores the cookies of an answer from u, whose header lines are lines. A
+// malformed cookie is ignored (RFC 6265, section 5.2).
 func (c *client) keepCookies(u *url.URL, lines []byte) {
 	var set []*nethttp.Cookie
 	eachField(lines, func(name, value []byte) bool {
@@ -44,8 +45,8 @@ func (c *client) keepCookies(u *url.URL, lines []byte) {
 	}
 }
 
-// appendCookies renders the cookies for a request to u, unless the caller has set a Cookie
-// header.
+// appendCookies appends the header line with the cookies for a request to u, and returns b
+// unchanged if there is no cookie or the caller has set a Cookie header. b must be empty.
 func (c *client) appendCookies(b []byte, u *url.URL, r *Request) []byte {
 	if r.has("cookie") {
 		return b

@@ -24,8 +24,10 @@ const acceptEncoding = "gzip, deflate, br, zstd"
 // maxCodings limits how many times a body may be encoded.
 const maxCodings = 4
 
-// decode returns at most max bytes of a body as it was before codings, a Content-Encoding, were
-// applied. Decoding stops at an unknown coding and returns the data still encoded with it.
+// decode returns a body as it was before codings, a Content-Encoding, were applied. Decoding
+// stops at an unknown coding and returns the data still encoded with it; the result may be
+// data itself. The error is errTooLarge if a step results in more than max bytes, and of the
+// class Protocol for malformed data and for more than 4 codings.
 func decode(data []byte, codings string, max int64) ([]byte, error) {
 	list := strings.Split(codings, ",")
 	if len(list) > maxCodings {
@@ -62,6 +64,8 @@ var decoders = map[string]func(data []byte, max int64) ([]byte, error){
 
 var gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
+// gunzip decodes gzip. The error is errTooLarge for more than max bytes, or that of the
+// decoder.
 func gunzip(data []byte, max int64) ([]byte, error) {
 	r := gzips.Get().(*gzip.Reader)
 	defer gzips.Put(r)
@@ -72,7 +76,7 @@ func gunzip(data []byte, max int64) ([]byte, error) {
 }
 
 // inflate decodes deflate, both as it is defined, with zlib's header and checksum, and without
-// them, as some servers send it.
+// them, as some servers send it. The errors are as for gunzip.
 func inflate(data []byte, max int64) ([]byte, error) {
 	var r io.ReadCloser
 	var err error
@@ -89,6 +93,7 @@ func inflate(data []byte, max int64) ([]byte, error) {
 
 var brotlis = sync.Pool{New: func() any { return brotli.NewReader(nil) }}
 
+// unbrotli decodes brotli. The errors are as for gunzip.
 func unbrotli(data []byte, max int64) ([]byte, error) {
 	r := brotlis.Get().(*brotli.Reader)
 	defer brotlis.Put(r)
@@ -110,6 +115,7 @@ var zstds = sync.Pool{New: func() any {
 	return d
 }}
 
+// unzstd decodes zstd with a window of at most zstdWindow. The errors are as for gunzip.
 func unzstd(data []byte, max int64) ([]byte, error) {
 	d := zstds.Get().(*zstd.Decoder)
 	defer zstds.Put(d)
@@ -120,8 +126,8 @@ func unzstd(data []byte, max int64) ([]byte, error) {
 	return readUpTo(d, len(data), max)
 }
 
-// readUpTo reads all of r, which decodes size bytes. It returns an error if there are more than
-// max.
+// readUpTo reads all of r, which decodes size bytes. If there are more than max, it returns
+// errTooLarge and reads no further.
 func readUpTo(r io.Reader, size int, max int64) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(int(min(int64(size)*4, max, firstBody)) + bytes.MinRead)

@@ -12,8 +12,10 @@ import (
 // do not use up this host's CPU.
 const quickest = time.Millisecond
 
-// dial opens a connection to q's target. The caller must hold a place for it; dial releases the
-// place on an error.
+// dial opens a connection to q's target, with TLS if that is secure, within ConnectTimeout and
+// q's time limit, and counts it. The caller must hold a place for it; on an error dial has
+// released the place. A failed connect takes at least 1 ms, unless ctx ends. The caller owns
+// the connection.
 func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	began := conn.Now()
 	q.peer, q.link = nil, nil
@@ -50,7 +52,9 @@ func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	return l, nil
 }
 
-// handshake does the TLS handshake on l, within limit from began.
+// handshake does the TLS handshake on l, within limit from began and within TLSTimeout, and
+// counts it. On an error the caller drops l. It is errNoHTTP2, or of the class Protocol, if
+// the server chooses another protocol.
 func (c *client) handshake(ctx context.Context, q *call, l *link, began, limit time.Duration) error {
 	start := conn.Now()
 	if own := c.settings.TLSTimeout; own > 0 && start+own < began+limit {
@@ -87,7 +91,7 @@ func (c *client) handshake(ctx context.Context, q *call, l *link, began, limit t
 	return c.settings.agreed(state.NegotiatedProtocol)
 }
 
-// tlsConfig returns the configuration for handshakes with t. A client resumes only its own
+// tlsConfig returns a new configuration for handshakes with t. A client resumes only its own
 // sessions, since other clients are other users.
 func (c *client) tlsConfig(t *target) (*tls.Config, error) {
 	c.mu.Lock()
@@ -113,7 +117,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// add registers a new connection. It returns false if the client has ended.
+// add registers a new connection and counts it as open. It returns false, and the caller drops
+// l, if the client has ended. The first connection starts the watch of the client's ctx.
 func (c *client) add(l *link) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +137,8 @@ func (c *client) add(l *link) bool {
 	return true
 }
 
-// forget removes a connection from the list of all. The caller must hold mu.
+// forget removes a connection from the list of all, once, and no longer counts it as open. It
+// does not close it. The caller must hold mu.
 func (c *client) forget(l *link) {
 	if l.prev == nil {
 		c.all = l.next

@@ -30,8 +30,9 @@ type nonce struct {
 // maxChallenges limits how often a stale nonce is replaced in one operation.
 const maxChallenges = 3
 
-// appendDigest renders the credentials for q's request with the last nonce of its server.
-// Without a nonce it appends nothing.
+// appendDigest appends the header line with the credentials for q's request, with the last
+// nonce of its server, whose use it counts. It also returns that nonce; nil, and b unchanged,
+// if there is no nonce.
 func (c *client) appendDigest(b []byte, q *call) ([]byte, *nonce) {
 	c.mu.Lock()
 	n := c.more().nonces[q.target.origin]
@@ -45,8 +46,10 @@ func (c *client) appendDigest(b []byte, q *call) ([]byte, *nonce) {
 	return append(b, "\r\n"...), n
 }
 
-// challenged looks for a challenge in an answer and stores it. It reports whether the request
-// is to be sent again with credentials for it.
+// challenged looks for a challenge in an answer and stores its nonce for f.origin. It reports
+// whether the request is to be sent again with credentials for it. If not, after a status 401,
+// it deletes the nonce; after another status it stores the next nonce if the server has sent
+// one.
 func (f *follow) challenged(status int, lines []byte) bool {
 	c := f.c
 	remember := func(n *nonce) {
@@ -76,8 +79,10 @@ func (f *follow) challenged(status int, lines []byte) bool {
 	return true
 }
 
-// parseChallenges returns the first supported Digest challenge in WWW-Authenticate, because
-// servers list the preferred one first. It returns nil if there is no such challenge.
+// parseChallenges returns a nonce for the first supported Digest challenge in
+// WWW-Authenticate, because servers list the preferred one first, and whether that reports the
+// nonce sent as stale. It returns nil if there is no such challenge. lines are an answer's
+// header lines.
 func parseChallenges(lines []byte) (n *nonce, stale bool) {
 	eachField(lines, func(name, value []byte) bool {
 		if !foldEqual(name, "www-authenticate") {
@@ -98,8 +103,8 @@ func parseChallenges(lines []byte) (n *nonce, stale bool) {
 	return n, stale
 }
 
-// newNonce returns a nonce with a challenge's parameters, or nil if the challenge is not
-// supported.
+// newNonce returns a nonce with a challenge's parameters, by name in lower case, or nil if the
+// challenge is not supported or malformed. The caller must call begin before credentials.
 func newNonce(p map[string]string) *nonce {
 	n := &nonce{
 		realm: p["realm"], value: p["nonce"], opaque: p["opaque"], algorithm: p["algorithm"],
@@ -131,7 +136,8 @@ func newNonce(p map[string]string) *nonce {
 	return n
 }
 
-// renewed returns a copy of n with the nonce that its server wants next.
+// renewed returns a copy of n with value, the nonce that its server wants next, whose uses are
+// counted from 0.
 func (n *nonce) renewed(value string) *nonce {
 	return &nonce{
 		realm: n.realm, value: value, opaque: n.opaque, algorithm: n.algorithm, hash: n.hash,
@@ -140,7 +146,8 @@ func (n *nonce) renewed(value string) *nonce {
 	}
 }
 
-// begin sets the values that stay the same for the nonce's lifetime.
+// begin sets the values that stay the same for the nonce's lifetime, which only algorithms
+// with "-sess" have.
 func (n *nonce) begin(a Auth, cnonce string) {
 	if n.session {
 		n.sessionCnonce = cnonce
@@ -148,7 +155,8 @@ func (n *nonce) begin(a Auth, cnonce string) {
 	}
 }
 
-// credentials returns the value of Authorization (RFC 7616, section 3.4).
+// credentials returns the value of Authorization (RFC 7616, section 3.4). uri is that of the
+// request line; use is the number of the request with this nonce, from 1.
 func (n *nonce) credentials(a Auth, method, uri, cnonce string, use uint32) string {
 	secret := n.sessionSecret
 	if n.session {
@@ -212,7 +220,8 @@ func splitChallenges(s string) []string {
 	return all
 }
 
-// splitList splits a list at the commas outside quotes, and trims its parts.
+// splitList splits a list at the commas outside quotes, and trims its parts, which may be
+// empty. It returns at least one.
 func splitList(s string) []string {
 	var parts []string
 	quoted, from := false, 0
@@ -230,8 +239,8 @@ func splitList(s string) []string {
 	return append(parts, strings.Trim(s[from:], " \t"))
 }
 
-// authParams parses name=value pairs into a map with names in lower case. Of pairs with the
-// same name it uses the first.
+// authParams parses a list of name=value pairs into a map from names in lower case to unquoted
+// values. Of pairs with the same name it uses the first; parts without "=" are ignored.
 func authParams(s string) map[string]string {
 	p := map[string]string{}
 	for _, part := range splitList(s) {
@@ -245,6 +254,7 @@ func authParams(s string) map[string]string {
 	return p
 }
 
+// unquote returns the text of a quoted string, and anything else unchanged.
 func unquote(s string) string {
 	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
 		return s

@@ -8,7 +8,7 @@ import (
 )
 
 // exchange sends q's request and reads the answer, and publishes both to the watchers of
-// exchanges, if there are any.
+// exchanges, if there are any. The result is that of transfer.
 func (c *client) exchange(ctx context.Context, q *call) error {
 	if c.recorder.Watched() {
 		return c.watched(ctx, q)
@@ -27,9 +27,11 @@ func (c *client) watched(ctx context.Context, q *call) error {
 	return err
 }
 
-// transfer sends q's request over one of the client's connections and reads the answer. If an
-// idle connection turns out to be closed and the request may be repeated, it is sent again over
-// a new connection.
+// transfer sends q's request over one of the client's connections and reads the answer into q,
+// until ctx ends or the time limit of the call. If an idle connection turns out to be closed
+// and the request may be repeated, it is sent again, once, over a new connection. The
+// connection is put back or closed in any case. It adds the bytes transferred to q, also with
+// an error.
 func (c *client) transfer(ctx context.Context, q *call) error {
 	if c.settings.HTTP2 {
 		return c.exchange2(ctx, q)
@@ -79,7 +81,7 @@ const (
 )
 
 // attempt sends the request over l and reads the answer, until ctx ends. It reports whether l
-// may be used again.
+// may be used again. It does not close l or put it back.
 func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err error) {
 	c.arm(q, l)
 	q.link = l
@@ -98,7 +100,9 @@ func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err
 	return l.End() && again, err
 }
 
-// over writes the request and reads the answer.
+// over writes the request and reads the answer. It reports whether cn may be used again. If
+// the server reset the connection while the request was written, it may have answered before:
+// over then returns nil for a whole answer, and otherwise the error of writing.
 func (q *call) over(cn *conn.Conn) (again bool, err error) {
 	if q.upload != nil {
 		return q.overBeside(cn)

@@ -47,6 +47,8 @@ type meters struct {
 // familyKey is the key of a prefix's family in a run's shared values.
 type familyKey string
 
+// familyOf returns the family of a prefix in r's run, and creates it at the first call. The
+// error is one of the declaration of its metrics.
 func familyOf(r *executor.Recorder, prefix string) (*family, error) {
 	v, err := r.Shared(familyKey(prefix), func() (any, error) { return newFamily(r, prefix) })
 	if err != nil {
@@ -55,7 +57,8 @@ func familyOf(r *executor.Recorder, prefix string) (*family, error) {
 	return v.(*family), nil
 }
 
-// newFamily declares the metrics of a prefix and finds their meters.
+// newFamily declares the metrics of a prefix and returns the family with their meters. The
+// error is one of the declaration.
 func newFamily(r *executor.Recorder, prefix string) (*family, error) {
 	f := &family{prefix: strings.Clone(prefix)}
 	f.targets.Store(&map[string]*target{})
@@ -72,7 +75,8 @@ func newFamily(r *executor.Recorder, prefix string) (*family, error) {
 
 func groupName(prefix string) string { return "HTTP (" + prefix + ")" }
 
-// declared is a group of metrics, and where to store the meter of each title.
+// declared is a group of metrics, and where to store the meter of each title. Call graph
+// before metric.
 type declared struct {
 	group  metrics.Group
 	meters map[string]*executor.Meter
@@ -90,7 +94,7 @@ func (d *declared) metric(title string, t metrics.Type, m *executor.Meter) {
 	d.meters[title] = m
 }
 
-// declare declares the metrics and stores their meters.
+// declare declares the metrics and stores their meters. The error is that of Setup or Find.
 func (d *declared) declare(r *executor.Recorder) error {
 	if err := r.Setup([]metrics.Group{d.group}); err != nil {
 		return err
@@ -104,6 +108,8 @@ func (d *declared) declare(r *executor.Recorder) error {
 	return nil
 }
 
+// declaration returns the metrics that all clients of a prefix have, for declare to store in
+// m.
 func declaration(prefix string, m *meters) declared {
 	d := declared{metrics.Group{Name: groupName(prefix)}, map[string]*executor.Meter{}}
 	graph := d.graph
@@ -147,7 +153,8 @@ func declaration(prefix string, m *meters) declared {
 // hops counts the answers that are not the last of their operation.
 type hops struct{ redirects, challenges executor.Meter }
 
-// needHops declares the metrics of clients that may send several requests for an operation.
+// needHops declares the metrics of clients that may send several requests for an operation,
+// and sets f.hops. It does nothing if they are declared.
 func (f *family) needHops(r *executor.Recorder) error {
 	if f.hops.Load() != nil {
 		return nil
@@ -164,7 +171,8 @@ func (f *family) needHops(r *executor.Recorder) error {
 	return nil
 }
 
-// target returns the target of an origin.
+// target returns the target of an origin, "http://host:port", the same one for all clients
+// while at most maxTargets are known. The error is that of parseOrigin.
 func (f *family) target(origin string) (*target, error) {
 	if t := (*f.targets.Load())[origin]; t != nil {
 		return t, nil

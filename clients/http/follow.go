@@ -10,7 +10,7 @@ import (
 
 // follow is the state of an operation that may need several requests: for redirects, cookies,
 // credentials or a request without Expect. It also serves decoding. The requests are sent in
-// sequence, and the last answer is the operation's.
+// sequence, and the last answer is the operation's. It is for the call's goroutine.
 type follow struct {
 	c      *client
 	origin string // of the first request; only this one receives the client's credentials
@@ -42,11 +42,13 @@ const (
 	unasked                   // send the request again, without Expect (RFC 9110, section 15.5.18)
 )
 
+// newFollow returns the follow of q, whose request, target and expects are set.
 func newFollow(c *client, q *call) *follow {
 	return &follow{c: c, raw: q.request.URL, origin: q.target.origin, expects: q.expects}
 }
 
-// base returns the URL of the current request, for resolving relative URLs.
+// base returns the URL of the current request, for resolving relative URLs; never nil. It must
+// not be changed.
 func (f *follow) base() *url.URL {
 	if f.url == nil {
 		var err error
@@ -57,7 +59,9 @@ func (f *follow) base() *url.URL {
 	return f.url
 }
 
-// exchanges sends q's request and the further requests that the answers require.
+// exchanges sends q's request and the further requests that the answers require, at most
+// MaxRedirects redirects and maxChallenges challenges, and leaves the last answer in q. It
+// returns the first error, and ctx's if ctx ends between two requests.
 func (c *client) exchanges(ctx context.Context, q *call) error {
 	f := q.follow
 	for {
@@ -89,7 +93,8 @@ func (c *client) exchanges(ctx context.Context, q *call) error {
 	}
 }
 
-// dress adds the current request's own headers.
+// dress sets the current request's own header lines: cookies, and the credentials of Digest,
+// which only the first request's server receives.
 func (f *follow) dress(q *call) {
 	f.lines, f.offered = f.lines[:0], nil
 	if f.c.settings.Cookies {
@@ -101,8 +106,9 @@ func (f *follow) dress(q *call) {
 	}
 }
 
-// look examines an answer's head before its body is read. It reports whether another request
-// follows.
+// look examines an answer's head, from its status line, before its body is read: it stores the
+// cookies and sets next, location and coding. It reports whether another request follows, so
+// that the body is not needed.
 func (f *follow) look(status int, head []byte) bool {
 	f.next, f.coding = nothing, ""
 	s := f.c.settings
@@ -126,8 +132,8 @@ func (f *follow) look(status int, head []byte) bool {
 	return f.next != nothing
 }
 
-// rewrite removes headers from a request, which then no longer uses a template. The caller's
-// map is not changed.
+// rewrite removes the headers for which drop returns true from a request, which then no longer
+// uses a template. The caller's map is not changed.
 func (q *call) rewrite(drop func(name string) bool) {
 	headers := make(map[string]string, len(q.request.Headers))
 	for name, value := range q.request.Headers {
@@ -138,7 +144,9 @@ func (q *call) rewrite(drop func(name string) bool) {
 	q.request.Headers, q.ready = headers, nil
 }
 
-// eachField calls yield for each header in lines, until it returns false.
+// eachField calls yield for each header in lines, with its value trimmed, until it returns
+// false. It stops at the first line without a colon, such as the blank one. name and value are
+// parts of lines.
 func eachField(lines []byte, yield func(name, value []byte) bool) {
 	for len(lines) > 0 {
 		var line []byte
@@ -151,7 +159,7 @@ func eachField(lines []byte, yield func(name, value []byte) bool) {
 }
 
 // fieldValues returns the values of a header, whose name is in lower case, as one list (RFC
-// 9110, section 5.3).
+// 9110, section 5.3), separated by ", "; "" if it is missing.
 func fieldValues(lines []byte, header string) string {
 	var list string
 	eachField(lines, func(name, value []byte) bool {

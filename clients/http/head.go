@@ -44,10 +44,11 @@ var (
 	errSwitching = malformed("101 without being asked to switch protocols")
 )
 
-// parse parses the lines of b from where it stopped the last time, and reports whether the head
-// is complete. At each call b begins with the head's first byte. A line may end with LF alone
-// (RFC 9112, section 2.2); a CR anywhere else, a folded line and a space before a colon are
-// errors.
+// parse parses the lines of b from where it stopped the last time, and reports whether the
+// head is complete. If it is not, the caller calls parse again with more bytes: at each call b
+// begins with the head's first byte. After an error, of class Protocol, h must not be used. A
+// line may end with LF without CR (RFC 9112, section 2.2); a CR anywhere else, a folded line
+// and a space before a colon are errors.
 func (h *head) parse(b []byte) (done bool, err error) {
 	for {
 		i := bytes.IndexByte(b[h.size:], '\n')
@@ -81,7 +82,8 @@ func (h *head) parse(b []byte) (done bool, err error) {
 
 var http1 = []byte("HTTP/1.")
 
-// statusLine parses "HTTP/1.1 200 OK". The reason, and the space before it, may be missing.
+// statusLine parses "HTTP/1.1 200 OK", without its line end, and stores status and version.
+// The reason, and the space before it, may be missing. It returns errNotHTTP or errStatus.
 func (h *head) statusLine(b []byte) error {
 	if !bytes.HasPrefix(b, http1) {
 		return errNotHTTP
@@ -105,7 +107,8 @@ func (h *head) statusLine(b []byte) error {
 	return nil
 }
 
-// field parses "Name: value" and stores the values that determine the end of the message.
+// field parses "Name: value", without its line end, and stores the values that determine the
+// end of the message. Other headers are not stored.
 func (h *head) field(b []byte) error {
 	n := 0
 	for n < len(b) && isToken[b[n]] {
@@ -137,7 +140,8 @@ func (h *head) field(b []byte) error {
 	return nil
 }
 
-// connection parses a list of options and uses two of them.
+// connection parses a list of options and stores whether it has close or keep-alive; others
+// are ignored.
 func (h *head) connection(list []byte) {
 	for len(list) > 0 {
 		var option []byte
@@ -149,7 +153,8 @@ func (h *head) connection(list []byte) {
 }
 
 // contentLength parses one number, or a list that repeats the same number (RFC 9110, section
-// 8.6).
+// 8.6). It returns an error if the number has more than 18 digits or differs from that of an
+// earlier header.
 func (h *head) contentLength(list []byte) error {
 	for more := true; more; {
 		var number []byte
@@ -173,7 +178,7 @@ func (h *head) contentLength(list []byte) error {
 	return nil
 }
 
-// check validates the head as a whole.
+// check validates the head as a whole; b is all of it.
 func (h *head) check(b []byte) error {
 	switch {
 	case bytes.IndexByte(b, 0) >= 0, bytes.Count(b, cr) != h.crs:

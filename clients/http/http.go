@@ -39,8 +39,9 @@ type HttpClient struct {
 // does not connect.
 //
 // The client records for the user that ctx carries, and works until ctx ends. opts is empty,
-// which means [DefaultOptions], or has one element. NewHttpClient returns an error if an option
-// is invalid, or if titles of the prefix are already used by other metrics.
+// which means [DefaultOptions], or has one element; the client copies it. NewHttpClient
+// returns an error if an option is invalid, or if titles of the prefix are already used by
+// other metrics. The HttpClient is then the zero value, whose calls return an error.
 func NewHttpClient(ctx context.Context, prefix string, opts ...Options) (HttpClient, error) {
 	if len(opts) > 1 {
 		return HttpClient{}, fmt.Errorf("http client %q: %d options given, want one", prefix, len(opts))
@@ -106,7 +107,8 @@ func (h HttpClient) PostIgnoreRes(ctx context.Context, url string, body []byte, 
 	return err
 }
 
-// Put sends body to url and returns the whole body of the answer. It records as Get does.
+// Put sends body to url and returns the whole body of the answer. It records as Get does. The
+// caller must not change body before Put returns.
 func (h HttpClient) Put(ctx context.Context, url string, body []byte, headers map[string]string) ([]byte, error) {
 	return h.call(ctx, "PUT", url, body, headers, false)
 }
@@ -118,11 +120,11 @@ func (h HttpClient) Patch(ctx context.Context, url string, body []byte, headers 
 }
 
 // Do sends any request and returns its answer. It records as Get does. With Discard the
-// Response has neither head nor body.
+// Response has neither head nor body. With an error it is the zero Response.
 //
 // If the client's options let it follow a redirect or a Digest challenge, one call sends
-// several requests. It is still one operation: the status is that of the last answer, and
-// the latency is from the call to the last byte of that answer.
+// several requests. It is still one operation: the status is that of the last answer, and the
+// latency is from the call to the last byte of that answer.
 func (h HttpClient) Do(ctx context.Context, request Request) (Response, error) {
 	q := call{request: request, keepHead: !request.Discard}
 	if q.request.Method == "" {
@@ -134,15 +136,17 @@ func (h HttpClient) Do(ctx context.Context, request Request) (Response, error) {
 	return q.response(), nil
 }
 
-// Close closes idle connections at once and the others when their calls have ended. Later calls
-// return an error. Close is optional: all connections are also closed when the ctx of
-// NewHttpClient ends. It may be called more than once.
+// Close closes idle connections at once and the others when their calls have ended, for which
+// it does not wait. Later calls, and those that wait for a connection, return an error. Close
+// is optional: all connections are also closed when the ctx of NewHttpClient ends. It may be
+// called more than once, by any goroutine.
 func (h HttpClient) Close() {
 	if h.c != nil {
 		h.c.close(false)
 	}
 }
 
+// call is Get for any method and body. With discard the body of the answer is nil.
 func (h HttpClient) call(ctx context.Context, method, url string, body []byte, headers map[string]string, discard bool) ([]byte, error) {
 	var q call
 	q.request.Method, q.request.URL, q.request.Headers = method, url, headers
@@ -151,6 +155,7 @@ func (h HttpClient) call(ctx context.Context, method, url string, body []byte, h
 	return q.body, err
 }
 
+// do is client.do; it returns an error for the zero HttpClient.
 func (h HttpClient) do(ctx context.Context, q *call) error {
 	if h.c == nil {
 		return errors.New("HttpClient was not made by NewHttpClient")

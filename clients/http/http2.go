@@ -18,8 +18,9 @@ import (
 // HTTP/2 uses net/http, on connections that are opened here. A request costs several times what
 // an HTTP/1.1 request costs. Only Options.HTTP2 selects it.
 
-// wire is a connection as net/http sees it. It counts the bytes transferred, and stores why the
-// connection ended, which net/http reports only to calls in flight.
+// wire is a connection as net/http sees it. It counts the bytes transferred, and stores why
+// the connection ended, which net/http reports only to calls in flight. Read is for one
+// goroutine, Write for another; its deadlines do nothing.
 type wire struct {
 	*conn.Conn
 	in, out atomic.Int64          // not yet added to a call's counts
@@ -40,6 +41,8 @@ const frameHead = 9
 // settingsFrame is the type of a server's first frame (section 3.4).
 const settingsFrame = 4
 
+// Read reads from the connection. It also closes settled when the server's first frame has
+// been processed, or the connection can't become HTTP/2.
 func (w *wire) Read(p []byte) (int, error) {
 	if w.seen >= frameHead && w.seen >= w.frame() { // net/http has processed the first frame, since it reads again
 		w.settle()
@@ -72,7 +75,8 @@ func (w *wire) frame() int {
 func (w *wire) settle() { w.once.Do(func() { close(w.settled) }) }
 
 // fault returns the error of a call with its class, and with its cause if net/http has not
-// reported it.
+// reported it: errNoHTTP2 if the server does not speak HTTP/2, errSilent if it closed the
+// connection without an answer. err must not be nil.
 func (w *wire) fault(err error) error {
 	if w.foreign.Load() {
 		return errNoHTTP2
@@ -118,7 +122,8 @@ func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 // wireKey is the context key under which a dial receives the connection.
 type wireKey struct{}
 
-// newHTTP2 returns a transport that speaks HTTP/2 over wires, with or without TLS.
+// newHTTP2 returns a transport that speaks HTTP/2 over wires, with or without TLS. It does not
+// dial: the context of NewClientConn carries the wire under wireKey.
 func newHTTP2(o *Options) *nethttp.Transport {
 	t := &nethttp.Transport{
 		DisableCompression:     true, // Options.Decode does it
@@ -133,7 +138,8 @@ func newHTTP2(o *Options) *nethttp.Transport {
 	return t
 }
 
-// exchange2 is exchange over HTTP/2.
+// exchange2 is transfer over HTTP/2: it sends q's request again, once, if the server did not
+// process it or an idle connection turned out to be closed.
 func (c *client) exchange2(ctx context.Context, q *call) error {
 	for again := false; ; again = true {
 		q.status = 0
@@ -167,8 +173,10 @@ func (c *client) exchange2(ctx context.Context, q *call) error {
 	}
 }
 
-// over2 sends q's request over m and reads the answer. unserved means that the server closed
-// the connection cleanly without processing the request.
+// over2 sends q's request over m and reads the answer into q. unserved means that the server
+// closed the connection cleanly without processing the request. It returns when the answer is
+// complete, and otherwise at the time limit, or when ctx or the client ends. It adds the bytes
+// transferred since the last call over m to q, also with an error.
 func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err error) {
 	timed, cancel := context.WithTimeout(ctx, q.start+c.settings.Timeout-conn.Now())
 	defer cancel()
@@ -214,8 +222,9 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err
 	return unserved, m.wire.fault(err)
 }
 
-// classified2 adds the class to an error of net/http's HTTP/2. Its errors have no exported
-// types, so their texts are compared; errors of the connection are returned unchanged.
+// classified2 adds the class to an error of net/http's HTTP/2: Reset, EOF, or Protocol if
+// nothing else applies. Its errors have no exported types, so their texts are compared; errors
+// of the connection are returned unchanged.
 func classified2(err error) error {
 	if class := conn.Classify(err); class != conn.Other {
 		return err

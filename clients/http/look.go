@@ -25,7 +25,8 @@ type look struct {
 	size  int64  // of the whole body
 }
 
-// lookAt starts copying an answer with a failing status if it is to be stored as a sample.
+// lookAt starts copying an answer with a failing status, into q.look, if it is to be stored as
+// a sample. It does nothing if the exchange is copied already.
 func (q *call) lookAt(status int) {
 	if q.look == nil && q.link != nil && q.client.wantsStatus(status) {
 		q.look = new(look)
@@ -33,8 +34,8 @@ func (q *call) lookAt(status int) {
 	}
 }
 
-// lookAtRest stores the part of a head that stayed incomplete because of err, if a look is
-// active.
+// lookAtRest stores a copy of rest, the part of a head that stayed incomplete because of err,
+// if the exchange is copied or a sample of err is to be stored.
 func (q *call) lookAtRest(rest []byte, err error) {
 	if len(rest) == 0 || q.look == nil && (q.link == nil || !q.client.recorder.WantsSample(q.client.family.prefix, conn.Classify(err).String())) {
 		return
@@ -46,7 +47,7 @@ func (q *call) lookAtRest(rest []byte, err error) {
 	q.look.head = bytes.Clone(rest[:min(len(rest), executor.Shown)])
 }
 
-// connected records how long connecting took.
+// connected records how long connecting took, and the lookup of the name, if there was one.
 func (k *look) connected(took conn.Times) {
 	if took.Lookup > 0 {
 		k.took("lookup", took.Lookup)
@@ -58,8 +59,8 @@ func (k *look) took(part string, d time.Duration) {
 	k.parts = append(k.parts, executor.Part{Name: part, Took: d})
 }
 
-// over records that the request is sent over l. It discards what was received over another
-// connection before.
+// over records that the request is sent over l; used means that l has served before. It
+// discards what was received over another connection before.
 func (k *look) over(l *link, used bool) {
 	k.head, k.body, k.size, k.about = nil, nil, 0, nil
 	if used {
@@ -75,7 +76,8 @@ func (k *look) over(l *link, used bool) {
 	}
 }
 
-// see copies a piece of the body. On a nil look it does nothing.
+// see copies a piece of the body, of which at most executor.Shown bytes are stored, and adds
+// its length to size. On a nil look it does nothing.
 func (k *look) see(piece []byte) {
 	if k == nil {
 		return
@@ -97,7 +99,7 @@ func (b *seenBody) Read(p []byte) (int, error) {
 }
 
 // asSeen returns q's current request and its outcome for display. err is the request's error,
-// or nil.
+// or nil. The Exchange shares memory with q and must be rendered before q changes.
 func (c *client) asSeen(q *call, err error) executor.Exchange {
 	now := conn.Now()
 	x := executor.Exchange{
@@ -130,8 +132,8 @@ func (c *client) asSeen(q *call, err error) executor.Exchange {
 	return x
 }
 
-// where describes in which phase of the current request err occurred, and how long after its
-// start.
+// where describes the class of err, in which phase of the current request it occurred, and how
+// long after its start, in one line.
 func (c *client) where(q *call, err error, after time.Duration) string {
 	class := conn.Classify(err)
 	op := ""
@@ -162,7 +164,8 @@ func (c *client) where(q *call, err error, after time.Duration) string {
 	return fmt.Sprintf("%s after %s, %s", class, transcript.Duration(after), where)
 }
 
-// sent returns the current request as it was sent, with its body if that is in memory.
+// sent returns the current request as it was sent, with its body if that is in memory. Over
+// HTTP/2 it is in the form of HTTP/1.1.
 func (c *client) sent(q *call) executor.Message {
 	head := q.appendRequest(nil)
 	if c.settings.HTTP2 {

@@ -12,7 +12,8 @@ import (
 	"sync"
 )
 
-// check2 returns an error for headers that HTTP/2 does not allow (RFC 9113, section 8.2.2).
+// check2 returns an error, which names the header, for headers that HTTP/2 does not allow (RFC
+// 9113, section 8.2.2).
 func (r *Request) check2() error {
 	for name, value := range r.Headers {
 		switch strings.ToLower(name) {
@@ -37,7 +38,8 @@ func (r *Request) check2() error {
 	return nil
 }
 
-// request2 returns q's request for net/http, and its body. The path is not changed.
+// request2 returns q's request for net/http, with ctx, and its body, nil if it has none. The
+// path is sent as it is. The caller must call finish on the body, also if it is nil.
 func (q *call) request2(ctx context.Context) (*nethttp.Request, *sender) {
 	u := &url.URL{Scheme: "http", Host: q.target.host, Opaque: q.path}
 	if q.target.secure {
@@ -80,7 +82,8 @@ func (q *call) request2(ctx context.Context) (*nethttp.Request, *sender) {
 
 var discards = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
 
-// receive2 reads what q needs of an answer.
+// receive2 reads what q needs of an answer, and all of its body, into q. It does not close the
+// body. The error is errTooLarge, or one of net/http; q's fields are incomplete then.
 func (q *call) receive2(resp *nethttp.Response) error {
 	keep := !q.request.Discard
 	q.head, q.body, q.trailers = nil, nil, nil
@@ -116,6 +119,7 @@ func (q *call) receive2(resp *nethttp.Response) error {
 	return err
 }
 
+// discard2 reads body to its end.
 func discard2(body io.Reader) error {
 	b := discards.Get().(*[]byte)
 	defer discards.Put(b)
@@ -128,6 +132,8 @@ func discard2(body io.Reader) error {
 	}
 }
 
+// keep2 reads the answer's body into q.body, nil if it is empty. It returns errTooLarge for
+// more than q.maxBody bytes, before reading if the length is announced.
 func (q *call) keep2(resp *nethttp.Response) error {
 	if resp.ContentLength > q.maxBody && q.request.Method != "HEAD" {
 		return errTooLarge
@@ -146,11 +152,12 @@ func (q *call) keep2(resp *nethttp.Response) error {
 	return err
 }
 
-// head2 renders an answer's head in the form that Header reads.
+// head2 renders an answer's head, with the blank line, in the form that Header reads.
 func head2(resp *nethttp.Response) []byte {
 	return append([]byte("HTTP/2.0 "+strconv.Itoa(resp.StatusCode)+"\r\n"), append(lines2(resp.Header), "\r\n"...)...)
 }
 
+// lines2 renders headers as lines, sorted by name, each with CR LF.
 func lines2(h nethttp.Header) []byte {
 	var b bytes.Buffer
 	_ = h.Write(&b) // writing to a Buffer does not fail

@@ -31,8 +31,10 @@ type mux struct {
 	gone  bool // its place is released
 }
 
-// mux returns a connection with room for q's call: the first with room, or a new one, or, if
-// MaxConns are open, the next that has room.
+// mux returns an open connection with room for q's call: the first with room, or a new one,
+// or, if MaxConns are open, the next that has room, for which it waits until ctx ends or q's
+// time limit. The caller must call unmux after its call. If another call fails to open the
+// connection, mux returns the same error, unless only that call was canceled.
 func (c *client) mux(ctx context.Context, q *call) (*mux, error) {
 	for {
 		m, mine, err := c.pickMux(ctx, q)
@@ -57,8 +59,9 @@ func (c *client) mux(ctx context.Context, q *call) (*mux, error) {
 	}
 }
 
-// pickMux returns a connection on which it has reserved a place for the call. mine means that
-// the caller must open it.
+// pickMux returns a connection on which it has reserved a place for the call; it may wait for
+// one, as await does. If mine is set the caller must open it, with openMux; if not, another
+// call may still be opening it. With an error nothing is reserved.
 func (c *client) pickMux(ctx context.Context, q *call) (m *mux, mine bool, err error) {
 	c.mu.Lock()
 	if c.closed {
@@ -101,8 +104,8 @@ func (c *client) pickMux(ctx context.Context, q *call) (m *mux, mine bool, err e
 	return c.muxOf(l), false, nil
 }
 
-// newMux registers a connection that its caller opens, in a place that it holds. The caller
-// must hold mu.
+// newMux registers a connection that its caller opens, in one of MaxConns places that it
+// holds, and returns it with the caller's call on it. The caller must hold mu.
 func (c *client) newMux(t *target) *mux {
 	m := &mux{target: t, ready: make(chan struct{}), calls: 1}
 	x := c.more()
@@ -111,7 +114,7 @@ func (c *client) newMux(t *target) *mux {
 }
 
 // enter takes a call's place on m and reports whether there was one. On an open connection it
-// makes a reservation, which a RoundTrip uses up. The caller must hold mu.
+// makes a reservation, which a RoundTrip uses up and Release returns. The caller must hold mu.
 func (c *client) enter(m *mux) bool {
 	if m.ended || m.calls >= c.settings.MaxStreams {
 		return false
@@ -130,7 +133,8 @@ func (c *client) enter(m *mux) bool {
 // muxOf returns the connection that uses l. The caller must hold mu.
 func (c *client) muxOf(l *link) *mux { return c.extra.byLink[l] }
 
-// openMux opens m and notifies the calls that wait for it.
+// openMux opens m and notifies the calls that wait for it, by closing m.ready. If it fails, it
+// sets m.err and releases m's place of MaxConns. The caller must still call unmux.
 func (c *client) openMux(ctx context.Context, q *call, m *mux) {
 	defer close(m.ready)
 	l, err := c.dial(ctx, q)
@@ -178,7 +182,8 @@ func (c *client) openMux(ctx context.Context, q *call, m *mux) {
 	})
 }
 
-// settle waits until the server's settings are received and applied.
+// settle waits until the server's settings are received and applied, at most ConnectTimeout.
+// It returns why the connection can't be used, ctx's error, or one of the class Timeout.
 func (c *client) settle(ctx context.Context, q *call, w *wire) error {
 	timer := time.NewTimer(min(c.settings.ConnectTimeout, q.start+c.settings.Timeout-conn.Now()))
 	defer timer.Stop()
@@ -201,7 +206,8 @@ func (c *client) settle(ctx context.Context, q *call, w *wire) error {
 	}
 }
 
-// awaitMux waits until another call has opened m.
+// awaitMux waits until another call has opened m, or failed to: see m.err. It returns ctx's
+// error, or one of the class Timeout at q's time limit.
 func (c *client) awaitMux(ctx context.Context, q *call, m *mux) error {
 	select {
 	case <-m.ready:
@@ -220,7 +226,8 @@ func (c *client) awaitMux(ctx context.Context, q *call, m *mux) error {
 	}
 }
 
-// unmux releases a call's place on m. If m can serve a waiting call, that call gets the place.
+// unmux releases a call's place on m. If m can serve a waiting call, that call gets the place;
+// if all waiting calls are for other targets and m serves no call, m is closed for them.
 func (c *client) unmux(m *mux) {
 	select {
 	case <-m.ready:
@@ -272,7 +279,8 @@ func (c *client) leaveMux(m *mux) bool {
 	return true
 }
 
-// shut closes the connection of an m whose place is released.
+// shut closes the connection of an m whose place is released, and counts its last bytes. It is
+// called once for an m, without mu.
 func (c *client) shut(m *mux) {
 	_ = m.cc.Close()
 	m.link.Drop()
@@ -284,7 +292,8 @@ func (c *client) shut(m *mux) {
 	c.family.meters.bytesOut.Add(m.wire.out.Swap(0))
 }
 
-// reap ends a connection that the server has closed.
+// reap retires a connection that the server has closed, and closes it if it serves no call;
+// the last of its calls does so otherwise.
 func (c *client) reap(m *mux) {
 	c.mu.Lock()
 	c.retire(m)

@@ -20,7 +20,9 @@ type named struct {
 	latency             executor.Meter
 }
 
-// name returns the meters of a name. It declares them on first use.
+// name returns the meters of a name. It declares them on first use. Beyond maxNames names it
+// returns those of otherName. The error is that of the declaration, such as too many metrics
+// in the run; nothing is stored then.
 func (f *family) name(r *executor.Recorder, name string) (*named, error) {
 	if n := (*f.names.Load())[name]; n != nil {
 		return n, nil
@@ -55,7 +57,8 @@ func (f *family) name(r *executor.Recorder, name string) (*named, error) {
 	return n, nil
 }
 
-// answered counts an operation with a complete answer.
+// answered counts an operation with a complete answer, whose latency is in nanoseconds; ok
+// means a status 2xx.
 func (n *named) answered(e executor.Entry, ok bool, latency int64) {
 	e.Record(n.latency, latency)
 	if ok {

@@ -46,8 +46,9 @@ type given struct {
 // maxGiven is the largest number of different options of a prefix that are cached.
 const maxGiven = 8
 
-// settings returns the settings for o. Clients with equal options share them, so that a
-// million clients hold one.
+// settings returns the settings for o, with the defaults filled in. Clients with equal options
+// share them, so that a million clients hold one. They must not be changed. The error
+// describes the wrong option.
 func (f *family) settings(r *executor.Recorder, o Options) (*settings, error) {
 	known := *f.given.Load()
 	for i := range known {
@@ -65,7 +66,8 @@ func (o *Options) identical(p *Options) bool {
 	return string(unsafe.Slice((*byte)(unsafe.Pointer(o)), unsafe.Sizeof(*o))) == string(unsafe.Slice((*byte)(unsafe.Pointer(p)), unsafe.Sizeof(*p)))
 }
 
-// newSettings is settings for options that are new, or that have slices or maps.
+// newSettings is settings for options that are new, or that have slices or maps. The first
+// maxGiven different options of a prefix are cached.
 func (f *family) newSettings(r *executor.Recorder, o Options) (*settings, error) {
 	for _, g := range *f.given.Load() {
 		if reflect.DeepEqual(&g.options, &o) {
@@ -90,6 +92,7 @@ func (f *family) newSettings(r *executor.Recorder, o Options) (*settings, error)
 	return s, nil
 }
 
+// clone returns a copy of o with its own slices and maps.
 func (o Options) clone() Options {
 	o.Certificates, o.ALPN = slices.Clone(o.Certificates), slices.Clone(o.ALPN)
 	o.Sources, o.DNSServers = slices.Clone(o.Sources), slices.Clone(o.DNSServers)
@@ -97,7 +100,8 @@ func (o Options) clone() Options {
 	return o
 }
 
-// newNetwork returns the network for o. The error names the wrong option.
+// newNetwork returns the network for o, whose defaults are filled in. The error names the
+// wrong option. It opens KeyLogFile, but no connection.
 func newNetwork(r *executor.Recorder, o *Options) (network, error) {
 	n := network{
 		tls: conn.TLSOptions{
@@ -145,6 +149,8 @@ type proxies struct {
 	count atomic.Int32
 }
 
+// of returns the environment's proxy for t, nil if it has none. The result for the first
+// maxTargets targets is cached, also an error.
 func (p *proxies) of(t *target) (*conn.Proxy, error) {
 	v, ok := p.known.Load(t.origin)
 	if !ok {
@@ -159,7 +165,7 @@ func (p *proxies) of(t *target) (*conn.Proxy, error) {
 	return v.(*conn.Proxy), nil
 }
 
-// ask returns the environment's *conn.Proxy for t, nil if it has none, or an error.
+// ask returns the environment's *conn.Proxy for t, a nil one if it has none, or an error.
 func (p *proxies) ask(t *target) any {
 	scheme := "http"
 	if t.secure {
@@ -188,7 +194,8 @@ func (n *network) proxy(t *target) (*conn.Proxy, error) {
 }
 
 // proxied prepares q for an HTTP proxy that accepts whole URLs: for requests of HTTP/1.1
-// without TLS. Other requests use a tunnel.
+// without TLS it sets path and via. Other requests use a tunnel, and q is not changed. The
+// error is one of the proxy in the environment.
 func (s *settings) proxied(q *call) error {
 	if s.proxies == nil && s.dialer.Proxy() == nil {
 		return nil
@@ -212,7 +219,8 @@ func (s *settings) wholeURL(t *target, p *conn.Proxy) bool {
 	return p != nil && p.HTTP() && !t.secure && !s.HTTP2
 }
 
-// connect opens a connection to t, or to the proxy that accepts requests for it.
+// connect opens a connection to t, or to the proxy that accepts requests for it, within limit.
+// took holds the durations after a success. The caller owns the connection.
 func (s *settings) connect(ctx context.Context, t *target, limit time.Duration) (cn *conn.Conn, took conn.Times, err error) {
 	p, err := s.proxy(t)
 	if err != nil {
@@ -233,7 +241,7 @@ func (s *settings) connect(ctx context.Context, t *target, limit time.Duration) 
 var errNoHTTP2 = &conn.Error{Class: conn.Protocol, Err: errors.New("the server does not speak HTTP/2")}
 
 // refusal returns errNoHTTP2 for the error of a handshake in which the server refused the
-// protocol, and err otherwise.
+// protocol, and err otherwise. err must not be nil.
 func (s *settings) refusal(err error) error {
 	// RFC 7301, section 3.2; crypto/tls exports no type for this alert.
 	if s.HTTP2 && strings.HasSuffix(err.Error(), "tls: no application protocol") {
@@ -242,7 +250,8 @@ func (s *settings) refusal(err error) error {
 	return err
 }
 
-// agreed returns an error if the negotiated protocol is not the client's.
+// agreed returns an error of the class Protocol if the negotiated protocol (ALPN, "" for none)
+// is not the client's.
 func (s *settings) agreed(protocol string) error {
 	if s.HTTP2 && protocol != "h2" {
 		return errNoHTTP2
@@ -253,7 +262,9 @@ func (s *settings) agreed(protocol string) error {
 	return nil
 }
 
-// arm sets l's time limit for q: first HeaderTimeout, if it is set.
+// arm sets l's time limit for q: HeaderTimeout, if that ends first, and otherwise Timeout from
+// the beginning of the call. After HeaderTimeout q.whole is the limit that must follow it;
+// else q.whole is 0.
 func (c *client) arm(q *call, l *link) {
 	s := c.settings
 	q.whole = 0

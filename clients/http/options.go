@@ -48,7 +48,8 @@ type Options struct {
 	DNSServers    []string          // name servers ("10.0.0.53", "10.0.0.53:5353") to ask; nil: the system's
 }
 
-// DefaultOptions returns the options of a client that is created without any.
+// DefaultOptions returns the options of a client that is created without any. The caller may
+// change them.
 func DefaultOptions() Options {
 	return Options{
 		ConnectTimeout: 10 * time.Second,
@@ -73,7 +74,8 @@ type settings struct {
 	addedAway *added // those for servers that a redirect points to
 }
 
-// plainSettings returns settings without a network; o must have the defaults filled in.
+// plainSettings returns settings without a network; o must have the defaults filled in and
+// have passed check.
 func plainSettings(o Options) *settings {
 	s := &settings{Options: o}
 	s.follows = o.MaxRedirects > 0 || o.Cookies || o.Auth.scheme == digest || o.Decode
@@ -90,7 +92,8 @@ func plainSettings(o Options) *settings {
 	return s
 }
 
-// whole returns o with the defaults filled in. The error names an invalid option.
+// whole returns o with the defaults filled in. It returns an error for a negative limit or
+// wrong Auth; newNetwork checks the other options.
 func (o Options) whole() (Options, error) {
 	if o.ConnectTimeout < 0 || o.Timeout < 0 || o.MaxConns < 0 || o.MaxBody < 0 || o.MaxRedirects < 0 || o.ContinueTimeout < 0 {
 		return o, errors.New("options: a negative limit")
@@ -126,7 +129,7 @@ type added struct{ authorization, coding string }
 
 func (a *added) equal(b *added) bool { return a != nil && b != nil && *a == *b }
 
-// each yields the headers that r does not have.
+// each yields the headers that r does not have, Authorization before Accept-Encoding.
 func (a *added) each(r *Request, yield func(name, value string)) {
 	if a.authorization != "" && !r.has("authorization") {
 		yield("Authorization", a.authorization)
@@ -136,7 +139,7 @@ func (a *added) each(r *Request, yield func(name, value string)) {
 	}
 }
 
-// append appends the headers that r does not have.
+// append appends the lines of the headers that r does not have, each with CR LF.
 func (a *added) append(b []byte, r *Request) []byte {
 	a.each(r, func(name, value string) {
 		b = append(b, name...)

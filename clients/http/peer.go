@@ -36,8 +36,9 @@ func (p *peer) count(e executor.Entry) {
 // peersKey is the key of a run's number of peers in its shared values.
 type peersKey struct{}
 
-// peer returns the peer of an address. Addresses beyond the limits share one. It returns nil if
-// the address can't be counted.
+// peer returns the peer of an address ("10.0.0.1:80"), and declares its metrics at the first
+// call. Addresses beyond the limits, and those that are not valid in a title, share one. It
+// returns nil, which counts nothing, if that can't be declared. Any goroutine may call it.
 func (f *family) peer(r *executor.Recorder, addr string) *peer {
 	known := *f.peers.Load()
 	if p, ok := known[addr]; ok {
@@ -79,7 +80,7 @@ func (f *family) peer(r *executor.Recorder, addr string) *peer {
 	return p
 }
 
-// declare declares a peer's metrics. It returns nil if that fails.
+// declare declares a peer's metrics. It returns nil if that fails. The caller must hold f.mu.
 func (f *family) declare(r *executor.Recorder, addr string) *peer {
 	title := f.prefix + ".peer." + addr
 	p := &peer{}

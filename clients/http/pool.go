@@ -39,7 +39,9 @@ type waiter struct {
 }
 
 // link returns a connection to q's target: the one that became idle last, a new one, or, when
-// MaxConns are open, the next that becomes free.
+// MaxConns are open, the next that becomes free, for which it waits. Idle ones that the server
+// has closed are dropped. The errors are those of dial and await. The caller must put, finish
+// or drop the connection.
 func (c *client) link(ctx context.Context, q *call) (*link, error) {
 	c.mu.Lock()
 	for at := &c.idle; *at != nil; {
@@ -82,7 +84,7 @@ func (c *client) link(ctx context.Context, q *call) (*link, error) {
 }
 
 // oldest removes the connection that has been idle longest from the stack and returns it; nil
-// if all are in use.
+// if all are in use. The caller must hold mu, and forget and close the connection.
 func (c *client) oldest() *link {
 	at := &c.idle
 	if *at == nil {
@@ -96,7 +98,8 @@ func (c *client) oldest() *link {
 	return l
 }
 
-// wait waits for a free place, and opens a connection in it.
+// wait waits for a free place, and opens a connection in it, unless the place has one to q's
+// target. The errors are those of await and dial.
 func (c *client) wait(ctx context.Context, w *waiter, q *call) (*link, error) {
 	l, err := c.await(ctx, w, q)
 	if err != nil {
@@ -109,8 +112,9 @@ func (c *client) wait(ctx context.Context, w *waiter, q *call) (*link, error) {
 	return l, nil
 }
 
-// await waits for a free place. It returns the connection in it, or nil for a place to open one
-// in.
+// await waits for a free place. It returns the connection in it, or nil for a place to open
+// one in. It returns ctx's error, errNoFree at q's time limit, or that of ended; w is then no
+// longer among the waiters.
 func (c *client) await(ctx context.Context, w *waiter, q *call) (*link, error) {
 	timer := time.NewTimer(q.start + c.settings.Timeout - conn.Now())
 	defer timer.Stop()
@@ -129,8 +133,8 @@ func (c *client) await(ctx context.Context, w *waiter, q *call) (*link, error) {
 	}
 }
 
-// stopWaiting removes w from the waiters. If w received a connection or a place in the meantime, the
-// next waiter gets it.
+// stopWaiting removes w from the waiters. If w received a connection or a place in the
+// meantime, the next waiter gets it. The caller must not hold mu.
 func (c *client) stopWaiting(w *waiter) {
 	c.mu.Lock()
 	i := slices.Index(c.waiters, w)
@@ -157,7 +161,9 @@ func (c *client) stopWaiting(w *waiter) {
 
 var errNoFree = &net.OpError{Op: "wait for one of MaxConns connections", Err: os.ErrDeadlineExceeded}
 
-// put makes a connection idle that has received a whole answer and may be used again.
+// put makes a connection idle that has received a whole answer and may be used again. The
+// first waiter gets it, or, if it is for another target, its place; a closed client closes it.
+// The caller must not use it afterwards.
 func (c *client) put(l *link) {
 	c.mu.Lock()
 	if c.closed {
@@ -183,7 +189,8 @@ func (c *client) put(l *link) {
 	l.Close()
 }
 
-// finish closes a connection that has served, and releases its place.
+// finish closes a connection that has served, and releases its place, which the first waiter
+// gets.
 func (c *client) finish(l *link) {
 	l.Close()
 	c.mu.Lock()
@@ -198,7 +205,8 @@ func (c *client) drop(l *link) {
 	c.leave()
 }
 
-// lose closes a connection that failed and keeps its place, for a new connection.
+// lose closes a connection that failed, but does not release its place: the caller opens a new
+// connection in it, or calls leave.
 func (c *client) lose(l *link) {
 	l.Drop()
 	c.mu.Lock()
@@ -206,14 +214,15 @@ func (c *client) lose(l *link) {
 	c.forget(l)
 }
 
-// leave releases a place.
+// leave releases a place without a connection, which the first waiter gets.
 func (c *client) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.vacate()
 }
 
-// vacate passes a place to the first waiter. The caller must hold mu.
+// vacate releases a place: the first waiter gets it, to open a connection in, or without
+// waiters it is free. The caller must hold mu.
 func (c *client) vacate() {
 	if len(c.waiters) == 0 {
 		c.open--

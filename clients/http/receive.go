@@ -11,8 +11,10 @@ import (
 // maxInterim limits the interim answers before a final answer, in bytes.
 const maxInterim = 64 << 10
 
-// receive reads the whole answer: its status, and the parts of head and body that q needs. It
-// reports whether the connection may be used again.
+// receive reads the whole answer into q: its status, and the parts of head and body that q
+// needs. It reports whether the connection may be used again. With an error the results are
+// incomplete; after a whole head q.cut is its status. It waits until the limit that arm has
+// set, from the end of the head on until q.whole.
 func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 	q.first = 0
 	h, err := q.receiveHead(cn)
@@ -67,8 +69,10 @@ func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 	return again && len(cn.Unread()) == 0, nil
 }
 
-// receiveHead parses the head of the final answer and leaves it unread. It skips interim
-// answers (RFC 9110, section 15.2).
+// receiveHead parses the head of the final answer and leaves it unread: it is the first h.size
+// unread bytes. It skips interim answers (RFC 9110, section 15.2), at most 64 KiB, and
+// notifies an upload of a 100. It returns errSilent if the connection ends before the first
+// byte.
 func (q *call) receiveHead(cn *conn.Conn) (h head, err error) {
 	if len(cn.Unread()) == 0 {
 		if err := cn.Fill(); err != nil {
@@ -102,7 +106,7 @@ func (q *call) receiveHead(cn *conn.Conn) (h head, err error) {
 	return h, nil
 }
 
-// readHead parses a head and leaves it unread.
+// readHead parses a head, for which it waits, and leaves it unread. h must be zero.
 func (q *call) readHead(h *head, cn *conn.Conn) error {
 	for {
 		if done, err := h.parse(cn.Unread()); done || err != nil {
@@ -117,7 +121,8 @@ func (q *call) readHead(h *head, cn *conn.Conn) error {
 	}
 }
 
-// endedEarly returns the error for a connection that ended before a whole head.
+// endedEarly returns the error for a connection that ended, with err, before a whole head:
+// errHeadSize if the buffer is full, errSilent before the first byte, or that of cutShort.
 func endedEarly(cn *conn.Conn, err error) error {
 	switch {
 	case err == conn.ErrFull:

@@ -9,7 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
-// answered counts an operation with a complete answer, with one lock.
+// answered counts an operation with a complete answer, with one lock. It stores a sample if
+// the status is not 2xx and q was copied for it.
 func (c *client) answered(q *call) {
 	m := &c.family.meters
 	code := c.family.code(c.recorder, q.status)
@@ -42,7 +43,8 @@ func (c *client) answered(q *call) {
 	}
 }
 
-// traffic counts the bytes transferred, whatever the operation's outcome.
+// traffic counts the bytes transferred and the requests followed, whatever the operation's
+// outcome.
 func (c *client) traffic(e executor.Entry, q *call) {
 	m := &c.family.meters
 	e.Record(m.bytesIn, q.in)
@@ -57,7 +59,10 @@ func (c *client) traffic(e executor.Entry, q *call) {
 	}
 }
 
-// failed counts an operation without a complete answer and returns the error for the caller.
+// failed counts an operation without a complete answer and returns the error for the caller: a
+// *callError that wraps ctx's error if ctx has ended, context.Canceled if the client's ctx
+// has, and err otherwise. It returns errClosed unchanged and does not count it. A canceled
+// operation counts only under error.canceled, with its traffic.
 func (c *client) failed(ctx context.Context, q *call, err error) error {
 	switch {
 	case errors.Is(err, errClosed):
@@ -88,7 +93,8 @@ func (c *client) failed(ctx context.Context, q *call, err error) error {
 	return &callError{q.request.Method, q.request.URL, err}
 }
 
-// callError is the error of a call without a complete answer.
+// callError is the error of a call without a complete answer. Its text begins with method and
+// URL.
 type callError struct {
 	method, url string
 	err         error

@@ -15,8 +15,9 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// points returns the target of an answer's Location, or nil if it can't be followed: the answer
-// is then the operation's.
+// points returns the target of an answer's Location, resolved and without its fragment, or nil
+// if it can't be followed: the answer is then the operation's. lines are the answer's header
+// lines.
 func (f *follow) points(lines []byte) *url.URL {
 	var location string
 	eachField(lines, func(name, value []byte) bool {
@@ -43,9 +44,10 @@ func (f *follow) points(lines []byte) *url.URL {
 	return u
 }
 
-// redirect changes q's request to the one that the current answer points to. After See Other it
-// is a GET, as is a POST that was moved; other methods and their bodies stay (RFC 9110,
-// sections 15.4.2 to 15.4.9). Credentials and cookies are not sent to another server.
+// redirect changes q's request to the one that the current answer points to. After See Other
+// it is a GET, as is a POST that was moved; other methods and their bodies stay (RFC 9110,
+// sections 15.4.2 to 15.4.9). Credentials and cookies that the caller set as headers, and a
+// Host, are not sent to another server. The error is that of locate.
 func (f *follow) redirect(q *call) error {
 	r := &q.request
 	from := q.target.origin

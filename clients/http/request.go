@@ -61,8 +61,9 @@ type call struct {
 	end      time.Duration // when its last byte arrived, on the same clock
 }
 
-// prepare checks a request and finds or creates what sending it needs. An error is the caller's
-// fault: nothing was sent, and nothing is counted. After a success the caller must call q.done.
+// prepare checks a request and finds or creates what sending it needs; a Source is opened. An
+// error is the caller's fault: nothing was sent, and nothing is counted. After a success the
+// caller must call q.done.
 func (c *client) prepare(q *call) error {
 	q.added = c.settings.added
 	if err := c.render(q); err != nil {
@@ -87,14 +88,15 @@ func (c *client) prepare(q *call) error {
 	return nil
 }
 
-// done releases what prepare acquired.
+// done releases what prepare acquired: it closes a Source that is open and not being written.
 func (q *call) done() {
 	if q.upload != nil {
 		q.upload.close()
 	}
 }
 
-// render sets q's template, or what is needed to render its request.
+// render sets q's template, if the same request was sent before, or else what is needed to
+// render its request. It checks a request that has no template.
 func (c *client) render(q *call) error {
 	r := &q.request
 	if t := c.last.Load(); t != nil && t.is(r, q.added) {
@@ -125,7 +127,8 @@ func (c *client) render(q *call) error {
 	return nil
 }
 
-// locate sets the target and path of q's request.
+// locate sets the target and path of q's request, and what a proxy needs. The error names the
+// URL that is wrong, or is one of the proxy in the environment.
 func (c *client) locate(q *call) error {
 	origin, path, err := split(q.request.URL)
 	if err != nil {
@@ -138,6 +141,8 @@ func (c *client) locate(q *call) error {
 	return c.settings.proxied(q)
 }
 
+// use makes q use the template t. It returns an error if the caller's Content-Length is not
+// that of the body, which may differ from one call to the next.
 func (q *call) use(t *template) error {
 	q.ready, q.target, q.path, q.closes, q.expects = t, t.target, t.path, t.closes, t.expects
 	if t.length != "" {
@@ -146,7 +151,8 @@ func (q *call) use(t *template) error {
 	return nil
 }
 
-// check returns an error if the request would be invalid, or would be read as two.
+// check returns an error if the request would be invalid, or would be read as two. It sets
+// q.closes and q.expects.
 func (q *call) check() error {
 	r := &q.request
 	if !isName(r.Method) || r.Method == "CONNECT" {
@@ -180,7 +186,7 @@ func (q *call) check() error {
 	return nil
 }
 
-// checkValue returns an error if a value contains characters that end its line; what is
+// checkValue returns an error if a value contains control characters other than a tab; what is
 // "header" or "trailer".
 func checkValue(what, name, value string) error {
 	for i := range len(value) {
@@ -191,7 +197,8 @@ func checkValue(what, name, value string) error {
 	return nil
 }
 
-// checkLength returns an error if a Content-Length is not that of the body.
+// checkLength returns an error if a Content-Length is not that of Body, or if the length does
+// not belong in a header: of a Source and of chunks.
 func (r *Request) checkLength(value string) error {
 	if r.Source != nil || r.Chunked || r.Trailers != nil {
 		return errors.New("header Content-Length: leave it out; the length of a Source is that of Open, and chunks need no length")
@@ -205,7 +212,8 @@ func (r *Request) checkLength(value string) error {
 
 var seed = maphash.MakeSeed()
 
-// id returns a hash of the request's method, URL and headers.
+// id returns a hash of the request's method, URL and headers, equal for equal ones in this
+// process. It does not depend on the body.
 func (r *Request) id() uint64 {
 	id := maphash.String(seed, r.URL) ^ maphash.String(seed, r.Method)
 	for name, value := range r.Headers { // independent of their order
@@ -215,7 +223,7 @@ func (r *Request) id() uint64 {
 }
 
 // appendHead renders the head of q's request without the headers of the body, those of this
-// request alone (see follow), and the blank line.
+// request only (see follow), and the blank line. An empty User-Agent is left out.
 func (q *call) appendHead(b []byte) []byte {
 	host, agent := q.target.host, userAgent
 	for name, value := range q.request.Headers {

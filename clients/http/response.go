@@ -19,7 +19,7 @@ type Response struct {
 	FirstByte time.Duration // from the call to the answer's first byte; over HTTP/2 to its whole head
 }
 
-// response returns q's answer.
+// response returns q's answer. Its Header, Body and Trailers share q's memory.
 func (q *call) response() Response {
 	_, lines, _ := bytes.Cut(q.head, []byte{'\n'}) // without the status line
 	r := Response{
@@ -50,7 +50,8 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// All yields the headers in the order and with the names received.
+// All yields the headers in the order and with the names received; values are without space
+// around them. The sequence may be used more than once.
 func (h Header) All() func(yield func(name, value string) bool) {
 	return func(yield func(name, value string) bool) {
 		eachField(h.lines, func(name, value []byte) bool { return yield(string(name), string(value)) })

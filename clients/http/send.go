@@ -23,7 +23,7 @@ type sendBuffer struct{ b []byte }
 var sendBuffers = sync.Pool{New: func() any { return &sendBuffer{make([]byte, 0, oneWrite)} }}
 
 // send writes a request that has no upload. It may already receive the first bytes of the
-// answer.
+// answer, which are then unread. The error is that of writing.
 func (q *call) send(cn *conn.Conn) error {
 	if q.asks() {
 		switch {
@@ -45,12 +45,12 @@ func (q *call) send(cn *conn.Conn) error {
 	return err
 }
 
-// asks reports whether the request is one piece that is already rendered.
+// asks reports whether the request is one piece that is already rendered: q.ready.lines.
 func (q *call) asks() bool {
 	return q.ready != nil && q.upload == nil && !q.request.hasLength() && (q.follow == nil || len(q.follow.lines) == 0)
 }
 
-// appendRequest renders the request up to its body.
+// appendRequest renders the request up to its body: the head with the blank line.
 func (q *call) appendRequest(b []byte) []byte {
 	if q.ready != nil {
 		b = append(b, q.ready.lines[:len(q.ready.lines)-len("\r\n")]...)

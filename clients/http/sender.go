@@ -25,8 +25,8 @@ type sender struct {
 	wrong error // an error of the body itself
 }
 
-// newSender returns the sender of q's body, nil if it has none. The source of an upload is
-// open.
+// newSender returns the sender of q's body, nil if it has none. The source of an upload must
+// be open; the sender takes it over and closes it.
 func newSender(q *call) *sender {
 	u := q.upload
 	if u == nil {
@@ -48,7 +48,9 @@ func newSender(q *call) *sender {
 	return s
 }
 
-// Read is called by one goroutine at a time.
+// Read is called by one goroutine at a time. It returns errNotSent after Close, and a
+// bodyError, which fault returns too, if the source fails, is shorter than its size, or has
+// wrong trailers.
 func (s *sender) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +84,7 @@ func (s *sender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end sets the trailers to their current values.
+// end sets the trailers to their current values. A wrong one is a bodyError.
 func (s *sender) end() error {
 	for name, value := range s.trailers {
 		if err := checkTrailer(name, value); err != nil {
@@ -93,7 +95,8 @@ func (s *sender) end() error {
 	return nil
 }
 
-// Close closes the source. It may be called at any time and more than once.
+// Close closes the source, once, and makes later Reads fail. It may be called at any time,
+// also during a Read, and more than once. It returns nil.
 func (s *sender) Close() error {
 	s.ended.Store(true)
 	s.once.Do(func() {
@@ -104,7 +107,8 @@ func (s *sender) Close() error {
 	return nil
 }
 
-// finish ends sending, and a pending Read of the source. It may be called on nil.
+// finish ends sending, and a pending Read of the source, for which it waits. It may be called
+// on nil.
 func (s *sender) finish() {
 	if s == nil {
 		return
@@ -115,7 +119,8 @@ func (s *sender) finish() {
 	s.from = nil
 }
 
-// fault returns the error of the body itself after finish, or nil.
+// fault returns the error of the body itself, or nil. It may be called only after finish, also
+// on nil.
 func (s *sender) fault() error {
 	if s == nil {
 		return nil

@@ -20,11 +20,13 @@ type Source interface {
 	Open() (body io.ReadCloser, size int64, err error)
 }
 
-// File returns the Source of a regular file, which is opened each time it is sent.
+// File returns the Source of a regular file, which is opened each time it is sent. A file that
+// is missing or not regular makes the call fail. It is safe for concurrent use.
 func File(path string) Source { return file(path) }
 
 type file string
 
+// Open opens the file and returns its length.
 func (f file) Open() (io.ReadCloser, int64, error) {
 	r, err := os.Open(string(f))
 	if err != nil {
@@ -47,6 +49,7 @@ func Stream(open func() (io.ReadCloser, error)) Source { return stream(open) }
 
 type stream func() (io.ReadCloser, error)
 
+// Open calls s and returns -1 for the length.
 func (s stream) Open() (io.ReadCloser, int64, error) {
 	r, err := s()
 	return r, -1, err

@@ -20,7 +20,8 @@ type codes struct {
 	sampled [500]atomic.Bool // by status - 100: its samples of failed exchanges are complete
 }
 
-// code returns the counter of a status, nil if it has none.
+// code returns the counter of a status, and declares it on first use; nil for a status that is
+// not 100 to 599, and beyond the limits. Any goroutine may call it.
 func (f *family) code(r *executor.Recorder, status int) *executor.Meter {
 	i := uint(status - 100)
 	if i >= uint(len(f.codes.known)) {
@@ -39,8 +40,8 @@ func (f *family) code(r *executor.Recorder, status int) *executor.Meter {
 // uncounted marks a code without a counter.
 var uncounted executor.Meter
 
-// newCode declares a status and returns its counter. It returns uncounted beyond the limit of
-// the prefix or the run.
+// newCode declares a status, 100 to 599, and returns its counter. It returns uncounted, then
+// and at later calls, beyond the limit of the prefix or the run.
 func (f *family) newCode(r *executor.Recorder, status int) *executor.Meter {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,7 +71,7 @@ func (f *family) newCode(r *executor.Recorder, status int) *executor.Meter {
 func statusClass(status int) string { return "status " + strconv.Itoa(status) }
 
 // wantsStatus reports whether an answer with a failing status would be stored as a sample.
-// After it has returned false, a call costs almost nothing.
+// After it has returned false for a status, it always does, and costs almost nothing.
 func (c *client) wantsStatus(status int) bool {
 	sampled := &c.family.codes.sampled
 	i := uint(status - 100)
@@ -84,7 +85,7 @@ func (c *client) wantsStatus(status int) bool {
 	return wants
 }
 
-// class returns the counter of a status's class.
+// class returns the counter of a status's class: 2xx to 5xx, and "other" for the rest.
 func (m *meters) class(status int) executor.Meter {
 	if i := status/100 - 2; uint(i) < uint(len(m.classes)-1) {
 		return m.classes[i]

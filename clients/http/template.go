@@ -24,7 +24,8 @@ type template struct {
 // field is one header of a request.
 type field struct{ name, value string }
 
-// newTemplate renders q's request.
+// newTemplate renders q's request, which must be checked and located. It copies what it needs
+// of the caller's strings, and shares q's target and added headers.
 func newTemplate(q *call) *template {
 	r := &q.request
 	t := &template{
@@ -46,7 +47,8 @@ func newTemplate(q *call) *template {
 	return t
 }
 
-// is reports whether the template was rendered from this request with these added headers.
+// is reports whether the template was rendered from this request, whatever its body, with
+// these added headers.
 func (t *template) is(r *Request, added *added) bool {
 	if t.url != r.URL || t.method != r.Method || len(t.fields) != len(r.Headers) || t.added != added && !t.added.equal(added) {
 		return false

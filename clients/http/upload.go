@@ -19,7 +19,8 @@ import (
 
 // upload is a body that is written by its own goroutine while the answer is read: a large one,
 // a Source, chunks, or one that waits for the server's "100 Continue". The server may answer
-// before it has read all of it, or stop reading until its answer is read.
+// before it has read all of it, or stop reading until its answer is read. Except for write,
+// its methods are for the call's goroutine.
 type upload struct {
 	data     []byte
 	source   Source        // instead of data
@@ -40,7 +41,9 @@ var (
 	errNoneToWait = errors.New("header Expect: 100-continue, but there is no body to wait with (RFC 9110, section 10.1.1)")
 )
 
-// newUpload returns the upload of q's body. An error is the caller's fault.
+// newUpload returns the upload of q's body, with its Source open, which the caller must close
+// or start. An error is the caller's fault: two bodies, none to wait with, a wrong trailer, or
+// that of opening.
 func newUpload(q *call, wait time.Duration) (*upload, error) {
 	r := &q.request
 	if r.Source != nil && len(r.Body) > 0 {
@@ -67,7 +70,9 @@ func newUpload(q *call, wait time.Duration) (*upload, error) {
 	return u, nil
 }
 
-// open prepares the body for writing from its start.
+// open prepares the body for writing from its start: it opens the Source, unless it is open.
+// Unless size is -1 already, it sets it to the Source's length, -1 if that is unknown. An
+// error begins with "open the body: ".
 func (u *upload) open() error {
 	if u.source == nil || u.opened != nil {
 		return nil
@@ -85,7 +90,7 @@ func (u *upload) open() error {
 	return nil
 }
 
-// close closes a body that was opened and is not being written.
+// close closes a body that was opened and is not being written; otherwise it does nothing.
 func (u *upload) close() {
 	if u.opened != nil {
 		u.opened.Close()
@@ -98,6 +103,8 @@ func (u *upload) close() {
 var notTrailers = []string{"transfer-encoding", "content-length", "content-encoding", "content-type", "content-range",
 	"host", "connection", "te", "trailer", "upgrade", "expect", "authorization", "proxy-authorization", "cookie", "max-forwards", "range"}
 
+// checkTrailer returns an error if a trailer has no valid name or value, or can't come after
+// the body.
 func checkTrailer(name, value string) error {
 	if !isName(name) {
 		return fmt.Errorf("trailer %q: not a header's name", name)
@@ -108,7 +115,8 @@ func checkTrailer(name, value string) error {
 	return checkValue("trailer", name, value)
 }
 
-// appendFraming renders the headers that describe the body.
+// appendFraming renders the headers that describe the body: its length, or chunks and the
+// names of the trailers, sorted.
 func (u *upload) appendFraming(b []byte) []byte {
 	if u.size >= 0 {
 		b = append(b, "Content-Length: "...)
@@ -127,8 +135,10 @@ func (u *upload) appendFraming(b []byte) []byte {
 // settle limits how long the rest of the request may take after the whole answer has arrived.
 const settle = 10 * time.Millisecond
 
-// overBeside is over for uploads. The connection may be used again if the request
-// was written whole.
+// overBeside is over for uploads. The connection may be used again if the request was written
+// whole; after the answer it waits at most 10 ms for that. The writer has ended when it
+// returns. A fault of the body itself, and one of writing that explains a missing answer, is
+// returned instead of that of reading.
 func (q *call) overBeside(cn *conn.Conn) (again bool, err error) {
 	u := q.upload
 	if err := u.open(); err != nil {
@@ -162,8 +172,9 @@ func (q *call) overBeside(cn *conn.Conn) (again bool, err error) {
 	return again && err == nil, nil
 }
 
-// start starts to write head and body in a goroutine that sends its result to sent. It ends at
-// the latest when the connection is closed.
+// start starts to write head and body in a goroutine that sends its result to sent, once, and
+// closes the body. It ends at the latest when the connection is closed and the body's Read
+// returns. On a fault of the body itself it aborts the connection.
 func (u *upload) start(cn *conn.Conn, head []byte) {
 	body := u.opened
 	u.opened, u.sent, u.go100, u.shut = nil, make(chan error, 1), nil, func() {}
@@ -184,7 +195,8 @@ func (u *upload) start(cn *conn.Conn, head []byte) {
 	}()
 }
 
-// write writes head and body, when the server accepts it.
+// write writes head and body, the body when the server accepts it if it waits for that. The
+// error is that of writing, errNotSent, or a bodyError.
 func (u *upload) write(cn *conn.Conn, head []byte, body io.Reader) error {
 	if u.go100 == nil && body == nil && u.size >= 0 {
 		return cn.WriteParts(net.Buffers{head, u.data})
@@ -212,7 +224,7 @@ func (u *upload) write(cn *conn.Conn, head []byte, body io.Reader) error {
 }
 
 // permitted waits until the server accepts the body, or until wait has passed: the server may
-// not support waiting (RFC 9110, section 10.1.1).
+// not support waiting (RFC 9110, section 10.1.1). It returns errNotSent if ask receives false.
 func permitted(ask <-chan bool, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -226,7 +238,8 @@ func permitted(ask <-chan bool, wait time.Duration) error {
 	return nil
 }
 
-// proceed notifies a waiting body whether the server accepts it.
+// proceed notifies a waiting body whether the server accepts it. Only the first call has an
+// effect; it does not wait.
 func (u *upload) proceed(yes bool) {
 	if u.go100 == nil {
 		return
@@ -237,7 +250,7 @@ func (u *upload) proceed(yes bool) {
 	}
 }
 
-// stop ends waits of the writer other than for the connection.
+// stop ends waits of the writer other than for the connection: it closes the source.
 func (u *upload) stop() {
 	u.proceed(false)
 	u.shut()
@@ -254,7 +267,8 @@ type bodyError struct{ text string }
 
 func (e bodyError) Error() string { return "send the body: " + e.text }
 
-// writeSized writes the first size bytes of body. It returns an error if body has fewer.
+// writeSized writes the first size bytes of body. It returns a bodyError if body has fewer or
+// fails, or the error of writing.
 func writeSized(cn *conn.Conn, body io.Reader, size int64) error {
 	piece := pieces.Get().(*[]byte)
 	defer pieces.Put(piece)
@@ -275,7 +289,8 @@ func writeSized(cn *conn.Conn, body io.Reader, size int64) error {
 	return nil
 }
 
-// writeChunks writes all of body in chunks.
+// writeChunks writes all of body in chunks, without the last, empty one. It returns a
+// bodyError if body fails, or the error of writing.
 func writeChunks(cn *conn.Conn, body io.Reader) error {
 	piece := pieces.Get().(*[]byte)
 	defer pieces.Put(piece)
@@ -297,7 +312,8 @@ func writeChunks(cn *conn.Conn, body io.Reader) error {
 	}
 }
 
-// writeEnd writes the last chunk and the trailers.
+// writeEnd writes the last chunk and the trailers, sorted, with their current values. A wrong
+// trailer is a bodyError.
 func writeEnd(cn *conn.Conn, trailers map[string]string) error {
 	b := []byte("0\r\n")
 	for _, name := range slices.Sorted(maps.Keys(trailers)) {
@@ -313,7 +329,8 @@ func writeEnd(cn *conn.Conn, trailers map[string]string) error {
 	return cn.WriteParts(net.Buffers{append(b, "\r\n"...)})
 }
 
-// readSome reads at least one byte or returns an error.
+// readSome reads at least one byte or returns an error: io.ErrNoProgress after 100 empty
+// reads. It may return both.
 func readSome(r io.Reader, p []byte) (int, error) {
 	for range 100 {
 		if n, err := r.Read(p); n > 0 || err != nil {

@@ -18,8 +18,9 @@ type target struct {
 }
 
 // split splits a URL into the server's part and the part for the request line, without
-// allocating: "http://host:1", "/path?query". It drops the fragment, which is never sent (RFC
-// 9110, section 4.2.5).
+// allocating unless it has to change the path: "http://host:1", "/path?query". The path is
+// never empty. It drops the fragment, which is never sent (RFC 9110, section 4.2.5). The error
+// names the URL; the server's part is not checked.
 func split(rawURL string) (origin, path string, err error) {
 	i := strings.Index(rawURL, "://")
 	if i < 0 {
@@ -41,7 +42,7 @@ func split(rawURL string) (origin, path string, err error) {
 }
 
 // escape returns the path and query for a request line: characters that are not allowed in a
-// URL are percent-encoded. Control characters are an error.
+// URL are percent-encoded. Control characters are an error. A percent sign is not escaped.
 func escape(path string) (string, error) {
 	bad := 0
 	for i := range len(path) {
@@ -76,7 +77,8 @@ var inURL = func() (in [256]bool) {
 	return in
 }()
 
-// parseOrigin parses "https://host:port".
+// parseOrigin parses "https://host:port"; the port may be missing. It returns an error for
+// another scheme, a user, a host that is not ASCII or is missing, and a wrong port.
 func parseOrigin(origin string) (*target, error) {
 	u, err := url.Parse(origin)
 	if err != nil {

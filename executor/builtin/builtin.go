@@ -10,8 +10,9 @@ import (
 	"github.com/gobench-io/gobench/internal/builtin"
 )
 
-// Load returns the built-in load name with the options in file, which gobench wrote. If that
-// fails, it prints the error and exits with status 2.
+// Load returns the built-in load name, such as "http", with the options in file, JSON that
+// gobench wrote. If file can't be read or the load can't be made, it prints the error on the
+// standard error and exits with status 2.
 func Load(name, file string) scenario.Vus {
 	options, err := os.ReadFile(file)
 	var vus scenario.Vus

@@ -10,7 +10,7 @@ import (
 )
 
 // csvFormat reads comma-separated values (RFC 4180). A quoted value may contain commas, line
-// ends and doubled quotes.
+// ends and doubled quotes. format describes its methods.
 type csvFormat struct {
 	comma byte
 	names []string
@@ -20,7 +20,8 @@ const quote = '"'
 
 func (f *csvFormat) columns() []string { return f.names }
 
-// split ends a record at a line end outside of quotes.
+// split ends a record at a line end outside of quotes. Without that it needs more bytes, or at
+// the end of the file returns the rest, whose quotes check refuses.
 func (f *csvFormat) split(b []byte, atEOF bool) (int, []byte) {
 	quotes, end := 0, 0
 	for {
@@ -40,7 +41,9 @@ func (f *csvFormat) split(b []byte, atEOF bool) (int, []byte) {
 	return 0, nil
 }
 
-// header reads the first row. It skips a byte order mark before it.
+// header reads the first row and stores the columns' names. It skips a byte order mark before
+// it. It returns an error if there is no row, if its quotes are malformed, if a name is empty
+// or has space around it, and if two are equal.
 func (f *csvFormat) header(r *reader) error {
 	record, err := r.next()
 	if errors.Is(err, io.EOF) {
@@ -72,6 +75,8 @@ func (f *csvFormat) header(r *reader) error {
 	return nil
 }
 
+// check returns an error if a row's quotes are malformed, or if it has not as many columns as
+// the first row.
 func (f *csvFormat) check(record []byte) error {
 	n := 0
 	if bytes.IndexByte(record, quote) < 0 {
@@ -109,7 +114,8 @@ func (f *csvFormat) appendValue(b, record []byte, column string) ([]byte, bool) 
 }
 
 // cut returns a record's first value, without its outer quotes if it is quoted, and the rest
-// after its comma; rest is nil after the last value.
+// after its comma; rest is nil after the last value. Both are parts of record. The inner
+// quotes of a quoted value are still doubled.
 func (f *csvFormat) cut(record []byte) (value, rest []byte, quoted bool, err error) {
 	if len(record) == 0 || record[0] != quote {
 		end := bytes.IndexByte(record, f.comma)
@@ -140,7 +146,8 @@ func (f *csvFormat) cut(record []byte) (value, rest []byte, quoted bool, err err
 	}
 }
 
-// appendUnquoted appends a quoted value, with its doubled quotes made single.
+// appendUnquoted appends a quoted value as cut returns it, with its doubled quotes made
+// single.
 func appendUnquoted(b, value []byte) []byte {
 	for {
 		i := bytes.IndexByte(value, quote)

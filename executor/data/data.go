@@ -51,7 +51,7 @@ const (
 	Unique
 )
 
-// String returns the order's name, as options are written.
+// String returns the order's name, as options are written. It panics for an unknown order.
 func (o Order) String() string { return [...]string{"sequential", "random", "unique"}[o] }
 
 // Options configures how a file is read. The zero value is valid.
@@ -61,12 +61,13 @@ type Options struct {
 	Comma byte // between the columns of CSV; 0: a tab for FILE.tsv, otherwise a comma
 }
 
-// ErrEnd is returned when no row of a file is left. The class of the user that receives it
-// starts no more iterations, and that user's current iteration is not counted.
+// ErrEnd is returned when no row of a [Sequential] file without Wrap is left. The class of the
+// user that receives it starts no more iterations, and that user's current iteration is not
+// counted.
 var ErrEnd = errors.New("no row is left")
 
-// Feeder returns the rows of a file. Any number of goroutines may use it at once. It need not
-// be closed.
+// Feeder returns the rows of a file. [CSV] or [JSONLines] returns one; the zero value must not
+// be used. Any number of goroutines may use it at once. It need not be closed.
 type Feeder struct {
 	name      string // as declared
 	options   Options
@@ -94,7 +95,10 @@ var declared struct {
 }
 
 // CSV declares a file of comma-separated values (RFC 4180), whose first row names the columns.
-// It is opened before the load begins, or at the first use. At most one Options may be passed.
+// A relative name starts in the scenario's folder. The result is never nil. The file is opened
+// before the load begins, or at the first use, which then returns an error in the file or in
+// the options. At most one Options may be passed. Call it in a package variable or in export:
+// each call declares another Feeder, with its own sequence of rows.
 func CSV(file string, options ...Options) *Feeder {
 	f := declare(file, options)
 	comma := f.options.Comma
@@ -108,14 +112,16 @@ func CSV(file string, options ...Options) *Feeder {
 	return f
 }
 
-// JSONLines declares a file of one JSON object a line. Its columns are the keys of each object;
-// a value that is not a string is returned as JSON. At most one Options may be passed.
+// JSONLines declares a file of one JSON object a line. Its columns are the keys of each
+// object; a value that is not a string is returned as JSON. All else is as described at [CSV].
 func JSONLines(file string, options ...Options) *Feeder {
 	f := declare(file, options)
 	f.newFormat = func() format { return jsonFormat{} }
 	return f
 }
 
+// declare returns a new Feeder, whose caller sets newFormat, and adds it to declared. It
+// stores the error of wrong options, which open returns.
 func declare(file string, options []Options) *Feeder {
 	f := &Feeder{name: file}
 	switch len(options) {
@@ -134,9 +140,10 @@ func declare(file string, options []Options) *Feeder {
 	return f
 }
 
-// Prepare opens and checks all files declared so far. It returns the first error. An executor
-// calls it before the load begins; the recorder in ctx determines which rows are this
-// executor's.
+// Prepare opens and checks all files declared so far, in that order, and returns the first
+// error, with the file's name and, for a row, its line. An executor calls it before the load
+// begins; the recorder in ctx determines which rows are this executor's. It reads all of each
+// file, until ctx ends.
 func Prepare(ctx context.Context) error {
 	declared.mu.Lock()
 	all := append([]*Feeder(nil), declared.all...)
@@ -149,9 +156,9 @@ func Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Once returns the names of the files declared so far whose rows are each used only once.
-// Another executor can't take over the work of one that is lost, because it can't know which
-// rows are left.
+// Once returns the names, as declared, of the files declared so far whose rows are each used
+// only once; nil without such a file. Another executor can't take over the work of one that is
+// lost, because it can't know which rows are left.
 func Once() (names []string) {
 	declared.mu.Lock()
 	defer declared.mu.Unlock()
@@ -166,7 +173,8 @@ func Once() (names []string) {
 // eachOnce reports whether each row is used only once.
 func (f *Feeder) eachOnce() bool { return f.options.Order == Sequential && !f.options.Wrap }
 
-// path returns the file's path.
+// path returns the file's path. A relative name starts in the folder of DirEnv, or without it
+// in the current folder.
 func (f *Feeder) path() string {
 	if dir := os.Getenv(DirEnv); dir != "" && !filepath.IsAbs(f.name) {
 		return filepath.Join(dir, f.name)
@@ -174,7 +182,9 @@ func (f *Feeder) path() string {
 	return f.name
 }
 
-// open opens the file and reads all of it. Later calls return the first result.
+// open opens the file and reads all of it, on the first call; concurrent calls wait for that.
+// Later calls return the first result, even if it was an error of the first ctx. The recorder
+// of the first ctx determines which rows are this executor's.
 func (f *Feeder) open(ctx context.Context) error {
 	f.once.Do(func() {
 		if s := meter.ScopeOf(ctx); s != nil {
@@ -193,7 +203,10 @@ func (f *Feeder) open(ctx context.Context) error {
 // logEvery is how often reading a large file logs its progress.
 const logEvery = 2 * time.Second
 
-// scan reads the whole file: it counts and checks its rows and stores their positions.
+// scan reads the whole file: it counts and checks its rows and stores their positions. The
+// error is that of wrong for a row, ctx's if ctx ends, or one for a file that is missing, not
+// regular or without rows. The file stays open. Every 2 s it prints its progress on the
+// standard error.
 func (f *Feeder) scan(ctx context.Context) (err error) {
 	if f.file, err = os.Open(f.path()); err != nil {
 		return fmt.Errorf("data file: %w", err)
@@ -240,18 +253,22 @@ func (f *Feeder) scan(ctx context.Context) (err error) {
 	return nil
 }
 
-// wrong returns err with the file and line of the row that r read last.
+// wrong returns err with the file and line of the row that r read last, as "data file
+// NAME:LINE: ...".
 func (f *Feeder) wrong(r *reader, err error) error {
 	return fmt.Errorf("data file %s:%d: %w", f.name, r.line, err)
 }
 
-// Rows opens the file, if necessary, and returns the number of its rows.
+// Rows opens the file, if necessary, and returns the number of its rows, whichever executor
+// they belong to. With an error the number is meaningless.
 func (f *Feeder) Rows(ctx context.Context) (int64, error) {
 	err := f.open(ctx)
 	return f.rows, err
 }
 
 // Columns returns the names of a CSV file's columns; nil for JSON, where each row has its own.
+// It reads the first row of the file at each call, and does not check the others. The caller
+// owns the slice.
 func (f *Feeder) Columns() ([]string, error) {
 	file, err := os.Open(f.path())
 	if err != nil {
@@ -266,8 +283,8 @@ func (f *Feeder) Columns() ([]string, error) {
 	return format.columns(), nil
 }
 
-// Next returns a row for ctx's user. It returns ErrEnd if no row is left, and the file's error
-// if the file can't be used.
+// Next returns a row for ctx's user. It returns [ErrEnd] if no row is left for this executor,
+// and the file's error if the file can't be used. With an error the Row must not be used.
 func (f *Feeder) Next(ctx context.Context) (Row, error) {
 	var row Row
 	err := f.Read(ctx, &row)
@@ -275,7 +292,7 @@ func (f *Feeder) Next(ctx context.Context) (Row, error) {
 }
 
 // Read is Next into row, whose memory is reused: repeated reads into the same row do not
-// allocate.
+// allocate. After an error row must not be used until a Read into it succeeds.
 func (f *Feeder) Read(ctx context.Context, row *Row) error {
 	if err := f.open(ctx); err != nil {
 		return err

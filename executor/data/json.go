@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// jsonFormat reads one JSON object a line.
+// jsonFormat reads one JSON object a line. format describes its methods.
 type jsonFormat struct{}
 
 func (jsonFormat) columns() []string    { return nil }
@@ -25,6 +25,7 @@ func (jsonFormat) split(b []byte, atEOF bool) (int, []byte) {
 	return 0, nil
 }
 
+// check returns an error if a record, which must not be empty, is not one JSON object.
 func (jsonFormat) check(record []byte) error {
 	if record[0] != '{' {
 		return errors.New("want a JSON object on each line")
@@ -36,7 +37,8 @@ func (jsonFormat) check(record []byte) error {
 	return nil
 }
 
-// appendValue appends the value of a key in a valid object; of a repeated key, the first value.
+// appendValue appends the value of a key of the object itself; of a repeated key, the first
+// value. It appends a string's text, and any other value as JSON. The record must be valid.
 func (jsonFormat) appendValue(b, record []byte, column string) ([]byte, bool) {
 	rest := skipSpace(record[1:])
 	for len(rest) > 0 && rest[0] == quote {
@@ -53,7 +55,8 @@ func (jsonFormat) appendValue(b, record []byte, column string) ([]byte, bool) {
 	return b, false
 }
 
-// appendText appends a string's text, or another value unchanged.
+// appendText appends to b the text of a JSON string, decoded, or another JSON value unchanged.
+// The value must be valid; half of a surrogate pair becomes U+FFFD.
 func appendText(b, value []byte) []byte {
 	if value[0] != quote {
 		return append(b, value...)
@@ -96,7 +99,7 @@ func appendText(b, value []byte) []byte {
 	}
 }
 
-// hexRune parses four hexadecimal digits.
+// hexRune parses the four hexadecimal digits at the start of b, which must be valid.
 func hexRune(b []byte) (r rune) {
 	for _, c := range b[:4] {
 		switch {
@@ -112,6 +115,7 @@ func hexRune(b []byte) (r rune) {
 	return r
 }
 
+// isKey reports whether key, a JSON string with its quotes, is name.
 func isKey(key []byte, name string) bool {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return string(key[1:len(key)-1]) == name
@@ -119,7 +123,8 @@ func isKey(key []byte, name string) bool {
 	return string(appendText(nil, key)) == name
 }
 
-// stringEnd returns the length of the string at the start of b.
+// stringEnd returns the length of the string at the start of b, with both quotes. It panics if
+// the string does not end within b.
 func stringEnd(b []byte) int {
 	for i := 1; ; i++ {
 		switch b[i] {
@@ -131,7 +136,9 @@ func stringEnd(b []byte) int {
 	}
 }
 
-// valueEnd returns the length of the value at the start of b.
+// valueEnd returns the length of the value at the start of b, which must be inside an object
+// or array: what follows ends a number or a word. It panics if the value does not end within
+// b.
 func valueEnd(b []byte) int {
 	depth := 0
 	for i := 0; ; i++ {

@@ -9,7 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// inOrder reads the next of this executor's rows.
+// inOrder reads the next of this executor's rows into row. It returns ErrEnd after the last
+// one unless rows are used again. Another error is that of changed.
 func (f *Feeder) inOrder(row *Row) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,7 +37,7 @@ func (f *Feeder) inOrder(row *Row) error {
 const farRows = 1024
 
 // goTo moves next to row n, which is not before its current position, counted on when the file
-// starts again. The caller must hold f.mu.
+// starts again. The error is that of changed. The caller must hold f.mu.
 func (f *Feeder) goTo(n int64) error {
 	again := n/f.rows > max(f.at-1, 0)/f.rows // the file starts again before n
 	if again || n-f.at > farRows {
@@ -52,7 +53,8 @@ func (f *Feeder) goTo(n int64) error {
 	return nil
 }
 
-// rowOf returns the number of a random row.
+// rowOf returns the number of a random row, from the random source of scope's user, or from
+// the process's if scope is nil.
 func (f *Feeder) rowOf(scope *meter.Scope) int64 {
 	if scope == nil {
 		return rand.Int64N(f.rows)
@@ -60,7 +62,9 @@ func (f *Feeder) rowOf(scope *meter.Scope) int64 {
 	return scope.Rand().Int64N(f.rows)
 }
 
-// ownRow returns the number of the row of a user.
+// ownRow returns the number of the row of scope's user. The first call reserves f for the
+// class of its user. It returns an error if scope is nil, if the user is of another class, or
+// if f has too few rows and they are not used again.
 func (f *Feeder) ownRow(scope *meter.Scope) (int64, error) {
 	if scope == nil {
 		return 0, fmt.Errorf("data file %s: its rows are unique to users, and the context is no user's", f.name)
@@ -82,7 +86,7 @@ func (f *Feeder) ownRow(scope *meter.Scope) (int64, error) {
 	return n % f.rows, nil
 }
 
-// lookup reads row n.
+// lookup reads row n, which must be below f.rows, into row. The error is that of changed.
 func (f *Feeder) lookup(n int64, row *Row) error {
 	r := readers.Get().(*reader)
 	defer readers.Put(r)
@@ -102,7 +106,8 @@ func (f *Feeder) lookup(n int64, row *Row) error {
 }
 
 // changed returns the error for a file that can't be read any more as it was when it was
-// opened.
+// opened. It wraps err, or io.ErrUnexpectedEOF if err is io.EOF, so that no caller takes it
+// for the end.
 func (f *Feeder) changed(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -110,7 +115,8 @@ func (f *Feeder) changed(err error) error {
 	return fmt.Errorf("data file %s has changed while it was used: %w", f.name, err)
 }
 
-// index holds the positions of every step-th row.
+// index holds the positions of every step-th row: at[i] is that of row i*step. The zero value
+// is empty.
 type index struct {
 	step int64
 	at   []int64
@@ -119,7 +125,8 @@ type index struct {
 // maxPlaces limits an index to 2 MiB.
 const maxPlaces = 1 << 18
 
-// add stores the position of a row; rows must be added in order.
+// add stores the position of a row; rows must be added in order, from 0. When maxPlaces are
+// stored, it drops every other one and doubles step.
 func (x *index) add(row, at int64) {
 	if x.step == 0 {
 		x.step = 1

@@ -13,19 +13,23 @@ const maxRecord = 1 << 20
 
 var errLong = fmt.Errorf("a row longer than %d bytes: is a quote not closed?", maxRecord)
 
-// format is the format of a file's rows.
+// format is the format of a file's rows. It does not store them: a record is a part of the
+// caller's buffer.
 type format interface {
 	// split returns the first record of b and its length with its line end. The length is 0 if
 	// b has no whole record. atEOF means that nothing follows b.
 	split(b []byte, atEOF bool) (whole int, record []byte)
 	header(r *reader) error    // reads the columns' names, if the file has them
 	check(record []byte) error // returns an error for an invalid row
+	// columns returns the columns' names after header; nil if each row has its own.
 	columns() []string
-	// appendValue appends a row's value to b. It returns false if the row has no such column.
+	// appendValue appends a row's value, decoded, to b. It returns b and false if the row has
+	// no such column. The record must have passed check.
 	appendValue(b, record []byte, column string) ([]byte, bool)
 }
 
-// reader reads the records of a file in order. It skips blank lines.
+// reader reads the records of a file in order. It skips blank lines. It does not close the
+// file. It is for one goroutine.
 type reader struct {
 	file   io.ReaderAt
 	format format
@@ -48,6 +52,7 @@ const (
 // readers are used for reading single rows.
 var readers = sync.Pool{New: func() any { return &reader{buf: make([]byte, lookAhead)} }}
 
+// newReader returns a reader for reading much of a file, from offset, where a record begins.
 func newReader(file io.ReaderAt, f format, offset int64) *reader {
 	r := &reader{file: file, format: f, buf: make([]byte, ahead)}
 	r.seek(offset)
@@ -57,8 +62,9 @@ func newReader(file io.ReaderAt, f format, offset int64) *reader {
 // seek moves to another position in the file, where a record begins.
 func (r *reader) seek(offset int64) { r.from, r.to, r.offset, r.eof = 0, 0, offset, false }
 
-// next returns the next record, which is valid until the following call. At the end the error
-// is io.EOF.
+// next returns the next record, without its line end, which is valid until the following call
+// of next or seek. At the end the error is io.EOF, and for a record of more than 1 MiB
+// errLong. After errLong and an error of a row's format r.line is the line of that record.
 func (r *reader) next() ([]byte, error) {
 	for {
 		b := r.buf[r.from:r.to]
@@ -85,7 +91,9 @@ func (r *reader) next() ([]byte, error) {
 	}
 }
 
-// more reads more of the file.
+// more reads more of the file into the buffer, which grows if it is full; bytes returned
+// before move. At the end of the file it sets eof and returns nil. If a record does not fit
+// into 1 MiB it returns errLong.
 func (r *reader) more() error {
 	if r.from > 0 {
 		r.to = copy(r.buf, r.buf[r.from:r.to])
@@ -106,7 +114,7 @@ func (r *reader) more() error {
 	return err
 }
 
-// trimEnd removes a line's end.
+// trimEnd returns b without its line end, LF or CR LF.
 func trimEnd(b []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\r'})
 }

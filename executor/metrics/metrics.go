@@ -20,20 +20,22 @@ const (
 	Gauge Type = "gauge"
 )
 
-// Metric is one measured thing.
+// Metric is one measured thing. A run has at most 1,000.
 type Metric struct {
 	Title string // unique in a run, 1 to 128 bytes of printable text, for example "home.latency"
 	Type  Type
 }
 
-// Graph is a chart of metrics with one unit and axis.
+// Graph is a chart of metrics with one unit and axis. Title and Unit are 1 to 128 bytes of
+// printable text.
 type Graph struct {
 	Title   string // unique in its group
 	Unit    string // of all values: "ns", "B", "N" (a number of things)
 	Metrics []Metric
 }
 
-// Group holds all graphs of one client, such as "HTTP (home)". Its name is unique in a run.
+// Group holds all graphs of one client, such as "HTTP (home)". Its name is unique in a run and
+// has 1 to 128 bytes of printable text.
 type Group struct {
 	Name   string
 	Graphs []Graph

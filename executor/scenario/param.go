@@ -25,12 +25,14 @@ var params struct {
 }
 
 // Param declares a parameter of the scenario and returns its value: that of --set NAME=VALUE,
-// or def without it. A parameter with an empty def must be set; otherwise the run is refused.
-// Call it in a package variable, or first in export:
+// or def without it. The result is never nil. A parameter with an empty def must be set;
+// otherwise the run is refused, after Param has returned "". Call it in a package variable, or
+// first in export:
 //
 //	var url = scenario.Param("url", "http://localhost:8080", "where to send requests")
 //
-// gobench run FILE --help lists all of them. help is one line.
+// gobench run FILE --help lists all of them. help is one line. Any number of goroutines may
+// call Param at once.
 func Param(name, def, help string) *string {
 	params.once.Do(func() {
 		// If the text is invalid, the defaults stay and the run is refused later.
@@ -46,7 +48,8 @@ func Param(name, def, help string) *string {
 	return &p.Value
 }
 
-// Params returns the parameters declared so far, in order.
+// Params returns a copy of the parameters declared so far, in the order of their declarations;
+// nil before the first.
 func Params() []Parameter {
 	params.mu.Lock()
 	defer params.mu.Unlock()

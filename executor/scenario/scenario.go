@@ -10,46 +10,50 @@ import (
 	"context"
 )
 
-// VuFunc is what one user does. ctx ends when the run ends; clients made with it
-// record into the run. vui is the user's number in its class, from 0, unique over
-// all hosts of a run.
+// VuFunc is what one user does. ctx ends when the run ends; clients made with it record into
+// the run. vui is the user's number in its class, from 0, unique over all hosts of a run. A
+// panic ends this user only, and is counted.
 type VuFunc func(ctx context.Context, vui int)
 
 // Vu is a class of virtual users. Exactly one of Fu, Start, Exec and Tasks is set.
 type Vu struct {
 	// Nu is the number of users of this class over all hosts: 1 to 10,000,000.
 	Nu int
-	// Rate is how many users start per second, on average: the starts are a
-	// Poisson process. 0 starts all users at once.
+	// Rate is how many users start per second, on average, at most 10,000,000: the starts are
+	// a Poisson process. 0 starts all users at once.
 	Rate float64
 	// Fu is what one user does. Without Load it is called once a user.
 	Fu VuFunc
 
-	// Name of the class in reports; default: the name of its function. It must be unique in a
-	// run.
+	// Name of the class in reports, at most 64 bytes; default: the name of its function. It
+	// must be unique in a run.
 	Name string
 	// Load defines when iterations start; nil: one iteration a user.
 	Load Load
-	// Setup runs once in each executor process before the clock starts. The ctx that it returns
-	// is the parent of every user's ctx. An error fails the run.
+	// Setup runs once in each executor process before the clock starts. The ctx that it
+	// returns is the parent of every user's ctx; nil stands for the ctx that it received. An
+	// error or a panic fails the run, and Stop is then not called.
 	Setup func(context.Context) (context.Context, error)
 	// Start creates one user, with its own client and state. It runs once a user and is not
-	// timed; an error counts as that user's failure.
+	// timed. An error, or neither a user nor an error, counts as that user's failure, and the
+	// user ends.
 	Start func(ctx context.Context, vui int) (User, error)
 	// Exec is a step with an optional preparation that is not timed; all users of the class
-	// share it.
+	// share it, and call it at once.
 	Exec Executor
 	// Tasks are alternative iterations of a user. Each iteration is one of them, picked by
 	// weight, independently of all other users.
 	Tasks []Task
-	// Stop runs once in each executor process after the last user, with Setup's ctx.
+	// Stop runs once in each executor process, after the last user has ended or was given up.
+	// Its ctx has the values of Setup's. It ends after 5 s (1 s if the run was cancelled), and
+	// a Stop that has not returned by that time is left behind.
 	Stop func(context.Context)
 }
 
 // Task is one of the things that a user does.
 type Task struct {
-	Name   string // in reports; default: the name of Fn. It must be unique in its class.
-	Weight int    // how often it is picked, relative to the other weights: 0 or more
+	Name   string // in reports, at most 32 bytes; default: the name of Fn. It must be unique in its class.
+	Weight int    // how often it is picked, relative to the other weights: 0 to 1,000,000, not all 0
 	Fn     VuFunc // one iteration
 }
 
@@ -72,7 +76,9 @@ type Thresholds []string
 
 // User is one user created by Start. Its Iterate is called repeatedly, as Load defines, never
 // by two goroutines at once; ctx ends when the run ends. An error is counted by its text, and
-// the user continues with the next iteration.
+// the user continues with the next iteration, at the earliest 1 ms after the failed one began.
+// An error that the end of the run causes is not counted. A panic ends the user and is
+// counted.
 //
 // A User may also have
 //
@@ -83,7 +89,7 @@ type Thresholds []string
 //
 //	Close()
 //
-// called once, after its last iteration.
+// called once, after its last iteration, also after a panic.
 type User interface {
 	Iterate(ctx context.Context) error
 }
@@ -95,15 +101,17 @@ type Iterate func(ctx context.Context) error
 func (f Iterate) Iterate(ctx context.Context) error { return f(ctx) }
 
 // Executor is a step of a scenario. Setup runs once in each executor process before the clock
-// starts, and its ctx is the parent of each iteration's ctx. ExecContext is the timed step; the
-// ctx it returns ends with its iteration. Several users call ExecContext at once.
+// starts, and its ctx is the parent of each iteration's ctx. ExecContext is the timed step;
+// its error is counted by its text, and the ctx that it returns is not used. Several users
+// call ExecContext at once.
 type Executor interface {
 	Setup(context.Context) (context.Context, error)
 	ExecContext(context.Context) (context.Context, error)
 }
 
-// Preparer is an Executor that prepares each ExecContext: PrepareContext runs before it, is not
-// timed, and the ctx it returns is passed to that ExecContext.
+// Preparer is an Executor that prepares each ExecContext: PrepareContext runs before it, is
+// not timed, and the ctx it returns is passed to that ExecContext; nil stands for the ctx that
+// it received. An error skips the ExecContext and is counted. Several users call it at once.
 type Preparer interface {
 	PrepareContext(context.Context) (context.Context, error)
 }

@@ -39,7 +39,7 @@ type Client struct {
 	Resolve []string // HOST:PORT:ADDRESS[,ADDRESS], as in curl
 }
 
-// Fill sets the fields of c that are zero to those of o.
+// Fill sets the fields of c that are zero to those of o. Slices are shared with o.
 func (c *Client) Fill(o Client) {
 	own, other := reflect.ValueOf(c).Elem(), reflect.ValueOf(o)
 	for i := range own.NumField() {
@@ -49,7 +49,8 @@ func (c *Client) Fill(o Client) {
 	}
 }
 
-// options returns the options of a connection's client. The error names the invalid option.
+// options returns the options of a connection's client, which has one connection. The error
+// describes the invalid option; what clients/http checks itself is not checked.
 func (c Client) options() (o http.Options, err error) {
 	o = http.Options{
 		MaxConns: 1, Timeout: c.Timeout, ConnectTimeout: c.ConnectTimeout,
@@ -97,7 +98,8 @@ func (c Client) options() (o http.Options, err error) {
 	return o, nil
 }
 
-// Check returns an error that names the option if an option is invalid.
+// Check returns an error that names the option if an option is invalid. It does not connect,
+// but opens the file KeyLog, and declares the metrics of prefix "http" in this process.
 func (c Client) Check() error {
 	o, err := c.options()
 	if err != nil {

@@ -11,8 +11,10 @@ import (
 )
 
 // Curl parses a curl command line, as browsers copy it, into a target and the options of its
-// client. Options that change neither are ignored; those that gobench does not support are
-// errors.
+// client. The word curl may be missing. Files that options name, as in -d @FILE, are read,
+// relative to the current folder. Options that change neither result are ignored; those that
+// gobench does not support are errors, and so are several URLs. All errors begin with "curl
+// command: ", and the results are then zero.
 func Curl(line string) (t Target, c Client, err error) {
 	words, err := shellWords(line)
 	if err != nil {
@@ -28,6 +30,8 @@ func Curl(line string) (t Target, c Client, err error) {
 	return p.target, p.client, nil
 }
 
+// curlParser parses the words of a command line into target and client. An error of its
+// methods quotes the option or value that is wrong.
 type curlParser struct {
 	words  []string
 	target Target
@@ -44,10 +48,13 @@ type curlOption struct {
 	flag  func(p *curlParser)
 }
 
+// setHeader returns an option whose value is that of the header name, unless it is set before.
 func setHeader(name string) curlOption {
 	return curlOption{value: func(p *curlParser, v string) error { p.target.Default(name, v); return nil }}
 }
 
+// bodyOption returns an option that adds its value to the data. With files, @FILE stands for
+// the file's contents, without line ends if form is set.
 func bodyOption(form, files bool) curlOption {
 	return curlOption{value: func(p *curlParser, v string) error {
 		if file, ok := strings.CutPrefix(v, "@"); ok && files {
@@ -66,7 +73,8 @@ func bodyOption(form, files bool) curlOption {
 	}}
 }
 
-// encoded encodes the value in NAME=VALUE, =VALUE or VALUE for a form.
+// encoded adds the value in NAME=VALUE, =VALUE or VALUE, encoded for a form, to p's data. A
+// file, as in @FILE or NAME@FILE, is an error.
 func encoded(p *curlParser, v string) error {
 	name, value, named := strings.Cut(v, "=")
 	switch {
@@ -170,6 +178,7 @@ var curlShort = map[byte]string{
 	'g': "--globoff", 'o': "--output", 'w': "--write-out",
 }
 
+// parse parses all words and then finishes the target.
 func (p *curlParser) parse() error {
 	for len(p.words) > 0 {
 		word := p.words[0]
@@ -190,7 +199,8 @@ func (p *curlParser) parse() error {
 	return p.finish()
 }
 
-// option parses an option and its value, which is the next word unless has is set.
+// option parses an option, by its long name, and its value, which is the next word unless has
+// is set. A flag ignores value. An unknown option and a missing value are errors.
 func (p *curlParser) option(name, value string, has bool) error {
 	o, known := curlOptions[name]
 	switch {
@@ -207,7 +217,8 @@ func (p *curlParser) option(name, value string, has bool) error {
 	return o.value(p, value)
 }
 
-// short parses short options, such as the kH of -kH 'A: b'.
+// short parses short options without their dash, such as the kH of -kH 'A: b'. What follows an
+// option that has a value is that value.
 func (p *curlParser) short(letters string) error {
 	for i := range len(letters) {
 		name, known := curlShort[letters[i]]
@@ -225,6 +236,8 @@ func (p *curlParser) short(letters string) error {
 	return nil
 }
 
+// takeURL sets the target's URL, with http:// before it if it has no scheme. A second URL and
+// one that CheckURL refuses are errors.
 func (p *curlParser) takeURL(s string) error {
 	if p.target.URL != "" {
 		return fmt.Errorf("it has two URLs, %s and %s", p.target.URL, s)
@@ -236,6 +249,8 @@ func (p *curlParser) takeURL(s string) error {
 	return CheckURL(s)
 }
 
+// finish completes the target as curl does: the data becomes its body, or with asGet a part of
+// its query; then the method and default headers. A target without a URL is an error.
 func (p *curlParser) finish() error {
 	t := &p.target
 	if t.URL == "" {
@@ -268,7 +283,8 @@ func (p *curlParser) finish() error {
 }
 
 // shellWords splits a line as a shell does: words separated by space, quotes of both kinds,
-// $'...' with its escapes, a backslash before a character or a line end.
+// $'...' with its escapes, a backslash before a character or a line end. It expands nothing
+// else. A quote that is not closed is an error.
 func shellWords(line string) (words []string, err error) {
 	var word strings.Builder
 	inWord := false
@@ -305,8 +321,8 @@ func shellWords(line string) (words []string, err error) {
 	return words, nil
 }
 
-// quoted returns the text of the quoted string at the start of s, and its length; 0 if it is
-// not closed.
+// quoted returns the text of the quoted string ('...', "..." or $'...') at the start of s,
+// without its quotes and escapes, and its length in s; "" and 0 if it is not closed.
 func quoted(s string) (text string, length int) {
 	ansi := s[0] == '$'
 	i := 1
@@ -332,8 +348,9 @@ func quoted(s string) (text string, length int) {
 	return "", 0
 }
 
-// ansiEscape writes the meaning of an escape in $'...', where s follows the backslash, and
-// returns the length of the escape.
+// ansiEscape writes the meaning of an escape in $'...', where s, which must not be empty,
+// follows the backslash, and returns the length of the escape. An unknown escape means its
+// character.
 func ansiEscape(b *strings.Builder, s string) int {
 	if i := strings.IndexByte("abefnrtv", s[0]); i >= 0 {
 		b.WriteByte("\a\b\x1b\f\n\r\t\v"[i])

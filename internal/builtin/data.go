@@ -20,6 +20,8 @@ type Data struct {
 // Endings are the file name extensions that determine a file's format.
 const Endings = ".csv, .tsv, .jsonl, .ndjson"
 
+// feeder declares the file, another time at each call, and returns its Feeder. An unknown
+// extension is read as CSV. d must not be nil.
 func (d *Data) feeder() *data.Feeder {
 	o := data.Options{Order: d.Order, Wrap: d.Wrap}
 	if e := strings.ToLower(filepath.Ext(d.File)); e == ".jsonl" || e == ".ndjson" {
@@ -28,8 +30,9 @@ func (d *Data) feeder() *data.Feeder {
 	return data.CSV(d.File, o)
 }
 
-// check returns an error if the file lacks one of the wanted columns. A nil Data has no
-// columns.
+// check returns an error if the file lacks one of the wanted columns, which is named, can't be
+// read, or has an unknown extension. It reads only the first row of CSV; rows of JSON may lack
+// columns. A nil Data has no columns.
 func (d *Data) check(want []string) error {
 	if d == nil {
 		if len(want) > 0 {
@@ -53,7 +56,8 @@ func (d *Data) check(want []string) error {
 }
 
 // enough returns an error if a file whose rows are each used by one user has fewer rows than
-// there are users. A nil Data is always enough.
+// there are users, or if such a file can't be read. f is d's feeder, which it opens. A nil
+// Data is always enough.
 func (d *Data) enough(ctx context.Context, f *data.Feeder, users int) error {
 	if d == nil || d.Order != data.Unique || d.Wrap {
 		return nil

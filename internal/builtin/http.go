@@ -29,7 +29,9 @@ type HTTP struct {
 	Client      Client
 }
 
-// Vus returns the scenario for the options.
+// Vus returns the scenario for the options, of one class "http". It returns an error for
+// invalid options or templates. Targets must have at least one element. It opens no file or
+// connection; with Threads it sets GOMAXPROCS, in the environment too.
 func (o HTTP) Vus() (scenario.Vus, error) {
 	load := scenario.Load(scenario.Loop(o.Warmup + o.Duration))
 	switch {
@@ -100,7 +102,7 @@ type httpUser struct {
 	request http.Request
 }
 
-// Iterate sends the request and reads the whole answer.
+// Iterate sends the request and reads the whole answer. An answer with any status is no error.
 func (u *httpUser) Iterate(ctx context.Context) error {
 	_, err := u.client.Do(ctx, u.request)
 	return err

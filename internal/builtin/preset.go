@@ -15,8 +15,8 @@ var presets = map[string]func(options []byte) (scenario.Vus, error){
 	"http": decoded(HTTP.Vus),
 }
 
-// Vus returns the scenario of the built-in name. It returns an error if there is no such
-// built-in or its options are invalid.
+// Vus returns the scenario of the built-in name, "http", for options in JSON. It returns an
+// error if there is no such built-in, or if its options are invalid or have an unknown field.
 func Vus(name string, options []byte) (scenario.Vus, error) {
 	p, ok := presets[name]
 	if !ok {
@@ -25,7 +25,7 @@ func Vus(name string, options []byte) (scenario.Vus, error) {
 	return p(options)
 }
 
-// decoded returns a preset that decodes its options and calls vus with them.
+// decoded returns a preset that decodes its options, strictly, and calls vus with them.
 func decoded[T any](vus func(T) (scenario.Vus, error)) func([]byte) (scenario.Vus, error) {
 	return func(b []byte) (scenario.Vus, error) {
 		var options T

@@ -43,7 +43,8 @@ type request struct {
 }
 
 // Check returns the error that the executor would report: for invalid options, invalid
-// templates, and templates that need columns that Data lacks. The error names the option.
+// templates, and templates that need columns that Data lacks. The error names the option, or
+// the target and part. It reads the first row of Data's file, and does what Client.Check does.
 func (o HTTP) Check() error {
 	if err := o.Client.Check(); err != nil {
 		return err
@@ -63,7 +64,8 @@ func (o HTTP) Check() error {
 	return o.Data.check(columns)
 }
 
-// requests parses the templates of all targets.
+// requests parses the templates of all targets. The error names the part of the target, and
+// the target by its number, from 1, if there are several.
 func (o HTTP) requests() (*requests, error) {
 	r := &requests{kept: o.Client.HTTP2}
 	for i, t := range o.Targets {
@@ -80,7 +82,8 @@ func (o HTTP) requests() (*requests, error) {
 	return r, nil
 }
 
-// parse parses the templates of a request.
+// parse parses the templates of a request; those that are constant stay nil. The error names
+// the part: URL, header NAME or body.
 func (q *request) parse() (err error) {
 	if q.url, err = changing(q.URL, template.ParseURL); err != nil {
 		return fmt.Errorf("URL: %w", err)
@@ -100,7 +103,7 @@ func (q *request) parse() (err error) {
 	return nil
 }
 
-// changing parses a text. It returns nil if the text is constant.
+// changing returns the template in a text; nil and no error if the text is constant.
 func changing(text string, parse func(string) (*template.Template, error)) (*template.Template, error) {
 	t, err := parse(text)
 	if err != nil {
@@ -127,6 +130,8 @@ type changingUser struct {
 	headers map[string]string // of a request with headers that are not constant
 }
 
+// newChangingUser returns the user vui, which sends the requests of from in turn with all
+// other users of this executor. It draws from the random source of ctx's user.
 func newChangingUser(ctx context.Context, u httpUser, vui int, from *requests) *changingUser {
 	c := &changingUser{httpUser: u, from: from, numbers: numbersOf(ctx)}
 	c.values = template.Values{User: int64(vui), Rand: executor.Rand(ctx), Row: &c.row}
@@ -138,7 +143,8 @@ func numbersOf(ctx context.Context) segment.Numbers {
 	return (*meter.Scope)(executor.From(ctx)).Registry.Numbers()
 }
 
-// Iterate sends the next request.
+// Iterate sends the next request, with the next row of data. It returns the feeder's error,
+// such as data.ErrEnd, before it sends anything. An answer with any status is no error.
 func (u *changingUser) Iterate(ctx context.Context) error {
 	if u.from.feeder != nil {
 		if err := u.from.feeder.Read(ctx, &u.row); err != nil {
@@ -155,9 +161,10 @@ func (u *changingUser) Iterate(ctx context.Context) error {
 	return u.httpUser.Iterate(ctx)
 }
 
-// render renders the templates. The HTTP/1.1 client does not use a request after Do has
-// returned, so the buffer is reused. The HTTP/2 client stores strings in its table of headers
-// (RFC 7541, section 2.3.2), and may still send a body, so a new buffer is used.
+// render renders the templates of q into u.request, whose strings are valid until the next
+// call. The HTTP/1.1 client does not use a request after Do has returned, so the buffer is
+// reused. The HTTP/2 client stores strings in its table of headers (RFC 7541, section 2.3.2),
+// and may still send a body, so a new buffer is used.
 func (u *changingUser) render(q *request) {
 	if u.from.kept {
 		u.buf = nil
@@ -196,5 +203,5 @@ func (u *changingUser) render(q *request) {
 	}
 }
 
-// text returns b as a string, without a copy.
+// text returns b as a string, without a copy: b must not be changed while the string is used.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

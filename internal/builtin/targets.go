@@ -16,7 +16,7 @@ import (
 // maxLine is the maximum length of a line in a file of targets.
 const maxLine = 16 << 20
 
-// ReadTargets reads targets from text, or from JSON if the first line is an object:
+// ReadTargets reads targets from text, or from JSON if the first target's line begins with {:
 //
 //	GET http://localhost:8080/
 //	Accept: text/html
@@ -25,9 +25,14 @@ const maxLine = 16 << 20
 //	Content-Type: application/json
 //	@body.json
 //
-// A line with only a URL is a GET; # begins a comment; @ names the file of a body. A JSON line
-// is {"method", "url", "header": {"NAME": ["VALUE"]}, "body": BASE64}. An error names the line,
-// as NAME:LINE.
+// A line with only a URL is a GET; # begins a comment, except in JSON; an empty line ends the
+// headers of a target. @ names the file of a body, relative to the current folder, which is
+// read whole. A JSON line is {"method", "url", "header": {"NAME": ["VALUE"]}, "body": BASE64};
+// other keys are errors. A line is shorter than 16 MiB; the number of targets is not limited.
+//
+// ReadTargets reads r to its end, or to the first error, and does not close it. name is only
+// for errors. An error begins with NAME:LINE, or with NAME if there are no targets, and no
+// targets are returned with it. URLs are checked as by [CheckURL], templates are not.
 func ReadTargets(r io.Reader, name string) ([]Target, error) {
 	t := &targetReader{lines: bufio.NewScanner(r)}
 	t.lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -47,6 +52,8 @@ func ReadTargets(r io.Reader, name string) ([]Target, error) {
 	return t.targets, nil
 }
 
+// targetReader holds what ReadTargets has read so far. The errors of its methods do not
+// contain the line's number, which is line.
 type targetReader struct {
 	lines   *bufio.Scanner
 	line    int
@@ -55,6 +62,7 @@ type targetReader struct {
 	targets []Target
 }
 
+// read reads all lines. It returns nil if reading itself fails; see lines.Err.
 func (t *targetReader) read() error {
 	for t.lines.Scan() {
 		t.line++
@@ -81,7 +89,7 @@ func (t *targetReader) read() error {
 	return nil
 }
 
-// object parses a line of JSON.
+// object adds the target in a line of JSON.
 func (t *targetReader) object(line string) error {
 	var o struct {
 		Method string      `json:"method"`
@@ -106,7 +114,8 @@ func (t *targetReader) object(line string) error {
 	return t.add(target)
 }
 
-// text parses the line of a target or of a header.
+// text adds the target in a line of text, or the header in it to the open target. Any other
+// line, and a header without an open target, is an error that quotes it.
 func (t *targetReader) text(line string) error {
 	method, rest, two := strings.Cut(line, " ")
 	switch {
@@ -127,7 +136,7 @@ func isMethod(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && r != '-' })
 }
 
-// body reads the file of the open target's body.
+// body reads the file of the open target's body, and replaces an earlier one.
 func (t *targetReader) body(file string) error {
 	b, err := os.ReadFile(strings.TrimSpace(file))
 	if err != nil {
@@ -137,6 +146,8 @@ func (t *targetReader) body(file string) error {
 	return nil
 }
 
+// add adds a target, GET without a method, and opens it for headers. An error is that of its
+// URL.
 func (t *targetReader) add(target Target) error {
 	if target.Method == "" {
 		target.Method = "GET"
@@ -148,7 +159,8 @@ func (t *targetReader) add(target Target) error {
 	return nil
 }
 
-// AddHeader adds a header. Values of the same name become a list (RFC 9110, section 5.3).
+// AddHeader adds a header. Values of the same name, ignoring case, become a list separated by
+// commas (RFC 9110, section 5.3), under the name added first.
 func (t *Target) AddHeader(name, value string) {
 	if t.Headers == nil {
 		t.Headers = map[string]string{}
@@ -162,7 +174,7 @@ func (t *Target) AddHeader(name, value string) {
 	t.Headers[name] = value
 }
 
-// Default adds a header if the target has no header of that name.
+// Default adds a header if the target has no header of that name, ignoring case.
 func (t *Target) Default(name, value string) {
 	for known := range t.Headers {
 		if strings.EqualFold(known, name) {
@@ -172,7 +184,8 @@ func (t *Target) Default(name, value string) {
 	t.AddHeader(name, value)
 }
 
-// CheckURL returns an error if s can't be the URL of a target.
+// CheckURL returns an error, which quotes s, if s can't be the URL of a target: it needs the
+// scheme http or https, a host, and a port of 1 to 65535 or none.
 func CheckURL(s string) error {
 	u, err := url.Parse(s)
 	var wrong *url.Error
@@ -194,6 +207,7 @@ func CheckURL(s string) error {
 	return nil
 }
 
+// shorten returns s, cut to 80 characters with "..." at the end.
 func shorten(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		return string(r[:77]) + "..."

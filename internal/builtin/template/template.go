@@ -15,8 +15,9 @@ import (
 	"github.com/gobench-io/gobench/executor/data"
 )
 
-// Values holds the values for rendering a request's texts. Number, UUID and row are the same in
-// all texts of one request.
+// Values holds the values for rendering a request's texts. Number, UUID and row are the same
+// in all texts of one request. Rand and Row may be nil if no text uses them. It is for one
+// goroutine.
 type Values struct {
 	User int64      // vui, for {{vu}}
 	Seq  int64      // for {{seq}}
@@ -67,12 +68,14 @@ const (
 // known lists what is allowed between braces.
 const known = `seq, uuid, rand LOW HIGH, vu, data.COLUMN; json or url before one of them encodes it, "text" stands for itself`
 
-// Parse parses a text. The error describes the invalid part.
+// Parse parses a text. A text without {{ is constant, and so is "". The error describes the
+// invalid part, with the column in characters, from 1, of its braces.
 func Parse(text string) (*Template, error) { return parse(text, plain) }
 
-// ParseURL parses the text of a URL: inserted values are percent-encoded.
+// ParseURL is Parse for the text of a URL: inserted values are percent-encoded.
 func ParseURL(text string) (*Template, error) { return parse(text, inURL) }
 
+// parse is Parse, with the encoding of parts that do not choose one.
 func parse(text string, encoding encoding) (*Template, error) {
 	t := new(Template)
 	for rest := text; rest != ""; {
@@ -100,7 +103,8 @@ func parse(text string, encoding encoding) (*Template, error) {
 	return t, nil
 }
 
-// endOf returns the index of the braces that end a part, ignoring those in quotes.
+// endOf returns the index of the braces that end a part, ignoring those in quotes; -1 without
+// such braces.
 func endOf(inside string) int {
 	quoted := false
 	for i := range len(inside) {
@@ -114,6 +118,8 @@ func endOf(inside string) int {
 	return -1
 }
 
+// parsePart parses the text between the braces, without space around it. A quoted text becomes
+// a literal part. The error lists what is allowed, or describes the wrong argument.
 func parsePart(s string, encoding encoding) (part, error) {
 	if text, ok := strings.CutPrefix(s, `"`); ok {
 		text, ok = strings.CutSuffix(text, `"`)
@@ -166,6 +172,8 @@ func parsePart(s string, encoding encoding) (part, error) {
 	return p, nil
 }
 
+// parseRange sets p's range to the whole numbers from low to high, both included. It returns
+// an error if one is not an int64 or low is above high.
 func (p *part) parseRange(low, high string) error {
 	a, err := strconv.ParseInt(low, 10, 64)
 	if err != nil {
@@ -182,7 +190,7 @@ func (p *part) parseRange(low, high string) error {
 	return nil
 }
 
-// literal adds a constant text.
+// literal adds a constant text, to the last part if that is constant too. "" adds nothing.
 func (t *Template) literal(text string) {
 	if n := len(t.parts); n > 0 && t.parts[n-1].kind == literal {
 		t.parts[n-1].text += text
@@ -191,7 +199,7 @@ func (t *Template) literal(text string) {
 	}
 }
 
-// Fixed reports whether the text is the same for every request, and returns it.
+// Fixed reports whether the text is the same for every request, and returns it; "" if not.
 func (t *Template) Fixed() (text string, fixed bool) {
 	switch {
 	case len(t.parts) == 0:
@@ -202,7 +210,7 @@ func (t *Template) Fixed() (text string, fixed bool) {
 	return "", false
 }
 
-// Columns returns the columns of a row that the text uses.
+// Columns returns the columns of a row that the text uses, each once; nil if it uses none.
 func (t *Template) Columns() (columns []string) {
 	for _, p := range t.parts {
 		if p.kind == column && !slices.Contains(columns, p.text) {
@@ -212,7 +220,8 @@ func (t *Template) Columns() (columns []string) {
 	return columns
 }
 
-// Append appends the text of a request to b.
+// Append appends the text of a request to b and returns the result. It panics if a CSV row has
+// no column that the text uses. Several goroutines may use t at once, each with its own v.
 func (t *Template) Append(b []byte, v *Values) []byte {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -239,7 +248,8 @@ func (t *Template) Append(b []byte, v *Values) []byte {
 	return b
 }
 
-// appendUUID appends the request's UUID, version 4 (RFC 9562, section 5.4).
+// appendUUID appends the request's UUID, version 4 (RFC 9562, section 5.4). The first call
+// after Next draws it.
 func (v *Values) appendUUID(b []byte) []byte {
 	if !v.hasUUID {
 		var raw [16]byte
@@ -262,8 +272,8 @@ func (v *Values) appendUUID(b []byte) []byte {
 	return append(b, v.uuid[:]...)
 }
 
-// encode replaces b[from:] by its encoded form. It first appends the encoded bytes, then moves
-// them to from.
+// encode replaces b[from:] by its encoded form and returns the result. It first appends the
+// encoded bytes, then moves them to from.
 func (e encoding) encode(b []byte, from int) []byte {
 	if e == plain {
 		return b

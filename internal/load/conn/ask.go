@@ -10,16 +10,20 @@ import (
 // event.
 const recheckAfter = 100 * time.Millisecond
 
-// Ask sends all of p and waits for the first bytes of the answer. It does what Write and
-// Fill do with one system call less: it does not try to read before it waits, since
-// nothing can have arrived yet. Afterwards the bytes are unread; if nothing arrived, call
-// Fill, which returns the reason. The error is that of writing. now is the current time by
-// Now.
+// Ask sends all of p and waits for the first bytes of the answer. It does what Write and Fill
+// do with one system call less: it does not try to read before it waits, since nothing can
+// have arrived yet. Afterwards the bytes are unread; if nothing arrived, call Fill, which
+// waits further or returns the reason. The error is that of writing. now is the current time
+// by Now.
 //
-// The system wakes the reader of a socket only for a new event, not for bytes or an end
-// that arrived before Ask. So use Ask only on a connection whose last answer was read to
-// its end a moment ago and that answers within milliseconds. If the server closes in
-// between all the same, Ask notices within 100 ms.
+// Ask only writes, and does not wait, if CanAsk is false, bytes are unread, p is empty, the
+// operation has no time limit or one that ends within 100 ms of now, or the socket's buffer
+// has no room for all of p. It blocks until the limit set by ArmAsk or Arm at the latest.
+//
+// The system wakes the reader of a socket only for a new event, not for bytes or an end that
+// arrived before Ask. So use Ask only on a connection whose last answer was read to its end a
+// moment ago and that answers within milliseconds. If the server closes in between all the
+// same, Ask notices within 100 ms.
 func (c *Conn) Ask(p []byte, now time.Duration) error {
 	if !c.park || c.buf != nil || len(p) == 0 || c.deadline < now+recheckAfter {
 		return c.write(p)
@@ -35,9 +39,11 @@ func (c *Conn) Ask(p []byte, now time.Duration) error {
 // bytes on, while it was idle.
 var errIdle = &Error{Class: EOF, Err: errors.New("the server closed the connection while it was idle")}
 
-// AskIdle is Ask for a connection that was idle for any time, and for slow answers. It
-// first checks whether the connection is still usable, as Gone does; if not, it sends
-// nothing and returns an error of the class EOF. If CanAsk is false, AskIdle is Write.
+// AskIdle is Ask for a connection that was idle for any time, and for slow answers. It first
+// checks whether the connection is still usable, as Gone does; if not, it sends nothing and
+// returns an error of the class EOF. If CanAsk is false, bytes are unread or p is empty, it
+// only writes, without a check. It also skips the check if a read deadline of the socket, as
+// set by an earlier Ask, passed while the connection was idle.
 func (c *Conn) AskIdle(p []byte) error {
 	if !c.CanAsk() || c.buf != nil || len(p) == 0 {
 		return c.write(p)
@@ -46,10 +52,13 @@ func (c *Conn) AskIdle(p []byte) error {
 	return c.ask(p)
 }
 
-// CanAsk reports whether AskIdle checks the connection before it sends.
+// CanAsk reports whether AskIdle checks the connection before it sends. It is false with TLS,
+// for connections that are no sockets, and on systems other than Unix.
 func (c *Conn) CanAsk() bool { return c.park }
 
-// ask writes p and waits until something can be read.
+// ask writes p and waits until something can be read. If c.checking is set, it checks the
+// connection first. If the socket has no room for all of p, it writes the rest and does not
+// wait. An error is one of writing, or errIdle.
 func (c *Conn) ask(p []byte) error {
 	c.asking = p
 	err := c.raw.Read(c.readStep)
@@ -76,7 +85,8 @@ func (c *Conn) ask(p []byte) error {
 	return c.write(rest)
 }
 
-// write is Write with the operation's whole time limit.
+// write is Write with the operation's whole time limit, also where ArmAsk has left an earlier
+// deadline.
 func (c *Conn) write(p []byte) error {
 	if c.set < c.deadline {
 		c.setDeadline()
@@ -101,7 +111,8 @@ func (c *Conn) early(err error) bool {
 	return true
 }
 
-// setRead sets the deadline of reading, unless the operation was canceled.
+// setRead sets the deadline of reading, on the clock of Now; if the operation was canceled,
+// reading stays ended.
 func (c *Conn) setRead(at time.Duration) {
 	_ = c.tcp.SetReadDeadline(epoch.Add(at))
 	if c.guard.state.Load()&cut != 0 {

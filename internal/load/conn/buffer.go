@@ -27,7 +27,8 @@ var buffers = sync.Pool{New: func() any { return &buffer{data: make([]byte, buff
 
 func newBuffer() *buffer { return buffers.Get().(*buffer) }
 
-// free returns b to the pool. One that had grown is left to the garbage collector.
+// free returns b to the pool; b must not be used afterwards. A buffer that has grown is left
+// to the garbage collector.
 func (b *buffer) free() {
 	if len(b.data) != bufferSize {
 		return
@@ -36,8 +37,8 @@ func (b *buffer) free() {
 	buffers.Put(b)
 }
 
-// room makes room for at least one more byte. It returns false if the buffer holds
-// MaxUnread bytes.
+// room makes room for at least one more byte; slices of data become invalid. It returns false
+// if the buffer holds MaxUnread bytes.
 func (b *buffer) room() bool {
 	if b.w < len(b.data) {
 		return true

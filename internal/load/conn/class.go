@@ -45,7 +45,8 @@ func (c Class) String() string { return classes[c] }
 func (c Class) Local() bool { return c == LocalFD || c == LocalPort || c == Blocked }
 
 // Error is an error with an explicit class, where the cause does not imply it. A client
-// defines one for each way in which an answer can violate its protocol.
+// defines one for each way in which an answer can violate its protocol. Its text is that of
+// Err.
 type Error struct {
 	Class Class
 	Err   error
@@ -54,8 +55,8 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Classify returns the class of an error of this package, of net, crypto/tls or a context;
-// Other for errors it does not know. err must not be nil.
+// Classify returns the class of an error of this package, of net, crypto/tls or a context,
+// also of one that wraps it; Other for errors it does not know, and for nil.
 func Classify(err error) Class {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class

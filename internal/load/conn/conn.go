@@ -42,8 +42,8 @@ type Conn struct {
 	_         [56]byte // rounds the size up to whole cache lines, so that each Conn begins one
 }
 
-// New returns a Conn on an established connection and takes ownership of nc. Waiting
-// needs no buffer if nc is a socket of the operating system.
+// New returns a Conn on an established connection and takes ownership of nc: the caller closes
+// only the Conn. Waiting needs no buffer if nc is a socket of the operating system.
 func New(nc net.Conn) *Conn {
 	c := &Conn{nc: nc, tcp: nc}
 	if sc, ok := nc.(syscall.Conn); ok && canReadRaw {
@@ -55,8 +55,8 @@ func New(nc net.Conn) *Conn {
 	return c
 }
 
-// Unread returns the bytes that arrived and were not taken yet. They are valid until the
-// next call of Fill, Take or Read.
+// Unread returns the bytes that arrived and were not taken yet; nil if all were taken. They
+// are valid until the next call of Fill, Take, Read, Close or Drop.
 func (c *Conn) Unread() []byte {
 	if c.buf == nil {
 		return nil
@@ -64,8 +64,8 @@ func (c *Conn) Unread() []byte {
 	return c.buf.data[c.buf.r:c.buf.w]
 }
 
-// Take consumes the first n unread bytes. After the last one the buffer returns to the
-// pool.
+// Take consumes the first n unread bytes, of which there must be as many. After the last one
+// the buffer returns to the pool.
 func (c *Conn) Take(n int) {
 	b := c.buf
 	if b == nil {
@@ -78,10 +78,11 @@ func (c *Conn) Take(n int) {
 	}
 }
 
-// Fill waits for at least one more byte and adds what arrived to the unread bytes. If
-// nothing is unread, it waits without a buffer. It returns [ErrFull] if MaxUnread bytes are
-// unread already, io.EOF if the other side has closed the connection, and an error of the
-// class Timeout after the limit set by Arm.
+// Fill waits for at least one more byte and adds what arrived to the unread bytes. If nothing
+// is unread, it waits without a buffer. It returns [ErrFull] if MaxUnread bytes are unread
+// already, io.EOF if the other side has closed the connection, and an error of the class
+// Timeout after the limit set by Arm or the end of Begin's ctx. The unread bytes stay after an
+// error.
 func (c *Conn) Fill() error {
 	if c.buf != nil && !c.buf.room() {
 		return ErrFull
@@ -105,8 +106,8 @@ func (c *Conn) Fill() error {
 	return c.clean("read", os.NewSyscallError("read", err))
 }
 
-// fillThrough is Fill for connections that must be read through nc: it holds a buffer
-// while it waits.
+// fillThrough is Fill for connections that must be read through nc: it holds a buffer while it
+// waits. It does not check whether there is room.
 func (c *Conn) fillThrough() error {
 	b := c.buf
 	if b == nil {
@@ -128,8 +129,9 @@ func (c *Conn) fillThrough() error {
 	return nil // the next read returns the error again
 }
 
-// Read takes unread bytes if there are any; otherwise it waits for some and reads them directly
-// into p.
+// Read takes unread bytes if there are any; otherwise it waits for some and reads them
+// directly into p. It returns 0 and io.EOF if the other side has closed the connection, and 0
+// and an error of the class Timeout after the limit set by Arm or the end of Begin's ctx.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.buf != nil {
 		n := copy(p, c.Unread())
@@ -147,7 +149,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return 0, c.clean("read", err)
 }
 
-// Write sends all of p. With an error it returns how many bytes the system accepted.
+// Write sends all of p: it waits until the system has accepted it. With an error it returns
+// how many bytes the system accepted. The class is Timeout after the limit set by Arm or the
+// end of Begin's ctx.
 func (c *Conn) Write(p []byte) (int, error) {
 	n, err := c.nc.Write(p)
 	c.out += int64(n)
@@ -158,7 +162,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 // WriteParts sends all of the parts in order, with as few system calls as the connection
-// allows. It modifies parts. Another goroutine may read meanwhile.
+// allows. It modifies the slice parts, not the bytes. Another goroutine may read at the same
+// time. After an error some of the bytes may have been sent; the errors are those of Write.
 func (c *Conn) WriteParts(parts net.Buffers) error {
 	var n int64
 	var err error
@@ -189,8 +194,9 @@ func (c *Conn) In() int64 { return c.in }
 func (c *Conn) Out() int64 { return c.out }
 
 // Handshake performs a TLS handshake as the client; all later reading and writing is
-// encrypted. Unread bytes are lost, so call it before any Fill. If TLS itself fails, the
-// error has the class TLS. Arm and Begin limit it like any operation.
+// encrypted. Unread bytes are lost, so call it before any Fill. If TLS itself fails, the error
+// has the class TLS. Arm and Begin limit it like any operation. After an error the connection
+// can only be dropped. config must not be changed afterwards.
 func (c *Conn) Handshake(config *tls.Config) error {
 	tc := tls.Client(c.nc, config)
 	c.nc, c.park = tc, false
@@ -202,7 +208,7 @@ func (c *Conn) Handshake(config *tls.Config) error {
 	return nil
 }
 
-// TLS returns the state of the connection's TLS; nil before Handshake.
+// TLS returns a copy of the state of the connection's TLS; nil before Handshake.
 func (c *Conn) TLS() *tls.ConnectionState {
 	tc, ok := c.nc.(*tls.Conn)
 	if !ok {
@@ -235,6 +241,7 @@ func (c *Conn) Drop() {
 // call it.
 func (c *Conn) Abort() { c.tcp.Close() }
 
+// release ends the watch of Begin's ctx and frees the unread bytes. It may be called twice.
 func (c *Conn) release() {
 	c.unwatch()
 	if c.buf != nil {
@@ -243,9 +250,9 @@ func (c *Conn) release() {
 	}
 }
 
-// closedOrLate returns os.ErrDeadlineExceeded, a system call's error, or net.ErrClosed for
-// the error with which waiting on a socket ended; package os exports no error for a closed
-// one.
+// closedOrLate returns os.ErrDeadlineExceeded, a system call's error, or net.ErrClosed for the
+// error with which waiting on a socket ended, and nil for nil; package os exports no error for
+// a closed one.
 func closedOrLate(err error) error {
 	if _, own := errors.AsType[*os.SyscallError](err); err == nil || own || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
@@ -255,7 +262,8 @@ func closedOrLate(err error) error {
 
 // clean returns err in the form that all errors of a connection have: the operation, the
 // remote address and the cause, without the ephemeral local port that net's own errors
-// contain, so that equal failures have equal texts.
+// contain, so that equal failures have equal texts. io.EOF and io.ErrUnexpectedEOF are
+// returned unchanged. With TLS an error without another class gets the class TLS.
 func (c *Conn) clean(op string, err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return err

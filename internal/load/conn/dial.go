@@ -30,7 +30,7 @@ type Dialer struct {
 func (d *Dialer) Proxy() *Proxy { return d.proxy }
 
 // Through returns a copy of d that connects through p, or directly if p is nil. The copy
-// shares d's sources and names.
+// shares d's sources and names. d is not changed, and must not connect to a Unix socket.
 func (d *Dialer) Through(p *Proxy) *Dialer {
 	c := *d
 	c.proxy = p
@@ -55,26 +55,30 @@ type Times struct {
 	Connect time.Duration // the rest: connecting, and the proxy's part of it
 }
 
-// Dial connects to addr ("host:port"). It gives up after timeout or when ctx ends. The
-// caller owns the connection and must Close or Drop it.
+// Dial connects to addr ("host:port"). It fails after timeout or when ctx ends; a timeout of 0
+// or less has passed at once. The caller owns the connection and must Close or Drop it.
 //
-// The class of the error is Timeout if the time is over, DNS if it was over before the
-// name was resolved, Canceled if ctx was canceled, Blocked if the run may not connect to
-// that address. After a success *took holds the durations, unless took is nil.
+// The class of the error is Timeout if the time is over, DNS if it was over before the name
+// was resolved, Canceled if ctx was canceled, Blocked if the run may not connect to that
+// address, ByProxy if the proxy fails. After a success *took holds the durations, unless took
+// is nil; after an error it is unchanged.
 //
-// If a name has several addresses, Dial tries the next one when one fails. The kernel
-// sends no keep-alive probes: a client's own timeouts detect a dead peer, and each
-// connection saves three system calls.
+// If a name has several addresses, Dial tries the next one when one fails. The kernel sends no
+// keep-alive probes: a client's own timeouts detect a dead peer, and each connection saves
+// three system calls.
 func (d *Dialer) Dial(ctx context.Context, addr string, timeout time.Duration, took *Times) (*Conn, error) {
 	return d.dial(ctx, addr, timeout, took, true)
 }
 
 // DialProxy connects to the proxy only, for a client that then sends addr to the proxy in its
-// own protocol, as HTTP does with whole URLs. Otherwise it is like Dial.
+// own protocol, as HTTP does with whole URLs. addr must still be permitted. Otherwise it is
+// like Dial, also for a Dialer without a proxy.
 func (d *Dialer) DialProxy(ctx context.Context, addr string, timeout time.Duration, took *Times) (*Conn, error) {
 	return d.dial(ctx, addr, timeout, took, false)
 }
 
+// dial is Dial, or DialProxy if tunnel is false. To an IP address without a proxy it connects
+// in the caller's goroutine.
 func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, took *Times, tunnel bool) (*Conn, error) {
 	if timeout <= 0 {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
@@ -99,6 +103,8 @@ func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, t
 	return d.dialAside(ctx, allowed, addr, timeout, took, tunnel)
 }
 
+// dialAside is dial in another goroutine, for which it waits; allowed are the destinations
+// that are permitted.
 func (d *Dialer) dialAside(ctx context.Context, allowed *allowlist.List, addr string, timeout time.Duration, took *Times, tunnel bool) (*Conn, error) {
 	began := Now()
 	a := attempt{Dialer: d, permitted: allowed, began: began, deadline: began + timeout}
@@ -118,8 +124,8 @@ func (d *Dialer) dialAside(ctx context.Context, allowed *allowlist.List, addr st
 	return c, err
 }
 
-// straight reports whether addr is an IP address that d connects to directly: without a
-// proxy, sources or a lookup.
+// straight reports whether addr is an IP address that d connects to directly: without a proxy,
+// sources or a lookup. It returns the address unmapped (IPv4 as 4 bytes).
 //
 //go:noinline
 func (d *Dialer) straight(addr string) (to netip.AddrPort, ok bool) {
@@ -141,7 +147,10 @@ type attempt struct {
 	lookup          atomic.Int64  // time spent on lookups, in ns
 }
 
-// connect connects to addr without a proxy.
+// connect connects to addr without a proxy, until the attempt's deadline. If it resolves the
+// name itself, it tries the addresses in turn, each with an equal part of the time left, and
+// returns the first error; a fault of this host or the end of ctx ends the attempts. A Unix
+// socket that does not exist is of the class Refused.
 func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
 	if a.unix != "" {
 		if err := a.permitted.Unix(a.unix); err != nil {
@@ -178,7 +187,8 @@ func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
 	return nil, first
 }
 
-// resolve returns the addresses of "host:port".
+// resolve returns the addresses of "host:port", at least one, in the order in which to try
+// them, and adds the time of a lookup to a.lookup. The error is a *net.OpError.
 func (a *attempt) resolve(ctx context.Context, addr string) ([]netip.AddrPort, error) {
 	began := Now()
 	ctx, cancel := context.WithTimeout(ctx, a.deadline-began)
@@ -194,7 +204,8 @@ func (a *attempt) resolve(ctx context.Context, addr string) ([]netip.AddrPort, e
 }
 
 // from connects to an address, from the next source in rotation. name is as for
-// allowlist.List.Address.
+// allowlist.List.Address. The class of the error is Blocked if the address is not permitted,
+// and LocalPort if no source is of its IP version.
 func (a *attempt) from(ctx context.Context, to netip.AddrPort, name string, deadline time.Duration) (*Conn, error) {
 	if err := a.permitted.Address(to, name); err != nil {
 		return nil, blocked(err)
@@ -214,7 +225,7 @@ func (a *attempt) from(ctx context.Context, to netip.AddrPort, name string, dead
 	return made(a.open(ctx, "tcp", to.String(), deadline, local, ""))
 }
 
-// nameOf returns the host name in addr; "" if it is an IP address.
+// nameOf returns the host name in addr; "" if addr is an IP address or malformed.
 func (a *attempt) nameOf(addr string) string {
 	if _, err := netip.ParseAddrPort(addr); err == nil {
 		return ""
@@ -223,9 +234,10 @@ func (a *attempt) nameOf(addr string) string {
 	return host
 }
 
-// open connects by package net. If addr has a name to look up, named, the time until the
-// first socket counts as lookup. Each address is checked against the permitted ones before
-// open connects to it.
+// open connects by package net, until deadline. If addr has a name to look up, named, the time
+// until the first socket counts as lookup. On network tcp without a local address, each
+// address is checked against the permitted ones before open connects to it; otherwise the
+// caller has checked it. The caller closes the connection.
 func (a *attempt) open(ctx context.Context, network, addr string, deadline time.Duration, local net.Addr, named string) (net.Conn, error) {
 	nd := net.Dialer{Timeout: deadline - Now(), KeepAlive: -1, LocalAddr: local}
 	if nd.Timeout <= 0 {
@@ -266,6 +278,7 @@ func (a *attempt) open(ctx context.Context, network, addr string, deadline time.
 	return nc, nil
 }
 
+// made returns a Conn on nc, or err if that is not nil.
 func made(nc net.Conn, err error) (*Conn, error) {
 	if err != nil {
 		return nil, err
@@ -274,7 +287,7 @@ func made(nc net.Conn, err error) (*Conn, error) {
 }
 
 // splitPort is net.SplitHostPort with the port as a number. The port may be the name of a
-// service.
+// service, which is looked up until ctx ends.
 func splitPort(ctx context.Context, addr string) (host string, port uint16, err error) {
 	host, text, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -291,9 +304,9 @@ func splitPort(ctx context.Context, addr string) (host string, port uint16, err 
 	return host, uint16(n), nil
 }
 
-// aside runs f in another goroutine and waits for it. Connecting and TLS handshakes need a deep
-// stack; the stack of the user's goroutine, of which there may be a million, would grow for
-// them and stay large.
+// aside runs f in another goroutine and waits for it, however long it takes. Connecting and
+// TLS handshakes need a deep stack; the stack of the user's goroutine, of which there may be a
+// million, would grow for them and stay large.
 func aside(f func()) {
 	done := make(chan struct{})
 	go func() {

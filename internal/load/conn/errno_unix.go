@@ -4,6 +4,7 @@ package conn
 
 import "syscall"
 
+// classOf returns the class of a system call's error; Other for an error that implies none.
 func classOf(errno syscall.Errno) Class {
 	switch errno {
 	case syscall.ECONNREFUSED:

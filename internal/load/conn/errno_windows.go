@@ -2,6 +2,7 @@ package conn
 
 import "syscall"
 
+// classOf returns the class of a system call's error; Other for an error that implies none.
 // Windows has its own numbers (WinSock error codes), of which package syscall names only some.
 func classOf(errno syscall.Errno) Class {
 	switch errno {

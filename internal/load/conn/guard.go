@@ -19,10 +19,10 @@ func Now() time.Duration { return time.Since(epoch) }
 var past = time.Unix(1, 0)
 
 // Arm sets the time limit of the next operation: reading and writing fail with
-// os.ErrDeadlineExceeded timeout after start, on the clock of Now. To set the runtime's
-// timer rarely, an earlier deadline remains in force if it is at most 1 % of timeout later
-// than requested; so an operation never ends before its limit, and at most 1 % after it.
-// Call Arm before Begin.
+// os.ErrDeadlineExceeded timeout after start, on the clock of Now. To set the runtime's timer
+// rarely, an earlier deadline remains in force if it is at most 1 % of timeout later than
+// requested; so an operation never ends before its limit, and at most 1 % after it. Call Arm
+// before Begin; after it, Rearm.
 func (c *Conn) Arm(start, timeout time.Duration) {
 	at, slack := start+timeout, timeout/100
 	if c.set >= at && c.set <= at+slack {
@@ -132,12 +132,15 @@ func (c *Conn) End() bool {
 	return c.guard.state.CompareAndSwap(n|busy, n)
 }
 
+// cut ends the operation if it belongs to the watch with that number and has not ended: its
+// waiting ends at once. The end of the watched ctx calls it, in any goroutine.
 func (c *Conn) cut(number uint64) {
 	if c.guard.state.CompareAndSwap(number<<2|busy, number<<2|cut) {
 		_ = c.tcp.SetDeadline(past)
 	}
 }
 
+// unwatch ends the watch of a ctx, if there is one. The next Begin starts another.
 func (c *Conn) unwatch() {
 	if c.guard.stop != nil {
 		c.guard.stop()

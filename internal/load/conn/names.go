@@ -45,8 +45,9 @@ type lookup struct {
 	err   error
 }
 
-// parseFixed parses fixed names: from "host" or "host:port" to addresses separated by
-// commas, each with a port or without: {"a.test": "10.0.0.1, 10.0.0.2:8080"}.
+// parseFixed parses fixed names: from "host" or "host:port" to addresses separated by commas,
+// each with a port or without: {"a.test": "10.0.0.1, 10.0.0.2:8080"}. The keys of the result
+// are in lower case, and a missing port is 0. The error quotes the name and the address.
 func parseFixed(hosts map[string]string) (map[string][]netip.AddrPort, error) {
 	fixed := make(map[string][]netip.AddrPort, len(hosts))
 	for host, list := range hosts {
@@ -76,8 +77,8 @@ func (n *names) decides(addr string) bool {
 	return n != nil && (n.ttl > 0 || n.fixedFor(addr) != nil)
 }
 
-// systemName returns the host name in addr if the system's resolver finds its addresses,
-// and "" if the scenario's own hosts or name servers do.
+// systemName returns the host name in addr if the system's resolver finds its addresses, and
+// "" if the scenario's own hosts or name servers do, or addr is malformed.
 func (n *names) systemName(addr string) string {
 	if n != nil && (n.base != nil || n.fixedFor(addr) != nil) {
 		return ""
@@ -86,7 +87,8 @@ func (n *names) systemName(addr string) string {
 	return host
 }
 
-// fixedFor returns the fixed addresses of addr; nil if it has none.
+// fixedFor returns the fixed addresses of addr, those of "host:port" before those of "host";
+// nil if it has none. The slice must not be changed.
 func (n *names) fixedFor(addr string) []netip.AddrPort {
 	if n == nil || len(n.fixed) == 0 {
 		return nil
@@ -99,9 +101,10 @@ func (n *names) fixedFor(addr string) []netip.AddrPort {
 	return n.fixed[host]
 }
 
-// resolve returns the addresses of "host:port" in the order in which to try them, and
-// whether a name server was asked. Addresses that are cached or fixed rotate, so that
-// successive connects begin with each in turn.
+// resolve returns the addresses of "host:port", at least one, in the order in which to try
+// them, and whether a name server was asked, also with an error. Addresses that are cached or
+// fixed rotate, so that successive connects begin with each in turn. The caller owns the
+// slice.
 func (n *names) resolve(ctx context.Context, addr string) (addrs []netip.AddrPort, looked bool, err error) {
 	host, port, err := splitPort(ctx, addr)
 	if err != nil {
@@ -147,7 +150,8 @@ func (n *names) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: n.base.PreferGo, StrictErrors: n.base.StrictErrors, Dial: n.base.Dial}
 }
 
-// ask resolves a name.
+// ask resolves a name, until ctx ends. It returns at least one address, IPv4 as 4 bytes, or an
+// error, a *net.DNSError if the name has none.
 func (n *names) ask(ctx context.Context, host string) ([]netip.Addr, error) {
 	ips, err := n.resolver().LookupNetIP(ctx, "ip", host)
 	if err == nil && len(ips) == 0 {
@@ -159,8 +163,11 @@ func (n *names) ask(ctx context.Context, host string) ([]netip.Addr, error) {
 	return ips, err
 }
 
-// cached returns the addresses of a name from the cache, or looks it up. One caller
-// asks at a time; the others wait for its answer. A failure is not cached.
+// cached returns the addresses of a name, in lower case, from the cache, or looks it up; turn
+// is the index of the one to begin with. The slice is shared and must not be changed. One
+// caller asks at a time; the others wait for its answer, or until their ctx ends, and one of
+// them asks again if its ctx was canceled. A failure is not cached. With maxNames in the
+// cache, further names are looked up each time.
 func (n *names) cached(ctx context.Context, host string) (ips []netip.Addr, turn int, looked bool, err error) {
 	for {
 		n.mu.Lock()
@@ -223,7 +230,7 @@ func (n *names) cached(ctx context.Context, host string) (ips []netip.Addr, turn
 	}
 }
 
-// until returns when an answer that arrives now expires.
+// until returns when an answer that arrives now expires, on the clock of Now.
 func (n *names) until() time.Duration {
 	if n.ttl == Forever {
 		return Forever
@@ -231,8 +238,9 @@ func (n *names) until() time.Duration {
 	return Now() + n.ttl
 }
 
-// resolverOf returns a resolver that asks the name servers ("10.0.0.53" or
-// "10.0.0.53:5353") in turn instead of those of the system.
+// resolverOf returns a resolver that asks the name servers ("10.0.0.53" or "10.0.0.53:5353")
+// in turn instead of those of the system. The default port is 53. The error quotes the server
+// that is malformed; one that the run may not connect to fails at each query.
 func resolverOf(servers []string) (*net.Resolver, error) {
 	addrs := make([]string, len(servers))
 	for i, s := range servers {

@@ -64,6 +64,8 @@ func NewDialer(o Options, shared func(key any, make func() (any, error)) (any, e
 	return d, nil
 }
 
+// newNames returns the names for o's Hosts, DNSCache and DNSServers. The error names the
+// option that is wrong.
 func newNames(o *Options) (*names, error) {
 	n := &names{ttl: o.DNSCache}
 	var err error

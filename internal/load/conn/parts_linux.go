@@ -14,7 +14,9 @@ const maxTransfer = 128 << 10
 // maxParts is the largest number of parts of one system call.
 const maxParts = 4
 
-// writeParts writes all of the parts by this package's own system calls.
+// writeParts writes all of the parts by this package's own system calls, and waits while the
+// socket's buffer is full. It modifies parts. With an error, that of a system call or of
+// waiting, it returns how many bytes were written.
 func (c *Conn) writeParts(parts net.Buffers) (written int64, err error) {
 	waited := c.raw.Write(func(fd uintptr) bool {
 		for {
@@ -48,9 +50,10 @@ func (c *Conn) writeParts(parts net.Buffers) (written int64, err error) {
 	return written, err
 }
 
-// sysWritev calls writev(2) with the first parts. Short ones are written as by sysWrite;
-// for long ones Go's scheduler is notified: one call of 0.2 ms costs less than eight that
-// occupy their processor, for the server too, which reads more at a time.
+// sysWritev calls writev(2) with the first maxParts parts, and returns how many bytes the
+// socket took; the error is a syscall.Errno, EAGAIN if it has no room. Short parts are written
+// as by sysWrite; for long ones Go's scheduler is notified: one call of 0.2 ms costs less than
+// eight that occupy their processor, for the server too, which reads more at a time.
 func sysWritev(fd uintptr, parts net.Buffers) (int, error) {
 	var vector [maxParts]syscall.Iovec
 	used, size := 0, 0

@@ -8,7 +8,8 @@ import (
 )
 
 // plain is the socket of a Conn as a net.Conn, for TLS. Read and Write may be called
-// concurrently.
+// concurrently, each by one goroutine. Read returns io.EOF at the end; other errors are those
+// that closedOrLate returns.
 type plain Conn
 
 func (p *plain) Read(b []byte) (int, error) {

@@ -20,11 +20,11 @@ type Proxy struct {
 	named          bool // the URL has a user
 }
 
-// ParseProxy parses "SCHEME://[USER:PASSWORD@]HOST[:PORT]". The schemes are http and
-// https (CONNECT, the latter over TLS), socks5 (this host resolves the target's name)
-// and socks5h (the proxy does). The default ports are 80, 443 and 1080. config is for the
-// TLS of an https proxy; nil stands for the system's authorities. No error contains the
-// password.
+// ParseProxy parses "SCHEME://[USER:PASSWORD@]HOST[:PORT]". The schemes are http and https
+// (CONNECT, the latter over TLS), socks5 (this host resolves the target's name) and socks5h
+// (the proxy does). The default ports are 80, 443 and 1080. config is for the TLS of an https
+// proxy and must not be changed afterwards; nil stands for the system's authorities. No error
+// contains the password. ParseProxy does not connect.
 func ParseProxy(text string, config *tls.Config) (*Proxy, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -71,9 +71,10 @@ func (p *Proxy) Authorization() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(p.user+":"+p.password))
 }
 
-// through connects to the proxy and, unless tunnel is false, asks it to connect to addr.
-// An error has the class ByProxy, except for a timeout, a canceled ctx, and a fault of
-// this host.
+// through connects to the proxy and, unless tunnel is false, asks it to connect to addr. An
+// error has the class ByProxy, except for a timeout, a canceled ctx, a fault of this host, a
+// destination that is not permitted, and a lookup of addr by this host. The bytes exchanged
+// with the proxy are not counted. The caller owns the connection.
 func (a *attempt) through(ctx context.Context, p *Proxy, addr string, tunnel bool) (*Conn, error) {
 	if p.scheme != "socks5" { // where this host resolves the target
 		name, port, err := splitPort(ctx, addr)
@@ -104,7 +105,8 @@ func (a *attempt) through(ctx context.Context, p *Proxy, addr string, tunnel boo
 	return c, nil
 }
 
-// negotiate asks the proxy at the other end of c for a tunnel to addr.
+// negotiate does the TLS handshake of an https proxy at the other end of c, and then, unless
+// tunnel is false, asks the proxy for a tunnel to addr. On an error the caller drops c.
 func (a *attempt) negotiate(ctx context.Context, c *Conn, p *Proxy, addr string, tunnel bool) error {
 	if p.scheme == "https" {
 		config := &tls.Config{ServerName: p.name}
@@ -141,6 +143,9 @@ type localLookup struct{ error }
 
 func (e *localLookup) Unwrap() error { return e.error }
 
+// proxyError returns err as an error of the class ByProxy, whose text begins with "proxy: ".
+// An error of the class Canceled, Timeout, LocalFD, LocalPort or Blocked keeps its class, and
+// that of a localLookup is returned without it.
 func proxyError(err error) error {
 	if e, ok := err.(*localLookup); ok {
 		return e.error
@@ -155,7 +160,9 @@ func proxyError(err error) error {
 // maxProxyHead is the largest head of a proxy's answer, in bytes.
 const maxProxyHead = 16 << 10
 
-// connect asks an HTTP proxy for a tunnel (RFC 9110, section 9.3.6).
+// connect asks an HTTP proxy for a tunnel (RFC 9110, section 9.3.6). It returns an error for
+// an answer other than 2xx, which it quotes, for a head of more than 16 KiB, and for bytes
+// after the head.
 func (p *Proxy) connect(c *Conn, addr string) error {
 	b := fmt.Appendf(nil, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n", addr)
 	if auth := p.Authorization(); auth != "" {

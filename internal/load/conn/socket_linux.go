@@ -24,6 +24,8 @@ type socket struct {
 }
 
 func (s *socket) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(s.peer) }
+
+// LocalAddr returns the socket's own address, a *net.TCPAddr; nil if the socket is closed.
 func (s *socket) LocalAddr() net.Addr {
 	raw, err := s.SyscallConn()
 	if err != nil {
@@ -37,12 +39,13 @@ func (s *socket) LocalAddr() net.Addr {
 // direct reports whether reach can connect to an address.
 func direct(to netip.AddrPort) bool { return to.Addr().IsValid() && to.Addr().Zone() == "" }
 
-// reach connects to an unmapped address for which direct is true, from the address from
-// unless that is the zero value. It gives up when ctx ends or at deadline, on the clock of
-// Now.
+// reach connects to an unmapped address for which direct is true, from the address from unless
+// that is the zero value. It fails when ctx ends or at deadline, on the clock of Now. The
+// error is a *net.OpError. A socket that is connected to itself is tried again, three times in
+// all, and then counts as refused. The caller owns the connection.
 //
-// Its frame and those of its callers are small, and large ones are in functions of their
-// own: a user's stack is nowhere deeper, and must fit in 4 KB (see aside).
+// Its frame and those of its callers are small, and large ones are in functions of their own:
+// a user's stack is nowhere deeper, and must fit in 4 KB (see aside).
 func reach(ctx context.Context, to netip.AddrPort, from netip.Addr, deadline time.Duration) (*Conn, error) {
 	for tries := 0; ; tries++ {
 		fd, pending, err := begin(ctx, to, from)
@@ -68,7 +71,7 @@ func reach(ctx context.Context, to netip.AddrPort, from netip.Addr, deadline tim
 	}
 }
 
-// unreached returns the error for a connection that failed with err.
+// unreached returns the error of reach for a connection to an address that failed with err.
 //
 //go:noinline
 func unreached(to netip.AddrPort, err error) error {
@@ -83,8 +86,9 @@ func unreached(to netip.AddrPort, err error) error {
 // open).
 var errSelf = errors.New("the socket is connected to itself")
 
-// begin opens a socket and starts to connect it to an address. pending reports that it is
-// not connected yet.
+// begin opens a socket and starts to connect it to an address. pending reports that it is not
+// connected yet. The caller closes fd; after an error the socket is closed already. The error
+// is ctx's, or an *os.SyscallError.
 //
 //go:noinline
 func begin(ctx context.Context, to netip.AddrPort, from netip.Addr) (fd int, pending bool, err error) {
@@ -119,7 +123,7 @@ func begin(ctx context.Context, to netip.AddrPort, from netip.Addr) (fd int, pen
 	}
 }
 
-// toItself reports whether a socket is connected to itself.
+// toItself reports whether a socket is connected to itself; false if its address is unknown.
 //
 //go:noinline
 func toItself(fd int, to netip.AddrPort) bool {
@@ -127,8 +131,9 @@ func toItself(fd int, to netip.AddrPort) bool {
 	return own.Port() == to.Port() && (own.Addr() == to.Addr() || to.Addr().IsUnspecified())
 }
 
-// connected waits until a socket is connected to an address. A second connect(2) returns
-// the result of the first.
+// connected waits until a socket is connected to an address. A second connect(2) returns the
+// result of the first. The error is ctx's, os.ErrDeadlineExceeded at deadline, or an
+// *os.SyscallError; the caller then drops c.
 func (c *Conn) connected(ctx context.Context, to netip.AddrPort, fd int, deadline time.Duration) error {
 	var addr sockaddr
 	err := addr.set(to).call(syscall.SYS_CONNECT, fd)
@@ -165,12 +170,13 @@ func bindSocketLate(fd int) {
 	_ = syscall.SetsockoptInt(fd, syscall.SOL_IP, ipBindAddressNoPort, 1)
 }
 
-// sockaddr is a struct sockaddr_in or sockaddr_in6.
+// sockaddr is a struct sockaddr_in or sockaddr_in6, as system calls want it.
 type sockaddr struct {
 	bytes [syscall.SizeofSockaddrInet6]byte
 	size  uintptr
 }
 
+// set stores an address, without its zone, and returns s.
 func (s *sockaddr) set(a netip.AddrPort) *sockaddr {
 	clear(s.bytes[:])
 	binary.BigEndian.PutUint16(s.bytes[2:], a.Port())
@@ -189,7 +195,7 @@ func (s *sockaddr) set(a netip.AddrPort) *sockaddr {
 }
 
 // call calls connect(2) or bind(2) without notifying Go's scheduler; see sysRead. On Linux
-// neither blocks.
+// neither blocks. The error is a syscall.Errno.
 func (s *sockaddr) call(trap uintptr, fd int) error {
 	_, _, errno := syscall.RawSyscall(trap, uintptr(fd), uintptr(unsafe.Pointer(&s.bytes)), s.size)
 	if errno != 0 {
@@ -198,7 +204,7 @@ func (s *sockaddr) call(trap uintptr, fd int) error {
 	return nil
 }
 
-// ownAddr returns the local address of a socket.
+// ownAddr returns the local address of a socket; the zero AddrPort if fd is not a socket.
 func ownAddr(fd int) netip.AddrPort {
 	var s sockaddr
 	size := uint32(len(s.bytes))

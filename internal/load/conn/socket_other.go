@@ -12,6 +12,7 @@ import (
 // direct returns false: on other systems package net opens all connections.
 func direct(netip.AddrPort) bool { return false }
 
+// reach returns errors.ErrUnsupported. It is not called where direct returns false.
 func reach(context.Context, netip.AddrPort, netip.Addr, time.Duration) (*Conn, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// socks5 asks a SOCKS 5 proxy for a connection to addr (RFC 1928), with user and
-// password if there are any (RFC 1929).
+// socks5 asks a SOCKS 5 proxy for a connection to addr (RFC 1928), with user and password if
+// there are any (RFC 1929). A refusal is an error that begins with "socks: ". On an error the
+// caller drops c.
 func (p *Proxy) socks5(ctx context.Context, c *Conn, addr string) error {
 	method := byte(0) // no authentication
 	if p.named {
@@ -63,8 +64,8 @@ func (p *Proxy) socks5(ctx context.Context, c *Conn, addr string) error {
 	return socksBound(c, b[3])
 }
 
-// socksRequest returns the message that asks for a connection to addr, a name or an
-// address.
+// socksRequest returns the message that asks for a connection to addr ("host:port"), a name or
+// an address. It returns an error for a name of more than 255 bytes.
 func socksRequest(ctx context.Context, addr string) ([]byte, error) {
 	host, port, err := splitPort(ctx, addr)
 	if err != nil {
@@ -88,7 +89,8 @@ func socksRequest(ctx context.Context, addr string) ([]byte, error) {
 	return binary.BigEndian.AppendUint16(msg, port), nil
 }
 
-// socksBound skips the address that the proxy connects from.
+// socksBound reads and ignores the address that the proxy connects from; kind is its type (RFC
+// 1928, section 5).
 func socksBound(c *Conn, kind byte) error {
 	n := 0
 	switch kind {
@@ -109,7 +111,7 @@ func socksBound(c *Conn, kind byte) error {
 	return err
 }
 
-// socksReply returns the meaning of a reply code other than 0.
+// socksReply returns the meaning of a reply code other than 0, as a sentence about the proxy.
 func socksReply(code byte) string {
 	replies := [...]string{1: "general failure", 2: "not allowed by its rules", 3: "network unreachable",
 		4: "host unreachable", 5: "connection refused", 6: "TTL expired", 7: "command not supported", 8: "address type not supported"}

@@ -31,9 +31,10 @@ type span struct {
 // maxSpan is the largest number of addresses used of one prefix.
 const maxSpan = 1 << 20
 
-// parseSources parses addresses ("10.0.0.7") and prefixes ("127.1.0.0/24"; of IPv4
-// without the network's own and the broadcast address). The error names an entry that
-// is malformed, or whose first address does not belong to this host.
+// parseSources parses addresses ("10.0.0.7") and prefixes ("127.1.0.0/24"; of IPv4 without the
+// network's own and the broadcast address). Of a prefix at most the first maxSpan addresses
+// are used. The error names an entry that is malformed, or whose first address does not belong
+// to this host.
 func parseSources(texts []string) (*sources, error) {
 	s := &sources{}
 	for _, text := range texts {
@@ -56,6 +57,7 @@ func parseSources(texts []string) (*sources, error) {
 	return s, nil
 }
 
+// parseSpan parses one entry of parseSources, without checking that it belongs to this host.
 func parseSpan(text string) (span, error) {
 	if ip, err := netip.ParseAddr(text); err == nil {
 		return span{ip.Unmap(), 1}, nil
@@ -77,7 +79,8 @@ func parseSpan(text string) (span, error) {
 	return sp, nil
 }
 
-// next returns the next address in rotation; false if s has none of that family.
+// next returns the next address in rotation, over all connections; false if s has none of that
+// IP version. Any number of goroutines may call it at once.
 func (s *sources) next(v4 bool) (netip.Addr, bool) {
 	f := &s.v6
 	if v4 {
@@ -96,8 +99,8 @@ func (s *sources) next(v4 bool) (netip.Addr, bool) {
 	panic("conn: sources.total is not the sum of its spans")
 }
 
-// nth returns the nth address of a span. A span is so short that only the lowest 32 bits
-// differ.
+// nth returns the nth address of a span, from 0; n must be below count. A span is so short
+// that only the lowest 32 bits differ.
 func (sp span) nth(n uint64) netip.Addr {
 	b := sp.first.AsSlice()
 	low := b[len(b)-4:]

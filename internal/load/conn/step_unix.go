@@ -11,10 +11,10 @@ import (
 // that package net only waits.
 const canReadRaw = true
 
-// readRaw tries to read and reports whether it is done; false makes the runtime wait until
-// the socket is readable and call it again. While it waits, a connection with nothing
-// unread owns no buffer. It must have no large local variable: it runs on the small stack
-// of a user's goroutine.
+// readRaw tries to read and reports whether it is done; false makes the runtime wait until the
+// socket is readable and call it again. The result is in c.buf, or c.got for a direct read, or
+// c.err. While it waits, a connection with nothing unread owns no buffer. It must have no
+// large local variable: it runs on the small stack of a user's goroutine.
 func (c *Conn) readRaw(fd uintptr) bool {
 	switch {
 	case c.asking != nil:
@@ -57,8 +57,9 @@ func (c *Conn) end(n int, err error) {
 	c.err = err
 }
 
-// askRaw writes the request of Ask. When all of it is written, it returns false, so that
-// the runtime waits until something can be read.
+// askRaw writes the request of Ask. When all of it is written, it returns false, so that the
+// runtime waits until something can be read. It returns true if the check of AskIdle fails, if
+// the socket has no room for the rest, which stays in c.asking, and on an error, in c.err.
 func (c *Conn) askRaw(fd uintptr) bool {
 	if c.checking {
 		if used(fd) {
@@ -81,8 +82,9 @@ func (c *Conn) askRaw(fd uintptr) bool {
 	return false
 }
 
-// writeRaw writes until everything is written or the socket's buffer is full; it then
-// returns false, so that the runtime waits for room.
+// writeRaw writes until everything is written or the socket's buffer is full; it then returns
+// false, so that the runtime waits for room. It stores an error in c.werr and the rest in
+// c.from.
 func (c *Conn) writeRaw(fd uintptr) bool {
 	for len(c.from) > 0 {
 		n, err := sysWrite(fd, c.from)

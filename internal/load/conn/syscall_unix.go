@@ -5,7 +5,8 @@ package conn
 import "syscall"
 
 // sysRead and sysWrite call read(2) and write(2) on a nonblocking socket. Package syscall
-// notifies the race detector of them.
+// notifies the race detector of them. They return the number of bytes, for sysRead 0 at the
+// end, or a syscall.Errno: EAGAIN if the call would have to wait.
 func sysRead(fd uintptr, p []byte) (n int, err error) {
 	for {
 		if n, err = syscall.Read(int(fd), p); err != syscall.EINTR {
@@ -14,6 +15,7 @@ func sysRead(fd uintptr, p []byte) (n int, err error) {
 	}
 }
 
+// sysWrite is described at sysRead.
 func sysWrite(fd uintptr, p []byte) (n int, err error) {
 	for {
 		if n, err = syscall.Write(int(fd), p); err != syscall.EINTR {

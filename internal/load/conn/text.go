@@ -14,7 +14,7 @@ const maxText = 200
 // Text returns err's text without the parts that differ between equal failures, so that
 // failures can be counted by text: the local address and port ("read tcp
 // 10.0.0.1:40112->10.0.0.2:80: ...") and the current time in the error about an expired
-// certificate. It returns at most 200 bytes.
+// certificate. It returns at most 200 bytes, cut between characters. err must not be nil.
 func Text(err error) string {
 	s := err.Error()
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {

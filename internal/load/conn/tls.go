@@ -23,8 +23,8 @@ type TLSOptions struct {
 	KeyLogFile         string            // file to append each connection's secrets to, for Wireshark; "": none
 }
 
-// Check reports options that are wrong or contradict each other. It opens KeyLogFile. The
-// error names the option.
+// Check reports options that are wrong or contradict each other. It opens KeyLogFile, and
+// creates it if it is missing. The error names the option.
 func (t *TLSOptions) Check() error {
 	for _, v := range []struct {
 		name    string
@@ -52,10 +52,11 @@ func (t *TLSOptions) Check() error {
 	return nil
 }
 
-// Config returns the configuration of a handshake with the host name. It offers protocols in
-// that order (ALPN), and resumes and stores sessions in the cache sessions, unless that is nil.
-// It returns an error if KeyLogFile can't be opened; after a successful Check that does not
-// happen.
+// Config returns a new configuration of a handshake with the host name. It offers protocols in
+// that order (ALPN), and resumes and stores sessions in the cache sessions, unless that is
+// nil. The configuration shares t's slices and protocols, which must not be changed
+// afterwards. It returns an error if KeyLogFile can't be opened; after a successful Check that
+// does not happen.
 func (t *TLSOptions) Config(name string, protocols []string, sessions tls.ClientSessionCache) (*tls.Config, error) {
 	c := &tls.Config{
 		RootCAs:            t.RootCAs,
@@ -91,8 +92,9 @@ var keyLogs struct {
 // maxKeyLogs is the largest number of open key logs.
 const maxKeyLogs = 100
 
-// keyLog opens a key log for appending, once per process. Its contents decrypt recorded
-// traffic, so only its owner may read it.
+// keyLog opens a key log for appending, once per process, and creates it if it is missing. The
+// caller must not close it. Its contents decrypt recorded traffic, so only its owner may read
+// it. It returns an error for more than maxKeyLogs files.
 func keyLog(path string) (io.Writer, error) {
 	keyLogs.Lock()
 	defer keyLogs.Unlock()

@@ -20,12 +20,13 @@ type alarm interface {
 const near = 4 * time.Millisecond
 
 // sleeper sleeps until a given time: by a timer while it is far away, by an alarm when it is
-// near.
+// near. It is for one goroutine, which must close it.
 type sleeper struct {
 	timer *time.Timer
 	alarm alarm
 }
 
+// newSleeper returns a sleeper that uses a for short waits, and closes it in its own close.
 func newSleeper(a alarm) *sleeper { return &sleeper{timer: time.NewTimer(time.Hour), alarm: a} }
 
 // slept is the reason why a sleep ended.
@@ -37,8 +38,10 @@ const (
 	woken                // changed was closed
 )
 
-// until sleeps until the clock now has reached at, or stop or changed is closed. Before it
-// sleeps, it lets the goroutines that wait for a processor run: their work is already due.
+// until sleeps until the clock now has reached at, or stop or changed is closed, and returns
+// which. A closed channel goes before a time that is reached; if both are closed it returns
+// either. It may notice a closed channel up to near (4 ms) late. Before it sleeps, it lets the
+// goroutines that wait for a processor run: their work is already due.
 func (s *sleeper) until(now func() time.Duration, at time.Duration, stop, changed <-chan struct{}) slept {
 	for {
 		rest := at - now()
@@ -82,7 +85,7 @@ func (plainAlarm) wait(d time.Duration) { time.Sleep(d) }
 func (plainAlarm) close()               {}
 
 // Lateness waits n times for d, as a schedule does, and returns by how much each wait was too
-// long.
+// long, in order. It blocks for n times d.
 func Lateness(d time.Duration, n int) []time.Duration {
 	a := newAlarm()
 	defer a.close()

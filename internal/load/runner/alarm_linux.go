@@ -18,6 +18,8 @@ type timerAlarm struct {
 	d    time.Duration      // to set, then 0
 }
 
+// newAlarm returns an alarm, which the caller must close: a timerAlarm, or a plainAlarm if the
+// system has no file descriptor for it.
 func newAlarm() alarm {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -32,6 +34,7 @@ func newAlarm() alarm {
 	return a
 }
 
+// wait returns after d. If the timer can't be used it sleeps instead.
 func (a *timerAlarm) wait(d time.Duration) {
 	a.d = d
 	if a.raw.Read(a.fire) != nil {
@@ -39,8 +42,9 @@ func (a *timerAlarm) wait(d time.Duration) {
 	}
 }
 
-// step sets the timer at its first call; the poller waits, and calls it again when the timer
-// has fired. Setting the timer again discards the expiration that would have to be read.
+// step sets the timer at its first call and returns false; the poller waits, and calls it
+// again when the timer has fired. It then returns true, as it does if the timer can't be set.
+// Setting the timer again discards the expiration that would have to be read.
 func (a *timerAlarm) step(fd uintptr) bool {
 	if a.d <= 0 {
 		return true

@@ -13,7 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// class is one running scenario.Vu.
+// class is one running scenario.Vu. prepare is called first, then run, once each; the methods
+// of its users are called by their goroutines.
 type class struct {
 	name     string
 	vu       scenario.Vu
@@ -72,7 +73,8 @@ func (c *class) now() time.Duration { return clock() - time.Duration(c.zero.Load
 
 // prepare runs the class's Setup and creates the context of its users. The users of an Arrival
 // are also created here, unless a Rate spreads their starts, so that they are free when its
-// schedule begins.
+// schedule begins: prepare waits until they are free or have ended, or ctx ends. The error is
+// that of Setup, or its panic.
 func (c *class) prepare(ctx context.Context) error {
 	if once(c.vu) {
 		c.gate = new(meter.Gate)
@@ -101,7 +103,7 @@ func (c *class) prepare(ctx context.Context) error {
 	return nil
 }
 
-// awaitServers waits until every started user is free, or over.
+// awaitServers waits until every started user is free, or over, or ctx ends.
 func (c *class) awaitServers(ctx context.Context) {
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
@@ -117,6 +119,8 @@ func (c *class) awaitServers(ctx context.Context) {
 	}
 }
 
+// runSetup calls setup and stores the context that it returns, unless that is nil, in c.setup.
+// A panic is returned as an error.
 func (c *class) runSetup(setup func(context.Context) (context.Context, error)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -130,7 +134,8 @@ func (c *class) runSetup(setup func(context.Context) (context.Context, error)) (
 	return err
 }
 
-// finish reports that nothing is left to start.
+// finish reports that nothing is left to start, by closing c.ended. It may be called more than
+// once.
 func (c *class) finish() { c.loadOver.Do(func() { close(c.ended) }) }
 
 // About half of the memory that users allocate at their start, mainly for connecting, is
@@ -141,8 +146,9 @@ const (
 	settled   = time.Second // after the last user has begun
 )
 
-// run starts the class's users, and the iterations of an Arrival, and waits until all work is
-// over. It finishes the class when nothing is left to start, which may be earlier.
+// run starts the class's users, and the iterations of an Arrival, and waits until all users
+// have finished, also those that are added while it runs. It finishes the class when nothing
+// is left to start, which may be earlier. alarm is called once.
 func (c *class) run(alarm func() alarm) {
 	var length time.Duration
 	switch load := c.vu.Load.(type) {
@@ -192,7 +198,7 @@ func (c *class) run(alarm func() alarm) {
 
 // start starts the class's users on their schedule. It returns when the last one is started or
 // the load is over. If this executor has taken over from a lost one, the users that were due
-// before start one by one, at this executor's share of the rate.
+// before start one by one, at this executor's share of the rate. It does not close sleeper.
 func (c *class) start(sleeper *sleeper) {
 	schedule := newStarts(c.rate, c.seed, c.number)
 	share := float64(c.share.Nu) / float64(max(c.vu.Nu, 1))
@@ -225,7 +231,8 @@ func (c *class) start(sleeper *sleeper) {
 	}
 }
 
-// launch starts the user with a number of this executor. The caller must hold c.mu.
+// launch starts the user with a number of this executor, in a new goroutine, and adds its
+// scope to c.scopes. The numbers must be in order, without gaps. The caller must hold c.mu.
 func (c *class) launch(number int64) {
 	vui := c.vui(number)
 	ctx, scope := meter.With(c.parent, c.registry, c.gate, c.userSource(vui))
@@ -238,9 +245,9 @@ func (c *class) launch(number int64) {
 	go c.live(ctx, number)
 }
 
-// arrive offers the starts of an Arrival to the class's users when they are due. At the
-// schedule's end the waiting ones are still served. At an earlier end of the load they are
-// dropped, with the due ones that were not offered yet.
+// arrive offers the starts of an Arrival to the class's users when they are due, and returns
+// at the schedule's end, when no more start is due. The waiting ones are still served then. At
+// an earlier end of the load they are dropped, with the due ones that were not offered yet.
 //
 // Every start has one lag: until it began, or, if no user was free for it, until that was
 // detected. The rest of its wait is its queue wait.
@@ -287,8 +294,9 @@ func (c *class) inFlight() (n int) {
 	return n
 }
 
-// going returns how many users have not finished. stillStarting is the number of those that have
-// started several operations although their context had ended.
+// going returns how many of the users started so far have not finished. stillStarting is the
+// number of those that have tried to start 3 or more operations after the run was stopping, at
+// most going.
 func (c *class) going() (going, stillStarting int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -301,7 +309,9 @@ func (c *class) going() (going, stillStarting int64) {
 	return going, min(stillStarting, going)
 }
 
-// wrapUp runs the class's Stop hook.
+// wrapUp runs the class's Stop hook, if it has one, with a context that ends after limit. If
+// the hook does not return in time, wrapUp leaves it behind and adds a note. A panic is
+// counted as a failure.
 func (c *class) wrapUp(limit time.Duration) {
 	if c.vu.Stop == nil {
 		return

@@ -21,8 +21,10 @@ const (
 	maxName    = 64 // bytes, so that every metric of the class fits its title
 )
 
-// Check validates a scenario. The error names the class, the field and the valid values. It
-// returns the classes with their names.
+// Check validates a scenario. It returns the classes in the order of vus, with their names and
+// their loads as text. A class without a name gets that of its function, with "-2" and so on
+// if another class has it. With an error no classes are returned; it names the class, the
+// field and the valid values.
 func Check(vus scenario.Vus) ([]*wire.Class, error) {
 	if len(vus) == 0 {
 		return nil, errors.New("export() returned no classes of users: return at least one scenario.Vu")
@@ -52,6 +54,8 @@ func Check(vus scenario.Vus) ([]*wire.Class, error) {
 	return classes, nil
 }
 
+// check validates a class and returns it. With an error, too, it returns a class, with at
+// least its name.
 func check(vu scenario.Vu) (*wire.Class, error) {
 	c := &wire.Class{Name: className(vu), Nu: int64(vu.Nu), Rate: vu.Rate}
 	roles := 0
@@ -105,6 +109,7 @@ func check(vu scenario.Vu) (*wire.Class, error) {
 	return c, nil
 }
 
+// checkRamp validates a Ramp and sets c's Load and Stages. With an error c is incomplete.
 func checkRamp(load scenario.Ramp, vu scenario.Vu, c *wire.Class) error {
 	if len(load) == 0 {
 		return errors.New("field Load is a Ramp without stages: want at least one, as scenario.Users{To: 50, Over: time.Minute}")
@@ -127,6 +132,8 @@ func checkRamp(load scenario.Ramp, vu scenario.Vu, c *wire.Class) error {
 	return nil
 }
 
+// checkArrival validates an Arrival and sets c's Load and Stages. With an error c is
+// incomplete.
 func checkArrival(load scenario.Arrival, c *wire.Class) error {
 	if len(load.Stages) == 0 {
 		return errors.New("field Load is an Arrival without Stages: want at least one, as scenario.Rate{To: 500, Over: time.Minute}")
@@ -164,7 +171,8 @@ func checkArrival(load scenario.Arrival, c *wire.Class) error {
 	return nil
 }
 
-// className returns the name of the class, or that of its function without the package.
+// className returns the name of the class, or else that of its function or type without the
+// package, "tasks" or "users", cut to 56 bytes to leave room for a suffix.
 func className(vu scenario.Vu) string {
 	if vu.Name != "" {
 		return vu.Name
@@ -187,6 +195,8 @@ func className(vu scenario.Vu) string {
 	return name[:min(len(name), maxName-8)]
 }
 
+// funcName returns the name of the function f without its package, as "user" or "(*T).Start";
+// "" if it is unknown.
 func funcName(f any) string {
 	fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
 	if fn == nil {

@@ -11,7 +11,8 @@ import (
 )
 
 // control holds the changes to a class while it runs, made by the user of gobench or because
-// the class's data ends. Without changes it costs one atomic load per iteration.
+// the class's data ends. Without changes it costs one atomic load per iteration. Any number of
+// goroutines may call its methods at once.
 type control struct {
 	touched atomic.Bool
 
@@ -27,7 +28,8 @@ type control struct {
 
 func newControl() *control { return &control{users: -1, rate: -1, changed: make(chan struct{})} }
 
-// change calls f under the lock and wakes all waiting goroutines.
+// change calls f under the lock and wakes all goroutines that wait for a change. f must not
+// call t's methods.
 func (t *control) change(f func()) {
 	t.touched.Store(true)
 	t.mu.Lock()
@@ -47,35 +49,39 @@ type wish struct {
 	changed      <-chan struct{} // closed at the next change
 }
 
+// state returns the state now. Its changed is closed at the next change.
 func (t *control) state() wish {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return wish{t.over, t.paused, t.users, t.rate, t.round, t.divisions, t.changed}
 }
 
-// Pause pauses all classes: no iteration and no user starts until Resume. Iterations in flight
-// continue. Users whose work is one call of Fu can't be paused.
+// Pause pauses all classes: no iteration starts until Resume. Iterations in flight continue.
+// Users that start at a Rate are still created, and wait. Users whose work is one call of Fu
+// can't be paused.
 func (r *Runner) Pause() { r.each(func(t *control) { t.paused = true }) }
 
-// Resume ends a pause. The schedule of an Arrival continues where it was paused.
+// Resume ends a pause, if there is one. The schedule of an Arrival continues where it was
+// paused.
 func (r *Runner) Resume() { r.each(func(t *control) { t.paused = false }) }
 
+// each changes the control of every class by f, one class after the other.
 func (r *Runner) each(f func(*control)) {
 	for _, c := range r.classes {
 		c.control.change(func() { f(c.control) })
 	}
 }
 
-// Scale sets the active users or the rate of a class; name may be empty if there is only one
-// class. A negative number leaves the value unchanged. Missing users are created; the other
-// users keep their connections. It returns an error if the class does not exist or can't be
-// scaled so.
+// Scale sets the active users or the rate, in starts a second, of a class; name may be empty
+// if there is only one class. A negative number leaves the value unchanged. Missing users are
+// created; the other users keep their connections. It does not wait for users to start or end.
+// If the class does not exist or can't be scaled so, it returns an error and changes nothing.
 func (r *Runner) Scale(name string, users int64, rate float64) error {
 	return r.scale(&wire.Control{Class: name, Users: users, Rate: rate})
 }
 
-// scale executes a Control message to scale: for the only executor, or for this one's part of a
-// run with several.
+// scale executes a Control message to scale: for the only executor, or for this one's part of
+// a run with several. The error is that of Scale, or of roundOf.
 func (r *Runner) scale(m *wire.Control) error {
 	c, err := r.class(m.Class)
 	if err != nil {
@@ -117,7 +123,8 @@ func (r *Runner) scale(m *wire.Control) error {
 }
 
 // roundOf returns this executor's part of an Arrival's starts from a Control that divides them
-// again, and the zero Round for one that does not.
+// again, and the zero Round for one that does not. It returns an error if m's place is
+// invalid, or if its number of users is not that of the place.
 func roundOf(m *wire.Control) (segment.Round, error) {
 	if m.Executors == 0 || m.Users < 0 || m.AllUsers <= 0 {
 		return segment.Round{}, nil
@@ -133,9 +140,10 @@ func roundOf(m *wire.Control) (segment.Round, error) {
 	return round, nil
 }
 
-// Control executes a Control message, and adds a note with its time. If several executors share
-// the run, the message is for the whole run, and only the sender, who has divided it, adds the
-// note. If the message is invalid, it returns an error and changes nothing.
+// Control executes a Control message (pause, resume or scale), and adds a note with its time.
+// If several executors share the run, the message is for the whole run, and only the sender,
+// who has divided it, adds the note. If the message is invalid, it returns an error and
+// changes nothing. Any goroutine may call it while Run runs.
 func (r *Runner) Control(m *wire.Control) error {
 	var what string
 	switch m.What {
@@ -167,7 +175,8 @@ func (r *Runner) Control(m *wire.Control) error {
 	return nil
 }
 
-// class returns the class with that name. The error lists the names.
+// class returns the class with that name, or the only class if name is empty. The error lists
+// the names.
 func (r *Runner) class(name string) (*class, error) {
 	if name == "" && len(r.classes) == 1 {
 		return r.classes[0], nil
@@ -185,7 +194,8 @@ func (r *Runner) class(name string) (*class, error) {
 	return nil, fmt.Errorf("no class is called %q: there are %q", name, names)
 }
 
-// grow creates users until there are n, while the class runs.
+// grow creates users until there are n, while the class runs; n below that changes nothing. It
+// does nothing once all users have finished.
 func (c *class) grow(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,7 +204,8 @@ func (c *class) grow(n int64) {
 	}
 }
 
-// exhausted ends the class's load because a user has nothing left to do.
+// exhausted ends the class's load because a user has nothing left to do. why is for the
+// report, which contains the first one.
 func (c *class) exhausted(why string) {
 	c.control.change(func() {
 		if !c.control.over {
@@ -206,7 +217,8 @@ func (c *class) exhausted(why string) {
 }
 
 // admitted waits until a user may begin an iteration: the class is not paused, and the user is
-// among the active ones. It returns false if the load is over first.
+// among the active ones. It returns false if the load is over first. While it waits, the user
+// does not count as active. number is the user's in this executor.
 func (c *class) admitted(number int64) bool {
 	for held := false; ; held = true {
 		w := c.control.state()

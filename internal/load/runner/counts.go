@@ -36,7 +36,9 @@ type counts struct {
 // Prefix is the prefix of the titles of all classes' own metrics: "vu.CLASS.".
 const Prefix = "vu."
 
-// newCounts declares the metrics of a class. Which ones depends on its kind.
+// newCounts declares the metrics of a class and returns their meters. Which ones depends on
+// its kind; the other meters are zero and must not be used. The error is that of Setup or
+// Find.
 func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error) {
 	c := new(counts)
 	meters := map[string]*meter.Meter{}
@@ -97,7 +99,8 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 // once reports whether users have no iterations: their work is one call of Fu.
 func once(vu scenario.Vu) bool { return vu.Fu != nil && vu.Load == nil }
 
-// paced reports whether a class's users or iterations start on a schedule.
+// paced reports whether a class's users or iterations start on a schedule, so that behind is
+// declared.
 func paced(vu scenario.Vu) bool {
 	_, open := vu.Load.(scenario.Arrival)
 	return open || vu.Rate > 0

@@ -7,7 +7,7 @@ import (
 )
 
 // flow is the schedule of an Arrival as it is controlled: pauses shift the rest of the
-// schedule, and a new rate replaces the stages until their end.
+// schedule, and a new rate replaces the stages until their end. It is for one goroutine.
 type flow struct {
 	class     *class
 	schedule  *arrivals
@@ -19,8 +19,10 @@ type flow struct {
 	missed    int64         // starts that were due when the load ended, and that next had not returned
 }
 
-// next waits until the next start is due and returns its planned time. ok is false if there are
-// no more starts; over is true if the load ended first.
+// next waits until the next start is due and returns its planned time, on the class's clock,
+// with ok. Without ok there are no more starts; over is true if the load ended first, and
+// f.missed is then set. It also waits while the class is paused, and until the end of the
+// stages if this executor has no users.
 func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 	at, ok := f.schedule.next()
 	for {
@@ -80,7 +82,8 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 // tooLate is how long before the end of the load a start must be due to count as missed.
 const tooLate = time.Millisecond
 
-// miss counts the starts, from at, that next should have returned before the load ended.
+// miss counts in f.missed the starts, from at, that next should have returned before the load
+// ended.
 func (f *flow) miss(at time.Duration) {
 	end := time.Duration(f.class.stopped.Load() - f.class.zero.Load())
 	until := end - tooLate - f.begins - f.shift
@@ -89,13 +92,14 @@ func (f *flow) miss(at time.Duration) {
 	}
 }
 
-// follow passes the current schedule to the class.
+// follow passes the current schedule to the class, for its gauge of late starts.
 func (f *flow) follow() {
 	left := time.Duration(f.schedule.before * float64(time.Second)) // already passed
 	f.class.coming.follow(f.schedule.lines, f.begins+f.shift+left, f.schedule.round.Share())
 }
 
-// restart begins a schedule with the current rate, from now to the end of the stages.
+// restart begins a schedule with the current rate, from now, a time on the schedule's clock,
+// to the end of the stages.
 func (f *flow) restart(now time.Duration) {
 	f.begins = now
 	stages := []scenario.Rate{{To: f.rate, Over: max(f.end-now, 0)}}

@@ -8,16 +8,17 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// generator records the samples of a health.Sampler about this machine and process. Each figure
-// is a histogram with one value a second: its maximum over executors and time is the worst
-// value.
+// generator records the samples of a health.Sampler about this machine and process. Each
+// figure is a histogram with one value a second: its maximum over executors and time is the
+// worst value. It is for one goroutine.
 type generator struct {
 	sampler *health.Sampler
 	meters  [len(health.Metrics)]meter.Meter
 	due     time.Duration // time of the next sample
 }
 
-// newGenerator declares the metrics and starts sampling.
+// newGenerator declares the metrics and starts sampling. The caller must close the sampler.
+// The error is that of declaring; nothing is left open then.
 func newGenerator(r *meter.Registry) (*generator, error) {
 	g := &generator{due: health.Every}
 	group := metrics.Group{Name: health.Group}
@@ -45,14 +46,15 @@ func newGenerator(r *meter.Registry) (*generator, error) {
 	return g, nil
 }
 
-// sample records the time since the last sample; at is the elapsed time of the load.
+// sample records the time since the last sample; at is the elapsed time of the load. It sets
+// due to the next whole second.
 func (g *generator) sample(at time.Duration) {
 	g.sampler.Sample(func(m health.Metric, v int64) { g.meters[m].Record(v) })
 	g.due = (at/health.Every + 1) * health.Every
 }
 
-// until samples at every second up to a time of the load. It reports whether done was closed
-// first.
+// until waits for a time of the load, whose clock began at began, and samples at every second
+// up to it. If done is closed first, it samples once more and returns true at once.
 func (g *generator) until(to time.Duration, began time.Time, done <-chan struct{}) bool {
 	for {
 		at := min(to, g.due)

@@ -6,7 +6,7 @@ import (
 )
 
 // pool assigns the planned starts of an Arrival to the users that serve them. Starts without a
-// free user wait in order.
+// free user wait in order. Any number of goroutines may call its methods at once.
 type pool struct {
 	limit int // of waiting; below 0: no limit
 
@@ -42,6 +42,8 @@ const (
 	refused             // no user was free, and the start may not wait
 )
 
+// newPool returns a pool in which starts without a free user are refused if drop is set, and
+// otherwise wait: at most queue of them, or any number if queue is 0.
 func newPool(drop bool, queue int) *pool {
 	switch {
 	case drop:
@@ -52,14 +54,17 @@ func newPool(drop bool, queue int) *pool {
 	return &pool{limit: -1, below: -1}
 }
 
-// only restricts serving to servers with numbers below n; a negative n removes the restriction.
+// only restricts serving new starts to servers with numbers below n; a negative n removes the
+// restriction. Waiting starts are taken by any server.
 func (p *pool) only(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.below = n
 }
 
-// offer assigns a start that is due at now to a free user, or queues it if it may wait.
+// offer assigns a start that is due at now to a free user, or queues it if it may wait, and
+// returns which; a refused start is forgotten. It does not block. It must not be called after
+// close.
 func (p *pool) offer(planned, now time.Duration) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,8 +86,9 @@ func (p *pool) offer(planned, now time.Duration) fate {
 	return queued
 }
 
-// take returns the next start for s, and waits for one if necessary. ok is false if there are
-// no more.
+// take returns the next start for s: one that waits, or the next that is offered, for which it
+// waits. ok is false when the pool is closed and no start waits. Only s's own goroutine may
+// call it.
 func (p *pool) take(s *server) (c call, ok bool) {
 	p.mu.Lock()
 	if p.head < len(p.waiting) {
@@ -102,7 +108,7 @@ func (p *pool) take(s *server) (c call, ok bool) {
 }
 
 // close reports that there are no more starts. Users that wait for one end at once, and the
-// others when all waiting starts are served.
+// others when all waiting starts are served. It may be called more than once.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +122,8 @@ func (p *pool) close() {
 	p.free = nil
 }
 
-// abandon closes the pool and drops the waiting starts. It returns their number.
+// abandon closes the pool and drops the waiting starts. It returns their number, 0 at a second
+// call.
 func (p *pool) abandon() int {
 	p.close()
 	p.mu.Lock()

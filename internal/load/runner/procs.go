@@ -22,14 +22,16 @@ const (
 	settleTime = 200 * time.Millisecond // from a change to the next measurement
 )
 
-// FitProcs adapts GOMAXPROCS to the load until done is closed. It starts with one processor,
-// adds more when they are used or waited for, and removes some when the load has been light for
-// a while. Goroutines that pass work to each other, as those of a load do, cost much less on
-// one processor than on several: a request at 2,000 a second takes half the CPU time and has
-// half the delay.
+// FitProcs adapts GOMAXPROCS to the load and returns when done is closed. It starts with one
+// processor, adds more when they are used or waited for, and removes some when the load has
+// been light for a while. Goroutines that pass work to each other, as those of a load do, cost
+// much less on one processor than on several: a request at 2,000 a second takes half the CPU
+// time and has half the delay.
 //
-// It passes each change to log. If the user has set GOMAXPROCS, in the environment or in Go,
-// FitProcs changes nothing.
+// It passes each change to log, and leaves the last number in force. If the user has set
+// GOMAXPROCS in the environment, if there is only one processor, or on systems other than
+// Unix, FitProcs returns at once; if the number is later changed in Go, it returns and changes
+// nothing more.
 func FitProcs(done <-chan struct{}, log func(line func() string)) {
 	most := runtime.GOMAXPROCS(0)
 	if most == 1 || os.Getenv("GOMAXPROCS") != "" || !canReadCPU {
@@ -73,8 +75,9 @@ type fit struct {
 	settled     time.Duration // how long the number has not changed
 }
 
-// next returns the number of processors to use next. elapsed is the time since the last call,
-// use the average number of processors in use, and wait how long goroutines waited for one.
+// next returns the number of processors to use next, 1 to most; the caller stores it in procs.
+// elapsed is the time since the last call, use the average number of processors in use, and
+// wait how long goroutines waited for one (p99). The number at most doubles, or is halved.
 func (f *fit) next(elapsed time.Duration, use float64, wait time.Duration) int {
 	if f.settled += elapsed; f.settled < settleTime {
 		return f.procs

@@ -9,7 +9,8 @@ import (
 
 const canReadCPU = true
 
-// ownCPU returns the CPU time that this process has used.
+// ownCPU returns the CPU time that this process has used, in user and system mode; 0 if the
+// system does not report it.
 func ownCPU() time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {

@@ -26,8 +26,9 @@ const (
 	cancelStop  = time.Second
 )
 
-// Runner runs one executor's part of a scenario. Call Prepare, then Run, once
-// each; Stop may be called at any time by any goroutine.
+// Runner runs one executor's part of a scenario. Call Prepare, then Run, once each, and Report
+// while Run runs. Any goroutine may call Stop, Note and Log at any time, and Pause, Resume,
+// Scale and Control after Prepare.
 type Runner struct {
 	start    *wire.Start
 	classes  []*class
@@ -49,8 +50,9 @@ type Runner struct {
 	drained     time.Duration       // from the beginning of the run to the end of the drain, guarded by mu
 }
 
-// New returns a Runner for a part of vus; classes are those that Check has returned. It returns
-// an error if start is invalid.
+// New returns a Runner for a part of vus; classes are those that Check has returned. It
+// declares the metrics of the classes in r, and sets r's classes and numbers. It returns an
+// error if start does not fit vus or a metric can't be declared. Nothing is started.
 func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Registry) (*Runner, error) {
 	if len(start.Shares) != len(vus) {
 		return nil, fmt.Errorf("the start has %d shares for %d classes", len(start.Shares), len(vus))
@@ -98,8 +100,9 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 	return run, nil
 }
 
-// Prepare runs the Setup of each class. What it opens under ctx lasts until the end of Run. The
-// error names the class.
+// Prepare runs the Setup of each class, one after the other, and creates the users of an
+// Arrival without a Rate. What it opens under ctx lasts until the end of Run. The error names
+// the class; the further classes are then not prepared, and Run must not be called.
 func (r *Runner) Prepare(ctx context.Context) error {
 	for _, c := range r.classes {
 		began := clock()
@@ -113,7 +116,8 @@ func (r *Runner) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the load: no new users and no new iterations start, and operations in flight drain.
+// Stop ends the load: no new users and no new iterations start, and operations in flight
+// drain. It does not wait, and may be called more than once, also before Run.
 func (r *Runner) Stop() {
 	r.stopOnce.Do(func() {
 		r.stopped.Store(int64(clock()))
@@ -121,14 +125,14 @@ func (r *Runner) Stop() {
 	})
 }
 
-// Run runs the load and returns when it is over, drained and cleaned up. If ctx ends, the run
-// is cancelled and nothing drains. stopping is called once, when the load ends and the drain
-// begins.
+// Run runs the load and returns when it is over, drained and cleaned up. If ctx, the one of
+// Prepare, ends, the run is cancelled and nothing drains. stopping is called once, when the
+// load ends and the drain begins; Run waits for it.
 //
 // The order of the end (docs/api.md, "What happens when"): no new iterations start. Iterations
 // and operations in flight may take up to the start's graceful time. Then the users' contexts
 // end. Users have 5 s to return (3 s after a cancel), and those that do not are counted as
-// interrupted. The Stop functions run last.
+// interrupted and left running. The Stop functions run last, with 5 s (1 s after a cancel).
 func (r *Runner) Run(ctx context.Context, stopping func()) {
 	zero := clock()
 	over := make(chan struct{}) // closed when all users have finished
@@ -179,8 +183,8 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 	r.wrapUp(ctx)
 }
 
-// load waits for the end of the load: the scenario's own, the run's duration, a
-// Stop, or a cancel.
+// load waits for the end of the load: the scenario's own (ended is closed), the run's
+// duration, a Stop, or a cancel. With Hold and a duration the scenario's own end is ignored.
 func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
 	var duration <-chan time.Time
 	if d := time.Duration(r.start.DurationNs); d > 0 {
@@ -200,7 +204,8 @@ func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
 }
 
 // drain waits until nothing is in flight: every iteration is over, and so is every operation
-// that a client has begun.
+// that a client has begun. It returns earlier when ctx ends, or after the start's graceful
+// time, with a note.
 func (r *Runner) drain(ctx context.Context) {
 	limit := time.NewTimer(time.Duration(r.start.GracefulNs))
 	defer limit.Stop()
@@ -228,8 +233,9 @@ func (r *Runner) drain(ctx context.Context) {
 	}
 }
 
-// leave waits until the users, whose contexts have ended, have returned. It does not wait for a
-// user that keeps starting operations.
+// leave waits until the users, whose contexts have ended, have returned (over is closed), for
+// 5 s or, if ctx has ended, 3 s. It does not wait for a user that keeps starting operations.
+// It stores the number of users of each class that are left in r.interrupted.
 func (r *Runner) leave(ctx context.Context, over <-chan struct{}) {
 	patience := grace
 	if ctx.Err() != nil {
@@ -263,7 +269,8 @@ func (r *Runner) leave(ctx context.Context, over <-chan struct{}) {
 	}
 }
 
-// wrapUp runs the Stop functions concurrently.
+// wrapUp runs the Stop functions concurrently and waits for them, 5 s or, if ctx has ended, 1
+// s.
 func (r *Runner) wrapUp(ctx context.Context) {
 	limit := stopLimit
 	if ctx.Err() != nil {
@@ -276,13 +283,14 @@ func (r *Runner) wrapUp(ctx context.Context) {
 	wg.Wait()
 }
 
-// Note adds an event to the report.
+// Note adds an event, of one line or more, to the next batch, for the report. Any goroutine
+// may call it. A note after the last batch is lost.
 func (r *Runner) Note(text string) { r.note(text) }
 
 // Log logs a line if logging is enabled; line is called only then.
 func (r *Runner) Log(line func() string) { r.registry.Log(line) }
 
-// note stores an event for the next batch.
+// note stores an event for the next batch, and logs it.
 func (r *Runner) note(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,8 +15,8 @@ type line struct{ from, to, seconds float64 }
 // at returns the value after s seconds of the line.
 func (l line) at(s float64) float64 { return l.from + (l.to-l.from)*s/l.seconds }
 
-// area returns the integral of the line over its first s seconds, 0 for a line without length,
-// which is a jump.
+// area returns the integral of the line over its first s seconds, at most l.seconds; 0 for a
+// line without length, which is a jump.
 func (l line) area(s float64) float64 {
 	if l.seconds == 0 {
 		return 0
@@ -35,7 +35,8 @@ func (l line) reach(a float64) float64 {
 	return min(2*a/(l.from+root), l.seconds)
 }
 
-// rateLines returns the lines of an Arrival's rate: in the first stage the rate is constant.
+// rateLines returns the lines of an Arrival's rate, one for each stage, in starts a second: in
+// the first stage the rate is constant.
 func rateLines(stages []scenario.Rate) (lines []line) {
 	for i, s := range stages {
 		from := s.To
@@ -48,14 +49,14 @@ func rateLines(stages []scenario.Rate) (lines []line) {
 }
 
 // arrivals is the schedule of an Arrival: a deterministic sequence of times. Evenly spaced,
-// start n (from 0) is when the integral of the rate reaches n. As a Poisson process, it is when
-// the integral reaches the sum of n+1 exponential variables of mean 1 (the time-rescaling
-// theorem; Daley and Vere-Jones, 7.4).
+// start n (from 0) is when the integral of the rate reaches n. As a Poisson process, it is
+// when the integral reaches the sum of n+1 exponential variables of mean 1 (the time-rescaling
+// theorem; Daley and Vere-Jones, 7.4). It is for one goroutine.
 //
 // If several executors share the run, each computes this schedule for the whole run and makes
 // the starts of its segment, so that together they make exactly the starts of a single
-// executor. A start of another executor costs nothing if evenly spaced, and a draw in a Poisson
-// process.
+// executor. A start of another executor costs nothing if evenly spaced, and a draw in a
+// Poisson process.
 type arrivals struct {
 	round  segment.Round // the starts that this executor makes
 	whole  bool          // it makes all of them
@@ -68,6 +69,9 @@ type arrivals struct {
 	before float64    // the seconds of the lines already passed
 }
 
+// newArrivals returns the schedule of class number class from its beginning. The rates are
+// multiplied by scale; round defines which of the starts this executor makes. Equal arguments
+// result in equal times.
 func newArrivals(a scenario.Arrival, scale float64, seed uint64, class int, round segment.Round) *arrivals {
 	s := &arrivals{lines: rateLines(a.Stages)}
 	s.only(round)
@@ -88,7 +92,8 @@ func (s *arrivals) only(round segment.Round) {
 	s.round, s.whole = round, own == all && own > 0
 }
 
-// next returns the time of the next start; ok is false if there are no more.
+// next returns the time of the next start that this executor makes, since the schedule's
+// beginning; ok is false if there are no more. Times do not decrease.
 func (s *arrivals) next() (at time.Duration, ok bool) {
 	n := s.made
 	if !s.whole {
@@ -120,7 +125,7 @@ func (s *arrivals) next() (at time.Duration, ok bool) {
 	return 0, false
 }
 
-// skip omits all starts before a time.
+// skip omits all starts before a time, so that next returns the first one at or after it.
 func (s *arrivals) skip(to time.Duration) {
 	if to <= 0 {
 		return
@@ -137,8 +142,9 @@ func (s *arrivals) skip(to time.Duration) {
 	}
 }
 
-// divide divides the remaining starts again, including the one that next returned last. now is
-// the position in the schedule, for an executor that has had no starts so far.
+// divide divides the remaining starts again, including the one that next returned last: the
+// caller must call next again for it. now is the position in the schedule, for an executor
+// that has had no starts so far.
 func (s *arrivals) divide(round segment.Round, now time.Duration) {
 	if s.made == 0 {
 		s.only(round)
@@ -153,6 +159,7 @@ func (s *arrivals) divide(round segment.Round, now time.Duration) {
 // ramp is the schedule of a Ramp: how many users are active at any time.
 type ramp []line
 
+// newRamp returns the ramp with a line for each stage; the first begins at 0 users.
 func newRamp(stages scenario.Ramp) (r ramp) {
 	from := 0
 	for _, s := range stages {
@@ -165,9 +172,10 @@ func newRamp(stages scenario.Ramp) (r ramp) {
 // forever is later than any time.
 const forever = time.Duration(math.MaxInt64)
 
-// active reports whether user n (from 0) is active at a time. If not, it also returns when the
-// user is active next, or forever. The number of active users is the ramp's value rounded to an
-// integer, so user n is active while the value is above n + 1/2.
+// active reports whether user n (from 0) is active at a time. It also returns that time if so,
+// and otherwise when the user is active next, or forever. The number of active users is the
+// ramp's value rounded to an integer, so user n is active while the value is above n + 1/2.
+// After the ramp no user is active.
 func (r ramp) active(n int64, at time.Duration) (bool, time.Duration) {
 	begin, level := 0.0, float64(n)+0.5
 	for _, l := range r {
@@ -202,7 +210,8 @@ type window struct{ from, to time.Duration }
 
 type windows []window
 
-// at reports whether a time is in one of the windows, and returns when that changes next.
+// at reports whether a time is in one of the windows, and returns the next time after it at
+// which a window begins or ends, or forever. A window includes its beginning and not its end.
 func (ws windows) at(t time.Duration) (inside bool, border time.Duration) {
 	border = forever
 	for _, w := range ws {
@@ -216,8 +225,8 @@ func (ws windows) at(t time.Duration) (inside bool, border time.Duration) {
 	return inside, border
 }
 
-// warmups returns the windows in which the run warms up: those of its loads, and that of the
-// start message. A time is warm-up while any class warms up.
+// warmups returns the windows in which the run warms up, in no order: those of its loads, and
+// that of the start message. A time is warm-up while any class warms up.
 func (r *Runner) warmups() windows {
 	ws := windows{{0, time.Duration(r.start.WarmupNs)}}
 	for _, c := range r.classes {
@@ -226,7 +235,8 @@ func (r *Runner) warmups() windows {
 	return ws
 }
 
-// warmups returns the windows in which a load warms up: its stages with Warmup.
+// warmups returns the windows in which a load warms up, in order: its stages with Warmup,
+// joined where they touch. They are since the class's start; nil without such a stage.
 func warmups(load scenario.Load) (ws []window) {
 	var at time.Duration
 	add := func(over time.Duration, warmup bool) {

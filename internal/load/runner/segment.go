@@ -7,7 +7,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// segmentOf returns the executor's part of the run. It returns an error if start is invalid.
+// segmentOf returns the executor's part of the run: all of it if start has one executor or
+// Once, unless its Parts divide it further. It returns an error if start is invalid.
 func segmentOf(start *wire.Start) (seg segment.Segment, err error) {
 	if start.Turn < 0 || start.ElapsedNs < 0 {
 		return seg, fmt.Errorf("the start has turn %d and elapsed %d ns: want 0 or more", start.Turn, start.ElapsedNs)
@@ -26,8 +27,9 @@ func (c *class) vui(number int64) int64 {
 	return c.share.First + c.segment.Nth(number) - c.segment.Nth(0)
 }
 
-// scale returns the factor for an Arrival's stages. If several executors share a run, it is 1,
-// and each makes a part of the starts.
+// scale returns the factor for an Arrival's stages: this executor's share, as the start has
+// it. If several executors share a run by segments, it is 1, and each makes a part of the
+// starts.
 func (c *class) scale() float64 {
 	if c.segment.All() {
 		return c.share.Part
@@ -52,6 +54,7 @@ func (c *class) setupSource() [2]uint64 {
 	return source(c.seed, uint64(c.number), 3, c.executor)
 }
 
+// userSource is described at setupSource.
 func (c *class) userSource(vui int64) [2]uint64 {
 	if c.taker == 0 {
 		return source(c.seed, uint64(c.number), 1, uint64(vui))

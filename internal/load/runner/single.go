@@ -5,9 +5,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// single returns the class for a run with --once: one user and one iteration, or as many
-// iterations as the share requires, or one of each task. A Fu that is called once a user is not
-// changed.
+// single returns the class and its share for a run with --once: one user and one iteration, or
+// as many iterations as the share requires, or one of each task with a weight above 0. A Fu
+// that is called once a user stays so. The arguments are not changed.
 func single(vu scenario.Vu, share *wire.Share) (scenario.Vu, *wire.Share) {
 	n := max(share.Iterations, 1)
 	if vu.Load != nil && len(vu.Tasks) == 0 {

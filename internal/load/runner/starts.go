@@ -22,8 +22,8 @@ func newStarts(rate float64, seed uint64, class int) *starts {
 	return &starts{rate: rate, rand: rand.New(rand.NewPCG(s[0], s[1]))}
 }
 
-// nth returns the time of start n, from 0, since the beginning; always 0 if rate is 0. n must
-// not decrease from call to call.
+// nth returns the time of start n of the whole run, from 0, since the beginning; always 0 if
+// rate is 0. n must not decrease from call to call.
 func (s *starts) nth(n int64) time.Duration {
 	if s.rate == 0 {
 		return 0
@@ -34,8 +34,8 @@ func (s *starts) nth(n int64) time.Duration {
 	return time.Duration(s.at * float64(time.Second))
 }
 
-// source returns the state of an independent random source for a recorded seed and numbers,
-// such as those of class and user.
+// source returns the state of an independent random source (a PCG's seed) for a recorded seed
+// and numbers, such as those of class and user. Equal arguments result in the same state.
 func source(seed uint64, numbers ...uint64) [2]uint64 {
 	const golden = 0x9E3779B97F4A7C15
 	a, b := mix(seed+golden), mix(seed^golden)

@@ -17,7 +17,8 @@ type tasker struct {
 	done  int // number of tasks done, of a class that does them in turn
 }
 
-// Iterate does one task. A panic in it ends this user only.
+// Iterate does one task and records its time. It returns ctx's error if ctx has ended, and
+// then records nothing. It does not recover from a panic, which ends this user only.
 func (u *tasker) Iterate(ctx context.Context) error {
 	i := u.next()
 	began := clock()
@@ -28,7 +29,8 @@ func (u *tasker) Iterate(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// next returns the index of the next task.
+// next returns the index of the next task: picked by weight, or in turn, without those of
+// weight 0.
 func (u *tasker) next() int {
 	tasks := u.class.vu.Tasks
 	if !u.class.inTurn {
@@ -41,7 +43,8 @@ func (u *tasker) next() int {
 	return u.done - 1
 }
 
-// pick returns the index of a task, chosen with a probability proportional to its weight.
+// pick returns the index of a task, chosen with a probability proportional to its weight. At
+// least one weight must be above 0.
 func pick(r *rand.Rand, tasks []scenario.Task) int {
 	sum := 0
 	for _, t := range tasks {
@@ -56,7 +59,7 @@ func pick(r *rand.Rand, tasks []scenario.Task) int {
 	return len(tasks) - 1 // not reached: n is below the sum
 }
 
-// taskNames returns the names for reports.
+// taskNames returns the names for reports, in the order of the tasks: Name, or that of Fn.
 func taskNames(tasks []scenario.Task) (names []string) {
 	for _, t := range tasks {
 		name := t.Name
@@ -70,7 +73,8 @@ func taskNames(tasks []scenario.Task) (names []string) {
 
 const maxWeight = 1_000_000
 
-// checkTasks returns an error if the tasks are invalid.
+// checkTasks returns an error if a task has no Fn or an invalid weight or name, if two have
+// the same name, or if no weight is above 0. No tasks are valid.
 func checkTasks(tasks []scenario.Task) error {
 	sum, known := 0, map[string]bool{}
 	for i, t := range tasks {

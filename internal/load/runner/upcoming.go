@@ -8,7 +8,7 @@ import (
 
 // upcoming shows the state of a schedule to other goroutines: whether starts are due that it
 // has not made yet, because it got no CPU or the process was stopped. Such starts have no lag
-// yet, so they would be missing in the metrics.
+// yet, so they would be missing in the metrics. One goroutine sets it; any may call overdue.
 type upcoming struct {
 	at   atomic.Int64 // planned time of the next start
 	plan atomic.Pointer[plan]
@@ -36,8 +36,8 @@ func (u *upcoming) next(at time.Duration) { u.at.Store(int64(at)) }
 // over reports that there are no more starts for now.
 func (u *upcoming) over() { u.next(forever) }
 
-// overdue returns how many starts are due at now and not made: exactly if they are evenly
-// spaced, the expected number for a Poisson process.
+// overdue returns how many starts are due at now and not made, 0 if no schedule is followed:
+// exactly if they are evenly spaced, the expected number for a Poisson process.
 func (u *upcoming) overdue(now time.Duration) int64 {
 	at, p := time.Duration(u.at.Load()), u.plan.Load()
 	if at >= now || p == nil {
@@ -46,7 +46,8 @@ func (u *upcoming) overdue(now time.Duration) int64 {
 	return 1 + int64((p.starts(now)-p.starts(at))*p.share)
 }
 
-// starts returns the integral of the rate up to a time.
+// starts returns the integral of the rate from the plan's beginning up to a time: the number
+// of starts of all executors.
 func (p *plan) starts(at time.Duration) (n float64) {
 	s := (at - p.begins).Seconds()
 	for _, l := range p.lines {

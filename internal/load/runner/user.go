@@ -21,7 +21,8 @@ type (
 // counted is an error that its client may have counted already.
 type counted interface{ Counted() bool }
 
-// live runs one user to its end. A panic ends this user only.
+// live runs one user to its end, in its own goroutine. number is the user's in this executor.
+// A panic ends this user only, and is counted.
 func (c *class) live(ctx context.Context, number int64) {
 	vui := int(c.vui(number))
 	defer func() {
@@ -51,7 +52,8 @@ func (c *class) live(ctx context.Context, number int64) {
 	c.work(ctx, number, vui)
 }
 
-// work creates a user and lets it iterate.
+// work creates a user, lets it iterate and closes it. An error of Start is counted, unless the
+// end of the run caused it.
 func (c *class) work(ctx context.Context, number int64, vui int) {
 	began := c.now()
 	u, err := c.user(ctx, vui)
@@ -71,7 +73,8 @@ func (c *class) work(ctx context.Context, number int64, vui int) {
 	}
 }
 
-// user creates the user vui.
+// user creates the user vui of the class's kind. It returns an error if Start does, or if it
+// returns no user.
 func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 	switch {
 	case c.vu.Fu != nil:
@@ -88,7 +91,8 @@ func (c *class) user(ctx context.Context, vui int) (scenario.User, error) {
 	return u, err
 }
 
-// iterate calls u repeatedly, as the class's closed load defines.
+// iterate calls u repeatedly, as the class's closed load defines, until its load ends or the
+// end of the run cuts it short.
 func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 	now := c.now()
 	height := c.segment.Nth(number)
@@ -123,8 +127,9 @@ func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 	}
 }
 
-// serve lets u serve planned starts of an Arrival, one at a time. u is prepared before it
-// counts as free, so that no start waits for the preparation.
+// serve lets u serve planned starts of an Arrival, one at a time, until there are no more, or
+// the load or ctx ends. u is prepared before it counts as free, so that no start waits for the
+// preparation. A start that it receives after ctx has ended is dropped, with all that wait.
 func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 	s := &server{number: int(number), calls: make(chan call, 1)}
 	for {
@@ -164,8 +169,9 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 	}
 }
 
-// ready prepares u for its next iteration, at now or later. If Prepare fails, the error is
-// counted and the iteration is skipped.
+// ready prepares u for its next iteration, at now, and returns the time afterwards. If Prepare
+// fails, ok is false: the caller must skip the iteration. The error is counted, unless the end
+// of the run or of its data caused it.
 func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (later time.Duration, ok bool) {
 	p, prepares := u.(preparer)
 	if !prepares {
@@ -180,8 +186,9 @@ func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (
 	return c.now(), true
 }
 
-// once runs one iteration of u that was planned for one time and begins at another, and records
-// it. It returns the time after it; ok is false if the end of the run cut it short.
+// once runs one iteration of u that was planned for one time and begins at another, and
+// records it. It returns the time after it, at least 1 ms after begin if it failed; ok is
+// false if the end of the run cut it short, or no data was left for it: the user then ends.
 func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
 	err := u.Iterate(ctx)
 	end = c.now()
@@ -212,8 +219,8 @@ func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.D
 }
 
 // wanted waits until the class's ramp activates a user. It returns false if the user will not
-// be active again. Without a ramp every user is active. User n of the whole run is active while
-// the ramp is above n, whichever executor has it.
+// be active again, or the load ends. Without a ramp every user is active. User n of the whole
+// run is active while the ramp is above n + 1/2, whichever executor has it.
 func (c *class) wanted(number int64) bool {
 	if c.ramp == nil {
 		return true
@@ -240,7 +247,8 @@ func (c *class) wanted(number int64) bool {
 	}
 }
 
-// more reports whether a user that has done n iterations begins another at now.
+// more reports whether a user that has done n iterations begins another at now. Of a shared
+// load it takes the iteration. It finishes the class when the last iteration is taken.
 func (c *class) more(n int64, now time.Duration) bool {
 	if c.stopping.Load() {
 		return false
@@ -267,6 +275,7 @@ func (c *class) more(n int64, now time.Duration) bool {
 }
 
 // oneMore takes one of the iterations that the users share. It returns false if all are used.
+// It finishes the class when it takes the last one.
 func (c *class) oneMore() bool {
 	left := c.shared.Add(-1)
 	if left == 0 {
@@ -289,7 +298,8 @@ func (c *class) voided(ctx context.Context) bool {
 	return c.control.touched.Load() && meter.ScopeOf(ctx).Exhausted()
 }
 
-// failed counts a failed iteration that began at began and waits until minFailure has passed.
+// failed counts a failed iteration that began at began and waits until minFailure has passed
+// since then, or ctx ends.
 func (c *class) failed(ctx context.Context, what string, err error, began time.Duration) {
 	c.counts.errors.Add(1)
 	c.fail(ctx, what, err, began)
@@ -303,8 +313,8 @@ func (c *class) failed(ctx context.Context, what string, err error, began time.D
 	}
 }
 
-// fail counts a failure of ctx's user in an operation that began at began, unless its client
-// has counted it.
+// fail counts a failure of ctx's user in an operation that began at began, and stores a sample
+// of it, unless its client has counted it.
 func (c *class) fail(ctx context.Context, what string, err error, began time.Duration) {
 	var done counted
 	if errors.As(err, &done) && done.Counted() {
@@ -317,7 +327,8 @@ func (c *class) fail(ctx context.Context, what string, err error, began time.Dur
 	})
 }
 
-// panicked counts a user's panic; the first of a class is reported with its stack.
+// panicked counts a user's panic and stores a sample of it; the first of a class is noted with
+// its place and at most 8 KiB of its stack.
 func (c *class) panicked(ctx context.Context, vui int, p any, stack []byte) {
 	c.counts.panics.Add(1)
 	text := fmt.Sprint(p)
@@ -337,12 +348,14 @@ type step struct {
 	ctx     context.Context   // of the next ExecContext, returned by PrepareContext
 }
 
+// newStep returns a user that calls exec, which all users of the class share.
 func newStep(exec scenario.Executor) *step {
 	p, _ := exec.(scenario.Preparer)
 	return &step{exec: exec, prepare: p}
 }
 
-// Prepare runs PrepareContext, which is not timed.
+// Prepare runs PrepareContext, if there is one, which is not timed, and stores the context for
+// Iterate: the one that it returns, or ctx if that is nil.
 func (s *step) Prepare(ctx context.Context) (err error) {
 	s.ctx = ctx
 	if s.prepare != nil {
@@ -353,7 +366,7 @@ func (s *step) Prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// Iterate runs ExecContext with the ctx of Prepare.
+// Iterate runs ExecContext with the ctx of the last Prepare, which must have been called.
 func (s *step) Iterate(context.Context) error {
 	_, err := s.exec.ExecContext(s.ctx)
 	return err
