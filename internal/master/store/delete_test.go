@@ -158,6 +158,7 @@ func TestRetention(t *testing.T) {
 		"three runs":                {Keep{Runs: 3}, []int64{7, 6, 5, 4, 1}}, // 1 is not final, nor is 7
 		"ended within three hours":  {Keep{Age: 3 * time.Hour}, []int64{7, 6, 5, 4, 1}},
 		"at most 2.5 times a run's": {Keep{Bytes: -5}, []int64{7, 6, 5, 1}},
+		"of the size of all, ended within three hours": {Keep{Bytes: -10, Age: 3 * time.Hour}, []int64{7, 6, 5, 4, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			engines(t, func(t *testing.T, e *engine) {
@@ -176,7 +177,7 @@ func TestRetention(t *testing.T) {
 					end(t, s, o, base.Add(time.Duration(i-1)*time.Hour))
 				}
 				if tt.keep.Bytes < 0 {
-					s.options.Keep.Bytes = bytes * 5 / 2
+					s.options.Keep.Bytes = bytes * -tt.keep.Bytes / 2
 				}
 				must(t, s.retain(ctx))
 				page, _, err := s.Runs(ctx, run.Filter{})
@@ -190,4 +191,25 @@ func TestRetention(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A run that was imported has the newest number and may be the oldest: that it is deleted for
+// its age is no reason to delete others.
+func TestRetentionOfAnImportedRun(t *testing.T) {
+	engines(t, func(t *testing.T, e *engine) {
+		s, ctx := e.open(func(o *Options) {
+			o.Now = func() time.Time { return base.Add(6 * time.Hour) }
+			o.Keep = Keep{Age: 3 * time.Hour, Bytes: 1 << 30}
+		}), t.Context()
+		for i, ended := range []time.Duration{5 * time.Hour, 6 * time.Hour, time.Hour} {
+			o := newRun(t, s, i+1)
+			must(t, s.Take(ctx, intakeOf(o.ID, 1, 1)))
+			end(t, s, o, base.Add(ended))
+		}
+		must(t, s.retain(ctx))
+		page, _, err := s.Runs(ctx, run.Filter{})
+		if err != nil || len(page) != 2 || page[0].Number != 2 || page[1].Number != 1 {
+			t.Errorf("left are %d runs, %v; want the two that ended within 3 hours", len(page), err)
+		}
+	})
 }

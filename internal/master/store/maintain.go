@@ -57,13 +57,13 @@ func (s *Store) runNumbers(ctx context.Context, query string, args ...any) ([]in
 	return list(ctx, s, query, args, func(scan func(...any) error) (n int64, err error) { err = scan(&n); return n, err })
 }
 
-// retain deletes final runs beyond the limits of Options.Keep, the oldest first. For
-// Keep.Bytes the runs that are not final count too; if it is set, all final runs with lower
-// numbers than a deleted one are deleted as well.
+// retain deletes final runs beyond the limits of Options.Keep, those that ended first before
+// others. Keep.Bytes keeps the runs that ended last, as far as they fit beside the runs that
+// are not final; an older one that would still fit is deleted, too.
 func (s *Store) retain(ctx context.Context) error {
 	k := s.options.Keep
 	type final struct{ number, ended, bytes int64 }
-	runs, err := list(ctx, s, `SELECT number, ended, bytes FROM runs WHERE final = 1 AND deleted = 0 ORDER BY number DESC`, nil,
+	runs, err := list(ctx, s, `SELECT number, ended, bytes FROM runs WHERE final = 1 AND deleted = 0 ORDER BY ended DESC, number DESC`, nil,
 		func(scan func(...any) error) (f final, err error) {
 			err = scan(&f.number, &f.ended, &f.bytes)
 			return f, err
@@ -82,7 +82,7 @@ func (s *Store) retain(ctx context.Context) error {
 	var gone []int64
 	for i, r := range runs {
 		used += r.bytes
-		if k.Runs > 0 && i >= k.Runs || r.ended < oldest || k.Bytes > 0 && used > k.Bytes || len(gone) > 0 && k.Bytes > 0 {
+		if k.Runs > 0 && i >= k.Runs || r.ended < oldest || k.Bytes > 0 && used > k.Bytes {
 			gone = append(gone, r.number)
 		}
 	}
