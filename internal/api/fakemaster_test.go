@@ -389,7 +389,9 @@ func (m *small) JoinToken(_ context.Context, life time.Duration, by string) (*ru
 
 func (m *small) JoinTokens(context.Context) ([]run.JoinToken, error) { return m.tokens, nil }
 func (m *small) Ready(context.Context) error                         { return m.ready }
-func (m *small) Figures() Figures                                    { return Figures{Queued: 3, Agents: len(m.agents), Batches: 7} }
+func (m *small) Figures(context.Context) (Figures, error) {
+	return Figures{Queued: 3, Agents: len(m.agents), Batches: 7}, nil
+}
 
 var oneAgent = Agent{
 	Agent: run.Agent{ID: "agent1", Name: "host1", Key: "U123", Joined: time.Unix(1, 0).UTC()}, State: "ready", Offset: time.Millisecond,

@@ -77,7 +77,7 @@ type Master interface {
 	// Ready returns an error with the reason if the master cannot run what is submitted.
 	Ready(ctx context.Context) error
 	// Figures returns the master's own figures, for /metrics.
-	Figures() Figures
+	Figures(ctx context.Context) (Figures, error)
 }
 
 // The types of Master. An Event's Totals may be called at any time, by several goroutines

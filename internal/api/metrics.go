@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -92,7 +93,13 @@ func (f figures) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector: it reads the master's figures now and sends a
 // metric for each of descriptions.
 func (f figures) Collect(to chan<- prometheus.Metric) {
-	n := f.s.master.Figures()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // a Collector gets no context
+	defer cancel()
+	n, err := f.s.master.Figures(ctx)
+	if err != nil {
+		to <- prometheus.NewInvalidMetric(descQueued, err)
+		return
+	}
 	active := 0.0
 	if n.Active != "" {
 		active = 1

@@ -168,7 +168,9 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 func (a *active) begun(err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Code == "scenario" {
+		a.mu.Lock()
 		a.result.Failure = run.FailedScenario
+		a.mu.Unlock()
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func TestGuards(t *testing.T) {
 				id := r.running(run.Options{Guards: tt.guards}, "one", "two")
 				r.of("one").batch(tt.harmless, 0, tt.harmlessLatency)
 				r.of("two").batch(tt.harmless, 0, tt.harmlessLatency)
-				r.until("what is harmless is taken in", func() bool { return r.Figures().Batches >= 2 })
+				r.until("what is harmless is taken in", func() bool { return r.figures().Batches >= 2 })
 				if o, _ := r.Run(context.Background(), id); o.State != run.Running {
 					t.Fatalf("the run is %s (%s) after no harm", o.State, o.Cause)
 				}

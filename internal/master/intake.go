@@ -119,7 +119,7 @@ func (n *intake) flush(ctx context.Context) error {
 	case <-stored:
 		return nil
 	case <-n.over:
-		return errors.New("the master ends")
+		return errOver
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -322,8 +322,12 @@ func (n *intake) acknowledge(ctx context.Context, c *commit) {
 }
 
 // Figures returns figures about the master itself. Counts and histograms are since its
-// start.
-func (m *Master) Figures() run.Figures {
+// start. The error is the store's.
+func (m *Master) Figures(ctx context.Context) (run.Figures, error) {
+	unfinished, err := m.Store.Unfinished(ctx)
+	if err != nil {
+		return run.Figures{}, err
+	}
 	n := m.intake
 	n.mu.Lock()
 	f := n.figures
@@ -339,8 +343,12 @@ func (m *Master) Figures() run.Figures {
 	if m.active != nil {
 		f.Active = m.active.id
 	}
-	f.Queued = len(m.waiting)
-	return f
+	for _, o := range unfinished {
+		if o.State == run.Queued {
+			f.Queued++
+		}
+	}
+	return f, nil
 }
 
 // marshal encodes a message. It panics if a text in it is not valid UTF-8.

@@ -97,7 +97,7 @@ func TestDeliveriesCountOnce(t *testing.T) {
 		for range 5 {
 			one.send(first)
 		}
-		repeats := func() uint64 { return r.Figures().Repeats }
+		repeats := func() uint64 { return r.figures().Repeats }
 		r.until("repeats are counted", func() bool { return repeats() >= 5 })
 		for name, d := range map[string]*agentpb.Delivery{
 			"a gap":              {Run: id, Agent: one.id, Epoch: 1, Number: 7, What: first.What},

@@ -100,7 +100,7 @@ func TestRunsWait(t *testing.T) {
 		second := r.submit(run.Options{})
 		r.until("the first waits for its agent", func() bool { return strings.Contains(r.Waiting(first), "agent late is refused") })
 		r.until("the second waits for the first", func() bool { return strings.Contains(r.Waiting(second), first) })
-		if f := r.Figures(); f.Queued != 2 || f.Active != "" {
+		if f := r.figures(); f.Queued != 2 || f.Active != "" {
 			t.Errorf("figures are %+v, want 2 queued", f)
 		}
 		late.finishes()
@@ -110,6 +110,30 @@ func TestRunsWait(t *testing.T) {
 		}
 		if x := r.result(second); x.State != run.Finished {
 			t.Errorf("the second is %s (%s)", x.State, x.Cause)
+		}
+		if f := r.figures(); f.Queued != 0 {
+			t.Errorf("%d runs are queued, want 0", f.Queued)
+		}
+	})
+}
+
+// The active run is not queued, and one that is submitted while it is active is.
+func TestFiguresCountTheQueue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		active := r.running(run.Options{}, "one")
+		next := r.submit(run.Options{})
+		if f := r.figures(); f.Active != active || f.Queued != 1 {
+			t.Errorf("figures are %+v, want one queued beside %s", f, active)
+		}
+		for _, id := range []string{next, active} {
+			if err := r.Cancel(context.Background(), id, "somebody"); err != nil {
+				t.Fatal(err)
+			}
+			r.result(id)
+		}
+		if f := r.figures(); f.Queued != 0 {
+			t.Errorf("figures are %+v, want none queued", f)
 		}
 	})
 }

@@ -196,6 +196,16 @@ func (r *rig) running(o run.Options, agents ...string) string {
 	return id
 }
 
+// figures returns the master's figures.
+func (r *rig) figures() run.Figures {
+	r.t.Helper()
+	f, err := r.Figures(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return f
+}
+
 // result is the run's result once it is over.
 func (r *rig) result(id string) *run.Result {
 	r.t.Helper()
