@@ -42,8 +42,7 @@ var errIdle = &Error{Class: EOF, Err: errors.New("the server closed the connecti
 // AskIdle is Ask for a connection that was idle for any time, and for slow answers. It first
 // checks whether the connection is still usable, as Gone does; if not, it sends nothing and
 // returns an error of the class EOF. If CanAsk is false, bytes are unread or p is empty, it
-// only writes, without a check. It also skips the check if a read deadline of the socket, as
-// set by an earlier Ask, passed while the connection was idle.
+// only writes, without a check.
 func (c *Conn) AskIdle(p []byte) error {
 	if !c.CanAsk() || c.buf != nil || len(p) == 0 {
 		return c.write(p)
@@ -73,6 +72,7 @@ func (c *Conn) ask(p []byte) error {
 		if !c.early(err) {
 			return c.clean("write", closedOrLate(err))
 		}
+		return c.AskIdle(p) // a deadline that had passed is moved: now it can be checked
 	case rest == nil: // written; Fill returns the error of the wait again
 		return nil
 	case err != nil && !c.early(err):
@@ -81,7 +81,7 @@ func (c *Conn) ask(p []byte) error {
 		err, c.err = c.err, nil
 		return c.clean("write", os.NewSyscallError("write", err))
 	}
-	// The socket buffer had no room for all of it, or the recheck time had passed already.
+	// The socket buffer had no room for all of it, or the recheck time of Ask had passed already.
 	return c.write(rest)
 }
 

@@ -180,6 +180,17 @@ func TestAskIdle(t *testing.T) {
 			_, _ = c.Write([]byte("!"))
 			gone(t, c)
 		}, "b", true, Other, ""},
+		{"bytes before, and a recheck that is over", asked(func(p *servers.Peer) { p.Send("!"); p.Hold() }), func(t *testing.T, c *Conn) {
+			_, _ = c.Write([]byte("!"))
+			gone(t, c)
+			c.recheck = Now() - time.Second
+			c.setRead(c.recheck)
+		}, "b", true, Other, ""},
+		{"a half end before, and a recheck that is over", func(p *servers.Peer) { p.HalfClose(); p.Hold() }, func(t *testing.T, c *Conn) {
+			gone(t, c)
+			c.recheck = Now() - time.Second
+			c.setRead(c.recheck)
+		}, "b", true, Other, ""},
 		{"more than there is room for", func(p *servers.Peer) {
 			io.CopyN(io.Discard, p, 32<<20)
 			p.Send("23")
