@@ -128,9 +128,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs.IntVar(&b.pairs, "pairs", 7, "turns of each tool")
 	fs.IntVar(&b.seconds, "seconds", 5, "length of one run; the table users takes 120 when this is not given, schedule and stall always 10, conns at least 12")
 	write := fs.Bool("write", false, "put the tables into docs/benchmarks.md")
-	sleeper := fs.Float64("sleeper", 0, "only wake up so often a second and tell what that takes, as the table schedule lets a process of its own do")
+	sleeper := fs.Float64("sleeper", 0, "only wake up so often a second and print what that takes, as the table schedule lets a process of its own do")
 	var bare bareUsers
-	fs.StringVar(&bare.target, "bare", "", "only ask the server at HOST:PORT by a bare loop, and tell what a request takes, as the table conns lets a process of its own do")
+	fs.StringVar(&bare.target, "bare", "", "only ask the server at HOST:PORT by a bare loop, and print what a request takes, as the table conns lets a process of its own do")
 	fs.IntVar(&bare.users, "users", 30, "users of -bare")
 	fs.DurationVar(&bare.every, "every", 0, "pause of each user of -bare after an answer")
 	isSwarm := fs.Bool("swarm", false, "only be the simulated agents whose join tokens come on standard input, as the table cluster lets a process of its own be")

@@ -44,7 +44,7 @@ var (
 func readDay(out []byte) (size, slowest float64, err error) {
 	m, charts := daySize.FindSubmatch(out), dayChart.FindAllSubmatch(out, -1)
 	if m == nil || charts == nil {
-		return 0, 0, fmt.Errorf("the test of the store does not tell its figures: %s", tail(out, 500))
+		return 0, 0, fmt.Errorf("the test of the store does not print its figures: %s", tail(out, 500))
 	}
 	size, _ = strconv.ParseFloat(string(m[1]), 64) // digits
 	for _, c := range charts {

@@ -201,8 +201,8 @@ func shop(t *testing.T) *made {
 	}
 	r.Verdict = run.Suspect
 	r.Reasons = []run.Reason{
-		{Signal: "start_lag", Level: run.Amber, Text: "starts of class buyer were up to 12 ms late, and not for want of a free user", Advice: "give gobench CPUs of its own, or spread the load over more machines, or lower the rate", Windows: 6, Worst: 32},
-		{Signal: "cpu", Level: run.Amber, Text: "92 % of this machine's CPUs were in use while gobench was late", Advice: "give gobench CPUs of its own, or spread the load over more machines", Windows: 2, Worst: 32}}
+		{Signal: "start_lag", Level: run.Amber, Text: "starts of class buyer were up to 12 ms late, and not for want of a free user", Advice: "run gobench on CPUs of its own, or spread the load over more machines, or lower the rate", Windows: 6, Worst: 32},
+		{Signal: "cpu", Level: run.Amber, Text: "92 % of this machine's CPUs were in use while gobench was late", Advice: "run gobench on CPUs of its own, or spread the load over more machines", Windows: 2, Worst: 32}}
 	at := 33.0
 	r.Thresholds = []run.Threshold{
 		{Expression: "home.latency p99 < 20ms over 10s", Value: "103ms", At: &at},

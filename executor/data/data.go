@@ -191,7 +191,7 @@ func (f *Feeder) open(ctx context.Context) error {
 			f.numbers = s.Registry.Numbers()
 		}
 		if f.err == nil && f.eachOnce() && f.numbers.Turn > 0 {
-			f.err = fmt.Errorf("data file %s: which of its rows the lost executor has used is not known, and each may be used only once: let rows be used again (wrap), or let a run go on without the executors it loses", f.name)
+			f.err = fmt.Errorf("data file %s: the rows that the lost executor has used are unknown, and each may be used only once: let rows be used again (wrap), or let a run continue without the executors it loses", f.name)
 		}
 		if f.err == nil {
 			f.err = f.scan(ctx)

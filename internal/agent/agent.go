@@ -226,7 +226,7 @@ func lock(path string) (unlock func(), err error) {
 	if ok, err := filelock.Try(f); !ok || err != nil {
 		who, _ := os.ReadFile(path) // for the error text
 		f.Close()
-		return nil, fmt.Errorf("another agent (process %s) uses %s: stop it, or give this one a folder of its own with --dir",
+		return nil, fmt.Errorf("another agent (process %s) uses %s: stop it, or use another folder with --dir",
 			strings.TrimSpace(string(who)), filepath.Dir(path))
 	}
 	if err := f.Truncate(0); err == nil {

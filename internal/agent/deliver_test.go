@@ -174,6 +174,7 @@ func TestBeats(t *testing.T) {
 	t.Parallel()
 	h := start(t, agent.Options{Hello: &agentpb.Hello{Name: "east", Address: "10.0.0.1"}})
 	hellos := h.load("busy", 2)
+	var b *agentpb.Beat // one in whose time CPU was counted
 	h.until("5 beats of a run that goes on", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -183,8 +184,9 @@ func TestBeats(t *testing.T) {
 				n++
 			}
 		}
-		last := h.beats[len(h.beats)-1].GetProcesses()
-		return n >= 5 && len(last) == 2 && last[0].Cpu > 0.05 && last[1].Cpu > 0
+		b = h.beats[len(h.beats)-1]
+		last := b.GetProcesses()
+		return n >= 5 && len(last) == 2 && last[0].Cpu > 0.05 && last[1].Cpu > 0 && b.Host.GetCpu() > 0
 	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -195,11 +197,10 @@ func TestBeats(t *testing.T) {
 			}
 		}
 	}
-	b := h.beats[len(h.beats)-1]
 	if b.Agent != "A1" || b.Run != aRun || b.Epoch != 1 || b.Boot == 0 || b.Hello.Name != "east" || b.Hello.Address != "10.0.0.1" || b.Hello.Protocol != agentpb.Protocol || b.Hello.OpenFiles == 0 {
 		t.Errorf("beat %v", b)
 	}
-	if b.Host.GetCpu() <= 0 || b.Host.MemoryTotal == 0 || b.Host.DiskFree == 0 {
+	if b.Host.MemoryTotal == 0 || b.Host.DiskFree == 0 {
 		t.Errorf("host %v", b.Host)
 	}
 	if len(b.Processes) != 2 || b.Processes[0].Pid != hellos[0].Pid || b.Processes[0].Memory < 1<<20 || b.Processes[0].Files == 0 || b.Processes[1].Executor != 1 {

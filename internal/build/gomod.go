@@ -47,7 +47,7 @@ func checkMod(name string, data []byte, toolchain string) (*modfile.File, error)
 	case f.Module == nil:
 		return nil, refuse(0, "module", "no module line", "begin the file with: module scenario")
 	case f.Module.Mod.Path == sdkPath || strings.HasPrefix(f.Module.Mod.Path, sdkPath+"/"):
-		return nil, refuse(lineOf(f.Module.Syntax), "module", f.Module.Mod.Path+" is gobench's own name", "give the scenario's module another")
+		return nil, refuse(lineOf(f.Module.Syntax), "module", f.Module.Mod.Path+" is gobench's own name", "rename the scenario's module")
 	case f.Toolchain != nil:
 		return nil, refuse(lineOf(f.Toolchain.Syntax), "toolchain", "a scenario is built with the Go that is installed", "remove the line")
 	case f.Go != nil && version.Compare("go"+f.Go.Version, plain(toolchain)) > 0:

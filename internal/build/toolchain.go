@@ -80,7 +80,7 @@ func (b *Builder) Toolchain(ctx context.Context) (path, version string, err erro
 // noToolchain returns an error that wraps ErrNoToolchain and describes what to install; old
 // lists the commands that cannot be used.
 func noToolchain(need string, old []string) error {
-	found := "none was found in PATH, GOROOT or the usual places"
+	found := "not found in PATH, GOROOT or the usual places"
 	if len(old) > 0 {
 		found = "found only: " + strings.Join(old, "; ")
 	}

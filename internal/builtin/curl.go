@@ -121,7 +121,7 @@ var curlOptions = map[string]curlOption{
 	"--referer":    setHeader("Referer"),
 	"--cookie": {value: func(p *curlParser, v string) error {
 		if !strings.Contains(v, "=") {
-			return fmt.Errorf("-b %s: a file of cookies is not read: give them as NAME=VALUE", v)
+			return fmt.Errorf("-b %s: a file of cookies is not read: write them as NAME=VALUE", v)
 		}
 		p.target.AddHeader("Cookie", v)
 		return nil

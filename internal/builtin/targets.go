@@ -126,7 +126,7 @@ func (t *targetReader) text(line string) error {
 	}
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || !t.open || name == "" || strings.ContainsAny(name, " /") {
-		return fmt.Errorf("%q is none of METHOD URL, NAME: VALUE below it, @FILE below it, # a comment", shorten(line))
+		return fmt.Errorf("%q is not one of METHOD URL, NAME: VALUE below it, @FILE below it, # a comment", shorten(line))
 	}
 	t.targets[len(t.targets)-1].AddHeader(name, strings.TrimSpace(value))
 	return nil

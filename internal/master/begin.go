@@ -152,7 +152,7 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 		return a.begun(err)
 	}
 	if len(answer.Hellos) != processes {
-		return fmt.Errorf("agent %s started %d executors, and was told to start %d", h.Name, len(answer.Hellos), processes)
+		return fmt.Errorf("agent %s started %d executors, want %d", h.Name, len(answer.Hellos), processes)
 	}
 	for _, hello := range answer.Hellos {
 		if err := checkHello(hello); err != nil {
@@ -232,11 +232,11 @@ func (a *active) arm(ctx context.Context) error {
 // with the same users, rates and loads.
 func same(a, b *wire.Hello) error {
 	if len(a.Classes) != len(b.Classes) {
-		return fmt.Errorf("its executor has %d classes, others have %d: export() must give the same on every host", len(b.Classes), len(a.Classes))
+		return fmt.Errorf("its executor has %d classes, others have %d: export() must return the same on every host", len(b.Classes), len(a.Classes))
 	}
 	for i, c := range a.Classes {
 		if d := b.Classes[i]; c.Name != d.Name || c.Nu != d.Nu || c.Rate != d.Rate || c.Load != d.Load {
-			return fmt.Errorf("class %s of its executor is another one than that of others: export() must give the same on every host", d.Name)
+			return fmt.Errorf("class %s of its executor is another one than that of others: export() must return the same on every host", d.Name)
 		}
 	}
 	return nil

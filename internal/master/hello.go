@@ -20,7 +20,7 @@ const (
 func checkHello(h *wire.Hello) error {
 	switch {
 	case h == nil:
-		return errors.New("its executor has said nothing")
+		return errors.New("its executor has sent nothing")
 	case h.Error != "": // the rest is not used
 		return nil
 	case h.Protocol != wire.Protocol:

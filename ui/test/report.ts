@@ -332,7 +332,7 @@ export function report() {
     ['cancelled', 'NO VERDICT', ['Run cancelled: cancelled by signal', 'no load']],
     ['empty', 'NO VERDICT', ['no load']],
     ['second', 'VALID', ['800 ms', '62.5/s']],
-    ['shop', 'SUSPECT', ['5.00 s warm-up', 'open (buyer)', 'closed (reader)', 'give gobench CPUs of its own', 'bench-1: 8 CPUs', 'Authorization: ***', 'cart is empty: \\x1b[31mred', 'parameter url']],
+    ['shop', 'SUSPECT', ['5.00 s warm-up', 'open (buyer)', 'closed (reader)', 'run gobench on CPUs of its own', 'bench-1: 8 CPUs', 'Authorization: ***', 'cart is empty: \\x1b[31mred', 'parameter url']],
   ] as const) {
     test(`${name} says what happened`, async () => {
       const { page, troubles, close } = await open(browser, name)

@@ -242,7 +242,7 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("no master answers at %s: start one there with gobench, or give its address with --master: %w", at, err)
+		return fmt.Errorf("no master answers at %s: start one there with gobench, or set its address with --master: %w", at, err)
 	case errors.As(err, &dns):
 		return fmt.Errorf("the host of %s cannot be found: check the address: %w", at, err)
 	case errors.As(err, &unknown):

@@ -46,7 +46,7 @@ func Check(vus scenario.Vus) ([]*wire.Class, error) {
 			}
 		}
 		if names[c.Name] {
-			return nil, fmt.Errorf("class %d: Name %q is taken by another class: give each class its own", i+1, c.Name)
+			return nil, fmt.Errorf("class %d: Name %q is used by another class: each class needs its own", i+1, c.Name)
 		}
 		names[c.Name] = true
 		classes = append(classes, c)

@@ -46,7 +46,7 @@ func TestCheckRefuses(t *testing.T) {
 		"no rate at all":     {scenario.Vus{{Nu: 1, Fu: nothing, Load: scenario.Arrival{Stages: at(0, time.Second)}}}, []string{"no stage of the Arrival has a rate"}},
 		"drop and queue":     {scenario.Vus{{Nu: 1, Fu: nothing, Load: scenario.Arrival{Stages: at(1, time.Second), Drop: true, Queue: 3}}}, []string{"Queue is 3 and Drop true"}},
 		"unknown load":       {scenario.Vus{{Nu: 1, Fu: nothing, Load: loop{}}}, []string{"Load is a runner.loop"}},
-		"a name twice":       {scenario.Vus{{Nu: 1, Fu: nothing, Name: "a"}, {Nu: 1, Fu: nothing, Name: "a"}}, []string{"class 2", `Name "a" is taken`}},
+		"a name twice":       {scenario.Vus{{Nu: 1, Fu: nothing, Name: "a"}, {Nu: 1, Fu: nothing, Name: "a"}}, []string{"class 2", `Name "a" is used`}},
 		"a long name":        {scenario.Vus{{Nu: 1, Fu: nothing, Name: strings.Repeat("a", 65)}}, []string{"longer than 64 bytes"}},
 		"control characters": {scenario.Vus{{Nu: 1, Fu: nothing, Name: "a\x1b"}}, []string{"control characters"}},
 		"too many":           {make(scenario.Vus, 101), []string{"101 classes"}},

@@ -78,7 +78,7 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 		if !seg.All() {
 			c.rate, c.executor = vu.Rate, uint64(start.Executor)+1
 			if n := seg.Below(int64(vu.Nu)); share.Nu != n {
-				return nil, fmt.Errorf("the start gives this executor %d of the %d users of class %s, and its place has %d", share.Nu, vu.Nu, c.name, n)
+				return nil, fmt.Errorf("the start has %d of the %d users of class %s for this executor, and its segment has %d", share.Nu, vu.Nu, c.name, n)
 			}
 		}
 		c.onEnd = c.exhausted

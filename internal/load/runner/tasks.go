@@ -87,7 +87,7 @@ func checkTasks(tasks []scenario.Task) error {
 			return fmt.Errorf("field Tasks: the name of task %d is longer than %d bytes", i+1, maxName/2)
 		}
 		if name := taskNames(tasks)[i]; known[name] {
-			return fmt.Errorf("field Tasks: two tasks are called %q: give each its Name", name)
+			return fmt.Errorf("field Tasks: two tasks are called %q: each needs a Name of its own", name)
 		} else {
 			known[name] = true
 		}

@@ -180,7 +180,7 @@ func publish(ctx context.Context, nc *nats.Conn, m *nats.Msg) error {
 		return fmt.Errorf("the bus does not take it: %s (%d)", s.Error.Description, s.Error.Code)
 	}
 	if s.Stream == "" {
-		return errors.New("the bus does not say that it has stored it")
+		return errors.New("the bus has not confirmed that it is stored")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ const (
 )
 
 // errDamaged means that a blob's content does not match its digest.
-var errDamaged = errors.New("what came has another digest: it was damaged on the way, or is another file")
+var errDamaged = errors.New("what came has another digest: it was damaged in transit, or is another file")
 
 // Serve answers agents' requests for blobs until ctx ends, and then returns nil after the last
 // call of open; it returns an error only if it can't subscribe. An agent may fetch any blob

@@ -29,7 +29,7 @@ func (p *Plan) Gone(executors ...uint32) {
 // otherwise an error with the reason: rows of data that are used only once.
 func (p *Plan) Movable() error {
 	if len(p.rows) > 0 {
-		return fmt.Errorf("data file %s gives each row only once, and which ones a lost agent has used is not known: let rows be used again (wrap), or let the run go on without the agents it loses (on_lost: continue)", p.rows[0])
+		return fmt.Errorf("each row of data file %s may be used only once, and the rows that a lost agent has used are unknown: let rows be used again (wrap), or let the run continue without the agents it loses (on_lost: continue)", p.rows[0])
 	}
 	return nil
 }

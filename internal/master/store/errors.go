@@ -131,7 +131,7 @@ func (s *Store) kindOfSQLite(code int) (Kind, string) {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return Damaged, "the file is damaged: " + restore
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
-		return ReadOnly, "the file and its folder must be writable for the user that gobench runs as: change their owner or mode, or give another place by --dir"
+		return ReadOnly, "the file and its folder must be writable for the user that gobench runs as: change their owner or mode, or choose another place by --dir"
 	case sqlite3.SQLITE_BUSY:
 		return Locked, fmt.Sprintf("another program has held the file's lock for more than %v: end it (lsof names it)", s.options.Times.Busy)
 	}

@@ -111,5 +111,5 @@ func (s *Store) holdLock(ctx context.Context, c *pgx.Conn) error {
 		}
 		who += ")"
 	}
-	return &Error{Kind: Locked, Name: s.name, Text: who + ": end that first, or give another database by --db"}
+	return &Error{Kind: Locked, Name: s.name, Text: who + ": end that first, or choose another database with --db"}
 }

@@ -35,7 +35,7 @@ func (s *Store) openSQLite(ctx context.Context) error {
 	if kind, err := s.options.tests.network(filepath.Dir(path)); err != nil {
 		return s.unusable(err)
 	} else if kind != "" {
-		return &Error{Kind: Remote, Name: path, Text: "it lies on " + kind + ", where SQLite's locks don't hold: give a place on a local disk by --dir, or PostgreSQL by --db"}
+		return &Error{Kind: Remote, Name: path, Text: "it lies on " + kind + ", where SQLite's locks don't hold: choose a folder on a local disk with --dir, or PostgreSQL with --db"}
 	}
 	if s.release, err = s.lock(path + ".lock"); err != nil {
 		return err
@@ -88,7 +88,7 @@ func dataSource(path string, pragmas ...string) string {
 // unusable returns the *Error for an error on opening the file; it is never nil.
 func (s *Store) unusable(err error) error {
 	if errors.Is(err, fs.ErrPermission) || isReadOnlyFS(err) {
-		return &Error{ReadOnly, s.name, "the file and its folder must be writable for the user that gobench runs as: change their owner or mode, or give another place by --dir", err}
+		return &Error{ReadOnly, s.name, "the file and its folder must be writable for the user that gobench runs as: change their owner or mode, or choose another place by --dir", err}
 	}
 	if kind, text := s.kindOf(err); kind != "" {
 		return &Error{kind, s.name, text, err}
@@ -110,7 +110,7 @@ func (s *Store) examine(ctx context.Context) error {
 		return s.failed(err)
 	}
 	if mode != "wal" {
-		return &Error{Kind: ReadOnly, Name: s.name, Text: "its journal stays in mode " + mode + " where wal is needed: give a place on a local disk by --dir"}
+		return &Error{Kind: ReadOnly, Name: s.name, Text: "its journal stays in mode " + mode + " where wal is needed: choose a folder on a local disk with --dir"}
 	}
 	var found string
 	if err := s.w.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&found); err != nil {
@@ -171,7 +171,7 @@ func (s *Store) lock(path string) (release func() error, err error) {
 		if err != nil {
 			return nil, s.unusable(err)
 		}
-		return nil, &Error{Kind: Locked, Name: s.name, Text: fmt.Sprintf("another gobench has it, the process with pid %s: end that first, or give another place by --dir", strings.TrimSpace(string(text[:n])))}
+		return nil, &Error{Kind: Locked, Name: s.name, Text: fmt.Sprintf("another gobench has it, the process with pid %s: end that first, or choose another place by --dir", strings.TrimSpace(string(text[:n])))}
 	}
 	if err := errors.Join(f.Truncate(0), writeAt(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
 		f.Close()

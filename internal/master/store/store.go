@@ -106,7 +106,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	case strings.HasPrefix(o.DSN, "postgres://"), strings.HasPrefix(o.DSN, "postgresql://"):
 		err = s.openPostgres(ctx)
 	default:
-		err = fmt.Errorf("store: %q is no PostgreSQL database: give postgres://USER:PASSWORD@HOST/NAME", o.DSN)
+		err = fmt.Errorf("store: %q is no PostgreSQL database: want postgres://USER:PASSWORD@HOST/NAME", o.DSN)
 	}
 	if err == nil {
 		err = s.begin(ctx)

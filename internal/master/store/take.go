@@ -214,7 +214,7 @@ func (k *intake) series(parts []run.SeriesPart, packed [][]byte) error {
 			return err
 		}
 		if p.From < 0 || p.To < p.From || p.Step <= 0 {
-			return &run.InputError{Field: "series", Text: fmt.Sprintf("a part from %v to %v, of a step of %v, is none", p.From, p.To, p.Step)}
+			return &run.InputError{Field: "series", Text: fmt.Sprintf("a part from %v to %v, of a step of %v, is invalid", p.From, p.To, p.Step)}
 		}
 		k.s.lastPart++
 		g := k.grown[n]

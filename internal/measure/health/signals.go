@@ -39,7 +39,7 @@ const (
 	Totals     = "totals"
 )
 
-const moreCPU = "give gobench CPUs of its own, or spread the load over more machines"
+const moreCPU = "run gobench on CPUs of its own, or spread the load over more machines"
 
 // signals are the rules for a Sampler's figures; docs/truth.md lists them.
 var signals = []signal{
@@ -58,13 +58,13 @@ var signals = []signal{
 	{name: "steal", metric: Steal, amber: stealAmber, red: 100, host: true, advice: "use a machine whose CPUs are not shared with other tenants", text: func(v float64) string {
 		return fmt.Sprintf("the hypervisor withheld %s of the CPU time (steal)", percent(v))
 	}},
-	{name: "memory", metric: Memory, amber: none, red: 900, host: true, advice: "give the machine more memory, or the scenario fewer users or smaller data", text: func(v float64) string {
+	{name: "memory", metric: Memory, amber: none, red: 900, host: true, advice: "add memory to the machine, or use fewer users or smaller data", text: func(v float64) string {
 		return fmt.Sprintf("%s of this machine's memory was in use", percent(v))
 	}},
-	{name: "memory_limit", metric: MemoryLimit, amber: none, red: 900, host: true, advice: "raise the memory limit of gobench's container or cgroup, or give the scenario fewer users or smaller data", text: func(v float64) string {
+	{name: "memory_limit", metric: MemoryLimit, amber: none, red: 900, host: true, advice: "raise the memory limit of gobench's container or cgroup, or use fewer users or smaller data", text: func(v float64) string {
 		return fmt.Sprintf("%s of the memory that gobench's cgroup may have was in use", percent(v))
 	}},
-	{name: "swap_in", metric: SwapIn, amber: none, red: 0, host: true, advice: "switch swap off (swapoff -a), or give the machine more memory", text: func(v float64) string {
+	{name: "swap_in", metric: SwapIn, amber: none, red: 0, host: true, advice: "switch swap off (swapoff -a), or add memory to the machine", text: func(v float64) string {
 		return fmt.Sprintf("%.0f pages of memory came back from swap in one second", v)
 	}},
 	{name: "scheduler", metric: Scheduler, amber: millis, red: 10 * millis, yields: true, advice: "the scenario computes too much for these CPUs: simplify it, lower the load, or add machines", text: func(v float64) string {

@@ -21,7 +21,7 @@ func (t *Tally) notes(r *run.Result) (notes []string) {
 	}
 	switch measured := r.Seconds - r.Warmup; {
 	case r.Warmup > 0 && measured <= 0:
-		add("the whole run was warm-up: nothing is in the totals, and the verdict rests on nothing; let it last longer than its warm-up")
+		add("the whole run was warm-up: nothing is in the totals, and the verdict has no basis; let it last longer than its warm-up")
 	case measured < 3*r.Config.Interval:
 		add("the run was shorter than three intervals: its series and its verdict rest on little")
 	}

@@ -21,7 +21,7 @@ var advice = map[string]string{
 	"local_fd":  "this machine lets gobench open no more files: gobench doctor shows what lifts that",
 	"blocked":   "the run may not connect there: --allow-target lists where it may, and guards.targets for a run on a master",
 	"other":     "has this machine a way to the target's network?",
-	"too_large": "answers are larger than may be kept: raise the limit, or throw bodies away as they come",
+	"too_large": "answers are larger than the limit: raise the limit, or throw bodies away as they come",
 }
 
 // noAnswer returns a note for each client none of whose operations was answered, with what

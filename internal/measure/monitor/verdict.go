@@ -30,7 +30,7 @@ func (t *Tally) setVerdict(r *run.Result) {
 	}
 	reasons, uneven := t.reasons, t.hosts.uneven(t.weights)
 	if open := slices.ContainsFunc(r.Config.Classes, func(c run.Class) bool { return !c.Closed }); open && uneven != "" {
-		reasons = append(reasons, run.Reason{Signal: "uneven", Level: run.Amber, Text: uneven, Advice: "look at what slows that host down, or give hosts a share by what they can do (--weight)"})
+		reasons = append(reasons, run.Reason{Signal: "uneven", Level: run.Amber, Text: uneven, Advice: "look at what slows that host down, or set each host's share with --weight"})
 		uneven = ""
 	}
 	for _, x := range reasons {

@@ -157,7 +157,7 @@ func (p *parser) fits(t *Threshold, k kind, value, unit int) error {
 	case t.Stat == "rate" && (t.Number < 0 || t.Number > 100):
 		return wrong(p.text, value, "a rate is from 0% to 100%")
 	case t.Stat != "rate" && k == share:
-		return wrong(p.text, unit, "% is for a rate only; "+t.Stat+" is none")
+		return wrong(p.text, unit, "% is for a rate only, not for "+t.Stat)
 	case (t.Stat == "count" || t.Stat == "rps") && k == duration:
 		return wrong(p.text, unit, t.Stat+" is not a time: want a plain number, or bytes")
 	case ofDistribution(t.Stat) && k == plain && isTime(t.Metric):

@@ -76,7 +76,7 @@ func TestErrorsPointAtTheColumn(t *testing.T) {
 		{`home.latency p99 < 200msec`, `                      ^`, `no unit is called "msec"`},
 		{`home.latency p99 < 200 msec`, `                       ^`, `no unit is called "msec"`},
 		{`home.latency p99 < 1e9ms`, `                    ^`, `no unit is called "e9ms"`},
-		{`home.latency p99 < 5%`, `                    ^`, "% is for a rate only; p99 is none"},
+		{`home.latency p99 < 5%`, `                    ^`, "% is for a rate only, not for p99"},
 		{`home.http_fail rate < 0.01`, `                          ^`, "a rate is a share: write it with %"},
 		{`home.http_fail rate < 5ms`, `                       ^`, "a rate is a share"},
 		{`home.http_fail rate < 101%`, `                      ^`, "a rate is from 0% to 100%"},

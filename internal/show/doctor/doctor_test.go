@@ -25,7 +25,7 @@ var machines = map[string]Facts{
 	"plain": {FilesSoft: 1024, FilesHard: 20_000, FilesHighest: 1 << 20, PortsFirst: 40_000, PortsLast: 60_999, ReusePorts: 2, Tracked: 60_000, TrackedMost: 1 << 16 * 2,
 		Listen: 128, Backlog: 300, CPU: "AMD EPYC", CPUs: 2, Online: 8, Quota: 1.5, Governors: "performance, powersave", Memory: 64 << 30, Available: 60 << 30, MemoryLimit: 256 << 20,
 		Clock: "hpet", Clocks: "hpet tsc acpi_pm", ClockRead: 1200, TimerP50: 60 * time.Microsecond, TimerP99: 4 * time.Millisecond,
-		GoError: "no Go toolchain: compiling a scenario needs Go 1.26.0 or newer (none was found in PATH, GOROOT or the usual places)",
+		GoError: "no Go toolchain: compiling a scenario needs Go 1.26.0 or newer (not found in PATH, GOROOT or the usual places)",
 		Folders: []Folder{{Use: "data", Path: "/home/ann/.gobench", Free: 100 << 20, Lift: "gobench --dir FOLDER run FILE"}}},
 	"broken": {FilesHard: 20, FilesHighest: 4096, PortsFirst: 60_950, PortsLast: 60_999, ReusePorts: -1, Tracked: 65_536, TrackedMost: 65_536, CPUs: 1,
 		Memory: 1 << 30, Available: 32 << 20, Clock: "xen", ClockRead: 900,

@@ -55,7 +55,7 @@ func TestWhatIsBrokenIsNamed(t *testing.T) {
 		{"I1", "the result shows another count", func(w *world) { w.result(1, `"count":250`, `"count":251`) }, "the result: counter"},
 		{"I1", "a ledger is short", func(w *world) { w.shorten(w.whole, 0) }, "25 batches of executor 0 were taken in, and its ledger has 24"},
 		{"I1", "a ledger is gone", func(w *world) { w.remove(w.whole, 0) }, "it has no ledger"},
-		{"I1", "what is missing is not named", func(w *world) { w.result(2, `executor 1 on agentb`, `something on agentb`) }, "24 were taken in, and the result does not say"},
+		{"I1", "what is missing is not named", func(w *world) { w.result(2, `executor 1 on agentb`, `something on agentb`) }, "24 were taken in, and the result does not report"},
 		{"I1", "a run is unknown", func(w *world) {
 			must(w.t, os.Rename(w.ledger(w.whole, 0), filepath.Join(w.ledgers, "agenta.20260101-000000-aaaaaa.0.1.batches")))
 		}, "the store does not know it"},
@@ -68,7 +68,7 @@ func TestWhatIsBrokenIsNamed(t *testing.T) {
 		}, "in epoch 2"},
 		{"I3", "a batch is not there", func(w *world) { w.exec(`DELETE FROM batches WHERE run = 1 AND executor = 0 AND seq = 9`) }, "batch 10 of executor 0 (epoch 1) follows batch 8"},
 		{"I3", "the last batch is not there", func(w *world) { w.exec(`DELETE FROM batches WHERE run = 1 AND executor = 0 AND seq = 25`) }, "go to 24, its row says 25"},
-		{"I3", "the final sums differ", func(w *world) { w.source(func(s *merge.SourceState) { s.Final.Counters[0].Add++ }) }, "does not say that something of executor 0 is missing: counter 0 does not add up to 126"},
+		{"I3", "the final sums differ", func(w *world) { w.source(func(s *merge.SourceState) { s.Final.Counters[0].Add++ }) }, "does not report that part of executor 0 is missing: counter 0 does not add up to 126"},
 		{"I3", "something is named that is there", func(w *world) { w.result(2, `executor 1 on agentb`, `executor 0 on agentb`) }, "all of executor 0 is there"},
 		{"I3", "complete, and something is missing", func(w *world) { w.result(2, `"complete":false`, `"complete":true`) }, "it is complete: true"},
 		{"I3", "an executor of another agent", func(w *world) { w.exec(`UPDATE executors SET agent = 'agentb' WHERE run = 1 AND executor = 0`) }, "its batches came from agentb"},

@@ -119,7 +119,7 @@ func (c *checker) ledgers(r *stored1, accounts []*account) {
 			c.fault("I1", r.id, "%d batches of executor %d were taken in, and its ledger has %d", taken, n, last)
 		}
 		if taken < last && r.final && !r.names(n) {
-			c.fault("I1", r.id, "executor %d counted %d batches, %d were taken in, and the result does not say that something is missing", n, last, taken)
+			c.fault("I1", r.id, "executor %d counted %d batches, %d were taken in, and the result does not report anything missing", n, last, taken)
 		}
 		if err := a.upTo(taken, exact, right); err != nil {
 			c.fault("I1", r.id, "%v", err)

@@ -98,9 +98,9 @@ func (c *checker) complete(r *stored1) {
 		why := r.whole(n)
 		switch named := r.names(n); {
 		case named && len(why) == 0:
-			c.fault("I3", r.id, "all of executor %d is there, and the result says that something of it is missing", n)
+			c.fault("I3", r.id, "all of executor %d is there, and the result reports some of it missing", n)
 		case !named && len(why) > 0 && len(r.executors) > 0:
-			c.fault("I3", r.id, "the result does not say that something of executor %d is missing: %s", n, strings.Join(why, ", "))
+			c.fault("I3", r.id, "the result does not report that part of executor %d is missing: %s", n, strings.Join(why, ", "))
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (p *Process) Wait(t testing.TB, limit time.Duration) int {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
 	case <-time.After(limit):
-		t.Fatalf("%s goes on after %v", p.Args, limit)
+		t.Fatalf("%s still runs after %v", p.Args, limit)
 		return -1
 	}
 }

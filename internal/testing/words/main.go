@@ -112,7 +112,8 @@ func search(root string) (found []place, err error) {
 	return found, err
 }
 
-// searchGo adds the places in the comments of a Go file. A phrase may run over a line's end.
+// searchGo adds the places in the comments of a Go file and, if it is no test, in its texts:
+// string literals with a space. In a comment a phrase may run over a line's end.
 func searchGo(path, name string, found *[]place) error {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -132,6 +133,9 @@ func searchGo(path, name string, found *[]place) error {
 		pos, tok, text := s.Scan()
 		if tok == token.EOF {
 			break
+		}
+		if tok == token.STRING && strings.Contains(text, " ") && !strings.HasSuffix(name, "_test.go") {
+			match(name, set.Position(pos).Line, strings.Split(text, "\n"), found)
 		}
 		if tok != token.COMMENT || strings.HasPrefix(text, "//go:") {
 			continue

@@ -20,7 +20,8 @@ func TestSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("a/a.go", "package a\n\n// A gives one: it is kept\n// alive, and nobody\n// tells it apart. It tells\nfunc A() string { return \"gives\" }\n")
+	write("a/a.go", "package a\n\n// A gives one: it is kept\n// alive, and nobody\n// tells it apart. It tells\nfunc A() string { return \"gives\" }\n\nvar b = \"it gives all\"\n")
+	write("a/a_test.go", "package a\n\nvar c = \"it gives all\"\n")
 	write("b.md", "It\nis none.\n\n```\nnobody\n```\n`gives` and kept up.\n")
 	write("testdata/c.md", "nobody")
 	write("d.pb.go", "package d // gives\n")
@@ -32,12 +33,12 @@ func TestSearch(t *testing.T) {
 	for _, p := range found {
 		got = append(got, p.file+" "+p.phrase)
 	}
-	want := "a/a.go gives; a/a.go nobody; a/a.go tells; b.md is none"
+	want := "a/a.go gives; a/a.go nobody; a/a.go tells; a/a.go gives; b.md is none"
 	if s := strings.Join(got, "; "); s != want {
 		t.Errorf("found %s\nwant  %s", s, want)
 	}
-	if len(found) == 4 && (found[1].line != 4 || found[3].line != 2) {
-		t.Errorf("lines %d and %d, want 4 and 2", found[1].line, found[3].line)
+	if len(found) == 5 && (found[1].line != 4 || found[3].line != 9 || found[4].line != 2) {
+		t.Errorf("lines %d, %d and %d, want 4, 9 and 2", found[1].line, found[3].line, found[4].line)
 	}
 }
 
