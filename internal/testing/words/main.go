@@ -1,4 +1,4 @@
-// Command words counts phrases of a private dialect in comments and pages, and fails if one
+// Command words counts phrases of a private dialect in comments, texts and pages, and fails if one
 // is not on the list of those that may stay. make lint runs it.
 //
 //	go run ./internal/testing/words          # what is found, by file and line

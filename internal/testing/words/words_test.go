@@ -37,8 +37,8 @@ func TestSearch(t *testing.T) {
 	if s := strings.Join(got, "; "); s != want {
 		t.Errorf("found %s\nwant  %s", s, want)
 	}
-	if len(found) == 5 && (found[1].line != 4 || found[3].line != 9 || found[4].line != 2) {
-		t.Errorf("lines %d, %d and %d, want 4, 9 and 2", found[1].line, found[3].line, found[4].line)
+	if len(found) == 5 && (found[1].line != 4 || found[3].line != 8 || found[4].line != 2) {
+		t.Errorf("lines %d, %d and %d, want 4, 8 and 2", found[1].line, found[3].line, found[4].line)
 	}
 }
 
