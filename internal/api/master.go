@@ -43,8 +43,9 @@ type Master interface {
 	// Profile takes a profile of a running executor on an agent. The caller must close it.
 	Profile(ctx context.Context, id, agent, kind string, length time.Duration) (io.ReadCloser, error)
 
-	// Events returns a channel of the events after number after (0: all that are stored), of
-	// one run or of all (id empty). Each event comes once, in order of its number. The
+	// Events returns a channel of the events after number after (0, or a number of a previous
+	// process of the master: all that are stored), of one run or of all (id empty). Each event
+	// comes once, in order of its number. Those of a run that is over end with event.Ended. The
 	// channel is closed when ctx ends or the reader is too slow. Readers share an event and
 	// must not change it.
 	Events(ctx context.Context, id string, after uint64) (<-chan *Event, error)

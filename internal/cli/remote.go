@@ -117,6 +117,10 @@ func (r *remoteRun) run(ctx context.Context, outputs outputs, queue func(context
 	return err
 }
 
+// restarting is how long a master may be away when a run that was followed is over: the run may
+// have ended because the master is restarted.
+const restarting = 30 * time.Second
+
 // follow queues the run, shows its events until it is over, and returns its result.
 func (r *remoteRun) follow(ctx context.Context, queue func(context.Context) (run.Order, error)) (*run.Result, error) {
 	order, err := queue(ctx)
@@ -134,7 +138,11 @@ func (r *remoteRun) follow(ctx context.Context, queue func(context.Context) (run
 	if err != nil {
 		return nil, refusal(fmt.Errorf("follow run %s, which the master has: %w", r.id, err))
 	}
-	result, err := r.client.Result(ctx, r.id)
+	var result *run.Result
+	err = r.client.Repeat(ctx, restarting, func() (err error) {
+		result, err = r.client.Result(ctx, r.id)
+		return err
+	})
 	return result, refusal(err)
 }
 
@@ -179,7 +187,7 @@ func (r *remoteRun) events(ctx context.Context) error {
 
 // report writes the reports of -o, and the text.
 func (r *remoteRun) report(ctx context.Context, result *run.Result, outputs outputs) error {
-	err := outputs.write(result, seriesAt(ctx, r.client, r.id))
+	err := outputs.write(result, r.series(ctx))
 	text := r.stdout
 	if r.load.json || r.load.toStandard() {
 		text = r.stderr
@@ -196,6 +204,25 @@ func (r *remoteRun) report(ctx context.Context, result *run.Result, outputs outp
 // seriesAt returns a run's series from its master.
 func seriesAt(ctx context.Context, c *client.Client, id string) report.Intervals {
 	return func(yield func(run.Interval) error) error { return c.Series(ctx, run.SeriesQuery{Run: id}, yield) }
+}
+
+// series returns the run's series, and waits for a master that is restarting.
+func (r *remoteRun) series(ctx context.Context) report.Intervals {
+	all := seriesAt(ctx, r.client, r.id)
+	return func(yield func(run.Interval) error) (err error) {
+		begun := false
+		_ = r.client.Repeat(ctx, restarting, func() error {
+			err = all(func(i run.Interval) error {
+				begun = true
+				return yield(i)
+			})
+			if begun { // another attempt would yield intervals twice
+				return nil
+			}
+			return err
+		})
+		return err
+	}
 }
 
 // unbegun reports whether a run ended before there was anything to report. As on this

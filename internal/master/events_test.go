@@ -18,8 +18,7 @@ import (
 // F58: a reader that reconnects many times gets each number once, in order.
 func TestEventsResume(t *testing.T) {
 	t.Parallel()
-	e := newEvents()
-	m := &Master{events: e}
+	e := newEvents(0)
 	const n = 3000
 	done := make(chan struct{})
 	go func() {
@@ -34,7 +33,7 @@ func TestEventsResume(t *testing.T) {
 			t.Fatalf("only %d events have come, up to %d", got, last)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		ch, err := m.Events(ctx, "a", last)
+		ch, err := e.follow(ctx, "a", last, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,9 +68,8 @@ func TestEventsResume(t *testing.T) {
 
 func TestSlowReaderIsLetGo(t *testing.T) {
 	t.Parallel()
-	e := newEvents()
-	m := &Master{events: e}
-	ch, err := m.Events(t.Context(), "", 0)
+	e := newEvents(0)
+	ch, err := e.follow(t.Context(), "", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +83,7 @@ func TestSlowReaderIsLetGo(t *testing.T) {
 	if n != queuedEvents {
 		t.Errorf("it was given up to %d, want %d", n, queuedEvents)
 	}
-	ch, err = m.Events(t.Context(), "", n)
+	ch, err = e.follow(t.Context(), "", n, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,25 +94,89 @@ func TestSlowReaderIsLetGo(t *testing.T) {
 
 func TestEventsThatAreTooOld(t *testing.T) {
 	t.Parallel()
-	e := newEvents()
-	m := &Master{events: e}
+	e := newEvents(0)
 	for range storedEvents + storedEvents/2 {
 		e.emit("a", event.Event{})
 	}
-	if _, err := m.Events(t.Context(), "", 5); !errors.Is(err, ErrTooOld) {
+	if _, err := e.follow(t.Context(), "", 5, nil); !errors.Is(err, run.ErrTooOld) {
 		t.Errorf("an old number: %v", err)
 	}
-	ch, err := m.Events(t.Context(), "", storedEvents*100) // of another master
+	ch, err := e.follow(t.Context(), "", storedEvents*100, nil) // of another master
 	if err != nil || len(ch) == 0 {
 		t.Errorf("a number that was never given: %d kept events, %v", len(ch), err)
 	}
 }
 
+// A reader of a run that a restart of the master ended gets the end: at once, from the master
+// after that one too, and however long ago it was. Numbers are above those of the process
+// before, so that no reader takes an event for a repeated one.
+func TestEndAfterRestart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		id := r.running(run.Options{}, "one")
+		read := func(after uint64) (all []*event.Numbered) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			ch, err := r.Events(ctx, id, after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := range ch {
+				if all = append(all, n); n.Kind == event.Ended {
+					return all
+				}
+			}
+			t.Fatalf("there is no end after %d: %d events", after, len(all))
+			return nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ch, err := r.Events(ctx, id, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := <-ch
+		cancel()
+		for n := range ch {
+			last = n
+		}
+		check := func(what string, all []*event.Numbered) {
+			t.Helper()
+			for _, n := range all {
+				if n.Number <= last.Number {
+					t.Errorf("%s: number %d follows %d", what, n.Number, last.Number)
+				}
+				last = n
+			}
+			if last.State != run.Cancelled || last.Cause != causeRestart || last.Exit == nil || *last.Exit != 130 || last.Run != id || last.Time.IsZero() {
+				t.Errorf("%s: it ends with %+v", what, last.Event)
+			}
+		}
+		for _, what := range []string{"the master that ended it", "the next one"} {
+			r.end()
+			time.Sleep(time.Second)
+			r.begin()
+			check(what, read(last.Number))
+		}
+		before := last.Number
+		for range storedEvents * 2 {
+			r.events.emit("another", event.Event{Kind: event.Note})
+		}
+		if _, err := r.Events(t.Context(), id, before); !errors.Is(err, run.ErrTooOld) {
+			t.Errorf("a number that is too old: %v", err)
+		}
+		check("long after", read(0))
+		x, err := r.Events(t.Context(), "", last.Number)
+		if err != nil || len(x) > 0 {
+			t.Errorf("the reader of all runs gets %d events more, %v", len(x), err)
+		}
+	})
+}
+
 // F34: a thousand slow readers read all stored events, every fifth slowly: they share the
 // events.
 func TestManySlowReaders(t *testing.T) {
-	e := newEvents()
-	m := &Master{events: e}
+	e := newEvents(0)
 	for range storedEvents {
 		e.emit("a", event.Event{Kind: event.Interval})
 	}
@@ -129,7 +191,7 @@ func TestManySlowReaders(t *testing.T) {
 	all := make([]<-chan *event.Numbered, readers)
 	for i := range all {
 		var err error
-		if all[i], err = m.Events(t.Context(), "", 0); err != nil {
+		if all[i], err = e.follow(t.Context(), "", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,7 +219,7 @@ func TestManySlowReaders(t *testing.T) {
 // Of a run that lasts for days, only the last events have its totals: they are large.
 func TestOldEventsHaveNoTotals(t *testing.T) {
 	t.Parallel()
-	e := newEvents()
+	e := newEvents(0)
 	for range storedEvents * 2 {
 		e.emit("a", event.Event{Kind: event.Interval, Totals: func() event.Totals { return event.Totals{} }})
 		e.emit("a", event.Event{Kind: event.Step})

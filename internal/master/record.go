@@ -333,12 +333,12 @@ func (r *record) state() []byte {
 	return marshal(k)
 }
 
-// interrupt stores the result of a run that a previous process left active: what it had
-// merged. Batches that agents still have are merged later.
-func (n *intake) interrupt(ctx context.Context, o *run.Order) error {
+// interrupt stores and returns the result of a run that a previous process left active: what
+// it had merged. Batches that agents still have are merged later.
+func (n *intake) interrupt(ctx context.Context, o *run.Order) (*run.Result, error) {
 	r, err := restore(ctx, n.m, o.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if r.result == nil {
 		r.result = newResult(o)
@@ -351,10 +351,10 @@ func (n *intake) interrupt(ctx context.Context, o *run.Order) error {
 		r.dirty = true // Finish has completed the last intervals
 	}
 	if err := n.m.Store.PutResult(ctx, r.result); err != nil {
-		return err
+		return nil, err
 	}
 	n.runs[o.ID] = r
-	return nil
+	return r.result, nil
 }
 
 // late updates the result of a run that is over.

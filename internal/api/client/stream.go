@@ -26,17 +26,21 @@ const maxWait = 5 * time.Second
 const maxLine = 64 << 20
 
 // Events iterates over the events after a number, of one run or, if id is empty, of all:
-// each once, in order, with its totals. It reconnects when the connection breaks. It ends
-// after the last event of the run; if ctx ends or the master refuses the request, the last
+// each once, in order, with its totals. It reconnects when the connection breaks. A master
+// that was restarted sends all events of its new process. It ends after the last event of
+// the run; if ctx ends or the master refuses the request, the last
 // pair has the error.
 func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[types.Event, error] {
 	return func(yield func(types.Event, error) bool) {
 		failures := 0
 		for {
-			done := false
+			done, first := false, true
 			err := c.listen(ctx, id, after, func(e types.Event) bool {
 				failures = 0
-				if e.Number <= after {
+				if first && e.Number < after {
+					after = 0 // another numbering: of an older gobench, or of a host with another clock
+				}
+				if first = false; e.Number <= after {
 					return true // a repeated one
 				}
 				after = e.Number
@@ -46,27 +50,52 @@ func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[
 			if done {
 				return
 			}
-			var refused *Error
 			if ctx.Err() != nil {
 				yield(types.Event{}, ctx.Err())
 				return
 			}
-			if errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable && refused.Status != http.StatusTooManyRequests {
+			if !mayRepeat(err) {
 				yield(types.Event{}, err)
 				return
 			}
-			wait := min(c.wait<<min(failures, 10), maxWait)
-			if refused != nil {
-				wait = max(wait, refused.Retry)
-			}
-			failures++
 			if c.broken != nil {
 				c.broken(err)
 			}
-			if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
+			if err := c.pause(ctx, failures, err); err != nil {
 				yield(types.Event{}, err)
 				return
 			}
+			failures++
+		}
+	}
+}
+
+// mayRepeat reports whether a request with this error may succeed later: the master can't be
+// reached, or is busy.
+func mayRepeat(err error) bool {
+	var refused *Error
+	return !errors.As(err, &refused) || refused.Status == http.StatusServiceUnavailable || refused.Status == http.StatusTooManyRequests
+}
+
+// pause waits before the next attempt, after a number of failures before the last one, err.
+func (c *Client) pause(ctx context.Context, failures int, err error) error {
+	wait := min(c.wait<<min(failures, 10), maxWait)
+	var refused *Error
+	if errors.As(err, &refused) {
+		wait = max(wait, refused.Retry)
+	}
+	return pause(ctx, wait/2+rand.N(wait))
+}
+
+// Repeat calls f until it succeeds, returns an error that will not pass, or limit is over:
+// so long the master may be restarting. It returns f's last error.
+func (c *Client) Repeat(ctx context.Context, limit time.Duration, f func() error) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for failures := 0; ; failures++ {
+		err := f()
+		if err == nil || !mayRepeat(err) || c.pause(limited, failures, err) != nil {
+			return err
 		}
 	}
 }
