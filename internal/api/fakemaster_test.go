@@ -25,6 +25,7 @@ type small struct {
 	runs         []*run.Order // in the order of their numbers
 	transitions  map[string][]run.Transition
 	events       []*Event
+	dropped      uint64        // events up to this number are no longer stored
 	changed      chan struct{} // closed and made anew with each event
 	agents       []Agent
 	tokens       []run.JoinToken
@@ -295,6 +296,13 @@ func (m *small) interval(id string, n int) {
 }
 
 func (m *small) Events(ctx context.Context, id string, after uint64) (<-chan *Event, error) {
+	m.mu.Lock()
+	dropped := m.dropped
+	m.mu.Unlock()
+	if after > 0 && after < dropped {
+		return nil, fmt.Errorf("events: %w", run.ErrTooOld)
+	}
+	after = max(after, dropped)
 	out := make(chan *Event)
 	go func() {
 		defer close(out)

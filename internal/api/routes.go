@@ -126,7 +126,7 @@ var routes = []route{
 	{"POST /api/v1/stop-all", "stop-all", "Cancel the active run and, on request, all queued ones",
 		rule{role: auth.Operator, body: smallBody, audit: "stop-all"}, operation((*Server).stopAll)},
 	{"GET /api/v1/events", "stream-events", "Follow events, as a stream of server-sent events",
-		rule{role: auth.Viewer, endless: true, content: []string{"text/event-stream"}, schema: reflect.TypeFor[types.Event](), errors: []int{http.StatusNotFound}}, operation((*Server).events)},
+		rule{role: auth.Viewer, endless: true, content: []string{"text/event-stream"}, schema: reflect.TypeFor[types.Event](), errors: []int{http.StatusNotFound, http.StatusGone}}, operation((*Server).events)},
 
 	{"GET /api/v1/agents", "list-agents", "List agents and their state",
 		rule{role: auth.Viewer}, operation((*Server).agents)},

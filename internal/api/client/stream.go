@@ -27,7 +27,8 @@ const maxLine = 64 << 20
 
 // Events iterates over the events after a number, of one run or, if id is empty, of all:
 // each once, in order, with its totals. It reconnects when the connection breaks. A master
-// that was restarted sends all events of its new process. It ends after the last event of
+// that was restarted sends all events of its new process; if events were missed for so long
+// that the master no longer has all of them, those that it has follow. It ends after the last event of
 // the run; if ctx ends or the master refuses the request, the last
 // pair has the error.
 func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[types.Event, error] {
@@ -54,7 +55,9 @@ func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[
 				yield(types.Event{}, ctx.Err())
 				return
 			}
-			if !mayRepeat(err) {
+			if IsCode(err, types.TooOld) && after > 0 {
+				after = 0 // those between are lost; the next ones show the present state
+			} else if !mayRepeat(err) {
 				yield(types.Event{}, err)
 				return
 			}
