@@ -29,7 +29,7 @@ type small struct {
 	changed      chan struct{} // closed and made anew with each event
 	agents       []Agent
 	tokens       []run.JoinToken
-	log          string      // of all runs
+	log, second  string      // of two executors of all runs
 	logMore      chan string // what a log that is followed says after it
 	intervals    []run.Interval
 	seriesBreaks error // what Series fails with after its intervals
@@ -203,41 +203,42 @@ func (m *small) has(intervals []run.Interval, breaks error) {
 	m.intervals, m.seriesBreaks = intervals, breaks
 }
 
-// followed is a log that is still written.
-type followed struct {
-	io.Reader
-	ctx  context.Context
-	more <-chan string
-}
-
-func (f *followed) Read(b []byte) (int, error) {
-	if n, err := f.Reader.Read(b); n > 0 || err != io.EOF {
-		return n, err
-	}
-	select {
-	case s, ok := <-f.more:
-		if !ok {
-			return 0, io.EOF
-		}
-		return copy(b, s), nil
-	case <-f.ctx.Done():
-		return 0, f.ctx.Err()
-	}
-}
-
-func (*followed) Close() error { return nil }
-
-func (m *small) Log(ctx context.Context, id, _ string, offset int64, follow bool) (io.ReadCloser, error) {
+func (m *small) Log(ctx context.Context, q run.LogQuery, each func(*run.LogPiece) error) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, err := m.find(id); err != nil {
-		return nil, err
+	all := []string{m.log, m.second}
+	_, err := m.find(q.Run)
+	m.mu.Unlock()
+	if err != nil {
+		return err
 	}
-	r := strings.NewReader(m.log[min(int(offset), len(m.log)):])
-	if follow {
-		return &followed{r, ctx, m.logMore}, nil
+	piece := func(i int, next int64, text string) error {
+		return each(&run.LogPiece{Executor: fmt.Sprintf("a%d-000", i), Next: next, Several: all[1] != "", Data: []byte(text)})
 	}
-	return io.NopCloser(r), nil
+	const size = 1000
+	for at := int64(0); at < int64(max(len(all[0]), len(all[1]))); at += size { // in turn
+		for i, text := range all {
+			from := max(at, q.Offset, q.After[fmt.Sprintf("a%d-000", i)])
+			if to := min(at+size, int64(len(text))); from < to {
+				if err := piece(i, to, text[from:to]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for q.Follow {
+		select {
+		case s, ok := <-m.logMore:
+			if !ok {
+				return nil
+			}
+			if err := piece(0, int64(len(all[0])), s); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 func (m *small) Profile(_ context.Context, id, agent, kind string, length time.Duration) (io.ReadCloser, error) {

@@ -33,9 +33,10 @@ type Master interface {
 	// Series calls each with a run's intervals, of all agents or of one, in order. It returns
 	// the first error that each returns.
 	Series(ctx context.Context, q run.SeriesQuery, each func(run.Interval) error) error
-	// Log opens the output of a run's executors from an offset on. With follow, reading
-	// waits for more until the run is final. The caller must close it.
-	Log(ctx context.Context, id, agent string, offset int64, follow bool) (io.ReadCloser, error)
+	// Log calls each with the output of a run's executors, one after the other; with Follow
+	// until the run is final. A piece is valid until each returns. It returns the first error
+	// that each returns.
+	Log(ctx context.Context, q run.LogQuery, each func(*run.LogPiece) error) error
 	// Export writes a run that has ended as an archive. Import stores the run of an archive
 	// as owner's, and returns run.ErrArchive if it is not an archive of a run.
 	Export(ctx context.Context, id string, w io.Writer) error

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/api/auth"
 	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // route is one route of the API: the server, its guard, the OpenAPI document and the
@@ -37,7 +38,7 @@ type rule struct {
 
 	status  int          // of a success; 0: 200, or 204 without a body
 	content []string     // media types of an answer that is not a single JSON value
-	schema  reflect.Type // of content; nil: a string
+	schema  reflect.Type // of content other than text/plain; nil: a string
 	errors  []int        // statuses of its problems beyond those that follow from the other fields
 }
 
@@ -116,7 +117,7 @@ var routes = []route{
 	{"GET /api/v1/runs/{id}/report", "get-report", "Get the report, as a file",
 		rule{role: auth.Viewer, content: []string{"application/json", "text/csv", "application/xml", "text/markdown", "text/html"}}, operation((*Server).report)},
 	{"GET /api/v1/runs/{id}/log", "get-log", "Get what the executors printed",
-		rule{role: auth.Viewer, endless: true, content: []string{"text/plain"}}, operation((*Server).logOf)},
+		rule{role: auth.Viewer, endless: true, content: []string{"text/plain", "application/jsonl"}, schema: reflect.TypeFor[run.LogPiece]()}, operation((*Server).logOf)},
 	{"POST /api/v1/runs/{id}/profile", "profile-run", "Take a profile of an executor",
 		rule{role: auth.Tester, own: ownRun, body: smallBody, audit: "run.profile", endless: true, content: []string{"application/octet-stream"}}, operation((*Server).profile)},
 	{"GET /api/v1/runs/{id}/export", "export-run", "Get a run that has ended as an archive",

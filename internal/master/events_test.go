@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -248,16 +247,7 @@ func TestLogs(t *testing.T) {
 			return r.of(agent).deliver(&agentpb.Delivery{Executor: executor, What: &agentpb.Delivery_Log{Log: &agentpb.Log{Offset: offset, Text: []byte(text), Dropped: dropped}}})
 		}
 		read := func(agent string, offset int64) string {
-			l, err := r.Log(t.Context(), id, agent, offset, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			b, err := io.ReadAll(l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(b)
+			return r.printed(run.LogQuery{Run: id, Agent: agent, Offset: offset})
 		}
 		first := print("one", 0, 0, "hello\n", 0)
 		r.until("the line is there", func() bool { return read("", 0) == "hello\n" })
@@ -290,23 +280,22 @@ func TestLogs(t *testing.T) {
 		if got := read("atwo", 0); len(got) > len(last)+10 {
 			t.Errorf("after lies it has %d bytes: %.200q", len(got), got)
 		}
-		l, err := r.Log(t.Context(), id, "aone", 0, true)
-		if err != nil {
-			t.Fatal(err)
+		if got, want := r.printed(run.LogQuery{Run: id, After: map[string]int64{"aone-000": 6}}), "==> aone-000 <==\nagain\n==> atwo-001 <==\n"+read("atwo", 0); got != want {
+			t.Errorf("after the first line of one: %q, want %q", got, want)
+		}
+		if got, want := r.printed(run.LogQuery{Run: id, After: map[string]int64{"aone-000": 12, "atwo-001": 6}}), "==> atwo-001 <==\n"+read("atwo", 6); got != want {
+			t.Errorf("after some of both: %q, want %q", got, want)
 		}
 		followed := make(chan string)
-		go func() {
-			b, err := io.ReadAll(l)
-			followed <- fmt.Sprint(string(b), err)
-		}()
+		go func() { followed <- r.printed(run.LogQuery{Run: id, Agent: "aone", Follow: true}) }()
 		print("one", 0, 12, "the end\n", 0)
 		r.of("one").finish()
 		r.of("two").finish()
 		r.result(id)
-		if got := <-followed; got != "hello\nagain\nthe end\n<nil>" {
+		if got := <-followed; got != "hello\nagain\nthe end\n" {
 			t.Errorf("followed: %q", got)
 		}
-		if _, err := r.Log(t.Context(), "20261121-191932-85hmfb", "", 0, false); !errors.Is(err, run.ErrNotFound) {
+		if err := r.Log(t.Context(), run.LogQuery{Run: "20261121-191932-85hmfb"}, nil); !errors.Is(err, run.ErrNotFound) {
 			t.Errorf("of no run: %v", err)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,100 +76,89 @@ func (l *logs) remove(id string) error {
 	return os.RemoveAll(filepath.Join(l.dir, id))
 }
 
-// Log returns the output of a run's executors, one after the other, or only of one agent's.
-// If there is only one executor, reading begins at offset. With follow, the reader waits for
-// new output until the run is over. The caller must Close it.
-func (m *Master) Log(ctx context.Context, id, agent string, offset int64, follow bool) (io.ReadCloser, error) {
-	if _, err := m.Run(ctx, id); err != nil {
-		return nil, err
+// Log calls each with the output of a run's executors, one after the other, or only of one
+// agent's. With Follow it continues with new output until the run is over. A piece is valid
+// only until each returns. An error of each ends it and is returned.
+func (m *Master) Log(ctx context.Context, q run.LogQuery, each func(*run.LogPiece) error) error {
+	r := &logReader{dir: filepath.Join(m.logs.dir, q.Run), agent: q.Agent, skip: q.Offset, at: maps.Clone(q.After)}
+	if r.at == nil {
+		r.at = map[string]int64{}
 	}
-	r := &logReader{m: m, id: id, agent: agent, follow: follow, at: map[string]int64{}, skip: offset}
-	r.ctx, r.cancel = context.WithCancel(ctx)
-	return r, nil
-}
-
-// logReader reads the log files of a run.
-type logReader struct {
-	m      *Master
-	ctx    context.Context
-	cancel func()
-	id     string
-	agent  string
-	follow bool
-	skip   int64
-	at     map[string]int64 // offset of the next read, by file
-	last   string           // the file that was read last
-	begun  bool
-}
-
-func (r *logReader) Close() error { r.cancel(); return nil }
-
-func (r *logReader) Read(b []byte) (int, error) {
 	for {
-		l := r.m.logs
-		l.mu.Lock()
-		changed := l.changed
-		l.mu.Unlock()
-		o, err := r.m.Run(r.ctx, r.id)
+		m.logs.mu.Lock()
+		changed := m.logs.changed
+		m.logs.mu.Unlock()
+		o, err := m.Run(ctx, q.Run)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if n, err := r.some(b); n > 0 || err != nil {
-			return n, err
+		over := !q.Follow || o.State.Final() && !m.atWork(q.Run)
+		for {
+			p, err := r.next()
+			if err == nil && p != nil {
+				err = each(p)
+			}
+			if err != nil {
+				return err
+			}
+			if p == nil {
+				break
+			}
 		}
-		if !r.follow || o.State.Final() && !r.m.atWork(r.id) {
-			return 0, io.EOF
+		if over {
+			return nil
 		}
 		select {
 		case <-changed:
 		case <-time.After(time.Second): // the end of the run closes no channel
-		case <-r.ctx.Done():
-			return 0, r.ctx.Err()
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
 
-// some reads from the first file that has unread output.
-func (r *logReader) some(b []byte) (int, error) {
-	entries, err := os.ReadDir(filepath.Join(r.m.logs.dir, r.id))
+// logReader reads the log files of a run.
+type logReader struct {
+	dir   string
+	agent string
+	skip  int64            // of the only file
+	at    map[string]int64 // offset of the next read, by executor
+	begun bool
+	buf   [32 << 10]byte
+}
+
+// next returns a piece of the first file that has unread output, or nil.
+func (r *logReader) next() (*run.LogPiece, error) {
+	entries, err := os.ReadDir(r.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, err
+		return nil, err
 	}
 	var names []string
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".log") && (r.agent == "" || strings.HasPrefix(e.Name(), r.agent+"-")) {
-			names = append(names, e.Name())
+		name, ok := strings.CutSuffix(e.Name(), ".log")
+		if ok && (r.agent == "" || strings.HasPrefix(name, r.agent+"-")) {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
-	if len(names) == 1 && !r.begun {
+	if len(names) == 1 && !r.begun && len(r.at) == 0 {
 		r.at[names[0]] = r.skip
 	}
 	r.begun = r.begun || len(names) > 0
 	for _, name := range names {
-		f, err := os.Open(filepath.Join(r.m.logs.dir, r.id, name))
+		f, err := os.Open(filepath.Join(r.dir, name+".log"))
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		head := ""
-		if len(names) > 1 && r.last != name {
-			head = "==> " + strings.TrimSuffix(name, ".log") + " <==\n"
-		}
-		if len(b) <= len(head) {
-			f.Close()
-			return 0, io.ErrShortBuffer
-		}
-		n, err := f.ReadAt(b[len(head):], r.at[name])
+		n, err := f.ReadAt(r.buf[:], r.at[name])
 		f.Close()
 		if n > 0 {
-			copy(b, head)
 			r.at[name] += int64(n)
-			r.last = name
-			return len(head) + n, nil
+			return &run.LogPiece{Executor: name, Next: r.at[name], Several: len(names) > 1, Data: r.buf[:n]}, nil
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
-			return 0, err
+			return nil, err
 		}
 	}
-	return 0, nil
+	return nil, nil
 }

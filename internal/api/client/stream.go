@@ -11,7 +11,9 @@ import (
 	"iter"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/api/types"
@@ -151,32 +153,47 @@ func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
 	return lines.Err()
 }
 
-// Log copies the output of a run's executors, of one agent or of all, from an offset on to
-// w. With follow it waits for more until the run has ended, and reconnects if the
-// connection breaks.
-func (c *Client) Log(ctx context.Context, w io.Writer, id, agent string, offset int64, follow bool) error {
+// Log copies the output of a run's executors, of one agent or of all, to w. With follow it
+// waits for more until the run has ended, and continues where it was if the connection breaks.
+func (c *Client) Log(ctx context.Context, w io.Writer, id, agent string, follow bool) error {
+	l := &log{w: w, after: map[string]int64{}}
 	for failures := 0; ; failures++ {
-		q := request{method: "GET", path: runPath(id, "/log"), query: values("agent", agent, "offset", number(offset))}
+		q := request{method: "GET", path: runPath(id, "/log"), query: values("agent", agent, "pieces", "true", "after", l.position())}
 		if follow {
 			q.query.Set("follow", "true")
 		}
-		n, err := c.copy(ctx, w, q)
-		if n > 0 {
+		some, err := c.copy(ctx, l, q)
+		if some {
 			failures = 0
 		}
-		offset += n
-		var refused *Error
 		var written *writeError
 		switch {
-		case err == nil, ctx.Err() != nil, errors.As(err, &written), !follow:
+		case err == nil, ctx.Err() != nil:
 			return errors.Join(err, ctx.Err())
-		case errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable:
+		case errors.As(err, &written), !follow, !mayRepeat(err):
 			return err
 		}
-		if err := pause(ctx, min(c.wait<<min(failures, 10), maxWait)); err != nil {
+		if err := c.pause(ctx, failures, err); err != nil {
 			return err
 		}
 	}
+}
+
+// log is a log while it is copied.
+type log struct {
+	w     io.Writer
+	after map[string]int64 // what was written of each executor
+	last  string           // the executor whose output was written last
+}
+
+// position returns what was written, for the request of the rest.
+func (l *log) position() string {
+	var all []string
+	for executor, n := range l.after {
+		all = append(all, executor+":"+strconv.FormatInt(n, 10))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ",")
 }
 
 // writeError is an error of the writer, not of the connection.
@@ -184,28 +201,30 @@ type writeError struct{ error }
 
 func (e *writeError) Unwrap() error { return e.error }
 
-// copy sends a request and copies the answer to w. It returns how many bytes it wrote.
-func (c *Client) copy(ctx context.Context, w io.Writer, q request) (n int64, err error) {
+// copy sends a request and writes the pieces of the answer. It reports whether there were any.
+func (c *Client) copy(ctx context.Context, l *log, q request) (some bool, err error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	defer answer.Body.Close()
-	buf := make([]byte, 32<<10)
+	if answer.Header.Get("Content-Type") != "application/jsonl" {
+		return false, c.notMaster(answer)
+	}
+	d := json.NewDecoder(answer.Body)
 	for {
-		m, err := answer.Body.Read(buf)
-		if m > 0 {
-			if _, err := w.Write(buf[:m]); err != nil {
-				return n, &writeError{err}
-			}
-			n += int64(m)
-		}
+		var p run.LogPiece
+		err := d.Decode(&p)
 		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return n, nil
+			return some, nil
 		}
 		if err != nil {
-			return n, err
+			return some, fmt.Errorf("read a log: %w", err)
 		}
+		if _, err := l.w.Write(append([]byte(p.Head(l.last)), p.Data...)); err != nil {
+			return some, &writeError{err}
+		}
+		l.after[p.Executor], l.last, some = p.Next, p.Executor, true
 	}
 }
 
