@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -267,7 +269,9 @@ func TestLogs(t *testing.T) {
 		// master, is written to the same place.
 		for _, piece := range []*agentpb.Log{{Offset: 13, Text: []byte("more\n"), Dropped: 1 << 40}, {Offset: 18 + 1<<40, Text: []byte("last\n")}} {
 			for range 2 {
-				r.logs.write(id, "atwo", 1, piece)
+				if err := r.logs.write(id, "atwo", 1, piece); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 		last := "other\n\n[gobench: 7 more bytes were not stored]\nmore\n\n[gobench: 1099511627776 more bytes were not stored]\nlast\n"
@@ -275,7 +279,7 @@ func TestLogs(t *testing.T) {
 			t.Errorf("after a drop: %q, want %q", got, last)
 		}
 		for _, piece := range []*agentpb.Log{{Offset: 1 << 60, Text: []byte("far\n")}, {Offset: -7, Text: []byte("no\n")}} { // of a faulty agent
-			r.logs.write(id, "atwo", 1, piece)
+			_ = r.logs.write(id, "atwo", 1, piece)
 		}
 		if got := read("atwo", 0); len(got) > len(last)+10 {
 			t.Errorf("after lies it has %d bytes: %.200q", len(got), got)
@@ -297,6 +301,48 @@ func TestLogs(t *testing.T) {
 		}
 		if err := r.Log(t.Context(), run.LogQuery{Run: "20261121-191932-85hmfb"}, nil); !errors.Is(err, run.ErrNotFound) {
 			t.Errorf("of no run: %v", err)
+		}
+	})
+}
+
+// Output that can't be stored, during the run and after it, is noted once in the run's report,
+// without a path of the master.
+func TestLostOutputIsNoted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, late := range []bool{false, true} {
+			r := newRig(t, "one")
+			id := r.running(run.Options{}, "one")
+			if err := os.WriteFile(filepath.Join(r.logs.dir, id), nil, 0o600); err != nil { // no folder can be made there
+				t.Fatal(err)
+			}
+			print := func() {
+				for i := range int64(3) {
+					r.of("one").deliver(&agentpb.Delivery{What: &agentpb.Delivery_Log{Log: &agentpb.Log{Offset: 6 * i, Text: []byte("hello\n")}}})
+				}
+			}
+			if !late {
+				print()
+			}
+			r.of("one").finish()
+			r.result(id)
+			if late {
+				r.of("one").change(func(a *fakeAgent) { a.run = id })
+				print()
+			}
+			noted := func() (notes []string) {
+				for _, n := range r.result(id).Notes {
+					if strings.Contains(n, "what executors printed is not complete") {
+						notes = append(notes, n)
+					}
+				}
+				return notes
+			}
+			r.until("it is noted", func() bool { return len(noted()) > 0 })
+			time.Sleep(time.Second)
+			if n := noted(); len(n) != 1 || strings.Contains(n[0], r.dir) || !strings.Contains(n[0], "executor 0 on one: not a directory") {
+				t.Errorf("late %v: the notes are %q", late, n)
+			}
+			r.end()
 		}
 	})
 }

@@ -32,22 +32,23 @@ func newLogs(dir string) (*logs, error) {
 	return &logs{dir: dir, changed: make(chan struct{})}, err
 }
 
-// write stores a piece of output. If that fails, the piece is lost and the run continues.
-func (l *logs) write(id, agent string, executor int, piece *agentpb.Log) {
+// write stores a piece of output. If it returns an error, the piece is lost.
+func (l *logs) write(id, agent string, executor int, piece *agentpb.Log) error {
 	if !run.ValidID(id) {
-		return
+		return fmt.Errorf("%w: %q", run.ErrNotFound, id)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	dir := filepath.Join(l.dir, id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return
+		return err
 	}
-	if writePiece(filepath.Join(dir, logName(agent, executor)), piece) != nil {
-		return
+	if err := writePiece(filepath.Join(dir, logName(agent, executor)), piece); err != nil {
+		return err
 	}
 	close(l.changed)
 	l.changed = make(chan struct{})
+	return nil
 }
 
 // copy stores the output of an imported run.

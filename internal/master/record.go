@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc64"
+	"io/fs"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -28,13 +29,14 @@ type record struct {
 	active   *active           // nil if the run is over
 	result   *run.Result       // of a run that is over; late deliveries change it
 
-	dirty   bool
-	waiting []func() // to be called once the present state is stored
-	keys    []run.BatchKey
-	parts   []run.SeriesPart
-	changed map[int]bool // executors
-	last    time.Time    // of the last delivery
-	since   time.Time    // the load did not begin before
+	unlogged bool // a piece of output was lost
+	dirty    bool
+	waiting  []func() // to be called once the present state is stored
+	keys     []run.BatchKey
+	parts    []run.SeriesPart
+	changed  map[int]bool // executors
+	last     time.Time    // of the last delivery
+	since    time.Time    // the load did not begin before
 }
 
 // taker identifies the deliveries of an agent under one epoch, which are numbered together.
@@ -191,7 +193,9 @@ func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
 		if _, wrong := r.of(d); wrong != nil && (len(r.placed) > 0 || d.Executor > maxEarly) {
 			return false, wrong
 		}
-		r.m.logs.write(r.id, d.Agent, int(d.Executor), what.Log)
+		if lost := r.m.logs.write(r.id, d.Agent, int(d.Executor), what.Log); lost != nil {
+			r.logLost(d, lost)
+		}
 	case *agentpb.Delivery_Ended:
 		if p, wrong := r.of(d); wrong == nil {
 			p.Ended = what.Ended
@@ -233,6 +237,25 @@ func (r *record) of(d delivered) (*agentpb.Placed, error) {
 		return nil, fmt.Errorf("executor %d is of agent %s (epoch %d)", d.Executor, p.Agent, p.Epoch)
 	}
 	return p, nil
+}
+
+// logLost reports, once for the run, that a piece of an executor's output could not be stored.
+// The run continues.
+func (r *record) logLost(d delivered, err error) {
+	if r.unlogged {
+		return
+	}
+	r.unlogged = true
+	r.m.Logger.Error("store the output of an executor; further errors of this run are not logged", "run", r.id, "agent", d.Agent, "executor", d.Executor, "error", err)
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err // without the path, which is of no use to the reader of a report
+	}
+	text := fmt.Sprintf("what executors printed is not complete: the master could not store some of it, first of executor %d on %s: %v", d.Executor, r.m.fleet.name(d.Agent), err)
+	r.tally.Merger.Note(text)
+	if r.result != nil { // the run is over
+		r.result.Notes = append(r.result.Notes, text)
+	}
 }
 
 // exact replaces gathered histograms by exact ones.
