@@ -164,7 +164,7 @@ func TestClientDoesAll(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.Rerun(ctx, id); !client.IsCode(err, types.Conflict) {
-		t.Errorf("rerun without its application: %v", err)
+		t.Errorf("rerun without its source: %v", err)
 	}
 	if _, err := c.Audit(ctx, 0, 10); !client.IsCode(err, types.Forbidden) {
 		t.Errorf("audit of an operator: %v", err)

@@ -64,6 +64,20 @@ func (m *small) Submit(_ context.Context, s Submission) (*run.Order, error) {
 	return &c, nil
 }
 
+func (m *small) Rerun(ctx context.Context, id, owner string) (*run.Order, error) {
+	o, err := m.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	a := m.applications[o.Application]
+	m.mu.Unlock()
+	if a == nil {
+		return nil, fmt.Errorf("%w: it has no source", run.ErrConflict)
+	}
+	return m.Submit(ctx, Submission{Application: o.Application, Options: o.Options, Owner: owner})
+}
+
 func (m *small) find(id string) (*run.Order, error) {
 	for _, o := range m.runs {
 		if o.ID == id {

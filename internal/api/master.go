@@ -17,6 +17,8 @@ type Master interface {
 	// Submit queues a run of an application, or of a source, which then becomes an
 	// application.
 	Submit(ctx context.Context, s Submission) (*run.Order, error)
+	// Rerun queues a run with the source and the options of another one.
+	Rerun(ctx context.Context, id, owner string) (*run.Order, error)
 	Run(ctx context.Context, id string) (*run.Order, error)
 	Runs(ctx context.Context, f run.Filter) (page []run.Order, next string, err error)
 	Transitions(ctx context.Context, id string) ([]run.Transition, error)

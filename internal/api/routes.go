@@ -104,7 +104,7 @@ var routes = []route{
 		rule{role: auth.Tester, own: ownRun, audit: "run.stop", status: http.StatusAccepted}, operation((*Server).stopRun)},
 	{"POST /api/v1/runs/{id}/cancel", "cancel-run", "End a run at once, in any state",
 		rule{role: auth.Tester, own: ownRun, audit: "run.cancel", status: http.StatusAccepted}, operation((*Server).cancelRun)},
-	{"POST /api/v1/runs/{id}/rerun", "rerun", "Queue a run of the same application in its present version, with the same options",
+	{"POST /api/v1/runs/{id}/rerun", "rerun", "Queue a run with the source and the options of this run, also if its application has changed since",
 		rule{role: auth.Tester, audit: "run.rerun", idempotent: true, status: http.StatusCreated}, operation((*Server).rerun)},
 	{"POST /api/v1/runs/{id}/control", "control-run", "Pause, resume or scale the load",
 		rule{role: auth.Tester, own: ownRun, body: smallBody, audit: "run.control", status: http.StatusAccepted}, operation((*Server).control)},

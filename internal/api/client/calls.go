@@ -128,7 +128,7 @@ func (c *Client) Submit(ctx context.Context, s types.Submission) (o run.Order, e
 	return c.queue(ctx, request{method: "POST", path: "/runs", body: s})
 }
 
-// Rerun queues a run of the same application with the same options.
+// Rerun queues a run with the source and the options of another one.
 func (c *Client) Rerun(ctx context.Context, id string) (run.Order, error) {
 	return c.queue(ctx, request{method: "POST", path: runPath(id, "/rerun")})
 }
