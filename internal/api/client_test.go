@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -163,7 +164,7 @@ func TestClientDoesAll(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.Rerun(ctx, id); !client.IsCode(err, types.Conflict) {
-		t.Errorf("rerun without its application: %v", err)
+		t.Errorf("rerun without its source: %v", err)
 	}
 	if _, err := c.Audit(ctx, 0, 10); !client.IsCode(err, types.Forbidden) {
 		t.Errorf("audit of an operator: %v", err)
@@ -207,37 +208,50 @@ func TestSubmitOverBrokenConnections(t *testing.T) {
 	}
 }
 
-// TestClientLog holds a log that is followed over connections that are cut, from any
-// offset.
+// TestClientLog holds a log that is followed over connections that are cut, of one executor
+// and of two, from the place where each connection was cut.
 func TestClientLog(t *testing.T) {
-	r := serve(t, Options{}).people()
-	r.master.log = strings.Repeat("a line of a log\n", 4000)
-	id := r.running()
-	c := r.client(auth.Viewer)
-	var whole bytes.Buffer
-	if err := c.Log(t.Context(), &whole, id, "", 0, false); err != nil || whole.String() != r.master.log {
-		t.Errorf("%d bytes, %v", whole.Len(), err)
-	}
-	proxy := newCutter(t, r.addr, 5)
-	cut, err := client.New(proxy.Addr().String(), client.Options{Token: r.tokens[auth.Viewer], Wait: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cut.Close()
-	out := &lines{}
-	var all sync.WaitGroup
-	all.Go(func() {
-		if err := cut.Log(t.Context(), out, id, "", 16, true); err != nil {
-			t.Error(err)
+	for _, second := range []string{"", strings.Repeat("one of another\n", 4000)} {
+		r := serve(t, Options{}).people()
+		r.master.log, r.master.second = strings.Repeat("a line of a log\n", 4000), second
+		id := r.running()
+		c := r.client(auth.Viewer)
+		var whole bytes.Buffer
+		if err := c.Log(t.Context(), &whole, id, "", false); err != nil || second == "" && whole.String() != r.master.log {
+			t.Errorf("%d bytes, %v", whole.Len(), err)
 		}
-	})
-	eventually(t, "all that is there has come", func() bool { return out.String() == r.master.log[16:] })
-	r.master.logMore <- "and more"
-	eventually(t, "more has come", func() bool { return strings.HasSuffix(out.String(), "log\nand more") })
-	close(r.master.logMore)
-	all.Wait()
-	if err := c.Log(t.Context(), io.Discard, "20060102-150405-aaaaaa", "", 0, true); !client.IsCode(err, types.NotFound) {
-		t.Errorf("of no run: %v", err)
+		if got := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/runs/"+id+"/log", ""); got.body != whole.String() {
+			t.Errorf("as text it has %d bytes, not %d", len(got.body), whole.Len())
+		}
+		proxy := newCutter(t, r.addr, 5)
+		cut, err := client.New(proxy.Addr().String(), client.Options{Token: r.tokens[auth.Viewer], Wait: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cut.Close()
+		out := &lines{}
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := cut.Log(t.Context(), out, id, "", true); err != nil {
+				t.Error(err)
+			}
+		})
+		eventually(t, "all that is there has come, once", func() bool { return out.String() == whole.String() })
+		r.master.logMore <- "and more"
+		eventually(t, "more has come", func() bool { return strings.HasSuffix(out.String(), "\nand more") })
+		close(r.master.logMore)
+		all.Wait()
+		if proxy.cuts.Load() != 5 {
+			t.Errorf("the connection was cut %d times", proxy.cuts.Load())
+		}
+		if err := c.Log(t.Context(), io.Discard, "20060102-150405-aaaaaa", "", true); !client.IsCode(err, types.NotFound) {
+			t.Errorf("of no run: %v", err)
+		}
+		for _, after := range []string{"x", ":1", "a:", "a:-1", "a:1,"} {
+			if got := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/runs/"+id+"/log?after="+after, ""); got.StatusCode != http.StatusBadRequest || got.problem(t).Code != types.BadParameter {
+				t.Errorf("after %q: %d %s", after, got.StatusCode, got.body)
+			}
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -54,15 +55,15 @@ func (s *Server) events(ctx context.Context, in *eventsQuery) (*huma.StreamRespo
 	}
 	return streaming(func(_ context.Context, w *recorder) error {
 		defer cancel()
-		return s.writeEvents(ctx, cancel, w, events, in.Totals)
+		return s.writeEvents(ctx, cancel, w, events, in)
 	}), nil
 }
 
-// writeEvents writes events until their channel is closed, ctx ends or the reader is slower
-// than Times.Event, which closes the connection. It returns the error of the write, or nil,
-// or ctx's error. It then calls cancel and drains events, so that the master can end the
-// subscription. w is not used after it returns.
-func (s *Server) writeEvents(ctx context.Context, cancel context.CancelFunc, w *recorder, events <-chan *Event, totals bool) error {
+// writeEvents writes events until the requested run has ended, their channel is closed, ctx
+// ends or the reader is slower than Times.Event, which closes the connection. It returns the
+// error of the write, or nil, or ctx's error. It then calls cancel and drains events, so that
+// the master can end the subscription. w is not used after it returns.
+func (s *Server) writeEvents(ctx context.Context, cancel context.CancelFunc, w *recorder, events <-chan *Event, in *eventsQuery) error {
 	defer func() {
 		cancel()
 		for range events { // until the master closes the channel
@@ -110,12 +111,15 @@ func (s *Server) writeEvents(ctx context.Context, cancel context.CancelFunc, w *
 			if !more {
 				return nil
 			}
-			text, err := s.encoded.of(e, totals)
+			text, err := s.encoded.of(e, in.Totals)
 			if err != nil {
 				return err
 			}
 			if err := send(text); err != nil {
 				return err
+			}
+			if in.Run != "" && e.Kind == event.Ended {
+				return nil
 			}
 		}
 	}

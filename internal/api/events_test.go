@@ -269,9 +269,16 @@ func TestEventStream(t *testing.T) {
 	r.master.interval(id, 1)
 	comes(t, lines, "id: 4")
 	comes(t, lines, `"interval":`)
-	_, lines = r.follow(r.tokens[auth.Viewer], "/api/v1/events?after=1&totals=1", "Last-Event-ID", "3")
-	comes(t, lines, "id: 4")
-	comes(t, lines, `"totals":`)
+	_, all := r.follow(r.tokens[auth.Viewer], "/api/v1/events?after=1&totals=1", "Last-Event-ID", "3")
+	comes(t, all, "id: 4")
+	comes(t, all, `"totals":`)
+	r.master.mu.Lock()
+	r.master.emit(id, event.Event{Kind: event.Ended, State: run.Finished})
+	r.master.mu.Unlock()
+	comes(t, lines, `"event":"end"`)
+	ends(t, lines) // the stream of this run, but not that of all
+	comes(t, all, `"event":"end"`)
+	comes(t, all, ": still here")
 	for path, want := range map[string]int{
 		"/api/v1/events?run=20060102-150405-aaaaaa": 404,
 		"/api/v1/events?run=../../x":                404,

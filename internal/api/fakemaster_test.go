@@ -25,10 +25,11 @@ type small struct {
 	runs         []*run.Order // in the order of their numbers
 	transitions  map[string][]run.Transition
 	events       []*Event
+	dropped      uint64        // events up to this number are no longer stored
 	changed      chan struct{} // closed and made anew with each event
 	agents       []Agent
 	tokens       []run.JoinToken
-	log          string      // of all runs
+	log, second  string      // of two executors of all runs
 	logMore      chan string // what a log that is followed says after it
 	intervals    []run.Interval
 	seriesBreaks error // what Series fails with after its intervals
@@ -61,6 +62,20 @@ func (m *small) Submit(_ context.Context, s Submission) (*run.Order, error) {
 	m.transitions[o.ID] = []run.Transition{{Run: o.ID, Version: 1, To: run.Queued, By: s.Owner, At: o.Created}}
 	c := *o
 	return &c, nil
+}
+
+func (m *small) Rerun(ctx context.Context, id, owner string) (*run.Order, error) {
+	o, err := m.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	a := m.applications[o.Application]
+	m.mu.Unlock()
+	if a == nil {
+		return nil, fmt.Errorf("%w: it has no source", run.ErrConflict)
+	}
+	return m.Submit(ctx, Submission{Application: o.Application, Options: o.Options, Owner: owner})
 }
 
 func (m *small) find(id string) (*run.Order, error) {
@@ -202,41 +217,42 @@ func (m *small) has(intervals []run.Interval, breaks error) {
 	m.intervals, m.seriesBreaks = intervals, breaks
 }
 
-// followed is a log that is still written.
-type followed struct {
-	io.Reader
-	ctx  context.Context
-	more <-chan string
-}
-
-func (f *followed) Read(b []byte) (int, error) {
-	if n, err := f.Reader.Read(b); n > 0 || err != io.EOF {
-		return n, err
-	}
-	select {
-	case s, ok := <-f.more:
-		if !ok {
-			return 0, io.EOF
-		}
-		return copy(b, s), nil
-	case <-f.ctx.Done():
-		return 0, f.ctx.Err()
-	}
-}
-
-func (*followed) Close() error { return nil }
-
-func (m *small) Log(ctx context.Context, id, _ string, offset int64, follow bool) (io.ReadCloser, error) {
+func (m *small) Log(ctx context.Context, q run.LogQuery, each func(*run.LogPiece) error) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, err := m.find(id); err != nil {
-		return nil, err
+	all := []string{m.log, m.second}
+	_, err := m.find(q.Run)
+	m.mu.Unlock()
+	if err != nil {
+		return err
 	}
-	r := strings.NewReader(m.log[min(int(offset), len(m.log)):])
-	if follow {
-		return &followed{r, ctx, m.logMore}, nil
+	piece := func(i int, next int64, text string) error {
+		return each(&run.LogPiece{Executor: fmt.Sprintf("a%d-000", i), Next: next, Several: all[1] != "", Data: []byte(text)})
 	}
-	return io.NopCloser(r), nil
+	const size = 1000
+	for at := int64(0); at < int64(max(len(all[0]), len(all[1]))); at += size { // in turn
+		for i, text := range all {
+			from := max(at, q.Offset, q.After[fmt.Sprintf("a%d-000", i)])
+			if to := min(at+size, int64(len(text))); from < to {
+				if err := piece(i, to, text[from:to]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for q.Follow {
+		select {
+		case s, ok := <-m.logMore:
+			if !ok {
+				return nil
+			}
+			if err := piece(0, int64(len(all[0])), s); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 func (m *small) Profile(_ context.Context, id, agent, kind string, length time.Duration) (io.ReadCloser, error) {
@@ -295,6 +311,13 @@ func (m *small) interval(id string, n int) {
 }
 
 func (m *small) Events(ctx context.Context, id string, after uint64) (<-chan *Event, error) {
+	m.mu.Lock()
+	dropped := m.dropped
+	m.mu.Unlock()
+	if after > 0 && after < dropped {
+		return nil, fmt.Errorf("events: %w", run.ErrTooOld)
+	}
+	after = max(after, dropped)
 	out := make(chan *Event)
 	go func() {
 		defer close(out)

@@ -19,6 +19,8 @@ type Master interface {
 	// Submit queues a run of an application, or of a source, which then becomes an
 	// application, and returns the run.
 	Submit(ctx context.Context, s Submission) (*run.Order, error)
+	// Rerun queues a run with the source and the options of another one.
+	Rerun(ctx context.Context, id, owner string) (*run.Order, error)
 	Run(ctx context.Context, id string) (*run.Order, error)
 	Runs(ctx context.Context, f run.Filter) (page []run.Order, next string, err error)
 	Transitions(ctx context.Context, id string) ([]run.Transition, error)
@@ -38,11 +40,10 @@ type Master interface {
 	// Series calls each with a run's intervals, of all agents or of one, in order. It returns
 	// the first error that each returns.
 	Series(ctx context.Context, q run.SeriesQuery, each func(run.Interval) error) error
-	// Log opens the output of a run's executors, of all agents or of the one with the id
-	// agent. An offset in bytes counts if that is the output of one executor, else reading
-	// begins at 0. With follow, reading waits for more until the run is final. The caller
-	// must close it.
-	Log(ctx context.Context, id, agent string, offset int64, follow bool) (io.ReadCloser, error)
+	// Log calls each with the output of a run's executors, one after the other; with Follow
+	// until the run is final. A piece is valid until each returns. It returns the first error
+	// that each returns.
+	Log(ctx context.Context, q run.LogQuery, each func(*run.LogPiece) error) error
 	// Export writes a run that has ended as an archive; after an error w may have received
 	// a part. Import stores the run of an archive as owner's, and returns run.ErrArchive if
 	// it is not an archive of a run.
@@ -52,8 +53,9 @@ type Master interface {
 	// first one). The caller must close it.
 	Profile(ctx context.Context, id, agent, kind string, length time.Duration) (io.ReadCloser, error)
 
-	// Events returns a channel of the events after number after (0: all that are stored), of
-	// one run or of all (id empty). Each event comes once, in order of its number. The
+	// Events returns a channel of the events after number after (0, or a number of a previous
+	// process of the master: all that are stored), of one run or of all (id empty). Each event
+	// comes once, in order of its number. Those of a run that is over end with event.Ended. The
 	// channel is closed when ctx ends or the reader is too slow. Readers share an event and
 	// must not change it.
 	Events(ctx context.Context, id string, after uint64) (<-chan *Event, error)

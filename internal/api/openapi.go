@@ -143,7 +143,7 @@ func (rt *route) operation(schemas huma.Registry) huma.Operation {
 		content := map[string]*huma.MediaType{}
 		for _, media := range rt.content {
 			schema := &huma.Schema{Type: "string"}
-			if rt.schema != nil {
+			if rt.schema != nil && media != "text/plain" {
 				schema = schemas.Schema(rt.schema, true, "")
 			}
 			content[media] = &huma.MediaType{Schema: schema}

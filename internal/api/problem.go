@@ -74,6 +74,7 @@ var known = []struct {
 }{
 	{run.ErrNotFound, http.StatusNotFound, types.NotFound, false},
 	{run.ErrConflict, http.StatusConflict, types.Conflict, true},
+	{run.ErrTooOld, http.StatusGone, types.TooOld, true},
 	{run.ErrArchive, http.StatusUnprocessableEntity, types.BadArchive, true},
 	{run.ErrFull, http.StatusInsufficientStorage, types.NoSpace, false},
 	{syscall.ENOSPC, http.StatusInsufficientStorage, types.NoSpace, false},

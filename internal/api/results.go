@@ -8,6 +8,8 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -141,21 +143,69 @@ type logQuery struct {
 	Agent  string `query:"agent" maxLength:"64" doc:"id; unset: all agents"`
 	Offset int64  `query:"offset" minimum:"0" maximum:"1000000000000" doc:"bytes to skip"`
 	Follow bool   `query:"follow" doc:"wait for more output until the run has ended"`
+	Pieces bool   `query:"pieces" doc:"answer with application/jsonl: a line for each piece of output, with the executor and a position"`
+	After  string `query:"after" maxLength:"50000" doc:"EXECUTOR:NEXT,... of the last piece of each executor; its output continues there"`
+}
+
+// position parses the parameter after.
+func (q *logQuery) position() (map[string]int64, error) {
+	after := map[string]int64{}
+	for part := range strings.SplitSeq(q.After, ",") {
+		if q.After == "" {
+			break
+		}
+		name, text, _ := strings.Cut(part, ":")
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 || name == "" {
+			return nil, refuse(http.StatusBadRequest, types.BadParameter, "a value is not valid", types.Detail{Pointer: "?after", Detail: "want EXECUTOR:NEXT,..."})
+		}
+		after[name] = n
+	}
+	return after, nil
 }
 
 // logOf writes what the executors of a run printed; an offset counts only for a single
 // executor. With follow it ends with the run. The error wraps run.ErrNotFound without such
 // a run.
 func (s *Server) logOf(ctx context.Context, in *logQuery) (*huma.StreamResponse, error) {
-	log, err := s.master.Log(ctx, in.ID, in.Agent, in.Offset, in.Follow)
+	after, err := in.position()
 	if err != nil {
 		return nil, err
 	}
+	if _, err := s.master.Run(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	q := run.LogQuery{Run: in.ID, Agent: in.Agent, Offset: in.Offset, After: after, Follow: in.Follow}
 	return streaming(func(_ context.Context, w *recorder) error {
-		defer log.Close()
-		attach(w, "text/plain; charset=utf-8", in.ID+".log")
+		last := ""
+		encode := func(p *run.LogPiece) ([]byte, error) {
+			b := append([]byte(p.Head(last)), p.Data...)
+			last = p.Executor
+			return b, nil
+		}
+		if in.Pieces {
+			encode = func(p *run.LogPiece) ([]byte, error) {
+				b, err := json.Marshal(p)
+				return append(b, '\n'), err
+			}
+			attach(w, "application/jsonl", in.ID+".jsonl")
+		} else {
+			attach(w, "text/plain; charset=utf-8", in.ID+".log")
+		}
 		w.WriteHeader(http.StatusOK)
-		return pass(w, log)
+		if err := w.control.Flush(); err != nil {
+			return err
+		}
+		return s.master.Log(ctx, q, func(p *run.LogPiece) error {
+			b, err := encode(p)
+			if err == nil {
+				_, err = w.Write(b)
+			}
+			if err == nil {
+				err = w.control.Flush()
+			}
+			return err
+		})
 	}), nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/api/auth"
 	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // route is one route of the API: the server, its guard, the OpenAPI document and the
@@ -37,7 +38,7 @@ type rule struct {
 
 	status  int          // of a success; 0: 200, or 204 without a body
 	content []string     // media types of an answer that is not a single JSON value
-	schema  reflect.Type // of content; nil: a string
+	schema  reflect.Type // of content other than text/plain; nil: a string
 	errors  []int        // statuses of its problems beyond those that follow from the other fields
 }
 
@@ -103,7 +104,7 @@ var routes = []route{
 		rule{role: auth.Tester, own: ownRun, audit: "run.stop", status: http.StatusAccepted}, operation((*Server).stopRun)},
 	{"POST /api/v1/runs/{id}/cancel", "cancel-run", "End a run at once, in any state",
 		rule{role: auth.Tester, own: ownRun, audit: "run.cancel", status: http.StatusAccepted}, operation((*Server).cancelRun)},
-	{"POST /api/v1/runs/{id}/rerun", "rerun", "Queue a run of the same application in its present version, with the same options",
+	{"POST /api/v1/runs/{id}/rerun", "rerun", "Queue a run with the source and the options of this run, also if its application has changed since",
 		rule{role: auth.Tester, audit: "run.rerun", idempotent: true, status: http.StatusCreated}, operation((*Server).rerun)},
 	{"POST /api/v1/runs/{id}/control", "control-run", "Pause, resume or scale the load",
 		rule{role: auth.Tester, own: ownRun, body: smallBody, audit: "run.control", status: http.StatusAccepted}, operation((*Server).control)},
@@ -116,7 +117,7 @@ var routes = []route{
 	{"GET /api/v1/runs/{id}/report", "get-report", "Get the report, as a file",
 		rule{role: auth.Viewer, content: []string{"application/json", "text/csv", "application/xml", "text/markdown", "text/html"}}, operation((*Server).report)},
 	{"GET /api/v1/runs/{id}/log", "get-log", "Get what the executors printed",
-		rule{role: auth.Viewer, endless: true, content: []string{"text/plain"}}, operation((*Server).logOf)},
+		rule{role: auth.Viewer, endless: true, content: []string{"text/plain", "application/jsonl"}, schema: reflect.TypeFor[run.LogPiece]()}, operation((*Server).logOf)},
 	{"POST /api/v1/runs/{id}/profile", "profile-run", "Take a profile of an executor",
 		rule{role: auth.Tester, own: ownRun, body: smallBody, audit: "run.profile", endless: true, content: []string{"application/octet-stream"}}, operation((*Server).profile)},
 	{"GET /api/v1/runs/{id}/export", "export-run", "Get a run that has ended as an archive",
@@ -126,7 +127,7 @@ var routes = []route{
 	{"POST /api/v1/stop-all", "stop-all", "Cancel the active run and, on request, all queued ones",
 		rule{role: auth.Operator, body: smallBody, audit: "stop-all"}, operation((*Server).stopAll)},
 	{"GET /api/v1/events", "stream-events", "Follow events, as a stream of server-sent events",
-		rule{role: auth.Viewer, endless: true, content: []string{"text/event-stream"}, schema: reflect.TypeFor[types.Event](), errors: []int{http.StatusNotFound}}, operation((*Server).events)},
+		rule{role: auth.Viewer, endless: true, content: []string{"text/event-stream"}, schema: reflect.TypeFor[types.Event](), errors: []int{http.StatusNotFound, http.StatusGone}}, operation((*Server).events)},
 
 	{"GET /api/v1/agents", "list-agents", "List agents and their state",
 		rule{role: auth.Viewer}, operation((*Server).agents)},

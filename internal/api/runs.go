@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/gobench-io/gobench/internal/api/types"
@@ -65,19 +64,21 @@ func (s *Server) submit(ctx context.Context, in *withBody[types.Submission]) (*b
 		}
 		q.detail = "application " + b.Application + ", "
 	}
-	return s.queue(ctx, sub)
+	q.detail += targets(&b.Options)
+	o, err := s.master.Submit(ctx, sub)
+	return queued(q, o, err)
 }
 
-// queue submits a run and writes it and its targets to the audit log. The error is that of
-// the master.
-func (s *Server) queue(ctx context.Context, sub Submission) (*body[run.Order], error) {
-	q := requestOf(ctx)
-	targets := "any"
-	if t := sub.Options.Guards.Targets; len(t) > 0 {
-		targets = strings.Join(t, " ")
+// targets returns where a run may connect to, for the audit log.
+func targets(o *run.Options) string {
+	if len(o.Guards.Targets) == 0 {
+		return "targets any"
 	}
-	q.detail += "targets " + targets
-	o, err := s.master.Submit(ctx, sub)
+	return "targets " + strings.Join(o.Guards.Targets, " ")
+}
+
+// queued answers a request with the run that it has queued.
+func queued(q *request, o *run.Order, err error) (*body[run.Order], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +95,9 @@ func (s *Server) rerun(ctx context.Context, in *byID) (*body[run.Order], error) 
 		return nil, err
 	}
 	q := requestOf(ctx)
-	q.detail = "of run " + o.ID + ", "
-	again, err := s.queue(ctx, Submission{Application: o.Application, Options: o.Options, Owner: q.caller.user.Name})
-	if errors.Is(err, run.ErrNotFound) {
-		return nil, refuse(http.StatusConflict, types.Conflict, "its application has been deleted")
-	}
-	return again, err
+	q.detail = "of run " + o.ID + ", " + targets(&o.Options)
+	again, err := s.master.Rerun(ctx, o.ID, q.caller.user.Name)
+	return queued(q, again, err)
 }
 
 // run returns a run with its version as ETag.

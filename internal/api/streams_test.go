@@ -232,6 +232,21 @@ func TestClientEvents(t *testing.T) {
 	if n != 3 {
 		t.Errorf("%d came", n)
 	}
+	r.master.mu.Lock()
+	r.master.dropped = 2
+	r.master.mu.Unlock()
+	if got := r.ask(r.tokens[auth.Viewer], "GET", "/api/v1/events?after=1", ""); got.StatusCode != http.StatusGone || got.problem(t).Code != types.TooOld {
+		t.Errorf("events that are no longer stored: %d %s", got.StatusCode, got.body)
+	}
+	for e, err := range c.Events(t.Context(), id, 1) { // begins again, with those that are
+		if err != nil || e.Number != 3 {
+			t.Errorf("after 1 of stored ones from 3: %+v, %v", e, err)
+		}
+		break
+	}
+	r.master.mu.Lock()
+	r.master.dropped = 0
+	r.master.mu.Unlock()
 	for e := range c.Events(t.Context(), id, 0) {
 		if e.Number == 2 {
 			break

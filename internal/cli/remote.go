@@ -125,6 +125,10 @@ func (r *remoteRun) run(ctx context.Context, outputs outputs, queue func(context
 	return err
 }
 
+// restarting is how long a master may be away when a run that was followed is over: the run may
+// have ended because the master is restarted.
+const restarting = 30 * time.Second
+
 // follow queues the run, shows its events until it is over, and returns its result. Its
 // errors have exit statuses, 130 if the user has left or ctx has ended. r.id is set once
 // the master has the run.
@@ -144,7 +148,11 @@ func (r *remoteRun) follow(ctx context.Context, queue func(context.Context) (run
 	if err != nil {
 		return nil, refusal(fmt.Errorf("follow run %s, which the master has: %w", r.id, err))
 	}
-	result, err := r.client.Result(ctx, r.id)
+	var result *run.Result
+	err = r.client.Repeat(ctx, restarting, func() (err error) {
+		result, err = r.client.Result(ctx, r.id)
+		return err
+	})
 	return result, refusal(err)
 }
 
@@ -193,7 +201,7 @@ func (r *remoteRun) events(ctx context.Context) error {
 // error if --json or an -o uses that; the text is written even if a report failed. An
 // error has exit status 1, and a hint at the run, which the master stores.
 func (r *remoteRun) report(ctx context.Context, result *run.Result, outputs outputs) error {
-	err := outputs.write(result, seriesAt(ctx, r.client, r.id))
+	err := outputs.write(result, r.series(ctx))
 	text := r.stdout
 	if r.load.json || r.load.toStandard() {
 		text = r.stderr
@@ -211,6 +219,25 @@ func (r *remoteRun) report(ctx context.Context, result *run.Result, outputs outp
 // master at each call. The end of ctx ends such a request.
 func seriesAt(ctx context.Context, c *client.Client, id string) report.Intervals {
 	return func(yield func(run.Interval) error) error { return c.Series(ctx, run.SeriesQuery{Run: id}, yield) }
+}
+
+// series returns the run's series, and waits for a master that is restarting.
+func (r *remoteRun) series(ctx context.Context) report.Intervals {
+	all := seriesAt(ctx, r.client, r.id)
+	return func(yield func(run.Interval) error) (err error) {
+		begun := false
+		_ = r.client.Repeat(ctx, restarting, func() error {
+			err = all(func(i run.Interval) error {
+				begun = true
+				return yield(i)
+			})
+			if begun { // another attempt would yield intervals twice
+				return nil
+			}
+			return err
+		})
+		return err
+	}
 }
 
 // unbegun reports whether a run ended before there was anything to report: it did not

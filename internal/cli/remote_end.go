@@ -32,12 +32,12 @@ func (r *remoteRun) queued(ctx context.Context, id string) {
 func (r *remoteRun) end(ctx context.Context, cancel bool) {
 	ctx, done := context.WithTimeout(ctx, 10*time.Second)
 	defer done()
-	ask := r.client.Stop
+	what, ask := "stop", r.client.Stop
 	if cancel {
-		ask = r.client.Cancel
+		what, ask = "cancel", r.client.Cancel
 	}
 	if err := ask(ctx, r.id); err != nil && !client.IsCode(err, types.Conflict) { // a conflict: it is over
-		r.view.Show(event.Event{Kind: event.Warning, Time: time.Now(), Text: "the master could not be reached: " + err.Error()})
+		r.view.Show(event.Event{Kind: event.Warning, Time: time.Now(), Text: "could not " + what + " the run: " + err.Error()})
 	}
 }
 

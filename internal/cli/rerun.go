@@ -18,8 +18,8 @@ func (a *app) rerunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rerun RUN",
 		Short: "Queue a master's run once more, with the same scenario and options",
-		Long: `Queue a master's run once more: the scenario as it was then, the same options and the
-same seed, if one was set. With --follow it is as gobench run --master.`,
+		Long: `Queue a master's run once more: the scenario as it was then, also if its application has
+changed since, the same options and the same seed, if one was set. With --follow it is as gobench run --master.`,
 		Example: "  gobench rerun last\n  gobench rerun last --follow -o second.json",
 		Args:    exactArgs(1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {

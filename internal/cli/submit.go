@@ -240,7 +240,7 @@ func (a *app) logsCommand() *cobra.Command {
 		}
 		p := &lines.Printed{Show: func(b []byte) { _, _ = a.stdout.Write(b) }} // a closed terminal ends it below
 		defer p.Flush()
-		return c.Log(ctx, p, id, agent, 0, follow)
+		return c.Log(ctx, p, id, agent, follow)
 	})
 	cmd.Flags().StringVar(&agent, "agent", "", "only of this agent, by id or name")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue until the run is over")

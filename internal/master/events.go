@@ -1,8 +1,9 @@
 package master
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ const storedTotals = 10
 // must return the totals of the event's time whenever it is called. Methods are safe for
 // concurrent use and do not block.
 type events struct {
+	before uint64 // numbers of this process are higher
+
 	mu      sync.Mutex
 	last    uint64
 	ring    []*event.Numbered // the newest, by number; shared with readers, so never changed
@@ -37,7 +40,12 @@ type reader struct {
 	ch  chan *event.Numbered
 }
 
-func newEvents() *events { return &events{readers: map[*reader]bool{}} }
+// newEvents returns events with the numbers after before. A master passes the time of its
+// start in microseconds: then its numbers are above those of the processes before it, which
+// emitted far less than an event per microsecond, and below 2^53, as JavaScript needs.
+func newEvents(before uint64) *events {
+	return &events{before: before, last: before, readers: map[*reader]bool{}}
+}
 
 // emit numbers an event of run id, from 1, stores it and sends it to the readers. It sets
 // the event's time if that is zero. If a reader's channel is full, it is closed: the reader
@@ -56,10 +64,10 @@ func (e *events) emit(id string, what event.Event) {
 	e.ring = append(e.ring, n)
 	if what.Totals != nil {
 		if e.totals = append(e.totals, n.Number); len(e.totals) > storedTotals {
-			if old, first := e.totals[0], e.ring[0].Number; old >= first {
-				without := *e.ring[old-first]
+			if i, ok := slices.BinarySearchFunc(e.ring, e.totals[0], byNumber); ok {
+				without := *e.ring[i]
 				without.Totals = nil
-				e.ring[old-first] = &without
+				e.ring[i] = &without
 			}
 			e.totals = e.totals[1:]
 		}
@@ -70,6 +78,8 @@ func (e *events) emit(id string, what event.Event) {
 		}
 	}
 }
+
+func byNumber(n *event.Numbered, number uint64) int { return cmp.Compare(n.Number, number) }
 
 // It sends an event to a reader, or removes the reader and closes its channel if that is
 // full. The caller must hold e.mu.
@@ -92,31 +102,53 @@ func (e *events) waits(id, why string) {
 	e.emit(id, event.Event{Kind: event.Step, Run: id, State: run.Queued, Text: "waiting: " + why})
 }
 
-// ErrTooOld means that some of the requested events are no longer stored.
-var ErrTooOld = errors.New("events that old are no longer stored: begin again")
-
 // Events returns a channel of the events that follow number after, of one run or, if id is
-// empty, of all; an unknown id has no events. After 0 it begins with the oldest stored
-// event; a number that this process has not reached yet, as after a restart, counts as 0.
-// Events come once each, in order. The channel is closed when ctx ends, or when the reader
-// is too slow: 256 events more than were stored at the call wait in it. The caller must end
-// ctx to release it. Events are shared between readers and must not be changed. The error is
-// ErrTooOld if some are no longer stored.
+// empty, of all. After 0, or a number of another process of the master, it begins with the
+// oldest stored event. Events come once each, in order. Those of a run that is over end with
+// event.Ended, also if that was emitted by a previous process. The channel is closed when ctx
+// ends, or when the reader is too slow: 256 events more than were stored at the call wait in
+// it. The caller must end ctx to release it. Events are shared between readers and must not
+// be changed. The error is run.ErrTooOld if some are no longer stored, and run.ErrNotFound
+// for an unknown id.
 func (m *Master) Events(ctx context.Context, id string, after uint64) (<-chan *event.Numbered, error) {
-	e := m.events
+	if id == "" {
+		return m.events.follow(ctx, id, after, nil)
+	}
+	o, err := m.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !o.State.Final() || m.atWork(id) { // its end will be emitted
+		return m.events.follow(ctx, id, after, nil)
+	}
+	r, err := m.Result(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	end := m.endOf(r)
+	end.Time = o.Ended
+	return m.events.follow(ctx, id, after, &end)
+}
+
+// follow is Master.Events of a run that is over with this end, or is not over if end is nil.
+func (e *events) follow(ctx context.Context, id string, after uint64, end *event.Event) (<-chan *event.Numbered, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if after > e.last {
-		after = 0
+	if after < e.before || after > e.last {
+		after = e.before
 	}
-	if len(e.ring) > 0 && after > 0 && e.ring[0].Number > after+1 {
-		return nil, ErrTooOld
+	if len(e.ring) > 0 && after > e.before && e.ring[0].Number > after+1 {
+		return nil, run.ErrTooOld
 	}
 	var old []*event.Numbered
 	for _, n := range e.ring {
 		if n.Number > after && (id == "" || n.Run == id) {
 			old = append(old, n)
 		}
+	}
+	if end != nil && !slices.ContainsFunc(old, func(n *event.Numbered) bool { return n.Kind == event.Ended }) {
+		e.last++ // of this reader only: others have had the end, or have not followed the run
+		old = append(old, &event.Numbered{Number: e.last, Run: id, Event: *end})
 	}
 	r := &reader{id, make(chan *event.Numbered, len(old)+queuedEvents)}
 	for _, n := range old {

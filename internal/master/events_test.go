@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,8 +19,7 @@ import (
 // F58: a reader that reconnects many times gets each number once, in order.
 func TestEventsResume(t *testing.T) {
 	t.Parallel()
-	e := newEvents()
-	m := &Master{events: e}
+	e := newEvents(0)
 	const n = 3000
 	done := make(chan struct{})
 	go func() {
@@ -34,7 +34,7 @@ func TestEventsResume(t *testing.T) {
 			t.Fatalf("only %d events have come, up to %d", got, last)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		ch, err := m.Events(ctx, "a", last)
+		ch, err := e.follow(ctx, "a", last, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,9 +69,8 @@ func TestEventsResume(t *testing.T) {
 
 func TestSlowReaderIsLetGo(t *testing.T) {
 	t.Parallel()
-	e := newEvents()
-	m := &Master{events: e}
-	ch, err := m.Events(t.Context(), "", 0)
+	e := newEvents(0)
+	ch, err := e.follow(t.Context(), "", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +84,7 @@ func TestSlowReaderIsLetGo(t *testing.T) {
 	if n != queuedEvents {
 		t.Errorf("it was given up to %d, want %d", n, queuedEvents)
 	}
-	ch, err = m.Events(t.Context(), "", n)
+	ch, err = e.follow(t.Context(), "", n, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,25 +95,89 @@ func TestSlowReaderIsLetGo(t *testing.T) {
 
 func TestEventsThatAreTooOld(t *testing.T) {
 	t.Parallel()
-	e := newEvents()
-	m := &Master{events: e}
+	e := newEvents(0)
 	for range storedEvents + storedEvents/2 {
 		e.emit("a", event.Event{})
 	}
-	if _, err := m.Events(t.Context(), "", 5); !errors.Is(err, ErrTooOld) {
+	if _, err := e.follow(t.Context(), "", 5, nil); !errors.Is(err, run.ErrTooOld) {
 		t.Errorf("an old number: %v", err)
 	}
-	ch, err := m.Events(t.Context(), "", storedEvents*100) // of another master
+	ch, err := e.follow(t.Context(), "", storedEvents*100, nil) // of another master
 	if err != nil || len(ch) == 0 {
 		t.Errorf("a number that was never given: %d kept events, %v", len(ch), err)
 	}
 }
 
+// A reader of a run that a restart of the master ended gets the end: at once, from the master
+// after that one too, and however long ago it was. Numbers are above those of the process
+// before, so that no reader takes an event for a repeated one.
+func TestEndAfterRestart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		id := r.running(run.Options{}, "one")
+		read := func(after uint64) (all []*event.Numbered) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			ch, err := r.Events(ctx, id, after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := range ch {
+				if all = append(all, n); n.Kind == event.Ended {
+					return all
+				}
+			}
+			t.Fatalf("there is no end after %d: %d events", after, len(all))
+			return nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ch, err := r.Events(ctx, id, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := <-ch
+		cancel()
+		for n := range ch {
+			last = n
+		}
+		check := func(what string, all []*event.Numbered) {
+			t.Helper()
+			for _, n := range all {
+				if n.Number <= last.Number {
+					t.Errorf("%s: number %d follows %d", what, n.Number, last.Number)
+				}
+				last = n
+			}
+			if last.State != run.Cancelled || last.Cause != causeRestart || last.Exit == nil || *last.Exit != 130 || last.Run != id || last.Time.IsZero() {
+				t.Errorf("%s: it ends with %+v", what, last.Event)
+			}
+		}
+		for _, what := range []string{"the master that ended it", "the next one"} {
+			r.end()
+			time.Sleep(time.Second)
+			r.begin()
+			check(what, read(last.Number))
+		}
+		before := last.Number
+		for range storedEvents * 2 {
+			r.events.emit("another", event.Event{Kind: event.Note})
+		}
+		if _, err := r.Events(t.Context(), id, before); !errors.Is(err, run.ErrTooOld) {
+			t.Errorf("a number that is too old: %v", err)
+		}
+		check("long after", read(0))
+		x, err := r.Events(t.Context(), "", last.Number)
+		if err != nil || len(x) > 0 {
+			t.Errorf("the reader of all runs gets %d events more, %v", len(x), err)
+		}
+	})
+}
+
 // F34: a thousand slow readers read all stored events, every fifth slowly: they share the
 // events.
 func TestManySlowReaders(t *testing.T) {
-	e := newEvents()
-	m := &Master{events: e}
+	e := newEvents(0)
 	for range storedEvents {
 		e.emit("a", event.Event{Kind: event.Interval})
 	}
@@ -129,7 +192,7 @@ func TestManySlowReaders(t *testing.T) {
 	all := make([]<-chan *event.Numbered, readers)
 	for i := range all {
 		var err error
-		if all[i], err = m.Events(t.Context(), "", 0); err != nil {
+		if all[i], err = e.follow(t.Context(), "", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,7 +220,7 @@ func TestManySlowReaders(t *testing.T) {
 // Of a run that lasts for days, only the last events have its totals: they are large.
 func TestOldEventsHaveNoTotals(t *testing.T) {
 	t.Parallel()
-	e := newEvents()
+	e := newEvents(0)
 	for range storedEvents * 2 {
 		e.emit("a", event.Event{Kind: event.Interval, Totals: func() event.Totals { return event.Totals{} }})
 		e.emit("a", event.Event{Kind: event.Step})
@@ -186,16 +249,7 @@ func TestLogs(t *testing.T) {
 			return r.of(agent).deliver(&agentpb.Delivery{Executor: executor, What: &agentpb.Delivery_Log{Log: &agentpb.Log{Offset: offset, Text: []byte(text), Dropped: dropped}}})
 		}
 		read := func(agent string, offset int64) string {
-			l, err := r.Log(t.Context(), id, agent, offset, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			b, err := io.ReadAll(l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(b)
+			return r.printed(run.LogQuery{Run: id, Agent: agent, Offset: offset})
 		}
 		first := print("one", 0, 0, "hello\n", 0)
 		r.until("the line is there", func() bool { return read("", 0) == "hello\n" })
@@ -215,7 +269,9 @@ func TestLogs(t *testing.T) {
 		// master, is written to the same place.
 		for _, piece := range []*agentpb.Log{{Offset: 13, Text: []byte("more\n"), Dropped: 1 << 40}, {Offset: 18 + 1<<40, Text: []byte("last\n")}} {
 			for range 2 {
-				r.logs.write(id, "atwo", 1, piece)
+				if err := r.logs.write(id, "atwo", 1, piece); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 		last := "other\n\n[gobench: 7 more bytes were not stored]\nmore\n\n[gobench: 1099511627776 more bytes were not stored]\nlast\n"
@@ -223,29 +279,70 @@ func TestLogs(t *testing.T) {
 			t.Errorf("after a drop: %q, want %q", got, last)
 		}
 		for _, piece := range []*agentpb.Log{{Offset: 1 << 60, Text: []byte("far\n")}, {Offset: -7, Text: []byte("no\n")}} { // of a faulty agent
-			r.logs.write(id, "atwo", 1, piece)
+			_ = r.logs.write(id, "atwo", 1, piece)
 		}
 		if got := read("atwo", 0); len(got) > len(last)+10 {
 			t.Errorf("after lies it has %d bytes: %.200q", len(got), got)
 		}
-		l, err := r.Log(t.Context(), id, "aone", 0, true)
-		if err != nil {
-			t.Fatal(err)
+		if got, want := r.printed(run.LogQuery{Run: id, After: map[string]int64{"aone-000": 6}}), "==> aone-000 <==\nagain\n==> atwo-001 <==\n"+read("atwo", 0); got != want {
+			t.Errorf("after the first line of one: %q, want %q", got, want)
+		}
+		if got, want := r.printed(run.LogQuery{Run: id, After: map[string]int64{"aone-000": 12, "atwo-001": 6}}), "==> atwo-001 <==\n"+read("atwo", 6); got != want {
+			t.Errorf("after some of both: %q, want %q", got, want)
 		}
 		followed := make(chan string)
-		go func() {
-			b, err := io.ReadAll(l)
-			followed <- fmt.Sprint(string(b), err)
-		}()
+		go func() { followed <- r.printed(run.LogQuery{Run: id, Agent: "aone", Follow: true}) }()
 		print("one", 0, 12, "the end\n", 0)
 		r.of("one").finish()
 		r.of("two").finish()
 		r.result(id)
-		if got := <-followed; got != "hello\nagain\nthe end\n<nil>" {
+		if got := <-followed; got != "hello\nagain\nthe end\n" {
 			t.Errorf("followed: %q", got)
 		}
-		if _, err := r.Log(t.Context(), "20261121-191932-85hmfb", "", 0, false); !errors.Is(err, run.ErrNotFound) {
+		if err := r.Log(t.Context(), run.LogQuery{Run: "20261121-191932-85hmfb"}, nil); !errors.Is(err, run.ErrNotFound) {
 			t.Errorf("of no run: %v", err)
+		}
+	})
+}
+
+// Output that can't be stored, during the run and after it, is noted once in the run's report,
+// without a path of the master.
+func TestLostOutputIsNoted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, late := range []bool{false, true} {
+			r := newRig(t, "one")
+			id := r.running(run.Options{}, "one")
+			if err := os.WriteFile(filepath.Join(r.logs.dir, id), nil, 0o600); err != nil { // no folder can be made there
+				t.Fatal(err)
+			}
+			print := func() {
+				for i := range int64(3) {
+					r.of("one").deliver(&agentpb.Delivery{What: &agentpb.Delivery_Log{Log: &agentpb.Log{Offset: 6 * i, Text: []byte("hello\n")}}})
+				}
+			}
+			if !late {
+				print()
+			}
+			r.of("one").finish()
+			r.result(id)
+			if late {
+				r.of("one").change(func(a *fakeAgent) { a.run = id })
+				print()
+			}
+			noted := func() (notes []string) {
+				for _, n := range r.result(id).Notes {
+					if strings.Contains(n, "what executors printed is not complete") {
+						notes = append(notes, n)
+					}
+				}
+				return notes
+			}
+			r.until("it is noted", func() bool { return len(noted()) > 0 })
+			time.Sleep(time.Second)
+			if n := noted(); len(n) != 1 || strings.Contains(n[0], r.dir) || !strings.Contains(n[0], "executor 0 on one: not a directory") {
+				t.Errorf("late %v: the notes are %q", late, n)
+			}
+			r.end()
 		}
 	})
 }

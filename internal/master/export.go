@@ -60,12 +60,13 @@ func (m *Master) layOut(ctx context.Context, id string, r *run.Result, folder *h
 	if err := m.asBatches(ctx, id, func(b *wire.Batch) error { return folder.Append(0, b) }); err != nil {
 		return err
 	}
-	log, err := m.Log(ctx, id, "", 0, false)
-	if err != nil {
+	last := ""
+	err := m.Log(ctx, run.LogQuery{Run: id}, func(p *run.LogPiece) error {
+		_, err := folder.Log.Write(append([]byte(p.Head(last)), p.Data...))
+		last = p.Executor
 		return err
-	}
-	defer log.Close()
-	if _, err := io.Copy(folder.Log, log); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	return folder.Put(r)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -65,16 +64,7 @@ func (r *rig) shown(id string) (result, series, log string) {
 	if err := r.Series(context.Background(), run.SeriesQuery{Run: id}, func(i run.Interval) error { all = append(all, i); return nil }); err != nil {
 		r.t.Fatal(err)
 	}
-	in, err := r.Log(context.Background(), id, "", 0, false)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer in.Close()
-	b, err := io.ReadAll(in)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return text(x), text(all), string(b)
+	return text(x), text(all), r.printed(run.LogQuery{Run: id})
 }
 
 // I13: a run that is exported and imported by another master, repeatedly, is shown the same

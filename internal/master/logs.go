@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,23 +34,24 @@ func newLogs(dir string) (*logs, error) {
 	return &logs{dir: dir, changed: make(chan struct{})}, err
 }
 
-// write stores a piece of an executor's output and wakes its readers. If that fails, or id
-// is not the id of a run, the piece is lost without a message and the run continues.
-func (l *logs) write(id, agent string, executor int, piece *agentpb.Log) {
+// write stores a piece of an executor's output and wakes its readers. If it returns an
+// error, as for an id that is not that of a run, the piece is lost.
+func (l *logs) write(id, agent string, executor int, piece *agentpb.Log) error {
 	if !run.ValidID(id) {
-		return
+		return fmt.Errorf("%w: %q", run.ErrNotFound, id)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	dir := filepath.Join(l.dir, id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return
+		return err
 	}
-	if writePiece(filepath.Join(dir, logName(agent, executor)), piece) != nil {
-		return
+	if err := writePiece(filepath.Join(dir, logName(agent, executor)), piece); err != nil {
+		return err
 	}
 	close(l.changed)
 	l.changed = make(chan struct{})
+	return nil
 }
 
 // copy stores the output of an imported run, and replaces what is there. After an error a
@@ -80,107 +82,89 @@ func (l *logs) remove(id string) error {
 	return os.RemoveAll(filepath.Join(l.dir, id))
 }
 
-// Log returns the output of a run's executors, one after the other in the order of agent ids
-// and executor numbers, or only that of the agent with this id. If there is one file,
-// reading begins at offset, in bytes; otherwise offset is ignored and a line "==>
-// AGENT-NUMBER <==" precedes each part. With follow, Read waits for new output until the run
-// is over; otherwise it returns io.EOF at the end of what is stored. Read needs a buffer
-// longer than such a line, and fails once ctx has ended. The caller must Close the reader.
-func (m *Master) Log(ctx context.Context, id, agent string, offset int64, follow bool) (io.ReadCloser, error) {
-	if _, err := m.Run(ctx, id); err != nil {
-		return nil, err
+// Log calls each with the output of a run's executors, one after the other, or only of one
+// agent's. With Follow it continues with new output until the run is over. A piece is valid
+// only until each returns. An error of each ends it and is returned.
+func (m *Master) Log(ctx context.Context, q run.LogQuery, each func(*run.LogPiece) error) error {
+	r := &logReader{dir: filepath.Join(m.logs.dir, q.Run), agent: q.Agent, skip: q.Offset, at: maps.Clone(q.After)}
+	if r.at == nil {
+		r.at = map[string]int64{}
 	}
-	r := &logReader{m: m, id: id, agent: agent, follow: follow, at: map[string]int64{}, skip: offset}
-	r.ctx, r.cancel = context.WithCancel(ctx)
-	return r, nil
-}
-
-// logReader reads the log files of a run. It is not safe for concurrent use, except that
-// Close may be called at any time and ends a Read that waits.
-type logReader struct {
-	m      *Master
-	ctx    context.Context
-	cancel func()
-	id     string
-	agent  string
-	follow bool
-	skip   int64
-	at     map[string]int64 // offset of the next read, by file
-	last   string           // the file that was read last
-	begun  bool
-}
-
-func (r *logReader) Close() error { r.cancel(); return nil }
-
-// Read returns what some does, with follow once there is output, and io.EOF at the end. It
-// fails once the context has ended or the run is deleted.
-func (r *logReader) Read(b []byte) (int, error) {
 	for {
-		l := r.m.logs
-		l.mu.Lock()
-		changed := l.changed
-		l.mu.Unlock()
-		o, err := r.m.Run(r.ctx, r.id)
+		m.logs.mu.Lock()
+		changed := m.logs.changed
+		m.logs.mu.Unlock()
+		o, err := m.Run(ctx, q.Run)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if n, err := r.some(b); n > 0 || err != nil {
-			return n, err
+		over := !q.Follow || o.State.Final() && !m.atWork(q.Run)
+		for {
+			p, err := r.next()
+			if err == nil && p != nil {
+				err = each(p)
+			}
+			if err != nil {
+				return err
+			}
+			if p == nil {
+				break
+			}
 		}
-		if !r.follow || o.State.Final() && !r.m.atWork(r.id) {
-			return 0, io.EOF
+		if over {
+			return nil
 		}
 		select {
 		case <-changed:
 		case <-time.After(time.Second): // the end of the run closes no channel
-		case <-r.ctx.Done():
-			return 0, r.ctx.Err()
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
 
-// some reads from the first file that has unread output, and returns 0 and nil if there is
-// no unread output. The error is io.ErrShortBuffer if b has no room for a heading.
-func (r *logReader) some(b []byte) (int, error) {
-	entries, err := os.ReadDir(filepath.Join(r.m.logs.dir, r.id))
+// logReader reads the log files of a run.
+type logReader struct {
+	dir   string
+	agent string
+	skip  int64            // of the only file
+	at    map[string]int64 // offset of the next read, by executor
+	begun bool
+	buf   [32 << 10]byte
+}
+
+// next returns a piece of the first file that has unread output, or nil.
+func (r *logReader) next() (*run.LogPiece, error) {
+	entries, err := os.ReadDir(r.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, err
+		return nil, err
 	}
 	var names []string
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".log") && (r.agent == "" || strings.HasPrefix(e.Name(), r.agent+"-")) {
-			names = append(names, e.Name())
+		name, ok := strings.CutSuffix(e.Name(), ".log")
+		if ok && (r.agent == "" || strings.HasPrefix(name, r.agent+"-")) {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
-	if len(names) == 1 && !r.begun {
+	if len(names) == 1 && !r.begun && len(r.at) == 0 {
 		r.at[names[0]] = r.skip
 	}
 	r.begun = r.begun || len(names) > 0
 	for _, name := range names {
-		f, err := os.Open(filepath.Join(r.m.logs.dir, r.id, name))
+		f, err := os.Open(filepath.Join(r.dir, name+".log"))
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		head := ""
-		if len(names) > 1 && r.last != name {
-			head = "==> " + strings.TrimSuffix(name, ".log") + " <==\n"
-		}
-		if len(b) <= len(head) {
-			f.Close()
-			return 0, io.ErrShortBuffer
-		}
-		n, err := f.ReadAt(b[len(head):], r.at[name])
+		n, err := f.ReadAt(r.buf[:], r.at[name])
 		f.Close()
 		if n > 0 {
-			copy(b, head)
 			r.at[name] += int64(n)
-			r.last = name
-			return len(head) + n, nil
+			return &run.LogPiece{Executor: name, Next: r.at[name], Several: len(names) > 1, Data: r.buf[:n]}, nil
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
-			return 0, err
+			return nil, err
 		}
 	}
-	return 0, nil
+	return nil, nil
 }

@@ -102,7 +102,7 @@ func New(o Options) (*Master, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the folder of blobs: %w", err)
 	}
-	m := &Master{Options: o, events: newEvents(), logs: logs, blobs: blobs, wake: make(chan struct{}, 1), waiting: map[string]string{}}
+	m := &Master{Options: o, events: newEvents(uint64(time.Now().UnixMicro())), logs: logs, blobs: blobs, wake: make(chan struct{}, 1), waiting: map[string]string{}}
 	m.fleet = newFleet(m)
 	if m.intake, err = newIntake(m); err != nil {
 		return nil, fmt.Errorf("make the intake: %w", err)
@@ -209,12 +209,14 @@ func (m *Master) recover(ctx context.Context) error {
 		// the two, the next one repeats both.
 		ended := o
 		ended.State, ended.Cause = run.Cancelled, causeRestart
-		if err := m.intake.interrupt(ctx, &ended); err != nil {
+		r, err := m.intake.interrupt(ctx, &ended)
+		if err != nil {
 			return err
 		}
 		if _, err := m.move(ctx, &o, run.Cancelled, causeRestart, "master"); err != nil {
 			return err
 		}
+		m.events.emit(o.ID, m.endOf(r))
 	}
 	return nil
 }

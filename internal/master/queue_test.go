@@ -1,8 +1,10 @@
 package master
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -372,6 +374,57 @@ func TestBadOptions(t *testing.T) {
 			if !errors.As(err, &wrong) || wrong.Field != strings.TrimSpace(field) {
 				t.Errorf("%s: %v", field, err)
 			}
+		}
+	})
+}
+
+// A run that is queued again has the source, the name and the options of the first, though its
+// application has changed.
+func TestRerun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t)
+		ctx := t.Context()
+		options := run.Options{Duration: 3, Seed: 7, Parameters: map[string]string{"a": "b"}}
+		id := r.submit(options)
+		o, err := r.Run(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		app, err := r.Application(ctx, o.Application)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := app.Source.Scenario
+		app.Name, app.Source.Scenario = "another", "package main // changed"
+		if err := r.PutApplication(ctx, app); err != nil {
+			t.Fatal(err)
+		}
+		again, err := r.Rerun(ctx, id, "somebody")
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := r.store.RunSource(ctx, again.ID)
+		if err != nil || source.Scenario != before {
+			t.Errorf("its source is %q, %v, want %q", source.Scenario, err, before)
+		}
+		if again.ID == id || again.Name != o.Name || again.Application != o.Application || again.Owner != "somebody" || again.State != run.Queued || !reflect.DeepEqual(again.Options, o.Options) {
+			t.Errorf("it is %+v, want as %+v", again, o)
+		}
+		if _, err := r.Rerun(ctx, "20261121-191932-85hmfb", "somebody"); !errors.Is(err, run.ErrNotFound) {
+			t.Errorf("of no run: %v", err)
+		}
+	})
+}
+
+func TestRerunOfImported(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		from, to := newRig(t, "one", "two"), newRig(t)
+		id, archive := exported(t, from)
+		if _, err := to.Import(t.Context(), bytes.NewReader(archive), "somebody"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.Rerun(t.Context(), id, "somebody"); !errors.Is(err, run.ErrConflict) {
+			t.Errorf("it has no source: %v", err)
 		}
 	})
 }

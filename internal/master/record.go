@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc64"
+	"io/fs"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -29,13 +30,14 @@ type record struct {
 	active   *active           // nil if the run is over
 	result   *run.Result       // of a run that is over; late deliveries change it
 
-	dirty   bool
-	waiting []func() // to be called once the present state is stored
-	keys    []run.BatchKey
-	parts   []run.SeriesPart
-	changed map[int]bool // executors
-	last    time.Time    // of the last delivery
-	since   time.Time    // the load did not begin before
+	unlogged bool // a piece of output was lost
+	dirty    bool
+	waiting  []func() // to be called once the present state is stored
+	keys     []run.BatchKey
+	parts    []run.SeriesPart
+	changed  map[int]bool // executors
+	last     time.Time    // of the last delivery
+	since    time.Time    // the load did not begin before
 }
 
 // taker identifies the deliveries of an agent under one epoch, which are numbered together.
@@ -201,7 +203,9 @@ func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
 		if _, wrong := r.of(d); wrong != nil && (len(r.placed) > 0 || d.Executor > maxEarly) {
 			return false, wrong
 		}
-		r.m.logs.write(r.id, d.Agent, int(d.Executor), what.Log)
+		if lost := r.m.logs.write(r.id, d.Agent, int(d.Executor), what.Log); lost != nil {
+			r.logLost(d, lost)
+		}
 	case *agentpb.Delivery_Ended:
 		if p, wrong := r.of(d); wrong == nil {
 			p.Ended = what.Ended
@@ -244,6 +248,25 @@ func (r *record) of(d delivered) (*agentpb.Placed, error) {
 		return nil, fmt.Errorf("executor %d is of agent %s (epoch %d)", d.Executor, p.Agent, p.Epoch)
 	}
 	return p, nil
+}
+
+// logLost reports, once for the run, that a piece of an executor's output could not be stored.
+// The run continues.
+func (r *record) logLost(d delivered, err error) {
+	if r.unlogged {
+		return
+	}
+	r.unlogged = true
+	r.m.Logger.Error("store the output of an executor; further errors of this run are not logged", "run", r.id, "agent", d.Agent, "executor", d.Executor, "error", err)
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err // without the path, which is of no use to the reader of a report
+	}
+	text := fmt.Sprintf("what executors printed is not complete: the master could not store some of it, first of executor %d on %s: %v", d.Executor, r.m.fleet.name(d.Agent), err)
+	r.tally.Merger.Note(text)
+	if r.result != nil { // the run is over
+		r.result.Notes = append(r.result.Notes, text)
+	}
 }
 
 // exact replaces gathered histograms by exact ones. If they do not fit, nothing is replaced
@@ -349,14 +372,12 @@ func (r *record) state() []byte {
 	return marshal(k)
 }
 
-// interrupt stores the result of a run that a previous process left active: what it had
-// merged, with the state and cause of o, which are final. It retains the record, so that
-// batches that agents still have are merged later. It must be called before run. After an
-// error the result may be stored or not, and may be stored again.
-func (n *intake) interrupt(ctx context.Context, o *run.Order) error {
+// interrupt stores and returns the result of a run that a previous process left active: what
+// it had merged. Batches that agents still have are merged later.
+func (n *intake) interrupt(ctx context.Context, o *run.Order) (*run.Result, error) {
 	r, err := restore(ctx, n.m, o.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if r.result == nil {
 		r.result = newResult(o)
@@ -369,10 +390,10 @@ func (n *intake) interrupt(ctx context.Context, o *run.Order) error {
 		r.dirty = true // Finish has completed the last intervals
 	}
 	if err := n.m.Store.PutResult(ctx, r.result); err != nil {
-		return err
+		return nil, err
 	}
 	n.runs[o.ID] = r
-	return nil
+	return r.result, nil
 }
 
 // late updates the figures of the result of a run that is over: its start, duration,

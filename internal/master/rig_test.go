@@ -223,6 +223,23 @@ func (r *rig) result(id string) *run.Result {
 	return x
 }
 
+// printed is the output of executors as text.
+func (r *rig) printed(q run.LogQuery) string {
+	r.t.Helper()
+	var b strings.Builder
+	last := ""
+	err := r.Log(context.Background(), q, func(p *run.LogPiece) error {
+		b.WriteString(p.Head(last))
+		b.Write(p.Data)
+		last = p.Executor
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return b.String()
+}
+
 // count returns a metric's count; -1 if there is no such metric.
 func count(x *run.Result, title string) int64 {
 	for _, m := range x.Metrics {

@@ -19,18 +19,49 @@ import (
 // option is invalid or an agent is unknown, and run.ErrNotFound if the application is. If
 // the run can't be stored, a new application remains.
 func (m *Master) Submit(ctx context.Context, s run.Submission) (*run.Order, error) {
-	if err := check(&s.Options, m.RunLimit); err != nil {
-		return nil, err
-	}
-	if err := m.fleet.known(&s.Options); err != nil {
+	if err := m.accept(&s.Options); err != nil {
 		return nil, err
 	}
 	app, err := m.application(ctx, &s)
 	if err != nil {
 		return nil, err
 	}
-	o := &run.Order{ID: run.NewID(time.Now()), Application: app.ID, Name: app.Name, Owner: s.Owner, State: run.Queued, Created: time.Now().UTC(), Options: s.Options}
-	if err := m.Store.CreateRun(ctx, o, app.Source); err != nil {
+	return m.queue(ctx, &run.Order{Application: app.ID, Name: app.Name, Owner: s.Owner, Options: s.Options}, app.Source)
+}
+
+// Rerun queues a run with the source and the options of another one, also if its application
+// has changed since. The error is run.ErrConflict if the run was imported: it has no source.
+func (m *Master) Rerun(ctx context.Context, id, owner string) (*run.Order, error) {
+	o, err := m.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	source, err := m.Store.RunSource(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if source.Scenario == "" {
+		return nil, fmt.Errorf("%w: run %s was imported, without its scenario", run.ErrConflict, id)
+	}
+	if err := m.accept(&o.Options); err != nil {
+		return nil, err
+	}
+	return m.queue(ctx, &run.Order{Application: o.Application, Name: o.Name, Owner: owner, Options: o.Options}, source)
+}
+
+// accept returns a *run.InputError if the options are not valid here.
+func (m *Master) accept(o *run.Options) error {
+	if err := check(o, m.RunLimit); err != nil {
+		return err
+	}
+	return m.fleet.known(o)
+}
+
+// queue stores o as a new queued run.
+func (m *Master) queue(ctx context.Context, o *run.Order, source run.Source) (*run.Order, error) {
+	now := time.Now()
+	o.ID, o.State, o.Created = run.NewID(now), run.Queued, now.UTC()
+	if err := m.Store.CreateRun(ctx, o, source); err != nil {
 		return nil, err
 	}
 	m.Logger.Info("a run is submitted", "run", o.ID, "name", o.Name, "by", o.Owner)

@@ -55,6 +55,10 @@ var ErrConflict = errors.New("conflict")
 // ErrNotFound means that there is no run with that id.
 var ErrNotFound = errors.New("no such run")
 
+// ErrTooOld means that some of the requested events are no longer stored. The caller may
+// request those that are.
+var ErrTooOld = errors.New("events that old are no longer stored: begin again")
+
 // ErrArchive means that the data is not the archive of a run.
 var ErrArchive = errors.New("not the archive of a run")
 

@@ -133,8 +133,7 @@ func (c *Client) Submit(ctx context.Context, s types.Submission) (o run.Order, e
 	return c.queue(ctx, request{method: "POST", path: "/runs", body: s})
 }
 
-// Rerun queues a run of the same application, in its present version, with the same
-// options, and returns the new run. It repeats as Submit does.
+// Rerun queues a run with the source and the options of another one.
 func (c *Client) Rerun(ctx context.Context, id string) (run.Order, error) {
 	return c.queue(ctx, request{method: "POST", path: runPath(id, "/rerun")})
 }

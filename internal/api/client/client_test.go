@@ -3,10 +3,12 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +159,73 @@ func TestDeadStream(t *testing.T) {
 	}
 	if len(got) != 2 || got[0] != 3 || got[1] != 4 || <-asked != "" || <-asked != "3" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestRestartedMaster holds that events of a master that was restarted are not taken for
+// repeated ones, whether its numbers are higher or begin again.
+func TestRestartedMaster(t *testing.T) {
+	for _, second := range []uint64{1, 900} {
+		t.Run(fmt.Sprint(second), func(t *testing.T) {
+			servers.NoLeaks(t)
+			asked := make(chan string, 10)
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked <- r.Header.Get("Last-Event-Id")
+				w.Header().Set("Content-Type", "text/event-stream")
+				if len(asked) == 1 {
+					_, _ = io.WriteString(w, "data: {\"number\":7,\"run\":\"r\",\"event\":\"note\"}\n\n")
+					return
+				}
+				_, _ = fmt.Fprintf(w, "data: {\"number\":%d,\"run\":\"r\",\"event\":\"note\"}\n\ndata: {\"number\":%d,\"run\":\"r\",\"event\":\"end\"}\n\n", second, second+1)
+			}))
+			defer srv.Close()
+			c, err := New(srv.URL, Options{Wait: time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			var got []uint64
+			for e, err := range c.Events(ctx, "r", 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, e.Number)
+			}
+			if want := []uint64{7, second, second + 1}; !slices.Equal(got, want) || <-asked != "" || <-asked != "7" {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestRepeat holds which errors are worth another attempt, and that the attempts end.
+func TestRepeat(t *testing.T) {
+	c, err := New("127.0.0.1:1", Options{Wait: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	status := func(n int) error { return &Error{Problem: types.Problem{Status: n}} }
+	for _, tt := range []struct {
+		name string
+		errs []error
+		want int // attempts
+	}{
+		{"success", []error{nil}, 1},
+		{"a connection that fails", []error{io.EOF, io.EOF, nil}, 3},
+		{"a busy master", []error{status(503), status(429), nil}, 3},
+		{"a refusal", []error{io.EOF, status(403)}, 2},
+	} {
+		n := 0
+		err := c.Repeat(t.Context(), time.Minute, func() error { n++; return tt.errs[n-1] })
+		if n != tt.want || err != tt.errs[len(tt.errs)-1] {
+			t.Errorf("%s: %d attempts, %v", tt.name, n, err)
+		}
+	}
+	if err := c.Repeat(t.Context(), 10*time.Millisecond, func() error { return io.EOF }); err != io.EOF {
+		t.Errorf("after the limit: %v", err)
 	}
 }
 

@@ -11,7 +11,9 @@ import (
 	"iter"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/api/types"
@@ -28,16 +30,21 @@ const maxLine = 64 << 20
 // Events iterates over the events after a number (0: all that are stored), of one run or,
 // if id is empty, of all: each once, in order, with its totals. It blocks until the next
 // event and reconnects, without limit, when the connection breaks or the master has no
-// room. It ends after the last event of the run; if ctx ends or the master refuses the
-// request, the last pair has the error.
+// room. A master that was restarted sends all events of its new process; if so many were
+// missed that it no longer has all of them, those that it has follow. It ends after the last
+// event of the run; if ctx ends or the master refuses the request, the last pair has the
+// error.
 func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[types.Event, error] {
 	return func(yield func(types.Event, error) bool) {
 		failures := 0
 		for {
-			done := false
+			done, first := false, true
 			err := c.listen(ctx, id, after, func(e types.Event) bool {
 				failures = 0
-				if e.Number <= after {
+				if first && e.Number < after {
+					after = 0 // another numbering: of an older gobench, or of a host with another clock
+				}
+				if first = false; e.Number <= after {
 					return true // a repeated one
 				}
 				after = e.Number
@@ -47,27 +54,54 @@ func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[
 			if done {
 				return
 			}
-			var refused *Error
 			if ctx.Err() != nil {
 				yield(types.Event{}, ctx.Err())
 				return
 			}
-			if errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable && refused.Status != http.StatusTooManyRequests {
+			if IsCode(err, types.TooOld) && after > 0 {
+				after = 0 // those between are lost; the next ones show the present state
+			} else if !mayRepeat(err) {
 				yield(types.Event{}, err)
 				return
 			}
-			wait := min(c.wait<<min(failures, 10), maxWait)
-			if refused != nil {
-				wait = max(wait, refused.Retry)
-			}
-			failures++
 			if c.broken != nil {
 				c.broken(err)
 			}
-			if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
+			if err := c.pause(ctx, failures, err); err != nil {
 				yield(types.Event{}, err)
 				return
 			}
+			failures++
+		}
+	}
+}
+
+// mayRepeat reports whether a request with this error may succeed later: the master can't be
+// reached, or is busy.
+func mayRepeat(err error) bool {
+	var refused *Error
+	return !errors.As(err, &refused) || refused.Status == http.StatusServiceUnavailable || refused.Status == http.StatusTooManyRequests
+}
+
+// pause waits before the next attempt, after a number of failures before the last one, err.
+func (c *Client) pause(ctx context.Context, failures int, err error) error {
+	wait := min(c.wait<<min(failures, 10), maxWait)
+	var refused *Error
+	if errors.As(err, &refused) {
+		wait = max(wait, refused.Retry)
+	}
+	return pause(ctx, wait/2+rand.N(wait))
+}
+
+// Repeat calls f until it succeeds, returns an error that will not pass, or limit is over:
+// so long the master may be restarting. It returns f's last error.
+func (c *Client) Repeat(ctx context.Context, limit time.Duration, f func() error) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for failures := 0; ; failures++ {
+		err := f()
+		if err == nil || !mayRepeat(err) || c.pause(limited, failures, err) != nil {
+			return err
 		}
 	}
 }
@@ -124,33 +158,48 @@ func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
 }
 
 // Log copies the output of a run's executors, of one agent (its id) or of all if that is
-// empty, to w. An offset in bytes counts only for the output of one executor. With follow
-// it waits for more until the run has ended, and reconnects, without limit, if the
-// connection breaks; the output of several executors then begins again. It returns nil at
-// the end, and at once an error of w or a refusal of the master.
-func (c *Client) Log(ctx context.Context, w io.Writer, id, agent string, offset int64, follow bool) error {
+// empty, to w. With follow it waits for more until the run has ended, and continues where it
+// was, without limit, if the connection breaks. It returns nil at the end, and at once an
+// error of w or a refusal of the master.
+func (c *Client) Log(ctx context.Context, w io.Writer, id, agent string, follow bool) error {
+	l := &log{w: w, after: map[string]int64{}}
 	for failures := 0; ; failures++ {
-		q := request{method: "GET", path: runPath(id, "/log"), query: values("agent", agent, "offset", number(offset))}
+		q := request{method: "GET", path: runPath(id, "/log"), query: values("agent", agent, "pieces", "true", "after", l.position())}
 		if follow {
 			q.query.Set("follow", "true")
 		}
-		n, err := c.copy(ctx, w, q)
-		if n > 0 {
+		some, err := c.copy(ctx, l, q)
+		if some {
 			failures = 0
 		}
-		offset += n
-		var refused *Error
 		var written *writeError
 		switch {
-		case err == nil, ctx.Err() != nil, errors.As(err, &written), !follow:
+		case err == nil, ctx.Err() != nil:
 			return errors.Join(err, ctx.Err())
-		case errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable:
+		case errors.As(err, &written), !follow, !mayRepeat(err):
 			return err
 		}
-		if err := pause(ctx, min(c.wait<<min(failures, 10), maxWait)); err != nil {
+		if err := c.pause(ctx, failures, err); err != nil {
 			return err
 		}
 	}
+}
+
+// log is a log while it is copied.
+type log struct {
+	w     io.Writer
+	after map[string]int64 // what was written of each executor
+	last  string           // the executor whose output was written last
+}
+
+// position returns what was written, for the request of the rest.
+func (l *log) position() string {
+	var all []string
+	for executor, n := range l.after {
+		all = append(all, executor+":"+strconv.FormatInt(n, 10))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ",")
 }
 
 // writeError is an error of the writer, not of the connection.
@@ -158,29 +207,31 @@ type writeError struct{ error }
 
 func (e *writeError) Unwrap() error { return e.error }
 
-// copy sends a request and copies the answer to w. It returns how many bytes it wrote, also
-// with an error: a *writeError if w failed (the count is then without the last piece).
-func (c *Client) copy(ctx context.Context, w io.Writer, q request) (n int64, err error) {
+// copy sends a request and writes the pieces of the answer. It reports whether there were
+// any, also with an error: a *writeError if l.w failed.
+func (c *Client) copy(ctx context.Context, l *log, q request) (some bool, err error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	defer answer.Body.Close()
-	buf := make([]byte, 32<<10)
+	if answer.Header.Get("Content-Type") != "application/jsonl" {
+		return false, c.notMaster(answer)
+	}
+	d := json.NewDecoder(answer.Body)
 	for {
-		m, err := answer.Body.Read(buf)
-		if m > 0 {
-			if _, err := w.Write(buf[:m]); err != nil {
-				return n, &writeError{err}
-			}
-			n += int64(m)
-		}
+		var p run.LogPiece
+		err := d.Decode(&p)
 		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return n, nil
+			return some, nil
 		}
 		if err != nil {
-			return n, err
+			return some, fmt.Errorf("read a log: %w", err)
 		}
+		if _, err := l.w.Write(append([]byte(p.Head(l.last)), p.Data...)); err != nil {
+			return some, &writeError{err}
+		}
+		l.after[p.Executor], l.last, some = p.Next, p.Executor, true
 	}
 }
 

@@ -36,6 +36,7 @@ const (
 	BadArchive       = "bad_archive"           // 422: not the archive of a run
 	Conflict         = "conflict"              // 409
 	KeyReused        = "key_reused"            // 409: the idempotency key belongs to another request
+	TooOld           = "too_old"               // 410: events after that number are no longer stored
 	Stale            = "stale"                 // 412: the record has changed since it was read
 	TooLarge         = "too_large"             // 413
 	UnsupportedMedia = "unsupported_media"     // 415

@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -53,6 +54,46 @@ func TestMasterBegunAgain(t *testing.T) {
 		t.Errorf("the run after it is %s (%s)", r.State, r.Cause)
 	}
 	c.Check(t, check.Targets{id: {"home.http_ok": 12}, next: {"home.http_ok": 12}})
+}
+
+// A command line that follows a run ends with the run, when the master is killed, or ended,
+// and begins again: with the run's end and its exit status.
+func TestFollowerOfRestartedMaster(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			c, target := NewHere(t, 1), NewTarget(t)
+			dir, result := t.TempDir(), filepath.Join(t.TempDir(), "result.json")
+			file := steady(target.URL, 4).file(t)
+			for path, data := range map[string][]byte{"scenario.go": []byte(program), file.Path: file.Data} {
+				if err := os.WriteFile(filepath.Join(dir, path), data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			follower := c.Master.Host.Start(t, []string{"GOBENCH_TOKEN=" + c.tokens.admin}, "run", dir, "--master", c.url, "-d", "10m", "-o", result)
+			awaitLoad(t, target, 1)
+			Eventually(t, time.Minute, func() string {
+				if !strings.Contains(follower.Output(t), "3s ") { // so many events that the next master has fewer
+					return "the follower shows no 3 s of load"
+				}
+				return ""
+			})
+			c.Master.Signal(signal)
+			c.Master.Wait(t, time.Minute)
+			c.Master.Begin(t)
+			if status := follower.Wait(t, time.Minute); status != 130 {
+				t.Errorf("the follower ended with status %d", status)
+			}
+			var r run.Result
+			if b, err := os.ReadFile(result); err != nil || json.Unmarshal(b, &r) != nil || r.State != run.Cancelled {
+				t.Errorf("the follower has written the result %s (%s), %v", r.State, r.Cause, err)
+			}
+			c.AwaitAgent(t, c.Agents[0], "ready", time.Minute)
+			c.Settle(t)
+			c.Check(t, nil)
+		})
+	}
 }
 
 // F35: a second agent in a folder that one uses ends at once, and says why.
