@@ -29,13 +29,16 @@ instead; they are compiled again when they are needed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := cmd.Flags()
 			if cache {
-				return a.cleanCache()
+				return a.cleanCache(dry)
 			}
 			if !f.Changed("keep") && !f.Changed("older") && !all {
 				return usageError("gobench clean --keep 20 keeps the newest twenty", "name what to delete: runs by --keep, --older or --all, or the --cache")
 			}
 			if keep < 0 {
 				return usageError("", "--keep is %d: want 0 or more", keep)
+			}
+			if older < 0 {
+				return usageError("", "--older is %v: want 0 or more", older)
 			}
 			h := a.history()
 			ids, err := h.List()
@@ -87,11 +90,15 @@ instead; they are compiled again when they are needed.`,
 	return cmd
 }
 
-// cleanCache deletes the cache of compiled scenarios.
-func (a *app) cleanCache() error {
+// cleanCache deletes the cache of compiled scenarios; if dry, it only prints its folder.
+func (a *app) cleanCache(dry bool) error {
 	dir, err := build.DefaultDir()
 	if err != nil {
 		return &exitError{exitFailed, err, ""}
+	}
+	if dry {
+		fmt.Fprintf(a.stdout, "would delete %s\n", dir)
+		return nil
 	}
 	stopWarming()
 	if err := os.RemoveAll(dir); err != nil {
