@@ -111,7 +111,7 @@ func (f *fleet) beat(b *agentpb.Beat) {
 }
 
 // gone is called when an agent's registry entry has expired.
-func (f *fleet) gone(agent string) { f.look() }
+func (f *fleet) gone(string) { f.look() }
 
 // judge updates a member's state. The caller holds f.mu.
 func (f *fleet) judge(w *member, now time.Time) {
@@ -307,15 +307,32 @@ func (f *fleet) ofKey(key string) (id string, ok bool) {
 	return "", false
 }
 
-// known returns an error if options name agents that have never joined or are revoked: a
-// run would wait for them without end. Agents that are merely disconnected are accepted.
+// called returns a member's id, name and rank for run.FindAgent: a lost agent is meant only
+// if no other has the name, a revoked one never.
+func (w member) called() (id, name string, rank int) {
+	switch w.state {
+	case agentRevoked:
+	case agentLost:
+		rank = 1
+	default:
+		rank = 2
+	}
+	return w.ID, w.Name, rank
+}
+
+// known returns an error if options name agents that have never joined, are revoked, or
+// share the name: a run would wait for them without end. Agents that are merely disconnected are accepted.
 func (f *fleet) known(o *run.Options) error {
 	all := f.snapshot()
 	check := func(field, name string) error {
-		if slices.ContainsFunc(all, func(w member) bool { return (w.ID == name || w.Name == name) && w.state != agentRevoked }) {
-			return nil
+		w, err := run.FindAgent(all, name, member.called)
+		if err == nil && w.state == agentRevoked {
+			err = fmt.Errorf("agent %q is revoked", name)
 		}
-		return &run.InputError{Field: "options." + field, Text: fmt.Sprintf("no agent is called %q", name)}
+		if err != nil {
+			return &run.InputError{Field: "options." + field, Text: err.Error()}
+		}
+		return nil
 	}
 	for i, name := range o.Agents {
 		if err := check(fmt.Sprintf("agents.%d", i), name); err != nil {
@@ -352,14 +369,14 @@ func (f *fleet) choose(named []string) (chosen []member, err error) {
 		return chosen, nil
 	}
 	for _, name := range named {
-		i := slices.IndexFunc(all, func(w member) bool { return w.ID == name || w.Name == name && w.state != agentRevoked })
+		found, err := run.FindAgent(all, name, member.called)
 		switch {
-		case i < 0:
-			return nil, fmt.Errorf("agent %q is not known", name)
-		case all[i].state != agentReady:
-			return nil, fmt.Errorf("agent %s is %s: %s", name, all[i].state, all[i].why)
-		case !slices.ContainsFunc(chosen, func(w member) bool { return w.ID == all[i].ID }):
-			chosen = append(chosen, all[i])
+		case err != nil:
+			return nil, err
+		case found.state != agentReady:
+			return nil, fmt.Errorf("agent %s is %s: %s", name, found.state, found.why)
+		case !slices.ContainsFunc(chosen, func(w member) bool { return w.ID == found.ID }):
+			chosen = append(chosen, found)
 		}
 	}
 	return chosen, nil
