@@ -3,6 +3,7 @@ package local
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 
 // setThresholds has the run judged by the caller's thresholds and the scenario's own.
 func (r *load) setThresholds(scenario []string) error {
-	all := r.Thresholds
+	all := slices.Clone(r.Thresholds) // the caller's
 	for _, text := range scenario {
 		t, err := threshold.ParseFor(text, r.Interval)
 		if err != nil {

@@ -35,7 +35,7 @@ func (p *Process) Hello(ctx context.Context) (*wire.Hello, error) {
 
 // Arm sends the executor its start and waits until it is ready. It may be called once.
 func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
-	a := arming{start, make(chan error, 1)}
+	a := arming{start}
 	select {
 	case p.armed <- a:
 	case <-p.ready:
@@ -57,7 +57,8 @@ func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 
 // Begin starts the load at a time of the wall clock, or now if that time has passed, and
 // returns once the executor has been sent the command. The executor stops its load if Renew
-// is not called within lease; 0 means no lease.
+// is not called within lease; 0 means no lease. If ctx ends first, the load may begin all the
+// same.
 func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) error {
 	b := beginning{at, lease, make(chan error, 1)}
 	select {
@@ -72,6 +73,8 @@ func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) 
 		return err
 	case <-p.over:
 		return p.ended()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -105,7 +108,7 @@ func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
 // ask sends a numbered request and waits for its answer.
 func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecutor) error {
 	reply := make(chan error, 1)
-	if err := p.do(func(s *supervisor) { s.ask(request, reply) }); err != nil {
+	if err := p.do(ctx, func(s *supervisor) { s.ask(request, reply) }); err != nil {
 		return err
 	}
 	select {
@@ -119,7 +122,7 @@ func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecu
 }
 
 // do runs f on the supervisor's goroutine, once the load has begun.
-func (p *Process) do(f func(*supervisor)) error {
+func (p *Process) do(ctx context.Context, f func(*supervisor)) error {
 	limit := time.NewTimer(p.spec.Times.Control)
 	defer limit.Stop()
 	select {
@@ -129,6 +132,8 @@ func (p *Process) do(f func(*supervisor)) error {
 		return ErrNoLoad
 	case <-limit.C:
 		return ErrNoLoad
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -5,7 +5,7 @@ import "fmt"
 // FindAgent returns the one of all that word means: the agent with that id, or else the
 // agent with that name. of returns an agent's id, name and rank: of several with the name,
 // the highest rank is meant, and one of rank 0 is found by its id only. FindAgent returns
-// an error if there is none, or if several have the highest rank.
+// an error if nothing is found, or if several have the highest rank.
 func FindAgent[T any](all []T, word string, of func(T) (id, name string, rank int)) (found T, err error) {
 	best, several := 0, false
 	for _, a := range all {
