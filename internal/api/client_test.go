@@ -115,6 +115,16 @@ func TestClientDoesAll(t *testing.T) {
 	if page := must(c.Runs(ctx, run.Filter{State: run.Queued, Owner: "ann", Limit: 1}))(t); len(page.Items) != 1 || page.Next == "" {
 		t.Errorf("runs %+v", page)
 	}
+	var ids []string // of pages of one run
+	for o, err := range c.AllRuns(ctx, run.Filter{Owner: "ann", Limit: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, o.ID)
+	}
+	if !slices.Equal(ids, []string{again.ID, o.ID}) {
+		t.Errorf("all runs %v, want %v", ids, []string{again.ID, o.ID})
+	}
 	if err := c.Cancel(ctx, again.ID); err != nil {
 		t.Error(err)
 	}

@@ -171,6 +171,9 @@ func (a *app) changeUserCommand() *cobra.Command {
 		Example: "  gobench users change ada --role operator\n  gobench users change ada --disable\n  gobench users change ada --password",
 		Args:    exactArgs(1, "the user's name"),
 	}, func(ctx context.Context, c *client.Client, args []string) error {
+		if role == "" && !disable && !enable && !password && file == "" {
+			return usageError("gobench users change "+args[0]+" --role operator", "name what to change: --role, --password, --disable or --enable")
+		}
 		all, err := c.Users(ctx)
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
@@ -111,23 +112,28 @@ func (a *app) revokeAgentCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		id := ""
-		for _, w := range all {
-			switch {
-			case w.ID == args[0]:
-				id = w.ID
-			case w.Name == args[0] && w.State != "revoked":
-				if id != "" {
-					return usageError("name it by its id", "several agents are called %q", args[0])
-				}
-				id = w.ID
-			}
+		// A lost agent may be meant as well as a ready one.
+		w, err := findAgent(all, args[0], map[string]int{"revoked": 0}, 1)
+		if err != nil {
+			return err
 		}
-		if id == "" {
-			return usageError("gobench agents lists them", "no agent is called %q", args[0])
-		}
-		return c.RevokeAgent(ctx, id)
+		return c.RevokeAgent(ctx, w.ID)
 	})
+}
+
+// findAgent returns the agent that word means, as run.FindAgent does with the ranks of the
+// agents' states; other is that of the other states.
+func findAgent(all []types.Agent, word string, ranks map[string]int, other int) (types.Agent, error) {
+	w, err := run.FindAgent(all, word, func(w types.Agent) (string, string, int) {
+		if rank, ok := ranks[w.State]; ok {
+			return w.ID, w.Name, rank
+		}
+		return w.ID, w.Name, other
+	})
+	if err != nil {
+		return w, usageError("gobench agents lists them", "%w", err)
+	}
+	return w, nil
 }
 
 // onMaster adds --master and --cacert to cmd, sets its RunE and returns it. RunE calls do

@@ -32,13 +32,16 @@ instead; they are compiled again when they are needed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := cmd.Flags()
 			if cache {
-				return a.cleanCache()
+				return a.cleanCache(dry)
 			}
 			if !f.Changed("keep") && !f.Changed("older") && !all {
 				return usageError("gobench clean --keep 20 keeps the newest twenty", "name what to delete: runs by --keep, --older or --all, or the --cache")
 			}
 			if keep < 0 {
 				return usageError("", "--keep is %d: want 0 or more", keep)
+			}
+			if older < 0 {
+				return usageError("", "--older is %v: want 0 or more", older)
 			}
 			h := a.history()
 			ids, err := h.List()
@@ -92,11 +95,15 @@ instead; they are compiled again when they are needed.`,
 
 // cleanCache deletes the folder of compiled scenarios with all in it and prints its path,
 // also if it did not exist. It first ends the background compile of this user
-// (stopWarming).
-func (a *app) cleanCache() error {
+// (stopWarming). If dry, it only prints the folder.
+func (a *app) cleanCache(dry bool) error {
 	dir, err := build.DefaultDir()
 	if err != nil {
 		return &exitError{exitFailed, err, ""}
+	}
+	if dry {
+		fmt.Fprintf(a.stdout, "would delete %s\n", dir)
+		return nil
 	}
 	stopWarming()
 	if err := os.RemoveAll(dir); err != nil {

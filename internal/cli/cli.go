@@ -97,6 +97,8 @@ func Called() bool { return server.IsCompiler() }
 // and those that are no *exitError, have status 2.
 func (a *app) main(ctx context.Context, args []string) int {
 	root := a.root()
+	root.InitDefaultCompletionCmd()
+	failing(root)
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -105,7 +107,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 		return exitOK
 	}
 	var exit *exitError
-	if !errors.As(err, &exit) { // cobra's own: the command line is wrong
+	if !errors.As(err, &exit) { // cobra's own, as failing marks all others: the command line is wrong
 		exit = misuse(cmd, err)
 	}
 	if exit.err != nil {
@@ -115,6 +117,24 @@ func (a *app) main(ctx context.Context, args []string) int {
 		}
 	}
 	return exit.status
+}
+
+// failing wraps what cmd and the commands below it run: an error that has no exit status,
+// as of a write to standard output, gets that of a failure.
+func failing(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			err := run(cmd, args)
+			var exit *exitError
+			if err == nil || errors.As(err, &exit) {
+				return err
+			}
+			return &exitError{exitFailed, err, ""}
+		}
+	}
+	for _, c := range cmd.Commands() {
+		failing(c)
+	}
 }
 
 // root returns the command gobench with all of its subcommands. Without a subcommand it

@@ -48,6 +48,9 @@ With --master it is a run of that master.`,
 				if !given("rate") && !given("users") {
 					return usageError("gobench ctl last scale --rate 500", "name what to scale: --rate or --users")
 				}
+				if given("rate") && given("users") {
+					return usageError("scale twice, once with each", "--rate and --users exclude each other")
+				}
 				if given("rate") && !(rate >= 0) || given("users") && users < 0 {
 					return usageError("", "--rate %v, --users %d: want 0 or more", rate, users)
 				}

@@ -108,9 +108,12 @@ func (o *output) open() error {
 	switch {
 	case err == nil:
 		info, err := file.Stat()
-		if err != nil || !info.Mode().IsRegular() {
+		if err != nil {
+			return errors.Join(err, file.Close())
+		}
+		if !info.Mode().IsRegular() {
 			o.file, o.place = file, ""
-			return err
+			return nil
 		}
 		mode = info.Mode().Perm()
 		if err := file.Close(); err != nil {

@@ -85,21 +85,24 @@ func (a *app) runsCommand() *cobra.Command {
 	return cmd
 }
 
-// runsAt lists the newest 200 runs of a master, the newest last, as a table or one JSON
-// object a line. Without runs it prints nothing.
+// runsAt lists all runs of a master, the newest last, as a table or one JSON object a line.
+// Without runs it prints nothing.
 func (a *app) runsAt(ctx context.Context, at masterFlags, asJSON bool) error {
 	c, err := a.client(at)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	page, err := c.Runs(ctx, run.Filter{Limit: 200})
-	if err != nil {
-		return refusal(err)
+	var all []run.Order
+	for o, err := range c.AllRuns(ctx, run.Filter{}) {
+		if err != nil {
+			return refusal(err)
+		}
+		all = append(all, o)
 	}
-	slices.Reverse(page.Items)
+	slices.Reverse(all)
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	for i, o := range page.Items {
+	for i, o := range all {
 		if asJSON {
 			if err := a.encode(o); err != nil {
 				return err

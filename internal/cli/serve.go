@@ -169,6 +169,16 @@ func (f *serveFlags) options(log *slog.Logger) (o server.Options, err error) {
 	o = server.Options{Hosts: f.hosts, Insecure: f.insecure, AgentAddr: f.agentAddr, Advertise: f.advertise, NoAgent: f.noAgent, Ledger: f.ledger,
 		Database: f.db, RunLimit: f.runLimit, CompileLimit: f.compile, KeepRuns: f.keepRuns, KeepFor: f.keepFor, Cache: f.cache,
 		TimeScale: f.scale, NoWarm: os.Getenv(noWarmEnv) != "", Log: log}
+	switch {
+	case f.runLimit <= 0:
+		return o, usageError("", "--run-limit is %v: want more than 0", f.runLimit)
+	case f.compile <= 0:
+		return o, usageError("", "--compile-limit is %v: want more than 0", f.compile)
+	case f.keepRuns < 0:
+		return o, usageError("", "--keep-runs is %d: want 0 or more", f.keepRuns)
+	case f.keepFor < 0:
+		return o, usageError("", "--keep-for is %v: want 0 or more", f.keepFor)
+	}
 	if err := f.checkStores(); err != nil {
 		return o, err
 	}

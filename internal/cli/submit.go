@@ -117,12 +117,11 @@ func remoteID(ctx context.Context, c *client.Client, part string) (string, error
 	if run.ValidID(part) {
 		return part, nil
 	}
-	page, err := c.Runs(ctx, run.Filter{Limit: 200})
-	if err != nil {
-		return "", refusal(err)
-	}
 	var found []string
-	for _, o := range page.Items {
+	for o, err := range c.AllRuns(ctx, run.Filter{}) {
+		if err != nil {
+			return "", refusal(err)
+		}
 		if part == "last" {
 			return o.ID, nil
 		}
@@ -232,11 +231,11 @@ func (a *app) logsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, w := range all {
-				if w.Name == agent {
-					agent = w.ID
-				}
+			w, err := findAgent(all, agent, map[string]int{"revoked": 1, "lost": 2}, 3) // a revoked one has logs, too
+			if err != nil {
+				return err
 			}
+			agent = w.ID
 		}
 		p := &lines.Printed{Show: func(b []byte) { _, _ = a.stdout.Write(b) }} // a closed terminal ends it below
 		defer p.Flush()

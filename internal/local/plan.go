@@ -3,6 +3,7 @@ package local
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 // setThresholds sets the thresholds that judge the run: the caller's and the scenario's own,
 // given as text. The error wraps process.ErrScenario if one of those is not valid.
 func (r *load) setThresholds(scenario []string) error {
-	all := r.Thresholds
+	all := slices.Clone(r.Thresholds) // the caller's
 	for _, text := range scenario {
 		t, err := threshold.ParseFor(text, r.Interval)
 		if err != nil {

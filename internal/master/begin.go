@@ -30,12 +30,9 @@ func (a *active) prepare(ctx context.Context) error {
 	if err == nil && len(chosen) == 0 {
 		err = errors.New("the agents that were there have gone")
 	}
-	if err != nil {
-		return err
-	}
-	if len(chosen) == 0 { // there was one when the run was taken from the queue
+	if err != nil { // they were there when the run was taken from the queue
 		a.result.Failure = run.FailedLost
-		return errors.New("no agent is there any more")
+		return err
 	}
 	source, err := a.m.Store.RunSource(ctx, a.id)
 	if err != nil {

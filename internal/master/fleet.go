@@ -117,7 +117,7 @@ func (f *fleet) beat(b *agentpb.Beat) {
 }
 
 // gone updates the states of all members when an agent's registry entry has expired.
-func (f *fleet) gone(agent string) { f.look() }
+func (f *fleet) gone(string) { f.look() }
 
 // judge updates a member's state and its reason as of now. If the state changes, it logs
 // that, closes f.changed and wakes the queue. A revoked member stays revoked. The caller
@@ -331,16 +331,33 @@ func (f *fleet) ofKey(key string) (id string, ok bool) {
 	return "", false
 }
 
+// called returns a member's id, name and rank for run.FindAgent: a lost agent is meant only
+// if no other has the name, a revoked one never.
+func (w member) called() (id, name string, rank int) {
+	switch w.state {
+	case agentRevoked:
+	case agentLost:
+		rank = 1
+	default:
+		rank = 2
+	}
+	return w.ID, w.Name, rank
+}
+
 // known returns a *run.InputError for the first name or id in o.Agents or o.Weights of an
-// agent that has never joined or is revoked: a run would wait for it without end. Agents
-// that are merely disconnected are accepted.
+// agent that has never joined, is revoked, or shares its name: a run would wait for it
+// without end. Agents that are merely disconnected are accepted.
 func (f *fleet) known(o *run.Options) error {
 	all := f.snapshot()
 	check := func(field, name string) error {
-		if slices.ContainsFunc(all, func(w member) bool { return (w.ID == name || w.Name == name) && w.state != agentRevoked }) {
-			return nil
+		w, err := run.FindAgent(all, name, member.called)
+		if err == nil && w.state == agentRevoked {
+			err = fmt.Errorf("agent %q is revoked", name)
 		}
-		return &run.InputError{Field: "options." + field, Text: fmt.Sprintf("no agent is called %q", name)}
+		if err != nil {
+			return &run.InputError{Field: "options." + field, Text: err.Error()}
+		}
+		return nil
 	}
 	for i, name := range o.Agents {
 		if err := check(fmt.Sprintf("agents.%d", i), name); err != nil {
@@ -380,14 +397,14 @@ func (f *fleet) choose(named []string) (chosen []member, err error) {
 		return chosen, nil
 	}
 	for _, name := range named {
-		i := slices.IndexFunc(all, func(w member) bool { return w.ID == name || w.Name == name && w.state != agentRevoked })
+		found, err := run.FindAgent(all, name, member.called)
 		switch {
-		case i < 0:
-			return nil, fmt.Errorf("agent %q is not known", name)
-		case all[i].state != agentReady:
-			return nil, fmt.Errorf("agent %s is %s: %s", name, all[i].state, all[i].why)
-		case !slices.ContainsFunc(chosen, func(w member) bool { return w.ID == all[i].ID }):
-			chosen = append(chosen, all[i])
+		case err != nil:
+			return nil, err
+		case found.state != agentReady:
+			return nil, fmt.Errorf("agent %s is %s: %s", name, found.state, found.why)
+		case !slices.ContainsFunc(chosen, func(w member) bool { return w.ID == found.ID }):
+			chosen = append(chosen, found)
 		}
 	}
 	return chosen, nil

@@ -24,8 +24,8 @@ func (m *Master) JoinToken(ctx context.Context, life time.Duration, by string) (
 	if life <= 0 {
 		life = joinLife
 	}
-	if life > 7*24*time.Hour {
-		return nil, "", &run.InputError{Field: "life_seconds", Text: "a join token is good for a week at most"}
+	if life > 7*24*time.Hour { // the API's schema allows less
+		return nil, "", &run.InputError{Field: "minutes", Text: "a join token is good for a week at most"}
 	}
 	secret := rand.Text()
 	now := time.Now().UTC()

@@ -125,22 +125,27 @@ func (m *Master) Profile(ctx context.Context, id, agent, kind string, length tim
 	if a == nil || a.id != id {
 		return nil, fmt.Errorf("%w: run %s makes no load", run.ErrConflict, id)
 	}
-	for _, h := range a.places() {
-		if agent != "" && h.ID != agent && h.Name != agent {
-			continue
-		}
-		number := 0
-		a.mu.Lock()
-		for _, e := range a.executors {
-			if e.place == h {
-				number = e.number
-				break
-			}
-		}
-		a.mu.Unlock()
-		return m.profile(ctx, a, h, number, kind, length)
+	places := a.places()
+	if len(places) == 0 {
+		return nil, fmt.Errorf("%w: no agent takes part in run %s", run.ErrNotFound, id)
 	}
-	return nil, fmt.Errorf("%w: agent %q does not take part in run %s", run.ErrNotFound, agent, id)
+	h := places[0]
+	if agent != "" {
+		var err error
+		if h, err = run.FindAgent(places, agent, func(h *place) (string, string, int) { return h.ID, h.Name, 1 }); err != nil {
+			return nil, fmt.Errorf("%w: of the agents of run %s: %w", run.ErrNotFound, id, err)
+		}
+	}
+	number := 0
+	a.mu.Lock()
+	for _, e := range a.executors {
+		if e.place == h {
+			number = e.number
+			break
+		}
+	}
+	a.mu.Unlock()
+	return m.profile(ctx, a, h, number, kind, length)
 }
 
 // profile is Profile for one executor of an agent of the run.

@@ -86,7 +86,6 @@ type Process struct {
 // arming is a call of Arm.
 type arming struct {
 	start *wire.Start
-	reply chan error // has room for one
 }
 
 // beginning is a call of Begin.

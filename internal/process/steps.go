@@ -38,7 +38,7 @@ func (p *Process) Hello(ctx context.Context) (*wire.Hello, error) {
 // called once; later it returns an error. If ctx ends first, the executor may become ready all
 // the same.
 func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
-	a := arming{start, make(chan error, 1)}
+	a := arming{start}
 	select {
 	case p.armed <- a:
 	case <-p.ready:
@@ -59,9 +59,9 @@ func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 }
 
 // Begin waits until the executor is armed, starts the load at a time of the wall clock, or at
-// once if that time has passed, and returns once the executor has been sent the command. After
-// the executor is ready, the end of ctx has no effect. The executor stops its load if Renew is
-// not called within lease; 0 means no lease. Begin may be called once.
+// once if that time has passed, and returns once the executor has been sent the command. If
+// ctx ends first, the load may begin all the same. The executor stops its load if Renew is not
+// called within lease; 0 means no lease. Begin may be called once.
 func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) error {
 	b := beginning{at, lease, make(chan error, 1)}
 	select {
@@ -76,6 +76,8 @@ func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) 
 		return err
 	case <-p.over:
 		return p.ended()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -114,7 +116,7 @@ func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
 // load, and if Run returns first, that is ErrNoLoad.
 func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecutor) error {
 	reply := make(chan error, 1)
-	if err := p.do(func(s *supervisor) { s.ask(request, reply) }); err != nil {
+	if err := p.do(ctx, func(s *supervisor) { s.ask(request, reply) }); err != nil {
 		return err
 	}
 	select {
@@ -128,8 +130,9 @@ func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecu
 }
 
 // do runs f on the supervisor's goroutine, once the load has begun, and does not wait for its
-// end. After Times.Control, and after Run's end, it returns ErrNoLoad without f.
-func (p *Process) do(f func(*supervisor)) error {
+// end. It returns without f after Times.Control and after Run's end, with ErrNoLoad, and when
+// ctx ends, with ctx's error.
+func (p *Process) do(ctx context.Context, f func(*supervisor)) error {
 	limit := time.NewTimer(p.spec.Times.Control)
 	defer limit.Stop()
 	select {
@@ -139,6 +142,8 @@ func (p *Process) do(f func(*supervisor)) error {
 		return ErrNoLoad
 	case <-limit.C:
 		return ErrNoLoad
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run/version"
@@ -315,7 +314,7 @@ func (a *attachment) messages(done <-chan struct{}) chan *wire.FromExecutor {
 		defer close(ms)
 		for {
 			m, err := a.stream.Recv()
-			if errors.Is(err, io.EOF) || err != nil {
+			if err != nil { // also at the end
 				return
 			}
 			select {

@@ -1,12 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"os"
@@ -168,6 +170,29 @@ func (c *Client) Run(ctx context.Context, id string) (run.Order, error) {
 // Runs returns a page of runs, newest first.
 func (c *Client) Runs(ctx context.Context, f run.Filter) (types.Page[run.Order], error) {
 	return ask[types.Page[run.Order]](ctx, c, request{method: "GET", path: "/runs", query: filter(f)})
+}
+
+// AllRuns yields the runs of all pages, newest first. f.Limit is the length of a page; 0:
+// the longest. An error is yielded last.
+func (c *Client) AllRuns(ctx context.Context, f run.Filter) iter.Seq2[run.Order, error] {
+	return func(yield func(run.Order, error) bool) {
+		f.Limit = cmp.Or(f.Limit, 200)
+		for {
+			page, err := c.Runs(ctx, f)
+			if err != nil {
+				yield(run.Order{}, err)
+				return
+			}
+			for _, o := range page.Items {
+				if !yield(o, nil) {
+					return
+				}
+			}
+			if f.After = page.Next; f.After == "" {
+				return
+			}
+		}
+	}
 }
 
 // Transitions returns the states that a run has gone through, oldest first.

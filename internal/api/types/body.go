@@ -110,7 +110,7 @@ type Control struct {
 
 // Profile is a request for a profile of an executor.
 type Profile struct {
-	Agent   string  `json:"agent,omitempty" maxLength:"64" doc:"id or name; unset: the only agent"`
+	Agent   string  `json:"agent,omitempty" maxLength:"64" doc:"id or name; unset: the first agent"`
 	Kind    string  `json:"kind" maxLength:"32" doc:"as in gobench profile: cpu, heap, ..."`
 	Seconds float64 `json:"seconds,omitempty" minimum:"0" maximum:"600" doc:"for cpu and trace; unset: 30"`
 }

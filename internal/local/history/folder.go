@@ -37,6 +37,9 @@ func (h History) Create(id string) (_ *Folder, err error) {
 	}
 	defer func() {
 		if err != nil {
+			if f.batches != nil {
+				_ = f.batches.Close()
+			}
 			_ = os.RemoveAll(f.dir) // the first error is the one to report
 		}
 	}()

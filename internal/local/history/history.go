@@ -118,7 +118,7 @@ func (h History) Find(part string) (string, error) {
 		if id == part {
 			return id, nil
 		}
-		if len(part) >= 3 && (hasPrefix(id, part) || hasPrefix(id[strings.LastIndexByte(id, '-')+1:], part)) {
+		if len(part) >= 3 && (strings.HasPrefix(id, part) || strings.HasPrefix(id[strings.LastIndexByte(id, '-')+1:], part)) {
 			found = append(found, id)
 		}
 	}
@@ -130,8 +130,6 @@ func (h History) Find(part string) (string, error) {
 	}
 	return "", fmt.Errorf("%q fits %d runs: %v", part, len(found), found)
 }
-
-func hasPrefix(s, p string) bool { return len(s) >= len(p) && s[:len(p)] == p }
 
 // Remove deletes the folder of run id. It returns an error if the run is active. That there is
 // no such run is not an error, but an invalid id is: it wraps run.ErrNotFound.

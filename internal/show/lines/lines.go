@@ -5,6 +5,7 @@ package lines
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -12,22 +13,23 @@ import (
 
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // Text shows a run in lines of text, with at most one line a second for its intervals. Show
-// and writes to Output may be called concurrently, except Show with intervals; they do not
-// wait for w: what a slow one does not take in time is dropped and counted.
+// and writes to Output may be called concurrently; they do not wait for w: what a slow one
+// does not take in time is dropped and counted.
 type Text struct {
 	q       *queue
 	w       io.Writer
 	quiet   bool
 	printed Printed
-	last    time.Duration // end of the interval that was shown last, since the load began
 	once    sync.Once
 
 	mu   sync.Mutex
-	slow *time.Timer // shows a step that takes long; guarded by mu
+	last time.Duration // end of the interval that was shown last, since the load began; guarded by mu
+	slow *time.Timer   // shows a step that takes long; guarded by mu
 }
 
 // NewText returns a Text that writes to w from a goroutine of its own. With quiet it shows
@@ -62,10 +64,15 @@ func (t *Text) Show(e event.Event) {
 		t.mu.Unlock()
 	case e.Kind == event.Interval:
 		end := time.Duration((e.Interval.From + e.Interval.Seconds) * float64(time.Second))
-		if end-t.last < time.Second {
+		t.mu.Lock()
+		due := end-t.last >= time.Second
+		if due {
+			t.last = end
+		}
+		t.mu.Unlock()
+		if !due {
 			return
 		}
-		t.last = end
 		t.put(report.Line(*e.Interval, e.Totals().Metrics))
 	case e.Text != "":
 		t.put(e.Text)
@@ -104,11 +111,12 @@ func (t *Text) Close(event.Event) { t.Flush() }
 // concurrent use.
 type JSON struct {
 	q    *queue
+	w    io.Writer
 	once sync.Once
 }
 
 // NewJSON returns a JSON that writes to w. The caller must call Close.
-func NewJSON(w io.Writer) *JSON { return &JSON{q: newQueue(w)} }
+func NewJSON(w io.Writer) *JSON { return &JSON{q: newQueue(w), w: w} }
 
 // Show queues an event as a line of JSON; it is dropped if 256 are waiting for w. Steps
 // without a text are left out. After Close it does nothing.
@@ -116,12 +124,16 @@ func (j *JSON) Show(e event.Event) {
 	if e.Kind == event.Step && e.Text == "" {
 		return
 	}
+	j.q.put(lineOf(e))
+}
+
+// lineOf returns an event as a line of JSON.
+func lineOf(e event.Event) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(e) == nil { // all events can be encoded
-		j.q.put(b.Bytes())
-	}
+	_ = enc.Encode(e) // all events can be encoded
+	return b.Bytes()
 }
 
 // Output returns a writer that discards: the run's log has what the scenario prints.
@@ -130,11 +142,14 @@ func (j *JSON) Output() io.Writer { return io.Discard }
 // Flush does nothing: Close does.
 func (j *JSON) Flush() {}
 
-// Close shows the end of the run, which is dropped as in Show if the queue is full, and
-// waits until w has taken what is queued. Further calls do nothing.
+// Close waits until w has taken what is queued. It then writes a warning if lines were
+// dropped, and the end of the run, which is never dropped. Further calls do nothing.
 func (j *JSON) Close(end event.Event) {
 	j.once.Do(func() {
-		j.Show(end)
-		j.q.close()
+		if dropped := j.q.close(); dropped > 0 {
+			text := fmt.Sprintf("%s of events are missing here: the reader was slower than the run", units.Bytes(float64(dropped)))
+			_, _ = j.w.Write(lineOf(event.Event{Kind: event.Warning, Time: end.Time, Text: text})) // as in the queue
+		}
+		_, _ = j.w.Write(lineOf(end))
 	})
 }

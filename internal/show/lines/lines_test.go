@@ -3,7 +3,9 @@ package lines
 import (
 	"io"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run"
@@ -66,6 +68,51 @@ func TestJSON(t *testing.T) {
 type stuck chan struct{}
 
 func (s stuck) Write(b []byte) (int, error) { <-s; return len(b), nil }
+
+// hold holds writes back until it is opened.
+type hold struct {
+	open chan struct{}
+	strings.Builder
+}
+
+func (h *hold) Write(b []byte) (int, error) { <-h.open; return h.Builder.Write(b) }
+
+// A slow reader of JSON loses lines, but never the end, and a line reports the loss.
+func TestJSONEnd(t *testing.T) {
+	t.Parallel()
+	w := &hold{open: make(chan struct{})}
+	v := NewJSON(w)
+	for range 1000 {
+		v.Show(event.Event{Kind: event.Note, Text: "a note"})
+	}
+	time.AfterFunc(10*time.Millisecond, func() { close(w.open) })
+	v.Close(event.Event{Kind: event.Ended, State: run.Finished})
+	all := strings.Split(strings.TrimSpace(w.String()), "\n")
+	if last := all[len(all)-1]; !strings.Contains(last, `"event":"end"`) {
+		t.Errorf("the last line is %s", last)
+	}
+	if loss := all[len(all)-2]; !strings.Contains(loss, `"event":"warning"`) || !strings.Contains(loss, "of events are missing") {
+		t.Errorf("the line before is %s", loss)
+	}
+}
+
+// Intervals may be shown concurrently; of a second one is shown.
+func TestTextConcurrent(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	v := NewText(&b, false)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			v.Show(event.Event{Kind: event.Interval, Interval: &run.Interval{From: 4, Seconds: 1}, Totals: func() event.Totals { return event.Totals{} }})
+		})
+	}
+	all.Wait()
+	v.Flush()
+	if n := strings.Count(b.String(), "\n"); n != 1 {
+		t.Errorf("%d lines of one interval: %q", n, b.String())
+	}
+}
 
 // A reader that does not read delays no one, and what it misses is counted.
 func TestQueueDrops(t *testing.T) {

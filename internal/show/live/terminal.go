@@ -3,12 +3,13 @@ package live
 import (
 	"bytes"
 	"fmt"
-	"github.com/gobench-io/gobench/internal/measure/event"
 	"io"
 	"os"
 	"os/signal"
 	"sync"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/measure/event"
 )
 
 // Terminal draws a Run at the bottom of a terminal and scrolls up what is printed above it.
