@@ -93,8 +93,8 @@ func Main(sdk fs.FS) int {
 func Called() bool { return server.IsCompiler() }
 
 // main runs the command line args, without the program's name, and returns its exit
-// status. It prints an error and its hint to a.stderr, each on a line. cobra's own errors,
-// and those that are no *exitError, have status 2.
+// status. It prints an error and its hint to a.stderr, each on a line. cobra's own errors
+// have status 2; what a command returns without a status has 1 (failing).
 func (a *app) main(ctx context.Context, args []string) int {
 	root := a.root()
 	root.InitDefaultCompletionCmd()

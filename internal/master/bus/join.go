@@ -35,7 +35,8 @@ type JoinOptions struct {
 // accept the agent, and returns the resulting identity, which it has stored in o.Dir. If the
 // master refuses, the error is a *JoinError, or wraps nats.ErrAuthorization if the token is
 // not valid at all; the key stays for another attempt. Connecting takes up to 10 s for each
-// address of the token, whatever ctx; the answer must arrive within 30 s of the call.
+// address of the token, whatever ctx; the answer must arrive within 30 s of the call. A master
+// that is starting, and does not listen for requests yet, is waited for.
 func Join(ctx context.Context, token string, o JoinOptions) (Identity, error) {
 	t, err := ParseToken(token)
 	if err != nil {
@@ -78,6 +79,9 @@ func Join(ctx context.Context, token string, o JoinOptions) (Identity, error) {
 		return Identity{}, err
 	}
 	m, err := nc.RequestWithContext(ctx, joinSubject, b)
+	for errors.Is(err, nats.ErrNoResponders) && pause(ctx, 100*time.Millisecond) == nil { // the master is starting
+		m, err = nc.RequestWithContext(ctx, joinSubject, b)
+	}
 	if err != nil {
 		return Identity{}, fmt.Errorf("join: %w", err)
 	}

@@ -201,3 +201,25 @@ func TestServerKeepsToItself(t *testing.T) {
 		}
 	}
 }
+
+// TestJoinWaitsForTheMaster: a master that is starting does not listen for requests to join
+// yet; its own agent may be earlier.
+func TestJoinWaitsForTheMaster(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	joined := make(chan error, 1)
+	go func() {
+		_, err := Join(t.Context(), w.token().String(), JoinOptions{Dir: t.TempDir(), Hello: &agentpb.Hello{Name: "h"}, Log: testLog(t)})
+		joined <- err
+	}()
+	eventually(t, 30*time.Second, "the agent's connection", func() bool { return w.server.ns.NumClients() == 2 })
+	select {
+	case err := <-joined:
+		t.Fatalf("Join did not wait: %v", err)
+	case <-time.After(500 * time.Millisecond):
+	}
+	goes(t, func(ctx context.Context) error { return w.master.Join(ctx, w.answer) })
+	if err := receive(t, joined); err != nil {
+		t.Error(err)
+	}
+}
