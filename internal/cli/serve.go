@@ -258,42 +258,50 @@ const (
 
 // endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run, for at most 18 s, and
 // then end the server, and a second one end it at once. If the server has not ended 19 s
-// after the first or 1 s after the second signal, it exits the process with status 0: all
-// that counts is on disk. The caller must call stop once, when the server has ended.
+// after the first or 1 s after the second signal, as with a request that is stuck or a disk
+// that does not answer, it exits the process with exitFailed. The caller must call stop once,
+// when the server has ended.
 func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
-	go func() {
-		select {
-		case <-ch:
-		case <-done:
-			return
-		}
-		log.Info("ending: cancelling the active run; a second signal ends at once")
-		go func() {
-			ctx, cancel := context.WithTimeout(ctx, runLimit)
-			defer cancel()
-			s.Shutdown(ctx)
-		}()
-		second, late := ch, time.NewTimer(endLimit)
-		for {
-			select {
-			case <-second:
-				second = nil
-				s.End()
-				late.Reset(secondLimit)
-			case <-late.C:
-				log.Warn("ending without waiting for the parts that have not ended")
-				os.Exit(exitOK)
-			case <-done:
-				return
-			}
-		}
-	}()
+	go endOn(ctx, ch, done, s, log, os.Exit)
 	return func() {
 		signal.Stop(ch)
 		close(done)
+	}
+}
+
+// endOn ends s as endOnSignal does, until done is closed, and calls exit if s does not end.
+func endOn(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, s interface {
+	Shutdown(ctx context.Context)
+	End()
+}, log *slog.Logger, exit func(status int)) {
+	select {
+	case <-signals:
+	case <-done:
+		return
+	}
+	log.Info("ending: cancelling the active run; a second signal ends at once")
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, runLimit)
+		defer cancel()
+		s.Shutdown(ctx)
+	}()
+	second, late := signals, time.NewTimer(endLimit)
+	for {
+		select {
+		case <-second:
+			second = nil
+			s.End()
+			late.Reset(secondLimit)
+		case <-late.C:
+			log.Warn("ending without waiting for the parts that have not ended")
+			exit(exitFailed)
+			return
+		case <-done:
+			return
+		}
 	}
 }
 

@@ -250,8 +250,6 @@ func (n *intake) fill(c *commit) bool {
 // commit stores commits and acknowledges each, until the channel is closed; it returns nil
 // then. After an error nothing can be stored any more: trouble returns it too.
 func (n *intake) commit(ctx context.Context) error {
-	// What has been merged is stored even if the master is ending.
-	ctx = context.WithoutCancel(ctx)
 	for c := range n.commits {
 		if err := n.store(ctx, c); err != nil {
 			n.mu.Lock()
@@ -268,12 +266,15 @@ func (n *intake) commit(ctx context.Context) error {
 }
 
 // store stores c and acknowledges it. If storing fails, as when the disk is full, it tries
-// again for about a minute, also if ctx ends, and returns the last error; a *run.TakenError
-// it returns at once. Memory stays bounded: agents stop sending when nothing is
-// acknowledged.
-func (n *intake) store(ctx context.Context, c *commit) error {
+// again for about a minute and returns the last error; a *run.TakenError it returns at once.
+// Memory stays bounded: agents stop sending when nothing is acknowledged. What has been merged
+// is stored even if serving has ended, but then there is only one attempt more: the agents
+// deliver it to the next master.
+func (n *intake) store(serving context.Context, c *commit) error {
+	ctx := context.WithoutCancel(serving)
 	wait, tries := 100*time.Millisecond, 0
 	for {
+		last := serving.Err() != nil
 		var err error
 		if len(c.in.Totals) > 0 {
 			err = n.m.Store.Take(ctx, &c.in)
@@ -286,11 +287,15 @@ func (n *intake) store(ctx context.Context, c *commit) error {
 		case errors.As(err, &taken):
 			return err // two masters, or a faulty agent: the operator must investigate
 		}
-		if tries++; tries > maxTries {
+		if tries++; last || tries > maxTries {
+			n.m.Logger.Error("store received batches: no further attempt", "error", err)
 			return err
 		}
 		n.m.Logger.Error("store received batches", "error", err, "again_in", wait)
-		time.Sleep(wait)
+		select {
+		case <-time.After(wait):
+		case <-serving.Done():
+		}
 		wait = min(2*wait, 5*time.Second)
 	}
 }
