@@ -256,11 +256,11 @@ const (
 	secondLimit = time.Second      // all that is left after a second signal
 )
 
-// endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run and then end the
-// server, and a second one end it at once. What has not ended in time, as a request that
-// is stuck or a disk that does not answer, ends with the process, which then exits with
-// exitFailed; after a second signal with exitOK, as that asked for it. The caller must call
-// stop when the server has ended.
+// endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run, for at most 18 s, and
+// then end the server, and a second one end it at once. If the server has not ended 19 s
+// after the first signal, as with a request that is stuck or a disk that does not answer, it
+// exits the process with exitFailed; 1 s after the second one with exitOK, as that asked for
+// it. The caller must call stop once, when the server has ended.
 func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
@@ -305,7 +305,7 @@ func endOn(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, 
 	}
 }
 
-// serverLog returns a log of JSON lines, or of text on a terminal.
+// serverLog returns a log to standard error, as JSON lines, or as text on a terminal.
 func (a *app) serverLog() *slog.Logger {
 	if f, ok := a.stderr.(*os.File); ok && live.IsTerminal(f) {
 		return slog.New(slog.NewTextHandler(a.stderr, nil))
