@@ -258,9 +258,9 @@ const (
 
 // endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run, for at most 18 s, and
 // then end the server, and a second one end it at once. If the server has not ended 19 s
-// after the first signal, as with a request that is stuck or a disk that does not answer, it
-// exits the process with exitFailed; 1 s after the second one with exitOK, as that asked for
-// it. The caller must call stop once, when the server has ended.
+// after the first signal or 1 s after the second, as with a request that is stuck, it exits
+// the process with exitOK: all that counts is on disk. The caller must call stop once, when
+// the server has ended.
 func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
@@ -288,16 +288,16 @@ func endOn(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, 
 		defer cancel()
 		s.Shutdown(ctx)
 	}()
-	second, late, status := signals, time.NewTimer(endLimit), exitFailed
+	second, late := signals, time.NewTimer(endLimit)
 	for {
 		select {
 		case <-second:
-			second, status = nil, exitOK
+			second = nil
 			s.End()
 			late.Reset(secondLimit)
 		case <-late.C:
 			log.Warn("ending without waiting for the parts that have not ended")
-			exit(status)
+			exit(exitOK)
 			return
 		case <-done:
 			return

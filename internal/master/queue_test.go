@@ -277,7 +277,7 @@ func TestNoLoad(t *testing.T) {
 		{"scenario, arm", answer("arm", "scenario", "Setup: no"), run.Options{}, run.FailedScenario, 1, "Setup: no"},
 		{"fenced", answer("arm", "fenced", "an epoch that is past"), run.Options{}, "", 1, "past"},
 		{"begin", answer("begin", "dead", "it has ended"), run.Options{}, "", 1, "it has ended"},
-		{"other classes", classes(func(c *wire.Class) { c.Nu = 13 }), run.Options{}, "", 1, "export() must give the same"},
+		{"other classes", classes(func(c *wire.Class) { c.Nu = 13 }), run.Options{}, "", 1, "export() must return the same"},
 		{"parameter", nil, run.Options{Parameters: map[string]string{"x": "1"}}, run.FailedInput, 2, "x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
