@@ -236,42 +236,55 @@ const (
 
 // endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run and then end the
 // server, and a second one end it at once. What has not ended in time, as a request that
-// is stuck, ends with the process: all that counts is on disk. The caller must call stop
-// when the server has ended.
+// is stuck, ends with the process; that exits with exitFailed if the master itself has not
+// ended, as with a disk that does not answer, and no second signal asked for that. The caller
+// must call stop when the server has ended.
 func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
-	go func() {
-		select {
-		case <-ch:
-		case <-done:
-			return
-		}
-		log.Info("ending: cancelling the active run; a second signal ends at once")
-		go func() {
-			ctx, cancel := context.WithTimeout(ctx, runLimit)
-			defer cancel()
-			s.Shutdown(ctx)
-		}()
-		second, late := ch, time.NewTimer(endLimit)
-		for {
-			select {
-			case <-second:
-				second = nil
-				s.End()
-				late.Reset(secondLimit)
-			case <-late.C:
-				log.Warn("ending without waiting for the parts that have not ended")
-				os.Exit(exitOK)
-			case <-done:
-				return
-			}
-		}
-	}()
+	go endOn(ctx, ch, done, s, log, os.Exit)
 	return func() {
 		signal.Stop(ch)
 		close(done)
+	}
+}
+
+// endOn ends s as endOnSignal does, until done is closed, and calls exit if s does not end.
+func endOn(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, s interface {
+	Shutdown(ctx context.Context)
+	End()
+	Settled() bool
+}, log *slog.Logger, exit func(status int)) {
+	select {
+	case <-signals:
+	case <-done:
+		return
+	}
+	log.Info("ending: cancelling the active run; a second signal ends at once")
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, runLimit)
+		defer cancel()
+		s.Shutdown(ctx)
+	}()
+	second, late := signals, time.NewTimer(endLimit)
+	for {
+		select {
+		case <-second:
+			second = nil
+			s.End()
+			late.Reset(secondLimit)
+		case <-late.C:
+			log.Warn("ending without waiting for the parts that have not ended")
+			if second == nil || s.Settled() {
+				exit(exitOK)
+			} else {
+				exit(exitFailed)
+			}
+			return
+		case <-done:
+			return
+		}
 	}
 }
 

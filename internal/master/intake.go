@@ -237,8 +237,6 @@ func (n *intake) fill(c *commit) bool {
 // commit stores commits until the channel is closed, and acknowledges them. It returns the
 // error after which nothing can be stored any more.
 func (n *intake) commit(ctx context.Context) error {
-	// What has been merged is stored even if the master is ending.
-	ctx = context.WithoutCancel(ctx)
 	for c := range n.commits {
 		if err := n.store(ctx, c); err != nil {
 			n.mu.Lock()
@@ -255,10 +253,14 @@ func (n *intake) commit(ctx context.Context) error {
 }
 
 // store stores c, and tries again for about a minute if that fails, as when the disk is full.
-// Memory stays bounded: agents stop sending when nothing is acknowledged.
-func (n *intake) store(ctx context.Context, c *commit) error {
+// Memory stays bounded: agents stop sending when nothing is acknowledged. What has been merged
+// is stored even if the master is ending, but then there is only one attempt more: the agents
+// deliver it to the next master.
+func (n *intake) store(serving context.Context, c *commit) error {
+	ctx := context.WithoutCancel(serving)
 	wait, tries := 100*time.Millisecond, 0
 	for {
+		last := serving.Err() != nil
 		var err error
 		if len(c.in.Totals) > 0 {
 			err = n.m.Store.Take(ctx, &c.in)
@@ -271,11 +273,15 @@ func (n *intake) store(ctx context.Context, c *commit) error {
 		case errors.As(err, &taken):
 			return err // two masters, or a faulty agent: the operator must investigate
 		}
-		if tries++; tries > maxTries {
+		if tries++; last || tries > maxTries {
+			n.m.Logger.Error("store received batches: no further attempt", "error", err)
 			return err
 		}
 		n.m.Logger.Error("store received batches", "error", err, "again_in", wait)
-		time.Sleep(wait)
+		select {
+		case <-time.After(wait):
+		case <-serving.Done():
+		}
 		wait = min(2*wait, 5*time.Second)
 	}
 }

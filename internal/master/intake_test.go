@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -325,5 +326,44 @@ func TestWhileItRuns(t *testing.T) {
 		if err != nil || len(sources) != 2 || proto.Size(&agentpb.Kept{}) != 0 {
 			t.Errorf("kept are %d executors, %v", len(sources), err)
 		}
+	})
+}
+
+// fullStore is a store whose disk may be full.
+type fullStore struct {
+	Store
+	full    atomic.Bool
+	refused atomic.Int64
+}
+
+func (s *fullStore) Take(ctx context.Context, in *run.Intake) error {
+	if s.full.Load() {
+		s.refused.Add(1)
+		return fmt.Errorf("take in: %w", run.ErrFull)
+	}
+	return s.Store.Take(ctx, in)
+}
+
+// A master that ends does not wait for its disk to have space: what it could not store is
+// delivered to the next one.
+func TestEndsWithFullDisk(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one")
+		r.end()
+		disk := &fullStore{Store: r.store}
+		r.with = disk
+		r.begin()
+		id := r.running(run.Options{}, "one")
+		disk.full.Store(true)
+		r.of("one").batch(5, 0, time.Millisecond)
+		r.until("attempts are far apart", func() bool { return disk.refused.Load() > 7 })
+		began := time.Now()
+		r.end()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the master ended after %v", took)
+		}
+		disk.full.Store(false)
+		r.begin()
+		r.until("the next master has the batch", func() bool { return count(r.result(id), "home.http_ok") == 5 })
 	})
 }

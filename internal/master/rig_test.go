@@ -37,6 +37,7 @@ type rig struct {
 	t        *testing.T
 	dir      string
 	store    *store.Store
+	with     Store // of the next master; nil: store
 	bus      *fakeBus
 	compiler *fakeCompiler
 	times    Times
@@ -93,7 +94,11 @@ func newRig(t *testing.T, agents ...string) *rig {
 // begin starts a master, again after it was stopped.
 func (r *rig) begin() {
 	r.t.Helper()
-	m, err := New(Options{Store: r.store, Bus: r.bus, Compiler: r.compiler, Dir: r.dir, Times: r.times, Key: "master's key", Cluster: "c",
+	var data Store = r.store
+	if r.with != nil {
+		data = r.with
+	}
+	m, err := New(Options{Store: data, Bus: r.bus, Compiler: r.compiler, Dir: r.dir, Times: r.times, Key: "master's key", Cluster: "c",
 		Logger: slog.New(slog.NewTextHandler(writer{r.t}, nil)), Protected: []string{"192.0.2.1:8080"},
 		Token: func(id, secret string) (string, error) { return id + " " + secret, nil }})
 	if err != nil {
