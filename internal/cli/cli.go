@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,8 +99,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	}
 	if exit.err != nil {
 		fmt.Fprintf(a.stderr, "gobench: %v\n", exit.err)
-		if exit.hint != "" {
-			fmt.Fprintf(a.stderr, "hint: %s\n", exit.hint)
+		if hint := cmp.Or(exit.hint, untrusted(cmd, exit.err)); hint != "" {
+			fmt.Fprintf(a.stderr, "hint: %s\n", hint)
 		}
 	}
 	return exit.status

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/api/types"
@@ -91,6 +92,26 @@ func (f *masterFlags) addCA(cmd *cobra.Command, caFlag string) {
 	f.caFlag = caFlag
 	cmd.Flags().StringVar(&f.caFile, caFlag, "", "`FILE` with the authorities (PEM) that may sign the master's certificate; gobench login stores them")
 	_ = cmd.MarkFlagFilename(caFlag)
+	_ = cmd.Flags().SetAnnotation(caFlag, authorityFlag, nil)
+}
+
+// authorityFlag annotates the flag of a command that names the master's authorities.
+const authorityFlag = "gobench_master_authorities"
+
+// untrusted returns the hint for a master whose certificate is not trusted, with the flag of
+// the command that called it; empty if err is another error.
+func untrusted(cmd *cobra.Command, err error) (hint string) {
+	var e *client.UntrustedError
+	if !errors.As(err, &e) {
+		return ""
+	}
+	hint = "gobench login " + e.URL + " --cacert FILE stores its authority"
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, ok := f.Annotations[authorityFlag]; ok {
+			hint = "name the file of its authority with --" + f.Name
+		}
+	})
+	return hint
 }
 
 // authorities reads the file of certificates; empty: those that the system trusts.

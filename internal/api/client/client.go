@@ -64,6 +64,19 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// UntrustedError means that the authority of the master's certificate is not among those of
+// Options.TLS. A command line then names the flag that adds it.
+type UntrustedError struct {
+	URL string // of the master
+	err error
+}
+
+func (e *UntrustedError) Error() string {
+	return fmt.Sprintf("the certificate of %s is of an authority that this host does not trust: %v", e.URL, e.err)
+}
+
+func (e *UntrustedError) Unwrap() error { return e.err }
+
 // IsCode reports whether err is an answer of a master with a code such as types.NotFound.
 func IsCode(err error, code string) bool {
 	var e *Error
@@ -233,7 +246,7 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	case errors.As(err, &dns):
 		return fmt.Errorf("the host of %s cannot be found: check the address: %w", at, err)
 	case errors.As(err, &unknown):
-		return fmt.Errorf("the certificate of %s is of an authority that this host does not trust: give its file with --cacert: %w", at, err)
+		return &UntrustedError{at, err}
 	case errors.As(err, &host):
 		return fmt.Errorf("the certificate of %s is of another host: %w", at, err)
 	case errors.As(err, &verify):

@@ -94,6 +94,10 @@ func TestNoMasterThere(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.say) || strings.Contains(err.Error(), "gbt_secret") {
 			t.Errorf("%s: %v", tt.name, err)
 		}
+		var untrusted *UntrustedError
+		if errors.As(err, &untrusted) != (tt.name == "an authority that is not known") || untrusted != nil && untrusted.URL != secure.URL || err != nil && strings.Contains(err.Error(), "cacert") {
+			t.Errorf("%s: %#v", tt.name, err)
+		}
 		c.Close()
 	}
 	ctx, cancel := context.WithCancel(t.Context())
