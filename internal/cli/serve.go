@@ -256,11 +256,11 @@ const (
 	secondLimit = time.Second      // all that is left after a second signal
 )
 
-// endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run, for at most 18 s, and
-// then end the server, and a second one end it at once. If the server has not ended 19 s
-// after the first signal or 1 s after the second, as with a request that is stuck, it exits
-// the process with exitOK: all that counts is on disk. The caller must call stop once, when
-// the server has ended.
+// endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run and then end the
+// server, and a second one end it at once. What has not ended in time, as a request that
+// is stuck, ends with the process; that exits with exitFailed if the master itself has not
+// ended, as with a disk that does not answer, and no second signal asked for that. The caller
+// must call stop when the server has ended.
 func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
@@ -276,6 +276,7 @@ func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop 
 func endOn(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, s interface {
 	Shutdown(ctx context.Context)
 	End()
+	Settled() bool
 }, log *slog.Logger, exit func(status int)) {
 	select {
 	case <-signals:
@@ -297,7 +298,11 @@ func endOn(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, 
 			late.Reset(secondLimit)
 		case <-late.C:
 			log.Warn("ending without waiting for the parts that have not ended")
-			exit(exitOK)
+			if second == nil || s.Settled() {
+				exit(exitOK)
+			} else {
+				exit(exitFailed)
+			}
 			return
 		case <-done:
 			return
@@ -305,7 +310,7 @@ func endOn(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, 
 	}
 }
 
-// serverLog returns a log to standard error, as JSON lines, or as text on a terminal.
+// serverLog returns a log of JSON lines, or of text on a terminal.
 func (a *app) serverLog() *slog.Logger {
 	if f, ok := a.stderr.(*os.File); ok && live.IsTerminal(f) {
 		return slog.New(slog.NewTextHandler(a.stderr, nil))

@@ -9,26 +9,31 @@ import (
 	"time"
 )
 
-// stuck is a server whose parts do not end.
-type stuck struct{}
+// stuck is a server that does not end.
+type stuck struct {
+	settled bool // but the master has ended
+}
 
 func (stuck) Shutdown(ctx context.Context) { <-ctx.Done() }
 func (stuck) End()                         {}
+func (s stuck) Settled() bool              { return s.settled }
 
-// A server whose parts do not end in time exits all the same; one that ends in time is left
-// alone.
+// A server whose master does not end in time exits with another status than 0, unless a second
+// signal asked for that; one that ends in time is left alone.
 func TestServerThatDoesNotEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		signals int
+		settled bool
 		ends    bool
 		after   time.Duration // the process exits
 		status  int           // with which; -1: it does not
 	}{
-		{"one signal", 1, false, endLimit, exitOK},
-		{"two signals", 2, false, secondLimit, exitOK},
-		{"it ends", 1, true, 0, -1},
-		{"no signal", 0, true, 0, -1},
+		{"the master does not end", 1, false, false, endLimit, exitFailed},
+		{"a request does not end", 1, true, false, endLimit, exitOK},
+		{"two signals", 2, false, false, secondLimit, exitOK},
+		{"it ends", 1, true, true, 0, -1},
+		{"no signal", 0, false, true, 0, -1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -40,7 +45,7 @@ func TestServerThatDoesNotEnd(t *testing.T) {
 				if tt.ends {
 					time.AfterFunc(time.Millisecond, func() { close(done) })
 				}
-				endOn(t.Context(), signals, done, stuck{}, slog.New(slog.DiscardHandler), func(n int) { status, exited = n, time.Since(began) })
+				endOn(t.Context(), signals, done, stuck{tt.settled}, slog.New(slog.DiscardHandler), func(n int) { status, exited = n, time.Since(began) })
 				if status != tt.status || exited != tt.after {
 					t.Errorf("it exits with %d after %v", status, exited)
 				}

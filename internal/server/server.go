@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/api"
@@ -101,6 +102,7 @@ type Server struct {
 	link      string
 	cancel    context.CancelCauseFunc
 	ctx       context.Context // from New to the end of Run
+	settled   atomic.Bool     // the master has ended
 }
 
 // Database returns the path of the SQLite database of a master whose data is in dir. It is
@@ -182,7 +184,10 @@ func (s *Server) Run() (err error) {
 			done <- err
 		}()
 	}
-	start("the master", s.master.Serve)
+	start("the master", func(ctx context.Context) error {
+		defer s.settled.Store(true)
+		return s.master.Serve(ctx)
+	})
 	start("the API", func(ctx context.Context) error { return s.api.Serve(ctx, s.o.Listener) })
 	if !s.o.NoAgent {
 		start("the agent", s.ownAgent)
@@ -216,6 +221,10 @@ func (s *Server) Shutdown(ctx context.Context) {
 	}
 	s.cancel(nil)
 }
+
+// Settled reports whether the master has ended: nothing is on its way to the store. Other
+// parts, as requests to the API, may not have ended.
+func (s *Server) Settled() bool { return s.settled.Load() }
 
 // End ends the server at once. The next start settles the active run.
 func (s *Server) End() { s.cancel(nil) }
