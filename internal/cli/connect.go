@@ -121,25 +121,6 @@ func untrusted(cmd *cobra.Command, err error) (hint string) {
 	return hint
 }
 
-// authorityFlag annotates the flag of a command that names the master's authorities.
-const authorityFlag = "gobench_master_authorities"
-
-// untrusted returns the hint for a master whose certificate is not trusted, with the flag of
-// the command that called it; empty if err is another error.
-func untrusted(cmd *cobra.Command, err error) (hint string) {
-	var e *client.UntrustedError
-	if !errors.As(err, &e) {
-		return ""
-	}
-	hint = "gobench login " + e.URL + " --cacert FILE stores its authority"
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if _, ok := f.Annotations[authorityFlag]; ok {
-			hint = "name the file of its authority with --" + f.Name
-		}
-	})
-	return hint
-}
-
 // authorities returns the certificates (PEM) of the flag's file; empty if the flag is not
 // set. A file that can't be read or has no certificate is a usage error.
 func (f *masterFlags) authorities() (string, error) {

@@ -256,11 +256,12 @@ const (
 	secondLimit = time.Second      // all that is left after a second signal
 )
 
-// endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run and then end the
-// server, and a second one end it at once. What has not ended in time, as a request that
-// is stuck, ends with the process; that exits with exitFailed if the master itself has not
-// ended, as with a disk that does not answer, and no second signal asked for that. The caller
-// must call stop when the server has ended.
+// endOnSignal makes a first Ctrl-C or SIGTERM cancel the active run, for at most 18 s, and
+// then end the server, and a second one end it at once. If the server has not ended 19 s
+// after the first signal or 1 s after the second, it exits the process: with exitOK, as with a
+// request that is stuck, but with exitFailed if the master itself has not ended, as with a disk
+// that does not answer, and no second signal asked for that. The caller must call stop once,
+// when the server has ended.
 func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
