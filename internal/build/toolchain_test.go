@@ -45,7 +45,7 @@ func TestNoToolchain(t *testing.T) {
 		places []string
 		want   []string
 	}{
-		{"none", nil, []string{"none was found"}},
+		{"none", nil, []string{"not found in PATH"}},
 		{"too old", []string{old}, []string{"found only: " + old + " is go1.19.8"}},
 		{"broken", []string{filepath.Join(dir, "broken", "go"), old}, []string{"broken/go does not work", "go1.19.8"}},
 	} {
