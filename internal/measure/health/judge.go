@@ -194,15 +194,12 @@ func (j *Judge) values(w *Window) map[Metric]float64 {
 		j.held[m] = held{v, w.From + Every}
 	}
 	for m, h := range j.held {
-		if _, is := values[m]; !is && w.From < h.until && !transient(m) {
+		if _, is := values[m]; !is && w.From < h.until && !Metrics[m].Events {
 			values[m] = h.value
 		}
 	}
 	return values
 }
-
-// transient reports whether a figure counts events, each only once.
-func transient(m Metric) bool { return m == ClockStep || m == SwapIn || m == Drops }
 
 // note records that signal s has value v and level g in w. detail, if not empty, replaces
 // the signal's text in the verdict if w is its worst window.
