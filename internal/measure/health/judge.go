@@ -292,7 +292,7 @@ func (c *calm) grade(v float64, g run.Severity) run.Severity {
 
 // Others returns the share of the machine's CPUs that other processes used, from 0 to 1,
 // averaged over all windows added so far whose CPU figures are known, without those of a
-// warm-up; 0 if there are none.
+// warm-up; 0 without such a window.
 func (j *Judge) Others() float64 {
 	if j.sampled <= 0 {
 		return 0

@@ -24,7 +24,7 @@ var advice = map[string]string{
 	"too_large": "answers are larger than the limit: raise the limit, or throw bodies away as they come",
 }
 
-// noAnswer returns a note for each client that made operations of which none was answered,
+// noAnswer returns a note for each client that made operations and got no answer at all,
 // with the advice for its most frequent failures that have one; no note if none has. It
 // returns nil without notes.
 func noAnswer(r *run.Result) (notes []string) {
