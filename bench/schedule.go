@@ -23,8 +23,8 @@ const (
 
 // scheduleTable measures how well gobench keeps a schedule: planned and actual starts, how
 // late starts were while a user was free, and the cost, with iterations that do nothing
-// and with requests. The first row of each rate is the cost of waking up this often on
-// this machine. See table for errors.
+// and, except at one a second, with requests. The first row of each rate is the cost of
+// waking up this often on this machine. See table for errors.
 func scheduleTable(ctx context.Context, b *bench) (*section, error) {
 	runs := min(3, b.pairs)
 	s := &section{
