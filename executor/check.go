@@ -11,7 +11,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/meter"
-	"github.com/gobench-io/gobench/internal/measure/transcript"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // checkMeters are the meters of a check.
@@ -104,9 +104,9 @@ func Time(ctx context.Context, step string, f func() error) error {
 	}
 	r.remark(func() string {
 		if err != nil {
-			return fmt.Sprintf("step %q failed after %s", step, transcript.Duration(took))
+			return fmt.Sprintf("step %q failed after %s", step, units.Millis(took.Seconds()*1e3))
 		}
-		return fmt.Sprintf("step %q took %s", step, transcript.Duration(took))
+		return fmt.Sprintf("step %q took %s", step, units.Millis(took.Seconds()*1e3))
 	})
 	return err
 }

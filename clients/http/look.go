@@ -11,7 +11,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/internal/load/conn"
-	"github.com/gobench-io/gobench/internal/measure/transcript"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // look is a copy of the current request and its answer. It is made of every request while
@@ -161,7 +161,7 @@ func (c *client) where(q *call, err error, after time.Duration) string {
 	case q.got > 0:
 		where = fmt.Sprintf("within the head of the answer: %d bytes had come", q.got)
 	}
-	return fmt.Sprintf("%s after %s, %s", class, transcript.Duration(after), where)
+	return fmt.Sprintf("%s after %s, %s", class, units.Millis(after.Seconds()*1e3), where)
 }
 
 // sent returns the current request as it was sent, with its body if that is in memory. Over

@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -69,13 +70,14 @@ func (s *starting) add(w *Window) {
 }
 
 // note describes a first window whose median response time was much longer than the later
-// ones, of one such class; "" if it was not, after a warm-up, or with fewer than five
+// ones, of the first such class by name; "" if it was not, after a warm-up, or with fewer than five
 // windows.
 func (s *starting) note() string {
 	if s.warmed || s.windows < warmWindows {
 		return ""
 	}
-	for class, first := range s.first {
+	for _, class := range slices.Sorted(maps.Keys(s.first)) {
+		first := s.first[class]
 		m := s.rest[class]
 		if m.n == 0 {
 			continue

@@ -2,8 +2,9 @@ package health
 
 import (
 	"fmt"
-	"github.com/gobench-io/gobench/internal/run"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // arrears is how far gobench is behind the schedule of one class.

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ func CheckParams(h *wire.Hello, set map[string]string) error {
 	for _, p := range h.Params {
 		known = append(known, p.Name)
 	}
-	for name := range set {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if !slices.Contains(known, name) {
 			hint := "it declares " + strings.Join(known, ", ")
 			if len(known) == 0 {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gobench-io/gobench/internal/run/redact"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // Exchange is a request and its response, as they went over the wire.
@@ -69,7 +70,7 @@ func (x *Exchange) text(of string, l limits) string {
 	}
 	about = append(about, x.About...)
 	for _, p := range x.Parts {
-		about = append(about, p.Name+" "+Duration(p.Took))
+		about = append(about, p.Name+" "+units.Millis(p.Took.Seconds()*1e3))
 	}
 	if len(about) > 0 {
 		b.WriteString("\n  " + Clean(strings.Join(about, ", ")))
@@ -175,31 +176,4 @@ func cut(s string, most int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "")
-}
-
-// Duration formats a time for people: "1.50 ms", with three significant digits, in µs, ms
-// or s, and more digits from 1000 s on; below 1 µs as time.Duration does.
-func Duration(d time.Duration) string {
-	switch {
-	case d < time.Microsecond:
-		return d.String()
-	case d < time.Millisecond:
-		return digits(d, time.Microsecond) + " µs"
-	case d < time.Second:
-		return digits(d, time.Millisecond) + " ms"
-	}
-	return digits(d, time.Second) + " s"
-}
-
-// digits formats d in a unit, without the unit's name: with three significant digits, at
-// most two after the point, or as an integer that has more.
-func digits(d, unit time.Duration) string {
-	v := float64(d) / float64(unit)
-	switch {
-	case v >= 99.95:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 9.995:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
 }

@@ -3,8 +3,8 @@ package redact
 import "strings"
 
 // Body returns a body's text without the secrets that it names: fields of a form
-// (password=...), texts and numbers in JSON ("password": "...", not whole arrays and
-// objects), and parameters of URLs. The text may be cut off; what it has of a secret is
+// (password=...), texts, numbers and arrays in JSON ("password": "...", not whole objects),
+// and parameters of URLs. The text may be cut off; what it has of a secret is
 // redacted then too.
 func Body(s string) string {
 	return members(Form(Line(s)))
@@ -20,8 +20,8 @@ func Form(s string) string {
 }
 
 // members redacts the values of secrets in JSON: the text in "name": "text", the number in
-// "name": 123. A value that is cut off is redacted to its end; arrays and objects stay,
-// except for members of theirs.
+// "name": 123, all of the array in "name": [...]. A value that is cut off is redacted to its
+// end; objects stay, except for members of theirs.
 func members(s string) string {
 	var b strings.Builder
 	from := 0 // start of what is not written yet
@@ -59,9 +59,15 @@ func members(s string) string {
 			if whole {
 				b.WriteByte('"')
 			}
-		case s[value] == '[' || s[value] == '{':
+		case s[value] == '{':
 			i = value
-			continue // an object's members have their own names
+			continue // its members have their own names
+		case s[value] == '[':
+			end, whole = array(s, value)
+			b.WriteString(s[from:value] + "[" + Mark)
+			if whole {
+				b.WriteByte(']')
+			}
 		default:
 			end = value + ends(s[value:], ",}] \t\r\n")
 			b.WriteString(s[from:value] + Mark)
@@ -84,6 +90,27 @@ func quoted(s string, i int) (end int, whole bool) {
 			i++
 		case '"':
 			return i + 1, true
+		}
+	}
+	return len(s), false
+}
+
+// array returns the index after the array that begins at i, its closing bracket included, and
+// whether it is closed; if not, the length of s.
+func array(s string, i int) (end int, whole bool) {
+	for depth := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			if end, whole = quoted(s, i); !whole {
+				return end, false
+			}
+			i = end - 1
+		case '[':
+			depth++
+		case ']':
+			if depth--; depth == 0 {
+				return i + 1, true
+			}
 		}
 	}
 	return len(s), false
