@@ -47,8 +47,9 @@ func newFollow(c *client, q *call) *follow {
 	return &follow{c: c, raw: q.request.URL, origin: q.target.origin, expects: q.expects}
 }
 
-// base returns the URL of the current request, for resolving relative URLs; never nil. It must
-// not be changed.
+// base returns the URL of the current request, for resolving relative URLs; if package url
+// can't parse it, the root of the first request's server. It is never nil, and must not be
+// changed.
 func (f *follow) base() *url.URL {
 	if f.url == nil {
 		var err error
@@ -94,7 +95,7 @@ func (c *client) exchanges(ctx context.Context, q *call) error {
 }
 
 // dress sets the current request's own header lines: cookies, and the credentials of Digest,
-// which only the first request's server receives.
+// which only the first request's server receives. A header set by the caller replaces them.
 func (f *follow) dress(q *call) {
 	f.lines, f.offered = f.lines[:0], nil
 	if f.c.settings.Cookies {

@@ -35,7 +35,7 @@ func (q *call) lookAt(status int) {
 }
 
 // lookAtRest stores a copy of rest, the part of a head that stayed incomplete because of err,
-// if the exchange is copied or a sample of err is to be stored.
+// up to executor.Shown bytes, if the exchange is copied or a sample of err is to be stored.
 func (q *call) lookAtRest(rest []byte, err error) {
 	if len(rest) == 0 || q.look == nil && (q.link == nil || !q.client.recorder.WantsSample(q.client.family.prefix, conn.Classify(err).String())) {
 		return
@@ -133,7 +133,7 @@ func (c *client) asSeen(q *call, err error) executor.Exchange {
 }
 
 // where describes the class of err, in which phase of the current request it occurred, and how
-// long after its start, in one line.
+// long after its start, as "timeout after 60.0 s, connecting".
 func (c *client) where(q *call, err error, after time.Duration) string {
 	class := conn.Classify(err)
 	op := ""

@@ -182,8 +182,9 @@ func (c *client) openMux(ctx context.Context, q *call, m *mux) {
 	})
 }
 
-// settle waits until the server's settings are received and applied, at most ConnectTimeout.
-// It returns why the connection can't be used, ctx's error, or one of the class Timeout.
+// settle waits until the server's settings are received and applied, at most ConnectTimeout
+// and not beyond q's time limit. It returns why the connection can't be used, ctx's error, or
+// one of the class Timeout.
 func (c *client) settle(ctx context.Context, q *call, w *wire) error {
 	timer := time.NewTimer(min(c.settings.ConnectTimeout, q.start+c.settings.Timeout-conn.Now()))
 	defer timer.Stop()
@@ -226,8 +227,9 @@ func (c *client) awaitMux(ctx context.Context, q *call, m *mux) error {
 	}
 }
 
-// unmux releases a call's place on m. If m can serve a waiting call, that call gets the place;
-// if all waiting calls are for other targets and m serves no call, m is closed for them.
+// unmux releases a call's place on m, whether it is open or not. If m can serve a waiting
+// call, that call gets the place; if all waiting calls are for other targets and m serves no
+// call, m is closed for them. An m that has ended is closed after its last call.
 func (c *client) unmux(m *mux) {
 	select {
 	case <-m.ready:
