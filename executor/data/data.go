@@ -284,7 +284,8 @@ func (f *Feeder) Columns() ([]string, error) {
 }
 
 // Next returns a row for ctx's user. It returns [ErrEnd] if no row is left for this executor,
-// and the file's error if the file can't be used. With an error the Row must not be used.
+// the file's error if the file can't be used, and with [Unique] an error for a user without a
+// row, or a ctx that is no user's. With an error the Row must not be used.
 func (f *Feeder) Next(ctx context.Context) (Row, error) {
 	var row Row
 	err := f.Read(ctx, &row)

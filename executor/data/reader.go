@@ -63,8 +63,9 @@ func newReader(file io.ReaderAt, f format, offset int64) *reader {
 func (r *reader) seek(offset int64) { r.from, r.to, r.offset, r.eof = 0, 0, offset, false }
 
 // next returns the next record, without its line end, which is valid until the following call
-// of next or seek. At the end the error is io.EOF, and for a record of more than 1 MiB
-// errLong. After errLong and an error of a row's format r.line is the line of that record.
+// of next or seek. At the end the error is io.EOF, for a record of more than 1 MiB errLong,
+// and else that of reading. After errLong and an error of a row's format r.line is the line of
+// that record.
 func (r *reader) next() ([]byte, error) {
 	for {
 		b := r.buf[r.from:r.to]
