@@ -149,8 +149,8 @@ type attempt struct {
 
 // connect connects to addr without a proxy, until the attempt's deadline. If it resolves the
 // name itself, it tries the addresses in turn, each with an equal part of the time left, and
-// returns the first error; a fault of this host or the end of ctx ends the attempts. A Unix
-// socket that does not exist is of the class Refused.
+// returns the first error; a fault of this host (not an address that is not permitted) or the
+// end of ctx ends the attempts. A Unix socket that does not exist is of the class Refused.
 func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
 	if a.unix != "" {
 		if err := a.permitted.Unix(a.unix); err != nil {

@@ -106,7 +106,8 @@ func (a *attempt) through(ctx context.Context, p *Proxy, addr string, tunnel boo
 }
 
 // negotiate does the TLS handshake of an https proxy at the other end of c, and then, unless
-// tunnel is false, asks the proxy for a tunnel to addr. On an error the caller drops c.
+// tunnel is false, asks the proxy for a tunnel to addr; with socks5 to the first address of a
+// name only. On an error the caller drops c.
 func (a *attempt) negotiate(ctx context.Context, c *Conn, p *Proxy, addr string, tunnel bool) error {
 	if p.scheme == "https" {
 		config := &tls.Config{ServerName: p.name}

@@ -62,9 +62,9 @@ func (p *pool) only(n int) {
 	p.below = n
 }
 
-// offer assigns a start that is due at now to a free user, or queues it if it may wait, and
-// returns which; a refused start is forgotten. It does not block. It must not be called after
-// close.
+// offer assigns a start that was planned for one time to a free user, or at now queues it if
+// it may wait, and returns which; a refused start is forgotten. Both times are on the class's
+// clock. It does not block. It must not be called after close.
 func (p *pool) offer(planned, now time.Duration) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()

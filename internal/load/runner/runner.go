@@ -204,8 +204,8 @@ func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
 }
 
 // drain waits until nothing is in flight: every iteration is over, and so is every operation
-// that a client has begun. It returns earlier when ctx ends, or after the start's graceful
-// time, with a note.
+// that a client has begun. It returns earlier when ctx ends, or, with a note, after the
+// start's graceful time.
 func (r *Runner) drain(ctx context.Context) {
 	limit := time.NewTimer(time.Duration(r.start.GracefulNs))
 	defer limit.Stop()
