@@ -31,7 +31,8 @@ func SleepRateLinear(rps float64) int64 {
 	return sleep(pause(rps, 1))
 }
 
-// pause returns the length of one pause: share times the mean gap of rps a second.
+// pause returns the length of one pause: share times the mean gap of rps a second, or one
+// second if rps is zero, negative or NaN.
 func pause(rps, share float64) time.Duration {
 	if !(rps > 0) { // NaN too
 		return noRate

@@ -30,9 +30,9 @@ type nonce struct {
 // maxChallenges limits how often a stale nonce is replaced in one operation.
 const maxChallenges = 3
 
-// appendDigest appends the header line with the credentials for q's request, with the last
-// nonce of its server, whose use it counts. It also returns that nonce; nil, and b unchanged,
-// if there is no nonce.
+// appendDigest appends the header line, with CR LF, with the credentials for q's request, made
+// with the last nonce of its server, whose use it counts. It also returns that nonce; nil, and
+// b unchanged, if there is no nonce.
 func (c *client) appendDigest(b []byte, q *call) ([]byte, *nonce) {
 	c.mu.Lock()
 	n := c.more().nonces[q.target.origin]

@@ -80,8 +80,8 @@ const (
 	quickAnswer = 20 * time.Millisecond
 )
 
-// attempt sends the request over l and reads the answer, until ctx ends. It reports whether l
-// may be used again. It does not close l or put it back.
+// attempt sends the request over l and reads the answer, until ctx ends or the time limit of
+// the call. It reports whether l may be used again. It does not close l or put it back.
 func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err error) {
 	c.arm(q, l)
 	q.link = l

@@ -108,8 +108,8 @@ func (f *follow) dress(q *call) {
 }
 
 // look examines an answer's head, from its status line, before its body is read: it stores the
-// cookies and sets next, location and coding. It reports whether another request follows, so
-// that the body is not needed.
+// cookies and sets next, location and, for Options.Decode, coding. It reports whether another
+// request follows, so that the body is not needed.
 func (f *follow) look(status int, head []byte) bool {
 	f.next, f.coding = nothing, ""
 	s := f.c.settings
@@ -134,7 +134,7 @@ func (f *follow) look(status int, head []byte) bool {
 }
 
 // rewrite removes the headers for which drop returns true from a request, which then no longer
-// uses a template. The caller's map is not changed.
+// uses a template. drop receives the names as the caller wrote them, whose map is not changed.
 func (q *call) rewrite(drop func(name string) bool) {
 	headers := make(map[string]string, len(q.request.Headers))
 	for name, value := range q.request.Headers {

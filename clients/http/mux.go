@@ -31,10 +31,11 @@ type mux struct {
 	gone  bool // its place is released
 }
 
-// mux returns an open connection with room for q's call: the first with room, or a new one,
-// or, if MaxConns are open, the next that has room, for which it waits until ctx ends or q's
-// time limit. The caller must call unmux after its call. If another call fails to open the
-// connection, mux returns the same error, unless only that call was canceled.
+// mux returns an open connection with room for q's call: the first with room, or a new one. If
+// MaxConns are open, it closes an idle one of another target, or waits for the next that has
+// room, until ctx ends or q's time limit. The caller must call unmux after its call. If
+// another call fails to open the connection, mux returns the same error, unless only that call
+// was canceled.
 func (c *client) mux(ctx context.Context, q *call) (*mux, error) {
 	for {
 		m, mine, err := c.pickMux(ctx, q)

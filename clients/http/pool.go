@@ -163,8 +163,8 @@ func (c *client) stopWaiting(w *waiter) {
 var errNoFree = &net.OpError{Op: "wait for one of MaxConns connections", Err: os.ErrDeadlineExceeded}
 
 // put makes a connection idle that has received a whole answer and may be used again. The
-// first waiter gets it, or, if it is for another target, its place; a closed client closes it.
-// The caller must not use it afterwards.
+// first waiter gets it, or, if it is for another target, its place: the connection is then
+// closed, as it is by a closed client. The caller must not use it afterwards.
 func (c *client) put(l *link) {
 	c.mu.Lock()
 	if c.closed {

@@ -94,7 +94,7 @@ func (r *reader) next() ([]byte, error) {
 
 // more reads more of the file into the buffer, which grows if it is full; bytes returned
 // before move. At the end of the file it sets eof and returns nil. If a record does not fit
-// into 1 MiB it returns errLong.
+// into the largest buffer, of 2 MiB, it returns errLong; next refuses those above 1 MiB.
 func (r *reader) more() error {
 	if r.from > 0 {
 		r.to = copy(r.buf, r.buf[r.from:r.to])

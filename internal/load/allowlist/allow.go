@@ -81,7 +81,8 @@ func (l *List) String() string {
 // Address returns a *Refusal if a connection to an address is not allowed, and nil if it is.
 // name is the name that this host's own resolver resolved to the address; "" if unknown,
 // or if the scenario itself defined the name's address. A listed name may have any address
-// except the host's own and link-local ones, which must be listed themselves.
+// that is not denied. The host's own, link-local and multicast ones must be listed themselves,
+// unless the name is localhost.
 func (l *List) Address(to netip.AddrPort, name string) error {
 	if l == nil {
 		return nil

@@ -77,8 +77,8 @@ func (d *Dialer) DialProxy(ctx context.Context, addr string, timeout time.Durati
 	return d.dial(ctx, addr, timeout, took, false)
 }
 
-// dial is Dial, or DialProxy if tunnel is false. To an IP address without a proxy it connects
-// in the caller's goroutine.
+// dial is Dial, or DialProxy if tunnel is false. If addr is straight, it connects in the
+// caller's goroutine.
 func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, took *Times, tunnel bool) (*Conn, error) {
 	if timeout <= 0 {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
@@ -124,8 +124,9 @@ func (d *Dialer) dialAside(ctx context.Context, allowed *allowlist.List, addr st
 	return c, err
 }
 
-// straight reports whether addr is an IP address that d connects to directly: without a proxy,
-// sources or a lookup. It returns the address unmapped (IPv4 as 4 bytes).
+// straight reports whether addr is an IP address that reach can connect to for d: it is
+// direct, and d has no proxy, Unix socket, sources, fixed addresses for it or DNS cache. It
+// returns the address unmapped (IPv4 as 4 bytes).
 //
 //go:noinline
 func (d *Dialer) straight(addr string) (to netip.AddrPort, ok bool) {

@@ -171,7 +171,7 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 
 // ready prepares u for its next iteration, at now, and returns the time afterwards. If Prepare
 // fails, ok is false: the caller must skip the iteration. The error is counted, unless the end
-// of the run or of its data caused it.
+// of the run or of its data caused it, and it then takes at least 1 ms.
 func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (later time.Duration, ok bool) {
 	p, prepares := u.(preparer)
 	if !prepares {
