@@ -207,7 +207,7 @@ func (n *nonce) sum(s string) string {
 }
 
 // splitChallenges splits "Basic realm="a, b", Digest nonce=x, qop=y" into challenges, as here
-// "Digest nonce=x, qop=y"; nil if there are none. A new one starts at a word that is alone or
+// "Digest nonce=x, qop=y"; nil without one. A new one starts at a word that is alone or
 // followed by a space, and not by an equals sign (RFC 9110, section 11.6.1). What comes before
 // the first one is dropped.
 func splitChallenges(s string) []string {

@@ -168,8 +168,8 @@ func (p *proxies) of(t *target) (*conn.Proxy, error) {
 	return v.(*conn.Proxy), nil
 }
 
-// ask returns the environment's *conn.Proxy for t, or an error. It returns a nil one if there
-// is none, and always for localhost and loopback addresses.
+// ask returns the environment's *conn.Proxy for t, or an error. It returns a nil one if t has
+// no proxy, and always for localhost and loopback addresses.
 func (p *proxies) ask(t *target) any {
 	scheme := "http"
 	if t.secure {

@@ -203,7 +203,7 @@ func (f *Feeder) open(ctx context.Context) error {
 // logEvery is how often reading a large file logs its progress.
 const logEvery = 2 * time.Second
 
-// scan reads the whole file: it counts and checks its rows and stores their positions. The
+// scan reads the whole file: it counts and checks its rows and adds them to the index. The
 // error is that of wrong for a row, ctx's if ctx ends, or one for a file that is missing, not
 // regular or without rows. The file stays open. Every 2 s it prints its progress on the
 // standard error.

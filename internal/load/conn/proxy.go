@@ -145,8 +145,8 @@ type localLookup struct{ error }
 func (e *localLookup) Unwrap() error { return e.error }
 
 // proxyError returns err as an error of the class ByProxy, whose text begins with "proxy: ".
-// An error of the class Canceled, Timeout, LocalFD, LocalPort or Blocked keeps its class, and
-// that of a localLookup is returned without it.
+// An error of the class Canceled, Timeout, LocalFD, LocalPort or Blocked keeps its class and
+// has the same beginning; that in a localLookup is returned unchanged. err must not be nil.
 func proxyError(err error) error {
 	if e, ok := err.(*localLookup); ok {
 		return e.error

@@ -314,7 +314,7 @@ func (c *class) failed(ctx context.Context, what string, err error, began time.D
 }
 
 // fail counts a failure of ctx's user in an operation that began at began, and stores a sample
-// of it, unless its client has counted it.
+// of it, both under what ("start", "prepare", "iteration"), unless its client has counted it.
 func (c *class) fail(ctx context.Context, what string, err error, began time.Duration) {
 	var done counted
 	if errors.As(err, &done) && done.Counted() {
