@@ -19,9 +19,9 @@ type checkMeters struct{ passed, failed meter.Meter }
 
 // Check counts ok under check.NAME.passed or check.NAME.failed and returns it. A failed check
 // changes no latency and ends nothing; the first 3 of each name are shown in the report with
-// the calling line. A threshold can require a rate, as in `check "has a body" rate > 99%`.
-// name is a constant text of at most 100 bytes: each different name is a separate metric. Any
-// number of goroutines may call Check at once.
+// the calling line, within the limit of [Recorder.Sample]. A threshold can require a rate, as
+// in `check "has a body" rate > 99%`. name is a constant text of at most 100 bytes: each
+// different name is a separate metric. Any number of goroutines may call Check at once.
 //
 // If name can't be declared, because it is too long or the run has too many metrics, the check
 // is counted as an error of source "check", and ok is returned all the same.

@@ -292,8 +292,8 @@ func (f *Feeder) Next(ctx context.Context) (Row, error) {
 	return row, err
 }
 
-// Read is Next into row, whose memory is reused: repeated reads into the same row do not
-// allocate. After an error row must not be used until a Read into it succeeds.
+// Read is Next into row, whose memory is reused: repeated reads into the same row allocate
+// only for a longer one. After an error row must not be used until a Read into it succeeds.
 func (f *Feeder) Read(ctx context.Context, row *Row) error {
 	if err := f.open(ctx); err != nil {
 		return err

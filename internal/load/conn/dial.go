@@ -226,7 +226,8 @@ func (a *attempt) from(ctx context.Context, to netip.AddrPort, name string, dead
 	return made(a.open(ctx, "tcp", to.String(), deadline, local, ""))
 }
 
-// nameOf returns the host name in addr; "" if addr is an IP address or malformed.
+// nameOf returns the host name in addr; "" if addr is malformed, or an IP address with a
+// number as its port.
 func (a *attempt) nameOf(addr string) string {
 	if _, err := netip.ParseAddrPort(addr); err == nil {
 		return ""

@@ -24,7 +24,7 @@ type Proxy struct {
 // (CONNECT, the latter over TLS), socks5 (this host resolves the target's name) and socks5h
 // (the proxy does). The default ports are 80, 443 and 1080. config is for the TLS of an https
 // proxy and must not be changed afterwards; nil stands for the system's authorities. No error
-// contains the password. ParseProxy does not connect.
+// contains the password if it is escaped as a URL requires. ParseProxy does not connect.
 func ParseProxy(text string, config *tls.Config) (*Proxy, error) {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -89,8 +89,8 @@ func (r *Runner) batch(seq uint64, from, to time.Duration, began time.Time) *wir
 	return b
 }
 
-// final returns the sums that all batches must add up to, which users were interrupted, and
-// how long the load took. It needs the cut of the last batch.
+// final returns the sums that the counters and histograms of all batches must add up to, which
+// users were interrupted, and how long the load took. It needs the cut of the last batch.
 func (r *Runner) final() *wire.Final {
 	f := new(wire.Final)
 	for i, t := range r.registry.Totals() {

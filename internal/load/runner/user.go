@@ -187,8 +187,9 @@ func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (
 }
 
 // once runs one iteration of u that was planned for one time and begins at another, and
-// records it. It returns the time after it, at least 1 ms after begin if it failed; ok is
-// false if the end of the run cut it short, or no data was left for it: the user then ends.
+// records it. It returns the time after it, at least 1 ms after begin if it failed, unless ctx
+// ends; ok is false if the end of the run cut it short, or no data was left for it: the user
+// then ends.
 func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
 	err := u.Iterate(ctx)
 	end = c.now()
