@@ -77,7 +77,7 @@ func NewHttpClient(ctx context.Context, prefix string, opts ...Options) (HttpCli
 // Without a complete answer it returns an error, counts the operation under http_other_fail
 // and under the error's class, and records no latency, so that a timeout never looks like a
 // slow success. A body larger than Options.MaxBody is such an error. If ctx was canceled or
-// the client's ctx ended, it counts only under error.canceled and the traffic, and
+// the client's ctx ended, it counts only under error.canceled, the traffic and the peer, and
 // errors.Is(err, context.Canceled) is true; the end of ctx by its deadline counts as a
 // timeout.
 //
