@@ -159,7 +159,8 @@ func declaration(prefix string, m *meters) declared {
 type hops struct{ redirects, challenges executor.Meter }
 
 // needHops declares the metrics of clients that may send several requests for an operation,
-// and sets f.hops. It does nothing if they are declared.
+// and sets f.hops. It does nothing if they are declared. The error is that of declare. Any
+// goroutine may call it.
 func (f *family) needHops(r *executor.Recorder) error {
 	if f.hops.Load() != nil {
 		return nil
@@ -177,7 +178,8 @@ func (f *family) needHops(r *executor.Recorder) error {
 }
 
 // target returns the target of an origin, "http://host:port", the same one for all clients
-// while at most maxTargets are known. The error is that of parseOrigin.
+// while at most maxTargets are known; a further one is new at each call. The error is that of
+// parseOrigin.
 func (f *family) target(origin string) (*target, error) {
 	if t := (*f.targets.Load())[origin]; t != nil {
 		return t, nil

@@ -203,7 +203,7 @@ func (f *Feeder) open(ctx context.Context) error {
 // logEvery is how often reading a large file logs its progress.
 const logEvery = 2 * time.Second
 
-// scan reads the whole file: it counts and checks its rows and stores their positions. The
+// scan reads the whole file: it counts and checks its rows and adds them to the index. The
 // error is that of wrong for a row, ctx's if ctx ends, or one for a file that is missing, not
 // regular or without rows. The file stays open. Every 2 s it prints its progress on the
 // standard error.
@@ -284,15 +284,16 @@ func (f *Feeder) Columns() ([]string, error) {
 }
 
 // Next returns a row for ctx's user. It returns [ErrEnd] if no row is left for this executor,
-// and the file's error if the file can't be used. With an error the Row must not be used.
+// the file's error if the file can't be used, and with [Unique] an error for a user without a
+// row, or a ctx that is no user's. With an error the Row must not be used.
 func (f *Feeder) Next(ctx context.Context) (Row, error) {
 	var row Row
 	err := f.Read(ctx, &row)
 	return row, err
 }
 
-// Read is Next into row, whose memory is reused: repeated reads into the same row do not
-// allocate. After an error row must not be used until a Read into it succeeds.
+// Read is Next into row, whose memory is reused: repeated reads into the same row allocate
+// only for a longer one. After an error row must not be used until a Read into it succeeds.
 func (f *Feeder) Read(ctx context.Context, row *Row) error {
 	if err := f.open(ctx); err != nil {
 		return err
