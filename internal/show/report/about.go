@@ -49,8 +49,8 @@ func target(r *run.Result) string {
 	return units.Safe(r.Config.Scenario)
 }
 
-// load describes the users of a class and the load that they make, in words that are safe
-// for a terminal.
+// load describes the users of a class and the load that they make, "100 users, all started at
+// once, LOAD", in words that are safe for a terminal.
 func load(c run.Class) string {
 	start := "all started at once"
 	if c.Rate > 0 {
@@ -72,8 +72,8 @@ func machine(r *run.Result) string {
 	return strings.TrimSpace(fmt.Sprintf("%d CPUs %s, %s/%s %s", e.CPUs, units.Safe(e.CPU), units.Safe(e.OS), units.Safe(e.Arch), units.Safe(e.Kernel)))
 }
 
-// fate describes the outcome of a class's users and iterations; "" if there is nothing to
-// say.
+// fate describes the outcome of a class's users and iterations, with commas between; "" if
+// there is nothing to say. After a warm-up it leaves out how many users started and finished.
 func fate(r *run.Result, c run.Class) string {
 	var parts []string
 	var planned int64

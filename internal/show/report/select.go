@@ -35,8 +35,9 @@ func aside(m run.Metric) bool {
 }
 
 // shown returns the metrics that a report shows, in the order of their declaration, and how
-// many more an entire one does. It leaves out metrics that recorded nothing, except the
-// first of a group, and those that only repeat another row.
+// many details it leaves out, 0 if entire. It always leaves out the generator's own, checks,
+// metrics that recorded nothing, except a counter that is the first of a group, and those that
+// only repeat another row.
 func shown(r *run.Result, entire bool) (metrics []run.Metric, more int) {
 	above := map[string][]run.Metric{} // by group, whose metrics need not be adjacent
 	once := iterated(r)
