@@ -9,8 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// operations shows the run's main figures: the first distribution over time, the others in
-// a line each.
+// operations shows the run's main figures: the first distribution over time, the others in a
+// line each, of the last interval.
 func (s *screen) operations() {
 	for i, m := range s.headline() {
 		if i == 0 {

@@ -49,8 +49,8 @@ func target(r *run.Result) string {
 	return units.Safe(r.Config.Scenario)
 }
 
-// load describes the users of a class and the load that they make, "100 users, all started at
-// once, LOAD", in words that are safe for a terminal.
+// load describes the users of a class and the load that they make, in words that are safe for
+// a terminal: "100 users, all started at once, LOAD".
 func load(c run.Class) string {
 	start := "all started at once"
 	if c.Rate > 0 {

@@ -33,9 +33,9 @@ func (t *text) hosts(r *run.Result) {
 	t.table(columns, rows[:shown])
 }
 
-// hostRows returns a row for each host: its name, its executors, when its load began after the
-// first one's, "+1.20 ms", by how much its clock is ahead of the master's, "+1.20 ms ± 300
-// µs", and when it was lost, "after 12.3 s"; "-" for what is unknown.
+// hostRows returns a row for each host: its name, its executors, when its load began after
+// that of the first one ("+1.20 ms"), by how much its clock is ahead of the master's ("+1.20
+// ms ± 300 µs"), and when it was lost ("after 12.3 s"); "-" for what is unknown.
 func hostRows(r *run.Result) (rows [][]cell) {
 	first := firstBegan(r)
 	for _, h := range r.Hosts {
@@ -75,8 +75,8 @@ func signed(seconds float64) string {
 	return sign + units.Millis(1000*math.Abs(seconds))
 }
 
-// hostsLine returns the contents of hostRows in a line, with "; " between hosts: "NAME: 2
-// executors, began +1.20 ms", without what is unknown; "" without hosts.
+// hostsLine returns the contents of hostRows in a line, with "; " between hosts and without
+// what is unknown: "NAME: 2 executors, began +1.20 ms"; "" without hosts.
 func hostsLine(r *run.Result) string {
 	var all []string
 	for _, row := range hostRows(r) {

@@ -111,9 +111,9 @@ func iterated(r *run.Result) map[string]bool {
 	return again
 }
 
-// repeats reports whether m counted, in the whole run and in each second, the same as a
-// metric above whose title has fewer parts: as when all of a client's answers have one
-// status, or all of its requests go to one address. The status of failures is always shown.
+// repeats reports whether m counted, in the whole run and in each second, the same as a metric
+// above whose title has fewer parts: as when all of a client's answers have one status, or all
+// of its requests go to one address. It is false for the status of failures.
 func repeats(m run.Metric, above []run.Metric) bool {
 	if m.Count == nil || strings.Contains(m.Title, ".status.4") || strings.Contains(m.Title, ".status.5") {
 		return false

@@ -70,8 +70,8 @@ func (t *text) checks(r *run.Result) {
 	t.table([]string{"Checks", "passed", "failed", "rate"}, rows)
 }
 
-// exactShare formats a part of a whole with two decimals, "12.34 %"; only the whole is "100.00
-// %" and only 0 "0.00 %", what is close to them is "> 99.99 %" or "< 0.01 %".
+// exactShare formats a part of a whole with two decimals: "12.34 %". Only the whole is shown
+// as "100.00 %" and only 0 as "0.00 %"; what is close to them is "> 99.99 %" or "< 0.01 %".
 func exactShare(part float64) string {
 	if s := fmt.Sprintf("%.2f", part*100); part == 0 || part == 1 || s != "100.00" && s != "0.00" {
 		return s + " %"
