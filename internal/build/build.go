@@ -140,8 +140,8 @@ func (b *Builder) get(ctx context.Context, t *task, read reader) (e Executor, er
 	return e, nil
 }
 
-// complete adds go.mod and go.sum to the copy, and notes on what it changed. Dependencies
-// are replaced by their sources below sdkDir.
+// complete adds go.mod and go.sum to the copy, and the notes of completeMod. Dependencies are
+// replaced by their sources below sdkDir.
 func (p *project) complete(sdk *sdkFiles, sdkDir string) error {
 	mod, notes, err := completeMod(p.mod, sdk.mod, p.vendored, sdkDir, p.shown("go.mod"))
 	if err != nil {
