@@ -175,8 +175,8 @@ func (b *Box) remove() error {
 	return err
 }
 
-// Level returns the level of the boxes that this process can create, 0 to 2, by creating
-// one with o and removing it. If New fails, it returns its error.
+// Level returns the level of the boxes that this process can create, 0 to 2, by creating one
+// with o and removing it. It returns an error if one of the two fails.
 func Level(o Options) (int, error) {
 	b, err := New(o)
 	if err != nil {
