@@ -34,8 +34,8 @@ func (t *text) hosts(r *run.Result) {
 }
 
 // hostRows returns a row for each host: its name, its executors, when its load began after
-// that of the first one ("+1.20 ms"), by how much its clock is ahead of the master's ("+1.20
-// ms ± 300 µs"), and when it was lost ("after 12.3 s"); "-" for what is unknown.
+// that of the first one ("+1.20 ms"), its clock's lead over that of the master ("+1.20 ms ±
+// 300 µs"), and when it was lost ("after 12.3 s"); "-" for what is unknown.
 func hostRows(r *run.Result) (rows [][]cell) {
 	first := firstBegan(r)
 	for _, h := range r.Hosts {
