@@ -8,7 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// about writes what was run, where and by what.
+// about writes what was run, where and by what; unless the report is full, of at most four
+// classes of users.
 func (t *text) about(r *run.Result) {
 	t.title("Run")
 	field := func(name, format string, args ...any) {
