@@ -17,8 +17,8 @@ const maxProfile = 256 << 20
 
 // profile takes a profile of a running executor and stores it as a blob until the run is
 // released. It blocks for as long as the profile takes. The blob's name is the kind of
-// profile; what exceeds maxProfile bytes is cut off. It returns a *refusal if the executor
-// makes no load, and process.ErrNoLoad if nothing holds the run.
+// profile; what exceeds maxProfile bytes is cut off. It returns a *refusal if the executor is
+// not armed or has ended, and an error that wraps process.ErrNoLoad if there is no load.
 func (a *Agent) profile(r *agentRun, p *agentpb.Profile) (*agentpb.Blob, error) {
 	e := r.find(p.Executor)
 	if e == nil || e.isOver() || !e.isArmed() {

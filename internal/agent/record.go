@@ -29,8 +29,9 @@ type recordProcess struct {
 
 func (a *Agent) recordPath() string { return filepath.Join(a.o.Dir, "run.json") }
 
-// saveRecord replaces run.json by the record of a run: its sandbox, and its executors that
-// have not ended. It has logged the error that it returns; run.json is unchanged then.
+// saveRecord replaces run.json by the record of a run, which must have a sandbox: that and its
+// executors that have not ended. It has logged the error that it returns; run.json is
+// unchanged then.
 func (a *Agent) saveRecord(r *agentRun) error {
 	rec := record{Run: r.id, Box: r.box.State, Processes: []recordProcess{}}
 	for _, e := range r.allExecutors() {

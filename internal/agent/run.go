@@ -215,10 +215,10 @@ func (r *agentRun) arm(epoch uint64, arm *agentpb.Arm) error {
 	return err
 }
 
-// begin starts the load of all armed executors that have not begun, at b.AtUnixNs or at
-// once if that has passed, and returns before it: that an executor fails then is only
-// logged and delivered. It returns a *refusal, and starts nothing, if the time is more than
-// armLimit ahead or no executor waits. It starts the lease.
+// begin starts the load of all armed executors that have not begun, at b.AtUnixNs or at once
+// if that has passed, and returns before it: that an executor fails then is only logged and
+// delivered. It returns a *refusal, and starts nothing, if the time is more than armLimit
+// ahead or no executor waits. It starts the lease: b.LeaseNs, or Prepare's if that is 0.
 func (r *agentRun) begin(b *agentpb.Begin) error {
 	at := time.Unix(0, b.AtUnixNs)
 	if ahead := time.Until(at); ahead > armLimit {
@@ -305,9 +305,10 @@ func (r *agentRun) because(why string) {
 	}
 }
 
-// control changes the load of the executor whose number is c.Id, and returns once it has
-// done so. It returns a *refusal (codeDead) if that executor makes no load, or the
-// executor's reason. c is unchanged. The master has split a change of the whole run before.
+// control changes the load of the executor whose number is c.Id, and returns once it has done
+// so. It returns a *refusal (codeDead) if that executor is not armed or has ended,
+// process.ErrNoLoad if its load has not begun, or the executor's reason. c is unchanged. The
+// master has split a change of the whole run before.
 func (r *agentRun) control(c *wire.Control) error {
 	e := r.find(uint32(c.Id))
 	if e == nil || e.isOver() || !e.isArmed() {

@@ -208,7 +208,7 @@ func (p *Process) listen() (srv *server, clean func(), err error) {
 }
 
 // command returns the command that starts the executor, with the socket's path in its
-// environment; the error is that of Spec.Make.
+// environment; Spec.Make receives only that and Spec.Env. The error is that of Spec.Make.
 func (p *Process) command(socket string) (*exec.Cmd, error) {
 	env := append(slices.Clone(p.spec.Env), socketEnv+"="+socket)
 	if p.spec.Make != nil {

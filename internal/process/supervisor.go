@@ -76,7 +76,8 @@ func (s *supervisor) run(srv *server) error {
 
 // greet checks the executor's hello, passes it on and returns the start to answer it with:
 // that of Spec.Plan, or of Arm, for which it waits. The error is that of the check, wraps
-// ErrScenario, or is that of Spec's function.
+// ErrScenario, is that of Spec's function, or is about the earlier end of the executor or the
+// run.
 func (s *supervisor) greet(h *wire.Hello) (*wire.Start, error) {
 	switch {
 	case h == nil:
@@ -215,7 +216,7 @@ func (s *supervisor) load(graceful time.Duration) error {
 }
 
 // take passes a message to its receiver and reports whether it was the last batch. The error
-// is that of Spec.Batch.
+// wraps that of Spec.Batch. Messages that no one receives are ignored.
 func (s *supervisor) take(m *wire.FromExecutor) (last bool, err error) {
 	switch {
 	case m.GetStopping() != nil:

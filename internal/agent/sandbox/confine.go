@@ -28,7 +28,7 @@ var ErrTaken = errors.New("no user is free")
 
 // Options configures a box. The zero value means the defaults.
 type Options struct {
-	Work   string // where the private folder is created; empty for the temporary folder
+	Work   string // where the private folder is created; empty for the temporary folder; /tmp if its path has more than 60 bytes
 	Memory int64  // bytes that all processes together may use, if the system can limit it; 0 for no limit
 	Same   bool   // use level 0, even if a higher one is possible
 	User   int    // the user to run as, which one box at a time can have; 0 for any that is free
@@ -175,8 +175,8 @@ func (b *Box) remove() error {
 	return err
 }
 
-// Level returns the level of the boxes that this process can create, 0 to 2, by creating
-// one with o and removing it. If New fails, it returns its error.
+// Level returns the level of the boxes that this process can create, 0 to 2, by creating one
+// with o and removing it. It returns an error if one of the two fails.
 func Level(o Options) (int, error) {
 	b, err := New(o)
 	if err != nil {

@@ -101,11 +101,11 @@ func Open(dir string, o Options) (*Spool, error) {
 	return s, nil
 }
 
-// Append stores a copy of body and returns its number. It does not wait for the sync: the
-// record is safe after the next call of Options.Safe. While the disk fails, the record is
-// only in memory. If Options.Memory is used up then, Append returns an error that wraps
-// ErrFull and stores nothing, unless essential is true. It returns os.ErrClosed after
-// Close.
+// Append stores a copy of body and returns its number. It does not wait for the sync, except
+// when it tries a failed disk again: the record is safe after a later call of Options.Safe,
+// not always the next. While the disk fails, the record is only in memory. If Options.Memory
+// is used up then, Append returns an error that wraps ErrFull and stores nothing, unless
+// essential is true. It returns os.ErrClosed after Close.
 func (s *Spool) Append(body []byte, essential bool) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run/system"
 )
 
-// Read reads this machine and the folders that runs write to; what it cannot read stays
-// zero. It takes a quarter of a second, because it measures timers. It creates and deletes
-// an empty file in each folder, or in the nearest existing one above it.
+// Read reads this machine and the folders that runs write to; what it cannot read stays zero
+// (ReusePorts: -1). It takes a quarter of a second, because it measures timers. It creates and
+// deletes an empty file in each folder, or in the nearest existing one above it.
 func Read(folders []Folder) Facts {
 	f := Facts{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), ReusePorts: -1}
 	f.Kernel = system.Kernel()
@@ -67,7 +67,8 @@ func (d *Folder) look() {
 	}
 }
 
-// reason returns the text of a path error without its path, which is of a temporary file.
+// reason returns the text of err; of a path error without the path, which is of a temporary
+// file.
 func reason(err error) string {
 	if p, ok := err.(*os.PathError); ok {
 		return p.Err.Error()
