@@ -123,7 +123,7 @@ func portsFor(n int) (ports []int, err error) {
 }
 
 // Start starts the server again after Kill, at the same port and with what it has stored,
-// and waits until it answers.
+// and waits until it answers; after 20 s it fails the test.
 func (s *NATSServer) Start(t testing.TB) {
 	t.Helper()
 	if err := s.start(); err != nil {
