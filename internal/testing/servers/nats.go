@@ -109,7 +109,7 @@ func natsCluster(t testing.TB, binary string, n int, conf string) (servers []*NA
 }
 
 // Start starts the server again after Kill, at the same port and with what it has stored,
-// and waits until it answers.
+// and waits until it answers; after 20 s it fails the test.
 func (s *NATSServer) Start(t testing.TB) {
 	t.Helper()
 	if err := s.start(); err != nil {

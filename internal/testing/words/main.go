@@ -197,9 +197,9 @@ func match(name string, first int, lines []string, found *[]place) {
 	}
 }
 
-// readAllowed returns how often each "file: phrase", in lower case, may stand. A line of
-// the file is "FILE: PHRASE -- REASON"; it is an error if a reason is missing or more than
-// maxAllowed places are listed.
+// readAllowed returns how often each "file: phrase", all in lower case, may stand. A line of
+// the file is "FILE: PHRASE -- REASON", empty, or a comment after #; it is an error if a reason
+// is missing or more than maxAllowed places are listed.
 func readAllowed(path string) (map[string]int, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
