@@ -9,6 +9,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/process"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
@@ -101,7 +102,7 @@ func (a *Agent) reap() error {
 		a.log.Warn("a previous process of this agent left a run", "run", rec.Run, "executors", len(rec.Processes))
 		for _, p := range rec.Processes {
 			if p.Pid > 0 && p.Start > 0 && process.StartTime(p.Pid) == p.Start { // else it is another process with the same id
-				process.KillGroup(p.Pid)
+				system.KillGroup(p.Pid)
 			}
 		}
 		box := sandbox.Open(rec.Box)
