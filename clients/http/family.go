@@ -82,6 +82,11 @@ type declared struct {
 	meters map[string]*executor.Meter
 }
 
+// groupOf returns a prefix's group, without graphs. Declaring a group again adds to it.
+func groupOf(prefix string) declared {
+	return declared{metrics.Group{Name: groupName(prefix)}, map[string]*executor.Meter{}}
+}
+
 // graph adds a graph.
 func (d *declared) graph(title, unit string) {
 	d.group.Graphs = append(d.group.Graphs, metrics.Graph{Title: title, Unit: unit})
@@ -111,7 +116,7 @@ func (d *declared) declare(r *executor.Recorder) error {
 // declaration returns the metrics that all clients of a prefix have, for declare to store in
 // m.
 func declaration(prefix string, m *meters) declared {
-	d := declared{metrics.Group{Name: groupName(prefix)}, map[string]*executor.Meter{}}
+	d := groupOf(prefix)
 	graph := d.graph
 	metric := func(name string, t metrics.Type, m *executor.Meter) { d.metric(prefix+"."+name, t, m) }
 	graph("Responses", "N")
@@ -160,7 +165,7 @@ func (f *family) needHops(r *executor.Recorder) error {
 		return nil
 	}
 	h := new(hops)
-	d := declared{metrics.Group{Name: groupName(f.prefix)}, map[string]*executor.Meter{}}
+	d := groupOf(f.prefix)
 	d.graph("Followed", "N")
 	d.metric(f.prefix+".redirects", metrics.Counter, &h.redirects)
 	d.metric(f.prefix+".challenges", metrics.Counter, &h.challenges)

@@ -84,7 +84,7 @@ func (f *family) peer(r *executor.Recorder, addr string) *peer {
 func (f *family) declare(r *executor.Recorder, addr string) *peer {
 	title := f.prefix + ".peer." + addr
 	p := &peer{}
-	d := declared{metrics.Group{Name: groupName(f.prefix)}, map[string]*executor.Meter{}}
+	d := groupOf(f.prefix)
 	d.graph("Peer "+addr, "N")
 	d.metric(title+".connections", metrics.Counter, &p.connections)
 	d.metric(title+".requests", metrics.Counter, &p.requests)

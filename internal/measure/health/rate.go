@@ -57,9 +57,10 @@ func (a *arrears) add(l Load, length time.Duration) missed {
 	return now
 }
 
-// achieved notes the class that fell behind its plan the most and returns its level,
-// without regard to crowded. In a warm-up, or if no class has a plan, it returns fine and
-// notes nothing; it must still be called with every window.
+// achieved notes the class that fell behind its plan the most and returns its level;
+// crowded, that others use the machine, lowers only what is noted (see lower). In a
+// warm-up, or if no class has a plan, it returns fine and notes nothing; it must still be
+// called with every window.
 func (j *Judge) achieved(w *Window, crowded bool) (g run.Severity) {
 	if j.arrears == nil {
 		j.arrears = map[string]*arrears{}

@@ -135,7 +135,7 @@ func percent(permille float64) string {
 	return fmt.Sprintf("%.0f %%", permille/10)
 }
 
-// duration shows nanoseconds with three digits, in s, ms or µs.
+// duration shows nanoseconds with at most three significant digits, in s, ms or µs.
 func duration(ns float64) string {
 	switch {
 	case ns >= 1e9:

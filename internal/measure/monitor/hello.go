@@ -46,7 +46,7 @@ func CheckParams(h *wire.Hello, set map[string]string) error {
 }
 
 // Params returns the values that the scenario uses, by name, for the run's record. Values
-// of secret parameters are replaced by redact.Mark.
+// of secret parameters are replaced by redact.Mark, as are secrets in the URLs of others.
 func Params(h *wire.Hello) map[string]string {
 	values := map[string]string{}
 	for _, p := range h.Params {

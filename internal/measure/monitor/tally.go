@@ -69,7 +69,7 @@ func (t *Tally) Executor(host string, begin time.Duration) int {
 func (t *Tally) Lose(executor int) { t.Merger.Lose(executor) }
 
 // Thresholds sets the run's thresholds, with no history. The caller must call it before the
-// first batch is added.
+// first batch is added. It does not retain all.
 func (t *Tally) Thresholds(all []threshold.Threshold) {
 	t.judge, t.judged = threshold.New(all), len(all) > 0
 	if t.judged {

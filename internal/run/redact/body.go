@@ -3,14 +3,15 @@ package redact
 import "strings"
 
 // Body returns a body's text without the secrets that it names: fields of a form
-// (password=...), members of JSON ("password": "..."), and parameters of URLs. The text may
-// be cut off; what it has of a secret is redacted then too.
+// (password=...), texts and numbers in JSON ("password": "...", not whole arrays and
+// objects), and parameters of URLs. The text may be cut off; what it has of a secret is
+// redacted then too.
 func Body(s string) string {
 	return members(Form(Line(s)))
 }
 
-// Form returns a form's fields (a=1&b=2) without the values of secrets. It returns other texts
-// unchanged.
+// Form returns a form's fields (a=1&b=2) without the values of secrets. It returns other
+// texts, such as any with a space, a line end or a quote, unchanged.
 func Form(s string) string {
 	if strings.ContainsAny(s, " \t\n<>{\"") || strings.IndexByte(s, '=') < 0 {
 		return s
@@ -19,7 +20,8 @@ func Form(s string) string {
 }
 
 // members redacts the values of secrets in JSON: the text in "name": "text", the number in
-// "name": 123. A value that is cut off is redacted to its end.
+// "name": 123. A value that is cut off is redacted to its end; arrays and objects stay,
+// except for members of theirs.
 func members(s string) string {
 	var b strings.Builder
 	from := 0 // start of what is not written yet

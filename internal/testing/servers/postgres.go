@@ -154,12 +154,11 @@ func (s *PostgresServer) command(name string, args ...string) *exec.Cmd {
 // start runs the server on a free port and waits, at most 30 s, until it answers there. If
 // it runs but does not answer, start calls Stop, which deletes its data.
 func (s *PostgresServer) start() error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := freePorts(1)
 	if err != nil {
 		return err
 	}
-	s.port = l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	s.port = ports[0]
 	s.output.Reset()
 	s.cmd = s.command("postgres", "-D", s.data(), "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "shared_buffers=32MB")

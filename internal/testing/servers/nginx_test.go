@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -62,74 +61,5 @@ func TestNginx(t *testing.T) {
 	}
 	if _, err := client.Get(s.URL); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("after Stop: %v, want refused", err)
-	}
-}
-
-func TestFaults(t *testing.T) {
-	NoLeaks(t)
-	s := Faults(t, func(p *Peer) {
-		switch request := p.Request(); p.N {
-		case 0:
-			p.Drip(request)
-			p.HalfClose()
-			p.Hold()
-		case 1:
-			p.Reset()
-		case 2:
-			p.Hold()
-		}
-	})
-	const request = "POST / HTTP/1.1\r\ncontent-length: 4\r\n\r\nbody"
-	dial := func() net.Conn {
-		c, err := net.Dial("tcp", s.Addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.WriteString(c, request)
-		return c
-	}
-	echoed := dial()
-	defer echoed.Close()
-	if got, err := io.ReadAll(echoed); string(got) != request || err != nil {
-		t.Errorf("echo = %q, %v", got, err)
-	}
-	reset := dial()
-	defer reset.Close()
-	if _, err := reset.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("after Reset: %v", err)
-	}
-	held := dial() // the test's end must not wait for it
-	t.Cleanup(func() { held.Close() })
-	if n := s.Accepted(); n < 2 {
-		t.Errorf("accepted = %d", n)
-	}
-}
-
-func TestCA(t *testing.T) {
-	ca, other := NewCA(t), NewCA(t)
-	for _, tt := range []struct {
-		name  string
-		leaf  Leaf
-		trust *CA
-		want  string // in the error; "": none
-	}{
-		{"good", Leaf{}, ca, ""},
-		{"unknown authority", Leaf{}, other, "unknown authority"},
-		{"expired", Leaf{Expired: true}, ca, "expired"},
-		{"other name", Leaf{Names: []string{"example.com"}}, ca, "127.0.0.1"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			config := &tls.Config{Certificates: []tls.Certificate{ca.Certificate(t, tt.leaf)}}
-			s := Faults(t, func(p *Peer) { tls.Server(p, config).Handshake() })
-			client, err := net.Dial("tcp", s.Addr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
-			err = tls.Client(client, &tls.Config{RootCAs: tt.trust.Pool(), ServerName: "127.0.0.1"}).Handshake()
-			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-				t.Errorf("handshake: %v, want %q", err, tt.want)
-			}
-		})
 	}
 }
