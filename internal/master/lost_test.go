@@ -42,7 +42,7 @@ func TestLostAgent(t *testing.T) {
 						}
 						return
 					}
-					r.until("the agent is lost", func() bool { return r.reports(id, "agent two was lost at") })
+					r.until("the agent is lost", func() bool { return r.hasEvent(id, "agent two was lost at") })
 					r.of("one").batch(10, 0, time.Millisecond)
 					r.of("one").finish()
 					x := r.result(id)

@@ -137,8 +137,8 @@ func (r *rig) until(what string, f func() bool) {
 	}
 }
 
-// reports returns whether a text is in an event of a run.
-func (r *rig) reports(id, text string) bool {
+// hasEvent reports whether a text is in an event of a run.
+func (r *rig) hasEvent(id, text string) bool {
 	r.t.Helper()
 	all, err := r.Events(r.t.Context(), id, 0)
 	if err != nil {
