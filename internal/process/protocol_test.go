@@ -35,7 +35,7 @@ func TestStopAfterCancel(t *testing.T) {
 	t.Parallel()
 	got := new(tally)
 	s := spec("ignores commands", got)
-	s.Times.Cancel, s.Times.Stop = 5*time.Second, time.Hour
+	s.Times.Cancel, s.Times.Stop = 2*time.Second, time.Hour
 	p := process.New(s)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
