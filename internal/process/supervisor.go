@@ -180,7 +180,13 @@ func (s *supervisor) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
 // *DeadError, or the error of Spec.Batch or ctx.
 func (s *supervisor) load(graceful time.Duration) error {
 	stop, cancel := s.stop, s.cancel
+	var deadline time.Time // the earlier one of Stop and Cancel
 	var overdue <-chan time.Time
+	limit := func(d time.Duration) {
+		if at := time.Now().Add(d); overdue == nil || at.Before(deadline) {
+			deadline, overdue = at, time.After(d)
+		}
+	}
 	for {
 		select {
 		case m, ok := <-s.from:
@@ -199,12 +205,12 @@ func (s *supervisor) load(graceful time.Duration) error {
 		case <-stop:
 			stop = nil
 			if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Stop{Stop: &wire.Stop{}}}); err == nil {
-				overdue = time.After(graceful + s.spec.Times.Stop)
+				limit(graceful + s.spec.Times.Stop)
 			}
 		case <-cancel:
 			cancel = nil
 			if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Cancel{Cancel: &wire.Cancel{}}}); err == nil {
-				overdue = time.After(s.spec.Times.Cancel)
+				limit(s.spec.Times.Cancel)
 			}
 		case <-overdue:
 			s.child.kill()

@@ -197,7 +197,7 @@ func (s *Server) Run() (err error) {
 	go func() {
 		defer close(warm)
 		if !s.o.NoWarm {
-			s.compiler.warm(s.ctx)
+			s.compiler.warm()
 		}
 	}()
 	defer func() { <-warm }()
@@ -287,7 +287,7 @@ func (s *Server) openMaster() error {
 	if s.conn, err = bus.Master(s.ctx, with); err != nil {
 		return &Error{PartBus, err}
 	}
-	if s.compiler, err = newCompiler(s.o.Cache, s.dir, s.o.CompileLimit, s.log); err != nil {
+	if s.compiler, err = newCompiler(s.ctx, s.o.Cache, s.dir, s.o.CompileLimit, s.log); err != nil {
 		return err
 	}
 	s.master, err = master.New(master.Options{Store: s.store, Bus: s.conn, Compiler: s.compiler, Dir: s.dir, Logger: s.log, Key: s.conn.PublicKey(), Cluster: string(id),

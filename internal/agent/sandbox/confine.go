@@ -58,13 +58,6 @@ type State struct {
 // Options.Same. It returns an error that wraps ErrTaken if no user is free. After an error
 // nothing is left to close. The caller must Close the box.
 func New(o Options) (*Box, error) {
-	b := &Box{State: State{Mark: strings.ToLower(rand.Text())}, release: func() {}}
-	if !o.Same {
-		var err error
-		if b.UID, b.release, err = takeUser(o.User); err != nil {
-			return nil, err
-		}
-	}
 	base := o.Work
 	if base == "" {
 		base = os.TempDir()
@@ -75,6 +68,12 @@ func New(o Options) (*Box, error) {
 	base, err := filepath.Abs(base)
 	if err != nil {
 		return nil, err
+	}
+	b := &Box{State: State{Mark: strings.ToLower(rand.Text())}, release: func() {}}
+	if !o.Same {
+		if b.UID, b.release, err = takeUser(o.User); err != nil {
+			return nil, err
+		}
 	}
 	b.Folder = filepath.Join(base, "gobench-"+b.Mark[:10])
 	if o.Note != nil {
@@ -157,7 +156,7 @@ func (b *Box) Environ(extra []string) []string {
 }
 
 // Close kills what is left of the box, as Kill does, and deletes it. The error describes
-// what it could not kill or remove; Close may be called again.
+// what it could not kill, and files that it could not remove; Close may be called again.
 func (b *Box) Close() error {
 	err := b.Kill()
 	b.sweep()

@@ -146,7 +146,7 @@ func (s *Spool) sync() {
 	if s.trouble != nil {
 		return
 	}
-	for i := s.find(s.safe + 1); i < len(s.entries) && s.entries[i].number <= upTo; i++ {
+	for i := s.find(s.safe); i < len(s.entries) && s.entries[i].number <= upTo; i++ {
 		s.entries[i].body = nil
 	}
 	if upTo > s.safe {

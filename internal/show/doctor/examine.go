@@ -296,16 +296,20 @@ func goCommand(f Facts) []Finding {
 // folders returns a finding for each folder that gobench writes to, in their order.
 func folders(f Facts) (all []Finding) {
 	for _, d := range f.Folders {
-		level, text := Fine, fmt.Sprintf("%s, %s free", d.Path, size(d.Free))
+		level, text := Fine, d.Path+", free space unknown"
+		if d.Free != nil {
+			text = fmt.Sprintf("%s, %s free", d.Path, size(*d.Free))
+		}
 		lifts := []Lift{{"another folder", d.Lift}}
 		switch {
 		case d.Error != "":
 			level, text = Stop, d.Path+" can't be written: "+d.Error
 		case d.NoExec:
 			level, text = Stop, d.Path+" is mounted noexec: scenarios are compiled there and can't be started"
-		case d.Free < noDisk:
+		case d.Free == nil:
+		case *d.Free < noDisk:
 			level = Stop
-		case d.Free < littleDisk:
+		case *d.Free < littleDisk:
 			level = Limit
 		}
 		if d.Use == "data" && d.Error == "" && level != Fine {

@@ -44,7 +44,7 @@ func (f *Facts) measure() {
 }
 
 // look looks at the folder, or the nearest existing one above it. It sets Error if no file
-// can be created and deleted there, and Free, which stays 0 if unknown. NoExec is set only
+// can be created and deleted there, and Free, which stays nil if unknown. NoExec is set only
 // for the cache.
 func (d *Folder) look() {
 	dir := d.Path
@@ -63,7 +63,7 @@ func (d *Folder) look() {
 		d.Error = reason(err)
 	}
 	if disk, err := system.DiskOf(dir); err == nil {
-		d.Free, d.NoExec = disk.Free, d.Use == "cache" && disk.NoExec
+		d.Free, d.NoExec = &disk.Free, d.Use == "cache" && disk.NoExec
 	}
 }
 
