@@ -222,6 +222,26 @@ func (a *active) end(cancel bool, by string) {
 	}
 }
 
+// epochOf returns the newest epoch of an agent. It locks a.mu.
+func (a *active) epochOf(h *place) uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return h.epoch
+}
+
+// places returns the agents of the run that are not lost, in a new slice in the order of
+// a.hosts. The places are shared: a.mu guards their fields.
+func (a *active) places() (all []*place) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, h := range a.hosts {
+		if !h.lost {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
 // The methods below are called by the goroutine that merges.
 
 // abort requests a stop because a threshold was crossed, unless a stop was requested before.
@@ -304,34 +324,4 @@ func (m *Master) leftover(ctx context.Context, agent, id string, epoch uint64) {
 	if err != nil {
 		m.Logger.Warn("end what is left of a run", "agent", agent, "run", id, "error", err)
 	}
-}
-
-// RefusedError is an agent's answer that it did not carry out a command. Code and Text are
-// Code and Error of the agentpb.Answer; Code is for programs: fenced, scenario and others,
-// and unknown for every other reason.
-type RefusedError struct{ Code, Text string }
-
-func (e *RefusedError) Error() string { return e.Text }
-
-// command sets c.UnixNs, sends a command and waits for the answer until ctx ends. The error
-// wraps ErrAway if the agent is not connected, a *RefusedError if it refuses, and ctx's
-// error. The answer is nil with an error, except with a refusal.
-func (m *Master) command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
-	c.UnixNs = time.Now().UnixNano()
-	answer, err := m.Bus.Command(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("agent %s: %w", m.fleet.name(c.Agent), err)
-	}
-	if answer.Error != "" {
-		return answer, fmt.Errorf("agent %s: %w", m.fleet.name(c.Agent), &RefusedError{answer.Code, answer.Error})
-	}
-	return answer, nil
-}
-
-// name returns an agent's name, or its id if it has no name.
-func (f *fleet) name(id string) string {
-	if w, _ := f.get(id); w.Name != "" {
-		return w.Name
-	}
-	return id
 }
