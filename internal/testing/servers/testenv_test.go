@@ -105,6 +105,44 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// A SOCKS proxy answers what RFC 1928 and RFC 1929 have for a client's mistakes, and nothing
+// to a message that is cut off.
+func TestSOCKSProxyRefuses(t *testing.T) {
+	NoLeaks(t)
+	open, locked := SOCKSProxy(t, "", nil), SOCKSProxy(t, "me:pw", nil)
+	for _, tt := range []struct {
+		name          string
+		proxy         *ForwardProxy
+		request, want string
+	}{
+		{"nothing", open, "", ""},
+		{"a cut greeting", open, "\x05\x01", ""},
+		{"another version", open, "\x04\x01\x00", ""},
+		{"no method that it has", open, "\x05\x01\x02", "\x05\xff"},
+		{"its method after another", locked, "\x05\x02\x00\x02", "\x05\x02"},
+		{"a cut password", locked, "\x05\x01\x02\x01\x02me\x02p", "\x05\x02"},
+		{"a wrong password", locked, "\x05\x01\x02\x01\x02me\x02no", "\x05\x02\x01\x01"},
+		{"a cut request", open, "\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x00", "\x05\x00"},
+		{"BIND", open, "\x05\x01\x00\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x01", "\x05\x00\x05\x07\x00\x01\x00\x00\x00\x00\x00\x00"},
+		{"an unknown type of address", open, "\x05\x01\x00\x05\x01\x00\x09\x00\x01", "\x05\x00\x05\x08\x00\x01\x00\x00\x00\x00\x00\x00"},
+	} {
+		c, err := net.Dial("tcp", tt.proxy.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(c, tt.request)
+		c.(*net.TCPConn).CloseWrite()
+		got, err := io.ReadAll(c)
+		c.Close()
+		if string(got) != tt.want || err != nil {
+			t.Errorf("%s: the answer is %q, %v, want %q", tt.name, got, err, tt.want)
+		}
+	}
+	if asked := append(open.Asked(), locked.Asked()...); len(asked) > 0 {
+		t.Errorf("it was asked for %q", asked)
+	}
+}
+
 func TestCA(t *testing.T) {
 	ca, other := NewCA(t), NewCA(t)
 	for _, tt := range []struct {
