@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
 )
@@ -51,7 +50,7 @@ func (s *Store) ImportRun(ctx context.Context, o *run.Order, r *run.Result, by s
 			return err
 		}
 		if err := t.run(`INSERT INTO transitions (run, version, from_state, to_state, cause, by_whom, at) VALUES ($1, 1, '', $2, $3, $4, $5)`,
-			number, string(o.State), "imported", clean(by), ns(time.Now())); err != nil {
+			number, string(o.State), "imported", clean(by), ns(s.options.Now())); err != nil {
 			return err
 		}
 		if err := t.run(`INSERT INTO results (run, data) VALUES ($1, $2)`, number, result); err != nil {

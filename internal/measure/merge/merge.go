@@ -194,10 +194,7 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 		s.counts[h.Metric] += of.Count()
 		r.histogramOf(t).Add(of)
 	}
-	if len(changes) > 0 {
-		replace(changes)
-		s.gathered = false
-	}
+	replace(changes) // only archives have some, and no gathered histograms: s.gathered stays
 	for _, g := range b.Gauges {
 		s.metrics[g.Metric].gauges[executor] = g.Value
 	}
