@@ -22,17 +22,17 @@ type active struct {
 	id string
 	// Used by the goroutine of perform only, but for guard and record, which belong to the
 	// goroutine that merges.
-	order  *run.Order
-	ctx    context.Context
-	result *run.Result
-	epoch  uint64 // of the newest split of the load
-	blobs  map[platform]*agentpb.Blob
-	files  []*agentpb.Blob
-	orphan []*part   // lost executors whose load others are to take over
-	taking time.Time // the earliest time of that
-	guard  *guard
-	record *record
-	stored <-chan struct{} // closed when all executors are in the store
+	order      *run.Order
+	ctx        context.Context
+	result     *run.Result
+	epoch      uint64 // of the newest split of the load
+	blobs      map[platform]*agentpb.Blob
+	files      []*agentpb.Blob
+	orphan     []*part   // lost executors whose load others are to take over
+	takeoverAt time.Time // the earliest time of that
+	guard      *guard
+	record     *record
+	stored     <-chan struct{} // closed when all executors are in the store
 
 	news chan struct{} // holds a value if something below has changed
 	gone chan struct{} // closed when the run is no longer active
@@ -285,7 +285,7 @@ func (a *active) stopping(e int) { a.change(func() { a.executors[e].drains = tru
 
 // over records that an agent's last delivery was received, unless t has an older epoch than
 // the agent's newest executors.
-func (a *active) over(t taker) {
+func (a *active) over(t stream) {
 	a.change(func() {
 		for _, h := range a.hosts {
 			if h.ID == t.agent && t.epoch >= h.started {

@@ -323,12 +323,12 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 		r := newRecord(a.m, a.id, intervalOf(o), a)
 		for _, e := range a.executors {
 			r.tally.Executor(e.place.Name, 0)
-			r.placed = append(r.placed, &agentpb.Placed{Agent: e.place.ID, Epoch: e.place.epoch, Name: e.place.Name})
+			r.placements = append(r.placements, &agentpb.Placement{Agent: e.place.ID, Epoch: e.place.epoch, Name: e.place.Name})
 		}
 		r.tally.Thresholds(thresholds)
 		r.tally.Weights(weights)
 		if early := a.m.intake.runs[a.id]; early != nil { // executors have printed something already
-			r.taken = early.taken
+			r.positions = early.positions
 			for _, text := range early.tally.Merger.Notes() {
 				r.tally.Merger.Note(text)
 			}

@@ -65,7 +65,7 @@ type RefusedError struct{ Code, Text string }
 func (e *RefusedError) Error() string { return e.Text }
 
 // command sets c.UnixNs, sends a command and waits for the answer until ctx ends. The error
-// wraps ErrAway if the agent is not connected, a *RefusedError if it refuses, and ctx's
+// wraps ErrNotConnected if the agent is not connected, a *RefusedError if it refuses, and ctx's
 // error. The answer is nil with an error, except with a refusal.
 func (m *Master) command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	c.UnixNs = time.Now().UnixNano()

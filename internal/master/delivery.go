@@ -14,23 +14,23 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// taker identifies the deliveries of an agent under one epoch, which are numbered together.
-type taker struct {
+// stream identifies the deliveries of an agent under one epoch, which are numbered together.
+type stream struct {
 	agent string
 	epoch uint64
 }
 
-// taking is a taker in one of many runs.
-type taking struct {
+// runStream is a stream in one of many runs.
+type runStream struct {
 	run string
-	taker
+	stream
 }
 
-// maxTakers bounds the agents and epochs of a run, and maxEarly the numbers of executors
+// maxStreams bounds the agents and epochs of a run, and maxEarly the numbers of executors
 // that print before the load is split. No honest agent exceeds them.
 const (
-	maxTakers = 20_000
-	maxEarly  = 9_999
+	maxStreams = 20_000
+	maxEarly   = 9_999
 )
 
 var table = crc64.MakeTable(crc64.ECMA)
@@ -44,12 +44,12 @@ var errLost = errors.New("what was delivered before it is lost")
 // redelivered, or, if the error is errLost, can never be merged. An invalid batch is not an
 // error: see batch.
 func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
-	t := taker{d.Agent, d.Epoch}
-	switch last := r.taken[t]; {
+	t := stream{d.Agent, d.Epoch}
+	switch last := r.positions[t]; {
 	case d.Number <= last && last > 0:
 		r.upTo(c, t)
 		return true, nil
-	case last == 0 && len(r.taken) >= maxTakers:
+	case last == 0 && len(r.positions) >= maxStreams:
 		return false, errors.New("there are too many epochs of this run")
 	case d.First > last+1 && r.active == nil:
 		return false, errLost
@@ -65,7 +65,7 @@ func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
 	case *agentpb.Delivery_Exact:
 		err = r.exact(d, what.Exact)
 	case *agentpb.Delivery_Log:
-		if _, wrong := r.of(d); wrong != nil && (len(r.placed) > 0 || d.Executor > maxEarly) {
+		if _, wrong := r.of(d); wrong != nil && (len(r.placements) > 0 || d.Executor > maxEarly) {
 			return false, wrong
 		}
 		if lost := r.m.logs.write(r.id, d.Agent, int(d.Executor), what.Log); lost != nil {
@@ -92,23 +92,23 @@ func (r *record) take(d delivered, c *commit) (repeat bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r.taken[t] = d.Number
+	r.positions[t] = d.Number
 	r.upTo(c, t)
 	r.dirty, r.last = true, time.Now()
 	return false, nil
 }
 
-func (r *record) upTo(c *commit, t taker) {
-	c.upTo[taking{r.id, t}] = &agentpb.Committed{Run: r.id, Epoch: t.epoch, Number: r.taken[t]}
+func (r *record) upTo(c *commit, t stream) {
+	c.upTo[runStream{r.id, t}] = &agentpb.Committed{Run: r.id, Epoch: t.epoch, Number: r.positions[t]}
 }
 
 // of returns the executor of a delivery, which is r's own, or an error if it is not one of
 // that agent and epoch.
-func (r *record) of(d delivered) (*agentpb.Placed, error) {
-	if int(d.Executor) >= len(r.placed) {
+func (r *record) of(d delivered) (*agentpb.Placement, error) {
+	if int(d.Executor) >= len(r.placements) {
 		return nil, fmt.Errorf("executor %d is not of this run", d.Executor)
 	}
-	p := r.placed[d.Executor]
+	p := r.placements[d.Executor]
 	if p.Agent != d.Agent || p.Epoch != d.Epoch {
 		return nil, fmt.Errorf("executor %d is of agent %s (epoch %d)", d.Executor, p.Agent, p.Epoch)
 	}

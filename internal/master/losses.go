@@ -42,7 +42,7 @@ func (a *active) look(ctx context.Context) (over bool, err error) {
 	if err := a.deaths(ctx); err != nil {
 		return false, err
 	}
-	if len(a.orphan) > 0 && time.Now().After(a.taking) {
+	if len(a.orphan) > 0 && time.Now().After(a.takeoverAt) {
 		if err := a.takeOver(ctx); err != nil {
 			return false, err
 		}
@@ -150,8 +150,8 @@ func (a *active) lose(ctx context.Context, h *place, why string) error {
 		return errors.New(text)
 	case run.LostRebalance:
 		a.orphan = append(a.orphan, its...)
-		if end := h.renewed.Add(a.m.Times.Lease + fence); end.After(a.taking) {
-			a.taking = end
+		if end := h.renewed.Add(a.m.Times.Lease + fence); end.After(a.takeoverAt) {
+			a.takeoverAt = end
 		}
 	}
 	return nil

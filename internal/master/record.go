@@ -13,14 +13,14 @@ import (
 // record is the merged state of a run. Its methods may be called by the goroutine that
 // merges only, and before that one starts by Serve.
 type record struct {
-	m        *Master
-	id       string
-	interval time.Duration
-	tally    *monitor.Tally
-	taken    map[taker]uint64  // number of the last merged delivery
-	placed   []*agentpb.Placed // executors
-	active   *active           // nil if the run is over
-	result   *run.Result       // of a run that is over; late deliveries change it
+	m          *Master
+	id         string
+	interval   time.Duration
+	tally      *monitor.Tally
+	positions  map[stream]uint64    // number of the last merged delivery
+	placements []*agentpb.Placement // executors
+	active     *active              // nil if the run is over
+	result     *run.Result          // of a run that is over; late deliveries change it
 
 	unlogged bool // a piece of output was lost
 	dirty    bool
@@ -35,7 +35,7 @@ type record struct {
 // newRecord returns the record of a run without executors, which the caller adds. a is nil
 // for a run that is not active; its events are dropped then.
 func newRecord(m *Master, id string, interval time.Duration, a *active) *record {
-	r := &record{m: m, id: id, interval: interval, taken: map[taker]uint64{}, active: a, changed: map[int]bool{}, last: time.Now(), since: time.Now()}
+	r := &record{m: m, id: id, interval: interval, positions: map[stream]uint64{}, active: a, changed: map[int]bool{}, last: time.Now(), since: time.Now()}
 	r.tally = monitor.New(r.options())
 	r.tally.Merger.OnPart(r.part)
 	return r
@@ -44,7 +44,7 @@ func newRecord(m *Master, id string, interval time.Duration, a *active) *record 
 // options returns the options of the run's tally: it emits the tally's events, and ends the
 // load of an active run whose threshold has abort.
 func (r *record) options() monitor.Options {
-	return monitor.Options{Interval: r.interval, Tell: r.emit, Abort: func() {
+	return monitor.Options{Interval: r.interval, Emit: r.emit, Abort: func() {
 		if r.active != nil {
 			r.active.abort()
 		}
@@ -83,7 +83,7 @@ func (r *record) fill(c *commit) {
 	c.in.Batches = append(c.in.Batches, r.keys...)
 	c.in.Series = append(c.in.Series, r.parts...)
 	for e := range r.changed {
-		p := r.placed[e]
+		p := r.placements[e]
 		seq, _ := m.Seq(e)
 		c.in.Sources = append(c.in.Sources, run.SourceState{Run: r.id, Executor: e, Epoch: p.Epoch, Agent: p.Agent, Seq: seq, State: m.SourceState(e)})
 	}
@@ -101,17 +101,17 @@ func (r *record) fill(c *commit) {
 // whenStored returns a channel that is closed once the record's present state is stored;
 // never if that fails.
 func (r *record) whenStored() <-chan struct{} {
-	kept := make(chan struct{})
+	stored := make(chan struct{})
 	r.dirty = true
-	r.waiting = append(r.waiting, func() { close(kept) })
-	return kept
+	r.waiting = append(r.waiting, func() { close(stored) })
+	return stored
 }
 
 // state returns the record's state for the store, encoded.
 func (r *record) state() []byte {
-	k := &agentpb.Kept{Merged: r.tally.Merger.State(), IntervalNs: int64(r.interval), Executors: r.placed}
-	for t, n := range r.taken {
-		k.Taken = append(k.Taken, &agentpb.Taken{Agent: t.agent, Epoch: t.epoch, Number: n})
+	k := &agentpb.RecordState{Merged: r.tally.Merger.State(), IntervalNs: int64(r.interval), Executors: r.placements}
+	for t, n := range r.positions {
+		k.Positions = append(k.Positions, &agentpb.Position{Agent: t.agent, Epoch: t.epoch, Number: n})
 	}
 	return marshal(k)
 }

@@ -28,16 +28,16 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 	}
 	r := newRecord(m, id, intervalOf(&o.Options), nil)
 	r.since = o.Created
-	var kept agentpb.Kept
-	if err := proto.Unmarshal(whole, &kept); err != nil {
+	var state agentpb.RecordState
+	if err := proto.Unmarshal(whole, &state); err != nil {
 		return nil, fmt.Errorf("read the state of run %s: %w", id, err)
 	}
-	r.placed = kept.Executors
-	for _, t := range kept.Taken {
-		r.taken[taker{t.Agent, t.Epoch}] = t.Number
+	r.placements = state.Executors
+	for _, t := range state.Positions {
+		r.positions[stream{t.Agent, t.Epoch}] = t.Number
 	}
-	states := make([][]byte, len(r.placed))
-	for i, p := range r.placed { // executors without a batch so far
+	states := make([][]byte, len(r.placements))
+	for i, p := range r.placements { // executors without a batch so far
 		states[i] = marshal(&merge.SourceState{ToNs: p.BeginNs, Name: p.Name})
 	}
 	for _, s := range sources {
@@ -45,12 +45,12 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 			states[s.Executor] = s.State
 		}
 	}
-	merger, err := merge.Restore(r.interval, kept.Merged, states)
+	merger, err := merge.Restore(r.interval, state.Merged, states)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
 	var hosts []string
-	for _, p := range r.placed {
+	for _, p := range r.placements {
 		hosts = append(hosts, p.Name)
 	}
 	r.tally = monitor.Restore(r.options(), merger, hosts)
@@ -64,16 +64,16 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 // reopen adds the stored recordings of the intervals that were not complete, from the series
 // of each agent. After an error r is incomplete and must not be used.
 func (r *record) reopen(ctx context.Context) error {
-	given := r.tally.Merger.Given()
+	returned := r.tally.Merger.Returned()
 	agents := map[string]bool{}
-	for _, p := range r.placed {
+	for _, p := range r.placements {
 		if agents[p.Agent] {
 			continue
 		}
 		agents[p.Agent] = true
-		q := run.SeriesQuery{Run: r.id, Agent: p.Agent, From: given}
+		q := run.SeriesQuery{Run: r.id, Agent: p.Agent, From: returned}
 		err := r.m.Store.Series(ctx, q, func(p run.SeriesPart) error {
-			if p.From < given {
+			if p.From < returned {
 				return nil
 			}
 			return r.tally.Merger.Reopen(p.Data)
@@ -96,7 +96,7 @@ func (n *intake) interrupt(ctx context.Context, o *run.Order) (*run.Result, erro
 		r.result = newResult(o)
 	}
 	r.result.State, r.result.Cause = o.State, o.Cause
-	if len(r.placed) > 0 {
+	if len(r.placements) > 0 {
 		r.tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: "the master ended while the load went on: the load ended with the agents' leases", Windows: 1,
 			Advice: "run it again"})
 		r.tally.Finish(r.result)

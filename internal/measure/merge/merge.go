@@ -40,10 +40,10 @@ type Merger struct {
 	slowest   *source // the executor that the others are waiting for
 	slowestTo int64   // the time up to which it had reported
 
-	began time.Time      // of the executor that began first
-	end   time.Duration  // of the last batch
-	rows  map[int64]*row // by the time they begin, ns; those not yet returned by Intervals
-	given int64          // rows that begin before it have been returned, ns
+	began    time.Time      // of the executor that began first
+	end      time.Duration  // of the last batch
+	rows     map[int64]*row // by the time they begin, ns; those not yet returned by Intervals
+	returned int64          // rows that begin before it have been returned, ns
 }
 
 // metric is one title over all executors.
