@@ -117,7 +117,7 @@ func (m *Master) perform(ctx context.Context, o *run.Order) error {
 		m.mu.Unlock()
 		close(a.gone)
 	}()
-	if err := a.to(ctx, run.Compiling, "", "master"); err != nil {
+	if err := a.to(ctx, run.Compiling, "", byMaster); err != nil {
 		if errors.Is(err, run.ErrConflict) { // cancelled or deleted meanwhile
 			return nil
 		}
@@ -252,6 +252,9 @@ func (a *active) abort() {
 		}
 	})
 }
+
+// byMaster is the user of a transition that no user asked for.
+const byMaster = "master"
 
 // byThreshold as the one who asked for a stop means a threshold, which the tally names.
 const byThreshold = "a threshold"

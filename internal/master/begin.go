@@ -41,7 +41,7 @@ func (a *active) prepare(ctx context.Context) error {
 	if a.blobs, err = a.compile(ctx, source, chosen); err != nil {
 		return err
 	}
-	if err := a.to(ctx, run.Starting, "", "master"); err != nil {
+	if err := a.to(ctx, run.Starting, "", byMaster); err != nil {
 		return err
 	}
 	if a.files, err = a.m.blobs.files(source.Files); err != nil {
@@ -164,7 +164,7 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 // refusal for that reason.
 func (a *active) begun(err error) error {
 	var refused *RefusedError
-	if errors.As(err, &refused) && refused.Code == "scenario" {
+	if errors.As(err, &refused) && refused.Code == agentpb.CodeScenario {
 		a.mu.Lock()
 		a.result.Failure = run.FailedScenario
 		a.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
@@ -45,7 +44,7 @@ func (a *active) insist(ctx context.Context, c *agentpb.Command) {
 			if c.GetRelease() != nil && err == nil {
 				a.m.fleet.free(c.Agent, c.Run)
 			}
-			if err != nil && !strings.Contains(refused.Code, "unknown") {
+			if err != nil && refused.Code != agentpb.CodeUnknown {
 				a.m.Logger.Warn("a command is refused", "run", a.id, "agent", c.Agent, "error", err)
 			}
 			return

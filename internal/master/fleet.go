@@ -200,7 +200,7 @@ func (f *fleet) awaitOver(ctx context.Context, agent, id string, limit time.Dura
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if w, _ := f.get(agent); w.beat == nil || w.beat.Run != id || w.beat.Phase == "over" {
+		if w, _ := f.get(agent); w.beat == nil || w.beat.Run != id || w.beat.Phase == agentpb.PhaseOver {
 			return
 		}
 		select {

@@ -19,7 +19,7 @@ func (a *active) load(ctx context.Context) error {
 	if err := a.begin(ctx); err != nil {
 		return err
 	}
-	if err := a.to(ctx, run.Running, "", "master"); err != nil {
+	if err := a.to(ctx, run.Running, "", byMaster); err != nil {
 		return err
 	}
 	if err := a.m.Store.PutResult(ctx, a.result); err != nil { // recover of the next process needs it
@@ -49,7 +49,7 @@ func (a *active) load(ctx context.Context) error {
 			return err
 		}
 		if a.drains() && a.order.State == run.Running {
-			if err := a.to(ctx, run.Stopping, "", "master"); err != nil {
+			if err := a.to(ctx, run.Stopping, "", byMaster); err != nil {
 				return err
 			}
 			if err := a.m.intake.with(ctx, func() { a.record.tally.LoadOver() }); err != nil {

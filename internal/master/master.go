@@ -213,7 +213,7 @@ func (m *Master) recover(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := m.move(ctx, &o, run.Cancelled, causeRestart, "master"); err != nil {
+		if _, err := m.move(ctx, &o, run.Cancelled, causeRestart, byMaster); err != nil {
 			return err
 		}
 		m.events.emit(o.ID, m.endOf(r))
