@@ -92,3 +92,20 @@ func awaitHeaders(r io.Reader) {
 		}
 	}
 }
+
+// ask creates a client with opts and sends times requests, each on a new connection if fresh.
+func ask(t *testing.T, opts Options, url string, times int, fresh bool) (*executortest.Recorder, error) {
+	t.Helper()
+	ctx, c, rec := newClient(t, opts)
+	defer c.Close()
+	var headers map[string]string
+	if fresh {
+		headers = map[string]string{"Connection": "close"}
+	}
+	for range times {
+		if _, err := c.Get(ctx, url, headers); err != nil {
+			return rec, err
+		}
+	}
+	return rec, nil
+}
