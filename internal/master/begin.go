@@ -133,7 +133,7 @@ func (a *active) each(hosts []*place, f func(*place) error) error {
 
 // start lets an agent start executor processes, numbered from first on, waits for them for
 // Times.Prepare at most, and appends their hellos to h.hellos. If it returns an error, the
-// agent may have started some of them. A refusal wraps a *RefusedError.
+// agent may have started some of them. A refusal wraps a *refusedError.
 func (a *active) start(ctx context.Context, h *place, processes, first int) error {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Prepare)
 	defer cancel()
@@ -163,7 +163,7 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 // begun returns err, and marks the run as failed by its scenario if err is an agent's
 // refusal for that reason.
 func (a *active) begun(err error) error {
-	var refused *RefusedError
+	var refused *refusedError
 	if errors.As(err, &refused) && refused.Code == agentpb.CodeScenario {
 		a.mu.Lock()
 		a.result.Failure = run.FailedScenario

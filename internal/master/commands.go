@@ -39,7 +39,7 @@ func (a *active) insist(ctx context.Context, c *agentpb.Command) {
 		once, cancel := context.WithTimeout(ctx, 3*time.Second)
 		_, err := a.m.command(once, c)
 		cancel()
-		var refused *RefusedError
+		var refused *refusedError
 		if err == nil || errors.As(err, &refused) {
 			if c.GetRelease() != nil && err == nil {
 				a.m.fleet.free(c.Agent, c.Run)
@@ -56,15 +56,15 @@ func (a *active) insist(ctx context.Context, c *agentpb.Command) {
 	}
 }
 
-// RefusedError is an agent's answer that it did not carry out a command. Code and Text are
+// refusedError is an agent's answer that it did not carry out a command. Code and Text are
 // Code and Error of the agentpb.Answer; Code is for programs: fenced, scenario and others,
 // and unknown for every other reason.
-type RefusedError struct{ Code, Text string }
+type refusedError struct{ Code, Text string }
 
-func (e *RefusedError) Error() string { return e.Text }
+func (e *refusedError) Error() string { return e.Text }
 
 // command sets c.UnixNs, sends a command and waits for the answer until ctx ends. The error
-// wraps ErrNotConnected if the agent is not connected, a *RefusedError if it refuses, and ctx's
+// wraps ErrNotConnected if the agent is not connected, a *refusedError if it refuses, and ctx's
 // error. The answer is nil with an error, except with a refusal.
 func (m *Master) command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	c.UnixNs = time.Now().UnixNano()
@@ -73,7 +73,7 @@ func (m *Master) command(ctx context.Context, c *agentpb.Command) (*agentpb.Answ
 		return nil, fmt.Errorf("agent %s: %w", m.fleet.name(c.Agent), err)
 	}
 	if answer.Error != "" {
-		return answer, fmt.Errorf("agent %s: %w", m.fleet.name(c.Agent), &RefusedError{answer.Code, answer.Error})
+		return answer, fmt.Errorf("agent %s: %w", m.fleet.name(c.Agent), &refusedError{answer.Code, answer.Error})
 	}
 	return answer, nil
 }

@@ -28,7 +28,7 @@ func (a *active) renew(ctx context.Context, h *place) {
 	defer cancel()
 	renew := &agentpb.Renew{LeaseNs: int64(a.m.Times.Lease)}
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &agentpb.Command_Renew{Renew: renew}})
-	var refused *RefusedError
+	var refused *refusedError
 	switch {
 	case err == nil: // without waking perform
 		a.mu.Lock()

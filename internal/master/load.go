@@ -107,7 +107,7 @@ func (a *active) awaitStored(ctx context.Context) error {
 
 // beginAt commands an agent to begin the load at a moment of the master's clock, waits for
 // the answer, and records that the lease was renewed. If the agent refuses, the error wraps
-// a *RefusedError.
+// a *refusedError.
 func (a *active) beginAt(ctx context.Context, h *place, at time.Time) error {
 	begin := &agentpb.Begin{AtUnixNs: at.Add(h.offset).UnixNano(), LeaseNs: int64(a.m.Times.Lease)}
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &agentpb.Command_Begin{Begin: begin}})

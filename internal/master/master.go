@@ -79,10 +79,13 @@ type Master struct {
 	active   *active // the active run, or nil
 	last     string  // id of the previous active run, which ended at lastEnd
 	lastEnd  time.Time
-	waiting  map[string]string // why runs wait, by id
-	ready    bool              // runs that a previous process left active are settled
-	shutdown bool              // no further run starts
+	waiting  waiting // of the last call of next
+	ready    bool    // runs that a previous process left active are settled
+	shutdown bool    // no further run starts
 }
+
+// waiting is the first queued run and why it waits, or an empty text if it need not.
+type waiting struct{ run, why string }
 
 // New returns a master, which does nothing before Serve. It creates the folders that it
 // needs in Options.Dir, which remain if it returns an error. There is nothing to close.
@@ -102,7 +105,7 @@ func New(o Options) (*Master, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the folder of blobs: %w", err)
 	}
-	m := &Master{Options: o, events: newEvents(uint64(time.Now().UnixMicro())), logs: logs, blobs: blobs, wake: make(chan struct{}, 1), waiting: map[string]string{}}
+	m := &Master{Options: o, events: newEvents(uint64(time.Now().UnixMicro())), logs: logs, blobs: blobs, wake: make(chan struct{}, 1)}
 	m.fleet = newFleet(m)
 	if m.intake, err = newIntake(m); err != nil {
 		return nil, fmt.Errorf("make the intake: %w", err)
@@ -261,8 +264,8 @@ func (m *Master) work(ctx context.Context) error {
 
 // next returns the first queued run if the agents for it are ready, and otherwise nil: also
 // if the queue is empty, after Shutdown, or when ctx ends. A later run never overtakes the
-// first. It updates what Waiting returns, and emits an event if the reason of the first has
-// changed. The error is the store's.
+// first. It updates m.waiting, and emits an event if the reason has changed. The error is the
+// store's.
 func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	m.mu.Lock()
 	shutdown := m.shutdown
@@ -288,15 +291,11 @@ func (m *Master) next(ctx context.Context) (*run.Order, error) {
 		why = "agents are about to be there"
 	}
 	m.mu.Lock()
-	before := m.waiting[first.ID]
-	clear(m.waiting)
-	m.waiting[first.ID] = why
-	for _, o := range all[1:] {
-		m.waiting[o.ID] = "run " + first.ID + " is before it"
-	}
+	before, now := m.waiting, waiting{first.ID, why}
+	m.waiting = now
 	m.mu.Unlock()
 	if why != "" {
-		if why != before {
+		if now != before {
 			m.Logger.Info("a run waits", "run", first.ID, "why", why)
 			m.events.waits(first.ID, why)
 		}
@@ -318,15 +317,6 @@ func (m *Master) settling() bool {
 	return time.Since(since) < m.Times.Lost/2 && slices.ContainsFunc(m.fleet.snapshot(), func(w member) bool {
 		return w.state == agentBusy || w.state == agentLost && w.beat == nil
 	})
-}
-
-// Waiting returns why a queued run waits, as text for people. It is as of the last time that
-// the queue was examined, which does not happen while a run is active: "" for a run that was
-// queued since then, that does not wait, or that is unknown.
-func (m *Master) Waiting(id string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.waiting[id]
 }
 
 // move changes a run's state in the store, emits an event and returns the changed run; o
