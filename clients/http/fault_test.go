@@ -240,3 +240,38 @@ func TestDiscardIsFlat(t *testing.T) {
 		t.Errorf("bytes_in = %d, want %d and two heads", in, 2*size)
 	}
 }
+
+// The head must arrive in time; the body may take longer.
+func TestHeaderTimeout(t *testing.T) {
+	t.Parallel()
+	const limit = 100 * time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		script func(p *servers.Peer)
+		class  string
+	}{
+		{"no head", func(p *servers.Peer) { p.Request(); p.Hold() }, "timeout"},
+		{"half a head", func(p *servers.Peer) { p.Request(); p.Send("HTTP/1.1 200 OK\r\n"); p.Hold() }, "timeout"},
+		{"a slow body", func(p *servers.Peer) {
+			for p.Request() != "" {
+				p.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+				time.Sleep(2 * limit)
+				p.Send("ok")
+			}
+		}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := servers.Faults(t, tt.script)
+			rec, err := ask(t, Options{HeaderTimeout: limit}, s.URL, 2, false)
+			if tt.class == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				wantCounts(t, rec, counts{"http_ok": 2, "latency": 2})
+				return
+			}
+			wantCounts(t, rec, counts{"http_other_fail": 1, "error." + tt.class: 1})
+		})
+	}
+}

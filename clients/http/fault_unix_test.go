@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/gobench-io/gobench/executor/executortest"
 	"github.com/gobench-io/gobench/internal/testing/servers"
@@ -39,9 +38,9 @@ func TestLocalFD(t *testing.T) {
 		for range calls {
 			go func() { _ = c.GetIgnoreRes(ctx, url, nil); done <- true }()
 		}
-		for rec.Counts("home.")["http_other_fail"]+rec.Counts("home.")["connections_opened"] < calls {
-			time.Sleep(time.Millisecond)
-		}
+		waitFor(t, func() bool {
+			return rec.Counts("home.")["http_other_fail"]+rec.Counts("home.")["connections_opened"] >= calls
+		})
 		c.Close()
 		got := outcomes(rec)
 		if n := got["error.local_fd"]; n < calls-64 || n != got["http_other_fail"] || len(got) != 2 {

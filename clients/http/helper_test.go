@@ -69,9 +69,9 @@ const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it did not come to that in 10 s")
+			t.Fatal("it did not come to that in a minute")
 		}
 	}
 }
@@ -91,4 +91,21 @@ func awaitHeaders(r io.Reader) {
 			return
 		}
 	}
+}
+
+// ask creates a client with opts and sends times requests, each on a new connection if fresh.
+func ask(t *testing.T, opts Options, url string, times int, fresh bool) (*executortest.Recorder, error) {
+	t.Helper()
+	ctx, c, rec := newClient(t, opts)
+	defer c.Close()
+	var headers map[string]string
+	if fresh {
+		headers = map[string]string{"Connection": "close"}
+	}
+	for range times {
+		if _, err := c.Get(ctx, url, headers); err != nil {
+			return rec, err
+		}
+	}
+	return rec, nil
 }

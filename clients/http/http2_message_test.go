@@ -2,17 +2,10 @@ package http
 
 import (
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	nethttp "net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-	"time"
-
-	"github.com/gobench-io/gobench/internal/load/conn"
 )
 
 // Redirects, cookies, credentials and codings behave the same over HTTP/2.
@@ -51,89 +44,30 @@ func TestHTTP2Messages(t *testing.T) {
 	}
 }
 
-// slow returns a text one byte per call, so that its length can't be guessed.
-type slow struct{ *strings.Reader }
-
-func (s slow) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(1, len(p))]) }
-func (slow) Close() error                 { return nil }
-
-// short is a Source that returns a wrong size.
-type short struct{}
-
-func (short) Open() (io.ReadCloser, int64, error) { return slow{strings.NewReader("abc")}, 5, nil }
-
-func TestHTTP2Uploads(t *testing.T) {
+// Headers that options add are sent, and the caller's headers replace them.
+func TestHTTP2Added(t *testing.T) {
 	t.Parallel()
-	url := h2c(t, nil, func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		if r.URL.Path == "/early" {
-			w.WriteHeader(nethttp.StatusForbidden)
-			return
-		}
-		body, err := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%d %d %v %s", r.ContentLength, len(body), err, r.Trailer.Get("Sum"))
-	})
-	path := filepath.Join(t.TempDir(), "body")
-	large := strings.Repeat("x", 300_000)
-	if err := os.WriteFile(path, []byte(large), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	text := func(s string) Source {
-		return Stream(func() (io.ReadCloser, error) { return slow{strings.NewReader(s)}, nil })
-	}
-	broken := Stream(func() (io.ReadCloser, error) {
-		r, w := io.Pipe()
-		go func() { io.WriteString(w, "half"); w.CloseWithError(errors.New("disk on fire")) }()
-		return r, nil
+	urls := bothHTTP2(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		fmt.Fprintf(w, "%q %q", r.Header["Authorization"], r.Header["Accept-Encoding"])
 	})
 	for _, tt := range []struct {
-		name    string
-		request Request
+		opts    Options
+		headers map[string]string
 		want    string
-		err     string
 	}{
-		{"a file", Request{Source: File(path)}, "300000 300000 <nil> ", ""},
-		{"a large body", Request{Body: []byte(large)}, "300000 300000 <nil> ", ""},
-		{"a stream", Request{Source: text("hello")}, "-1 5 <nil> ", ""},
-		{"an empty stream", Request{Source: text("")}, "-1 0 <nil> ", ""},
-		{"of no length by wish", Request{Body: []byte("hello"), Chunked: true}, "-1 5 <nil> ", ""},
-		{"trailers", Request{Source: text("hello"), Trailers: map[string]string{"sum": "7"}}, "-1 5 <nil> 7", ""},
-		{"100-continue", Request{Body: []byte("hello"), Headers: map[string]string{"Expect": "100-continue"}}, "5 5 <nil> ", ""},
-		{"shorter than told", Request{Source: short{}}, "", "send the body: it ended 2 bytes before the size that its Source returned"},
-		{"a broken source", Request{Source: broken}, "", "send the body: disk on fire"},
+		{Options{}, nil, "[] []"},
+		{Options{Auth: Basic("me", "secret")}, nil, `["Basic bWU6c2VjcmV0"] []`},
+		{Options{Auth: Bearer("tok"), Decode: true}, nil, fmt.Sprintf(`["Bearer tok"] [%q]`, acceptEncoding)},
+		{Options{Auth: Bearer("tok"), Decode: true}, map[string]string{"authorization": "x", "accept-encoding": "y"}, `["x"] ["y"]`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			ctx, c, rec := newClient(t, Options{HTTP2: true, Timeout: 20 * time.Second})
-			tt.request.Method, tt.request.URL = "PUT", url
-			for range 2 {
-				r, err := c.Do(ctx, tt.request)
-				if tt.err != "" {
-					if err == nil || !strings.HasSuffix(err.Error(), tt.err) || conn.Classify(err) != conn.Other {
-						t.Errorf("error %v, want %s", err, tt.err)
-					}
-				} else if err != nil || string(r.Body) != tt.want {
-					t.Errorf("%q, %v; want %q", r.Body, err, tt.want)
+		tt.opts.HTTP2, tt.opts.InsecureSkipVerify = true, true
+		for _, url := range urls {
+			ctx, c, _ := newClient(t, tt.opts)
+			for range 3 {
+				if body, err := c.Get(ctx, url, tt.headers); err != nil || string(body) != tt.want {
+					t.Errorf("%s, %v; want %s", body, err, tt.want)
 				}
 			}
-			want := counts{"http_ok": 2, "latency": 2}
-			if tt.err != "" {
-				want = counts{"http_other_fail": 2, "error.other": 2}
-			}
-			got := rec.Counts("home.")
-			for title, n := range want {
-				if got[title] != n {
-					t.Errorf("counts %v, want %v", got, want)
-				}
-			}
-		})
-	}
-	// An answer that arrives before the body was read ends reading the body.
-	ctx, c, _ := newClient(t, Options{HTTP2: true, Timeout: 20 * time.Second})
-	r, err := c.Do(ctx, Request{Method: "PUT", URL: url + "/early", Source: Stream(func() (io.ReadCloser, error) {
-		r, _ := io.Pipe() // never a byte
-		return r, nil
-	})})
-	if err != nil || r.Status != nethttp.StatusForbidden {
-		t.Errorf("%d, %v", r.Status, err)
+		}
 	}
 }

@@ -17,14 +17,14 @@ import (
 
 // Codes of an answer's error.
 const (
-	codeFenced   = "fenced"   // the command has an old epoch
-	codeBusy     = "busy"     // another run is here
-	codePlatform = "platform" // the executor is built for another platform
-	codeDigest   = "digest"   // the digest of a blob is wrong
-	codeSpace    = "space"    // the disk has no room
-	codeScenario = "scenario" // the scenario itself cannot run
-	codeDead     = "dead"     // an executor has ended
-	codeUnknown  = "unknown"  // the run is not here, and all other reasons
+	codeFenced   = "fenced"             // the command has an old epoch
+	codeBusy     = "busy"               // another run is here
+	codePlatform = "platform"           // the executor is built for another platform
+	codeDigest   = "digest"             // the digest of a blob is wrong
+	codeSpace    = "space"              // the disk has no room
+	codeScenario = agentpb.CodeScenario // the scenario itself cannot run
+	codeDead     = "dead"               // an executor has ended
+	codeUnknown  = agentpb.CodeUnknown  // the run is not here, and all other reasons
 )
 
 // refusal is an error with its code.

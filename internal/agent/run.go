@@ -22,7 +22,7 @@ const (
 	phaseArmed     = "armed"
 	phaseRunning   = "running"
 	phaseStopping  = "stopping"
-	phaseOver      = "over"
+	phaseOver      = agentpb.PhaseOver
 )
 
 // agentRun is a run on this agent, from its Prepare until nothing of it is left.

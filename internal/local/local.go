@@ -128,7 +128,7 @@ func (r *load) run(ctx context.Context) error {
 	r.emit(event.Event{Kind: event.Step, Text: "starting the executor"})
 	r.log.Info("run", "id", r.result.ID, "folder", r.folder.Dir(), "executor", program.Path)
 	r.executor = process.New(r.spec(program))
-	r.tally = monitor.New(monitor.Options{Interval: r.Interval, Once: r.Once, Tell: r.emit, Abort: r.executor.Stop})
+	r.tally = monitor.New(monitor.Options{Interval: r.Interval, Once: r.Once, Emit: r.emit, Abort: r.executor.Stop})
 	r.tally.Executor("", 0)
 	r.Controls.begin(r.executor)
 	stopServing := r.serve()

@@ -22,17 +22,17 @@ type active struct {
 	id string
 	// Used by the goroutine of perform only, but for guard and record, which belong to the
 	// goroutine that merges.
-	order  *run.Order
-	ctx    context.Context
-	result *run.Result
-	epoch  uint64 // of the newest split of the load
-	blobs  map[platform]*agentpb.Blob
-	files  []*agentpb.Blob
-	orphan []*part   // lost executors whose load others are to take over
-	taking time.Time // the earliest time of that
-	guard  *guard
-	record *record
-	stored <-chan struct{} // closed when all executors are in the store
+	order      *run.Order
+	ctx        context.Context
+	result     *run.Result
+	epoch      uint64 // of the newest split of the load
+	blobs      map[platform]*agentpb.Blob
+	files      []*agentpb.Blob
+	orphan     []*part   // lost executors whose load others are to take over
+	takeoverAt time.Time // the earliest time of that
+	guard      *guard
+	record     *record
+	stored     <-chan struct{} // closed when all executors are in the store
 
 	news chan struct{} // holds a value if something below has changed
 	gone chan struct{} // closed when the run is no longer active
@@ -117,7 +117,7 @@ func (m *Master) perform(ctx context.Context, o *run.Order) error {
 		m.mu.Unlock()
 		close(a.gone)
 	}()
-	if err := a.to(ctx, run.Compiling, "", "master"); err != nil {
+	if err := a.to(ctx, run.Compiling, "", byMaster); err != nil {
 		if errors.Is(err, run.ErrConflict) { // cancelled or deleted meanwhile
 			return nil
 		}
@@ -223,6 +223,26 @@ func (a *active) end(cancel bool, by string) {
 	}
 }
 
+// epochOf returns the newest epoch of an agent. It locks a.mu.
+func (a *active) epochOf(h *place) uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return h.epoch
+}
+
+// places returns the agents of the run that are not lost, in a new slice in the order of
+// a.hosts. The places are shared: a.mu guards their fields.
+func (a *active) places() (all []*place) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, h := range a.hosts {
+		if !h.lost {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
 // The methods below are called by the goroutine that merges.
 
 // abort requests a stop because a threshold was crossed, unless a stop was requested before.
@@ -233,6 +253,9 @@ func (a *active) abort() {
 		}
 	})
 }
+
+// byMaster is the user of a transition that no user asked for.
+const byMaster = "master"
 
 // byThreshold as the one who asked for a stop means a threshold, which the tally names.
 const byThreshold = "a threshold"
@@ -266,7 +289,7 @@ func (a *active) stopping(e int) { a.change(func() { a.executors[e].drains = tru
 
 // over records that an agent's last delivery was received, unless t has an older epoch than
 // the agent's newest executors.
-func (a *active) over(t taker) {
+func (a *active) over(t stream) {
 	a.change(func() {
 		for _, h := range a.hosts {
 			if h.ID == t.agent && t.epoch >= h.started {
@@ -305,34 +328,4 @@ func (m *Master) leftover(ctx context.Context, agent, id string, epoch uint64) {
 	if err != nil {
 		m.Logger.Warn("end what is left of a run", "agent", agent, "run", id, "error", err)
 	}
-}
-
-// RefusedError is an agent's answer that it did not carry out a command. Code and Text are
-// Code and Error of the agentpb.Answer; Code is for programs: fenced, scenario and others,
-// and unknown for every other reason.
-type RefusedError struct{ Code, Text string }
-
-func (e *RefusedError) Error() string { return e.Text }
-
-// command sets c.UnixNs, sends a command and waits for the answer until ctx ends. The error
-// wraps ErrAway if the agent is not connected, a *RefusedError if it refuses, and ctx's
-// error. The answer is nil with an error, except with a refusal.
-func (m *Master) command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
-	c.UnixNs = time.Now().UnixNano()
-	answer, err := m.Bus.Command(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("agent %s: %w", m.fleet.name(c.Agent), err)
-	}
-	if answer.Error != "" {
-		return answer, fmt.Errorf("agent %s: %w", m.fleet.name(c.Agent), &RefusedError{answer.Code, answer.Error})
-	}
-	return answer, nil
-}
-
-// name returns an agent's name, or its id if it has no name.
-func (f *fleet) name(id string) string {
-	if w, _ := f.get(id); w.Name != "" {
-		return w.Name
-	}
-	return id
 }

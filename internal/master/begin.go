@@ -41,7 +41,7 @@ func (a *active) prepare(ctx context.Context) error {
 	if a.blobs, err = a.compile(ctx, source, chosen); err != nil {
 		return err
 	}
-	if err := a.to(ctx, run.Starting, "", "master"); err != nil {
+	if err := a.to(ctx, run.Starting, "", byMaster); err != nil {
 		return err
 	}
 	if a.files, err = a.m.blobs.files(source.Files); err != nil {
@@ -133,7 +133,7 @@ func (a *active) each(hosts []*place, f func(*place) error) error {
 
 // start lets an agent start executor processes, numbered from first on, waits for them for
 // Times.Prepare at most, and appends their hellos to h.hellos. If it returns an error, the
-// agent may have started some of them. A refusal wraps a *RefusedError.
+// agent may have started some of them. A refusal wraps a *refusedError.
 func (a *active) start(ctx context.Context, h *place, processes, first int) error {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Prepare)
 	defer cancel()
@@ -163,8 +163,8 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 // begun returns err, and marks the run as failed by its scenario if err is an agent's
 // refusal for that reason.
 func (a *active) begun(err error) error {
-	var refused *RefusedError
-	if errors.As(err, &refused) && refused.Code == "scenario" {
+	var refused *refusedError
+	if errors.As(err, &refused) && refused.Code == agentpb.CodeScenario {
 		a.mu.Lock()
 		a.result.Failure = run.FailedScenario
 		a.mu.Unlock()
@@ -323,12 +323,12 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 		r := newRecord(a.m, a.id, intervalOf(o), a)
 		for _, e := range a.executors {
 			r.tally.Executor(e.place.Name, 0)
-			r.placed = append(r.placed, &agentpb.Placed{Agent: e.place.ID, Epoch: e.place.epoch, Name: e.place.Name})
+			r.placements = append(r.placements, &agentpb.Placement{Agent: e.place.ID, Epoch: e.place.epoch, Name: e.place.Name})
 		}
 		r.tally.Thresholds(thresholds)
 		r.tally.Weights(weights)
 		if early := a.m.intake.runs[a.id]; early != nil { // executors have printed something already
-			r.taken = early.taken
+			r.positions = early.positions
 			for _, text := range early.tally.Merger.Notes() {
 				r.tally.Merger.Note(text)
 			}

@@ -18,7 +18,7 @@ type Bus interface {
 	// registry has expired, until ctx ends.
 	Watch(ctx context.Context, beat func(*agentpb.Beat), gone func(agent string)) error
 	// Command signs a command, sends it to its agent and returns the answer. It returns an
-	// error that wraps ErrAway if the agent is not connected, and ctx's error if ctx ends first.
+	// error that wraps ErrNotConnected if the agent is not connected, and ctx's error if ctx ends first.
 	Command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error)
 	// Deliveries calls take with the deliveries of agents, in each agent's order, until ctx
 	// ends. It begins with those that arrived while no master was connected. A delivery is
@@ -37,8 +37,8 @@ type Bus interface {
 	Available() bool
 }
 
-// ErrAway means that the agent a command is for is not connected.
-var ErrAway = agentpb.ErrAway
+// ErrNotConnected means that the agent a command is for is not connected.
+var ErrNotConnected = agentpb.ErrNotConnected
 
 // Receipt acknowledges one delivery. Blob is an open file that an agent fetches.
 type (

@@ -33,7 +33,7 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 	}
 	early := errors.Is(failed, errGivenUp) // before the load
 	ending := run.Ending{Cancelled: cancelled != "" || early, By: cmp.Or(cancelled, stop), Err: failed}
-	by := "master"
+	by := byMaster
 	if ending.Cancelled {
 		by, a.result.Failure = ending.By, ""
 	}

@@ -52,7 +52,7 @@ func (a *active) control(ctx context.Context, c event.Change) error {
 // noteOf returns the report's note of a change at a time of the run, worded as in a run of
 // one executor: "at 12.0 s: class NAME set to 5 users".
 func (a *active) noteOf(c event.Change, at time.Duration) string {
-	what := map[string]string{"pause": "paused", "resume": "resumed"}[c.What]
+	what := map[string]string{wire.Pause: "paused", wire.Resume: "resumed"}[c.What]
 	if what == "" {
 		class := c.Class
 		if class == "" {

@@ -15,5 +15,5 @@
 // once.
 //
 // Three goroutines share the work on the active run: perform (active.go) takes it from state
-// to state, the intake merges deliveries (intake.go, record.go), and another one commits.
+// to state, the intake merges deliveries (intake.go, delivery.go), and another one commits.
 package master

@@ -80,17 +80,17 @@ func (m *Master) asBatches(ctx context.Context, id string, each func(*wire.Batch
 	if err != nil || whole == nil {
 		return err
 	}
-	var kept agentpb.Kept
-	if err := proto.Unmarshal(whole, &kept); err != nil {
+	var state agentpb.RecordState
+	if err := proto.Unmarshal(whole, &state); err != nil {
 		return fmt.Errorf("read the state of run %s: %w", id, err)
 	}
-	states := make([][]byte, len(kept.Executors))
+	states := make([][]byte, len(state.Executors))
 	for _, s := range sources {
 		if s.Executor < len(states) {
 			states[s.Executor] = s.State
 		}
 	}
-	merger, err := merge.Restore(time.Duration(kept.IntervalNs), kept.Merged, states)
+	merger, err := merge.Restore(time.Duration(state.IntervalNs), state.Merged, states)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", id, err)
 	}

@@ -90,7 +90,7 @@ func (b *fakeBus) agent(id string) *fakeAgent { b.mu.Lock(); defer b.mu.Unlock()
 func (b *fakeBus) Command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	a := b.agent(c.Agent)
 	if a == nil {
-		return nil, ErrAway
+		return nil, ErrNotConnected
 	}
 	return a.do(ctx, proto.CloneOf(c))
 }
@@ -123,7 +123,7 @@ type fakeAgent struct {
 	received []*agentpb.Command
 	run      string
 	epoch    uint64
-	numbers  map[taking]uint64
+	numbers  map[runStream]uint64
 	parts    []*fakeExecutor
 	pending  []*agentpb.Delivery // not committed
 }
@@ -139,7 +139,7 @@ type fakeExecutor struct {
 }
 
 func (b *fakeBus) add(id, name string) *fakeAgent {
-	a := &fakeAgent{bus: b, id: id, boot: 1, classes: oneClass(), numbers: map[taking]uint64{},
+	a := &fakeAgent{bus: b, id: id, boot: 1, classes: oneClass(), numbers: map[runStream]uint64{},
 		hello: &agentpb.Hello{Name: name, Protocol: agentpb.Protocol, Version: "test", Os: runtime.GOOS, Arch: runtime.GOARCH, OpenFiles: 1 << 20}}
 	b.mu.Lock()
 	b.members[id] = a
@@ -211,7 +211,7 @@ func (a *fakeAgent) do(ctx context.Context, c *agentpb.Command) (*agentpb.Answer
 	}
 	a.mu.Unlock()
 	if silent {
-		return nil, ErrAway
+		return nil, ErrNotConnected
 	}
 	if answers != nil {
 		answered := make(chan *agentpb.Answer, 1)
@@ -255,7 +255,7 @@ func (a *fakeAgent) do(ctx context.Context, c *agentpb.Command) (*agentpb.Answer
 func (a *fakeAgent) deliver(d *agentpb.Delivery) *agentpb.Delivery {
 	a.mu.Lock()
 	d.Run, d.Agent, d.Epoch = a.run, a.id, a.epoch
-	t := taking{d.Run, taker{d.Agent, d.Epoch}}
+	t := runStream{d.Run, stream{d.Agent, d.Epoch}}
 	a.numbers[t]++
 	d.Number = a.numbers[t]
 	a.pending = append(a.pending, d)

@@ -3,7 +3,6 @@ package master
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,37 +11,6 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
-
-// standing is an agent's state, as agentpb.Member.State has it.
-type standing string
-
-const (
-	agentReady   standing = "ready"
-	agentBusy    standing = "busy"
-	agentSuspect standing = "suspect" // its beats are late
-	agentLost    standing = "lost"    // no beat for Times.Lost
-	agentRefused standing = "refused" // it speaks another protocol
-	agentRevoked standing = "revoked"
-)
-
-// member is an agent that has joined.
-type member struct {
-	run.Agent
-	beat    *agentpb.Beat // the last, or nil before the first
-	heard   time.Time     // when it was received, monotonic
-	state   standing
-	why     string
-	offset  time.Duration // its wall clock less ours
-	within  time.Duration // error of offset: half of the round trip
-	probed  time.Time
-	cleared time.Time     // when leftover was last called for it
-	refused string        // why it may not run anything, or empty
-	before  *agentpb.Beat // the last of its previous process
-	twin    string        // a message that two processes use its identity, or empty
-	twinAt  time.Time     // when that was last noticed
-	flag    string        // its last violation of permissions, or empty
-	freed   string        // the last run that it has released
-}
 
 // fleet is the set of all agents. Its methods lock mu, unless they say otherwise, and may be
 // called concurrently. States do not change while the bus has no leader. No member is ever
@@ -205,13 +173,6 @@ func (f *fleet) run(ctx context.Context) error {
 	}
 }
 
-// mark records that the clock of a member is being measured. It panics if id is unknown.
-func (f *fleet) mark(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.members[id].probed = time.Now()
-}
-
 // free records that an agent has released a run, before its next beat reports it: an agent
 // that was busy with this run becomes ready at once. An unknown id is ignored.
 func (f *fleet) free(id, run string) {
@@ -239,7 +200,7 @@ func (f *fleet) awaitOver(ctx context.Context, agent, id string, limit time.Dura
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if w, _ := f.get(agent); w.beat == nil || w.beat.Run != id || w.beat.Phase == "over" {
+		if w, _ := f.get(agent); w.beat == nil || w.beat.Run != id || w.beat.Phase == agentpb.PhaseOver {
 			return
 		}
 		select {
@@ -248,44 +209,6 @@ func (f *fleet) awaitOver(ctx context.Context, agent, id string, limit time.Dura
 			return
 		}
 	}
-}
-
-// probe measures the offset of an agent's clock several times and stores the result of the
-// shortest round trip (RFC 5905, section 8: offset and delay of four time stamps). It blocks
-// for up to 2 s each time. If one of them fails or ctx ends, it stops, and the offset that
-// was stored before stays.
-func (f *fleet) probe(ctx context.Context, id string, times int) {
-	var offset, within time.Duration
-	found := false
-	for range times {
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-		sent := time.Now()
-		a, err := f.m.command(ctx, &agentpb.Command{Agent: id, What: &agentpb.Command_Ping{Ping: &agentpb.Ping{}}})
-		got := time.Now()
-		cancel()
-		if err != nil {
-			return
-		}
-		o, w := clockOffset(sent, got, a)
-		if !found || w < within {
-			offset, within, found = o, w, true
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	w := f.members[id]
-	w.offset, w.within = offset, within
-}
-
-// clockOffset returns by how much an agent's wall clock is ahead of ours (negative: behind),
-// and the error: half the round trip without the agent's own time. sent and got are when the
-// request left and the answer arrived, both with a monotonic reading.
-func clockOffset(sent, got time.Time, a *agentpb.Answer) (offset, within time.Duration) {
-	there := max(time.Duration(a.SentNs-a.ReceivedNs), 0) // less where the clock was set meanwhile
-	trip := max(got.Sub(sent)-there, 0)                   // got.Sub is monotonic
-	begin := sent.UnixNano()
-	offset = (time.Duration(a.ReceivedNs-begin) + time.Duration(a.SentNs-(begin+int64(got.Sub(sent))))) / 2
-	return offset, trip / 2
 }
 
 // snapshot returns copies of all members, revoked ones included, sorted by name, then by id;
@@ -331,47 +254,6 @@ func (f *fleet) ofKey(key string) (id string, ok bool) {
 	return "", false
 }
 
-// called returns a member's id, name and rank for run.FindAgent: a lost agent is meant only
-// if no other has the name, a revoked one never.
-func (w member) called() (id, name string, rank int) {
-	switch w.state {
-	case agentRevoked:
-	case agentLost:
-		rank = 1
-	default:
-		rank = 2
-	}
-	return w.ID, w.Name, rank
-}
-
-// known returns a *run.InputError for the first name or id in o.Agents or o.Weights of an
-// agent that has never joined, is revoked, or shares its name: a run would wait for it
-// without end. Agents that are merely disconnected are accepted.
-func (f *fleet) known(o *run.Options) error {
-	all := f.snapshot()
-	check := func(field, name string) error {
-		w, err := run.FindAgent(all, name, member.called)
-		if err == nil && w.state == agentRevoked {
-			err = fmt.Errorf("agent %q is revoked", name)
-		}
-		if err != nil {
-			return &run.InputError{Field: "options." + field, Text: err.Error()}
-		}
-		return nil
-	}
-	for i, name := range o.Agents {
-		if err := check(fmt.Sprintf("agents.%d", i), name); err != nil {
-			return err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Weights)) {
-		if err := check("weights", name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Flag records the subject that the agent with this id tried to use and may not. Agents adds
 // it to the agent's Why. Only the last one is stored, in memory, until the master ends. An
 // unknown id is ignored.
@@ -383,29 +265,10 @@ func (m *Master) Flag(agent, what string) {
 	}
 }
 
-// choose returns copies of the agents for a run: those named, by id or name, each once in
-// this order; or, if named is empty, all that are ready, sorted by name, which may be none.
-// It returns an error if one of those named is unknown or not ready.
-func (f *fleet) choose(named []string) (chosen []member, err error) {
-	all := f.snapshot()
-	if len(named) == 0 {
-		for _, w := range all {
-			if w.state == agentReady {
-				chosen = append(chosen, w)
-			}
-		}
-		return chosen, nil
+// name returns an agent's name, or its id if it has no name.
+func (f *fleet) name(id string) string {
+	if w, _ := f.get(id); w.Name != "" {
+		return w.Name
 	}
-	for _, name := range named {
-		found, err := run.FindAgent(all, name, member.called)
-		switch {
-		case err != nil:
-			return nil, err
-		case found.state != agentReady:
-			return nil, fmt.Errorf("agent %s is %s: %s", name, found.state, found.why)
-		case !slices.ContainsFunc(chosen, func(w member) bool { return w.ID == found.ID }):
-			chosen = append(chosen, found)
-		}
-	}
-	return chosen, nil
+	return id
 }

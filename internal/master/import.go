@@ -119,14 +119,14 @@ const partsOfImport = 500
 // several intakes. whole is the result of merging its batches, step the interval of the
 // stored series. An error of take ends it and is returned. It may be called again.
 func intakes(ctx context.Context, h history.History, r *run.Result, whole *merge.Merger, step time.Duration, take func(*run.Intake) error) error {
-	kept := &agentpb.Kept{Merged: whole.State(), IntervalNs: int64(importInterval(r))}
+	state := &agentpb.RecordState{Merged: whole.State(), IntervalNs: int64(importInterval(r))}
 	first := &run.Intake{}
 	for e := range whole.Executors() {
-		kept.Executors = append(kept.Executors, &agentpb.Placed{Agent: imported, Name: r.Environment.Host})
+		state.Executors = append(state.Executors, &agentpb.Placement{Agent: imported, Name: r.Environment.Host})
 		seq, _ := whole.Seq(e)
 		first.Sources = append(first.Sources, run.SourceState{Run: r.ID, Executor: e, Agent: imported, Seq: seq, State: whole.SourceState(e)})
 	}
-	first.Totals = []run.TotalsState{{Run: r.ID, State: marshal(kept)}}
+	first.Totals = []run.TotalsState{{Run: r.ID, State: marshal(state)}}
 	if err := take(first); err != nil {
 		return err
 	}

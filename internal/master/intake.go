@@ -51,7 +51,7 @@ type delivered struct {
 type commit struct {
 	in       run.Intake
 	receipts []Receipt
-	upTo     map[taking]*agentpb.Committed
+	upTo     map[runStream]*agentpb.Committed
 	done     []func() // to be called once it is stored
 }
 
@@ -173,7 +173,7 @@ func (n *intake) run(ctx context.Context) error {
 // tick, as when many agents deliver at the end of an interval.
 const manyReceipts = 128
 
-func (n *intake) new() *commit { return &commit{upTo: map[taking]*agentpb.Committed{}} }
+func (n *intake) new() *commit { return &commit{upTo: map[runStream]*agentpb.Committed{}} }
 
 // merge merges one delivery and adds its receipt to c. A delivery that is refused, or whose
 // record can't be restored, gets no receipt, so that it is redelivered; one of an unknown

@@ -72,7 +72,7 @@ func TestDeliveriesAfterALoss(t *testing.T) {
 		send := func(first, number uint64) {
 			d := &agentpb.Delivery{Run: id, Agent: "aone", What: &agentpb.Delivery_Note{Note: "from afar"}}
 			a.change(func(*fakeAgent) {
-				last := a.numbers[taking{id, taker{"aone", a.epoch}}]
+				last := a.numbers[runStream{id, stream{"aone", a.epoch}}]
 				d.Epoch, d.First, d.Number = a.epoch, last+first, last+number
 				a.pending = append(a.pending, d)
 			})
@@ -323,7 +323,7 @@ func TestWhileItRuns(t *testing.T) {
 			t.Errorf("kept is %+v, %v", again, err)
 		}
 		sources, _, err := r.store.Taken(context.Background(), id)
-		if err != nil || len(sources) != 2 || proto.Size(&agentpb.Kept{}) != 0 {
+		if err != nil || len(sources) != 2 || proto.Size(&agentpb.RecordState{}) != 0 {
 			t.Errorf("kept are %d executors, %v", len(sources), err)
 		}
 	})

@@ -84,6 +84,9 @@ type Master struct {
 	shutdown bool    // no further run starts
 }
 
+// waiting is the first queued run and why it waits, or an empty text if it need not.
+type waiting struct{ run, why string }
+
 // New returns a master, which does nothing before Serve. It creates the folders that it
 // needs in Options.Dir, which remain if it returns an error. There is nothing to close.
 func New(o Options) (*Master, error) {
@@ -213,7 +216,7 @@ func (m *Master) recover(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := m.move(ctx, &o, run.Cancelled, causeRestart, "master"); err != nil {
+		if _, err := m.move(ctx, &o, run.Cancelled, causeRestart, byMaster); err != nil {
 			return err
 		}
 		m.events.emit(o.ID, m.endOf(r))
@@ -261,8 +264,8 @@ func (m *Master) work(ctx context.Context) error {
 
 // next returns the first queued run if the agents for it are ready, and otherwise nil: also
 // if the queue is empty, after Shutdown, or when ctx ends. A later run never overtakes the
-// first. It emits an event if the reason for which the first waits has changed. The error is
-// the store's.
+// first. It updates m.waiting, and emits an event if the reason for which the first waits has
+// changed. The error is the store's.
 func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	m.mu.Lock()
 	shutdown := m.shutdown
@@ -301,9 +304,6 @@ func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	}
 	return first, nil
 }
-
-// waiting is why a run waits; why is empty if it does not.
-type waiting struct{ run, why string }
 
 // settling reports whether agents may become ready soon: for half of Times.Lost after a run,
 // those that are still busy, or after a restart of the master, those that have not

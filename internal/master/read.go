@@ -94,7 +94,7 @@ func (m *Master) declared(ctx context.Context, id string) (*merge.Merger, error)
 	if err != nil {
 		return nil, err
 	}
-	var state agentpb.Kept
+	var state agentpb.RecordState
 	if err := proto.Unmarshal(whole, &state); err != nil {
 		return nil, fmt.Errorf("read the state of run %s: %w", id, err)
 	}
@@ -113,7 +113,7 @@ func (m *Master) declared(ctx context.Context, id string) (*merge.Merger, error)
 // profile was damaged. The caller must Close the reader.
 //
 // The error is run.ErrConflict if the run is not active, run.ErrNotFound if the agent does
-// not take part in it or is lost, ErrAway if it is not connected, and a *RefusedError for an
+// not take part in it or is lost, ErrNotConnected if it is not connected, and a *refusedError for an
 // unknown kind or an executor without load.
 func (m *Master) Profile(ctx context.Context, id, agent, kind string, length time.Duration) (io.ReadCloser, error) {
 	if _, err := m.Run(ctx, id); err != nil {

@@ -8,8 +8,9 @@ import (
 )
 
 // Store stores the master's data. Its methods are safe for concurrent use. Each write is a
-// transaction: after an error nothing of it is stored. Only a deletion may return an error
-// after the run or application has gone for all readers. Errors wrap run.ErrNotFound for
+// transaction: after an error nothing of it is stored, unless the error interrupted the commit,
+// as a lost connection to the database; then it is stored or not. Only a deletion may return an
+// error after the run or application has gone for all readers. Errors wrap run.ErrNotFound for
 // what does not exist, run.ErrConflict for what has changed meanwhile or exists already, and
 // run.ErrFull if the disk is full. An invalid argument is a *run.InputError. What is
 // returned belongs to the caller.

@@ -111,7 +111,7 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 		for _, h := range hosts {
 			for range starts[h] {
 				a.record.tally.Executor(h.Name, elapsed)
-				a.record.placed = append(a.record.placed, &agentpb.Placed{Agent: h.ID, Epoch: a.epoch, Name: h.Name, BeginNs: int64(elapsed)})
+				a.record.placements = append(a.record.placements, &agentpb.Placement{Agent: h.ID, Epoch: a.epoch, Name: h.Name, BeginNs: int64(elapsed)})
 			}
 		}
 		a.stored = a.record.whenStored()

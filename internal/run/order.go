@@ -80,20 +80,20 @@ type Application struct {
 // Source holds the files from which an executor is compiled.
 type Source struct {
 	Scenario string `json:"scenario"`       // Go file
-	File     string `json:"file,omitempty"` // its name in messages; "": DefaultFile
+	File     string `json:"file,omitempty"` // its name in messages; "": defaultFile
 	GoMod    string `json:"go_mod,omitempty"`
 	GoSum    string `json:"go_sum,omitempty"`
 	Files    []File `json:"files,omitempty"` // further Go files, and data that the scenario reads
 }
 
-// DefaultFile is the name of a scenario's file without one.
-const DefaultFile = "scenario.go"
+// defaultFile is the name of a scenario's file without one.
+const defaultFile = "scenario.go"
 
-// FileName returns the name of the scenario's file in messages: File, or DefaultFile if that
+// FileName returns the name of the scenario's file in messages: File, or defaultFile if that
 // is empty.
 func (s Source) FileName() string {
 	if s.File == "" {
-		return DefaultFile
+		return defaultFile
 	}
 	return s.File
 }

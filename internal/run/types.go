@@ -3,7 +3,7 @@ package run
 import "fmt"
 
 // MetricType is the type of a metric, as results, batches and the published package
-// executor/metrics write it. If you add one, add it to MetricTypes: TestSwitches then names
+// executor/metrics write it. If you add one, add it to metricTypes: TestSwitches then names
 // each switch that lacks it.
 type MetricType string
 
@@ -14,12 +14,12 @@ const (
 	Gauge     MetricType = "gauge"     // a level that rises and falls: Value
 )
 
-// MetricTypes are all types of metrics.
-var MetricTypes = [...]MetricType{Counter, Histogram, Gauge}
+// metricTypes are all types of metrics.
+var metricTypes = [...]MetricType{Counter, Histogram, Gauge}
 
-// Known reports whether t is one of MetricTypes.
+// Known reports whether t is one of metricTypes.
 func (t MetricType) Known() bool {
-	for _, known := range MetricTypes {
+	for _, known := range metricTypes {
 		if t == known {
 			return true
 		}

@@ -47,7 +47,7 @@ func TestVerdictOrder(t *testing.T) {
 func TestSwitches(t *testing.T) {
 	t.Parallel()
 	var names []string // of the constants
-	for _, typ := range MetricTypes {
+	for _, typ := range metricTypes {
 		names = append(names, strings.ToUpper(string(typ[:1]))+string(typ[1:]))
 	}
 	root := filepath.Join("..", "..")

@@ -6,6 +6,13 @@ package wire
 // Protocol is the major version of the messages. Both sides must agree on it.
 const Protocol = 1
 
+// Values of Control.what.
+const (
+	Pause  = "pause"
+	Resume = "resume"
+	Scale  = "scale"
+)
+
 // MaxSeen is the most exchanges, and MaxRemarks the most checks and steps, that a run sends
 // as Seen if its Start sets once.
 const (

@@ -58,7 +58,7 @@ func Check(staged History, id string) error {
 func (h History) merge(r, into *run.Result, yield func(run.Interval) error) (*merge.Merger, error) {
 	var failed error
 	interval := time.Duration(r.Config.Interval * float64(time.Second))
-	t := monitor.New(monitor.Options{Interval: interval, Tell: func(e event.Event) {
+	t := monitor.New(monitor.Options{Interval: interval, Emit: func(e event.Event) {
 		if failed == nil && e.Kind == event.Interval {
 			failed = yield(*e.Interval)
 		}

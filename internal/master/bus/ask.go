@@ -95,7 +95,7 @@ func noResponders(m *nats.Msg) bool {
 
 // Command signs a command, sends it to its agent and returns the answer, which may be a
 // failure (Answer.Error). It is resent until it is answered or ctx ends; the agent carries it
-// out once. The error wraps agentpb.ErrAway if the agent is not connected for Times.Away, or
+// out once. The error wraps agentpb.ErrNotConnected if the agent is not connected for Times.Away, or
 // for Times.AwayKnown once it may have received the command, and ctx's error after its end:
 // the command may have been carried out then. Command sets c.Id and c.UnixNs if they are
 // unset.
@@ -133,7 +133,7 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 				} else if !noResponders(answer) {
 					return readAnswer(answer)
 				} else {
-					err = agentpb.ErrAway
+					err = agentpb.ErrNotConnected
 				}
 			}
 		}
@@ -143,9 +143,9 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 		case err == nil: // sent and not answered: still being carried out, or lost
 			patience, heard = m.times.AwayKnown, time.Now()
 			continue
-		case errors.Is(err, agentpb.ErrAway) && time.Since(heard) > patience:
-			return nil, fmt.Errorf("agent %s: %w", c.Agent, agentpb.ErrAway)
-		case !errors.Is(err, agentpb.ErrAway) && !away(err):
+		case errors.Is(err, agentpb.ErrNotConnected) && time.Since(heard) > patience:
+			return nil, fmt.Errorf("agent %s: %w", c.Agent, agentpb.ErrNotConnected)
+		case !errors.Is(err, agentpb.ErrNotConnected) && !away(err):
 			return nil, fmt.Errorf("command to agent %s: %w", c.Agent, err)
 		}
 		if pause(ctx, 100*time.Millisecond) != nil {

@@ -288,7 +288,7 @@ func TestAnAgentJoinsAndWorks(t *testing.T) {
 	var answer *agentpb.Answer
 	eventually(t, 30*time.Second, "an answer", func() bool {
 		answer, err = w.master.Command(t.Context(), &agentpb.Command{Agent: "a1", Run: "r", What: &agentpb.Command_Release{Release: &agentpb.Release{}}})
-		return !errors.Is(err, master.ErrAway)
+		return !errors.Is(err, master.ErrNotConnected)
 	})
 	if err != nil || string(answer.Data) != "r" || answer.SentNs < answer.ReceivedNs || answer.ReceivedNs == 0 {
 		t.Errorf("answer = %v, %v", answer, err)

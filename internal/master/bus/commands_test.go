@@ -23,7 +23,7 @@ func TestCommandsInOrderAndAtOnce(t *testing.T) {
 	times.Away = 5 * time.Second // a busy host takes long to connect again
 	w := newWorld(t, func(o *ServerOptions) { o.Times = times })
 	p, a := w.overLine(t, times)
-	if _, err := w.master.Command(t.Context(), &agentpb.Command{Agent: "a1"}); !errors.Is(err, agentpb.ErrAway) {
+	if _, err := w.master.Command(t.Context(), &agentpb.Command{Agent: "a1"}); !errors.Is(err, agentpb.ErrNotConnected) {
 		t.Errorf("nobody listens: %v", err)
 	}
 	cancelled := make(chan struct{})

@@ -25,8 +25,8 @@ type Message struct {
 // Executors write no note about a change that was split; the caller does.
 func (p *Plan) Control(wish *wire.Control) ([]Message, error) {
 	switch wish.What {
-	case "pause", "resume":
-		p.paused = wish.What == "pause"
+	case wire.Pause, wire.Resume:
+		p.paused = wish.What == wire.Pause
 		var all []Message
 		for _, e := range p.live {
 			m := proto.CloneOf(wish)
@@ -34,7 +34,7 @@ func (p *Plan) Control(wish *wire.Control) ([]Message, error) {
 			all = append(all, Message{e, m})
 		}
 		return all, nil
-	case "scale":
+	case wire.Scale:
 	default:
 		return nil, fmt.Errorf("unknown control %q", wish.What)
 	}
@@ -149,14 +149,14 @@ func (p *Plan) Again() (all []Message, err error) {
 		if users < 0 && p.lost {
 			users = p.present(c)
 		}
-		messages, err := p.scale(c, users, c.rate, &wire.Control{What: "scale"})
+		messages, err := p.scale(c, users, c.rate, &wire.Control{What: wire.Scale})
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, messages...)
 	}
 	if p.paused {
-		messages, err := p.Control(&wire.Control{What: "pause"})
+		messages, err := p.Control(&wire.Control{What: wire.Pause})
 		if err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint3
 	var further []Executor
 	for _, e := range p.gone {
 		for part := range parts {
-			s, err := p.heir(e.Start, part, parts, elapsed, done[e.Start.Executor])
+			s, err := p.successor(e.Start, part, parts, elapsed, done[e.Start.Executor])
 			if err != nil {
 				return nil, err
 			}
@@ -100,10 +100,10 @@ func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint3
 	return further, nil
 }
 
-// heir returns the start of the executor that takes over part number part, of parts, of a
-// lost executor's load. Its Executor is still that of the lost one. The error means that the
-// load can't be divided further, or that no numbers are left for {{seq}}.
-func (p *Plan) heir(lost *wire.Start, part, parts int, elapsed time.Duration, done []Done) (*wire.Start, error) {
+// successor returns the start of the executor that takes over part number part, of parts, of
+// a lost executor's load. Its Executor is still that of the lost one. The error means that
+// the load can't be divided further, or that no numbers are left for {{seq}}.
+func (p *Plan) successor(lost *wire.Start, part, parts int, elapsed time.Duration, done []Done) (*wire.Start, error) {
 	before, err := segmentOf(lost)
 	if err != nil {
 		return nil, err
@@ -129,14 +129,14 @@ func (p *Plan) heir(lost *wire.Start, part, parts int, elapsed time.Duration, do
 		if i < len(done) {
 			d = done[i]
 		}
-		s.Shares = append(s.Shares, c.heir(lost, lost.Shares[i], before, seg, part, parts, d))
+		s.Shares = append(s.Shares, c.remainder(lost, lost.Shares[i], before, seg, part, parts, d))
 	}
 	return s, nil
 }
 
-// heir returns what is left to do of part number part, of parts, of a lost share. before is
-// the lost executor's segment, seg that of the part.
-func (c *class) heir(lost *wire.Start, was *wire.Share, before, seg segment.Segment, part, parts int, done Done) *wire.Share {
+// remainder returns what is left to do of part number part, of parts, of a lost share. before
+// is the lost executor's segment, seg that of the part.
+func (c *class) remainder(lost *wire.Start, was *wire.Share, before, seg segment.Segment, part, parts int, done Done) *wire.Share {
 	s := c.share(seg)
 	switch {
 	case c.Iterations > 0:

@@ -28,8 +28,8 @@ type Place struct {
 
 // Limits of a Place.
 const (
-	MaxWeight    = 1_000_000
-	MaxProcesses = 1000
+	maxWeight    = 1_000_000
+	maxProcesses = 1000
 )
 
 // Executor is one of a run's executors. Its Start is shared with the Plan, which identifies
@@ -109,8 +109,8 @@ func weigh(places []Place) (weights []int64, err error) {
 	}
 	common := int64(1) // a common multiple of the numbers of processes
 	for _, p := range places {
-		if p.Weight < 0 || p.Weight > MaxWeight || p.Processes < 0 || p.Processes > MaxProcesses {
-			return nil, fmt.Errorf("agent %s has weight %d and %d processes: want up to %d and %d", p.Agent, p.Weight, p.Processes, MaxWeight, MaxProcesses)
+		if p.Weight < 0 || p.Weight > maxWeight || p.Processes < 0 || p.Processes > maxProcesses {
+			return nil, fmt.Errorf("agent %s has weight %d and %d processes: want up to %d and %d", p.Agent, p.Weight, p.Processes, maxWeight, maxProcesses)
 		}
 		if common = leastCommon(common, int64(max(p.Processes, 1))); common > segment.MaxRound {
 			return nil, errors.New("the agents' numbers of processes are too different from each other to share a run exactly")

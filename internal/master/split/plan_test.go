@@ -157,7 +157,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 	}{
 		"no agent":        {nil, &wire.Start{}, "no agent"},
 		"negative weight": {[]Place{{Agent: "a", Weight: -1}}, &wire.Start{}, "weight -1"},
-		"heavy":           {[]Place{{Agent: "a", Weight: MaxWeight + 1}}, &wire.Start{}, "want up to"},
+		"heavy":           {[]Place{{Agent: "a", Weight: maxWeight + 1}}, &wire.Start{}, "want up to"},
 		"processes":       {[]Place{{Agent: "a", Processes: -4}}, &wire.Start{}, "-4 processes"},
 		"primes":          {[]Place{{Processes: 997}, {Processes: 991}, {Processes: 983}, {Processes: 977}}, &wire.Start{}, "too different"},
 		"weights":         {[]Place{{Weight: 999_983, Processes: 2}, {Weight: 999_979, Processes: 3}, {Weight: 7, Processes: 101}}, &wire.Start{}, "too different"},

@@ -169,7 +169,7 @@ func TestTokens(t *testing.T) {
 func TestAuditIsAChain(t *testing.T) {
 	engines(t, func(t *testing.T, e *engine) {
 		s, ctx := e.open(), t.Context()
-		must(t, s.VerifyAudit(ctx))
+		must(t, s.verifyAudit(ctx))
 		var wg sync.WaitGroup
 		for i := range 30 {
 			wg.Go(func() {
@@ -180,7 +180,7 @@ func TestAuditIsAChain(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		must(t, s.VerifyAudit(ctx))
+		must(t, s.verifyAudit(ctx))
 		page, err := s.Entries(ctx, 0, 10)
 		must(t, err)
 		rest, err := s.Entries(ctx, page[9].Number, 100)
@@ -193,13 +193,13 @@ func TestAuditIsAChain(t *testing.T) {
 			if _, err := s.w.ExecContext(ctx, change); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.VerifyAudit(ctx); err == nil || !strings.Contains(err.Error(), want) {
+			if err := s.verifyAudit(ctx); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %q", change, err, want)
 			}
 			if _, err := s.w.ExecContext(ctx, back); err != nil {
 				t.Fatal(err)
 			}
-			must(t, s.VerifyAudit(ctx))
+			must(t, s.verifyAudit(ctx))
 		}
 		spoil(`UPDATE audit SET result = 'denied' WHERE number = 7`, `UPDATE audit SET result = 'ok' WHERE number = 7`, "entry 7 ")
 		spoil(`UPDATE audit SET username = 'annr', action = 'un.submit' WHERE number = 1`, `UPDATE audit SET username = 'ann', action = 'run.submit' WHERE number = 1`, "entry 1 ")

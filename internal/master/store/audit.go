@@ -93,10 +93,10 @@ func (s *Store) Entries(ctx context.Context, before int64, limit int) ([]auth.En
 	return list(ctx, s, query+` ORDER BY number DESC LIMIT $1`, args, readEntry)
 }
 
-// VerifyAudit checks the whole audit log. It returns nil if it is intact or empty, and
+// verifyAudit checks the whole audit log. It returns nil if it is intact or empty, and
 // otherwise an error about the first entry that is missing or does not fit the one before it,
 // since one of them was changed. Entries may be appended during the call.
-func (s *Store) VerifyAudit(ctx context.Context) error {
+func (s *Store) verifyAudit(ctx context.Context) error {
 	last := auth.Entry{}
 	for {
 		page, err := list(ctx, s, `SELECT `+entryColumns+` FROM audit WHERE number > $1 ORDER BY number LIMIT 1000`, []any{last.Number}, readEntry)
@@ -129,7 +129,7 @@ func (s *Store) VerifyAudit(ctx context.Context) error {
 		return err
 	}
 	if len(newer) > 0 {
-		return s.VerifyAudit(ctx)
+		return s.verifyAudit(ctx)
 	}
 	return fmt.Errorf("entry %d of the audit log is missing: the log was cut off", last.Number+1)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
 )
@@ -19,47 +20,57 @@ func (s *Store) CreateRun(ctx context.Context, o *run.Order, source run.Source) 
 	if o.State != run.Queued && o.State != "" {
 		return &run.InputError{Field: "state", Text: "a new run is queued"}
 	}
-	options, err := json.Marshal(o.Options)
-	if err != nil {
-		return &run.InputError{Field: "options", Text: err.Error()}
-	}
+	fresh := *o
+	fresh.State, fresh.Verdict, fresh.Started, fresh.Ended = run.Queued, "", time.Time{}, time.Time{}
 	var number int64
-	err = s.write(ctx, func(t *tx) error {
-		if ok, err := t.one(`SELECT number FROM runs WHERE id = $1`, []any{o.ID}, &number); err != nil {
-			return err
-		} else if ok {
-			return conflict(fmt.Sprintf("run %s is there already", o.ID))
-		}
-		var application any // NULL without an application
-		if o.Application != "" {
-			application = o.Application
-			if ok, err := t.one(`SELECT number FROM applications WHERE id = $1`, []any{o.Application}, &number); err != nil {
-				return err
-			} else if !ok {
-				return missing("application " + strconv.Quote(o.Application))
-			}
-		}
-		hash, err := t.putSource(source)
-		if err != nil {
-			return err
-		}
-		if number, err = t.count("runs"); err != nil {
-			return err
-		}
-		if err := t.run(`INSERT INTO runs (number, id, application, name, name_lower, owner, state, version, cause, verdict,
-			created, started, ended, options, source, active, final, deleted, bytes, step, newest, fine_from, ten_from)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, '', $9, 0, 0, $10, $11, 0, 0, 0, 0, 0, 0, 0, 0)`,
-			number, o.ID, application, clean(o.Name), lower(o.Name), clean(o.Owner), string(run.Queued), clean(o.Cause),
-			ns(o.Created), string(options), hash); err != nil {
-			return err
-		}
-		return t.run(`INSERT INTO transitions (run, version, from_state, to_state, cause, by_whom, at) VALUES ($1, 1, '', $2, $3, $4, $5)`,
-			number, string(run.Queued), clean(o.Cause), clean(o.Owner), ns(o.Created))
+	err := s.write(ctx, func(t *tx) (err error) {
+		number, err = t.addRun(&fresh, source, run.Transition{Cause: o.Cause, By: o.Owner, At: o.Created}, 0)
+		return err
 	})
 	if err == nil {
 		o.Number, o.Version, o.State = number, 1, run.Queued
 	}
 	return err
+}
+
+// addRun stores a run with its source and its first transition, to o.State, and returns its
+// number. bytes is the size of the result that the caller adds. The errors are those of
+// CreateRun.
+func (t *tx) addRun(o *run.Order, source run.Source, first run.Transition, bytes int64) (number int64, err error) {
+	options, err := json.Marshal(o.Options)
+	if err != nil {
+		return 0, &run.InputError{Field: "options", Text: err.Error()}
+	}
+	if ok, err := t.one(`SELECT number FROM runs WHERE id = $1`, []any{o.ID}, &number); err != nil {
+		return 0, err
+	} else if ok {
+		return 0, conflict(fmt.Sprintf("run %s is there already", o.ID))
+	}
+	var application any // NULL without an application
+	if o.Application != "" {
+		application = o.Application
+		if ok, err := t.one(`SELECT number FROM applications WHERE id = $1`, []any{o.Application}, &number); err != nil {
+			return 0, err
+		} else if !ok {
+			return 0, missing("application " + strconv.Quote(o.Application))
+		}
+	}
+	hash, err := t.putSource(source)
+	if err != nil {
+		return 0, err
+	}
+	if number, err = t.count("runs"); err != nil {
+		return 0, err
+	}
+	if err := t.run(`INSERT INTO runs (number, id, application, name, name_lower, owner, state, version, cause, verdict,
+		created, started, ended, options, source, active, final, deleted, bytes, step, newest, fine_from, ten_from)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, $9, $10, $11, $12, $13, $14, 0, $15, 0, $16, 0, 0, 0, 0)`,
+		number, o.ID, application, clean(o.Name), lower(o.Name), clean(o.Owner), string(o.State), clean(o.Cause), string(o.Verdict),
+		ns(o.Created), ns(o.Started), ns(o.Ended), string(options), hash, btoi(o.State.Final()), bytes); err != nil {
+		return 0, err
+	}
+	return number, t.run(`INSERT INTO transitions (run, version, from_state, to_state, cause, by_whom, at) VALUES ($1, 1, '', $2, $3, $4, $5)`,
+		number, string(o.State), clean(first.Cause), clean(first.By), ns(first.At))
 }
 
 // orderColumns are the columns that readOrder reads.

@@ -59,7 +59,8 @@ type hooks struct {
 // Unless a comment says otherwise, an id that does not exist is an error that wraps
 // run.ErrNotFound, and an invalid argument is a *run.InputError. Errors of the database as a
 // whole are an *Error. After an error nothing was stored, except by Maintain and the methods
-// that delete runs.
+// that delete runs, and where the error interrupts a commit, whose outcome is then unknown: one
+// of kind Disk, or with PostgreSQL a lost connection or the end of ctx.
 type Store struct {
 	options Options
 	w, r    *sql.DB // w has one connection

@@ -14,8 +14,7 @@ const keyBytes = 48
 
 // Take stores an intake in one transaction, with the verdicts of its results in their runs.
 // The error is a *run.TakenError for a batch whose key is stored already or is twice in the
-// intake, and wraps run.ErrNotFound if one of the runs does not exist. After an error nothing
-// is stored.
+// intake, and wraps run.ErrNotFound if one of the runs does not exist.
 func (s *Store) Take(ctx context.Context, in *run.Intake) error {
 	packed := make([][]byte, len(in.Series)) // compressed before the transaction begins
 	for i, p := range in.Series {

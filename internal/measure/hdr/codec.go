@@ -11,8 +11,8 @@ import (
 // version is the first byte of an encoded histogram.
 const version = 1
 
-// ErrCodec is wrapped by Decode's errors: the bytes are not an encoded histogram.
-var ErrCodec = errors.New("not an encoded histogram")
+// errCodec is wrapped by Decode's errors: the bytes are not an encoded histogram.
+var errCodec = errors.New("not an encoded histogram")
 
 // Append appends h's encoding to b and returns the extended slice. Equal histograms have
 // equal encodings; docs/formats/hdr.md describes the bytes. A second of 10,000 latencies
@@ -52,7 +52,7 @@ func appendHead(b []byte, least, greatest int64, sumHi, sumLo uint64) []byte {
 // Decode replaces h by the histogram that b encodes. It refuses bytes that Append could not
 // have written: counts that overflow, a sum outside what the ranges allow, a minimum or
 // maximum outside the first or last range, numbers not in their shortest form. The error
-// then wraps ErrCodec and h is empty.
+// then wraps errCodec and h is empty.
 func (h *Histogram) Decode(b []byte) error {
 	h.Reset()
 	s := sparses.Get().(*Sparse)

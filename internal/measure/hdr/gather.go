@@ -96,14 +96,14 @@ func (s *Sparse) Append(b []byte) []byte {
 	return b
 }
 
-// ErrOther is the error of Replaceable: the two are not of the same recordings.
-var ErrOther = errors.New("the histograms are not of the same recordings")
+// errOther is the error of Replaceable: the two are not of the same recordings.
+var errOther = errors.New("the histograms are not of the same recordings")
 
 // Replaceable returns nil if h has all of old's counts, and old and exact can be the same
-// recordings: else ErrOther, or another error if h lacks some of old.
+// recordings: else errOther, or another error if h lacks some of old.
 func (h *Histogram) Replaceable(old, exact *Sparse) error {
 	if old.count != exact.count || old.sumLo != exact.sumLo || old.sumHi != exact.sumHi || old.min != exact.min || old.max != exact.max {
-		return ErrOther
+		return errOther
 	}
 	for i, at := range old.at {
 		if p := h.pages[at/perOctave]; p == nil || p[at%perOctave] < old.counts[i] {

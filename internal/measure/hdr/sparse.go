@@ -26,12 +26,12 @@ func (s *Sparse) Count() uint64 { return s.count }
 func (s *Sparse) Max() int64 { return s.max }
 
 // Decode replaces s by the histogram that b encodes. It refuses the same bytes as
-// Histogram.Decode: the error then wraps ErrCodec and s is empty.
+// Histogram.Decode: the error then wraps errCodec and s is empty.
 func (s *Sparse) Decode(b []byte) error {
 	s.clear()
 	if err := s.decode(b); err != nil {
 		s.clear()
-		return fmt.Errorf("%w: %w", ErrCodec, err)
+		return fmt.Errorf("%w: %w", errCodec, err)
 	}
 	return nil
 }

@@ -40,10 +40,10 @@ type Merger struct {
 	slowest   *source // the executor that the others are waiting for
 	slowestTo int64   // the time up to which it had reported
 
-	began time.Time      // of the executor that began first
-	end   time.Duration  // of the last batch
-	rows  map[int64]*row // by the time they begin, ns; those not yet returned by Intervals
-	given int64          // rows that begin before it have been returned, ns
+	began    time.Time      // of the executor that began first
+	end      time.Duration  // of the last batch
+	rows     map[int64]*row // by the time they begin, ns; those not yet returned by Intervals
+	returned int64          // rows that begin before it have been returned, ns
 }
 
 // metric is one title over all executors.
@@ -188,10 +188,7 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 		s.counts[h.Metric] += of.Count()
 		r.histogramOf(t).Add(of)
 	}
-	if len(changes) > 0 {
-		replace(changes)
-		s.gathered = false
-	}
+	replace(changes) // only archives have some, and no gathered histograms: s.gathered stays
 	for _, g := range b.Gauges {
 		s.metrics[g.Metric].gauges[executor] = g.Value
 	}

@@ -149,7 +149,7 @@ func (r *row) read(parts [][]byte) error {
 
 // Reopen adds an executor's stored part to its interval, which had not been returned when
 // the State that Restore received was taken: counts, not gauges. The caller must call it
-// once for each part of the executors' own series that begins at Given or later, before
+// once for each part of the executors' own series that begins at Returned or later, before
 // Intervals. It returns an error if data cannot be decoded; part of it may then be in the
 // interval. It does not check that the metrics are declared.
 func (m *Merger) Reopen(data []byte) error {
@@ -168,9 +168,9 @@ func (m *Merger) Reopen(data []byte) error {
 	return nil
 }
 
-// Given returns the time since the begin of the load before which all intervals have been
+// Returned returns the time since the begin of the load before which all intervals have been
 // returned; at that time or later begin those that have not.
-func (m *Merger) Given() time.Duration { return time.Duration(m.given) }
+func (m *Merger) Returned() time.Duration { return time.Duration(m.returned) }
 
 // ErrUndeclared means that parts have metrics which the Merger has not declared: they are
 // newer than it.

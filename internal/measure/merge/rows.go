@@ -76,13 +76,13 @@ func (m *Merger) Intervals(all bool) []run.Interval {
 	}
 	var out []run.Interval
 	for _, from := range slices.Sorted(maps.Keys(m.rows)) {
-		if from >= until && from >= m.given { // a late row waits for no executor
+		if from >= until && from >= m.returned { // a late row waits for no executor
 			break
 		}
 		r := m.rows[from]
 		delete(m.rows, from)
-		if r.late = from < m.given; !r.late {
-			m.given = from + 1
+		if r.late = from < m.returned; !r.late {
+			m.returned = from + 1
 			r.gauges = m.values()
 			out = append(out, m.recordOf(r))
 			m.spread(r)

@@ -17,7 +17,7 @@ import (
 // and notes, not the executors' (see SourceState) and not the intervals that have not been
 // returned.
 func (m *Merger) State() []byte {
-	s := &RunState{EndNs: int64(m.end), GivenNs: m.given, Notes: m.notes}
+	s := &RunState{EndNs: int64(m.end), ReturnedNs: m.returned, Notes: m.notes}
 	if !m.began.IsZero() {
 		s.BeganUnixNs = m.began.UnixNano()
 	}
@@ -98,7 +98,7 @@ func Restore(interval time.Duration, state []byte, sources [][]byte) (*Merger, e
 	for _, x := range whole.Samples {
 		m.sample(x)
 	}
-	m.notes, m.end, m.given = slices.Clone(whole.Notes), time.Duration(whole.EndNs), whole.GivenNs
+	m.notes, m.end, m.returned = slices.Clone(whole.Notes), time.Duration(whole.EndNs), whole.ReturnedNs
 	if whole.BeganUnixNs != 0 {
 		m.began = time.Unix(0, whole.BeganUnixNs)
 	}

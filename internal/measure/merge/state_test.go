@@ -38,7 +38,7 @@ func (k *stored) reborn(t *testing.T) *Merger {
 	m, err := Restore(time.Second, k.whole, k.sources)
 	must(t, err)
 	for _, p := range k.own {
-		if p.From >= m.Given() {
+		if p.From >= m.Returned() {
 			must(t, m.Reopen(p.Data))
 		}
 	}

@@ -171,7 +171,7 @@ func (d *declared) add(g metrics.Group) error {
 }
 
 // addMetric declares a metric. It does nothing if the same is declared, and returns an
-// error for another of that title, a bad name or type, or one beyond MaxMetrics.
+// error for another of that title, a bad name or type, or one beyond maxMetrics.
 func (d *declared) addMetric(m Decl) error {
 	if err := checkName(fmt.Sprintf("a metric's title in graph %q of group %q", m.Graph, m.Group), m.Title); err != nil {
 		return err
@@ -193,8 +193,8 @@ func (d *declared) addMetric(m Decl) error {
 	default:
 		return fmt.Errorf("metric %q has type %q: want %s, %s or %s", m.Title, m.Type, metrics.Counter, metrics.Histogram, metrics.Gauge)
 	}
-	if len(d.decls) == MaxMetrics {
-		return fmt.Errorf("metric %q is one too many: a run has at most %d", m.Title, MaxMetrics)
+	if len(d.decls) == maxMetrics {
+		return fmt.Errorf("metric %q is one too many: a run has at most %d", m.Title, maxMetrics)
 	}
 	made := &metric{kind: k}
 	if d.to != nil {
@@ -220,13 +220,13 @@ func list(g metrics.Graph) string {
 }
 
 // checkName returns an error, in which what names the place, if s is empty, longer than
-// MaxTitle bytes, not UTF-8, or has characters that do not print.
+// maxTitle bytes, not UTF-8, or has characters that do not print.
 func checkName(what, s string) error {
 	switch {
 	case s == "":
 		return fmt.Errorf("%s is empty", what)
-	case len(s) > MaxTitle:
-		return fmt.Errorf("%s, which begins %.40q, has %d bytes: at most %d are allowed", what, s, len(s), MaxTitle)
+	case len(s) > maxTitle:
+		return fmt.Errorf("%s, which begins %.40q, has %d bytes: at most %d are allowed", what, s, len(s), maxTitle)
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("%s has characters that do not print: %q", what, s)
 	}

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// OtherText replaces all texts of a source beyond its first MaxTexts.
-const OtherText = "other"
+// otherText replaces all texts of a source beyond its first maxTexts.
+const otherText = "other"
 
 // Failure is a kind of failure: Source is the prefix of a client or the name of a class of
 // users, Class is one of a few words ("timeout", "iteration"), Text is the error's text.
@@ -29,7 +29,7 @@ type failureCount struct {
 }
 
 // Failed counts a failure by source, class and text, of which it stores at most 512 bytes
-// and then "..."; beyond a source's first MaxTexts kinds it counts under OtherText. It logs
+// and then "..."; beyond a source's first maxTexts kinds it counts under otherText. It logs
 // the first of each kind (see Log). Texts should not contain what differs from one failure
 // to the next, as a port number does.
 func (r *Registry) Failed(source, class, text string) {
@@ -49,8 +49,8 @@ func (f *failures) add(kind Failure) (as Failure, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i, ok := f.index[kind]
-	if !ok && f.texts[kind.Source] >= MaxTexts {
-		kind.Text = OtherText
+	if !ok && f.texts[kind.Source] >= maxTexts {
+		kind.Text = otherText
 		i, ok = f.index[kind]
 	}
 	if !ok {

@@ -24,9 +24,9 @@ import (
 // Limits of one registry. A scenario that exceeds one of them is refused with an error that
 // names it.
 const (
-	MaxMetrics = 1000 // metrics in a run
-	MaxTitle   = 128  // bytes of a title, a group's or a graph's name
-	MaxTexts   = 200  // error texts of one source; the rest count under OtherText
+	maxMetrics = 1000 // metrics in a run
+	maxTitle   = 128  // bytes of a title, a group's or a graph's name
+	maxTexts   = 200  // error texts of one source; the rest count under otherText
 	maxText    = 512  // bytes of an error's text
 )
 

@@ -215,7 +215,7 @@ func TestTooManyMetricsAreRefused(t *testing.T) {
 	for ; err == nil; n++ {
 		err = r.Setup(client(fmt.Sprint("p", n)))
 	}
-	if n != MaxMetrics/4+1 || !strings.Contains(err.Error(), "at most 1000") {
+	if n != maxMetrics/4+1 || !strings.Contains(err.Error(), "at most 1000") {
 		t.Errorf("after %d clients: %v", n, err)
 	}
 }
@@ -256,14 +256,14 @@ func TestErrorTextsAreBounded(t *testing.T) {
 	for _, f := range r.Cut().Failures {
 		texts[f.Source]++
 		total += f.Count
-		if f.Text == OtherText {
+		if f.Text == otherText {
 			other += f.Count
 		}
 		if len(f.Text) > maxText+3 {
 			t.Errorf("a text of %d bytes was kept", len(f.Text))
 		}
 	}
-	if texts["home"] != MaxTexts+2 || texts["far"] != 2 || total != 3001 || other != 2000-MaxTexts {
+	if texts["home"] != maxTexts+2 || texts["far"] != 2 || total != 3001 || other != 2000-maxTexts {
 		t.Errorf("texts %v, total %d, other %d", texts, total, other)
 	}
 	r.Failed("far", "dns", "no such host")

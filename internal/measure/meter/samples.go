@@ -8,9 +8,9 @@ import (
 
 // Limits of the samples of one registry: together at most 1.2 MB in a run.
 const (
-	MaxSamples     = 3       // of a source and class
-	MaxSampleKinds = 100     // sources and classes
-	MaxSample      = 4 << 10 // bytes of a text
+	maxSamples     = 3       // of a source and class
+	maxSampleKinds = 100     // sources and classes
+	maxSample      = 4 << 10 // bytes of a text
 )
 
 // Sample is the transcript of a failed exchange, or another description of a failure.
@@ -35,7 +35,7 @@ func (r *Registry) WantsSample(source, class string) bool {
 	return r.samples.wants(Failure{Source: source, Class: class})
 }
 
-// keep stores s if it is still wanted; a text longer than MaxSample bytes is cut, with a
+// keep stores s if it is still wanted; a text longer than maxSample bytes is cut, with a
 // last line "[cut]".
 func (r *Registry) keep(s Sample) {
 	f := &r.samples
@@ -45,9 +45,9 @@ func (r *Registry) keep(s Sample) {
 	if !f.wants(kind) {
 		return
 	}
-	if len(s.Text) > MaxSample {
+	if len(s.Text) > maxSample {
 		const end = "\n[cut]"
-		s.Text = strings.ToValidUTF8(s.Text[:MaxSample-len(end)], "") + end
+		s.Text = strings.ToValidUTF8(s.Text[:maxSample-len(end)], "") + end
 	}
 	if f.stored == nil {
 		f.stored = map[Failure]int{}
@@ -60,7 +60,7 @@ func (r *Registry) keep(s Sample) {
 // wants implements WantsSample; the caller holds mu.
 func (f *samples) wants(kind Failure) bool {
 	n, known := f.stored[kind]
-	return n < MaxSamples && (known || len(f.stored) < MaxSampleKinds)
+	return n < maxSamples && (known || len(f.stored) < maxSampleKinds)
 }
 
 // cut returns the samples since the last cut, in the order of keep; nil without any.

@@ -19,25 +19,25 @@ func TestSamplesAreTheFirst(t *testing.T) {
 	sample := func(class string) {
 		s.Sample("home", class, func() transcript.Exchange {
 			made++
-			return transcript.Exchange{What: fmt.Sprintf("%s %d", class, made), Error: strings.Repeat("é", MaxSample)}
+			return transcript.Exchange{What: fmt.Sprintf("%s %d", class, made), Error: strings.Repeat("é", maxSample)}
 		})
 	}
 	for range 10 {
 		sample("timeout")
 	}
-	if made != MaxSamples {
-		t.Errorf("%d texts made, want %d", made, MaxSamples)
+	if made != maxSamples {
+		t.Errorf("%d texts made, want %d", made, maxSamples)
 	}
 	cut := r.Cut().Samples
-	if len(cut) != MaxSamples || !strings.HasPrefix(cut[0].Text, "timeout 1  (user 7 of seller)\n") || len(cut[0].Text) > MaxSample || cut[0].Began.IsZero() {
+	if len(cut) != maxSamples || !strings.HasPrefix(cut[0].Text, "timeout 1  (user 7 of seller)\n") || len(cut[0].Text) > maxSample || cut[0].Began.IsZero() {
 		t.Errorf("%d samples, the first %.60q of %d bytes", len(cut), cut[0].Text, len(cut[0].Text))
 	}
 	sample("timeout")
-	for i := range 2 * MaxSampleKinds {
+	for i := range 2 * maxSampleKinds {
 		sample(fmt.Sprint(i))
 	}
-	if n := len(r.Cut().Samples); n != MaxSampleKinds-1 {
-		t.Errorf("%d samples of many kinds, want %d", n, MaxSampleKinds-1)
+	if n := len(r.Cut().Samples); n != maxSampleKinds-1 {
+		t.Errorf("%d samples of many kinds, want %d", n, maxSampleKinds-1)
 	}
 	if n := testing.AllocsPerRun(100, func() { sample("timeout") }); n != 0 {
 		t.Errorf("a failure that is not kept allocates %v times", n)

@@ -60,7 +60,7 @@ func (s *Scope) Remark(line func() string) {
 }
 
 // Sample stores a failure of s's user if it is among the first of its source and class (see
-// MaxSamples). failed is called only then; an exchange without a time began now.
+// maxSamples). failed is called only then; an exchange without a time began now.
 func (s *Scope) Sample(source, class string, failed func() transcript.Exchange) {
 	if !s.Registry.WantsSample(source, class) {
 		return

@@ -33,7 +33,7 @@ type host struct {
 	executors []int
 	classes   []class
 	windows   []*window                         // incomplete ones, by time
-	given     int64                             // windows that begin before it were judged, ns
+	judged    int64                             // windows that begin before it were judged, ns
 	levels    map[int64]map[string]run.Severity // of windows whose interval has not been returned yet, by begin
 }
 
@@ -82,7 +82,7 @@ func (hs *hosts) take(number int, b *wire.Batch) {
 	}
 	e.seq = b.Seq
 	hs.declare(number)
-	if h := e.host; b.FromNs >= h.given { // else its window was judged without it
+	if h := e.host; b.FromNs >= h.judged { // else its window was judged without it
 		hs.add(h.window(b), e, b, hs.merger.Decoded())
 		hs.judgeWhole(h, false)
 	}
@@ -111,7 +111,7 @@ func (hs *hosts) judgeWhole(h *host, all bool) {
 	}
 	for len(h.windows) > 0 && h.windows[0].from < until {
 		w := h.windows[0]
-		h.windows, h.given = h.windows[1:], w.from+1
+		h.windows, h.judged = h.windows[1:], w.from+1
 		if levels := h.judge.Add(hs.windowOf(h, w)); levels != nil {
 			h.levels[w.from] = levels
 		}

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	Interval time.Duration
 	Once     bool              // nothing is judged: one user, one iteration
-	Tell     func(event.Event) // called with intervals and with thresholds that are crossed
+	Emit     func(event.Event) // called with intervals and with thresholds that are crossed
 	Abort    func()            // ends the load, for a threshold with abort; called once
 }
 
@@ -113,13 +113,13 @@ func (t *Tally) Intervals(all bool) {
 		totals := func() event.Totals {
 			return event.Totals{Metrics: t.Merger.Metrics(), Failures: t.Merger.Failures(), Verdict: verdict}
 		}
-		t.tell(event.Event{Kind: event.Interval, Interval: &i, Verdict: verdict.Word, Thresholds: t.judge.Standings(), Totals: totals})
+		t.emit(event.Event{Kind: event.Interval, Interval: &i, Verdict: verdict.Word, Thresholds: t.judge.Standings(), Totals: totals})
 	}
 }
 
-func (t *Tally) tell(e event.Event) {
-	if t.options.Tell != nil {
-		t.options.Tell(e)
+func (t *Tally) emit(e event.Event) {
+	if t.options.Emit != nil {
+		t.options.Emit(e)
 	}
 }
 
@@ -142,7 +142,7 @@ func (t *Tally) judgeInterval(c merge.Counts) {
 			what += "; stopping: waiting for what is in flight"
 		}
 		crossed := x.Threshold
-		t.tell(event.Event{Kind: event.Crossed, Threshold: &crossed, Text: units.Safe(what)})
+		t.emit(event.Event{Kind: event.Crossed, Threshold: &crossed, Text: units.Safe(what)})
 	}
 }
 

@@ -58,7 +58,7 @@ func result() *run.Result {
 func TestOneLateHost(t *testing.T) {
 	t.Parallel()
 	var events []event.Event
-	x := New(Options{Interval: time.Second, Tell: func(e event.Event) { events = append(events, e) }})
+	x := New(Options{Interval: time.Second, Emit: func(e event.Event) { events = append(events, e) }})
 	x.Executor("web-1", 0)
 	x.Executor("web-2", 0)
 	var good, bad feed
@@ -148,7 +148,7 @@ func TestThresholdsOfAllHosts(t *testing.T) {
 func TestReasonsAndLostHosts(t *testing.T) {
 	t.Parallel()
 	intervals := 0
-	x := New(Options{Interval: time.Second, Tell: func(event.Event) { intervals++ }})
+	x := New(Options{Interval: time.Second, Emit: func(event.Event) { intervals++ }})
 	x.Executor("web-1", 0)
 	x.Executor("web-2", 0)
 	x.Lose(1)

@@ -9,8 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// MaxWindow is how many intervals a window may have, as their histograms stay in memory.
-const MaxWindow = 3600
+// maxWindow is how many intervals a window may have, as their histograms stay in memory.
+const maxWindow = 3600
 
 // patience is how many intervals must pass before a threshold over the whole run may abort
 // it.

@@ -50,7 +50,7 @@ func argument(arg string, clean func(string) string) string {
 		end := ends(arg, "'")
 		piece := arg[:end]
 		if clean == nil {
-			b.WriteString(values(Body(Form(Head(piece)))))
+			b.WriteString(values(Body(form(Head(piece)))))
 		} else {
 			b.WriteString(clean(piece))
 		}

@@ -7,12 +7,12 @@ import "strings"
 // and parameters of URLs. The text may be cut off; what it has of a secret is
 // redacted then too.
 func Body(s string) string {
-	return members(Form(Line(s)))
+	return members(form(Line(s)))
 }
 
-// Form returns a form's fields (a=1&b=2) without the values of secrets. It returns other
+// form returns a form's fields (a=1&b=2) without the values of secrets. It returns other
 // texts, such as any with a space, a line end or a quote, unchanged.
-func Form(s string) string {
+func form(s string) string {
 	if strings.ContainsAny(s, " \t\n<>{\"") || strings.IndexByte(s, '=') < 0 {
 		return s
 	}

@@ -24,7 +24,7 @@ import (
 // Limits.
 const (
 	MaxRound  = 1 << 30 // sum of all weights, divided by their greatest common divisor
-	MaxPlaces = 100_000
+	maxPlaces = 100_000
 )
 
 // Segment is the part of one executor. It is immutable; the zero value has all numbers.
@@ -47,8 +47,8 @@ type group struct {
 // range, or that the weights are too different from each other: see MaxRound.
 func New(weights []int64, places, place int) (Segment, error) {
 	switch {
-	case places < 1 || places > MaxPlaces || place < 0 || place >= places:
-		return Segment{}, fmt.Errorf("place %d of %d: want one of 1 to %d places", place, places, MaxPlaces)
+	case places < 1 || places > maxPlaces || place < 0 || place >= places:
+		return Segment{}, fmt.Errorf("place %d of %d: want one of 1 to %d places", place, places, maxPlaces)
 	case len(weights) > 0 && len(weights) != places:
 		return Segment{}, fmt.Errorf("%d weights of %d places", len(weights), places)
 	case places == 1:

@@ -217,7 +217,7 @@ func TestBadPlaces(t *testing.T) {
 	for _, tt := range []struct {
 		weights       []int64
 		places, place int
-	}{{nil, 0, 0}, {nil, 3, 3}, {nil, 3, -1}, {[]int64{1, 2}, 3, 0}, {[]int64{1, 0}, 2, 0}, {[]int64{1, -4}, 2, 0}, {[]int64{1, MaxRound}, 2, 0}, {[]int64{1, math.MaxInt64}, 2, 0}, {nil, MaxPlaces + 1, 0}} {
+	}{{nil, 0, 0}, {nil, 3, 3}, {nil, 3, -1}, {[]int64{1, 2}, 3, 0}, {[]int64{1, 0}, 2, 0}, {[]int64{1, -4}, 2, 0}, {[]int64{1, MaxRound}, 2, 0}, {[]int64{1, math.MaxInt64}, 2, 0}, {nil, maxPlaces + 1, 0}} {
 		if _, err := New(tt.weights, tt.places, tt.place); err == nil {
 			t.Errorf("%+v is taken", tt)
 		}

@@ -29,11 +29,11 @@ func (c *checker) keys(r *stored1) {
 			c.fault("I3", r.id, "the batches of executor %d (epoch %d) go to %d, its row says %d, its state %d", e.executor, e.epoch, high[of], e.seq, e.state.Seq)
 		}
 		delete(high, of)
-		if e.executor >= len(r.placed) {
-			c.fault("I3", r.id, "executor %d is not among the %d of the run", e.executor, len(r.placed))
+		if e.executor >= len(r.placements) {
+			c.fault("I3", r.id, "executor %d is not among the %d of the run", e.executor, len(r.placements))
 			continue
 		}
-		if p := r.placed[e.executor]; p.Agent != e.agent || p.Epoch != e.epoch {
+		if p := r.placements[e.executor]; p.Agent != e.agent || p.Epoch != e.epoch {
 			c.fault("I3", r.id, "executor %d is of agent %s (epoch %d), its batches came from %s (epoch %d)", e.executor, p.Agent, p.Epoch, e.agent, e.epoch)
 		}
 	}
@@ -84,17 +84,17 @@ func (r *stored1) names(executor int) bool {
 // complete checks the rest of I3, of a final run with executors: its result exists, and is
 // complete exactly if it has all that the executors counted.
 func (c *checker) complete(r *stored1) {
-	if !r.final || len(r.placed) == 0 {
+	if !r.final || len(r.placements) == 0 {
 		return
 	}
 	if r.result == nil {
-		c.fault("I3", r.id, "it had %d executors and has no result", len(r.placed))
+		c.fault("I3", r.id, "it had %d executors and has no result", len(r.placements))
 		return
 	}
 	if r.result.Complete != (len(r.result.Missing) == 0) {
 		c.fault("I3", r.id, "it is complete: %v, and this is missing: %q", r.result.Complete, r.result.Missing)
 	}
-	for n := range r.placed {
+	for n := range r.placements {
 		why := r.whole(n)
 		switch named := r.names(n); {
 		case named && len(why) == 0:

@@ -42,7 +42,7 @@ type stored1 struct {
 	batches                 []batchKey
 	ranges                  []batchRange
 	executors               []*executorState
-	placed                  []*agentpb.Placed
+	placements              []*agentpb.Placement
 	totals                  *merge.RunState // nil: no batch was merged
 	result                  *run.Result     // nil: no result
 	parts                   []*part
@@ -242,12 +242,12 @@ func (r *reader) run(x *stored1) error {
 		if err := scan(&state); err != nil {
 			return err
 		}
-		var kept agentpb.Kept
-		if err := proto.Unmarshal(state, &kept); err != nil {
+		var record agentpb.RecordState
+		if err := proto.Unmarshal(state, &record); err != nil {
 			return err
 		}
-		x.placed, x.totals = kept.Executors, new(merge.RunState)
-		return proto.Unmarshal(kept.Merged, x.totals)
+		x.placements, x.totals = record.Executors, new(merge.RunState)
+		return proto.Unmarshal(record.Merged, x.totals)
 	})
 	if err != nil {
 		return err

@@ -130,10 +130,10 @@ func (w *world) perform(s *store.Store, began time.Time, cut bool) string {
 	to(run.Running)
 	m := merge.New(0, time.Second)
 	agents := []string{"agenta", "agentb"}
-	kept := &agentpb.Kept{IntervalNs: int64(time.Second)}
+	state := &agentpb.RecordState{IntervalNs: int64(time.Second)}
 	for _, a := range agents {
 		m.Join(a, 0)
-		kept.Executors = append(kept.Executors, &agentpb.Placed{Agent: a, Epoch: 1, Name: a})
+		state.Executors = append(state.Executors, &agentpb.Placement{Agent: a, Epoch: 1, Name: a})
 	}
 	var in run.Intake
 	m.OnPart(func(p merge.Part) {
@@ -162,8 +162,8 @@ func (w *world) perform(s *store.Store, began time.Time, cut bool) string {
 			in.Sources = append(in.Sources, run.SourceState{Run: o.ID, Executor: e, Epoch: 1, Agent: agent, Seq: b.Seq, State: m.SourceState(e)})
 		}
 		w.intervals[o.ID] = append(w.intervals[o.ID], m.Intervals(n == batches)...)
-		kept.Merged = m.State()
-		whole, err := proto.Marshal(kept)
+		state.Merged = m.State()
+		whole, err := proto.Marshal(state)
 		must(t, err)
 		in.Totals = []run.TotalsState{{Run: o.ID, State: whole}}
 		must(t, s.Take(ctx, &in))
@@ -245,15 +245,15 @@ func (w *world) blob(query string, args ...any) (b []byte) {
 // totals changes those of the first run.
 func (w *world) totals(change func(*merge.RunState)) {
 	w.t.Helper()
-	var kept agentpb.Kept
-	must(w.t, proto.Unmarshal(w.blob(`SELECT state FROM totals WHERE run = 1`), &kept))
+	var state agentpb.RecordState
+	must(w.t, proto.Unmarshal(w.blob(`SELECT state FROM totals WHERE run = 1`), &state))
 	var s merge.RunState
-	must(w.t, proto.Unmarshal(kept.Merged, &s))
+	must(w.t, proto.Unmarshal(state.Merged, &s))
 	change(&s)
 	var err error
-	kept.Merged, err = proto.Marshal(&s)
+	state.Merged, err = proto.Marshal(&s)
 	must(w.t, err)
-	b, err := proto.Marshal(&kept)
+	b, err := proto.Marshal(&state)
 	must(w.t, err)
 	w.exec(`UPDATE totals SET state = $1 WHERE run = 1`, b)
 }

@@ -68,13 +68,10 @@ func StartPostgres() (*PostgresServer, error) {
 	if err := s.init(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	// A port that was free may be taken when the server asks for it: try others then.
-	for range 10 {
-		if err = s.start(); err == nil {
-			return s, nil
-		}
+	if err := s.start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return nil, errors.Join(err, os.RemoveAll(dir))
+	return s, nil
 }
 
 // postgresBin returns the folder of the newest version's programs, which Debian does not
@@ -151,9 +148,22 @@ func (s *PostgresServer) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// start runs the server on a free port and waits, at most 30 s, until it answers there. If
-// it runs but does not answer, start calls Stop, which deletes its data.
-func (s *PostgresServer) start() error {
+// errTaken means that another process took the server's port before the server did.
+var errTaken = errors.New("the port is taken")
+
+// start runs the server on a free port and waits, at most 30 s, until it answers there. It
+// tries other ports, at most ten, only if one is taken. After an error no server runs.
+func (s *PostgresServer) start() (err error) {
+	for range 10 {
+		if err = s.startOnce(); !errors.Is(err, errTaken) {
+			return err
+		}
+	}
+	return err
+}
+
+// startOnce is start with one port. The error is errTaken if another process has it.
+func (s *PostgresServer) startOnce() error {
 	ports, err := freePorts(1)
 	if err != nil {
 		return err
@@ -174,6 +184,9 @@ func (s *PostgresServer) start() error {
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
 		select {
 		case <-s.ended:
+			if strings.Contains(s.output.String(), "Address already in use") {
+				return fmt.Errorf("%w: %s", errTaken, &s.output)
+			}
 			return fmt.Errorf("postgres ended: %s", &s.output)
 		case <-time.After(10 * time.Millisecond):
 			if err = s.Exec("SELECT 1"); err == nil {

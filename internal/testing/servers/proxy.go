@@ -2,6 +2,7 @@ package servers
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/binary"
@@ -95,8 +96,7 @@ func (p *ForwardProxy) serveHTTP(peer *Peer) {
 
 // SOCKSProxy starts a SOCKS 5 proxy that requires auth ("user:password") unless that is
 // empty. hosts has the IP address to connect to for a name; names and addresses that are
-// not in it are used as they are, names as this machine's resolver knows them. A client
-// must offer the required method first.
+// not in it are used as they are, names as this machine's resolver knows them.
 func SOCKSProxy(t testing.TB, auth string, hosts map[string]string) *ForwardProxy {
 	t.Helper()
 	p := &ForwardProxy{auth: auth}
@@ -105,12 +105,14 @@ func SOCKSProxy(t testing.TB, auth string, hosts map[string]string) *ForwardProx
 	return p
 }
 
-// serveSOCKS serves one connection. Bytes missing at the end of a request count as 0.
+// serveSOCKS serves one connection (RFC 1928, RFC 1929). It returns without an answer at a
+// message that is cut off or of another version.
 func (p *ForwardProxy) serveSOCKS(peer *Peer, hosts map[string]string) {
+	var failed error
 	read := func(n int) []byte {
 		b := make([]byte, n)
 		if _, err := io.ReadFull(peer, b); err != nil {
-			return make([]byte, n)
+			failed = err
 		}
 		return b
 	}
@@ -118,22 +120,31 @@ func (p *ForwardProxy) serveSOCKS(peer *Peer, hosts map[string]string) {
 	if p.auth != "" {
 		method = 2
 	}
-	if offered := read(int(read(2)[1])); len(offered) == 0 || offered[0] != method {
+	hello := read(2)
+	offered := read(int(hello[1]))
+	switch {
+	case failed != nil || hello[0] != 5:
+		return
+	case bytes.IndexByte(offered, method) < 0:
 		peer.Send("\x05\xff")
 		return
 	}
 	peer.Send("\x05" + string(method))
 	if method == 2 {
-		user := read(int(read(2)[1]))
-		password := read(int(read(1)[0]))
-		if string(user)+":"+string(password) != p.auth {
+		version := read(1)[0]
+		user, password := read(int(read(1)[0])), read(int(read(1)[0]))
+		switch {
+		case failed != nil || version != 1:
+			return
+		case string(user)+":"+string(password) != p.auth:
 			peer.Send("\x01\x01")
 			return
 		}
 		peer.Send("\x01\x00")
 	}
+	request := read(4) // version, command, reserved, type of address
 	var host string
-	switch kind := read(4)[3]; kind {
+	switch request[3] {
 	case 1:
 		host = net.IP(read(4)).String()
 	case 4:
@@ -141,15 +152,25 @@ func (p *ForwardProxy) serveSOCKS(peer *Peer, hosts map[string]string) {
 	case 3:
 		host = string(read(int(read(1)[0])))
 	}
-	to := net.JoinHostPort(host, fmt.Sprint(binary.BigEndian.Uint16(read(2))))
-	p.note("CONNECT %s", to)
-	if ip, ok := hosts[host]; ok {
-		_, port, _ := net.SplitHostPort(to)
-		to = net.JoinHostPort(ip, port)
+	port := fmt.Sprint(binary.BigEndian.Uint16(read(2)))
+	refuse := func(code string) { peer.Send("\x05" + code + "\x00\x01\x00\x00\x00\x00\x00\x00") }
+	switch {
+	case failed != nil || request[0] != 5:
+		return
+	case request[1] != 1: // not CONNECT
+		refuse("\x07")
+		return
+	case host == "":
+		refuse("\x08") // the type of address is unknown
+		return
 	}
-	up, err := net.Dial("tcp", to)
+	p.note("CONNECT %s", net.JoinHostPort(host, port))
+	if ip, ok := hosts[host]; ok {
+		host = ip
+	}
+	up, err := net.Dial("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		peer.Send("\x05\x05\x00\x01\x00\x00\x00\x00\x00\x00") // refused
+		refuse("\x05")
 		return
 	}
 	peer.Send("\x05\x00\x00\x03\x01x\x00\x00") // from a name, as any may be

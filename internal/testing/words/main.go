@@ -55,7 +55,7 @@ func main() {
 	}
 	bad := 0
 	for _, p := range found {
-		if key := p.file + ": " + strings.ToLower(p.phrase); allowed[key] > 0 {
+		if key := keyOf(p.file, p.phrase); allowed[key] > 0 {
 			allowed[key]--
 			continue
 		}
@@ -197,9 +197,13 @@ func match(name string, first int, lines []string, found *[]place) {
 	}
 }
 
-// readAllowed returns how often each "file: phrase", all in lower case, may stand. A line of
-// the file is "FILE: PHRASE -- REASON", empty, or a comment after #; it is an error if a reason
-// is missing or more than maxAllowed places are listed.
+// keyOf returns the key of readAllowed for a phrase in a file. Its case does not matter, that
+// of the file's name does.
+func keyOf(file, phrase string) string { return file + ": " + strings.ToLower(phrase) }
+
+// readAllowed returns how often each phrase may stand in a file, by keyOf. A line of the file
+// is "FILE: PHRASE -- REASON", empty, or a comment after #; it is an error if a reason is
+// missing or more than maxAllowed places are listed.
 func readAllowed(path string) (map[string]int, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -210,11 +214,12 @@ func readAllowed(path string) (map[string]int, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		key, reason, ok := strings.Cut(line, " -- ")
-		if !ok || strings.TrimSpace(reason) == "" {
+		place, reason, _ := strings.Cut(line, " -- ")
+		file, phrase, _ := strings.Cut(place, ": ")
+		if phrase == "" || strings.TrimSpace(reason) == "" {
 			return nil, fmt.Errorf("%s:%d: want FILE: PHRASE -- REASON", path, n+1)
 		}
-		allowed[strings.ToLower(key[:strings.Index(key, ":")+1])+strings.ToLower(key[strings.Index(key, ":")+1:])]++
+		allowed[keyOf(file, phrase)]++
 		all++
 	}
 	if all > maxAllowed {

@@ -52,6 +52,7 @@ func TestAllowedNeedsReasons(t *testing.T) {
 		{"# a comment\n\na.go: nobody -- the account's name\n", true},
 		{"a.go: nobody\n", false},
 		{"a.go: nobody -- \n", false},
+		{"a.go -- the account's name\n", false},
 		{strings.Repeat("a.go: nobody -- the account's name\n", maxAllowed+1), false},
 	} {
 		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
@@ -60,5 +61,18 @@ func TestAllowedNeedsReasons(t *testing.T) {
 		if _, err := readAllowed(path); (err == nil) != tt.ok {
 			t.Errorf("%.40q: %v", tt.text, err)
 		}
+	}
+}
+
+// The case of a phrase does not matter; that of a file's name does, as in A.md.
+func TestAllowedByFileName(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "allowed.txt")
+	if err := os.WriteFile(path, []byte("docs/A.md: Nobody -- the account's name\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	allowed, err := readAllowed(path)
+	if err != nil || allowed[keyOf("docs/A.md", "NOBODY")] != 1 || allowed[keyOf("docs/a.md", "nobody")] != 0 {
+		t.Errorf("%v, %v", allowed, err)
 	}
 }

@@ -10,5 +10,14 @@ const (
 	Minor    = 0
 )
 
+// Codes of an Answer's error that the master distinguishes.
+const (
+	CodeScenario = "scenario" // the scenario itself cannot run
+	CodeUnknown  = "unknown"  // the run is not here, and all other reasons
+)
+
+// PhaseOver is the Beat.phase of a run of which nothing is left but deliveries.
+const PhaseOver = "over"
+
 // WithAgent is the Ended.how of an executor that ended with its agent's previous process.
 const WithAgent = "ended with its agent"

@@ -2109,31 +2109,31 @@ func (x *Part) GetData() []byte {
 	return nil
 }
 
-// Kept is what a master stores of a run in addition to what its executors counted.
-type Kept struct {
+// RecordState is what a master stores of a run in addition to what its executors counted.
+type RecordState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Merged        []byte                 `protobuf:"bytes,1,opt,name=merged,proto3" json:"merged,omitempty"` // a merge.v1.RunState
-	Taken         []*Taken               `protobuf:"bytes,2,rep,name=taken,proto3" json:"taken,omitempty"`
+	Positions     []*Position            `protobuf:"bytes,2,rep,name=positions,proto3" json:"positions,omitempty"`
 	IntervalNs    int64                  `protobuf:"varint,3,opt,name=interval_ns,json=intervalNs,proto3" json:"interval_ns,omitempty"`
-	Executors     []*Placed              `protobuf:"bytes,4,rep,name=executors,proto3" json:"executors,omitempty"` // by their number in the run
+	Executors     []*Placement           `protobuf:"bytes,4,rep,name=executors,proto3" json:"executors,omitempty"` // by their number in the run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Kept) Reset() {
-	*x = Kept{}
+func (x *RecordState) Reset() {
+	*x = RecordState{}
 	mi := &file_internal_wire_agentpb_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Kept) String() string {
+func (x *RecordState) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Kept) ProtoMessage() {}
+func (*RecordState) ProtoMessage() {}
 
-func (x *Kept) ProtoReflect() protoreflect.Message {
+func (x *RecordState) ProtoReflect() protoreflect.Message {
 	mi := &file_internal_wire_agentpb_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2145,41 +2145,41 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Kept.ProtoReflect.Descriptor instead.
-func (*Kept) Descriptor() ([]byte, []int) {
+// Deprecated: Use RecordState.ProtoReflect.Descriptor instead.
+func (*RecordState) Descriptor() ([]byte, []int) {
 	return file_internal_wire_agentpb_agent_proto_rawDescGZIP(), []int{23}
 }
 
-func (x *Kept) GetMerged() []byte {
+func (x *RecordState) GetMerged() []byte {
 	if x != nil {
 		return x.Merged
 	}
 	return nil
 }
 
-func (x *Kept) GetTaken() []*Taken {
+func (x *RecordState) GetPositions() []*Position {
 	if x != nil {
-		return x.Taken
+		return x.Positions
 	}
 	return nil
 }
 
-func (x *Kept) GetIntervalNs() int64 {
+func (x *RecordState) GetIntervalNs() int64 {
 	if x != nil {
 		return x.IntervalNs
 	}
 	return 0
 }
 
-func (x *Kept) GetExecutors() []*Placed {
+func (x *RecordState) GetExecutors() []*Placement {
 	if x != nil {
 		return x.Executors
 	}
 	return nil
 }
 
-// Taken is up to where an agent's deliveries are committed.
-type Taken struct {
+// Position is up to where an agent's deliveries are committed.
+type Position struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
 	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -2188,20 +2188,20 @@ type Taken struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Taken) Reset() {
-	*x = Taken{}
+func (x *Position) Reset() {
+	*x = Position{}
 	mi := &file_internal_wire_agentpb_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Taken) String() string {
+func (x *Position) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Taken) ProtoMessage() {}
+func (*Position) ProtoMessage() {}
 
-func (x *Taken) ProtoReflect() protoreflect.Message {
+func (x *Position) ProtoReflect() protoreflect.Message {
 	mi := &file_internal_wire_agentpb_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2213,34 +2213,34 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Taken.ProtoReflect.Descriptor instead.
-func (*Taken) Descriptor() ([]byte, []int) {
+// Deprecated: Use Position.ProtoReflect.Descriptor instead.
+func (*Position) Descriptor() ([]byte, []int) {
 	return file_internal_wire_agentpb_agent_proto_rawDescGZIP(), []int{24}
 }
 
-func (x *Taken) GetAgent() string {
+func (x *Position) GetAgent() string {
 	if x != nil {
 		return x.Agent
 	}
 	return ""
 }
 
-func (x *Taken) GetEpoch() uint64 {
+func (x *Position) GetEpoch() uint64 {
 	if x != nil {
 		return x.Epoch
 	}
 	return 0
 }
 
-func (x *Taken) GetNumber() uint64 {
+func (x *Position) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
 	}
 	return 0
 }
 
-// Placed is where an executor is, and how it ended.
-type Placed struct {
+// Placement is where an executor runs, and how it ended.
+type Placement struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
 	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -2251,20 +2251,20 @@ type Placed struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Placed) Reset() {
-	*x = Placed{}
+func (x *Placement) Reset() {
+	*x = Placement{}
 	mi := &file_internal_wire_agentpb_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Placed) String() string {
+func (x *Placement) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Placed) ProtoMessage() {}
+func (*Placement) ProtoMessage() {}
 
-func (x *Placed) ProtoReflect() protoreflect.Message {
+func (x *Placement) ProtoReflect() protoreflect.Message {
 	mi := &file_internal_wire_agentpb_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2276,40 +2276,40 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Placed.ProtoReflect.Descriptor instead.
-func (*Placed) Descriptor() ([]byte, []int) {
+// Deprecated: Use Placement.ProtoReflect.Descriptor instead.
+func (*Placement) Descriptor() ([]byte, []int) {
 	return file_internal_wire_agentpb_agent_proto_rawDescGZIP(), []int{25}
 }
 
-func (x *Placed) GetAgent() string {
+func (x *Placement) GetAgent() string {
 	if x != nil {
 		return x.Agent
 	}
 	return ""
 }
 
-func (x *Placed) GetEpoch() uint64 {
+func (x *Placement) GetEpoch() uint64 {
 	if x != nil {
 		return x.Epoch
 	}
 	return 0
 }
 
-func (x *Placed) GetName() string {
+func (x *Placement) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *Placed) GetEnded() *Ended {
+func (x *Placement) GetEnded() *Ended {
 	if x != nil {
 		return x.Ended
 	}
 	return nil
 }
 
-func (x *Placed) GetBeginNs() int64 {
+func (x *Placement) GetBeginNs() int64 {
 	if x != nil {
 		return x.BeginNs
 	}
@@ -2492,18 +2492,18 @@ const file_internal_wire_agentpb_agent_proto_rawDesc = "" +
 	"\x04Part\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\"\xaa\x01\n" +
-	"\x04Kept\x12\x16\n" +
-	"\x06merged\x18\x01 \x01(\fR\x06merged\x12/\n" +
-	"\x05taken\x18\x02 \x03(\v2\x19.gobench.cluster.v1.TakenR\x05taken\x12\x1f\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"\xbf\x01\n" +
+	"\vRecordState\x12\x16\n" +
+	"\x06merged\x18\x01 \x01(\fR\x06merged\x12:\n" +
+	"\tpositions\x18\x02 \x03(\v2\x1c.gobench.cluster.v1.PositionR\tpositions\x12\x1f\n" +
 	"\vinterval_ns\x18\x03 \x01(\x03R\n" +
-	"intervalNs\x128\n" +
-	"\texecutors\x18\x04 \x03(\v2\x1a.gobench.cluster.v1.PlacedR\texecutors\"K\n" +
-	"\x05Taken\x12\x14\n" +
+	"intervalNs\x12;\n" +
+	"\texecutors\x18\x04 \x03(\v2\x1d.gobench.cluster.v1.PlacementR\texecutors\"N\n" +
+	"\bPosition\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x04R\x06number\"\x94\x01\n" +
-	"\x06Placed\x12\x14\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\"\x97\x01\n" +
+	"\tPlacement\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12/\n" +
@@ -2547,9 +2547,9 @@ var file_internal_wire_agentpb_agent_proto_goTypes = []any{
 	(*Committed)(nil),      // 20: gobench.cluster.v1.Committed
 	(*Fetch)(nil),          // 21: gobench.cluster.v1.Fetch
 	(*Part)(nil),           // 22: gobench.cluster.v1.Part
-	(*Kept)(nil),           // 23: gobench.cluster.v1.Kept
-	(*Taken)(nil),          // 24: gobench.cluster.v1.Taken
-	(*Placed)(nil),         // 25: gobench.cluster.v1.Placed
+	(*RecordState)(nil),    // 23: gobench.cluster.v1.RecordState
+	(*Position)(nil),       // 24: gobench.cluster.v1.Position
+	(*Placement)(nil),      // 25: gobench.cluster.v1.Placement
 	(*wire.Stop)(nil),      // 26: gobench.wire.v1.Stop
 	(*wire.Cancel)(nil),    // 27: gobench.wire.v1.Cancel
 	(*wire.Control)(nil),   // 28: gobench.wire.v1.Control
@@ -2583,9 +2583,9 @@ var file_internal_wire_agentpb_agent_proto_depIdxs = []int32{
 	19, // 21: gobench.cluster.v1.Delivery.ended:type_name -> gobench.cluster.v1.Ended
 	31, // 22: gobench.cluster.v1.Delivery.seen:type_name -> gobench.wire.v1.Seen
 	32, // 23: gobench.cluster.v1.Exact.histograms:type_name -> gobench.wire.v1.Recounted
-	24, // 24: gobench.cluster.v1.Kept.taken:type_name -> gobench.cluster.v1.Taken
-	25, // 25: gobench.cluster.v1.Kept.executors:type_name -> gobench.cluster.v1.Placed
-	19, // 26: gobench.cluster.v1.Placed.ended:type_name -> gobench.cluster.v1.Ended
+	24, // 24: gobench.cluster.v1.RecordState.positions:type_name -> gobench.cluster.v1.Position
+	25, // 25: gobench.cluster.v1.RecordState.executors:type_name -> gobench.cluster.v1.Placement
+	19, // 26: gobench.cluster.v1.Placement.ended:type_name -> gobench.cluster.v1.Ended
 	27, // [27:27] is the sub-list for method output_type
 	27, // [27:27] is the sub-list for method input_type
 	27, // [27:27] is the sub-list for extension type_name

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// ErrAway means that an agent is not connected, so that no answer to a command will come. It
-// may have received the command before.
-var ErrAway = errors.New("the agent does not answer")
+// ErrNotConnected means that an agent is not connected, so that no answer to a command will
+// come. It may have received the command before.
+var ErrNotConnected = errors.New("the agent does not answer")
 
 // File is a blob that the other side fetches.
 type File interface {

@@ -1,0 +1,186 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+// look checks agents and executors, and applies the run's lost policy to those that are
+// lost, a takeover included, which may last as long as starting executors. It reports
+// whether the load is over: every executor is done or lost, and no load waits for a
+// takeover. An error ends the run.
+func (a *active) look(ctx context.Context) (over bool, err error) {
+	works := a.works()
+	for _, h := range a.places() {
+		if !works[h] {
+			continue
+		}
+		w, _ := a.m.fleet.get(h.ID)
+		why := ""
+		a.mu.Lock()
+		switch {
+		case w.state == agentLost || w.state == agentRevoked || w.state == agentRefused:
+			why = fmt.Sprintf("it is %s: %s", w.state, w.why)
+		case w.beat != nil && h.beat != nil && w.beat.Boot != h.beat.Boot:
+			why = "it was begun anew"
+		case !h.forgot.IsZero() && time.Since(h.forgot) > a.m.Times.Suspect:
+			why = "it knows nothing of the run"
+		}
+		a.mu.Unlock()
+		if why == "" {
+			continue
+		}
+		if err := a.lose(ctx, h, why); err != nil {
+			return false, err
+		}
+	}
+	if err := a.deaths(ctx); err != nil {
+		return false, err
+	}
+	if len(a.orphan) > 0 && time.Now().After(a.takeoverAt) {
+		if err := a.takeOver(ctx); err != nil {
+			return false, err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.executors {
+		if !e.done() && !e.place.lost || e.dead() && !e.reported { // it ended after the call of deaths
+			return false, nil
+		}
+	}
+	return len(a.orphan) == 0, nil
+}
+
+// works returns the agents with executors that are not done, lost agents included.
+func (a *active) works() map[*place]bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	works := map[*place]bool{}
+	for _, e := range a.executors {
+		if !e.done() {
+			works[e.place] = true
+		}
+	}
+	return works
+}
+
+// deaths handles executors that died since the last call: it adds a note for each and, if
+// the policy is to rebalance, appends those that generate no load any more to a.orphan. It
+// returns an error if the run ends because of them, and sets a.result.Failure then.
+func (a *active) deaths(ctx context.Context) error {
+	a.mu.Lock()
+	var dead []*part
+	why := map[*part]string{}
+	lives := map[*part]bool{} // its batches are refused, but it still generates load
+	anew := map[*part]bool{}  // its agent was restarted, and the run is unknown to it
+	alive := 0
+	for _, e := range a.executors {
+		switch {
+		case e.dead():
+			if !e.reported {
+				dead = append(dead, e)
+				why[e], lives[e], anew[e] = "what it sent is refused", e.refused != nil, e.ended.GetHow() == agentpb.WithAgent
+				if e.ended != nil && e.ended.Error != "" {
+					why[e] = e.ended.Error
+				}
+			}
+		case !e.place.lost:
+			alive++
+		}
+	}
+	a.mu.Unlock()
+	for _, e := range dead {
+		e.reported = true
+		if anew[e] {
+			a.change(func() { e.place.lost, e.place.lostAt = true, time.Now() })
+		}
+		text := fmt.Sprintf("executor %d on %s: %s", e.number, e.place.Name, why[e])
+		if err := a.without(ctx, []*part{e}, text); err != nil {
+			return err
+		}
+		if alive == 0 || a.order.Options.Lost == run.LostStop {
+			a.result.Failure = run.FailedExecutor
+			return errors.New(text)
+		}
+		if a.order.Options.Lost == run.LostRebalance && !lives[e] {
+			a.orphan = append(a.orphan, e)
+		}
+	}
+	return nil
+}
+
+// lose marks an agent as lost, adds a note and applies the run's lost policy: continue,
+// stop, or rebalance, which appends its executors to a.orphan. It returns an error if the
+// run ends because of it, by the policy or because no agent is left, and sets
+// a.result.Failure then.
+func (a *active) lose(ctx context.Context, h *place, why string) error {
+	var its []*part
+	left := 0
+	a.change(func() {
+		h.lost, h.lostAt = true, time.Now()
+		for _, e := range a.executors {
+			if e.place == h && !e.done() {
+				its = append(its, e)
+				e.reported = true // deaths need not report it
+			}
+		}
+		for _, o := range a.hosts {
+			if !o.lost {
+				left++
+			}
+		}
+	})
+	text := fmt.Sprintf("agent %s was lost %s: %s", h.Name, a.since(), why)
+	if err := a.without(ctx, its, text); err != nil {
+		return err
+	}
+	if left == 0 {
+		a.result.Failure = run.FailedLost
+		return fmt.Errorf("all agents were lost; the last was %s: %s", h.Name, why)
+	}
+	switch a.order.Options.Lost {
+	case run.LostStop:
+		a.result.Failure = run.FailedLost
+		return errors.New(text)
+	case run.LostRebalance:
+		a.orphan = append(a.orphan, its...)
+		if end := h.renewed.Add(a.m.Times.Lease + fence); end.After(a.takeoverAt) {
+			a.takeoverAt = end
+		}
+	}
+	return nil
+}
+
+// without records that the run continues without some executors: it adds the note text, the
+// verdict becomes SUSPECT or worse, and intervals no longer wait for them. It returns an
+// error if ctx or the intake has ended; the note stays.
+func (a *active) without(ctx context.Context, its []*part, text string) error {
+	a.note("%s", text)
+	at := 0.0
+	if !a.began.IsZero() {
+		at = time.Since(a.began).Seconds()
+	}
+	return a.m.intake.with(ctx, func() {
+		for _, e := range its {
+			a.record.tally.Lose(e.number)
+		}
+		a.record.tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: text, Windows: 1, Worst: at,
+			Advice: "the load was not the one that was asked for from then on: look at that host, and run it again"})
+		a.record.tally.Intervals(false)
+	})
+}
+
+// since returns the time since the load began, as text: "at 12.3 s", or "before the load
+// began".
+func (a *active) since() string {
+	if a.began.IsZero() || time.Now().Before(a.began) {
+		return "before the load began"
+	}
+	return fmt.Sprintf("at %.1f s", time.Since(a.began).Seconds())
+}

@@ -1,0 +1,110 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gobench-io/gobench/internal/measure/merge"
+	"github.com/gobench-io/gobench/internal/measure/monitor"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
+)
+
+// restore returns the record of a run from the store: one of a previous process, or one that
+// is over. It is empty if nothing of the run was taken; its result is nil if the store has
+// no result. The error wraps run.ErrNotFound if there is no such run; the record must not be
+// used after an error. The state of thresholds and of the generator's health is lost.
+func restore(ctx context.Context, m *Master, id string) (*record, error) {
+	o, err := m.Store.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	sources, whole, err := m.Store.Taken(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r := newRecord(m, id, intervalOf(&o.Options), nil)
+	r.since = o.Created
+	var state agentpb.RecordState
+	if err := proto.Unmarshal(whole, &state); err != nil {
+		return nil, fmt.Errorf("read the state of run %s: %w", id, err)
+	}
+	r.placements = state.Executors
+	for _, t := range state.Positions {
+		r.positions[stream{t.Agent, t.Epoch}] = t.Number
+	}
+	states := make([][]byte, len(r.placements))
+	for i, p := range r.placements { // executors without a batch so far
+		states[i] = marshal(&merge.SourceState{ToNs: p.BeginNs, Name: p.Name})
+	}
+	for _, s := range sources {
+		if s.Executor < len(states) {
+			states[s.Executor] = s.State
+		}
+	}
+	merger, err := merge.Restore(r.interval, state.Merged, states)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	var hosts []string
+	for _, p := range r.placements {
+		hosts = append(hosts, p.Name)
+	}
+	r.tally = monitor.Restore(r.options(), merger, hosts)
+	merger.OnPart(r.part)
+	if r.result, err = m.Store.Result(ctx, id); err != nil && !errors.Is(err, run.ErrNotFound) {
+		return nil, err
+	}
+	return r, r.reopen(ctx)
+}
+
+// reopen adds the stored recordings of the intervals that were not complete, from the series
+// of each agent. After an error r is incomplete and must not be used.
+func (r *record) reopen(ctx context.Context) error {
+	returned := r.tally.Merger.Returned()
+	agents := map[string]bool{}
+	for _, p := range r.placements {
+		if agents[p.Agent] {
+			continue
+		}
+		agents[p.Agent] = true
+		q := run.SeriesQuery{Run: r.id, Agent: p.Agent, From: returned}
+		err := r.m.Store.Series(ctx, q, func(p run.SeriesPart) error {
+			if p.From < returned {
+				return nil
+			}
+			return r.tally.Merger.Reopen(p.Data)
+		})
+		if err != nil {
+			return fmt.Errorf("reopen the intervals of run %s: %w", r.id, err)
+		}
+	}
+	return nil
+}
+
+// interrupt stores and returns the result of a run that a previous process left active: what
+// it had merged. Batches that agents still have are merged later.
+func (n *intake) interrupt(ctx context.Context, o *run.Order) (*run.Result, error) {
+	r, err := restore(ctx, n.m, o.ID)
+	if err != nil {
+		return nil, err
+	}
+	if r.result == nil {
+		r.result = newResult(o)
+	}
+	r.result.State, r.result.Cause = o.State, o.Cause
+	if len(r.placements) > 0 {
+		r.tally.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: "the master ended while the load went on: the load ended with the agents' leases", Windows: 1,
+			Advice: "run it again"})
+		r.tally.Finish(r.result)
+		r.dirty = true // Finish has completed the last intervals
+	}
+	if err := n.m.Store.PutResult(ctx, r.result); err != nil {
+		return nil, err
+	}
+	n.runs[o.ID] = r
+	return r.result, nil
+}
