@@ -197,8 +197,8 @@ func match(name string, first int, lines []string, found *[]place) {
 	}
 }
 
-// readAllowed returns how often each "file: phrase", in lower case, may stand. A line of
-// the file is "FILE: PHRASE -- REASON"; it is an error if a reason is missing or more than
+// readAllowed returns how often each "file: phrase" may stand, the phrase in lower case. A line
+// of the file is "FILE: PHRASE -- REASON"; it is an error if a reason is missing or more than
 // maxAllowed places are listed.
 func readAllowed(path string) (map[string]int, error) {
 	b, err := os.ReadFile(path)
@@ -214,7 +214,8 @@ func readAllowed(path string) (map[string]int, error) {
 		if !ok || strings.TrimSpace(reason) == "" {
 			return nil, fmt.Errorf("%s:%d: want FILE: PHRASE -- REASON", path, n+1)
 		}
-		allowed[strings.ToLower(key[:strings.Index(key, ":")+1])+strings.ToLower(key[strings.Index(key, ":")+1:])]++
+		file, phrase, _ := strings.Cut(key, ":")
+		allowed[file+":"+strings.ToLower(phrase)]++
 		all++
 	}
 	if all > maxAllowed {

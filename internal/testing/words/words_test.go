@@ -52,13 +52,18 @@ func TestAllowedNeedsReasons(t *testing.T) {
 		{"# a comment\n\na.go: nobody -- the account's name\n", true},
 		{"a.go: nobody\n", false},
 		{"a.go: nobody -- \n", false},
+		{"Nobody.md: NoBody -- the account's name\n", true},
 		{strings.Repeat("a.go: nobody -- the account's name\n", maxAllowed+1), false},
 	} {
 		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readAllowed(path); (err == nil) != tt.ok {
+		allowed, err := readAllowed(path)
+		if (err == nil) != tt.ok {
 			t.Errorf("%.40q: %v", tt.text, err)
+		}
+		if strings.HasPrefix(tt.text, "Nobody.md") && allowed["Nobody.md: nobody"] != 1 {
+			t.Errorf("%.40q: %v", tt.text, allowed)
 		}
 	}
 }
