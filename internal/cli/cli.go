@@ -82,16 +82,12 @@ func Main(sdk fs.FS) int {
 	if len(os.Args) == 2 && os.Args[1] == warmCommand {
 		return runWarm(sdk)
 	}
-	if Called() {
+	if server.IsCompiler() {
 		return server.RunCompiler(sdk)
 	}
 	a := &app{sdk: sdk, stdout: os.Stdout, stderr: os.Stderr}
 	return a.main(context.Background(), os.Args[1:])
 }
-
-// Called reports whether gobench started this process itself for a part of its work. Main
-// must then run, whatever the command line is.
-func Called() bool { return server.IsCompiler() }
 
 // main runs the command line args, without the program's name, and returns its exit
 // status. It prints an error and its hint to a.stderr, each on a line. cobra's own errors
