@@ -17,19 +17,20 @@ import (
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/builtin"
+	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/version"
 	"github.com/gobench-io/gobench/internal/server"
 )
 
 // Exit statuses (docs/exit-codes.md).
 const (
-	exitOK        = 0
-	exitFailed    = 1   // the run failed, or the command did
-	exitUsage     = 2   // the command line or a file that it names is wrong
-	exitCompile   = 3   // the scenario does not compile
-	exitCrossed   = 4   // the run crossed a threshold
-	exitInvalid   = 5   // the run is INVALID, with --strict
-	exitCancelled = 130 // the run was cancelled
+	exitOK        = run.ExitOK
+	exitFailed    = run.ExitFailed
+	exitUsage     = run.ExitUsage
+	exitCompile   = run.ExitCompile
+	exitCrossed   = run.ExitCrossed
+	exitInvalid   = run.ExitInvalid
+	exitCancelled = run.ExitCancelled
 )
 
 // exitError is an error with the exit status of the process, and a hint that main prints

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -118,4 +119,14 @@ func (f *loadFlags) checkFollow(follow bool) error {
 // example.
 func (f *loadFlags) toStandard() bool {
 	return slices.ContainsFunc(f.out, func(name string) bool { return name == "-" || strings.HasPrefix(name, "-.") })
+}
+
+// pointed returns a line break and two lines that mark the wrong place of an expression;
+// empty if err is not of an expression.
+func pointed(err error) string {
+	var wrong *threshold.SyntaxError
+	if errors.As(err, &wrong) {
+		return "\n" + wrong.Pointed()
+	}
+	return ""
 }

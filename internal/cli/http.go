@@ -162,7 +162,7 @@ func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 		stopWarming()
 		return local.Program{Path: self, Args: []string{executorCommand, "http"}, Input: options}, nil
 	}
-	return (&localRun{app: a, load: f.load, options: o}).run(cmd.Context())
+	return a.newLocalRun(f.load, o).run(cmd.Context())
 }
 
 // settings returns the options that reports show, by name, formatted as text. It needs at

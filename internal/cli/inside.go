@@ -176,15 +176,6 @@ func (l *localRun) logLines(b []byte) {
 	l.emit(event.Event{Kind: event.Log, Text: strings.Join(safe, "\n")})
 }
 
-// text returns where the report for people goes: standard output, or standard error if
-// --json or an -o uses standard output.
-func (l *localRun) text() io.Writer {
-	if l.load.json || l.load.toStandard() {
-		return l.stderr
-	}
-	return l.stdout
-}
-
 // logger returns the log of --verbose, which writes lines of text without levels to w;
 // without that flag it writes nothing.
 func (f *insideFlags) logger(w io.Writer) *slog.Logger {

@@ -41,7 +41,7 @@ changed since, the same options and the same seed, if one was set. With --follow
 				return err
 			}
 			if follow {
-				return (&remoteRun{app: a, load: load, client: c}).run(cmd.Context(), outputs, func(ctx context.Context) (run.Order, error) { return c.Rerun(ctx, id) })
+				return (&remoteRun{shownRun: shownRun{app: a, load: load}, client: c}).run(cmd.Context(), outputs, func(ctx context.Context) (run.Order, error) { return c.Rerun(ctx, id) })
 			}
 			o, err := c.Rerun(cmd.Context(), id)
 			if err != nil {

@@ -84,8 +84,8 @@ func (a *app) runScenario(ctx context.Context, path string, set map[string]strin
 	if err != nil {
 		full = path
 	}
-	l := &localRun{app: a, load: load, options: local.Options{Name: filepath.Base(full), Config: run.Config{Scenario: full},
-		Parameters: set, Hold: true, Env: append(load.allowed.env(), data.DirEnv+"="+scenarioDir(full))}}
+	l := a.newLocalRun(load, local.Options{Name: filepath.Base(full), Config: run.Config{Scenario: full},
+		Parameters: set, Hold: true, Env: append(load.allowed.env(), data.DirEnv+"="+scenarioDir(full))})
 	l.options.Prepare = func(ctx context.Context) (local.Program, error) {
 		built, err := a.compile(ctx, path, l.emit, l.log)
 		return local.Program{Path: built.Path, SHA256: built.SHA256, Notes: built.Notes}, err
