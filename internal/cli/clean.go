@@ -46,7 +46,7 @@ instead; they are compiled again when they are needed.`,
 			h := a.history()
 			ids, err := h.List()
 			if err != nil {
-				return &exitError{exitFailed, err, ""}
+				return err
 			}
 			doomed := ids
 			if f.Changed("keep") {
@@ -76,10 +76,7 @@ instead; they are compiled again when they are needed.`,
 				verb = "would delete"
 			}
 			fmt.Fprintf(a.stdout, "%s %d runs, %s; %d are left\n", verb, n, units.Bytes(float64(freed)), int64(len(ids))-n)
-			if failed != nil {
-				return &exitError{exitFailed, failed, ""}
-			}
-			return nil
+			return failed
 		},
 	}
 	cmd.Flags().IntVar(&keep, "keep", 0, "number of runs to keep, the newest")
@@ -99,7 +96,7 @@ instead; they are compiled again when they are needed.`,
 func (a *app) cleanCache(dry bool) error {
 	dir, err := build.DefaultDir()
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	if dry {
 		fmt.Fprintf(a.stdout, "would delete %s\n", dir)
@@ -107,7 +104,7 @@ func (a *app) cleanCache(dry bool) error {
 	}
 	stopWarming()
 	if err := os.RemoveAll(dir); err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	fmt.Fprintf(a.stdout, "deleted %s\n", dir)
 	return nil

@@ -60,8 +60,7 @@ func usageError(hint, format string, args ...any) error {
 
 // app is one execution of a command line. A method xCommand returns a new command x with
 // its flags bound to variables of that call; it runs nothing. What a command prints for
-// its user goes to stdout, and its errors should be an *exitError: main takes any other
-// one for a wrong command line.
+// its user goes to stdout. An error that is no *exitError has exit status 1 (failing).
 type app struct {
 	sdk    fs.FS // gobench's own sources, for compiling scenarios
 	stdout io.Writer

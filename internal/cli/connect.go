@@ -199,21 +199,19 @@ func urlOf(l *savedLogin) string {
 	return l.URL
 }
 
-// refusal returns err, of a request to a master, as an *exitError: status 2 if the master
-// answered 400, 404 or 422, else 1, with a hint to log in if it requires that. It returns
-// nil for nil, and an error that has an exit status already unchanged.
+// refusal returns err, of a request to a master, with exit status 2 if the master answered
+// 400, 404 or 422, and with a hint to log in if it requires that. Other errors, those that
+// have an exit status already and nil are unchanged.
 func refusal(err error) error {
 	var e *client.Error
 	var exit *exitError
 	switch {
-	case err == nil || errors.As(err, &exit):
+	case errors.As(err, &exit) || !errors.As(err, &e):
 		return err
-	case !errors.As(err, &e):
-		return &exitError{exitFailed, err, ""}
 	case e.Code == types.Unauthenticated:
 		return &exitError{exitFailed, err, "log in first: gobench login [URL]"}
 	case e.Status == 422 || e.Status == 400 || e.Status == 404:
 		return &exitError{exitUsage, err, ""}
 	}
-	return &exitError{exitFailed, err, ""}
+	return err
 }

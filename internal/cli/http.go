@@ -151,11 +151,11 @@ func (f *httpFlags) check(cmd *cobra.Command, args []string) error {
 func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	self, err := os.Executable()
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	options, err := json.Marshal(f.options)
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	o := local.Options{Name: "http", Config: run.Config{Target: redact.Line(f.target), Options: f.settings()}, Env: f.load.allowed.env()}
 	o.Prepare = func(context.Context) (local.Program, error) {

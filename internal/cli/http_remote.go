@@ -72,7 +72,7 @@ func (f *httpFlags) source() (s run.Source, err error) {
 	}
 	options, err := json.Marshal(o)
 	if err != nil {
-		return s, &exitError{exitFailed, err, ""}
+		return s, err
 	}
 	s.Files = append(s.Files, run.File{Path: optionsFile, Data: options, Private: true})
 	size := 0

@@ -69,7 +69,7 @@ need .gobench: it has its own copy of the packages.`,
 func (a *app) init(dir, name string) error {
 	full, err := filepath.Abs(dir)
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	switch given := name; {
 	case given == "":
@@ -86,7 +86,7 @@ func (a *app) init(dir, name string) error {
 	sdk := build.NewSDK(a.sdk)
 	mod, err := sdk.Require("go.mod", own)
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	files := []struct{ name, text string }{
 		{"scenario.go", firstScenario},
@@ -103,15 +103,15 @@ func (a *app) init(dir, name string) error {
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return &exitError{exitFailed, fmt.Errorf("make the folder: %w", err), ""}
+		return fmt.Errorf("make the folder: %w", err)
 	}
 	for _, f := range files[:len(files)-1] {
 		if err := writeNew(filepath.Join(dir, f.name), f.text); err != nil {
-			return &exitError{exitFailed, err, ""}
+			return err
 		}
 	}
 	if err := sdk.WriteEditorDir(dir); err != nil {
-		return &exitError{exitFailed, fmt.Errorf("write gobench's packages for editors: %w", err), ""}
+		return fmt.Errorf("write gobench's packages for editors: %w", err)
 	}
 	fmt.Fprintf(a.stdout, `made %s: a first scenario
 
@@ -132,7 +132,7 @@ func (a *app) renewSDK(dir string) error {
 		return usageError("gobench init "+dir+" writes a scenario with one", "%s: there is no go.mod", dir)
 	}
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	sdk := build.NewSDK(a.sdk)
 	mod, err := sdk.Require(file, own)
@@ -140,11 +140,11 @@ func (a *app) renewSDK(dir string) error {
 		return usageError("", "%w", err)
 	}
 	if err := sdk.WriteEditorDir(dir); err != nil {
-		return &exitError{exitFailed, fmt.Errorf("write gobench's packages for editors: %w", err), ""}
+		return fmt.Errorf("write gobench's packages for editors: %w", err)
 	}
 	if string(mod) != string(own) {
 		if err := os.WriteFile(file, mod, 0o644); err != nil {
-			return &exitError{exitFailed, err, ""}
+			return err
 		}
 	}
 	fmt.Fprintf(a.stdout, "wrote %s for editors, and its lines in %s\n", filepath.Join(dir, build.EditorDir), file)

@@ -189,7 +189,7 @@ func (a *app) prompt(value, what string) (string, error) {
 	fmt.Fprint(a.stderr, what)
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err != nil {
-		return "", &exitError{exitFailed, fmt.Errorf("read a name: %w", err), ""}
+		return "", fmt.Errorf("read a name: %w", err)
 	}
 	return strings.TrimSpace(line), nil
 }
@@ -258,10 +258,7 @@ func (a *app) logoutCommand() *cobra.Command {
 					fmt.Fprintf(a.stderr, "gobench: the token could not be revoked, it expires by itself: %v\n", err)
 				}
 			}
-			if err := os.Remove(a.loginFile()); err != nil {
-				return &exitError{exitFailed, err, ""}
-			}
-			return nil
+			return os.Remove(a.loginFile())
 		},
 	}
 }

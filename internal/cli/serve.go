@@ -156,10 +156,7 @@ func (a *app) serve(cmd *cobra.Command, f *serveFlags) error {
 		return f.serverError(err)
 	}
 	defer endOnSignal(cmd.Context(), s, o.Log)() // after Run, so that a second signal ends a close that hangs
-	if err := s.Run(); err != nil {
-		return &exitError{exitFailed, err, ""}
-	}
-	return nil
+	return s.Run()
 }
 
 // options checks the flags and returns the server that they describe, without Dir, Ready
@@ -189,7 +186,7 @@ func (f *serveFlags) options(log *slog.Logger) (o server.Options, err error) {
 		return o, err
 	}
 	if o.Creds, err = absolute(f.creds); err != nil {
-		return o, &exitError{exitFailed, err, ""}
+		return o, err
 	}
 	if f.nats != "" {
 		o.NATS, o.CA, err = f.natsServers()

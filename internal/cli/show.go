@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -42,10 +41,6 @@ them, then the figures that matter and how much they changed.
 			default:
 				err = report.Text(a.stdout, r.Result, report.Screen{Style: styleOf(a.stdout), Full: full, Dir: r.dir})
 			}
-			var exit *exitError
-			if err != nil && !errors.As(err, &exit) {
-				return &exitError{exitFailed, err, ""}
-			}
 			return err
 		},
 	}
@@ -57,7 +52,7 @@ them, then the figures that matter and how much they changed.
 }
 
 // compare prints run r and another, which storedAt finds at the same place, side by side:
-// as text, or as JSON. Errors of writing are no *exitError; those of storedAt are.
+// as text, or as JSON.
 func (a *app) compare(ctx context.Context, r *stored, at masterFlags, other string, asJSON bool) error {
 	b, err := a.storedAt(ctx, at, other)
 	if err != nil {
@@ -98,10 +93,7 @@ func (a *app) reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := outputs.write(r.Result, r.series); err != nil {
-				return &exitError{exitFailed, err, ""}
-			}
-			return nil
+			return outputs.write(r.Result, r.series)
 		},
 	}
 	outputFlag(cmd, &out, "write the report to `FILE`")

@@ -103,10 +103,7 @@ func (a *app) queued(c *client.Client, o run.Order, load *loadFlags) error {
 
 // encode writes what as a line of JSON to standard output. An error has exit status 1.
 func (a *app) encode(what any) error {
-	if err := json.NewEncoder(a.stdout).Encode(what); err != nil {
-		return &exitError{exitFailed, err, ""}
-	}
-	return nil
+	return json.NewEncoder(a.stdout).Encode(what)
 }
 
 // remoteID returns the id of a master's run that part names: "last" for the newest, or at
@@ -313,7 +310,7 @@ func (a *app) profile(ctx context.Context, at masterFlags, part, out string, p t
 		err = os.Rename(f.Name(), out)
 	}
 	if err != nil {
-		return &exitError{exitFailed, errors.Join(err, os.Remove(f.Name())), ""}
+		return errors.Join(err, os.Remove(f.Name()))
 	}
 	fmt.Fprintf(a.stdout, "%s\n", out)
 	return nil
