@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gobench-io/gobench/internal/master/bus"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/run/version"
 	"github.com/gobench-io/gobench/internal/server"
 )
@@ -126,7 +127,7 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	if who, err = f.setNATS(dir, who); err != nil {
 		return err
 	}
-	slim()
+	system.Slim()
 	log.Info("gobench agent", "version", version.Version, "agent", who.Agent, "master", who.Addresses)
 	if err := server.RunAgent(ctx, who, o); err != nil {
 		return fmt.Errorf("agent: %w", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/builtin"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/run/version"
 	"github.com/gobench-io/gobench/internal/server"
 )
@@ -52,15 +53,26 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError returns an *exitError with status 2, a hint that may be empty, and an error
-// of the format, which may wrap one by %w.
-func usageError(hint, format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...), hint}
+// usageError is run.Usage.
+func usageError(hint, format string, args ...any) error { return run.Usage(hint, format, args...) }
+
+// statusOf returns the *exitError in err: exit status 2 with its hint for a *run.UsageError.
+// ok is false, and exit nil, for an error without a status.
+func statusOf(err error) (exit *exitError, ok bool) {
+	var usage *run.UsageError
+	switch {
+	case errors.As(err, &exit):
+		return exit, true
+	case errors.As(err, &usage):
+		return &exitError{exitUsage, err, usage.Hint}, true
+	}
+	return nil, false
 }
 
 // app is one execution of a command line. A method xCommand returns a new command x with
 // its flags bound to variables of that call; it runs nothing. What a command prints for
-// its user goes to stdout. An error that is no *exitError has exit status 1 (failing).
+// its user goes to stdout. An error that statusOf does not know has exit
+// status 1 (failing).
 type app struct {
 	sdk    fs.FS // gobench's own sources, for compiling scenarios
 	stdout io.Writer
@@ -76,7 +88,7 @@ type app struct {
 func Main(sdk fs.FS) int {
 	sandbox.Main() // an agent's helper is this program, too
 	if len(os.Args) == 3 && os.Args[1] == executorCommand {
-		slim()
+		system.Slim()
 		return runExecutor(os.Args[2])
 	}
 	if len(os.Args) == 2 && os.Args[1] == warmCommand {
@@ -103,8 +115,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitOK
 	}
-	var exit *exitError
-	if !errors.As(err, &exit) { // cobra's own, as failing marks all others: the command line is wrong
+	exit, ok := statusOf(err)
+	if !ok { // cobra's own, as failing marks all others: the command line is wrong
 		exit = misuse(cmd, err)
 	}
 	if exit.err != nil {
@@ -122,8 +134,7 @@ func failing(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			err := run(cmd, args)
-			var exit *exitError
-			if err == nil || errors.As(err, &exit) {
+			if _, ok := statusOf(err); err == nil || ok {
 				return err
 			}
 			return &exitError{exitFailed, err, ""}

@@ -204,9 +204,9 @@ func urlOf(l *savedLogin) string {
 // have an exit status already and nil are unchanged.
 func refusal(err error) error {
 	var e *client.Error
-	var exit *exitError
+	_, known := statusOf(err)
 	switch {
-	case errors.As(err, &exit) || !errors.As(err, &e):
+	case known || !errors.As(err, &e):
 		return err
 	case e.Code == types.Unauthenticated:
 		return &exitError{exitFailed, err, "log in first: gobench login [URL]"}

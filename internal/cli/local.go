@@ -15,7 +15,9 @@ import (
 	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/redact"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/show/live"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // localRun is a run on this machine as a command line sees it: its view, its keys and
@@ -42,12 +44,12 @@ func (a *app) newLocalRun(load loadFlags, o local.Options) *localRun {
 // that took place it begins the background compile (startWarming). The end of ctx kills
 // the executor.
 func (l *localRun) run(ctx context.Context) error {
-	slim()
-	outputs, err := openOutputs(l.load.out, l.stdout)
+	system.Slim()
+	outputs, err := report.OpenOutputs(l.load.out, l.stdout)
 	if err != nil {
 		return err
 	}
-	defer outputs.discard()
+	defer outputs.Discard()
 	if err := l.load.inside.makeFiles(); err != nil {
 		return err
 	}
@@ -126,7 +128,7 @@ func (l *localRun) endOf(err error) event.Event {
 // end reports the run, which ended with failed, and returns its exit status as an error, or
 // status 1 if a report could not be written. If the text goes to standard output, closing that
 // early, as head(1) does, ends this program.
-func (l *localRun) end(outputs outputs, failed error) error {
+func (l *localRun) end(outputs report.Outputs, failed error) error {
 	dir := l.history().Dir(l.result.ID)
 	if isStorage(failed) {
 		dir = ""

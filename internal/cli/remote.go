@@ -77,11 +77,11 @@ func (a *app) runAt(ctx context.Context, at masterFlags, path string, set map[st
 // scenario's name here. Wrong names of reports are usage errors before anything is sent.
 // For the rest of the errors see run.
 func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlags, name string, s types.Submission) error {
-	outputs, err := openOutputs(load.out, a.stdout)
+	outputs, err := report.OpenOutputs(load.out, a.stdout)
 	if err != nil {
 		return err
 	}
-	defer outputs.discard()
+	defer outputs.Discard()
 	c, err := a.client(at)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlag
 // returns nil for exit status 0, else an error with the status. If the user leaves (see
 // signals) or ctx ends, the run continues on the master and the status is 130. It does not
 // discard outputs.
-func (r *remoteRun) run(ctx context.Context, outputs outputs, queue func(context.Context) (run.Order, error)) error {
+func (r *remoteRun) run(ctx context.Context, outputs report.Outputs, queue func(context.Context) (run.Order, error)) error {
 	ctx, r.leave = context.WithCancel(ctx)
 	defer r.leave()
 	r.stop = func() { r.key(ctx) }
@@ -117,7 +117,7 @@ func (r *remoteRun) run(ctx context.Context, outputs outputs, queue func(context
 		err = r.report(outputs, result, r.series(ctx), "", "the master has the run: gobench report "+r.id+" --master "+r.client.URL()+" -o FILE writes it again")
 	}
 	if err == nil {
-		err = r.statusOf(result)
+		err = r.status(result)
 	}
 	r.view.Close(r.endOf(result, err))
 	return err
@@ -228,8 +228,8 @@ func unbegun(r *run.Result) bool {
 	return r.State == run.Cancelled && r.Config.Executor == ""
 }
 
-// statusOf returns the exit status of a run of a master, as an error; nil for 0.
-func (r *remoteRun) statusOf(x *run.Result) error {
+// status returns the exit status of a run of a master, as an error; nil for 0.
+func (r *remoteRun) status(x *run.Result) error {
 	switch status := x.ExitStatus(r.load.strict); status {
 	case exitCancelled:
 		if unbegun(x) {

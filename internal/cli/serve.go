@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/build"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/server"
 	"github.com/gobench-io/gobench/internal/show/live"
 )
@@ -145,7 +146,7 @@ func (a *app) serve(cmd *cobra.Command, f *serveFlags) error {
 		if link != "" {
 			fmt.Fprintf(a.stdout, "Make the first user here, within an hour:\n  %s\n", link)
 		}
-		slim()
+		system.Slim()
 	}
 	if o.Listener, err = net.Listen("tcp", f.addr); err != nil {
 		return listenError("--addr", f.addr, err)

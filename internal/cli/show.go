@@ -89,11 +89,11 @@ func (a *app) reportCommand() *cobra.Command {
 				return err
 			}
 			defer r.Close()
-			outputs, err := openOutputs(out, a.stdout)
+			outputs, err := report.OpenOutputs(out, a.stdout)
 			if err != nil {
 				return err
 			}
-			return outputs.write(r.Result, r.series)
+			return outputs.Write(r.Result, r.series)
 		},
 	}
 	outputFlag(cmd, &out, "write the report to `FILE`")

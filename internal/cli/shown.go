@@ -150,8 +150,8 @@ func (r *shownRun) text() io.Writer {
 
 // report writes the reports that -o asks for, and then the text, also if a report failed. dir
 // is the run's folder in the history, or empty. An error has exit status 1 and the hint again.
-func (r *shownRun) report(outputs outputs, x *run.Result, series report.Intervals, dir, again string) error {
-	err := outputs.write(x, series)
+func (r *shownRun) report(outputs report.Outputs, x *run.Result, series report.Intervals, dir, again string) error {
+	err := outputs.Write(x, series)
 	text := r.text()
 	var shown error
 	if r.load.inside.once {
@@ -197,8 +197,7 @@ func endOf(r *run.Result, err error) event.Event {
 	if !r.State.Final() {
 		e.State = run.Failed
 	}
-	var exit *exitError
-	if errors.As(err, &exit) {
+	if exit, ok := statusOf(err); ok {
 		if *e.Exit = exit.status; exit.status == exitCancelled {
 			e.State = run.Cancelled
 		}

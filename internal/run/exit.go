@@ -1,6 +1,9 @@
 package run
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // The exit statuses of gobench (docs/exit-codes.md).
 const (
@@ -32,3 +35,18 @@ func (r *Result) ExitStatus(strict bool) int {
 	}
 	return ExitFailed
 }
+
+// UsageError means that what the user asked for is wrong, as a flag or a file that it names. A
+// command then has ExitUsage.
+type UsageError struct {
+	Err  error
+	Hint string // what to do; may be empty
+}
+
+// Usage returns a *UsageError with an error of the format, which may wrap one by %w.
+func Usage(hint, format string, args ...any) error {
+	return &UsageError{fmt.Errorf(format, args...), hint}
+}
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
