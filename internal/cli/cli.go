@@ -10,12 +10,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
+	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/builtin"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/system"
@@ -91,8 +94,8 @@ func Main(sdk fs.FS) int {
 		system.Slim()
 		return runExecutor(os.Args[2])
 	}
-	if len(os.Args) == 2 && os.Args[1] == warmCommand {
-		return runWarm(sdk)
+	if len(os.Args) == 2 && os.Args[1] == build.BackgroundCommand {
+		return runBackground(sdk)
 	}
 	if server.IsCompiler() {
 		return server.RunCompiler(sdk)
@@ -197,5 +200,16 @@ func runExecutor(name string) int {
 		return exitUsage
 	}
 	executor.Main(vus)
+	return exitOK
+}
+
+// runBackground is the background compile (build.RunBackground), until SIGTERM ends it, and
+// returns its exit status.
+func runBackground(sdk fs.FS) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if build.RunBackground(ctx, build.NewSDK(sdk)) != nil {
+		return exitFailed
+	}
 	return exitOK
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/builtin"
@@ -159,7 +160,7 @@ func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	}
 	o := local.Options{Name: "http", Config: run.Config{Target: redact.Line(f.target), Options: f.settings()}, Env: f.load.allowed.env()}
 	o.Prepare = func(context.Context) (local.Program, error) {
-		stopWarming()
+		build.StopBackground()
 		return local.Program{Path: self, Args: []string{executorCommand, "http"}, Input: options}, nil
 	}
 	return a.newLocalRun(f.load, o).run(cmd.Context())

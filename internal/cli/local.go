@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/local"
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/measure/monitor"
@@ -41,7 +42,7 @@ func (a *app) newLocalRun(load loadFlags, o local.Options) *localRun {
 // run runs the load, blocks until it has ended and is reported, and returns nil for exit
 // status 0, else an error with the status. Wrong names of reports and profiles are usage
 // errors before anything runs. It catches signals until the load has ended; after a run
-// that took place it begins the background compile (startWarming). The end of ctx kills
+// that took place it begins the background compile (build.StartBackground). The end of ctx kills
 // the executor.
 func (l *localRun) run(ctx context.Context) error {
 	system.Slim()
@@ -65,7 +66,7 @@ func (l *localRun) run(ctx context.Context) error {
 	l.view.Flush()
 	stopSignals()
 	if l.result.State.Final() {
-		defer l.startWarming()
+		defer build.StartBackground()
 		err = l.end(outputs, err)
 	} else {
 		err = l.refused(err)

@@ -110,7 +110,7 @@ func (a *app) compile(ctx context.Context, path string, emit func(event.Event), 
 	if err != nil {
 		return build.Executor{}, err
 	}
-	stopWarming() // it would compete for the CPUs
+	build.StopBackground() // it would compete for the CPUs
 	began := time.Now()
 	emit(event.Event{Kind: event.State, State: run.Compiling})
 	built, err := builder.Build(ctx, build.Source{Path: path}, build.Options{

@@ -166,7 +166,7 @@ func (a *app) serve(cmd *cobra.Command, f *serveFlags) error {
 func (f *serveFlags) options(log *slog.Logger) (o server.Options, err error) {
 	o = server.Options{Hosts: f.hosts, Insecure: f.insecure, AgentAddr: f.agentAddr, Advertise: f.advertise, NoAgent: f.noAgent, Ledger: f.ledger,
 		Database: f.db, RunLimit: f.runLimit, CompileLimit: f.compile, KeepRuns: f.keepRuns, KeepFor: f.keepFor, Cache: f.cache,
-		TimeScale: f.scale, NoWarm: os.Getenv(noWarmEnv) != "", Log: log}
+		TimeScale: f.scale, NoWarm: os.Getenv(build.NoBackgroundEnv) != "", Log: log}
 	switch {
 	case f.runLimit <= 0:
 		return o, usageError("", "--run-limit is %v: want more than 0", f.runLimit)
