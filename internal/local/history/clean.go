@@ -12,7 +12,7 @@ import (
 // that can't be deleted does not end it: the error is that of all such runs, joined.
 func (h History) Clean(ids []string, older time.Duration, dry bool) (n int, freed int64, err error) {
 	for _, id := range ids {
-		if older > 0 && time.Since(Created(id)) < older {
+		if older > 0 && time.Since(created(id)) < older {
 			continue
 		}
 		if r, err := h.Load(id); err == nil && !r.State.Final() {
