@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/builtin"
 	"github.com/gobench-io/gobench/internal/local"
 	"github.com/gobench-io/gobench/internal/run"

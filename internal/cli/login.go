@@ -78,7 +78,7 @@ func (a *app) login(ctx context.Context, f *loginFlags) error {
 		return err
 	}
 	if at == "" {
-		at = cmp.Or(os.Getenv(masterEnv), urlOf(login), defaultMaster)
+		at = cmp.Or(os.Getenv(masterEnv), login.URLOr(defaultMaster))
 	}
 	if at, err = client.Address(at); err != nil {
 		return usageError("", "%w", err)
@@ -102,7 +102,7 @@ func (a *app) login(ctx context.Context, f *loginFlags) error {
 	if err != nil {
 		return refusal(err)
 	}
-	if err := a.save(&savedLogin{URL: c.URL(), Token: made.Text, ID: made.ID, User: me.User.Name, CA: ca}); err != nil {
+	if err := a.save(&client.Saved{URL: c.URL(), Token: made.Text, ID: made.ID, User: me.User.Name, CA: ca}); err != nil {
 		return err
 	}
 	_ = c.Logout(ctx) // the token is enough
@@ -169,7 +169,7 @@ func (a *app) loginByToken(ctx context.Context, at, token, ca string) error {
 	if err != nil {
 		return refusal(err)
 	}
-	if err := a.save(&savedLogin{URL: c.URL(), Token: token, User: me.User.Name, CA: ca}); err != nil {
+	if err := a.save(&client.Saved{URL: c.URL(), Token: token, User: me.User.Name, CA: ca}); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "logged in at %s as %s (%s)\n", c.URL(), me.User.Name, me.Role)
