@@ -96,7 +96,7 @@ func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlag
 
 // run queues the run, shows it until it is over, writes the reports and the text, and
 // returns nil for exit status 0, else an error with the status. If the user leaves (see
-// signals) or ctx ends, the run continues on the master and the status is 130. It does not
+// signal) or ctx ends, the run continues on the master and the status is 130. It does not
 // discard outputs.
 func (r *remoteRun) run(ctx context.Context, outputs report.Outputs, queue func(context.Context) (run.Order, error)) error {
 	ctx, r.leave = context.WithCancel(ctx)
@@ -107,7 +107,7 @@ func (r *remoteRun) run(ctx context.Context, outputs report.Outputs, queue func(
 	}
 	stopSignals := catch(func(os.Signal) { r.signal(ctx) }, os.Interrupt, syscall.SIGTERM)
 	defer stopSignals()
-	r.view = r.app.view(&r.load, live.Run{Name: cmp.Or(filepath.Base(r.name), "run"), Target: r.target}, r.press)
+	r.view = r.app.view(&r.load, live.Run{Name: r.title(), Target: r.target}, r.press)
 	defer r.view.Flush()
 	result, err := r.follow(ctx, queue)
 	r.view.Flush()
@@ -122,6 +122,10 @@ func (r *remoteRun) run(ctx context.Context, outputs report.Outputs, queue func(
 	r.view.Close(r.endOf(result, err))
 	return err
 }
+
+// title returns the scenario's name for the screen: its file, or "run" if only the master knows
+// it.
+func (r *remoteRun) title() string { return filepath.Base(cmp.Or(r.name, "run")) }
 
 // restarting is how long a master may be away when a run that was followed is over: the run may
 // have ended because the master is restarted.

@@ -111,3 +111,11 @@ func TestEndBeforeTheID(t *testing.T) {
 		})
 	}
 }
+
+func TestTitle(t *testing.T) {
+	for name, want := range map[string]string{"": "run", "http": "http", "./scenarios/checkout.go": "checkout.go"} {
+		if got := (&remoteRun{name: name}).title(); got != want {
+			t.Errorf("%q is shown as %q, want %q", name, got, want)
+		}
+	}
+}
