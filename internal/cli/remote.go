@@ -204,21 +204,7 @@ func seriesAt(ctx context.Context, c *client.Client, id string) report.Intervals
 
 // series returns the run's series, and waits for a master that is restarting.
 func (r *remoteRun) series(ctx context.Context) report.Intervals {
-	all := seriesAt(ctx, r.client, r.id)
-	return func(yield func(run.Interval) error) (err error) {
-		begun := false
-		_ = r.client.Repeat(ctx, restarting, func() error {
-			err = all(func(i run.Interval) error {
-				begun = true
-				return yield(i)
-			})
-			if begun { // another attempt would yield intervals twice
-				return nil
-			}
-			return err
-		})
-		return err
-	}
+	return func(yield func(run.Interval) error) error { return r.client.SeriesWithin(ctx, restarting, r.id, yield) }
 }
 
 // unbegun reports whether a run ended before there was anything to report: it did not
