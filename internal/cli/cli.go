@@ -74,8 +74,7 @@ func statusOf(err error) (exit *exitError, ok bool) {
 
 // app is one execution of a command line. A method xCommand returns a new command x with
 // its flags bound to variables of that call; it runs nothing. What a command prints for
-// its user goes to stdout. An error that statusOf does not know has exit
-// status 1 (failing).
+// its user goes to stdout. An error that statusOf does not know has exit status 1 (failing).
 type app struct {
 	sdk    fs.FS // gobench's own sources, for compiling scenarios
 	stdout io.Writer
