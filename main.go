@@ -4,11 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/cli"
 )
 
-func main() {
-	sandbox.Main()
-	os.Exit(cli.Main(sdk))
-}
+func main() { os.Exit(cli.Main(sdk)) }

@@ -358,11 +358,11 @@ func TestLoginCostsAsMuchForNobody(t *testing.T) {
 	}
 }
 
-// TestDefaultCost holds that new hashes cost what DefaultCost says, which is above OWASP's
+// TestDefaultCost holds that new hashes cost what defaultCost says, which is above OWASP's
 // minimum of 19 MiB and 2 passes.
 func TestDefaultCost(t *testing.T) {
-	if DefaultCost.Memory < 19<<10 || DefaultCost.Passes < 2 {
-		t.Errorf("default cost %+v", DefaultCost)
+	if defaultCost.Memory < 19<<10 || defaultCost.Passes < 2 {
+		t.Errorf("default cost %+v", defaultCost)
 	}
 	api, err := New(newSmall(), newMemory(), Options{})
 	if err != nil {
@@ -372,7 +372,7 @@ func TestDefaultCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cost, salt, _, err := decode(hash); err != nil || cost != DefaultCost || len(salt) != saltLength {
+	if cost, salt, _, err := decode(hash); err != nil || cost != defaultCost || len(salt) != saltLength {
 		t.Errorf("%s: %+v, %v", hash, cost, err)
 	}
 	if ok, err := api.hasher.verify(t.Context(), password, hash); !ok || err != nil {

@@ -23,8 +23,8 @@ type Cost struct {
 	Passes uint32
 }
 
-// DefaultCost is above OWASP's minimum (19 MiB, 2 passes), and little memory for a master.
-var DefaultCost = Cost{Memory: 32 << 10, Passes: 3}
+// defaultCost is above OWASP's minimum (19 MiB, 2 passes), and little memory for a master.
+var defaultCost = Cost{Memory: 32 << 10, Passes: 3}
 
 // maxCost bounds the cost of verifying a stored hash.
 var maxCost = Cost{Memory: 1 << 20, Passes: 64}

@@ -23,7 +23,7 @@ type Options struct {
 
 	Connections int  // most open at once; 0: 2048
 	Streams     int  // most streams of events, logs and profiles at once; 0: 1024
-	HashCost    Cost // of new passwords; zero: DefaultCost
+	HashCost    Cost // of new passwords; zero: defaultCost
 	Times       Times
 	Now         func() time.Time // nil: time.Now
 
@@ -76,7 +76,7 @@ func New(m Master, s Store, o Options) (*Server, error) {
 		o.Streams = 1024
 	}
 	if o.HashCost == (Cost{}) {
-		o.HashCost = DefaultCost
+		o.HashCost = defaultCost
 	}
 	if o.limits == (sourceLimits{}) {
 		o.limits = defaultLimits

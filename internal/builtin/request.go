@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,8 +67,11 @@ func (o HTTP) Check() error {
 }
 
 // requests parses the templates of all targets. The error names the part of the target, and
-// the target by its number, from 1, if there are several.
+// the target by its number, from 1, if there are several. No targets are an error too.
 func (o HTTP) requests() (*requests, error) {
+	if len(o.Targets) == 0 {
+		return nil, errors.New("there are no targets")
+	}
 	r := &requests{kept: o.Client.HTTP2}
 	for i, t := range o.Targets {
 		q := &request{Request: http.Request{Method: t.Method, URL: t.URL, Headers: t.Headers, Body: t.Body, Discard: true}}

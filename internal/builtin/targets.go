@@ -11,6 +11,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // maxLine is the maximum length of a line in a file of targets.
@@ -173,6 +175,21 @@ func (t *Target) AddHeader(name, value string) {
 		}
 	}
 	t.Headers[name] = value
+}
+
+// ParseHeaders returns the values of headers given as "Name: value", by name; those whose
+// names differ at most in case are joined to a list. For a line without a name and a colon it
+// returns a *run.UsageError.
+func ParseHeaders(lines []string) (map[string]string, error) {
+	var t Target
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, run.Usage("write it as -H 'Name: value'", "--header %q has no name and colon", line)
+		}
+		t.AddHeader(name, strings.TrimSpace(value))
+	}
+	return t.Headers, nil
 }
 
 // Default adds a header if the target has no header of that name, ignoring case.

@@ -220,10 +220,8 @@ func (a *app) openAPICommand() *cobra.Command {
 		Example: "  gobench openapi > openapi.json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if _, err := a.stdout.Write(api.Document()); err != nil {
-				return &exitError{exitFailed, err, ""}
-			}
-			return nil
+			_, err := a.stdout.Write(api.Document())
+			return err
 		},
 	}
 }
@@ -244,10 +242,7 @@ master runs, and delete gobench.db-wal and gobench.db-shm, which a killed master
 			if err == nil {
 				err = store.BackupFile(cmd.Context(), server.Database(a.dataDir()), to)
 			}
-			if err != nil {
-				return &exitError{exitFailed, err, ""}
-			}
-			return nil
+			return err
 		},
 	}
 }

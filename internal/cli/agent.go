@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gobench-io/gobench/internal/master/bus"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/run/version"
 	"github.com/gobench-io/gobench/internal/server"
 )
@@ -89,7 +90,7 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	dir := filepath.Join(a.dataDir(), "agent")
 	o, err := f.options(dir, log)
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -113,23 +114,23 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 			return usageError("leave it out", "--nats-creds is for a NATS cluster, and this master has a server of its own")
 		}
 		if err := server.Join(ctx, token, o); err != nil {
-			return &exitError{exitFailed, err, ""}
+			return err
 		}
 	case errors.Is(err, fs.ErrNotExist):
 		return usageError("make a token with: gobench agents join --master URL", "this host has not joined a master: --join TOKEN is missing (%w)", err)
 	case err != nil:
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	if who, err = bus.ReadIdentity(dir); err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	if who, err = f.setNATS(dir, who); err != nil {
 		return err
 	}
-	slim()
+	system.Slim()
 	log.Info("gobench agent", "version", version.Version, "agent", who.Agent, "master", who.Addresses)
 	if err := server.RunAgent(ctx, who, o); err != nil {
-		return &exitError{exitFailed, fmt.Errorf("agent: %w", err), ""}
+		return fmt.Errorf("agent: %w", err)
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ func readToken(s string) (string, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(os.Stdin, 64<<10))
 	if err != nil {
-		return "", &exitError{exitFailed, fmt.Errorf("read the token: %w", err), ""}
+		return "", fmt.Errorf("read the token: %w", err)
 	}
 	return strings.TrimSpace(string(b)), nil
 }

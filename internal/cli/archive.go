@@ -68,10 +68,7 @@ func (a *app) export(ctx context.Context, at masterFlags, name, out string) erro
 		write = func(w io.Writer) error { _, err := io.Copy(w, in); return err }
 	}
 	if out == "-" {
-		if err := write(a.stdout); err != nil {
-			return &exitError{exitFailed, err, ""}
-		}
-		return nil
+		return write(a.stdout)
 	}
 	if out == "" {
 		out = id + ".tar.zst"
@@ -81,7 +78,7 @@ func (a *app) export(ctx context.Context, at masterFlags, name, out string) erro
 		return errors.Join(write(w), w.Flush())
 	})
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	fmt.Fprintln(a.stdout, out)
 	return nil
@@ -132,7 +129,7 @@ func (a *app) importRun(ctx context.Context, at masterFlags, path string) error 
 	case errors.Is(err, run.ErrArchive):
 		return &exitError{exitUsage, fmt.Errorf("%s: %w", path, err), ""}
 	case err != nil:
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	fmt.Fprintln(a.stdout, r.ID)
 	return nil

@@ -1,16 +1,12 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/build"
-	"github.com/gobench-io/gobench/internal/local/history"
-	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
@@ -46,40 +42,15 @@ instead; they are compiled again when they are needed.`,
 			h := a.history()
 			ids, err := h.List()
 			if err != nil {
-				return &exitError{exitFailed, err, ""}
+				return err
 			}
-			doomed := ids
-			if f.Changed("keep") {
-				doomed = ids[:max(0, len(ids)-keep)]
-			}
-			var freed, n int64
-			var failed error
-			for _, id := range doomed {
-				if f.Changed("older") && time.Since(history.Created(id)) < older {
-					continue
-				}
-				if r, err := h.Load(id); err == nil && !r.State.Final() {
-					continue
-				}
-				size := h.Size(id)
-				if !dry {
-					if err := h.Remove(id); err != nil && !errors.Is(err, run.ErrNotFound) {
-						failed = errors.Join(failed, err)
-						continue
-					}
-				}
-				freed += size
-				n++
-			}
+			n, freed, err := h.Clean(ids[:max(0, len(ids)-keep)], older, dry)
 			verb := "deleted"
 			if dry {
 				verb = "would delete"
 			}
-			fmt.Fprintf(a.stdout, "%s %d runs, %s; %d are left\n", verb, n, units.Bytes(float64(freed)), int64(len(ids))-n)
-			if failed != nil {
-				return &exitError{exitFailed, failed, ""}
-			}
-			return nil
+			fmt.Fprintf(a.stdout, "%s %d runs, %s; %d are left\n", verb, n, units.Bytes(float64(freed)), len(ids)-n)
+			return err
 		},
 	}
 	cmd.Flags().IntVar(&keep, "keep", 0, "number of runs to keep, the newest")
@@ -94,21 +65,16 @@ instead; they are compiled again when they are needed.`,
 }
 
 // cleanCache deletes the folder of compiled scenarios with all in it and prints its path,
-// also if it did not exist. It first ends the background compile of this user
-// (stopWarming). If dry, it only prints the folder.
+// also if it did not exist (build.Clear). If dry, it only prints the folder.
 func (a *app) cleanCache(dry bool) error {
-	dir, err := build.DefaultDir()
+	dir, err := build.Clear(dry)
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
+	verb := "deleted"
 	if dry {
-		fmt.Fprintf(a.stdout, "would delete %s\n", dir)
-		return nil
+		verb = "would delete"
 	}
-	stopWarming()
-	if err := os.RemoveAll(dir); err != nil {
-		return &exitError{exitFailed, err, ""}
-	}
-	fmt.Fprintf(a.stdout, "deleted %s\n", dir)
+	fmt.Fprintf(a.stdout, "%s %s\n", verb, dir)
 	return nil
 }

@@ -10,26 +10,31 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/executor/scenario"
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
+	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/builtin"
+	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/run/version"
 	"github.com/gobench-io/gobench/internal/server"
 )
 
 // Exit statuses (docs/exit-codes.md).
 const (
-	exitOK        = 0
-	exitFailed    = 1   // the run failed, or the command did
-	exitUsage     = 2   // the command line or a file that it names is wrong
-	exitCompile   = 3   // the scenario does not compile
-	exitCrossed   = 4   // the run crossed a threshold
-	exitInvalid   = 5   // the run is INVALID, with --strict
-	exitCancelled = 130 // the run was cancelled
+	exitOK        = run.ExitOK
+	exitFailed    = run.ExitFailed
+	exitUsage     = run.ExitUsage
+	exitCompile   = run.ExitCompile
+	exitCrossed   = run.ExitCrossed
+	exitInvalid   = run.ExitInvalid
+	exitCancelled = run.ExitCancelled
 )
 
 // exitError is an error with the exit status of the process, and a hint that main prints
@@ -51,16 +56,25 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError returns an *exitError with status 2, a hint that may be empty, and an error
-// of the format, which may wrap one by %w.
-func usageError(hint, format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...), hint}
+// usageError is run.Usage.
+func usageError(hint, format string, args ...any) error { return run.Usage(hint, format, args...) }
+
+// statusOf returns the *exitError in err: exit status 2 with its hint for a *run.UsageError.
+// ok is false, and exit nil, for an error without a status.
+func statusOf(err error) (exit *exitError, ok bool) {
+	var usage *run.UsageError
+	switch {
+	case errors.As(err, &exit):
+		return exit, true
+	case errors.As(err, &usage):
+		return &exitError{exitUsage, err, usage.Hint}, true
+	}
+	return nil, false
 }
 
 // app is one execution of a command line. A method xCommand returns a new command x with
 // its flags bound to variables of that call; it runs nothing. What a command prints for
-// its user goes to stdout, and its errors should be an *exitError: main takes any other
-// one for a wrong command line.
+// its user goes to stdout. An error that statusOf does not know has exit status 1 (failing).
 type app struct {
 	sdk    fs.FS // gobench's own sources, for compiling scenarios
 	stdout io.Writer
@@ -76,22 +90,18 @@ type app struct {
 func Main(sdk fs.FS) int {
 	sandbox.Main() // an agent's helper is this program, too
 	if len(os.Args) == 3 && os.Args[1] == executorCommand {
-		slim()
+		system.Slim()
 		return runExecutor(os.Args[2])
 	}
-	if len(os.Args) == 2 && os.Args[1] == warmCommand {
-		return runWarm(sdk)
+	if len(os.Args) == 2 && os.Args[1] == build.BackgroundCommand {
+		return runBackground(sdk)
 	}
-	if Called() {
+	if server.IsCompiler() {
 		return server.RunCompiler(sdk)
 	}
 	a := &app{sdk: sdk, stdout: os.Stdout, stderr: os.Stderr}
 	return a.main(context.Background(), os.Args[1:])
 }
-
-// Called reports whether gobench started this process itself for a part of its work. Main
-// must then run, whatever the command line is.
-func Called() bool { return server.IsCompiler() }
 
 // main runs the command line args, without the program's name, and returns its exit
 // status. It prints an error and its hint to a.stderr, each on a line. cobra's own errors
@@ -107,8 +117,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitOK
 	}
-	var exit *exitError
-	if !errors.As(err, &exit) { // cobra's own, as failing marks all others: the command line is wrong
+	exit, ok := statusOf(err)
+	if !ok { // cobra's own, as failing marks all others: the command line is wrong
 		exit = misuse(cmd, err)
 	}
 	if exit.err != nil {
@@ -126,8 +136,7 @@ func failing(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			err := run(cmd, args)
-			var exit *exitError
-			if err == nil || errors.As(err, &exit) {
+			if _, ok := statusOf(err); err == nil || ok {
 				return err
 			}
 			return &exitError{exitFailed, err, ""}
@@ -190,5 +199,16 @@ func runExecutor(name string) int {
 		return exitUsage
 	}
 	executor.Main(vus)
+	return exitOK
+}
+
+// runBackground is the background compile (build.RunBackground), until SIGTERM ends it, and
+// returns its exit status.
+func runBackground(sdk fs.FS) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if build.RunBackground(ctx, build.NewSDK(sdk)) != nil {
+		return exitFailed
+	}
 	return exitOK
 }

@@ -2,12 +2,8 @@ package cli
 
 import (
 	"cmp"
-	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -16,7 +12,6 @@ import (
 
 	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/api/types"
-	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 // defaultMaster is the master's URL by default.
@@ -29,47 +24,23 @@ const (
 	tokenEnv  = "GOBENCH_TOKEN"
 )
 
-// savedLogin is what gobench login stores in login.json of --dir. ID is empty for a token
-// that the user named with --token; logout then revokes nothing.
-type savedLogin struct {
-	URL   string `json:"url"`
-	Token string `json:"token"`
-	ID    string `json:"id"` // of the token
-	User  string `json:"user"`
-	CA    string `json:"ca,omitempty"` // certificates of --cacert, PEM
-}
-
 func (a *app) loginFile() string { return filepath.Join(a.dataDir(), "login.json") }
 
-// saved returns the login in login.json; nil, without an error, if there is no such file.
-// For a file that can't be read or parsed it returns an error with exit status 1.
-func (a *app) saved() (*savedLogin, error) {
-	b, err := os.ReadFile(a.loginFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var l savedLogin
-	if err == nil {
-		err = json.Unmarshal(b, &l)
-	}
+// saved returns the login that gobench login stored in login.json of --dir; nil, without an
+// error, if there is no such file. For one that can't be read or parsed it returns an error with
+// exit status 1.
+func (a *app) saved() (*client.Saved, error) {
+	l, err := client.ReadSaved(a.loginFile())
 	if err != nil {
-		return nil, &exitError{exitFailed, fmt.Errorf("read the login: %w", err), "gobench login makes another one"}
+		return nil, &exitError{exitFailed, err, "gobench login makes another one"}
 	}
-	return &l, nil
+	return l, nil
 }
 
-// save stores a login, readable by this user only, in place of the previous one, and
-// creates --dir if needed. On an error the previous one remains.
-func (a *app) save(l *savedLogin) error {
-	b, err := json.MarshalIndent(l, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(a.dataDir(), 0o700)
-	}
-	if err == nil {
-		err = system.ReplaceBytes(a.loginFile(), append(b, '\n'))
-	}
-	if err != nil {
-		return &exitError{exitFailed, fmt.Errorf("store the login: %w", err), dataStorage.hint(err)}
+// save stores a login in place of the previous one, which remains on an error.
+func (a *app) save(l *client.Saved) error {
+	if err := l.Write(a.loginFile()); err != nil {
+		return &exitError{exitFailed, err, dataStorage.hint(err)}
 	}
 	return nil
 }
@@ -157,7 +128,7 @@ func (a *app) client(at masterFlags) (*client.Client, error) {
 		url, said = os.Getenv(masterEnv), masterEnv
 	}
 	if url == "" {
-		url, said = cmp.Or(urlOf(login), defaultMaster), "the login"
+		url, said = login.URLOr(defaultMaster), "the login"
 	}
 	if url, err = client.Address(url); err != nil {
 		return nil, usageError("", "%s: %w", said, err)
@@ -173,45 +144,26 @@ func (a *app) client(at masterFlags) (*client.Client, error) {
 // besides the system's; ca and token may be empty. It does not connect. An invalid url is
 // a usage error. The caller must close the client.
 func connectTo(url, token, ca string) (*client.Client, error) {
-	o := client.Options{Token: token}
-	if ca != "" {
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		pool.AppendCertsFromPEM([]byte(ca))
-		o.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	c, err := client.New(url, o)
+	c, err := client.New(url, client.Options{Token: token, CA: ca})
 	if err != nil {
 		return nil, usageError("", "%w", err)
 	}
 	return c, nil
 }
 
-// urlOf returns the URL of a login; empty if l is nil.
-func urlOf(l *savedLogin) string {
-	if l == nil {
-		return ""
-	}
-	return l.URL
-}
-
-// refusal returns err, of a request to a master, as an *exitError: status 2 if the master
-// answered 400, 404 or 422, else 1, with a hint to log in if it requires that. It returns
-// nil for nil, and an error that has an exit status already unchanged.
+// refusal returns err, of a request to a master, with exit status 2 if the master answered
+// 400, 404 or 422, and with a hint to log in if it requires that. Other errors, those that
+// have an exit status already and nil are unchanged.
 func refusal(err error) error {
 	var e *client.Error
-	var exit *exitError
+	_, known := statusOf(err)
 	switch {
-	case err == nil || errors.As(err, &exit):
+	case known || !errors.As(err, &e):
 		return err
-	case !errors.As(err, &e):
-		return &exitError{exitFailed, err, ""}
 	case e.Code == types.Unauthenticated:
 		return &exitError{exitFailed, err, "log in first: gobench login [URL]"}
 	case e.Status == 422 || e.Status == 400 || e.Status == 404:
 		return &exitError{exitUsage, err, ""}
 	}
-	return &exitError{exitFailed, err, ""}
+	return err
 }

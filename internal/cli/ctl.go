@@ -85,7 +85,7 @@ func (a *app) change(part string, c event.Change) error {
 		return err
 	}
 	if err := local.Send(a.history(), id, c); err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	fmt.Fprintf(a.stdout, "run %s: %s\n", id, c.What)
 	return nil
@@ -113,7 +113,7 @@ func (a *app) changeAt(ctx context.Context, at masterFlags, part string, change 
 		err = c.Control(ctx, id, types.Control{What: change.What, Class: change.Class, Users: change.Users, Rate: change.Rate})
 	}
 	if client.IsCode(err, types.Invalid) {
-		return &exitError{exitFailed, err, ""} // as a run of this machine answers
+		return err // as a run of this machine answers
 	}
 	if err != nil {
 		return refusal(err)

@@ -68,7 +68,7 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 		err = doctor.Write(a.stdout, all)
 	}
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	if stops > 0 {
 		return &exitError{status: exitFailed} // the findings say it

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/measure/threshold"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // loadFlags are the flags of every command that makes load. check must be called once
@@ -118,4 +120,24 @@ func (f *loadFlags) checkFollow(follow bool) error {
 // example.
 func (f *loadFlags) toStandard() bool {
 	return slices.ContainsFunc(f.out, func(name string) bool { return name == "-" || strings.HasPrefix(name, "-.") })
+}
+
+// pointed returns a line break and two lines that mark the wrong place of an expression;
+// empty if err is not of an expression.
+func pointed(err error) string {
+	var wrong *threshold.SyntaxError
+	if errors.As(err, &wrong) {
+		return "\n" + wrong.Pointed()
+	}
+	return ""
+}
+
+// outputFlag adds -o, which may be repeated, to cmd; does begins its help.
+func outputFlag(cmd *cobra.Command, names *[]string, does string) {
+	cmd.Flags().StringArrayVarP(names, "output", "o", nil, does+", in the format of its ending: "+report.Endings()+"; - is JSON on standard output, -.csv and so on are the other formats; may be repeated")
+	var endings []string
+	for _, f := range report.Formats {
+		endings = append(endings, f.Ending[1:])
+	}
+	_ = cmd.MarkFlagFilename("output", endings...)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/data"
 	"github.com/gobench-io/gobench/executor/scenario"
+	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/builtin"
 	"github.com/gobench-io/gobench/internal/local"
 	"github.com/gobench-io/gobench/internal/run"
@@ -151,34 +152,18 @@ func (f *httpFlags) check(cmd *cobra.Command, args []string) error {
 func (a *app) runHTTP(cmd *cobra.Command, f *httpFlags) error {
 	self, err := os.Executable()
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	options, err := json.Marshal(f.options)
 	if err != nil {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
-	o := local.Options{Name: "http", Config: run.Config{Target: redact.Line(f.target), Options: f.settings()}, Env: f.load.allowed.env()}
+	o := local.Options{Name: "http", Config: run.Config{Target: redact.Line(f.target), Options: f.options.Settings()}, Env: f.load.allowed.env()}
 	o.Prepare = func(context.Context) (local.Program, error) {
-		stopWarming()
+		build.StopBackground()
 		return local.Program{Path: self, Args: []string{executorCommand, "http"}, Input: options}, nil
 	}
-	return (&localRun{app: a, load: f.load, options: o}).run(cmd.Context())
-}
-
-// settings returns the options that reports show, by name, formatted as text. It needs at
-// least one target: body_bytes is of the first.
-func (f *httpFlags) settings() map[string]string {
-	o := &f.options
-	config := map[string]string{
-		"connections": fmt.Sprint(o.Connections), "requests": fmt.Sprint(o.Requests), "timeout": o.Client.Timeout.String(), "body_bytes": fmt.Sprint(len(o.Targets[0].Body)),
-	}
-	if o.Client.Streams > 1 {
-		config["streams"] = fmt.Sprint(o.Client.Streams)
-	}
-	if o.Data != nil {
-		config["data"], config["data_order"], config["data_wrap"] = o.Data.File, o.Data.Order.String(), fmt.Sprint(o.Data.Wrap)
-	}
-	return config
+	return a.newLocalRun(f.load, o).run(cmd.Context())
 }
 
 var orders = []string{data.Sequential.String(), data.Random.String(), data.Unique.String()}
@@ -262,7 +247,7 @@ func (f *httpFlags) takeSchedule(cmd *cobra.Command) error {
 			return usageError("", "--stage and --duration exclude each other: the stages have their durations")
 		}
 		var err error
-		if o.Stages, err = parseStages(f.stages); err != nil {
+		if o.Stages, err = builtin.ParseStages(f.stages); err != nil {
 			return err
 		}
 	default:
@@ -279,48 +264,17 @@ func (f *httpFlags) takeSchedule(cmd *cobra.Command) error {
 	return nil
 }
 
-// maxRate is the greatest rate of a schedule, a second.
-const maxRate = 10_000_000
-
-// parseStages parses stages as RATE/TIME, with rates from 0 to maxRate a second. It
-// returns a usage error for the first wrong one, and then no stages.
-func parseStages(texts []string) (stages []scenario.Rate, err error) {
-	for _, text := range texts {
-		to, over, ok := strings.Cut(text, "/")
-		s := scenario.Rate{}
-		if s.To, err = strconv.ParseFloat(to, 64); !ok || err != nil || !(s.To >= 0 && s.To <= maxRate) {
-			return nil, usageError("write it as --stage 500/30s", "--stage %q: want a rate of 0 to %d, a slash and a time", text, maxRate)
-		}
-		if s.Over, err = time.ParseDuration(over); err != nil || s.Over < 0 {
-			return nil, usageError("write it as --stage 500/30s", "--stage %q: %q is no time", text, over)
-		}
-		stages = append(stages, s)
-	}
-	return stages, nil
-}
-
 // rateValue is the flag of a rate: 50, 50/s, 50/1s, 3000/1m.
 type rateValue float64
 
-// Set parses the rate and stores it as a number a second, above 0 to maxRate. On an error
-// the value is unchanged.
+// Set stores the rate as a number a second (builtin.ParseRate). On an error the value is
+// unchanged.
 func (r *rateValue) Set(s string) error {
-	number, per, timed := strings.Cut(s, "/")
-	n, err := strconv.ParseFloat(number, 64)
-	length := time.Second
-	if err == nil && timed {
-		if per != "" && (per[0] < '0' || per[0] > '9') {
-			per = "1" + per
-		}
-		if length, err = time.ParseDuration(per); err == nil && length <= 0 {
-			err = errors.New("not above 0")
-		}
+	n, err := builtin.ParseRate(s)
+	if err == nil {
+		*r = rateValue(n)
 	}
-	if n /= length.Seconds(); err != nil || !(n > 0 && n <= maxRate) {
-		return fmt.Errorf("want the requests a second, above 0 to %d, as 500 or 3000/1m", maxRate)
-	}
-	*r = rateValue(n)
-	return nil
+	return err
 }
 
 func (r *rateValue) String() string { return strconv.FormatFloat(float64(*r), 'g', -1, 64) }

@@ -31,7 +31,7 @@ func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
 	case !listed && len(args) > 1:
 		return usageError("quote a URL with spaces or &", "gobench http takes one URL: %q is one too many", args[1])
 	}
-	headers, err := parseHeaders(f.headers)
+	headers, err := builtin.ParseHeaders(f.headers)
 	if err != nil {
 		return err
 	}
@@ -163,19 +163,4 @@ func readAll(cmd *cobra.Command, name string) ([]byte, error) {
 		return nil, errors.New("no file is named")
 	}
 	return os.ReadFile(name)
-}
-
-// parseHeaders returns the values of headers given as "Name: value", by name; those whose
-// names differ at most in case are joined to a list. A line without a name and a colon is
-// a usage error.
-func parseHeaders(lines []string) (map[string]string, error) {
-	var t builtin.Target
-	for _, line := range lines {
-		name, value, ok := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" {
-			return nil, usageError("write it as -H 'Name: value'", "--header %q has no name and colon", line)
-		}
-		t.AddHeader(name, strings.TrimSpace(value))
-	}
-	return t.Headers, nil
 }

@@ -1,29 +1,13 @@
 package cli
 
 import (
-	_ "embed"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/mod/module"
 
 	"github.com/gobench-io/gobench/internal/build"
-)
-
-// What gobench init writes, beside go.mod and the SDK for editors.
-var (
-	//go:embed first/scenario.go.txt
-	firstScenario string
-	//go:embed first/README.md.txt
-	firstReadme string
-	//go:embed first/gitignore.txt
-	firstIgnore string
 )
 
 // initCommand returns gobench init, which calls init, or with --sdk renewSDK.
@@ -62,56 +46,10 @@ need .gobench: it has its own copy of the packages.`,
 	return cmd
 }
 
-// init writes a first scenario, a module called name, into dir, which it creates if
-// needed. An empty name stands for moduleName of the folder's. An invalid name and a file
-// that exists already are usage errors: nothing is written then. After an error of
-// writing, files that were written remain.
+// init writes a first scenario into dir (build.SDK.WriteFirst), and prints what to do with it.
 func (a *app) init(dir, name string) error {
-	full, err := filepath.Abs(dir)
-	if err != nil {
-		return &exitError{exitFailed, err, ""}
-	}
-	switch given := name; {
-	case given == "":
-		name = moduleName(filepath.Base(full))
-	default:
-		if err := module.CheckImportPath(given); err != nil {
-			return usageError("as in --module shop or --module example.com/load/shop", "--module: %v", err)
-		}
-	}
-	own := []byte("module " + name + "\n")
-	if err := build.CheckMod("go.mod", own, ""); err != nil { // a build would refuse the name
-		return usageError("", "--module %s: %w", name, err)
-	}
-	sdk := build.NewSDK(a.sdk)
-	mod, err := sdk.Require("go.mod", own)
-	if err != nil {
-		return &exitError{exitFailed, err, ""}
-	}
-	files := []struct{ name, text string }{
-		{"scenario.go", firstScenario},
-		{"go.mod", string(mod)},
-		{"README.md", strings.Replace(firstReadme, "NAME", path.Base(name), 1)},
-		{".gitignore", firstIgnore},
-		{build.EditorDir, ""},
-	}
-	for _, f := range files {
-		if _, err := os.Lstat(filepath.Join(dir, f.name)); err == nil {
-			return usageError("name another folder, as in: gobench init "+filepath.Join(dir, "load"), "%s exists already: nothing was written", filepath.Join(dir, f.name))
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return usageError("name another folder", "%w", err)
-		}
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return &exitError{exitFailed, fmt.Errorf("make the folder: %w", err), ""}
-	}
-	for _, f := range files[:len(files)-1] {
-		if err := writeNew(filepath.Join(dir, f.name), f.text); err != nil {
-			return &exitError{exitFailed, err, ""}
-		}
-	}
-	if err := sdk.WriteEditorDir(dir); err != nil {
-		return &exitError{exitFailed, fmt.Errorf("write gobench's packages for editors: %w", err), ""}
+	if err := build.NewSDK(a.sdk).WriteFirst(dir, name); err != nil {
+		return err
 	}
 	fmt.Fprintf(a.stdout, `made %s: a first scenario
 
@@ -122,60 +60,15 @@ func (a *app) init(dir, name string) error {
 	return nil
 }
 
-// renewSDK writes the packages for editors of the scenario in dir again, and the lines of
-// its go.mod that point there. A missing or invalid go.mod is a usage error, and nothing
-// is written then.
+// renewSDK writes the packages for editors of the scenario in dir again
+// (build.SDK.RenewEditorDir), and prints where.
 func (a *app) renewSDK(dir string) error {
-	file := filepath.Join(dir, "go.mod")
-	own, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return usageError("gobench init "+dir+" writes a scenario with one", "%s: there is no go.mod", dir)
-	}
-	if err != nil {
-		return &exitError{exitFailed, err, ""}
-	}
-	sdk := build.NewSDK(a.sdk)
-	mod, err := sdk.Require(file, own)
-	if err != nil {
-		return usageError("", "%w", err)
-	}
-	if err := sdk.WriteEditorDir(dir); err != nil {
-		return &exitError{exitFailed, fmt.Errorf("write gobench's packages for editors: %w", err), ""}
-	}
-	if string(mod) != string(own) {
-		if err := os.WriteFile(file, mod, 0o644); err != nil {
-			return &exitError{exitFailed, err, ""}
-		}
-	}
-	fmt.Fprintf(a.stdout, "wrote %s for editors, and its lines in %s\n", filepath.Join(dir, build.EditorDir), file)
-	return nil
-}
-
-// moduleName returns a module's name for a folder's: characters that are not allowed
-// become "-"; "scenario" if no valid name is left.
-func moduleName(folder string) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
-			return r
-		}
-		return '-'
-	}, folder)
-	if name = strings.Trim(name, "-._"); module.CheckImportPath(name) != nil {
-		return "scenario"
-	}
-	return name
-}
-
-// writeNew writes a file with mode 0644. It returns an error that wraps fs.ErrExist if the
-// file exists. If writing fails, a part of it remains.
-func writeNew(name, text string) error {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	file, err := build.NewSDK(a.sdk).RenewEditorDir(dir)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
+	fmt.Fprintf(a.stdout, "wrote %s for editors, and its lines in %s\n", filepath.Join(dir, build.EditorDir), file)
+	return nil
 }
 
 // quoted returns s as one word of a POSIX shell: in single quotes if it has characters

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/run/units"
+	"github.com/gobench-io/gobench/internal/show/lines"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -147,23 +147,10 @@ func (f *insideFlags) wireProfiles() (all []*wire.Profile) {
 // log as an event. Control characters are replaced.
 func (l *localRun) seen(m *wire.Seen) {
 	if m.Log {
-		var lines bytes.Buffer
-		log := l.load.inside.logger(&lines)
-		for line := range strings.Lines(m.Text) {
-			at, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-			log.Info(text, "by", "executor", "at", at)
-		}
-		l.logLines(lines.Bytes())
+		l.logLines(lines.ExecutorLog(m.Text))
 		return
 	}
-	var b strings.Builder
-	if !strings.HasPrefix(m.Text, "* ") { // a check or a step belongs to what came before
-		b.WriteString("\n")
-	}
-	for line := range strings.Lines(m.Text) {
-		b.WriteString(units.Safe(strings.TrimSuffix(line, "\n")) + "\n")
-	}
-	_, _ = io.WriteString(l.text(), b.String()) // a closed terminal does not end the run
+	_, _ = io.WriteString(l.text(), lines.Seen(m.Text)) // a closed terminal does not end the run
 }
 
 // logLines shows the lines in b, of --verbose, as one event, which is one entry of the
@@ -176,30 +163,12 @@ func (l *localRun) logLines(b []byte) {
 	l.emit(event.Event{Kind: event.Log, Text: strings.Join(safe, "\n")})
 }
 
-// text returns where the report for people goes: standard output, or standard error if
-// --json or an -o uses standard output.
-func (l *localRun) text() io.Writer {
-	if l.load.json || l.load.toStandard() {
-		return l.stderr
-	}
-	return l.stdout
-}
-
-// logger returns the log of --verbose, which writes lines of text without levels to w;
-// without that flag it writes nothing.
+// logger returns the log of --verbose, to w; without that flag it writes nothing.
 func (f *insideFlags) logger(w io.Writer) *slog.Logger {
 	if !f.verbose {
 		return slog.New(slog.DiscardHandler)
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		switch {
-		case a.Key == slog.LevelKey:
-			return slog.Attr{}
-		case a.Key == slog.TimeKey:
-			return slog.String(slog.TimeKey, a.Value.Time().Format("15:04:05.000"))
-		}
-		return a
-	}}))
+	return lines.NewLog(w)
 }
 
 type writerFunc func([]byte)

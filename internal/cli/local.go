@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
-	"sync/atomic"
-	"time"
+	"os/signal"
+	"syscall"
 
+	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/local"
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/measure/monitor"
-	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/redact"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/show/live"
 	"github.com/gobench-io/gobench/internal/show/report"
 )
@@ -25,35 +25,36 @@ import (
 // signals, its reports and its exit status. Call run once. result is set when local.Run
 // has returned; any goroutine may use controls.
 type localRun struct {
-	*app
-	load     loadFlags
+	shownRun
 	options  local.Options // Name, Config, Prepare, Parameters, Env and Hold; run sets the others
 	controls local.Controls
 	result   *run.Result
-	view     view
 	log      *slog.Logger // of --verbose
+}
 
-	loading  atomic.Bool // the load is running
-	steering sync.Mutex  // held while a key changes the load
-	steers   sync.WaitGroup
+// newLocalRun returns the run that run is to make with these flags and options.
+func (a *app) newLocalRun(load loadFlags, o local.Options) *localRun {
+	l := &localRun{shownRun: shownRun{app: a, load: load}, options: o}
+	l.stop, l.change = func() { l.controls.Stop("a key") }, l.controls.Change
+	return l
 }
 
 // run runs the load, blocks until it has ended and is reported, and returns nil for exit
 // status 0, else an error with the status. Wrong names of reports and profiles are usage
 // errors before anything runs. It catches signals until the load has ended; after a run
-// that took place it begins the background compile (startWarming). The end of ctx kills
+// that took place it begins the background compile (build.StartBackground). The end of ctx kills
 // the executor.
 func (l *localRun) run(ctx context.Context) error {
-	slim()
-	outputs, err := openOutputs(l.load.out, l.stdout)
+	system.Slim()
+	outputs, err := report.OpenOutputs(l.load.out, l.stdout)
 	if err != nil {
 		return err
 	}
-	defer outputs.discard()
+	defer outputs.Discard()
 	if err := l.load.inside.makeFiles(); err != nil {
 		return err
 	}
-	stopSignals := sync.OnceFunc(l.signals())
+	stopSignals := l.signals()
 	defer stopSignals()
 	l.view = l.app.view(&l.load, live.Run{Name: l.options.Name, Target: l.options.Config.Target}, l.press)
 	defer l.view.Flush() // also after a panic the terminal is restored
@@ -61,12 +62,12 @@ func (l *localRun) run(ctx context.Context) error {
 	l.complete()
 	l.result, err = local.Run(ctx, l.options)
 	l.loading.Store(false)
-	l.steers.Wait()
+	l.requests.Wait()
 	l.view.Flush()
 	stopSignals()
 	if l.result.State.Final() {
-		defer l.startWarming()
-		err = l.report(outputs, err)
+		defer build.StartBackground()
+		err = l.end(outputs, err)
 	} else {
 		err = l.refused(err)
 	}
@@ -84,32 +85,35 @@ func (l *localRun) complete() {
 	if f.inside.verbose {
 		o.Log = l.log
 	}
-	o.Output, o.Seen, o.Event, o.Controls = l.view.Output(), l.seen, l.event, &l.controls
+	o.Output, o.Seen, o.Event, o.Controls = l.view.Output(), l.seen, l.happened, &l.controls
 }
 
-// event passes an event of the run to the view. Intervals are left out with --once, and
-// with --quiet unless --json is set. It also records whether the load is running, for
-// steer.
-func (l *localRun) event(e event.Event) {
-	switch e.Kind {
-	case event.State:
-		l.loading.Store(e.State == run.Running)
-	case event.Interval:
-		if l.load.inside.once || l.load.quiet && !l.load.json {
-			return
-		}
-	case event.Ending:
-		if !e.Cancel {
-			e.Text += "; Ctrl-C again cancels"
-		}
+// happened passes an event of local.Run to the view.
+func (l *localRun) happened(e event.Event) {
+	if e.Kind == event.Ending && !e.Cancel {
+		e.Text += "; Ctrl-C again cancels"
 	}
-	l.view.Show(e)
+	l.event(e)
 }
 
-// emit is event for what this command line does itself, at the current time.
-func (l *localRun) emit(e event.Event) {
-	e.Time = time.Now()
-	l.event(e)
+// signals makes a first Ctrl-C (or SIGTERM, or the end of the terminal) stop the run,
+// which then drains, and a second Ctrl-C or SIGTERM cancel it; under nohup the end of the
+// terminal is ignored. The caller must call the returned function, as that of catch.
+func (l *localRun) signals() (stop func()) {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		all = append(all, syscall.SIGHUP)
+	}
+	return catch(func(s os.Signal) {
+		switch by, _ := l.controls.Ended(); {
+		case by == "" && s == syscall.SIGHUP:
+			l.controls.Stop("the end of its terminal")
+		case by == "":
+			l.controls.Stop("Ctrl-C")
+		case s != syscall.SIGHUP:
+			l.controls.Cancel("a second Ctrl-C")
+		}
+	}, all...)
 }
 
 // endOf returns the event of the run's end with err, which run returns, and with the path
@@ -122,55 +126,17 @@ func (l *localRun) endOf(err error) event.Event {
 	return e
 }
 
-// endOf returns the event of the end of a run with this result. Its exit status and text
-// are those of err, which may be nil. A run that is not over is Failed, or Cancelled if
-// err has that exit status. r must not be nil.
-func endOf(r *run.Result, err error) event.Event {
-	e := event.Event{Kind: event.Ended, Time: time.Now(), Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: new(int)}
-	if !r.State.Final() {
-		e.State = run.Failed
+// end reports the run, which ended with failed, and returns its exit status as an error, or
+// status 1 if a report could not be written. If the text goes to standard output, closing that
+// early, as head(1) does, ends this program.
+func (l *localRun) end(outputs report.Outputs, failed error) error {
+	dir := l.history().Dir(l.result.ID)
+	if isStorage(failed) {
+		dir = ""
 	}
-	var exit *exitError
-	if errors.As(err, &exit) {
-		if *e.Exit = exit.status; exit.status == exitCancelled {
-			e.State = run.Cancelled
-		}
-		e.Error = exit.Error()
-	} else if err != nil {
-		*e.Exit, e.Error = exitFailed, err.Error()
-	}
-	for _, t := range r.Thresholds {
-		s := threshold.Standing{Expression: t.Expression, Known: true, Met: t.OK, Crossed: !t.OK, Value: t.Value, Reason: t.Reason}
-		if t.At != nil {
-			s.At = *t.At
-		}
-		e.Thresholds = append(e.Thresholds, s)
-	}
-	return e
-}
-
-// report writes the reports that -o asks for, and then the text, also if a report failed.
-// If the text goes to standard output (see text), closing that early, as head(1) does,
-// ends this program. It returns the exit status of the run that ended with failed, as an
-// error, or status 1 if a report or the text could not be written.
-func (l *localRun) report(outputs outputs, failed error) error {
-	err := outputs.write(l.result, l.series(l.result))
-	text := l.text()
-	var shown error
-	if l.load.inside.once {
-		shown = report.Once(text, l.result)
-	} else {
-		dir := l.history().Dir(l.result.ID)
-		if isStorage(failed) {
-			dir = ""
-		}
-		shown = report.Text(text, l.result, report.Screen{Style: styleOf(text), Dir: dir})
-	}
-	if shown != nil {
-		err = errors.Join(fmt.Errorf("write the report: %w", shown), err)
-	}
+	err := l.report(outputs, l.result, l.series(l.result), dir, "the run is stored: gobench report "+l.result.ID+" -o FILE writes it again")
 	if err != nil {
-		return &exitError{exitFailed, err, "the run is stored: gobench report " + l.result.ID + " -o FILE writes it again"}
+		return err
 	}
 	return l.status(failed)
 }
@@ -195,22 +161,15 @@ func (l *localRun) refused(err error) error {
 }
 
 // status returns the exit status of the run that ended with err, as an error; nil for 0. A
-// finished run has 1 if it has an error, 4 if thresholds were crossed, or 5 if it is
-// invalid with --strict; a cancelled one has 130, without a text, and others have 1.
+// finished run has 1 if it could not be stored.
 func (l *localRun) status(err error) error {
-	switch l.result.State {
-	case run.Finished:
-		if err != nil {
-			return &exitError{exitFailed, err, dataStorage.hint(err)}
-		}
-		if err := crossedError(l.result); err != nil || !l.load.strict {
-			return err
-		}
-		return strictError(l.result)
-	case run.Cancelled:
-		return &exitError{status: exitCancelled}
+	switch {
+	case l.result.State == run.Finished && err != nil:
+		return &exitError{exitFailed, err, dataStorage.hint(err)}
+	case l.result.State != run.Failed:
+		return exitOf(l.result, l.load.strict)
 	}
-	exit := &exitError{status: exitFailed, err: fmt.Errorf("%w%s", err, pointed(err))}
+	exit := &exitError{status: l.result.ExitStatus(l.load.strict), err: fmt.Errorf("%w%s", err, pointed(err))}
 	var dead *process.DeadError
 	if isTemporary(err) {
 		exit.hint = tempStorage.hint(err)

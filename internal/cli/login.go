@@ -78,7 +78,7 @@ func (a *app) login(ctx context.Context, f *loginFlags) error {
 		return err
 	}
 	if at == "" {
-		at = cmp.Or(os.Getenv(masterEnv), urlOf(login), defaultMaster)
+		at = cmp.Or(os.Getenv(masterEnv), login.URLOr(defaultMaster))
 	}
 	if at, err = client.Address(at); err != nil {
 		return usageError("", "%w", err)
@@ -102,7 +102,7 @@ func (a *app) login(ctx context.Context, f *loginFlags) error {
 	if err != nil {
 		return refusal(err)
 	}
-	if err := a.save(&savedLogin{URL: c.URL(), Token: made.Text, ID: made.ID, User: me.User.Name, CA: ca}); err != nil {
+	if err := a.save(&client.Saved{URL: c.URL(), Token: made.Text, ID: made.ID, User: me.User.Name, CA: ca}); err != nil {
 		return err
 	}
 	_ = c.Logout(ctx) // the token is enough
@@ -169,7 +169,7 @@ func (a *app) loginByToken(ctx context.Context, at, token, ca string) error {
 	if err != nil {
 		return refusal(err)
 	}
-	if err := a.save(&savedLogin{URL: c.URL(), Token: token, User: me.User.Name, CA: ca}); err != nil {
+	if err := a.save(&client.Saved{URL: c.URL(), Token: token, User: me.User.Name, CA: ca}); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "logged in at %s as %s (%s)\n", c.URL(), me.User.Name, me.Role)
@@ -189,15 +189,15 @@ func (a *app) prompt(value, what string) (string, error) {
 	fmt.Fprint(a.stderr, what)
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err != nil {
-		return "", &exitError{exitFailed, fmt.Errorf("read a name: %w", err), ""}
+		return "", fmt.Errorf("read a name: %w", err)
 	}
 	return strings.TrimSpace(line), nil
 }
 
 // password returns the first of these: the contents of file without line ends at its end,
 // GOBENCH_PASSWORD, or what the user types on the terminal after what, where it is not
-// shown. The last may be empty. A file that can't be read, and no terminal, are usage
-// errors.
+// shown. A file that can't be read, and no terminal, are usage errors; an empty line, Ctrl-D
+// and Ctrl-C are an error with exit status 1.
 func (a *app) password(file, what string) (string, error) {
 	if file != "" {
 		b, err := os.ReadFile(file)
@@ -212,13 +212,26 @@ func (a *app) password(file, what string) (string, error) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		return "", usageError("use --password-file FILE or GOBENCH_PASSWORD", "there is no terminal to ask for the password on")
 	}
-	fmt.Fprint(a.stderr, what)
-	b, err := term.ReadPassword(int(os.Stdin.Fd()))
-	fmt.Fprintln(a.stderr)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", &exitError{exitFailed, fmt.Errorf("read the password: %w", err), ""}
+	fd := int(os.Stdin.Fd())
+	before, err := term.MakeRaw(fd) // Ctrl-C is then a key, and can't leave the terminal without echo
+	if err != nil {
+		return "", fmt.Errorf("ask for the password: %w", err)
 	}
-	return string(b), nil
+	p, err := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{os.Stdin, a.stderr}, "").ReadPassword(what)
+	if err != nil {
+		fmt.Fprint(a.stderr, "\r\n")
+	}
+	_ = term.Restore(fd, before) // it was that before
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return "", fmt.Errorf("read the password: %w", err)
+	case p == "":
+		return "", errors.New("no password was typed")
+	}
+	return p, nil
 }
 
 // logoutCommand returns gobench logout, which does nothing without a login. It deletes the
@@ -245,10 +258,7 @@ func (a *app) logoutCommand() *cobra.Command {
 					fmt.Fprintf(a.stderr, "gobench: the token could not be revoked, it expires by itself: %v\n", err)
 				}
 			}
-			if err := os.Remove(a.loginFile()); err != nil {
-				return &exitError{exitFailed, err, ""}
-			}
-			return nil
+			return os.Remove(a.loginFile())
 		},
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/api/client"
@@ -22,17 +22,11 @@ import (
 // remoteRun is a run on a master as a command line sees it, with the same view, reports
 // and exit status as a run on this machine. Call run once; the caller closes client.
 type remoteRun struct {
-	*app
-	load   loadFlags
+	shownRun
 	client *client.Client
 	name   string // of the scenario, as typed; empty: the master's name of it
 	target string // of a built-in scenario
-	view   view
-
-	loading  atomic.Bool    // the load is running
-	steering sync.Mutex     // held while a key changes the load
-	leave    func()         // stops following the run
-	requests sync.WaitGroup // of signals and keys
+	leave  func() // stops following the run
 
 	mu   sync.Mutex
 	id   string // of the run; empty until the master has returned it; guarded by mu until then
@@ -83,17 +77,17 @@ func (a *app) runAt(ctx context.Context, at masterFlags, path string, set map[st
 // scenario's name here. Wrong names of reports are usage errors before anything is sent.
 // For the rest of the errors see run.
 func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlags, name string, s types.Submission) error {
-	outputs, err := openOutputs(load.out, a.stdout)
+	outputs, err := report.OpenOutputs(load.out, a.stdout)
 	if err != nil {
 		return err
 	}
-	defer outputs.discard()
+	defer outputs.Discard()
 	c, err := a.client(at)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	r := &remoteRun{app: a, load: load, client: c, name: name}
+	r := &remoteRun{shownRun: shownRun{app: a, load: load}, client: c, name: name}
 	if b := s.Options.Builtin; b != nil {
 		r.target = b.Target
 	}
@@ -102,28 +96,36 @@ func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlag
 
 // run queues the run, shows it until it is over, writes the reports and the text, and
 // returns nil for exit status 0, else an error with the status. If the user leaves (see
-// signals) or ctx ends, the run continues on the master and the status is 130. It does not
+// signal) or ctx ends, the run continues on the master and the status is 130. It does not
 // discard outputs.
-func (r *remoteRun) run(ctx context.Context, outputs outputs, queue func(context.Context) (run.Order, error)) error {
+func (r *remoteRun) run(ctx context.Context, outputs report.Outputs, queue func(context.Context) (run.Order, error)) error {
 	ctx, r.leave = context.WithCancel(ctx)
 	defer r.leave()
-	stopSignals := sync.OnceFunc(r.signals(ctx))
+	r.stop = func() { r.key(ctx) }
+	r.change = func(c event.Change) error {
+		return r.client.Control(ctx, r.id, types.Control{What: c.What, Class: c.Class, Users: c.Users, Rate: c.Rate})
+	}
+	stopSignals := catch(func(os.Signal) { r.signal(ctx) }, os.Interrupt, syscall.SIGTERM)
 	defer stopSignals()
-	r.view = r.app.view(&r.load, live.Run{Name: cmp.Or(filepath.Base(r.name), "run"), Target: r.target}, r.press(ctx))
+	r.view = r.app.view(&r.load, live.Run{Name: r.title(), Target: r.target}, r.press)
 	defer r.view.Flush()
 	result, err := r.follow(ctx, queue)
 	r.view.Flush()
 	stopSignals()
 	r.requests.Wait()
 	if err == nil && !unbegun(result) {
-		err = r.report(ctx, result, outputs)
+		err = r.report(outputs, result, r.series(ctx), "", "the master has the run: gobench report "+r.id+" --master "+r.client.URL()+" -o FILE writes it again")
 	}
 	if err == nil {
-		err = r.statusOf(result)
+		err = r.status(result)
 	}
 	r.view.Close(r.endOf(result, err))
 	return err
 }
+
+// title returns the scenario's name for the screen: its file, or "run" if only the master knows
+// it.
+func (r *remoteRun) title() string { return filepath.Base(cmp.Or(r.name, "run")) }
 
 // restarting is how long a master may be away when a run that was followed is over: the run may
 // have ended because the master is restarted.
@@ -164,7 +166,7 @@ func (r *remoteRun) events(ctx context.Context) error {
 	r.client.WhenBroken(func(err error) {
 		if !warned && err != nil {
 			warned = true
-			r.view.Show(event.Event{Kind: event.Warning, Time: time.Now(), Text: fmt.Sprintf("%v; trying again until Ctrl-C: the run itself continues", err)})
+			r.emit(event.Event{Kind: event.Warning, Text: fmt.Sprintf("%v; trying again until Ctrl-C: the run itself continues", err)})
 		}
 	})
 	for e, err := range r.client.Events(ctx, r.id, 0) {
@@ -177,42 +179,21 @@ func (r *remoteRun) events(ctx context.Context) error {
 		case event.Ended:
 			return nil
 		case event.State:
-			r.loading.Store(what.State == run.Running)
 			if what.State.Final() { // event.Ended follows
+				r.loading.Store(false)
 				continue
 			}
 			if what.State == run.Queued {
 				what.Text = "queued as " + r.id
 			}
 		case event.Interval:
-			if r.load.quiet && !r.load.json {
-				continue
-			}
 			if what.Totals == nil {
 				what.Totals = func() event.Totals { return event.Totals{} }
 			}
 		}
-		r.view.Show(what)
+		r.event(what)
 	}
 	return errors.New("the master sent no end of it")
-}
-
-// report writes the reports of -o, and then the text to standard output, or to standard
-// error if --json or an -o uses that; the text is written even if a report failed. An
-// error has exit status 1, and a hint at the run, which the master stores.
-func (r *remoteRun) report(ctx context.Context, result *run.Result, outputs outputs) error {
-	err := outputs.write(result, r.series(ctx))
-	text := r.stdout
-	if r.load.json || r.load.toStandard() {
-		text = r.stderr
-	}
-	if shown := report.Text(text, result, report.Screen{Style: styleOf(text)}); shown != nil {
-		err = errors.Join(fmt.Errorf("write the report: %w", shown), err)
-	}
-	if err != nil {
-		return &exitError{exitFailed, err, "the master has the run: gobench report " + r.id + " --master " + r.client.URL() + " -o FILE writes it again"}
-	}
-	return nil
 }
 
 // seriesAt returns a run's series, of all agents together, which is requested from the
@@ -223,21 +204,7 @@ func seriesAt(ctx context.Context, c *client.Client, id string) report.Intervals
 
 // series returns the run's series, and waits for a master that is restarting.
 func (r *remoteRun) series(ctx context.Context) report.Intervals {
-	all := seriesAt(ctx, r.client, r.id)
-	return func(yield func(run.Interval) error) (err error) {
-		begun := false
-		_ = r.client.Repeat(ctx, restarting, func() error {
-			err = all(func(i run.Interval) error {
-				begun = true
-				return yield(i)
-			})
-			if begun { // another attempt would yield intervals twice
-				return nil
-			}
-			return err
-		})
-		return err
-	}
+	return func(yield func(run.Interval) error) error { return r.client.SeriesWithin(ctx, restarting, r.id, yield) }
 }
 
 // unbegun reports whether a run ended before there was anything to report: it did not
@@ -251,31 +218,21 @@ func unbegun(r *run.Result) bool {
 	return r.State == run.Cancelled && r.Config.Executor == ""
 }
 
-// statusOf returns the exit status of a run of a master, as an error; nil for 0. A
-// finished run has 4 if thresholds were crossed, or 5 if it is invalid with --strict; a
-// cancelled one has 130. Others have 3 if the scenario does not compile, 2 if their input
-// was refused, and else 1.
-func (r *remoteRun) statusOf(x *run.Result) error {
-	switch x.State {
-	case run.Finished:
-		if err := crossedError(x); err != nil || !r.load.strict {
-			return err
-		}
-		return strictError(x)
-	case run.Cancelled:
-		exit := &exitError{status: exitCancelled}
+// status returns the exit status of a run of a master, as an error; nil for 0.
+func (r *remoteRun) status(x *run.Result) error {
+	switch status := x.ExitStatus(r.load.strict); status {
+	case exitCancelled:
 		if unbegun(x) {
-			exit.err = errors.New(x.Cause + " before it was compiled")
+			return &exitError{status, errors.New(x.Cause + " before it was compiled"), ""}
 		}
-		return exit
+	case exitCompile:
+		return &exitError{status, fmt.Errorf("%s does not compile:\n%s", cmp.Or(r.name, x.Name), x.Cause), ""}
+	case exitUsage:
+		return &exitError{status, errors.New(x.Cause), ""}
+	case exitFailed:
+		return &exitError{status, errors.New(x.Cause), "what it printed: gobench logs " + x.ID + " --master " + r.client.URL()}
 	}
-	switch x.Failure {
-	case run.FailedCompile:
-		return &exitError{exitCompile, fmt.Errorf("%s does not compile:\n%s", cmp.Or(r.name, x.Name), x.Cause), ""}
-	case run.FailedInput:
-		return &exitError{exitUsage, errors.New(x.Cause), ""}
-	}
-	return &exitError{exitFailed, errors.New(x.Cause), "what it printed: gobench logs " + x.ID + " --master " + r.client.URL()}
+	return exitOf(x, r.load.strict)
 }
 
 // endOf returns the event of the run's end with err, which run returns. x may be nil: the

@@ -2,16 +2,11 @@ package cli
 
 import (
 	"context"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/api/types"
 	"github.com/gobench-io/gobench/internal/measure/event"
-	"github.com/gobench-io/gobench/internal/run/system"
-	"github.com/gobench-io/gobench/internal/show/live"
 )
 
 // queued stores the run's id. If the user asked to end the run before the master had
@@ -37,87 +32,32 @@ func (r *remoteRun) end(ctx context.Context, cancel bool) {
 		what, ask = "cancel", r.client.Cancel
 	}
 	if err := ask(ctx, r.id); err != nil && !client.IsCode(err, types.Conflict) { // a conflict: it is over
-		r.view.Show(event.Event{Kind: event.Warning, Time: time.Now(), Text: "could not " + what + " the run: " + err.Error()})
+		r.emit(event.Event{Kind: event.Warning, Text: "could not " + what + " the run: " + err.Error()})
 	}
 }
 
-// countEnd counts a request of the user to end the run. It returns how many there were,
-// this one included, and whether the master has returned the run's id.
-func (r *remoteRun) countEnd() (n int, queued bool) {
+// signal handles a Ctrl-C or SIGTERM: the first stops the run, the second cancels it, and a
+// third leaves it to the master; before the master has returned the run's id, the first takes
+// effect then, and a second one leaves. It does not wait for the master: r.requests does.
+func (r *remoteRun) signal(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ends++
-	return r.ends, r.id != ""
-}
-
-// signals makes a first Ctrl-C (or SIGTERM) stop the run, a second cancel it, and a third
-// leave it to the master; before the master has returned the run's id, a second one
-// leaves. The caller must call the returned function once, when the run is over, and then
-// wait for r.requests. Until then a closed pipe does not end this process.
-func (r *remoteRun) signals(ctx context.Context) func() {
-	ch := make(chan os.Signal, 4)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
-	gone := make(chan os.Signal, 1)
-	signal.Notify(gone, syscall.SIGPIPE) // a write then fails, without a signal
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-ch:
-			case <-done:
-				return
-			}
-			switch n, queued := r.countEnd(); {
-			case n > 2 || n == 2 && !queued:
-				r.leave()
-			case queued:
-				r.requests.Go(func() { r.end(ctx, n == 2) })
-			}
-		}
-	}()
-	return func() {
-		signal.Stop(ch)
-		signal.Stop(gone)
-		close(done)
-		<-ended
+	switch n, queued := r.ends, r.id != ""; {
+	case n > 2 || n == 2 && !queued:
+		r.leave()
+	case queued:
+		r.requests.Go(func() { r.end(ctx, n == 2) })
 	}
 }
 
-// press returns the function that handles keys of the terminal: s stops the run, q is as
-// Ctrl-C, those of changesOf change the load, others do nothing. It does not wait for the
-// master: r.requests does. The end of ctx ends its requests.
-func (r *remoteRun) press(ctx context.Context) live.Press {
-	return func(key byte, look func(func(*live.Run))) {
-		switch key {
-		case 'q', 'Q': // as Ctrl-C
-			system.Interrupt()
-		case 's', 'S':
-			r.requests.Go(func() { r.end(ctx, false) })
-		default:
-			if changes := changesOf(key); changes != nil {
-				r.steer(ctx, look, changes)
-			}
-		}
+// key stops the run for the key s: at once or, before the master has returned the run's id,
+// then. The next Ctrl-C is the second. It does not wait for the master: r.requests does.
+func (r *remoteRun) key(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ends = max(r.ends, 1)
+	if r.id != "" {
+		r.requests.Go(func() { r.end(ctx, false) })
 	}
-}
-
-// steer makes changes of the load, in a goroutine of r.requests. It does nothing if no
-// load is running, or while the previous changes are being made. An error is shown as a
-// note, and the remaining changes are made all the same.
-func (r *remoteRun) steer(ctx context.Context, look func(func(*live.Run)), changes func(*live.Run) []event.Change) {
-	if !r.loading.Load() || !r.steering.TryLock() {
-		return
-	}
-	r.requests.Go(func() {
-		defer r.steering.Unlock()
-		var all []event.Change
-		look(func(run *live.Run) { all = changes(run) })
-		for _, c := range all {
-			err := r.client.Control(ctx, r.id, types.Control{What: c.What, Class: c.Class, Users: c.Users, Rate: c.Rate})
-			if err != nil {
-				r.view.Show(event.Event{Kind: event.Note, Time: time.Now(), Text: "the load is unchanged: " + err.Error()})
-			}
-		}
-	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // rerunCommand returns gobench rerun. It prints the id of the new run, or with --follow
@@ -26,11 +27,11 @@ changed since, the same options and the same seed, if one was set. With --follow
 			if err := errors.Join(load.checkOutput(), load.checkFollow(follow)); err != nil {
 				return err
 			}
-			outputs, err := openOutputs(load.out, a.stdout)
+			outputs, err := report.OpenOutputs(load.out, a.stdout)
 			if err != nil {
 				return err
 			}
-			defer outputs.discard()
+			defer outputs.Discard()
 			c, err := a.client(at)
 			if err != nil {
 				return err
@@ -41,7 +42,7 @@ changed since, the same options and the same seed, if one was set. With --follow
 				return err
 			}
 			if follow {
-				return (&remoteRun{app: a, load: load, client: c}).run(cmd.Context(), outputs, func(ctx context.Context) (run.Order, error) { return c.Rerun(ctx, id) })
+				return (&remoteRun{shownRun: shownRun{app: a, load: load}, client: c}).run(cmd.Context(), outputs, func(ctx context.Context) (run.Order, error) { return c.Rerun(ctx, id) })
 			}
 			o, err := c.Rerun(cmd.Context(), id)
 			if err != nil {

@@ -84,8 +84,8 @@ func (a *app) runScenario(ctx context.Context, path string, set map[string]strin
 	if err != nil {
 		full = path
 	}
-	l := &localRun{app: a, load: load, options: local.Options{Name: filepath.Base(full), Config: run.Config{Scenario: full},
-		Parameters: set, Hold: true, Env: append(load.allowed.env(), data.DirEnv+"="+scenarioDir(full))}}
+	l := a.newLocalRun(load, local.Options{Name: filepath.Base(full), Config: run.Config{Scenario: full},
+		Parameters: set, Hold: true, Env: append(load.allowed.env(), data.DirEnv+"="+scenarioDir(full))})
 	l.options.Prepare = func(ctx context.Context) (local.Program, error) {
 		built, err := a.compile(ctx, path, l.emit, l.log)
 		return local.Program{Path: built.Path, SHA256: built.SHA256, Notes: built.Notes}, err
@@ -110,7 +110,7 @@ func (a *app) compile(ctx context.Context, path string, emit func(event.Event), 
 	if err != nil {
 		return build.Executor{}, err
 	}
-	stopWarming() // it would compete for the CPUs
+	build.StopBackground() // it would compete for the CPUs
 	began := time.Now()
 	emit(event.Event{Kind: event.State, State: run.Compiling})
 	built, err := builder.Build(ctx, build.Source{Path: path}, build.Options{

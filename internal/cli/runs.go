@@ -54,7 +54,7 @@ func (a *app) runsCommand() *cobra.Command {
 			h := a.history()
 			ids, err := h.List()
 			if err != nil {
-				return &exitError{exitFailed, err, ""}
+				return err
 			}
 			if len(ids) == 0 && !asJSON {
 				fmt.Fprintln(a.stdout, "no runs yet; start one with: gobench http URL")
@@ -67,7 +67,7 @@ func (a *app) runsCommand() *cobra.Command {
 					fmt.Fprintf(a.stderr, "gobench: %v\n", err)
 				case asJSON:
 					if err := json.NewEncoder(a.stdout).Encode(summaryOf(r)); err != nil {
-						return &exitError{exitFailed, err, ""}
+						return err
 					}
 				default:
 					if i == 0 {
@@ -148,7 +148,7 @@ func (a *app) load(part string) (*run.Result, error) {
 	}
 	r, err := a.history().LoadFigures(id)
 	if err != nil {
-		return nil, &exitError{exitFailed, err, ""}
+		return nil, err
 	}
 	return r, nil
 }

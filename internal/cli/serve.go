@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/build"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/server"
 	"github.com/gobench-io/gobench/internal/show/live"
 )
@@ -145,7 +146,7 @@ func (a *app) serve(cmd *cobra.Command, f *serveFlags) error {
 		if link != "" {
 			fmt.Fprintf(a.stdout, "Make the first user here, within an hour:\n  %s\n", link)
 		}
-		slim()
+		system.Slim()
 	}
 	if o.Listener, err = net.Listen("tcp", f.addr); err != nil {
 		return listenError("--addr", f.addr, err)
@@ -156,10 +157,7 @@ func (a *app) serve(cmd *cobra.Command, f *serveFlags) error {
 		return f.serverError(err)
 	}
 	defer endOnSignal(cmd.Context(), s, o.Log)() // after Run, so that a second signal ends a close that hangs
-	if err := s.Run(); err != nil {
-		return &exitError{exitFailed, err, ""}
-	}
-	return nil
+	return s.Run()
 }
 
 // options checks the flags and returns the server that they describe, without Dir, Ready
@@ -168,7 +166,7 @@ func (a *app) serve(cmd *cobra.Command, f *serveFlags) error {
 func (f *serveFlags) options(log *slog.Logger) (o server.Options, err error) {
 	o = server.Options{Hosts: f.hosts, Insecure: f.insecure, AgentAddr: f.agentAddr, Advertise: f.advertise, NoAgent: f.noAgent, Ledger: f.ledger,
 		Database: f.db, RunLimit: f.runLimit, CompileLimit: f.compile, KeepRuns: f.keepRuns, KeepFor: f.keepFor, Cache: f.cache,
-		TimeScale: f.scale, NoWarm: os.Getenv(noWarmEnv) != "", Log: log}
+		TimeScale: f.scale, NoWarm: os.Getenv(build.NoBackgroundEnv) != "", Log: log}
 	switch {
 	case f.runLimit <= 0:
 		return o, usageError("", "--run-limit is %v: want more than 0", f.runLimit)
@@ -189,7 +187,7 @@ func (f *serveFlags) options(log *slog.Logger) (o server.Options, err error) {
 		return o, err
 	}
 	if o.Creds, err = absolute(f.creds); err != nil {
-		return o, &exitError{exitFailed, err, ""}
+		return o, err
 	}
 	if f.nats != "" {
 		o.NATS, o.CA, err = f.natsServers()

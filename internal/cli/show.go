@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -27,23 +26,20 @@ them, then the figures that matter and how much they changed.
 		Args:              rangeArgs(1, 2, "the run's id, or last"),
 		ValidArgsFunction: a.completeRuns(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			k, err := a.storedAt(cmd.Context(), at, args[0])
+			r, err := a.storedAt(cmd.Context(), at, args[0])
 			if err != nil {
 				return err
 			}
+			defer r.Close()
 			switch {
 			case len(args) == 2 && full:
 				return usageError("", "--full is for one run")
 			case len(args) == 2:
-				err = a.compare(cmd.Context(), k, at, args[1], asJSON)
+				err = a.compare(cmd.Context(), r, at, args[1], asJSON)
 			case asJSON:
-				err = report.JSON(a.stdout, k.Result, k.series)
+				err = report.JSON(a.stdout, r.Result, r.series)
 			default:
-				err = report.Text(a.stdout, k.Result, report.Screen{Style: styleOf(a.stdout), Full: full, Dir: k.dir})
-			}
-			var exit *exitError
-			if err != nil && !errors.As(err, &exit) {
-				return &exitError{exitFailed, err, ""}
+				err = report.Text(a.stdout, r.Result, report.Screen{Style: styleOf(a.stdout), Full: full, Dir: r.dir})
 			}
 			return err
 		},
@@ -55,14 +51,15 @@ them, then the figures that matter and how much they changed.
 	return cmd
 }
 
-// compare prints run k and another, which storedAt finds at the same place, side by side:
-// as text, or as JSON. Errors of writing are no *exitError; those of storedAt are.
-func (a *app) compare(ctx context.Context, k *stored, at masterFlags, other string, asJSON bool) error {
+// compare prints run r and another, which storedAt finds at the same place, side by side:
+// as text, or as JSON.
+func (a *app) compare(ctx context.Context, r *stored, at masterFlags, other string, asJSON bool) error {
 	b, err := a.storedAt(ctx, at, other)
 	if err != nil {
 		return err
 	}
-	c := report.Compare(k.Result, b.Result)
+	defer b.Close()
+	c := report.Compare(r.Result, b.Result)
 	if asJSON {
 		return c.JSON(a.stdout)
 	}
@@ -87,18 +84,16 @@ func (a *app) reportCommand() *cobra.Command {
 			if len(out) == 0 {
 				return usageError("gobench show RUN shows it on the screen", "-o FILE is missing, with the ending %s", report.Endings())
 			}
-			k, err := a.storedAt(cmd.Context(), at, args[0])
+			r, err := a.storedAt(cmd.Context(), at, args[0])
 			if err != nil {
 				return err
 			}
-			outputs, err := openOutputs(out, a.stdout)
+			defer r.Close()
+			outputs, err := report.OpenOutputs(out, a.stdout)
 			if err != nil {
 				return err
 			}
-			if err := outputs.write(k.Result, k.series); err != nil {
-				return &exitError{exitFailed, err, ""}
-			}
-			return nil
+			return outputs.Write(r.Result, r.series)
 		},
 	}
 	outputFlag(cmd, &out, "write the report to `FILE`")

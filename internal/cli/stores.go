@@ -89,7 +89,7 @@ func (f *agentFlags) setNATS(dir string, who bus.Identity) (bus.Identity, error)
 		err = bus.WriteIdentity(dir, who)
 	}
 	if err != nil {
-		return who, &exitError{exitFailed, err, ""}
+		return who, err
 	}
 	return who, nil
 }
@@ -98,7 +98,7 @@ func (f *agentFlags) setNATS(dir string, who bus.Identity) (bus.Identity, error)
 // --nats a hint at the flag that would help.
 func (f *serveFlags) natsError(err error) error {
 	if f.nats == "" {
-		return &exitError{exitFailed, fmt.Errorf("connect to the bus: %w", err), ""}
+		return fmt.Errorf("connect to the bus: %w", err)
 	}
 	flag, hint := "--nats "+f.nats, "is it running at this address? The URL is tls://HOST:PORT or nats://HOST:PORT"
 	switch {
@@ -122,7 +122,7 @@ func (f *serveFlags) natsError(err error) error {
 // with --db a hint, unless the error's text has one.
 func (f *serveFlags) storeError(err error) error {
 	if f.db == "" {
-		return &exitError{exitFailed, err, ""}
+		return err
 	}
 	hint := "is it running, and does this database exist (createdb) for this user? --db postgres://USER:PASSWORD@HOST/NAME"
 	var known *store.Error

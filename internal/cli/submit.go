@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,39 +102,14 @@ func (a *app) queued(c *client.Client, o run.Order, load *loadFlags) error {
 
 // encode writes what as a line of JSON to standard output. An error has exit status 1.
 func (a *app) encode(what any) error {
-	if err := json.NewEncoder(a.stdout).Encode(what); err != nil {
-		return &exitError{exitFailed, err, ""}
-	}
-	return nil
+	return json.NewEncoder(a.stdout).Encode(what)
 }
 
-// remoteID returns the id of a master's run that part names: "last" for the newest, or at
-// least 3 characters that an id begins with, or the part of an id after its last "-"; only
-// the newest 200 runs are searched. A whole id is returned without asking the master. An
-// unknown and an ambiguous part are usage errors.
+// remoteID returns the id of a master's run that part names (client.FindRun). An unknown and
+// an ambiguous part are usage errors.
 func remoteID(ctx context.Context, c *client.Client, part string) (string, error) {
-	if run.ValidID(part) {
-		return part, nil
-	}
-	var found []string
-	for o, err := range c.AllRuns(ctx, run.Filter{}) {
-		if err != nil {
-			return "", refusal(err)
-		}
-		if part == "last" {
-			return o.ID, nil
-		}
-		if len(part) >= 3 && (strings.HasPrefix(o.ID, part) || strings.HasPrefix(o.ID[strings.LastIndexByte(o.ID, '-')+1:], part)) {
-			found = append(found, o.ID)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return "", usageError("gobench runs --master "+c.URL()+" lists them", "the master has no run %q", part)
-	case 1:
-		return found[0], nil
-	}
-	return "", usageError("", "%q fits %d runs: %v", part, len(found), found)
+	id, err := c.FindRun(ctx, part)
+	return id, refusal(err)
 }
 
 // onRun adds --master and --cacert to cmd, sets its RunE and, unless cmd has Args,
@@ -313,7 +287,7 @@ func (a *app) profile(ctx context.Context, at masterFlags, part, out string, p t
 		err = os.Rename(f.Name(), out)
 	}
 	if err != nil {
-		return &exitError{exitFailed, errors.Join(err, os.Remove(f.Name())), ""}
+		return errors.Join(err, os.Remove(f.Name()))
 	}
 	fmt.Fprintf(a.stdout, "%s\n", out)
 	return nil

@@ -68,7 +68,7 @@ requests were answered, to compare with a run's own count.`,
 			fmt.Fprintf(a.stdout, "listening on http://%s/ (Ctrl-C ends it)\n", l.Addr())
 			began := time.Now()
 			if err := t.Serve(ctx, l); err != nil {
-				return &exitError{exitFailed, err, ""}
+				return err
 			}
 			fmt.Fprintf(a.stdout, "answered %s requests in %s\n", units.Count(t.Served()), units.Seconds(time.Since(began).Seconds()))
 			return nil

@@ -195,6 +195,34 @@ func (c *Client) AllRuns(ctx context.Context, f run.Filter) iter.Seq2[run.Order,
 	}
 }
 
+// FindRun returns the id of the run that part names: "last" for the newest, or at least 3
+// characters that an id begins with, or the part of an id after its last "-". A whole id is
+// returned without asking the master. An unknown and an ambiguous part are a *run.UsageError.
+func (c *Client) FindRun(ctx context.Context, part string) (string, error) {
+	if run.ValidID(part) {
+		return part, nil
+	}
+	var found []string
+	for o, err := range c.AllRuns(ctx, run.Filter{}) {
+		if err != nil {
+			return "", err
+		}
+		if part == "last" {
+			return o.ID, nil
+		}
+		if len(part) >= 3 && (strings.HasPrefix(o.ID, part) || strings.HasPrefix(o.ID[strings.LastIndexByte(o.ID, '-')+1:], part)) {
+			found = append(found, o.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", run.Usage("gobench runs --master "+c.URL()+" lists them", "the master has no run %q", part)
+	case 1:
+		return found[0], nil
+	}
+	return "", run.Usage("", "%q fits %d runs: %v", part, len(found), found)
+}
+
 // Transitions returns the states that a run has gone through, oldest first.
 func (c *Client) Transitions(ctx context.Context, id string) ([]run.Transition, error) {
 	l, err := ask[types.List[run.Transition]](ctx, c, request{method: "GET", path: runPath(id, "/transitions")})

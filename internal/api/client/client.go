@@ -28,7 +28,8 @@ import (
 // Options configure a Client.
 type Options struct {
 	Token string      // API token; empty: requests have no login before Login
-	TLS   *tls.Config // nil: the system's authorities
+	TLS   *tls.Config // nil: the system's authorities, and those of CA
+	CA    string      // PEM, of authorities that are trusted besides the system's; not used with TLS
 
 	Wait   time.Duration // before the first attempt to reconnect; 0: 200 ms
 	Silent time.Duration // a stream of events without a line for this long is closed and opened again; 0: 45 s
@@ -71,7 +72,7 @@ func (e *Error) Error() string {
 }
 
 // UntrustedError means that the authority of the master's certificate is not among those of
-// Options.TLS. A command line then names the flag that adds it.
+// Options. A command line then names the flag that adds it.
 type UntrustedError struct {
 	URL string // of the master
 	err error
@@ -103,6 +104,14 @@ func New(address string, o Options) (*Client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = o.TLS
+	if o.TLS == nil && o.CA != "" {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		pool.AppendCertsFromPEM([]byte(o.CA))
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
 	transport.MaxIdleConnsPerHost = 4
 	transport.ResponseHeaderTimeout = 60 * time.Second
 	c := &Client{base: u, options: o, token: o.Token, wait: cmp.Or(o.Wait, 200*time.Millisecond), silent: cmp.Or(o.Silent, 45*time.Second)}

@@ -17,6 +17,17 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
+// open returns a client, which is closed when the test ends.
+func open(t *testing.T, address string, o Options) *Client {
+	t.Helper()
+	c, err := New(address, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
 func TestAddresses(t *testing.T) {
 	for address, want := range map[string]string{
 		"localhost:8080": "http://localhost:8080", "http://127.0.0.1:8080/": "http://127.0.0.1:8080", "https://bench.example.com": "https://bench.example.com", "[::1]:80": "http://[::1]:80",
@@ -86,11 +97,7 @@ func TestNoMasterThere(t *testing.T) {
 		{"hangs up", mute.Addr().String(), "broke before it had answered"},
 		{"no such host", "http://host.invalid:1", "cannot be found"},
 	} {
-		c, err := New(tt.address, Options{Token: "gbt_secret"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = c.Information(t.Context())
+		_, err := open(t, tt.address, Options{Token: "gbt_secret"}).Information(t.Context())
 		if err == nil || !strings.Contains(err.Error(), tt.say) || strings.Contains(err.Error(), "gbt_secret") {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -98,13 +105,10 @@ func TestNoMasterThere(t *testing.T) {
 		if errors.As(err, &untrusted) != (tt.name == "an authority that is not known") || untrusted != nil && untrusted.URL != secure.URL || err != nil && strings.Contains(err.Error(), "cacert") {
 			t.Errorf("%s: %#v", tt.name, err)
 		}
-		c.Close()
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c, _ := New(page.URL, Options{})
-	defer c.Close()
-	if _, err := c.Me(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := open(t, page.URL, Options{}).Me(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended: %v", err)
 	}
 }
@@ -121,47 +125,58 @@ func TestProblemsAreErrors(t *testing.T) {
 		_, _ = io.WriteString(w, `{"status":429,"code":"too_many_requests","detail":"slow down","errors":[{"pointer":"/a/b","detail":"is odd"}],"request_id":"r1"}`)
 	}))
 	defer srv.Close()
-	c, err := New(srv.URL, Options{Token: "t"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_, err = c.Me(t.Context())
+	_, err := open(t, srv.URL, Options{Token: "t"}).Me(t.Context())
 	var e *Error
 	if !errors.As(err, &e) || e.Status != 429 || e.Code != "too_many_requests" || e.Retry != 7*time.Second || err.Error() != "slow down\n  a/b is odd" {
 		t.Errorf("%#v: %v", err, err)
 	}
 }
 
-// TestDeadStream holds that a stream that says nothing is made anew.
-func TestDeadStream(t *testing.T) {
-	servers.NoLeaks(t)
-	asked := make(chan string, 10)
+// streaming returns a client of a server whose first stream of events is the text first and,
+// with hang, then silent; further ones are the text next. asked receives the Last-Event-Id of
+// each request. Both are closed when the test ends.
+func streaming(t *testing.T, o Options, first string, hang bool, next string) (c *Client, asked chan string) {
+	t.Helper()
+	asked = make(chan string, 10)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.Header.Get("Last-Event-Id")
 		w.Header().Set("Content-Type", "text/event-stream")
-		if len(asked) == 1 {
-			_, _ = io.WriteString(w, ": hello\n\nid: 3\ndata: {\"number\":3,\"run\":\"r\",\ndata: \"event\":\"note\",\"time\":\"2026-01-02T03:04:05Z\"}\n\n")
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done() // and nothing more
+		if len(asked) > 1 {
+			_, _ = io.WriteString(w, next)
 			return
 		}
-		_, _ = io.WriteString(w, "id: 3\ndata: {\"number\":3,\"run\":\"r\",\"event\":\"note\",\"time\":\"2026-01-02T03:04:05Z\"}\n\nid: 4\ndata: {\"number\":4,\"run\":\"r\",\"event\":\"end\",\"time\":\"2026-01-02T03:04:05Z\"}\n\n")
+		_, _ = io.WriteString(w, first)
+		_ = http.NewResponseController(w).Flush()
+		if hang {
+			<-r.Context().Done()
+		}
 	}))
-	defer srv.Close()
-	c, err := New(srv.URL, Options{Wait: time.Millisecond, Silent: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	var got []uint64
-	for e, err := range c.Events(t.Context(), "r", 0) {
+	t.Cleanup(srv.Close)
+	return open(t, srv.URL, o), asked
+}
+
+// numbers returns the numbers of a run's events.
+func numbers(t *testing.T, c *Client) (got []uint64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for e, err := range c.Events(ctx, "r", 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, e.Number)
 	}
-	if len(got) != 2 || got[0] != 3 || got[1] != 4 || <-asked != "" || <-asked != "3" {
+	return got
+}
+
+// TestDeadStream holds that a stream that says nothing is made anew.
+func TestDeadStream(t *testing.T) {
+	servers.NoLeaks(t)
+	const third = "\"run\":\"r\",\ndata: \"event\":\"note\",\"time\":\"2026-01-02T03:04:05Z\"}\n\n"
+	c, asked := streaming(t, Options{Wait: time.Millisecond, Silent: 50 * time.Millisecond},
+		": hello\n\nid: 3\ndata: {\"number\":3,"+third, true,
+		"id: 3\ndata: {\"number\":3,"+third+"id: 4\ndata: {\"number\":4,\"run\":\"r\",\"event\":\"end\",\"time\":\"2026-01-02T03:04:05Z\"}\n\n")
+	if got := numbers(t, c); !slices.Equal(got, []uint64{3, 4}) || <-asked != "" || <-asked != "3" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -172,32 +187,9 @@ func TestRestartedMaster(t *testing.T) {
 	for _, second := range []uint64{1, 900} {
 		t.Run(fmt.Sprint(second), func(t *testing.T) {
 			servers.NoLeaks(t)
-			asked := make(chan string, 10)
-			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				asked <- r.Header.Get("Last-Event-Id")
-				w.Header().Set("Content-Type", "text/event-stream")
-				if len(asked) == 1 {
-					_, _ = io.WriteString(w, "data: {\"number\":7,\"run\":\"r\",\"event\":\"note\"}\n\n")
-					return
-				}
-				_, _ = fmt.Fprintf(w, "data: {\"number\":%d,\"run\":\"r\",\"event\":\"note\"}\n\ndata: {\"number\":%d,\"run\":\"r\",\"event\":\"end\"}\n\n", second, second+1)
-			}))
-			defer srv.Close()
-			c, err := New(srv.URL, Options{Wait: time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			var got []uint64
-			for e, err := range c.Events(ctx, "r", 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, e.Number)
-			}
-			if want := []uint64{7, second, second + 1}; !slices.Equal(got, want) || <-asked != "" || <-asked != "7" {
+			c, asked := streaming(t, Options{Wait: time.Millisecond}, "data: {\"number\":7,\"run\":\"r\",\"event\":\"note\"}\n\n", false,
+				fmt.Sprintf("data: {\"number\":%d,\"run\":\"r\",\"event\":\"note\"}\n\ndata: {\"number\":%d,\"run\":\"r\",\"event\":\"end\"}\n\n", second, second+1))
+			if got, want := numbers(t, c), []uint64{7, second, second + 1}; !slices.Equal(got, want) || <-asked != "" || <-asked != "7" {
 				t.Errorf("got %v, want %v", got, want)
 			}
 		})
@@ -206,11 +198,7 @@ func TestRestartedMaster(t *testing.T) {
 
 // TestRepeat holds which errors are worth another attempt, and that the attempts end.
 func TestRepeat(t *testing.T) {
-	c, err := New("127.0.0.1:1", Options{Wait: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := open(t, "127.0.0.1:1", Options{Wait: time.Millisecond})
 	status := func(n int) error { return &Error{Problem: types.Problem{Status: n}} }
 	for _, tt := range []struct {
 		name string

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +22,11 @@ import (
 const MaxSource = 8 << 20
 
 // ReadSource reads the scenario at path, a file or a folder, to be submitted: with its
-// go.mod and go.sum, and the files (not folders) that it embeds or whose names are in its
-// string literals, since it may read them when it runs. Only files in or below the scenario's
-// folder are read. name is the last element of the absolute path. It returns an error if a
-// file cannot be read, all are more than MaxSource, or no file can be the scenario; what does
-// not compile is left to the master.
+// go.mod and go.sum, and the files that it embeds or whose names are in its string literals,
+// since it may read them when it runs. Only files in or below the scenario's folder are read.
+// name is the last element of the absolute path. It returns an error if a file cannot be
+// read, all are more than MaxSource, or no file of a folder has export(); what does not
+// compile is left to the master.
 func ReadSource(path string) (name string, s run.Source, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -36,8 +38,8 @@ func ReadSource(path string) (name string, s run.Source, err error) {
 	}
 	r := &sourceReader{dir: full, files: map[string][]byte{}}
 	if !info.IsDir() {
-		r.dir = filepath.Dir(full)
-		err = r.goFile(filepath.Base(full))
+		r.dir, r.main = filepath.Dir(full), filepath.Base(full)
+		err = r.goFile(r.main)
 	} else {
 		err = r.folder()
 	}
@@ -52,6 +54,7 @@ type sourceReader struct {
 	dir   string
 	files map[string][]byte
 	main  string // the file with export()
+	wrong string // the first file of dir itself that does not parse
 	size  int
 }
 
@@ -77,9 +80,8 @@ func (r *sourceReader) folder() error {
 	})
 }
 
-// goFile reads a Go file, name below dir, and the files that it names. It sets main if the
-// file is in dir itself, and has export() or is the first file of all. A file that does not
-// parse is no error.
+// goFile reads a Go file, name below dir, and the files that it names. It sets main if that is
+// empty and the file is in dir itself and has export(). A file that does not parse is no error.
 func (r *sourceReader) goFile(name string) error {
 	text, err := r.read(name)
 	if err != nil {
@@ -89,13 +91,12 @@ func (r *sourceReader) goFile(name string) error {
 	if f == nil {
 		return err
 	}
-	for _, d := range f.Decls { // the compiler reports what does not parse
-		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "export" && filepath.Dir(name) == "." {
+	if filepath.Dir(name) == "." && r.main == "" {
+		if slices.ContainsFunc(f.Decls, isExport) {
 			r.main = name
+		} else if err != nil && r.wrong == "" {
+			r.wrong = name
 		}
-	}
-	if r.main == "" && filepath.Dir(name) == "." && len(r.files) == 1 {
-		r.main = name
 	}
 	var named []string
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -108,14 +109,12 @@ func (r *sourceReader) goFile(name string) error {
 	})
 	for _, group := range f.Comments {
 		for _, c := range group.List {
-			if patterns, ok := strings.CutPrefix(c.Text, "//go:embed "); ok {
-				for _, p := range strings.Fields(patterns) {
-					found, _ := filepath.Glob(filepath.Join(r.dir, filepath.Dir(name), p))
-					for _, at := range found {
-						if below, err := filepath.Rel(r.dir, at); err == nil {
-							named = append(named, below)
-						}
+			if patterns, ok := strings.CutPrefix(c.Text, "//go:embed"); ok {
+				for _, p := range pattern.FindAllString(patterns, -1) {
+					if text, err := strconv.Unquote(p); err == nil {
+						p = text
 					}
+					named = append(named, r.embedded(filepath.Dir(name), p)...)
 				}
 			}
 		}
@@ -128,15 +127,48 @@ func (r *sourceReader) goFile(name string) error {
 	return nil
 }
 
-// data reads a regular file below the folder that a string literal or a go:embed pattern
-// names, unless it was read already; other texts, those of more than 255 bytes, and names of
-// folders and of Go files are ignored.
+// isExport reports whether d declares the function export, where a scenario begins.
+func isExport(d ast.Decl) bool {
+	fn, ok := d.(*ast.FuncDecl)
+	return ok && fn.Recv == nil && fn.Name.Name == "export"
+}
+
+// pattern matches an argument of //go:embed: a word or a Go string.
+var pattern = regexp.MustCompile("`[^`]*`|\"(?:[^\"\\\\]|\\\\.)*\"|\\S+")
+
+// embedded returns the files, below r.dir, that a pattern of //go:embed in a Go file of the
+// folder dir stands for: of a folder all files in it and below, but those whose names begin
+// with a dot or an underscore only with all: before the pattern. What can't be read is left
+// out: the compiler reports it.
+func (r *sourceReader) embedded(dir, pattern string) (files []string) {
+	pattern, all := strings.CutPrefix(pattern, "all:")
+	in := os.DirFS(filepath.Join(r.dir, dir))
+	matches, _ := fs.Glob(in, pattern)
+	for _, match := range matches {
+		_ = fs.WalkDir(in, match, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+			case path != match && !all && strings.IndexAny(d.Name(), "._") == 0:
+				if d.IsDir() {
+					return fs.SkipDir
+				}
+			case !d.IsDir():
+				files = append(files, filepath.Join(dir, filepath.FromSlash(path)))
+			}
+			return nil
+		})
+	}
+	return files
+}
+
+// data reads a regular file below the folder that the source names, unless it was read
+// already; other texts, and names of folders and of Go files in dir itself, are ignored.
 func (r *sourceReader) data(name string) error {
 	if name == "" || len(name) > 255 || strings.ContainsAny(name, "\n\x00") || !filepath.IsLocal(name) || r.files[filepath.Clean(name)] != nil {
 		return nil
 	}
 	info, err := os.Stat(filepath.Join(r.dir, name))
-	if err != nil || !info.Mode().IsRegular() || filepath.Ext(name) == ".go" {
+	if err != nil || !info.Mode().IsRegular() || filepath.Ext(name) == ".go" && filepath.Dir(filepath.Clean(name)) == "." {
 		return nil // another text
 	}
 	_, err = r.read(filepath.Clean(name))
@@ -164,12 +196,12 @@ func (r *sourceReader) read(name string) ([]byte, error) {
 	return b, nil
 }
 
-// source returns what was read as a source: main as the scenario, the other files sorted by
-// their slashed paths, and the folder's go.mod and go.sum, empty if they do not exist. It
-// returns an error if there is no main file, or if one of those two exists and cannot be
+// source returns what was read as a source: main, or else wrong, as the scenario, the other
+// files sorted by their slashed paths, and the folder's go.mod and go.sum, empty if they do not
+// exist. It returns an error if there is neither, or if one of those two exists and cannot be
 // read. It removes main from files: call it once.
 func (r *sourceReader) source() (s run.Source, err error) {
-	if r.main == "" {
+	if r.main = cmp.Or(r.main, r.wrong); r.main == "" {
 		return s, fmt.Errorf("%s: no file there has a function export()", r.dir)
 	}
 	for name, into := range map[string]*string{"go.mod": &s.GoMod, "go.sum": &s.GoSum} {

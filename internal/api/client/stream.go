@@ -282,3 +282,19 @@ func (c *Client) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 	}
 	return nil
 }
+
+// SeriesWithin is Series of all agents, with Repeat until the first interval has come.
+func (c *Client) SeriesWithin(ctx context.Context, limit time.Duration, id string, each func(run.Interval) error) (err error) {
+	begun := false
+	_ = c.Repeat(ctx, limit, func() error {
+		err = c.Series(ctx, run.SeriesQuery{Run: id}, func(i run.Interval) error {
+			begun = true
+			return each(i)
+		})
+		if begun { // another attempt would repeat intervals
+			return nil
+		}
+		return err
+	})
+	return err
+}

@@ -158,9 +158,9 @@ func (h History) Size(id string) (n int64) {
 	return n
 }
 
-// Created returns the time that is part of a valid id, in UTC, to the second. It panics if id
+// created returns the time that is part of a valid id, in UTC, to the second. It panics if id
 // is shorter than that.
-func Created(id string) time.Time {
+func created(id string) time.Time {
 	t, _ := time.Parse("20060102-150405", id[:15])
 	return t
 }

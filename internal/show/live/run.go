@@ -11,7 +11,7 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// Run is the state of an active run, as far as events reported it. [Run.Apply] changes it.
+// Run is the state of an active run, as far as events reported it. [Run.apply] changes it.
 // It must not be used by several goroutines at once.
 type Run struct {
 	Name   string // the scenario's file, or a built-in's command
@@ -44,10 +44,10 @@ type setting struct {
 	rate  float64
 }
 
-// Apply updates r with an event, in the order of time; kinds that the screen does not show
+// apply updates r with an event, in the order of time; kinds that the screen does not show
 // are ignored. It retains e's values, and calls an interval's Totals within this call, at
 // most every 125 ms.
-func (r *Run) Apply(e event.Event) {
+func (r *Run) apply(e event.Event) {
 	switch e.Kind {
 	case event.Step:
 		if e.Plan != nil {

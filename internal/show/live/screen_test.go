@@ -48,8 +48,8 @@ func second(from float64, n int64, ms float64) run.Interval {
 // closed is a run of a closed class after 7 of 30 seconds.
 func closed() *Run {
 	r := &Run{Name: "checkout.go", Keys: true}
-	r.Apply(event.Event{Kind: event.Step, Time: at(-1), Plan: &event.Plan{Users: 30, Classes: []event.Class{{Name: "buyer", Users: 30, Closed: true, Length: 30 * time.Second}}}})
-	r.Apply(event.Event{Kind: event.State, State: run.Running, Time: at(0)})
+	r.apply(event.Event{Kind: event.Step, Time: at(-1), Plan: &event.Plan{Users: 30, Classes: []event.Class{{Name: "buyer", Users: 30, Closed: true, Length: 30 * time.Second}}}})
+	r.apply(event.Event{Kind: event.State, State: run.Running, Time: at(0)})
 	hist := func(title, group string, rec run.Record) run.Metric {
 		return run.Metric{Title: title, Type: "histogram", Group: group, Unit: "ns", Record: rec}
 	}
@@ -67,7 +67,7 @@ func closed() *Run {
 		Verdict:  health.Verdict{Word: run.Suspect, Reasons: []health.Reason{{Text: "starts of class buyer were up to 1.2 ms late"}}},
 	}
 	for s := range 7 {
-		r.Apply(event.Event{Kind: event.Interval, Time: at(float64(s + 1)), Interval: p(second(float64(s), int64(900+100*s), 1+float64(s%3)/2)), Totals: func() event.Totals { return totals },
+		r.apply(event.Event{Kind: event.Interval, Time: at(float64(s + 1)), Interval: p(second(float64(s), int64(900+100*s), 1+float64(s%3)/2)), Totals: func() event.Totals { return totals },
 			Thresholds: []threshold.Standing{
 				{Expression: "home.latency p99 < 200ms", Known: true, Met: true, Value: "7.5ms"},
 				{Expression: "home.http_fail rate < 1%", Known: true, Crossed: true, Value: "3.2%", At: 3},
@@ -80,11 +80,11 @@ func closed() *Run {
 // open is a run of an open class with stages, paused for two seconds.
 func open() *Run {
 	r := &Run{Name: "http", Target: "GET http://10.0.0.1:8080/items", Keys: true}
-	r.Apply(event.Event{Kind: event.Step, Time: at(-1), Plan: &event.Plan{Users: 200, Classes: []event.Class{{Name: "http", Users: 200, Open: true, Length: 90 * time.Second,
+	r.apply(event.Event{Kind: event.Step, Time: at(-1), Plan: &event.Plan{Users: 200, Classes: []event.Class{{Name: "http", Users: 200, Open: true, Length: 90 * time.Second,
 		Stages: []event.Stage{{To: 500, Over: 10 * time.Second, Warmup: true}, {To: 500, Over: 20 * time.Second}, {To: 2000, Over: 60 * time.Second}}}}}})
-	r.Apply(event.Event{Kind: event.State, State: run.Running, Time: at(0)})
-	r.Apply(event.Event{Kind: event.Control, Time: at(11), Control: &event.Change{What: "pause", By: "a key"}})
-	r.Apply(event.Event{Kind: event.Control, Time: at(13), Control: &event.Change{What: "resume", By: "gobench ctl"}})
+	r.apply(event.Event{Kind: event.State, State: run.Running, Time: at(0)})
+	r.apply(event.Event{Kind: event.Control, Time: at(11), Control: &event.Change{What: "pause", By: "a key"}})
+	r.apply(event.Event{Kind: event.Control, Time: at(13), Control: &event.Change{What: "resume", By: "gobench ctl"}})
 	i := run.Interval{From: 61, Seconds: 1, Metrics: map[string]run.Record{
 		"vu.http.active": {Value: p(int64(200))}, "vu.http.iterations": count(1240, 1), "vu.http.planned": count(1250, 1),
 		"vu.http.response": timed(1240, 1, 3), "vu.http.service": timed(1240, 1, 2), "vu.http.start_lag": timed(1240, 1, 0.02), "vu.http.queue_wait": timed(40, 1, 4),
@@ -93,29 +93,29 @@ func open() *Run {
 	response.Lost = p(int64(1000))
 	totals := event.Totals{Verdict: health.Verdict{Word: run.Valid}, Metrics: []run.Metric{response,
 		{Title: "vu.http.planned", Type: "counter", Record: count(41_010, 62)}, {Title: "vu.http.late", Type: "counter", Record: count(310, 62)}, {Title: "vu.http.dropped", Type: "counter", Record: count(10, 62)}}}
-	r.Apply(event.Event{Kind: event.Interval, Time: at(62), Interval: &i, Totals: func() event.Totals { return totals }})
+	r.apply(event.Event{Kind: event.Interval, Time: at(62), Interval: &i, Totals: func() event.Totals { return totals }})
 	return r
 }
 
 // testdata has each screen as a user sees it, with a ruler that shows its width.
 func TestScreens(t *testing.T) {
 	paused := open()
-	paused.Apply(event.Event{Kind: event.Control, Time: at(62), Control: &event.Change{What: "pause", By: "a key"}})
+	paused.apply(event.Event{Kind: event.Control, Time: at(62), Control: &event.Change{What: "pause", By: "a key"}})
 	set := open()
-	set.Apply(event.Event{Kind: event.Control, Time: at(62), Control: &event.Change{What: "scale", Rate: p(1410.0), By: "a key"}})
+	set.apply(event.Event{Kind: event.Control, Time: at(62), Control: &event.Change{What: "scale", Rate: p(1410.0), By: "a key"}})
 	stopping := closed()
-	stopping.Apply(event.Event{Kind: event.Ending, Time: at(8), By: "Ctrl-C"})
-	stopping.Apply(event.Event{Kind: event.State, State: run.Stopping, Time: at(8)})
+	stopping.apply(event.Event{Kind: event.Ending, Time: at(8), By: "Ctrl-C"})
+	stopping.apply(event.Event{Kind: event.State, State: run.Stopping, Time: at(8)})
 	help := closed()
 	help.Help = true
 	work := &Run{Name: "http"}
-	work.Apply(event.Event{Kind: event.Step, Plan: &event.Plan{Users: 2, Classes: []event.Class{{Name: "buyer", Users: 2, Closed: true, Iterations: 4000}}}})
-	work.Apply(event.Event{Kind: event.State, State: run.Running, Time: at(0)})
-	work.Apply(event.Event{Kind: event.Interval, Time: at(4), Interval: p(second(3, 1000, 1)), Totals: func() event.Totals { return event.Totals{} }})
+	work.apply(event.Event{Kind: event.Step, Plan: &event.Plan{Users: 2, Classes: []event.Class{{Name: "buyer", Users: 2, Closed: true, Iterations: 4000}}}})
+	work.apply(event.Event{Kind: event.State, State: run.Running, Time: at(0)})
+	work.apply(event.Event{Kind: event.Interval, Time: at(4), Interval: p(second(3, 1000, 1)), Totals: func() event.Totals { return event.Totals{} }})
 	compiling := &Run{Name: "checkout.go", Keys: true}
-	compiling.Apply(event.Event{Kind: event.State, State: run.Compiling, Time: at(0)})
-	compiling.Apply(event.Event{Kind: event.Step, Text: "compile (first time: fills the build cache, about 30 s)", Time: at(0)})
-	compiling.Apply(event.Event{Kind: event.Step, Detail: "google.golang.org/protobuf/internal/impl", Time: at(9)})
+	compiling.apply(event.Event{Kind: event.State, State: run.Compiling, Time: at(0)})
+	compiling.apply(event.Event{Kind: event.Step, Text: "compile (first time: fills the build cache, about 30 s)", Time: at(0)})
+	compiling.apply(event.Event{Kind: event.Step, Detail: "google.golang.org/protobuf/internal/impl", Time: at(9)})
 	for _, tt := range []struct {
 		name string
 		run  *Run
@@ -234,11 +234,11 @@ func TestSteer(t *testing.T) {
 		return s
 	}
 	ramp := &Run{}
-	ramp.Apply(event.Event{Kind: event.State, State: run.Running, Time: at(0)})
-	ramp.Apply(event.Event{Kind: event.Step, Plan: &event.Plan{Classes: []event.Class{
+	ramp.apply(event.Event{Kind: event.State, State: run.Running, Time: at(0)})
+	ramp.apply(event.Event{Kind: event.Step, Plan: &event.Plan{Classes: []event.Class{
 		{Name: "a", Users: 100, Closed: true, Stages: []event.Stage{{To: 100, Over: 10 * time.Second}}}, {Name: "b", Users: 3, Closed: true}}}})
 	scaled := open()
-	scaled.Apply(event.Event{Kind: event.Control, Time: at(62), Control: &event.Change{What: "scale", Rate: p(33.3)}})
+	scaled.apply(event.Event{Kind: event.Control, Time: at(62), Control: &event.Change{What: "scale", Rate: p(33.3)}})
 	for _, tt := range []struct {
 		name   string
 		run    *Run
@@ -264,7 +264,7 @@ func TestSteer(t *testing.T) {
 func BenchmarkScreen(b *testing.B) {
 	r := closed()
 	for s := range maxPoints {
-		r.Apply(event.Event{Kind: event.Interval, Time: at(float64(s)), Interval: p(second(float64(s), int64(s), float64(s)))})
+		r.apply(event.Event{Kind: event.Interval, Time: at(float64(s)), Interval: p(second(float64(s), int64(s), float64(s)))})
 	}
 	var old []string
 	n := 0

@@ -104,7 +104,7 @@ func (t *Terminal) key(k byte) {
 // block.
 func (t *Terminal) Show(e event.Event) {
 	t.mu.Lock()
-	t.run.Apply(e)
+	t.run.apply(e)
 	t.mu.Unlock()
 	if e.Text != "" && e.Kind != event.Step {
 		t.Print([]byte(e.Text + "\n"))

@@ -14,8 +14,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// ComparisonFormat names the JSON format of a comparison: docs/reports.md.
-const ComparisonFormat = "gobench.comparison/1"
+// comparisonFormat names the JSON format of a comparison: docs/reports.md.
+const comparisonFormat = "gobench.comparison/1"
 
 // Comparison compares two runs.
 type Comparison struct {
@@ -65,7 +65,7 @@ type Figure struct {
 // either shows, without secondary distributions, of all checks, and the rate of errors. It
 // does not change them.
 func Compare(a, b *run.Result) *Comparison {
-	c := &Comparison{Format: ComparisonFormat, A: compared(a), B: compared(b), Differences: differences(a, b), Figures: []Figure{}}
+	c := &Comparison{Format: comparisonFormat, A: compared(a), B: compared(b), Differences: differences(a, b), Figures: []Figure{}}
 	c.Alike = len(c.Differences) == 0
 	titles, known := []string{}, map[string]bool{}
 	for _, r := range []*run.Result{a, b} {

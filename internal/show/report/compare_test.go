@@ -34,7 +34,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back Comparison
-	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back.Format != ComparisonFormat || back.Alike || len(back.Figures) != len(c.Figures) {
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back.Format != comparisonFormat || back.Alike || len(back.Figures) != len(c.Figures) {
 		t.Fatalf("%v\n%s", err, out.Bytes())
 	}
 	change := map[string]float64{}

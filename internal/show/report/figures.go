@@ -64,7 +64,7 @@ func percentiles(m run.Metric) []cell {
 	for _, f := range quantiles(m) {
 		switch {
 		case f.lost:
-			row = append(row, cell{unanswered, Bad})
+			row = append(row, cell{unanswered, bad})
 		case m.Times != nil:
 			row = append(row, cell{text: units.Millis(f.value)})
 		default:

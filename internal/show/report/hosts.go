@@ -47,7 +47,7 @@ func hostRows(r *run.Result) (rows [][]cell) {
 			row[3].text = signed(h.Clock) + " ± " + units.Millis(1000*h.ClockError)
 		}
 		if h.Lost > 0 {
-			row[4] = cell{"after " + units.Seconds(h.Lost), Bad}
+			row[4] = cell{"after " + units.Seconds(h.Lost), bad}
 		}
 		rows = append(rows, row)
 	}

@@ -9,21 +9,21 @@ type Style struct {
 	Color bool // with escape sequences for the 16 colours, which suit dark and light screens
 }
 
-// Tone is the look of a text. It only repeats what the words mean.
-type Tone string
+// tone is the look of a text. It only repeats what the words mean.
+type tone string
 
 // The tones, as parameters of the terminal's sequence that selects a look.
 const (
-	Plain Tone = ""
-	Bold  Tone = "1"
-	Good  Tone = "32"
-	Warn  Tone = "33"
-	Bad   Tone = "31"
+	plain tone = ""
+	bold  tone = "1"
+	good  tone = "32"
+	warn  tone = "33"
+	bad   tone = "31"
 )
 
-// Paint returns text in a tone; unchanged without Color.
-func (s Style) Paint(t Tone, text string) string {
-	if !s.Color || t == Plain || text == "" {
+// paint returns text in a tone; unchanged without Color.
+func (s Style) paint(t tone, text string) string {
+	if !s.Color || t == plain || text == "" {
 		return text
 	}
 	return "\x1b[" + string(t) + "m" + text + "\x1b[0m"

@@ -8,7 +8,7 @@ import (
 // cell is one value of a table.
 type cell struct {
 	text string
-	tone Tone
+	tone tone
 }
 
 // cells returns values without a tone.
@@ -100,18 +100,18 @@ func (t *text) head(head []string, widths []int, first, next int) string {
 	for i := first; i < next; i++ {
 		line += strings.Repeat(" ", widths[i]-length(head[i])) + head[i]
 	}
-	return t.Paint(Bold, strings.TrimRight(line, " "))
+	return t.paint(bold, strings.TrimRight(line, " "))
 }
 
 // row returns the line of a row with the columns from first to before next.
 func (t *text) row(row []cell, widths []int, first, next int) string {
 	name := shorten(row[0].text, widths[0]-indent)
-	line := strings.Repeat(" ", indent) + t.Paint(row[0].tone, name)
+	line := strings.Repeat(" ", indent) + t.paint(row[0].tone, name)
 	space := widths[0] - indent - length(name)
 	for i := first; i < min(next, len(row)); i++ {
 		space += widths[i] - length(row[i].text)
 		if row[i].text != "" { // no blanks at a line's end
-			line += strings.Repeat(" ", space) + t.Paint(row[i].tone, row[i].text)
+			line += strings.Repeat(" ", space) + t.paint(row[i].tone, row[i].text)
 			space = 0
 		}
 	}

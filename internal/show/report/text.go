@@ -74,7 +74,7 @@ func (t *text) limit(n, most int) int {
 }
 
 // title begins a section.
-func (t *text) title(s string) { t.printf("\n%s\n", t.Paint(Bold, s)) }
+func (t *text) title(s string) { t.printf("\n%s\n", t.paint(bold, s)) }
 
 // say writes a text, its further lines indented below the first one's words.
 func (t *text) say(begin, text string) {
@@ -93,7 +93,7 @@ var meanings = map[run.Verdict]string{
 	run.Invalid: "gobench could not measure rightly, do not believe these numbers",
 }
 
-var tones = map[run.Verdict]Tone{run.Valid: Good, run.Suspect: Warn, run.Invalid: Bad}
+var tones = map[run.Verdict]tone{run.Valid: good, run.Suspect: warn, run.Invalid: bad}
 
 // verdict writes a blank line and, if the run has a verdict, first whether the figures can be
 // trusted and whether the run met its conditions, then the reasons with advice: at most three
@@ -109,21 +109,21 @@ func (t *text) verdict(r *run.Result) {
 	}
 	for i, line := range t.wrap(len(r.Verdict), says) {
 		if i == 0 {
-			line = t.Paint(tones[r.Verdict], string(r.Verdict)) + line
+			line = t.paint(tones[r.Verdict], string(r.Verdict)) + line
 		}
 		t.printf("%s\n", line)
 	}
 	advised := map[string]bool{}
 	for _, x := range r.Reasons[:t.limit(len(r.Reasons), maxReasons)] {
-		tone := Warn
+		tone := warn
 		if x.Level == run.Red {
-			tone = Bad
+			tone = bad
 		}
 		const width = 8
 		for i, line := range t.wrap(width, reason(x)) {
 			begin := strings.Repeat(" ", width)
 			if i == 0 {
-				begin = "  " + t.Paint(tone, fmt.Sprintf("%-5s", x.Level)) + " "
+				begin = "  " + t.paint(tone, fmt.Sprintf("%-5s", x.Level)) + " "
 			}
 			t.printf("%s%s\n", begin, line)
 		}
@@ -149,9 +149,9 @@ func reason(x run.Reason) string {
 
 // state writes how the run ended.
 func (t *text) state(r *run.Result) {
-	tone := Plain
+	tone := plain
 	if r.State == run.Failed || r.State == run.Cancelled {
-		tone = Bad
+		tone = bad
 	}
 	whole := "complete"
 	if !r.State.Final() {
@@ -160,10 +160,10 @@ func (t *text) state(r *run.Result) {
 		whole = "INCOMPLETE: see Missing below"
 	}
 	if r.State.Final() && r.Start.IsZero() {
-		t.printf("%s: %s, before there was any load\n", units.Safe(r.Name), t.Paint(tone, ending(r)))
+		t.printf("%s: %s, before there was any load\n", units.Safe(r.Name), t.paint(tone, ending(r)))
 		return
 	}
-	t.printf("%s: %s after %s, %s\n", units.Safe(r.Name), t.Paint(tone, ending(r)), units.Seconds(r.Seconds), whole)
+	t.printf("%s: %s after %s, %s\n", units.Safe(r.Name), t.paint(tone, ending(r)), units.Seconds(r.Seconds), whole)
 }
 
 // ending returns a run's state and its cause, safe for a terminal.
@@ -190,7 +190,7 @@ func (t *text) errors(r *run.Result) {
 		rows = append(rows, cells(fmt.Sprintf("%d more kinds", len(r.Errors)-n), units.Count(more)))
 	}
 	for i := range rows {
-		rows[i][1].tone = Bad
+		rows[i][1].tone = bad
 	}
 	t.table([]string{"Errors", "count"}, rows)
 }

@@ -38,9 +38,9 @@ func met(r *run.Result) string {
 func (t *text) thresholds(r *run.Result) {
 	var rows [][]cell
 	for _, x := range r.Thresholds {
-		row := []cell{{text: units.Safe(x.Expression)}, {"ok", Good}, {text: units.Safe(x.Value)}, {}}
+		row := []cell{{text: units.Safe(x.Expression)}, {"ok", good}, {text: units.Safe(x.Value)}, {}}
 		if !x.OK {
-			row[1] = cell{"CROSSED", Bad}
+			row[1] = cell{"CROSSED", bad}
 			if x.At != nil {
 				row[3].text = units.Seconds(*x.At)
 			}
@@ -63,7 +63,7 @@ func (t *text) checks(r *run.Result) {
 	for _, c := range all[:t.limit(len(all), maxChecks)] {
 		row := []cell{{text: units.Safe(c.name)}, {text: units.Count(c.passed)}, {text: units.Count(c.failed)}, {text: exactShare(c.rate())}}
 		if c.failed > 0 {
-			row[2].tone = Bad
+			row[2].tone = bad
 		}
 		rows = append(rows, row)
 	}

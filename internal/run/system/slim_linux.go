@@ -1,4 +1,4 @@
-package cli
+package system
 
 import (
 	"bufio"
@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slim releases the pages of the program's own file that only its start needed. Most of
+// Slim releases the pages of the program's own file that only its start needed. Most of
 // this program belongs to a master and an agent, and is not used by a run on this machine.
 // A page that is needed again is read from the page cache. Errors are ignored.
-func slim() {
+func Slim() {
 	f, err := os.Open("/proc/self/maps")
 	if err != nil {
 		return

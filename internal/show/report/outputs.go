@@ -1,4 +1,4 @@
-package cli
+package report
 
 import (
 	"errors"
@@ -9,47 +9,34 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/gobench-io/gobench/internal/run"
-	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // output is a report that is to be written to standard output or to a file. A regular file
 // is written under a temporary name beside it, and renamed when it is complete.
 type output struct {
 	name   string // as given with -o
-	format report.Format
+	format Format
 	w      io.Writer // standard output; else nil
 	file   *os.File
 	place  string // path of a regular file; else empty
 }
 
-// outputs are those of a command. They are opened before a run begins, so that a wrong
-// name does not cost a run. The caller must write or discard them.
-type outputs []*output
+// Outputs are the reports that a command writes. They are opened before a run begins, so that
+// a wrong name does not cost a run. The caller must Write or Discard them.
+type Outputs []*output
 
-// outputFlag adds -o, which may be repeated, to cmd; does begins its help.
-func outputFlag(cmd *cobra.Command, names *[]string, does string) {
-	cmd.Flags().StringArrayVarP(names, "output", "o", nil, does+", in the format of its ending: "+report.Endings()+"; - is JSON on standard output, -.csv and so on are the other formats; may be repeated")
-	var endings []string
-	for _, f := range report.Formats {
-		endings = append(endings, f.Ending[1:])
-	}
-	_ = cmd.MarkFlagFilename("output", endings...)
-}
-
-// openOutputs opens the outputs of these names, each a file or "-" or "-.ENDING" for
+// OpenOutputs opens the outputs of these names, each a file or "-" or "-.ENDING" for
 // stdout. A wrong name, one file twice and standard output twice are usage errors: all are
-// discarded then. Existing files are unchanged until write.
-func openOutputs(names []string, stdout io.Writer) (all outputs, err error) {
+// discarded then. Existing files are unchanged until Write.
+func OpenOutputs(names []string, stdout io.Writer) (all Outputs, err error) {
 	for _, name := range names {
 		o, err := openOutput(name, stdout)
 		if err == nil && all.has(o) {
-			err = errors.Join(usageError("", "-o %s is there twice", name), o.discard())
+			err = errors.Join(run.Usage("", "-o %s is there twice", name), o.discard())
 		}
 		if err != nil {
-			all.discard()
+			all.Discard()
 			return nil, err
 		}
 		all = append(all, o)
@@ -59,7 +46,7 @@ func openOutputs(names []string, stdout io.Writer) (all outputs, err error) {
 
 // has reports whether one of all is the same file as o, or also standard output. Files
 // that are not regular, as pipes, are not compared.
-func (all outputs) has(o *output) bool {
+func (all Outputs) has(o *output) bool {
 	for _, other := range all {
 		if o.w != nil && other.w != nil || o.place != "" && other.place == o.place {
 			return true
@@ -68,17 +55,17 @@ func (all outputs) has(o *output) bool {
 	return false
 }
 
-// openOutput opens the output of a name, and checks that it can be written; see outputs.
+// openOutput opens the output of a name, and checks that it can be written; see Outputs.
 // An error is a usage error.
 func openOutput(name string, stdout io.Writer) (*output, error) {
 	o := &output{name: name}
 	if name == "-" {
-		o.format, o.w = report.Formats[0], stdout
+		o.format, o.w = Formats[0], stdout
 		return o, nil
 	}
 	var known bool
-	if o.format, known = report.FormatOf(name); !known {
-		return nil, usageError("name it FILE"+report.Endings(), "-o %s: no report has the ending %q", name, filepath.Ext(name))
+	if o.format, known = FormatOf(name); !known {
+		return nil, run.Usage("name it FILE"+Endings(), "-o %s: no report has the ending %q", name, filepath.Ext(name))
 	}
 	if strings.HasPrefix(name, "-.") {
 		o.w = stdout
@@ -86,10 +73,10 @@ func openOutput(name string, stdout io.Writer) (*output, error) {
 	}
 	err := o.open()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError("make the folder first", "-o %s: the folder does not exist", name)
+		return nil, run.Usage("make the folder first", "-o %s: the folder does not exist", name)
 	}
 	if err != nil {
-		return nil, usageError("", "-o %v", err)
+		return nil, run.Usage("", "-o %v", err)
 	}
 	return o, nil
 }
@@ -140,9 +127,9 @@ func placeOf(name string) (string, error) {
 	return filepath.Join(dir, filepath.Base(full)), err
 }
 
-// write writes all of them and closes the files, and returns all errors, joined. If one
+// Write writes all of them and closes the files, and returns all errors, joined. If one
 // fails, the others are written all the same. Call it once.
-func (all outputs) write(r *run.Result, each report.Intervals) error {
+func (all Outputs) Write(r *run.Result, each Intervals) error {
 	var errs []error
 	for _, o := range all {
 		if err := o.write(r, each); err != nil {
@@ -154,7 +141,7 @@ func (all outputs) write(r *run.Result, each report.Intervals) error {
 
 // write writes the report and closes the file. If it fails, a regular file is as before
 // and the temporary one is removed; a pipe or standard output may have a part.
-func (o *output) write(r *run.Result, each report.Intervals) error {
+func (o *output) write(r *run.Result, each Intervals) error {
 	if o.w != nil {
 		return o.format.Write(o.w, r, each)
 	}
@@ -174,9 +161,9 @@ func (o *output) write(r *run.Result, each report.Intervals) error {
 	return err
 }
 
-// discard closes those that are not written, and deletes their temporary files. It may be
-// called after write, and more than once.
-func (all outputs) discard() {
+// Discard closes those that are not written, and deletes their temporary files. It may be
+// called after Write, and more than once.
+func (all Outputs) Discard() {
 	for _, o := range all {
 		_ = o.discard() // nothing was written to it
 	}

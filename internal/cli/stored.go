@@ -9,16 +9,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
 // stored is a run of before: of the history, of a file that -o FILE.json wrote, or of a
-// master. Its series is read when it is called, each time again.
+// master. Its series is read when it is called, each time again. The caller must Close it.
 type stored struct {
 	*run.Result
 	series report.Intervals
-	dir    string // in the history; else empty
+	dir    string         // in the history; else empty
+	client *client.Client // of a master; else nil
+}
+
+// Close closes the client of the run's master; the series can't be read afterwards.
+func (s *stored) Close() {
+	if s.client != nil {
+		s.client.Close()
+	}
 }
 
 // runArgument explains in help how a command's arguments name runs.
@@ -27,7 +36,7 @@ or by a file that -o FILE.json wrote.`
 
 // storedAt finds and reads a run: of the master of at if that has a URL, by remoteID, else
 // as stored does. A run of a master may still be active: its result is the one so far. The
-// client of the master is not closed, as the series uses it.
+// caller must Close the run.
 func (a *app) storedAt(ctx context.Context, at masterFlags, name string) (*stored, error) {
 	if at.url == "" {
 		return a.stored(name)
@@ -36,15 +45,17 @@ func (a *app) storedAt(ctx context.Context, at masterFlags, name string) (*store
 	if err != nil {
 		return nil, err
 	}
+	s := &stored{client: c}
 	id, err := remoteID(ctx, c, name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.series = seriesAt(ctx, c, id)
+		s.Result, err = c.Result(ctx, id)
 	}
-	r, err := c.Result(ctx, id)
 	if err != nil {
+		s.Close()
 		return nil, refusal(err)
 	}
-	return &stored{r, seriesAt(ctx, c, id), ""}, nil
+	return s, nil
 }
 
 // stored reads the file name, if that has a path separator or ends in .json, else the run
@@ -59,13 +70,13 @@ func (a *app) stored(name string) (*stored, error) {
 		if err != nil {
 			return nil, usageError("the format is that of -o FILE.json", "%w", err)
 		}
-		return &stored{r, series, ""}, nil
+		return &stored{Result: r, series: series}, nil
 	}
 	r, err := a.load(name)
 	if err != nil {
 		return nil, err
 	}
-	return &stored{r, a.series(r), a.history().Dir(r.ID)}, nil
+	return &stored{Result: r, series: a.series(r), dir: a.history().Dir(r.ID)}, nil
 }
 
 // series returns the series of a run of this machine, computed again from its batches at

@@ -1,18 +1,14 @@
-package cli
+package build
 
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/build"
 	"github.com/gobench-io/gobench/internal/run/filelock"
 	"github.com/gobench-io/gobench/internal/run/system"
 )
@@ -21,21 +17,22 @@ import (
 // scenarios import has to be compiled too. So after its first run gobench does that in a
 // background process of low priority. A run that begins meanwhile ends that process.
 
-// warmCommand begins the command line of the background process. If noWarmEnv is set, it
-// is not started.
+// BackgroundCommand is the only argument of the background process's command line. The
+// program must call RunBackground then. If NoBackgroundEnv is set, it is not started.
 const (
-	warmCommand = "warm"
-	noWarmEnv   = "GOBENCH_NO_WARM"
+	BackgroundCommand = "warm"
+	NoBackgroundEnv   = "GOBENCH_NO_WARM"
 )
 
 // warming is the file that the background process locks, and writes its pid to.
 const warming = "warming"
 
-// startWarming starts the background process and does not wait for it, unless it has been
-// done for this gobench or noWarmEnv is set. Errors are ignored: it only saves time.
-func (a *app) startWarming() {
-	dir, err := build.DefaultDir()
-	if err != nil || os.Getenv(noWarmEnv) != "" {
+// StartBackground starts this program as the background process and does not wait for it,
+// unless it has been done for this gobench or NoBackgroundEnv is set. Errors are ignored: it
+// only saves time.
+func StartBackground() {
+	dir, err := DefaultDir()
+	if err != nil || os.Getenv(NoBackgroundEnv) != "" {
 		return
 	}
 	if _, err := os.Stat(warmedFile(dir)); err == nil {
@@ -45,53 +42,47 @@ func (a *app) startWarming() {
 	if err != nil {
 		return
 	}
-	cmd := exec.Command(self, warmCommand)
+	cmd := exec.Command(self, BackgroundCommand)
 	cmd.SysProcAttr = system.Detached() // it continues after this process and its terminal
 	if cmd.Start() == nil {
 		_ = cmd.Process.Release()
 	}
 }
 
-// runWarm is the background process and returns its exit status, 0 also if another process
-// does it already. SIGTERM ends it; it is then begun anew after a later run.
-func runWarm(sdk fs.FS) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	dir, err := build.DefaultDir()
+// RunBackground is the work of the background process. It returns nil also if another process
+// does it already. If ctx ends, it returns an error, and is begun anew after a later run.
+func RunBackground(ctx context.Context, sdk SDK) error {
+	dir, err := DefaultDir()
 	if err != nil {
-		return exitFailed
+		return err
 	}
-	_ = os.MkdirAll(dir, 0o755)
+	b, err := New(sdk, dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
 	lock, err := os.OpenFile(filepath.Join(dir, warming), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return exitFailed
+		return err
 	}
 	defer lock.Close()
 	if ok, err := filelock.Try(lock); !ok || err != nil {
-		return exitOK // another process does it
+		return nil // another process does it
 	}
 	if err := lock.Truncate(0); err != nil {
-		return exitFailed
+		return err
 	}
 	fmt.Fprintf(lock, "pid %d\n", os.Getpid())
-	b, err := (&app{sdk: sdk}).builder(slog.New(slog.DiscardHandler))
-	if err != nil {
-		return exitFailed
+	if err := b.Warm(ctx, Options{Person: ThisPerson()}); err != nil {
+		return err
 	}
-	if err := b.Warm(ctx, build.Options{Person: build.ThisPerson()}); err != nil {
-		return exitFailed
-	}
-	if os.WriteFile(warmedFile(dir), nil, 0o600) != nil {
-		return exitFailed
-	}
-	return exitOK
+	return os.WriteFile(warmedFile(dir), nil, 0o600)
 }
 
-// stopWarming ends the background process and waits until it is gone, at most 5 s, so that
+// StopBackground ends the background process and waits until it is gone, at most 5 s, so that
 // it does not compete with the load. It returns at once if there is no such process, or if
 // that can't be ended.
-func stopWarming() {
-	dir, err := build.DefaultDir()
+func StopBackground() {
+	dir, err := DefaultDir()
 	if err != nil {
 		return
 	}
@@ -115,7 +106,17 @@ func stopWarming() {
 	}
 }
 
-// warmedFile returns the path of the file in dir that exists once runWarm has been done
+// Clear deletes the folder of a user's builds with all in it, and returns its path, also if
+// it did not exist. It first ends the background process. If dry, it deletes nothing.
+func Clear(dry bool) (dir string, err error) {
+	if dir, err = DefaultDir(); err != nil || dry {
+		return dir, err
+	}
+	StopBackground()
+	return dir, os.RemoveAll(dir)
+}
+
+// warmedFile returns the path of the file in dir that exists once RunBackground has been done
 // for this gobench, which its program's size and time of change stand for.
 func warmedFile(dir string) string {
 	name := "warmed"

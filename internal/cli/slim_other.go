@@ -1,6 +1,0 @@
-//go:build !linux
-
-package cli
-
-// slim releases memory on Linux only.
-func slim() {}

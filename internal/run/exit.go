@@ -1,0 +1,52 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The exit statuses of gobench (docs/exit-codes.md).
+const (
+	ExitOK        = 0
+	ExitFailed    = 1   // the run failed, or the command did
+	ExitUsage     = 2   // the command line or a file that it names is wrong
+	ExitCompile   = 3   // the scenario does not compile
+	ExitCrossed   = 4   // the run crossed a threshold
+	ExitInvalid   = 5   // the run is INVALID, with --strict
+	ExitCancelled = 130 // the run was cancelled
+)
+
+// ExitStatus returns the exit status of a command that ran r, or followed it to its end. strict
+// is --strict. A run that is not over has ExitFailed.
+func (r *Result) ExitStatus(strict bool) int {
+	switch {
+	case r.State == Cancelled:
+		return ExitCancelled
+	case r.State == Finished && slices.ContainsFunc(r.Thresholds, func(t Threshold) bool { return !t.OK }):
+		return ExitCrossed
+	case r.State == Finished && strict && r.Verdict == Invalid:
+		return ExitInvalid
+	case r.State == Finished:
+		return ExitOK
+	case r.Failure == FailedCompile:
+		return ExitCompile
+	case r.Failure == FailedInput:
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// UsageError means that what the user asked for is wrong, as a flag or a file that it names. A
+// command then has ExitUsage.
+type UsageError struct {
+	Err  error
+	Hint string // what to do; may be empty
+}
+
+// Usage returns a *UsageError with an error of the format, which may wrap one by %w.
+func Usage(hint, format string, args ...any) error {
+	return &UsageError{fmt.Errorf(format, args...), hint}
+}
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
