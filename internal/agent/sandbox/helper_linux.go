@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -200,8 +201,14 @@ func OpenFiles() uint64 {
 	return files.Max
 }
 
+// busyLimit is how long execute waits for an executable that is open for writing. A process
+// that wrote it has closed it, but one that it was starting at that moment has it open until
+// it executes its own program.
+const busyLimit = 10 * time.Second
+
 // execute replaces this process by the executable that is open as executableFd, with
-// exactly the environment env. It returns only on failure.
+// exactly the environment env. It waits, at most busyLimit, while a process has it open for
+// writing. It returns only on failure.
 func execute(args, env []string) error {
 	argv, err := syscall.SlicePtrFromStrings(args)
 	if err != nil {
@@ -215,9 +222,13 @@ func execute(args, env []string) error {
 	if err != nil {
 		return err
 	}
-	_, _, errno := syscall.RawSyscall6(unix.SYS_EXECVEAT, executableFd, uintptr(unsafe.Pointer(empty)),
-		uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])), unix.AT_EMPTY_PATH, 0)
-	return fmt.Errorf("execute it: %w", errno)
+	for end := time.Now().Add(busyLimit); ; time.Sleep(5 * time.Millisecond) {
+		_, _, errno := syscall.RawSyscall6(unix.SYS_EXECVEAT, executableFd, uintptr(unsafe.Pointer(empty)),
+			uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])), unix.AT_EMPTY_PATH, 0)
+		if errno != unix.ETXTBSY || time.Now().After(end) {
+			return fmt.Errorf("execute it: %w", errno)
+		}
+	}
 }
 
 // killAll becomes a user, kills all its processes except this one with one system call, and
