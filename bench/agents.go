@@ -65,8 +65,8 @@ func (m *testMaster) agent(ctx context.Context, bin, name string) (_ *daemon, en
 }
 
 // withAgents starts a master and n agents of the gobench bin, waits at most a minute until
-// all are connected, calls take and stops them. It returns take's error, or a *failure
-// with the master's log if the agents do not connect.
+// all are connected, calls take and stops them. It returns take's error, that of a start,
+// or a *failure with the master's log if the agents do not connect.
 func withAgents(ctx context.Context, bin string, n int, take func(*testMaster, []*daemon) error) error {
 	m, err := startMaster(ctx, bin, nil)
 	if err != nil {
@@ -95,7 +95,8 @@ const (
 )
 
 // idleGrid measures an idle master and its agent for clusterSeconds: CPU in percent of one
-// core, and resident MB at the end. It returns one row each.
+// core, and resident MB at the end. It returns one row each. If ctx ends meanwhile the time
+// is shorter, which is no error.
 func (b *bench) idleGrid(ctx context.Context, bin string) (grid, error) {
 	g := grid{head: []string{"doing nothing", "CPU %", "RSS MB", "held to"}}
 	err := withAgents(ctx, bin, 1, func(m *testMaster, all []*daemon) error {
@@ -122,9 +123,9 @@ func (b *bench) idleGrid(ctx context.Context, bin string) (grid, error) {
 // limitBus is the factor by which the bytes on the bus may grow with the requests.
 const limitBus = 0.20
 
-// busGrid measures what one agent sends to the master under 1,000 and 50,000 requests a
-// second, one row each; the second row has the ratio of its bytes to those of the first.
-// It adds nginx's version to s.
+// busGrid measures for clusterSeconds each what one agent sends to the master under 1,000
+// and 50,000 requests a second, one row each; the second row has the ratio of its bytes to
+// those of the first. It adds nginx's version to s.
 func (b *bench) busGrid(ctx context.Context, bin string, s *section) (grid, error) {
 	g := grid{head: []string{"requests/s wanted", "made", "batches/s", "bytes/s on the bus", "to the first", "held to"}}
 	err := b.withNginx(ctx, s, func(srv *nginx) error {

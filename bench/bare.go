@@ -36,7 +36,7 @@ func readBare(out []byte) (l bareLoop, err error) {
 
 // bare runs this program as a bare loop on the CPUs at.client, in a separate process, one
 // to three times, and returns the medians: microseconds of CPU per request, and requests
-// per second. The first run that fails ends it.
+// per second. Its target is srv, not u's. The first run that fails ends it.
 func (b *bench) bare(ctx context.Context, srv *nginx, at place, u bareUsers) (cpu, rate float64, err error) {
 	self, err := os.Executable()
 	if err != nil {

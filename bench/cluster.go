@@ -23,7 +23,8 @@ const (
 
 // clusterTable measures what a master needs for many agents, what the bus transfers, and
 // how long it takes until a run begins. -tools selects its grids by name: agents, idle,
-// bus, first, storage. If one of them fails, there is no section. See table.
+// bus, first, storage; it has all without -tools, and none if that names no grid. If one of
+// them fails, there is no section. See table.
 func clusterTable(ctx context.Context, b *bench) (*section, error) {
 	in, err := b.install(ctx, gobench)
 	if err != nil {
@@ -211,7 +212,8 @@ func (s *swarmProcess) pid() int { return s.cmd.Process.Pid }
 func (s *swarmProcess) look() { _, _ = io.WriteString(s.in, "look\n") } // an error shows in seen
 
 // seen waits for and returns how long batches took since the last look: from the end of a
-// batch's second until it was committed. It returns an error if the swarm has ended.
+// batch's second until it was committed; zeros without such a batch. It returns an error if
+// the swarm has ended.
 func (s *swarmProcess) seen() (x swarmSeen, err error) {
 	if _, err = io.WriteString(s.in, "seen\n"); err != nil {
 		return x, err

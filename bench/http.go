@@ -20,8 +20,8 @@ var httpLines = []line{
 	{k6, "", "k6 run --quiet --no-usage-report -e URL={url} -e SECONDS={s} -e VUS=30 {load}/k6.js"},
 }
 
-// httpTable measures a closed loop over 30 connections by HTTP/1.1, pinned and free. See
-// table for errors.
+// httpTable measures a closed loop over 30 connections by HTTP/1.1, pinned, if this process
+// may use two CPUs, and free. See table for errors.
 func httpTable(ctx context.Context, b *bench) (*section, error) {
 	at := places()
 	s := &section{

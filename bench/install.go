@@ -31,7 +31,7 @@ func fromGo(pkg, version string) func(context.Context, *bench) (installed, error
 }
 
 // fromDebian returns an installer of a command with its Debian package, unless the command
-// exists. The version is that of the installed package.
+// exists. The version is that of the installed package, or "of an unknown version".
 func fromDebian(command, pkg string) func(context.Context, *bench) (installed, error) {
 	return func(ctx context.Context, b *bench) (installed, error) {
 		in := installed{version: command + " of an unknown version", command: []string{command}}
@@ -70,7 +70,7 @@ func fromCargo(crate, version string) func(context.Context, *bench) (installed, 
 
 // debian checks commands from Debian packages, each as COMMAND:PACKAGE, and installs
 // missing packages. The script asks a user at a terminal first, on our standard streams.
-// The error has the end of its output.
+// The error has the end of the script's standard error.
 func (b *bench) debian(ctx context.Context, pairs ...string) error {
 	said := &ending{}
 	cmd := exec.CommandContext(ctx, filepath.Join(b.root, "scripts", "debian.sh"), pairs...)

@@ -68,7 +68,7 @@ func (l loops) run(ctx context.Context, b *bench, s *section, g *grid) error {
 }
 
 // withNginx installs nginx, starts it, adds its version to s, calls take and stops it. It
-// returns take's error.
+// returns take's error, or that of the installation or start.
 func (b *bench) withNginx(ctx context.Context, s *section, take func(*nginx) error) error {
 	if err := b.debian(ctx, "nginx:nginx-light"); err != nil {
 		return err

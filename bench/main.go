@@ -116,9 +116,9 @@ func main() {
 
 // run runs bench with these arguments, without the program's name: it measures the tables
 // in turn and prints each when it is complete, and with -write writes it to the page. A
-// table that fails does not end the others; the error names it. With -sleeper, -bare or
-// -swarm it does only that. It returns flag.ErrHelp for -h, and an error if another bench
-// is running on this machine.
+// table that fails does not end the others, and the error names it; the end of ctx and a
+// page that can't be written do. With -sleeper, -bare or -swarm it does only that. It
+// returns flag.ErrHelp for -h, and an error if another bench is running on this machine.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	b := newBench(stderr)
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)

@@ -52,7 +52,7 @@ func startDaemon(bin, dir string, cpus []int, env []string, args ...string) (*da
 
 func (d *daemon) pid() int { return d.cmd.Process.Pid }
 
-// failed returns err as a *failure with the daemon's command line and the end of its log.
+// failed returns err as a *failure with the daemon's command line and its log so far.
 func (d *daemon) failed(err error) error {
 	said, _ := os.ReadFile(d.log.Name())
 	return &failure{args: d.cmd.Args, why: err, stderr: said}
@@ -80,8 +80,9 @@ type testMaster struct {
 	http *http.Client
 }
 
-// startMaster starts a master on the given CPUs (empty: ours) in a new temporary
-// directory, and logs in, for which it waits at most a minute. The caller must call stop.
+// startMaster starts a master on the given CPUs (empty: ours) in a new temporary directory,
+// and logs in, for which it waits at most a minute. If that fails, the error is a *failure
+// with the log, and nothing is left running. The caller must call stop.
 func startMaster(ctx context.Context, bin string, cpus []int) (*testMaster, error) {
 	dir, err := os.MkdirTemp("", "gobench-bench-master-")
 	if err != nil {
@@ -146,8 +147,8 @@ func (m *testMaster) until(ctx context.Context, limit time.Duration, f func() er
 }
 
 // do sends a request to the master's API, path below /api/v1, with in as JSON (nil: no
-// body), and decodes the answer into out (nil: it is ignored). A status of 300 or more is
-// an error with the answer's end.
+// body), and decodes the answer into out (nil: it is ignored). It waits at most 30 s. A
+// status of 300 or more is an error with the last 500 bytes of the answer.
 func (m *testMaster) do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -177,8 +178,8 @@ func (m *testMaster) do(ctx context.Context, method, path string, in, out any) e
 	return json.Unmarshal(b, out)
 }
 
-// submit queues a run of a scenario's source on all agents and returns its id; it does not
-// wait for the run.
+// submit queues a run of a scenario's source, on all agents unless o names some, and
+// returns its id; it does not wait for the run.
 func (m *testMaster) submit(ctx context.Context, source string, o domain.Options) (string, error) {
 	var order domain.Order
 	err := m.do(ctx, "POST", "/runs", map[string]any{"name": "bench", "source": domain.Source{Scenario: source}, "options": o}, &order)

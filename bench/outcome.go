@@ -54,7 +54,7 @@ func count(out string, re *regexp.Regexp) float64 {
 }
 
 // millis returns the first group of re in out, a time with its unit such as 1.71ms, in
-// milliseconds; untold if re does not match.
+// milliseconds; untold if re does not match or the group is no such time.
 func millis(out string, re *regexp.Regexp) float64 {
 	if m := re.FindStringSubmatch(out); m != nil {
 		if d, err := time.ParseDuration(m[1]); err == nil {

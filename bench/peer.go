@@ -44,8 +44,8 @@ type line struct {
 
 // contenders installs the peers of the lines that -tools selects, and returns their tools,
 // at least one, in the order of lines. words replace the placeholders of their names. A
-// peer that can't be installed is named on the page, with its error, and its lines are
-// left out; without gobench, and without any tool, there is an error.
+// peer that can't be installed is named on the page, with its error, and its lines are left
+// out; if that is gobench, if ctx ends, or if no tool is left, it returns an error.
 func (b *bench) contenders(ctx context.Context, s *section, lines []line, words map[string]string) (tools []tool, err error) {
 	for _, l := range lines {
 		if l.name == "" {
@@ -132,7 +132,8 @@ func (b *bench) contender(l line, in installed, words map[string]string) tool {
 }
 
 // shellWords splits a command at its spaces, as a shell does; the text within 'single
-// quotes' is one word, without the quotes. It knows no other quoting.
+// quotes' is one word, without the quotes, even if other text touches it. It knows no other
+// quoting.
 func shellWords(command string) (all []string) {
 	for i, piece := range strings.Split(command, "'") {
 		if i%2 == 1 { // within quotes

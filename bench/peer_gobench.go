@@ -23,8 +23,8 @@ var gobench = &peer{
 }
 
 // installGobench builds gobench from this tree into the cache, each time it is called. Its
-// runs have a history of their own there. The version is the commit, if git has one. The
-// error is that of the build, a *failure.
+// runs have a history of their own there. The version is the commit, or "gobench, this
+// tree" if git has none. The error is that of the build, a *failure.
 func installGobench(ctx context.Context, b *bench) (installed, error) {
 	in := installed{
 		version: "gobench, this tree",
@@ -71,10 +71,10 @@ func steadyRate(file string) (float64, error) {
 	return requests / seconds, nil
 }
 
-// gobenchOutcome returns a result's figures on its requests, those that it lacks as
-// untold. It returns an error for a result that is not complete, took no time, or has no
-// count of requests. The title of a metric begins with the prefix of its client, which is
-// http in all of bench's loads, as is the class of users.
+// gobenchOutcome returns a result's figures on its requests, those that it lacks as untold,
+// but failed as 0. It returns an error for a result that is not complete, took no time, or
+// has no count of requests. The title of a metric begins with the prefix of its client,
+// which is http in all of bench's loads, as is the class of users.
 func gobenchOutcome(r *domain.Result) (outcome, error) {
 	ok := find(r, "http.http_ok")
 	switch {

@@ -23,8 +23,8 @@ const (
 
 // scheduleTable measures how well gobench keeps a schedule: planned and actual starts, how
 // late starts were while a user was free, and the cost, with iterations that do nothing
-// and with requests. The first row of each rate is the cost of waking up this often on
-// this machine. See table for errors.
+// and, except at one a second, with requests. The first row of each rate is the cost of
+// waking up this often on this machine. See table for errors.
 func scheduleTable(ctx context.Context, b *bench) (*section, error) {
 	runs := min(3, b.pairs)
 	s := &section{
@@ -115,7 +115,7 @@ func (k *schedule) take(ctx context.Context, b *bench, t tool, server []int) err
 }
 
 // row returns the schedule's row on the page: medians of the runs. Cells that a sleeper
-// does not have are empty.
+// does not have are empty, and "starting" while k.idle is 0.
 func (k *schedule) row(rate int, iteration string) []string {
 	row := []string{strconv.Itoa(rate), iteration, "", "", figure(median(k.p50)), figure(median(k.p99)), figure(median(k.executor)), "", "", "", ""}
 	if len(k.planned) > 0 { // the sleeper has none

@@ -167,8 +167,8 @@ func (b *bench) stalled(ctx context.Context, t tool, srv *nginx) (stalled, error
 	return x, nil
 }
 
-// verdict returns a result's verdict, with the signals that lowered it, as "NAME: SIGNAL,
-// SIGNAL".
+// verdict returns a result's verdict as "NAME: SIGNAL, SIGNAL", with the signals that
+// lowered it; only "NAME" if none did.
 func verdict(r *domain.Result) string {
 	v := string(r.Verdict)
 	for i, reason := range r.Reasons {

@@ -21,7 +21,8 @@ type interval struct{ Lo, Hi, Level float64 }
 
 // medianInterval returns the narrowest pair of values of x, equally far from both ends,
 // that contains the true median with at least the given probability; the whole range of x
-// if it has too few values for that.
+// if it has too few values for that. Its Level is the real probability; without values it
+// is 0 and the bounds are NaN.
 //
 // It is the interval of the sign test. Each value lies below the true median with
 // probability 1/2, whatever the distribution, so the true one lies outside the k-th value

@@ -87,7 +87,8 @@ func newSwarm() *swarm {
 // beSwarm reads join tokens from in, as a JSON array on the first line, joins with each of
 // them and runs the agents until the end of in or ctx. A line "look" begins a measurement,
 // and "seen" writes its result, a swarmSeen, to out as a line of JSON. It returns the
-// errors of all agents, joined; an agent that fails does not end the others.
+// errors of all agents, joined, also those of agents that had not yet joined when ctx
+// ended; an agent that fails does not end the others.
 func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
 	var tokens []string
 	lines := bufio.NewReader(in)
@@ -133,8 +134,10 @@ func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// agent joins with a token, with its identity in dir, and runs agent n until ctx ends; it
-// then returns nil. joins limits by its capacity how many agents join at the same time.
+// agent joins with a token, with its identity in dir, connects, and runs agent n until ctx
+// ends; it then returns nil. It returns an error if it can't join, connect or subscribe,
+// also because ctx has ended. It first waits for a place in joins, whose capacity is how
+// many agents join at once, even if ctx ends.
 func (s *swarm) agent(ctx context.Context, n int, token, dir string, joins chan struct{}) error {
 	joins <- struct{}{}
 	hello := proto.Clone(s.hello).(*agentpb.Hello)
@@ -219,8 +222,8 @@ func (a *simulated) beat(ctx context.Context) {
 }
 
 // do carries out a command of the master, as far as possible without executing anything,
-// and returns its answer, never nil. The load of Begin runs in a goroutine of wg until
-// Stop, Cancel or the end of ctx.
+// and returns its answer, never nil, empty but for Prepare. The load of Begin runs in a
+// goroutine of wg until Stop, Cancel or the end of ctx.
 func (a *simulated) do(ctx context.Context, wg *sync.WaitGroup, q *agentpb.Command) *agentpb.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gobench-io/gobench/internal/run/filelock"
 )
 
 // pinned calls start, which starts a process, so that the process runs on the given CPUs
@@ -72,9 +75,9 @@ func lock(path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if ok, err := filelock.Try(f); !ok || err != nil {
 		f.Close()
-		return nil, fmt.Errorf("another bench is running (%s: %w)", path, err)
+		return nil, errors.Join(fmt.Errorf("another bench is running (%s)", path), err)
 	}
 	return func() { f.Close() }, nil
 }

@@ -99,8 +99,8 @@ func (w *treeWatch) look() {
 	}
 }
 
-// watch starts to sample the tree below root, root included, every 50 ms. The caller must
-// call stop.
+// watch starts to sample the tree below root, root included, every 50 ms; PSS each second.
+// New processes are found within 0.4 s. The caller must call stop.
 func watch(root int) *treeWatch {
 	w := &treeWatch{root: root, seen: map[int]uint64{}, end: make(chan struct{}), done: make(chan struct{})}
 	go func() {
@@ -215,7 +215,8 @@ func startTime(pid int) uint64 {
 	return t
 }
 
-// residentBytes returns the resident memory (RSS) of a process; 0 for one that has ended.
+// residentBytes returns the resident memory (RSS) of a process in bytes; 0 for one that has
+// ended.
 func residentBytes(pid int) int64 {
 	b, _ := os.ReadFile(proc(pid, "statm"))
 	f := bytes.Fields(b)
@@ -226,8 +227,8 @@ func residentBytes(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// proportionalBytes returns the memory of a process with each shared page divided by its
-// users (PSS); 0 for one that has ended or is not ours.
+// proportionalBytes returns the memory of a process in bytes, with each shared page divided
+// by its users (PSS); 0 for one that has ended or is not ours.
 func proportionalBytes(pid int) int64 {
 	b, _ := os.ReadFile(proc(pid, "smaps_rollup"))
 	for line := range bytes.Lines(b) {

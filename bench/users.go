@@ -9,9 +9,9 @@ import (
 // enough to show whether a tool stores each result.
 const usersSeconds = 120
 
-// usersTable measures a common comparison of load tools: 30 users for two minutes, each
-// sending requests without a pause; it shows the load that a tool makes and what it uses.
-// Each tool runs once, whatever b.pairs. See table for errors.
+// usersTable measures a common comparison of load tools: 30 users for two minutes (or as
+// long as -seconds says), each sending requests without a pause; it shows the load that a
+// tool makes and what it uses. Each tool runs once, whatever b.pairs. See table for errors.
 func usersTable(ctx context.Context, b *bench) (*section, error) {
 	seconds := usersSeconds
 	if b.short {

@@ -9,9 +9,9 @@
 //	}
 //
 // A pause does not account for the time that its loop spends elsewhere: a loop that works 5 ms
-// and pauses 100 ms runs 9.5 times a second, not 10, and a sleep always lasts a little longer
-// than requested. If the rate itself matters, use a [Pacer]. It plans the starts on an absolute
-// schedule, so that neither the work nor a late wake-up lowers the rate.
+// and pauses 100 ms runs 9.5 times a second, not 10. If the rate itself matters, use a
+// [Pacer]. It plans the starts on an absolute schedule, so that neither the work nor a late
+// wake-up lowers the rate.
 //
 // All functions may be called by any number of goroutines at once. They use the runtime's
 // random source, which is seeded differently in every process. A scenario that must repeat its

@@ -14,7 +14,8 @@ const noRate = time.Second
 // SleepRatePoisson sleeps for a random time with mean 1/rps seconds and returns the
 // microseconds slept. The times are exponentially distributed, as are the gaps between
 // independent arrivals, so a loop that only sleeps runs rps times a second on average, as a
-// Poisson process.
+// Poisson process. A sleep is shortened, or left out, where earlier sleeps of this process
+// lasted too long.
 //
 // If rps is zero, negative or NaN it sleeps one second; if it is +Inf it does not sleep. The
 // sleep can't be interrupted, so a rate far below one a second outlasts the end of a run: use a
@@ -24,12 +25,14 @@ func SleepRatePoisson(rps float64) int64 {
 }
 
 // SleepRateLinear sleeps for 1/rps seconds and returns the microseconds slept. It handles
-// invalid and very low rates as [SleepRatePoisson] does.
+// invalid and very low rates, and earlier sleeps that were too long, as [SleepRatePoisson]
+// does.
 func SleepRateLinear(rps float64) int64 {
 	return sleep(pause(rps, 1))
 }
 
-// pause returns the length of one pause: share times the mean gap of rps a second.
+// pause returns the length of one pause: share times the mean gap of rps a second, or one
+// second if rps is zero, negative or NaN.
 func pause(rps, share float64) time.Duration {
 	if !(rps > 0) { // NaN too
 		return noRate
@@ -76,7 +79,7 @@ func pay(d time.Duration) time.Duration {
 	}
 }
 
-// owe adds d, which may be negative, to the debt, up to maxDebt.
+// owe adds d, which may be negative, to the debt, which it cuts to maxDebt.
 func owe(d time.Duration) {
 	if debt.Add(int64(d)) > int64(maxDebt) {
 		debt.Store(int64(maxDebt))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor/metrics"
 	"github.com/gobench-io/gobench/internal/measure/meter"
-	"github.com/gobench-io/gobench/internal/measure/transcript"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // checkMeters are the meters of a check.
@@ -19,9 +19,9 @@ type checkMeters struct{ passed, failed meter.Meter }
 
 // Check counts ok under check.NAME.passed or check.NAME.failed and returns it. A failed check
 // changes no latency and ends nothing; the first 3 of each name are shown in the report with
-// the calling line. A threshold can require a rate, as in `check "has a body" rate > 99%`.
-// name is a constant text of at most 100 bytes: each different name is a separate metric. Any
-// number of goroutines may call Check at once.
+// the calling line, within the limit of [Recorder.Sample]. A threshold can require a rate, as
+// in `check "has a body" rate > 99%`. name is a constant text of at most 100 bytes: each
+// different name is a separate metric. Any number of goroutines may call Check at once.
 //
 // If name can't be declared, because it is too long or the run has too many metrics, the check
 // is counted as an error of source "check", and ok is returned all the same.
@@ -77,9 +77,9 @@ type stepMeters struct{ time, failed meter.Meter }
 // Time runs f as a step of a scenario (a transaction, such as "log in") and returns f's error.
 // A successful step records its duration in step.NAME.time, in nanoseconds. A failed one adds
 // 1 to step.NAME.failed and records no duration; its error is counted by its text, unless the
-// client that returned it has counted it. A step that failed because ctx ended is not counted.
-// Steps may be nested. If step can't be declared, Time returns an error without calling f. Any
-// number of goroutines may call Time at once.
+// client that returned it has counted it. A step that failed after ctx ended, or with
+// context.Canceled, is not counted. Steps may be nested. If step can't be declared, Time
+// returns an error without calling f. Any number of goroutines may call Time at once.
 func Time(ctx context.Context, step string, f func() error) error {
 	r := From(ctx)
 	m, err := r.names().steps.get(step, r.declareStep)
@@ -104,9 +104,9 @@ func Time(ctx context.Context, step string, f func() error) error {
 	}
 	r.remark(func() string {
 		if err != nil {
-			return fmt.Sprintf("step %q failed after %s", step, transcript.Duration(took))
+			return fmt.Sprintf("step %q failed after %s", step, units.Millis(took.Seconds()*1e3))
 		}
-		return fmt.Sprintf("step %q took %s", step, transcript.Duration(took))
+		return fmt.Sprintf("step %q took %s", step, units.Millis(took.Seconds()*1e3))
 	})
 	return err
 }

@@ -37,7 +37,8 @@ func (r *Recorder) WantsSample(source, class string) bool {
 }
 
 // Sample stores a failed exchange for the report if it is one of the first 3 of its source and
-// class, as text of at most 4 KiB. It calls failed only in that case, before it returns.
+// class, and these are among the first 100 pairs, as text of at most 4 KiB. It calls failed
+// only in that case, before it returns.
 func (r *Recorder) Sample(source, class string, failed func() Exchange) {
 	(*meter.Scope)(r).Sample(source, class, failed)
 }

@@ -22,8 +22,8 @@ type ledger struct {
 }
 
 // openLedger creates the ledger of an executor: the file RUN.EXECUTOR.PID.batches in folder.
-// It returns nil and no error if folder is empty, and an error if the file exists already. The
-// caller must close the ledger.
+// It returns nil and no error if folder is empty, and an error if the file exists already or
+// can't be written. The caller must close the ledger.
 func openLedger(folder string, start *wire.Start) (*ledger, error) {
 	if folder == "" {
 		return nil, nil

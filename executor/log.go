@@ -31,7 +31,8 @@ type logger struct {
 }
 
 // newLogger returns a logger that calls send from its own goroutine, every 100 ms while there
-// are lines, with up to 20 of them, separated by line ends. The caller must close it.
+// are lines, with up to 20 of them, or at close with all, separated by line ends, and a
+// further line with the number of dropped ones, if any. The caller must close it.
 func newLogger(send func(lines string)) *logger {
 	l := &logger{send: send, stop: make(chan struct{}), done: make(chan struct{})}
 	go l.run()

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gobench-io/gobench/executor/metrics"
@@ -72,10 +73,29 @@ func SetClientConnect(cc ClientConnector) error {
 
 // Rand returns the random source of ctx's user, the same at each call. It is seeded from the
 // run's recorded seed, so that a run can be repeated. Only the user's own goroutine may use
-// it. If ctx carries no recorder, the source has a fixed seed, and the whole process shares it
-// without a lock.
+// it. If ctx carries no recorder, the source has a fixed seed, and the whole process shares
+// it: any number of goroutines may use it at once.
 func Rand(ctx context.Context) *rand.Rand {
-	return (*meter.Scope)(From(ctx)).Rand()
+	if s := meter.ScopeOf(ctx); s != nil {
+		return s.Rand()
+	}
+	return shared
+}
+
+// shared is the random source of code without a user's ctx. A rand.Rand has no state beside
+// its source.
+var shared = rand.New(&lockedSource{source: rand.NewPCG(0, 0)})
+
+// lockedSource is a source for any number of goroutines.
+type lockedSource struct {
+	mu     sync.Mutex
+	source *rand.PCG // guarded by mu
+}
+
+func (s *lockedSource) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.source.Uint64()
 }
 
 // Meter records one metric without looking up its name: call Find once, then Record, Add or

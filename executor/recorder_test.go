@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gobench-io/gobench/executor"
@@ -83,6 +84,32 @@ func TestWithoutAContextTheProcessRecords(t *testing.T) {
 	}
 	if a, b := executor.Rand(t.Context()).Uint64(), executor.Rand(t.Context()).Uint64(); a == b {
 		t.Error("the random source stands still")
+	}
+}
+
+// Without a user's context goroutines share a random source, and none gets the number of
+// another one.
+func TestRandWithoutAUser(t *testing.T) {
+	t.Parallel()
+	const each = 10_000
+	all := make([][]uint64, 4)
+	var wg sync.WaitGroup
+	for i := range all {
+		wg.Go(func() {
+			for range each {
+				all[i] = append(all[i], executor.Rand(context.Background()).Uint64())
+			}
+		})
+	}
+	wg.Wait()
+	once := map[uint64]bool{}
+	for _, numbers := range all {
+		for _, n := range numbers {
+			once[n] = true
+		}
+	}
+	if len(once) != len(all)*each {
+		t.Errorf("%d different numbers of %d", len(once), len(all)*each)
 	}
 }
 

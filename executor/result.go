@@ -32,8 +32,9 @@ func RecordSuccess(kind, name string, elapsed time.Duration, bytes int64) {
 
 // RecordFailure records one failed operation: it adds 1 to KIND.NAME.fail and counts err, of
 // which the first 200 texts are counted separately. A failure has no latency; elapsed is only
-// shown in samples of failures, of which the first 3 are stored. The metrics are declared as
-// by [RecordSuccess]. Any number of goroutines may call it at once.
+// shown in samples of failures, of which the first 3 are stored, within the limit of
+// [Recorder.Sample]. The metrics are declared as by [RecordSuccess]. Any number of goroutines
+// may call it at once.
 func RecordFailure(kind, name string, elapsed time.Duration, err string) {
 	r := current.Load()
 	m, ok := r.resultOf(kind, name)

@@ -49,7 +49,7 @@ func (a Auth) check() error {
 	return nil
 }
 
-// header returns the Authorization header for Basic and Bearer; "" for the others.
+// header returns the value of Authorization for Basic and Bearer; "" for the others.
 func (a Auth) header() string {
 	switch a.scheme {
 	case basic:

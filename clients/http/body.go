@@ -245,8 +245,8 @@ func (b *body) waits() {
 	}
 }
 
-// cutShort returns errCut for the io.EOF of a connection that ended within an answer, and any
-// other error unchanged.
+// cutShort returns errCut for io.EOF and io.ErrUnexpectedEOF, with which a connection ends
+// within an answer, and any other error unchanged.
 func cutShort(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return errCut

@@ -97,7 +97,8 @@ func (c *client) do(ctx context.Context, q *call) error {
 	return nil
 }
 
-// ended returns the error for a call to a client that has ended: ctx's, or errClosed.
+// ended returns the error for a call to a client that has ended: that of the client's ctx, or
+// errClosed if only Close was called.
 func (c *client) ended() error {
 	if err := c.ctx.Err(); err != nil {
 		return err

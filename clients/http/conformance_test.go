@@ -13,7 +13,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/servers"
 )
 
-// files is a net/http handler that serves the same as testenv's nginx.
+// files is a net/http handler that serves the same as the nginx of package servers.
 func files() nethttp.Handler {
 	var mu sync.Mutex
 	stored := map[string][]byte{}

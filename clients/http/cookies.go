@@ -45,8 +45,9 @@ func (c *client) keepCookies(u *url.URL, lines []byte) {
 	}
 }
 
-// appendCookies appends the header line with the cookies for a request to u, and returns b
-// unchanged if there is no cookie or the caller has set a Cookie header. b must be empty.
+// appendCookies appends the header line, with CR LF, with the cookies for a request to u. It
+// returns b unchanged if there is no cookie or the caller has set a Cookie header. b must be
+// empty.
 func (c *client) appendCookies(b []byte, u *url.URL, r *Request) []byte {
 	if r.has("cookie") {
 		return b

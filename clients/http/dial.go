@@ -14,8 +14,8 @@ const quickest = time.Millisecond
 
 // dial opens a connection to q's target, with TLS if that is secure, within ConnectTimeout and
 // q's time limit, and counts it. The caller must hold a place for it; on an error dial has
-// released the place. A failed connect takes at least 1 ms, unless ctx ends. The caller owns
-// the connection.
+// released the place. A failed connect (not a failed handshake) takes at least 1 ms, unless
+// ctx ends. If the client ends meanwhile the error is that of ended. The caller owns the link.
 func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	began := conn.Now()
 	q.peer, q.link = nil, nil
@@ -53,8 +53,8 @@ func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 }
 
 // handshake does the TLS handshake on l, within limit from began and within TLSTimeout, and
-// counts it. On an error the caller drops l. It is errNoHTTP2, or of the class Protocol, if
-// the server chooses another protocol.
+// counts it if it succeeds. On an error the caller drops l. It is errNoHTTP2, or of the class
+// Protocol, if the server chooses another protocol.
 func (c *client) handshake(ctx context.Context, q *call, l *link, began, limit time.Duration) error {
 	start := conn.Now()
 	if own := c.settings.TLSTimeout; own > 0 && start+own < began+limit {
@@ -92,7 +92,8 @@ func (c *client) handshake(ctx context.Context, q *call, l *link, began, limit t
 }
 
 // tlsConfig returns a new configuration for handshakes with t. A client resumes only its own
-// sessions, since other clients are other users.
+// sessions, since other clients are other users, and none with NoResumption. The error is one
+// of opening KeyLogFile, which newNetwork has opened already.
 func (c *client) tlsConfig(t *target) (*tls.Config, error) {
 	c.mu.Lock()
 	x := c.more()
@@ -137,8 +138,9 @@ func (c *client) add(l *link) bool {
 	return true
 }
 
-// forget removes a connection from the list of all, once, and no longer counts it as open. It
-// does not close it. The caller must hold mu.
+// forget removes a connection from the list of all, and no longer counts it as open. It must
+// be called only once for each, and does not close it. After the last one of a closed client
+// it ends the watch of the client's ctx. The caller must hold mu.
 func (c *client) forget(l *link) {
 	if l.prev == nil {
 		c.all = l.next

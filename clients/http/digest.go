@@ -30,9 +30,9 @@ type nonce struct {
 // maxChallenges limits how often a stale nonce is replaced in one operation.
 const maxChallenges = 3
 
-// appendDigest appends the header line with the credentials for q's request, with the last
-// nonce of its server, whose use it counts. It also returns that nonce; nil, and b unchanged,
-// if there is no nonce.
+// appendDigest appends the header line, with CR LF, with the credentials for q's request, made
+// with the last nonce of its server, whose use it counts. It also returns that nonce; nil, and
+// b unchanged, if there is no nonce.
 func (c *client) appendDigest(b []byte, q *call) ([]byte, *nonce) {
 	c.mu.Lock()
 	n := c.more().nonces[q.target.origin]
@@ -47,9 +47,10 @@ func (c *client) appendDigest(b []byte, q *call) ([]byte, *nonce) {
 }
 
 // challenged looks for a challenge in an answer and stores its nonce for f.origin. It reports
-// whether the request is to be sent again with credentials for it. If not, after a status 401,
-// it deletes the nonce; after another status it stores the next nonce if the server has sent
-// one.
+// whether the request is to be sent again with credentials for it: after a status 401 with a
+// supported challenge, unless it refuses credentials whose nonce is not stale, or follows
+// maxChallenges. After another 401 it deletes the nonce; after another status it stores the
+// next nonce if the server has sent one.
 func (f *follow) challenged(status int, lines []byte) bool {
 	c := f.c
 	remember := func(n *nonce) {
@@ -156,7 +157,8 @@ func (n *nonce) begin(a Auth, cnonce string) {
 }
 
 // credentials returns the value of Authorization (RFC 7616, section 3.4). uri is that of the
-// request line; use is the number of the request with this nonce, from 1.
+// request line; use is the number of the request with this nonce, from 1. cnonce is a random
+// text, which is not used with "-sess": begin has set one.
 func (n *nonce) credentials(a Auth, method, uri, cnonce string, use uint32) string {
 	secret := n.sessionSecret
 	if n.session {
@@ -204,9 +206,10 @@ func (n *nonce) sum(s string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// splitChallenges splits "Basic realm="a, b", Digest nonce=x, qop=y" into challenges. A new one
-// starts at a word that is followed by a space and not by an equals sign (RFC 9110, section
-// 11.6.1).
+// splitChallenges splits "Basic realm="a, b", Digest nonce=x, qop=y" into challenges, as here
+// "Digest nonce=x, qop=y"; nil without one. A new one starts at a word that is alone or
+// followed by a space, and not by an equals sign (RFC 9110, section 11.6.1). What comes before
+// the first one is dropped.
 func splitChallenges(s string) []string {
 	var all []string
 	for _, part := range splitList(s) {

@@ -28,10 +28,10 @@ func (c *client) watched(ctx context.Context, q *call) error {
 }
 
 // transfer sends q's request over one of the client's connections and reads the answer into q,
-// until ctx ends or the time limit of the call. If an idle connection turns out to be closed
-// and the request may be repeated, it is sent again, once, over a new connection. The
-// connection is put back or closed in any case. It adds the bytes transferred to q, also with
-// an error.
+// until ctx ends or the time limit of the call. If an idle connection turns out to be closed,
+// and the request is idempotent or nothing of it was sent, it is sent again, once, over a new
+// connection. The connection is put back or closed in any case. It adds the bytes transferred
+// to q, also with an error.
 func (c *client) transfer(ctx context.Context, q *call) error {
 	if c.settings.HTTP2 {
 		return c.exchange2(ctx, q)
@@ -80,8 +80,8 @@ const (
 	quickAnswer = 20 * time.Millisecond
 )
 
-// attempt sends the request over l and reads the answer, until ctx ends. It reports whether l
-// may be used again. It does not close l or put it back.
+// attempt sends the request over l and reads the answer, until ctx ends or the time limit of
+// the call. It reports whether l may be used again. It does not close l or put it back.
 func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err error) {
 	c.arm(q, l)
 	q.link = l

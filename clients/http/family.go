@@ -82,6 +82,11 @@ type declared struct {
 	meters map[string]*executor.Meter
 }
 
+// groupOf returns a prefix's group, without graphs. Declaring a group again adds to it.
+func groupOf(prefix string) declared {
+	return declared{metrics.Group{Name: groupName(prefix)}, map[string]*executor.Meter{}}
+}
+
 // graph adds a graph.
 func (d *declared) graph(title, unit string) {
 	d.group.Graphs = append(d.group.Graphs, metrics.Graph{Title: title, Unit: unit})
@@ -111,7 +116,7 @@ func (d *declared) declare(r *executor.Recorder) error {
 // declaration returns the metrics that all clients of a prefix have, for declare to store in
 // m.
 func declaration(prefix string, m *meters) declared {
-	d := declared{metrics.Group{Name: groupName(prefix)}, map[string]*executor.Meter{}}
+	d := groupOf(prefix)
 	graph := d.graph
 	metric := func(name string, t metrics.Type, m *executor.Meter) { d.metric(prefix+"."+name, t, m) }
 	graph("Responses", "N")
@@ -154,13 +159,14 @@ func declaration(prefix string, m *meters) declared {
 type hops struct{ redirects, challenges executor.Meter }
 
 // needHops declares the metrics of clients that may send several requests for an operation,
-// and sets f.hops. It does nothing if they are declared.
+// and sets f.hops. It does nothing if they are declared. The error is that of declare. Any
+// goroutine may call it.
 func (f *family) needHops(r *executor.Recorder) error {
 	if f.hops.Load() != nil {
 		return nil
 	}
 	h := new(hops)
-	d := declared{metrics.Group{Name: groupName(f.prefix)}, map[string]*executor.Meter{}}
+	d := groupOf(f.prefix)
 	d.graph("Followed", "N")
 	d.metric(f.prefix+".redirects", metrics.Counter, &h.redirects)
 	d.metric(f.prefix+".challenges", metrics.Counter, &h.challenges)
@@ -172,7 +178,8 @@ func (f *family) needHops(r *executor.Recorder) error {
 }
 
 // target returns the target of an origin, "http://host:port", the same one for all clients
-// while at most maxTargets are known. The error is that of parseOrigin.
+// while at most maxTargets are known; a further one is new at each call. The error is that of
+// parseOrigin.
 func (f *family) target(origin string) (*target, error) {
 	if t := (*f.targets.Load())[origin]; t != nil {
 		return t, nil

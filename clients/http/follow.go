@@ -47,8 +47,9 @@ func newFollow(c *client, q *call) *follow {
 	return &follow{c: c, raw: q.request.URL, origin: q.target.origin, expects: q.expects}
 }
 
-// base returns the URL of the current request, for resolving relative URLs; never nil. It must
-// not be changed.
+// base returns the URL of the current request, for resolving relative URLs; if package url
+// can't parse it, the root of the first request's server. It is never nil, and must not be
+// changed.
 func (f *follow) base() *url.URL {
 	if f.url == nil {
 		var err error
@@ -94,7 +95,7 @@ func (c *client) exchanges(ctx context.Context, q *call) error {
 }
 
 // dress sets the current request's own header lines: cookies, and the credentials of Digest,
-// which only the first request's server receives.
+// which only the first request's server receives. A header set by the caller replaces them.
 func (f *follow) dress(q *call) {
 	f.lines, f.offered = f.lines[:0], nil
 	if f.c.settings.Cookies {
@@ -107,8 +108,8 @@ func (f *follow) dress(q *call) {
 }
 
 // look examines an answer's head, from its status line, before its body is read: it stores the
-// cookies and sets next, location and coding. It reports whether another request follows, so
-// that the body is not needed.
+// cookies and sets next, location and, for Options.Decode, coding. It reports whether another
+// request follows, so that the body is not needed.
 func (f *follow) look(status int, head []byte) bool {
 	f.next, f.coding = nothing, ""
 	s := f.c.settings
@@ -133,7 +134,7 @@ func (f *follow) look(status int, head []byte) bool {
 }
 
 // rewrite removes the headers for which drop returns true from a request, which then no longer
-// uses a template. The caller's map is not changed.
+// uses a template. drop receives the names as the caller wrote them, whose map is not changed.
 func (q *call) rewrite(drop func(name string) bool) {
 	headers := make(map[string]string, len(q.request.Headers))
 	for name, value := range q.request.Headers {

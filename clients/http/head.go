@@ -108,7 +108,8 @@ func (h *head) statusLine(b []byte) error {
 }
 
 // field parses "Name: value", without its line end, and stores the values that determine the
-// end of the message. Other headers are not stored.
+// end of the message. Other headers are only checked for a name and a colon. The errors are
+// errField, errFold, and those of a wrong Content-Length or Transfer-Encoding.
 func (h *head) field(b []byte) error {
 	n := 0
 	for n < len(b) && isToken[b[n]] {
@@ -153,8 +154,8 @@ func (h *head) connection(list []byte) {
 }
 
 // contentLength parses one number, or a list that repeats the same number (RFC 9110, section
-// 8.6). It returns an error if the number has more than 18 digits or differs from that of an
-// earlier header.
+// 8.6). It returns errLength for a number that is not of 1 to 18 digits, and errLengths for
+// one that differs from that of an earlier header.
 func (h *head) contentLength(list []byte) error {
 	for more := true; more; {
 		var number []byte
@@ -178,7 +179,8 @@ func (h *head) contentLength(list []byte) error {
 	return nil
 }
 
-// check validates the head as a whole; b is all of it.
+// check validates the head as a whole; b is all of it. It returns an error for a NUL or a CR
+// within a line, for chunks in HTTP/1.0 or beside a Content-Length, and for a status 101.
 func (h *head) check(b []byte) error {
 	switch {
 	case bytes.IndexByte(b, 0) >= 0, bytes.Count(b, cr) != h.crs:

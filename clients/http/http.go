@@ -35,13 +35,14 @@ type HttpClient struct {
 }
 
 // NewHttpClient returns a client whose metrics are titled PREFIX.http_ok and so on. Clients
-// with the same prefix share their metrics; the second and later ones cost one map read. It
-// does not connect.
+// with the same prefix share their metrics; without options the second and later ones cost one
+// map read. It does not connect.
 //
 // The client records for the user that ctx carries, and works until ctx ends. opts is empty,
 // which means [DefaultOptions], or has one element; the client copies it. NewHttpClient
-// returns an error if an option is invalid, or if titles of the prefix are already used by
-// other metrics. The HttpClient is then the zero value, whose calls return an error.
+// returns an error if an option is invalid, or if the prefix's metrics can't be declared: a
+// title is invalid or used by other metrics, or the run has too many. The HttpClient is then
+// the zero value, whose calls return an error.
 func NewHttpClient(ctx context.Context, prefix string, opts ...Options) (HttpClient, error) {
 	if len(opts) > 1 {
 		return HttpClient{}, fmt.Errorf("http client %q: %d options given, want one", prefix, len(opts))
@@ -73,13 +74,15 @@ func NewHttpClient(ctx context.Context, prefix string, opts ...Options) (HttpCli
 // latency in nanoseconds, from the call to the last byte of the body. An answer with any status
 // is not an error.
 //
-// Without a complete answer it returns an error, counts the operation under http_other_fail and
-// under the error's class, and records no latency, so that a timeout never looks like a slow
-// success. If ctx or the client ended, it counts only under error.canceled, and errors.Is(err,
-// context.Canceled) is true.
+// Without a complete answer it returns an error, counts the operation under http_other_fail
+// and under the error's class, and records no latency, so that a timeout never looks like a
+// slow success. A body larger than Options.MaxBody is such an error. If ctx was canceled or
+// the client's ctx ended, it counts only under error.canceled, the traffic and the peer, and
+// errors.Is(err, context.Canceled) is true; the end of ctx by its deadline counts as a
+// timeout.
 //
-// If url or a header is malformed, or ctx has ended before the call, it returns an error and
-// counts nothing.
+// If url or a header is malformed, the client is closed, or ctx has ended before the call, it
+// returns an error and counts nothing.
 func (h HttpClient) Get(ctx context.Context, url string, headers map[string]string) ([]byte, error) {
 	return h.call(ctx, "GET", url, nil, headers, false)
 }
@@ -94,9 +97,9 @@ func (h HttpClient) GetIgnoreRes(ctx context.Context, url string, headers map[st
 // Post sends body to url and returns the whole body of the answer. It records as Get does. The
 // caller must not change body before Post returns.
 //
-// If the server closes the connection after a byte of the request was sent, Post and Patch fail
-// with the class eof or reset; other methods are repeated once on a new connection (RFC 9110,
-// section 9.2.2).
+// If an idle connection turns out to be closed after a byte of the request was sent, Post and
+// Patch fail with the class eof or reset; Get and Put repeat the request, once, on a new
+// connection (RFC 9110, section 9.2.2). On a new connection nothing is repeated.
 func (h HttpClient) Post(ctx context.Context, url string, body []byte, headers map[string]string) ([]byte, error) {
 	return h.call(ctx, "POST", url, body, headers, false)
 }

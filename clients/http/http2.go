@@ -76,7 +76,8 @@ func (w *wire) settle() { w.once.Do(func() { close(w.settled) }) }
 
 // fault returns the error of a call with its class, and with its cause if net/http has not
 // reported it: errNoHTTP2 if the server does not speak HTTP/2, errSilent if it closed the
-// connection without an answer. err must not be nil.
+// connection without an answer, errLengthMissed if only the body ended early. err must not be
+// nil.
 func (w *wire) fault(err error) error {
 	if w.foreign.Load() {
 		return errNoHTTP2
@@ -139,7 +140,7 @@ func newHTTP2(o *Options) *nethttp.Transport {
 }
 
 // exchange2 is transfer over HTTP/2: it sends q's request again, once, if the server did not
-// process it or an idle connection turned out to be closed.
+// process it or, for an idempotent one, if an idle connection turned out to be closed.
 func (c *client) exchange2(ctx context.Context, q *call) error {
 	for again := false; ; again = true {
 		q.status = 0

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gobench-io/gobench/executor"
 	"github.com/gobench-io/gobench/internal/load/conn"
-	"github.com/gobench-io/gobench/internal/measure/transcript"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // look is a copy of the current request and its answer. It is made of every request while
@@ -35,7 +35,7 @@ func (q *call) lookAt(status int) {
 }
 
 // lookAtRest stores a copy of rest, the part of a head that stayed incomplete because of err,
-// if the exchange is copied or a sample of err is to be stored.
+// up to executor.Shown bytes, if the exchange is copied or a sample of err is to be stored.
 func (q *call) lookAtRest(rest []byte, err error) {
 	if len(rest) == 0 || q.look == nil && (q.link == nil || !q.client.recorder.WantsSample(q.client.family.prefix, conn.Classify(err).String())) {
 		return
@@ -98,8 +98,9 @@ func (b *seenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// asSeen returns q's current request and its outcome for display. err is the request's error,
-// or nil. The Exchange shares memory with q and must be rendered before q changes.
+// asSeen returns q's current request and its outcome for display, with Options.Decode the body
+// decoded if all of it was copied. err is the request's error, or nil. The Exchange shares
+// memory with q and must be rendered before q changes.
 func (c *client) asSeen(q *call, err error) executor.Exchange {
 	now := conn.Now()
 	x := executor.Exchange{
@@ -133,7 +134,7 @@ func (c *client) asSeen(q *call, err error) executor.Exchange {
 }
 
 // where describes the class of err, in which phase of the current request it occurred, and how
-// long after its start, in one line.
+// long after its start, as "timeout after 60.0 s, connecting".
 func (c *client) where(q *call, err error, after time.Duration) string {
 	class := conn.Classify(err)
 	op := ""
@@ -161,11 +162,11 @@ func (c *client) where(q *call, err error, after time.Duration) string {
 	case q.got > 0:
 		where = fmt.Sprintf("within the head of the answer: %d bytes had come", q.got)
 	}
-	return fmt.Sprintf("%s after %s, %s", class, transcript.Duration(after), where)
+	return fmt.Sprintf("%s after %s, %s", class, units.Millis(after.Seconds()*1e3), where)
 }
 
 // sent returns the current request as it was sent, with its body if that is in memory. Over
-// HTTP/2 it is in the form of HTTP/1.1.
+// HTTP/2 it is in the form of HTTP/1.1 except for the version.
 func (c *client) sent(q *call) executor.Message {
 	head := q.appendRequest(nil)
 	if c.settings.HTTP2 {

@@ -31,10 +31,11 @@ type mux struct {
 	gone  bool // its place is released
 }
 
-// mux returns an open connection with room for q's call: the first with room, or a new one,
-// or, if MaxConns are open, the next that has room, for which it waits until ctx ends or q's
-// time limit. The caller must call unmux after its call. If another call fails to open the
-// connection, mux returns the same error, unless only that call was canceled.
+// mux returns an open connection with room for q's call: the first with room, or a new one. If
+// MaxConns are open, it closes an idle one of another target, or waits for the next that has
+// room, until ctx ends or q's time limit. The caller must call unmux after its call. If
+// another call fails to open the connection, mux returns the same error, unless only that call
+// was canceled.
 func (c *client) mux(ctx context.Context, q *call) (*mux, error) {
 	for {
 		m, mine, err := c.pickMux(ctx, q)
@@ -182,8 +183,9 @@ func (c *client) openMux(ctx context.Context, q *call, m *mux) {
 	})
 }
 
-// settle waits until the server's settings are received and applied, at most ConnectTimeout.
-// It returns why the connection can't be used, ctx's error, or one of the class Timeout.
+// settle waits until the server's settings are received and applied, at most ConnectTimeout
+// and not beyond q's time limit. It returns why the connection can't be used, ctx's error, or
+// one of the class Timeout.
 func (c *client) settle(ctx context.Context, q *call, w *wire) error {
 	timer := time.NewTimer(min(c.settings.ConnectTimeout, q.start+c.settings.Timeout-conn.Now()))
 	defer timer.Stop()
@@ -226,8 +228,9 @@ func (c *client) awaitMux(ctx context.Context, q *call, m *mux) error {
 	}
 }
 
-// unmux releases a call's place on m. If m can serve a waiting call, that call gets the place;
-// if all waiting calls are for other targets and m serves no call, m is closed for them.
+// unmux releases a call's place on m, whether it is open or not. If m can serve a waiting
+// call, that call gets the place; if all waiting calls are for other targets and m serves no
+// call, m is closed for them. An m that has ended is closed after its last call.
 func (c *client) unmux(m *mux) {
 	select {
 	case <-m.ready:

@@ -40,7 +40,7 @@ func (f *family) name(r *executor.Recorder, name string) (*named, error) {
 		name = otherName
 	}
 	n := new(named)
-	d := declared{metrics.Group{Name: groupName(f.prefix)}, map[string]*executor.Meter{}}
+	d := groupOf(f.prefix)
 	titles := f.prefix + ".url." + name
 	d.graph("Responses of "+name, "N")
 	d.metric(titles+".http_ok", metrics.Counter, &n.ok)

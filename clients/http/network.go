@@ -46,9 +46,10 @@ type given struct {
 // maxGiven is the largest number of different options of a prefix that are cached.
 const maxGiven = 8
 
-// settings returns the settings for o, with the defaults filled in. Clients with equal options
-// share them, so that a million clients hold one. They must not be changed. The error
-// describes the wrong option.
+// settings returns the settings for o, with the defaults filled in, which must not be changed,
+// or an error that describes the wrong option. The first maxGiven different options of a
+// prefix are cached, so that clients with equal ones share the settings; for others each call
+// creates new ones. r is for what dialers of a run share. Any goroutine may call it.
 func (f *family) settings(r *executor.Recorder, o Options) (*settings, error) {
 	known := *f.given.Load()
 	for i := range known {
@@ -92,7 +93,8 @@ func (f *family) newSettings(r *executor.Recorder, o Options) (*settings, error)
 	return s, nil
 }
 
-// clone returns a copy of o with its own slices and maps.
+// clone returns a copy of o with its own slices and maps; it shares their elements and the
+// certificate pools.
 func (o Options) clone() Options {
 	o.Certificates, o.ALPN = slices.Clone(o.Certificates), slices.Clone(o.ALPN)
 	o.Sources, o.DNSServers = slices.Clone(o.Sources), slices.Clone(o.DNSServers)
@@ -100,8 +102,9 @@ func (o Options) clone() Options {
 	return o
 }
 
-// newNetwork returns the network for o, whose defaults are filled in. The error names the
-// wrong option. It opens KeyLogFile, but no connection.
+// newNetwork returns the network for o, whose defaults are filled in; r is for what dialers of
+// a run share. The error names the wrong option, or those that may not be negative. It opens
+// KeyLogFile, but no connection.
 func newNetwork(r *executor.Recorder, o *Options) (network, error) {
 	n := network{
 		tls: conn.TLSOptions{
@@ -165,7 +168,8 @@ func (p *proxies) of(t *target) (*conn.Proxy, error) {
 	return v.(*conn.Proxy), nil
 }
 
-// ask returns the environment's *conn.Proxy for t, a nil one if it has none, or an error.
+// ask returns the environment's *conn.Proxy for t, or an error. It returns a nil one if t has
+// no proxy, and always for localhost and loopback addresses.
 func (p *proxies) ask(t *target) any {
 	scheme := "http"
 	if t.secure {
@@ -185,7 +189,7 @@ func (p *proxies) ask(t *target) any {
 	return proxy
 }
 
-// proxy returns the proxy for t, nil if it has none.
+// proxy returns the proxy for t, nil if it has none. The error is one of the environment.
 func (n *network) proxy(t *target) (*conn.Proxy, error) {
 	if n.proxies != nil {
 		return n.proxies.of(t)
@@ -219,8 +223,9 @@ func (s *settings) wholeURL(t *target, p *conn.Proxy) bool {
 	return p != nil && p.HTTP() && !t.secure && !s.HTTP2
 }
 
-// connect opens a connection to t, or to the proxy that accepts requests for it, within limit.
-// took holds the durations after a success. The caller owns the connection.
+// connect opens a connection to t, directly or through its proxy, without TLS to t, until ctx
+// ends or limit has passed, which one of 0 or less has. took holds the durations after a
+// success. The errors are those of conn.Dial and of proxy. The caller owns the connection.
 func (s *settings) connect(ctx context.Context, t *target, limit time.Duration) (cn *conn.Conn, took conn.Times, err error) {
 	p, err := s.proxy(t)
 	if err != nil {
@@ -262,9 +267,9 @@ func (s *settings) agreed(protocol string) error {
 	return nil
 }
 
-// arm sets l's time limit for q: HeaderTimeout, if that ends first, and otherwise Timeout from
-// the beginning of the call. After HeaderTimeout q.whole is the limit that must follow it;
-// else q.whole is 0.
+// arm sets l's time limit for q: HeaderTimeout from now, if that ends first, and otherwise
+// Timeout from the beginning of the call. With HeaderTimeout it sets q.whole to Timeout, which
+// must be in force after the head; otherwise q.whole is 0.
 func (c *client) arm(q *call, l *link) {
 	s := c.settings
 	q.whole = 0

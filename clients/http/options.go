@@ -63,7 +63,7 @@ func DefaultOptions() Options {
 }
 
 // settings are options with the defaults filled in. Clients of a prefix with equal options
-// share them.
+// share them, unless these are beyond the first maxGiven different ones.
 type settings struct {
 	Options
 	network

@@ -37,8 +37,9 @@ func (p *peer) count(e executor.Entry) {
 type peersKey struct{}
 
 // peer returns the peer of an address ("10.0.0.1:80"), and declares its metrics at the first
-// call. Addresses beyond the limits, and those that are not valid in a title, share one. It
-// returns nil, which counts nothing, if that can't be declared. Any goroutine may call it.
+// call. Addresses beyond the limits (maxPeers, maxRunPeers), and those that are not valid in a
+// title, share one. It returns nil, which counts nothing, if that can't be declared. Any
+// goroutine may call it.
 func (f *family) peer(r *executor.Recorder, addr string) *peer {
 	known := *f.peers.Load()
 	if p, ok := known[addr]; ok {
@@ -84,7 +85,7 @@ func (f *family) peer(r *executor.Recorder, addr string) *peer {
 func (f *family) declare(r *executor.Recorder, addr string) *peer {
 	title := f.prefix + ".peer." + addr
 	p := &peer{}
-	d := declared{metrics.Group{Name: groupName(f.prefix)}, map[string]*executor.Meter{}}
+	d := groupOf(f.prefix)
 	d.graph("Peer "+addr, "N")
 	d.metric(title+".connections", metrics.Counter, &p.connections)
 	d.metric(title+".requests", metrics.Counter, &p.requests)

@@ -38,10 +38,11 @@ type waiter struct {
 	ready chan *link
 }
 
-// link returns a connection to q's target: the one that became idle last, a new one, or, when
-// MaxConns are open, the next that becomes free, for which it waits. Idle ones that the server
-// has closed are dropped. The errors are those of dial and await. The caller must put, finish
-// or drop the connection.
+// link returns a connection to q's target: the one that became idle last, or a new one. When
+// MaxConns are open, it closes the oldest idle one, of another target, or waits for the next
+// that becomes free. An idle one is checked only after checkAfter, and unless sending does so,
+// and dropped if the server has closed it. The errors are those of dial, await and ended. The
+// caller must put, finish or drop the connection.
 func (c *client) link(ctx context.Context, q *call) (*link, error) {
 	c.mu.Lock()
 	for at := &c.idle; *at != nil; {
@@ -162,8 +163,8 @@ func (c *client) stopWaiting(w *waiter) {
 var errNoFree = &net.OpError{Op: "wait for one of MaxConns connections", Err: os.ErrDeadlineExceeded}
 
 // put makes a connection idle that has received a whole answer and may be used again. The
-// first waiter gets it, or, if it is for another target, its place; a closed client closes it.
-// The caller must not use it afterwards.
+// first waiter gets it, or, if it is for another target, its place: the connection is then
+// closed, as it is by a closed client. The caller must not use it afterwards.
 func (c *client) put(l *link) {
 	c.mu.Lock()
 	if c.closed {

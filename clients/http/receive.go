@@ -14,7 +14,7 @@ const maxInterim = 64 << 10
 // receive reads the whole answer into q: its status, and the parts of head and body that q
 // needs. It reports whether the connection may be used again. With an error the results are
 // incomplete; after a whole head q.cut is its status. It waits until the limit that arm has
-// set, from the end of the head on until q.whole.
+// set; with a q.whole above 0, from the end of the head on until q.whole after q.start.
 func (q *call) receive(cn *conn.Conn) (again bool, err error) {
 	q.first = 0
 	h, err := q.receiveHead(cn)
@@ -106,7 +106,8 @@ func (q *call) receiveHead(cn *conn.Conn) (h head, err error) {
 	return h, nil
 }
 
-// readHead parses a head, for which it waits, and leaves it unread. h must be zero.
+// readHead parses a head, for which it waits, and leaves it unread. h must be zero. The errors
+// are those of parse and endedEarly.
 func (q *call) readHead(h *head, cn *conn.Conn) error {
 	for {
 		if done, err := h.parse(cn.Unread()); done || err != nil {

@@ -62,7 +62,7 @@ func (c *client) traffic(e executor.Entry, q *call) {
 // failed counts an operation without a complete answer and returns the error for the caller: a
 // *callError that wraps ctx's error if ctx has ended, context.Canceled if the client's ctx
 // has, and err otherwise. It returns errClosed unchanged and does not count it. A canceled
-// operation counts only under error.canceled, with its traffic.
+// operation counts only under error.canceled, with its traffic and its peer's request.
 func (c *client) failed(ctx context.Context, q *call, err error) error {
 	switch {
 	case errors.Is(err, errClosed):

@@ -21,7 +21,8 @@ func (c *client) lost(q *call, class conn.Class) {
 }
 
 // recovered ends the outage after a complete answer with a status below 500, if its call began
-// after the outage was noticed. Earlier calls may be answered during an outage.
+// after the outage was noticed; earlier calls may be answered during an outage. It records the
+// time from the beginning of the first failed call to the end of this answer.
 func (c *client) recovered(q *call) {
 	o := c.outage.Load()
 	if o == nil || q.status >= 500 || q.start < o.noticed {

@@ -23,7 +23,8 @@ type sendBuffer struct{ b []byte }
 var sendBuffers = sync.Pool{New: func() any { return &sendBuffer{make([]byte, 0, oneWrite)} }}
 
 // send writes a request that has no upload. It may already receive the first bytes of the
-// answer, which are then unread. The error is that of writing.
+// answer, which are then unread. The error is that of writing, or of the class EOF if the
+// server closed the connection while it was idle.
 func (q *call) send(cn *conn.Conn) error {
 	if q.asks() {
 		switch {

@@ -55,7 +55,7 @@ func (f *family) newCode(r *executor.Recorder, status int) *executor.Meter {
 	}
 	m := new(executor.Meter)
 	text := strconv.Itoa(status)
-	d := declared{metrics.Group{Name: groupName(f.prefix)}, map[string]*executor.Meter{}}
+	d := groupOf(f.prefix)
 	d.graph("Status "+text, "N")
 	d.metric(f.prefix+".status."+text, metrics.Counter, m)
 	if d.declare(r) != nil {

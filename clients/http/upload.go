@@ -42,8 +42,9 @@ var (
 )
 
 // newUpload returns the upload of q's body, with its Source open, which the caller must close
-// or start. An error is the caller's fault: two bodies, none to wait with, a wrong trailer, or
-// that of opening.
+// or start. With q.expects ("Expect: 100-continue") the body is sent when the server permits
+// it, or after wait; otherwise wait is not used. Without a body the upload is empty, or with
+// q.expects an error; further errors are two bodies, a wrong trailer, or that of opening.
 func newUpload(q *call, wait time.Duration) (*upload, error) {
 	r := &q.request
 	if r.Source != nil && len(r.Body) > 0 {
@@ -138,7 +139,7 @@ const settle = 10 * time.Millisecond
 // overBeside is over for uploads. The connection may be used again if the request was written
 // whole; after the answer it waits at most 10 ms for that. The writer has ended when it
 // returns. A fault of the body itself, and one of writing that explains a missing answer, is
-// returned instead of that of reading.
+// returned instead of that of reading; after a whole answer no error of writing is returned.
 func (q *call) overBeside(cn *conn.Conn) (again bool, err error) {
 	u := q.upload
 	if err := u.open(); err != nil {
@@ -195,8 +196,9 @@ func (u *upload) start(cn *conn.Conn, head []byte) {
 	}()
 }
 
-// write writes head and body, the body when the server accepts it if it waits for that. The
-// error is that of writing, errNotSent, or a bodyError.
+// write writes head and body. A body that waits for the server to accept it is written then,
+// or when u.wait has passed. The error is that of writing, a bodyError, or errNotSent for a
+// body that the server does not accept.
 func (u *upload) write(cn *conn.Conn, head []byte, body io.Reader) error {
 	if u.go100 == nil && body == nil && u.size >= 0 {
 		return cn.WriteParts(net.Buffers{head, u.data})

@@ -21,7 +21,7 @@ const quote = '"'
 func (f *csvFormat) columns() []string { return f.names }
 
 // split ends a record at a line end outside of quotes. Without that it needs more bytes, or at
-// the end of the file returns the rest, whose quotes check refuses.
+// the end of the file returns the rest, which check refuses if a quote is not closed.
 func (f *csvFormat) split(b []byte, atEOF bool) (int, []byte) {
 	quotes, end := 0, 0
 	for {
@@ -115,7 +115,7 @@ func (f *csvFormat) appendValue(b, record []byte, column string) ([]byte, bool) 
 
 // cut returns a record's first value, without its outer quotes if it is quoted, and the rest
 // after its comma; rest is nil after the last value. Both are parts of record. The inner
-// quotes of a quoted value are still doubled.
+// quotes of a quoted value are still doubled. The error is one of malformed quotes.
 func (f *csvFormat) cut(record []byte) (value, rest []byte, quoted bool, err error) {
 	if len(record) == 0 || record[0] != quote {
 		end := bytes.IndexByte(record, f.comma)

@@ -25,6 +25,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/measure/meter"
@@ -73,14 +74,14 @@ type Feeder struct {
 	options   Options
 	newFormat func() format
 
-	once   sync.Once
-	format format
-	err    error
-	file   *os.File
-	rows   int64
+	opened  atomic.Bool // the file was read, or can't be used; what follows is constant then
+	opening sync.Mutex  // held while the file is read, and guards what follows before
+	format  format
+	err     error
+	file    *os.File
+	rows    int64
 	index
-
-	numbers segment.Numbers // rows of this executor, in order; set once the file is open
+	numbers segment.Numbers // rows of this executor, in order
 
 	mu    sync.Mutex
 	next  *reader // reads rows in order, guarded by mu
@@ -183,34 +184,52 @@ func (f *Feeder) path() string {
 }
 
 // open opens the file and reads all of it, on the first call; concurrent calls wait for that.
-// Later calls return the first result, even if it was an error of the first ctx. The recorder
-// of the first ctx determines which rows are this executor's.
+// Later calls return the first result, unless that was the end of a ctx: then the next call
+// reads the file. The recorder of the ctx that reads it determines which rows are this
+// executor's.
 func (f *Feeder) open(ctx context.Context) error {
-	f.once.Do(func() {
-		if s := meter.ScopeOf(ctx); s != nil {
-			f.numbers = s.Registry.Numbers()
+	if f.opened.Load() {
+		return f.err
+	}
+	f.opening.Lock()
+	defer f.opening.Unlock()
+	if f.opened.Load() {
+		return f.err
+	}
+	if s := meter.ScopeOf(ctx); s != nil {
+		f.numbers = s.Registry.Numbers()
+	}
+	if f.err == nil && f.eachOnce() && f.numbers.Turn > 0 {
+		f.err = fmt.Errorf("data file %s: the rows that the lost executor has used are unknown, and each may be used only once: let rows be used again (wrap), or let a run continue without the executors it loses", f.name)
+	}
+	if f.err == nil {
+		err := f.scan(ctx)
+		if err != nil && ctx.Err() != nil {
+			return err
 		}
-		if f.err == nil && f.eachOnce() && f.numbers.Turn > 0 {
-			f.err = fmt.Errorf("data file %s: the rows that the lost executor has used are unknown, and each may be used only once: let rows be used again (wrap), or let a run continue without the executors it loses", f.name)
-		}
-		if f.err == nil {
-			f.err = f.scan(ctx)
-		}
-	})
+		f.err = err
+	}
+	f.opened.Store(true)
 	return f.err
 }
 
 // logEvery is how often reading a large file logs its progress.
 const logEvery = 2 * time.Second
 
-// scan reads the whole file: it counts and checks its rows and stores their positions. The
+// scan reads the whole file: it counts and checks its rows and adds them to the index. The
 // error is that of wrong for a row, ctx's if ctx ends, or one for a file that is missing, not
-// regular or without rows. The file stays open. Every 2 s it prints its progress on the
-// standard error.
+// regular or without rows. The file stays open, without an error. Every 2 s scan prints its
+// progress on the standard error. It may be called again after an error.
 func (f *Feeder) scan(ctx context.Context) (err error) {
+	f.rows, f.index = 0, index{}
 	if f.file, err = os.Open(f.path()); err != nil {
 		return fmt.Errorf("data file: %w", err)
 	}
+	defer func() {
+		if err != nil {
+			f.file.Close()
+		}
+	}()
 	info, err := f.file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("not a regular file")
@@ -260,10 +279,12 @@ func (f *Feeder) wrong(r *reader, err error) error {
 }
 
 // Rows opens the file, if necessary, and returns the number of its rows, whichever executor
-// they belong to. With an error the number is meaningless.
+// they belong to. With an error the number is 0.
 func (f *Feeder) Rows(ctx context.Context) (int64, error) {
-	err := f.open(ctx)
-	return f.rows, err
+	if err := f.open(ctx); err != nil {
+		return 0, err
+	}
+	return f.rows, nil
 }
 
 // Columns returns the names of a CSV file's columns; nil for JSON, where each row has its own.
@@ -284,15 +305,16 @@ func (f *Feeder) Columns() ([]string, error) {
 }
 
 // Next returns a row for ctx's user. It returns [ErrEnd] if no row is left for this executor,
-// and the file's error if the file can't be used. With an error the Row must not be used.
+// the file's error if the file can't be used, and with [Unique] an error for a user without a
+// row, or a ctx that is no user's. With an error the Row must not be used.
 func (f *Feeder) Next(ctx context.Context) (Row, error) {
 	var row Row
 	err := f.Read(ctx, &row)
 	return row, err
 }
 
-// Read is Next into row, whose memory is reused: repeated reads into the same row do not
-// allocate. After an error row must not be used until a Read into it succeeds.
+// Read is Next into row, whose memory is reused: repeated reads into the same row allocate
+// only for a longer one. After an error row must not be used until a Read into it succeeds.
 func (f *Feeder) Read(ctx context.Context, row *Row) error {
 	if err := f.open(ctx); err != nil {
 		return err

@@ -115,7 +115,8 @@ func hexRune(b []byte) (r rune) {
 	return r
 }
 
-// isKey reports whether key, a JSON string with its quotes, is name.
+// isKey reports whether key, a valid JSON string with its quotes, is name once its escapes are
+// decoded.
 func isKey(key []byte, name string) bool {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return string(key[1:len(key)-1]) == name

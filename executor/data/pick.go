@@ -125,8 +125,8 @@ type index struct {
 // maxPlaces limits an index to 2 MiB.
 const maxPlaces = 1 << 18
 
-// add stores the position of a row; rows must be added in order, from 0. When maxPlaces are
-// stored, it drops every other one and doubles step.
+// add stores the position of a row if it is a step-th one; all rows must be added, in order,
+// from 0. When maxPlaces are stored, it drops every other one and doubles step.
 func (x *index) add(row, at int64) {
 	if x.step == 0 {
 		x.step = 1

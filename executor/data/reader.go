@@ -63,8 +63,9 @@ func newReader(file io.ReaderAt, f format, offset int64) *reader {
 func (r *reader) seek(offset int64) { r.from, r.to, r.offset, r.eof = 0, 0, offset, false }
 
 // next returns the next record, without its line end, which is valid until the following call
-// of next or seek. At the end the error is io.EOF, and for a record of more than 1 MiB
-// errLong. After errLong and an error of a row's format r.line is the line of that record.
+// of next or seek. At the end the error is io.EOF, for a record of more than 1 MiB errLong,
+// and else that of reading. After errLong and an error of a row's format r.line is the line of
+// that record.
 func (r *reader) next() ([]byte, error) {
 	for {
 		b := r.buf[r.from:r.to]
@@ -93,7 +94,7 @@ func (r *reader) next() ([]byte, error) {
 
 // more reads more of the file into the buffer, which grows if it is full; bytes returned
 // before move. At the end of the file it sets eof and returns nil. If a record does not fit
-// into 1 MiB it returns errLong.
+// into the largest buffer, of 2 MiB, it returns errLong; next refuses those above 1 MiB.
 func (r *reader) more() error {
 	if r.from > 0 {
 		r.to = copy(r.buf, r.buf[r.from:r.to])

@@ -95,7 +95,7 @@ func New(o Options) *Agent {
 // running, which it does before the first beat. It must be called once.
 //
 // At the end it cancels the run and waits until nothing of it is left, sends deliveries for
-// Times.Stop at most, and leaves the others on disk for the next start.
+// Times.Stop at most, and leaves the rest on disk for the next start, or returns why not.
 func (a *Agent) Run(ctx context.Context) error {
 	if err := os.MkdirAll(a.o.Dir, 0o700); err != nil {
 		return err

@@ -68,7 +68,7 @@ func run(m *testing.M) int {
 func agentProcess(dir string) {
 	bus := newBus()
 	bus.commits.Store(os.Getenv(commitEnv) != "")
-	a := agent.New(agent.Options{Dir: dir, Work: os.Getenv(workEnv), Bus: bus, ID: "A1", Times: quick()})
+	a := agent.New(agent.Options{Dir: dir, Work: os.Getenv(workEnv), Bus: bus, ID: "A1", Times: quick(), Ledgers: os.Getenv(ledgersEnv)})
 	go func() {
 		<-bus.ready
 		fmt.Println("ready")

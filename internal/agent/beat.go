@@ -7,9 +7,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// beats puts the agent's entry in the registry each Times.Beat, until ctx ends. A beat that
-// fails is logged and not repeated. It takes no lock that a run, the disk or a look at the
-// host may hold for long.
+// beats puts the agent's entry in the registry, at once and then each Times.Beat, until ctx
+// ends. A beat that fails is logged and not repeated. It takes no lock that a run, the disk or
+// a look at the host may hold for long.
 func (a *Agent) beats(ctx context.Context) {
 	tick := time.NewTicker(a.o.Times.Beat)
 	defer tick.Stop()

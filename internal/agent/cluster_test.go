@@ -20,6 +20,7 @@ const (
 	workEnv     = "AGENT_TEST_WORK"
 	loadEnv     = "AGENT_TEST_LOAD"
 	commitEnv   = "AGENT_TEST_COMMIT"
+	ledgersEnv  = "AGENT_TEST_LEDGERS"
 	executorEnv = "AGENT_TEST_EXECUTOR"
 )
 

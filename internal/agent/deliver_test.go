@@ -256,6 +256,34 @@ func TestProfile(t *testing.T) {
 	h.clean(hellos)
 }
 
+// A profile that is too large is an error, and nothing of it is stored.
+func TestALargeProfile(t *testing.T) {
+	t.Parallel()
+	h := start(t, agent.Options{})
+	hellos := h.load("long", 1)
+	h.until("the load goes on", func() bool { return len(h.of(aRun)) > 3 })
+	answered := make(chan *agentpb.Answer, 1)
+	go func() {
+		answered <- h.command(&agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Profile{Profile: &agentpb.Profile{Kind: "trace", DurationNs: int64(2 * time.Second)}}})
+	}()
+	var answer *agentpb.Answer
+	h.until("the profile is complete", func() bool {
+		for _, name := range glob(t, h.work+"/*/home/profile-*") {
+			_ = os.Truncate(name, 257<<20) // the executor truncates it when it begins; at its end it is deleted
+		}
+		select {
+		case answer = <-answered:
+		default:
+		}
+		return answer != nil
+	})
+	if !strings.Contains(answer.Error, "trace profile of executor 0 has 257 MiB, and at most 256 MiB") || answer.Blob != nil {
+		t.Errorf("answer %v", answer)
+	}
+	h.must(release())
+	h.clean(hellos)
+}
+
 // A wish goes to the executor that it names, as it is.
 func TestControl(t *testing.T) {
 	t.Parallel()

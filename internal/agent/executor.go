@@ -157,7 +157,8 @@ func (e *executor) printed(l *agentpb.Log) {
 }
 
 // ended returns how the process ended, from the error of its Run (nil: it exited after its
-// last batch). A cause of the run comes before "exit". It counts an out-of-memory kill as
+// last batch). The cause of a *process.DeadError, of a scenario that cannot run or of a full
+// spool comes before the run's, and that before others. It counts an out-of-memory kill as
 // reported: one that another executor has reported is not reported again.
 func (e *executor) ended(err error) *agentpb.Ended {
 	end := &agentpb.Ended{Cause: process.CauseExit}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
+	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 // ledgerEnv names the environment variable with the folder of the executor's ledger, its
@@ -72,14 +73,8 @@ func (a *Agent) copyLedger(root *os.Root, name string) error {
 		return err
 	}
 	defer from.Close()
-	to, err := os.CreateTemp(a.o.Ledgers, ".part-*")
-	if err != nil {
+	return system.Replace(filepath.Join(a.o.Ledgers, a.o.ID+"."+name), func(to io.Writer) error {
+		_, err := io.Copy(to, from)
 		return err
-	}
-	defer os.Remove(to.Name()) // fails if it was renamed
-	_, err = io.Copy(to, from)
-	if err = errors.Join(err, to.Close()); err != nil {
-		return err
-	}
-	return os.Rename(to.Name(), filepath.Join(a.o.Ledgers, a.o.ID+"."+name))
+	})
 }

@@ -101,9 +101,9 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take adds a line, or a part of one: b is not empty, and has no newline except at its end.
-// A line that is cut still ends in a newline if the bounds allow that. The caller must hold
-// mu.
+// take adds a line, or a part of one, as far as maxLine and room allow, and drops the rest: b
+// is not empty, and has no newline except at its end. A line that is cut still ends in a
+// newline if the bounds allow that. The caller must hold mu.
 func (o *output) take(b []byte) {
 	end := b[len(b)-1:]
 	if end[0] != '\n' {

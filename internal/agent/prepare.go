@@ -66,10 +66,10 @@ func (a *Agent) prepare(c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, 
 	return nil, err
 }
 
-// claim returns the run that a Prepare is for, held (the caller must drop it), and whether
-// it was created now. If the same run is being cleaned up, it waits for that. It returns a
-// *refusal if the epoch is old (codeFenced), if another run is here or this epoch was
-// prepared already (codeBusy), or if the agent is stopping.
+// claim returns the run that a Prepare is for, held (the caller must drop it), and whether it
+// was created now. If the same run is being cleaned up, it waits for that. It returns a
+// *refusal if the epoch is old or was used here before (codeFenced), if another run is here or
+// has this epoch already (codeBusy), or if the agent is stopping.
 func (a *Agent) claim(c *agentpb.Command, p *agentpb.Prepare) (r *agentRun, fresh bool, err error) {
 	for {
 		a.mu.Lock()
@@ -234,10 +234,10 @@ func (a *Agent) fetch(ctx context.Context, b *agentpb.Blob) (*os.File, error) {
 	})
 }
 
-// place copies the blob b, which it fetches if needed, to b.Name in the working folder of
-// the run's processes, for the run's user. It replaces a file of that name. It returns a
-// *refusal if the name is outside of that folder. After another error a part of the file
-// may be left.
+// place copies the blob b, which it fetches if needed, to b.Name in the working folder of the
+// run's processes, for the run's user. It creates folders as needed and replaces a file of
+// that name. It returns a *refusal if the name is outside of that folder. After another error
+// a part of the file may be left.
 func (a *Agent) place(r *agentRun, b *agentpb.Blob) error {
 	name := filepath.FromSlash(b.Name)
 	if !filepath.IsLocal(name) || name == "." {

@@ -118,6 +118,26 @@ func TestPrepareGoesOnFetching(t *testing.T) {
 	h.clean(nil)
 }
 
+// An Arm that is refused arms no executor: the next one can name them all.
+func TestArmRefuses(t *testing.T) {
+	t.Parallel()
+	h := start(t, agent.Options{})
+	hellos := h.must(h.prepare("short", 2)).Hellos
+	for _, second := range []uint32{9, 0} { // one that does not exist, and the first one again
+		c := arm(hellos, 0)
+		c.GetArm().Starts[1].Executor = second
+		if answer := h.command(c); answer.Code != "unknown" {
+			t.Errorf("a start for executor %d: %v", second, answer)
+		}
+	}
+	h.must(arm(hellos, 0))
+	h.must(begin(time.Now(), 0))
+	if total, missing := merged(t, h.over(), 2, "ticks"); total != 30 || missing != 0 {
+		t.Errorf("%d ticks, %d missing", total, missing)
+	}
+	h.clean(hellos)
+}
+
 // A scenario has its files, its input, a home of its own, and the environment that it
 // was given.
 func TestWhatAScenarioIsGiven(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/process"
+	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -17,8 +18,9 @@ const maxProfile = 256 << 20
 
 // profile takes a profile of a running executor and stores it as a blob until the run is
 // released. It blocks for as long as the profile takes. The blob's name is the kind of
-// profile; what exceeds maxProfile bytes is cut off. It returns a *refusal if the executor
-// makes no load, and process.ErrNoLoad if nothing holds the run.
+// profile. It returns a *refusal if the executor is not armed or has ended, an error that
+// wraps process.ErrNoLoad if there is no load, and another error if the profile is larger
+// than maxProfile bytes.
 func (a *Agent) profile(r *agentRun, p *agentpb.Profile) (*agentpb.Blob, error) {
 	e := r.find(p.Executor)
 	if e == nil || e.isOver() || !e.isArmed() {
@@ -42,6 +44,13 @@ func (a *Agent) profile(r *agentRun, p *agentpb.Profile) (*agentpb.Blob, error) 
 	}
 	if err := e.process.Profile(r.ctx, &wire.Profile{Kind: p.Kind, File: name, DurationNs: p.DurationNs}); err != nil {
 		return nil, fmt.Errorf("%s profile of executor %d: %w", p.Kind, p.Executor, err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxProfile {
+		return nil, fmt.Errorf("the %s profile of executor %d has %s, and at most %s are allowed: take a shorter one", p.Kind, p.Executor, units.Bytes(float64(info.Size())), units.Bytes(maxProfile))
 	}
 	sum, size, err := a.blobs.Put(io.LimitReader(file, maxProfile))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
 	"github.com/gobench-io/gobench/internal/process"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
@@ -29,8 +30,9 @@ type recordProcess struct {
 
 func (a *Agent) recordPath() string { return filepath.Join(a.o.Dir, "run.json") }
 
-// saveRecord replaces run.json by the record of a run: its sandbox, and its executors that
-// have not ended. It has logged the error that it returns; run.json is unchanged then.
+// saveRecord replaces run.json by the record of a run, which must have a sandbox: that and its
+// executors that have not ended. It has logged the error that it returns; run.json is
+// unchanged then.
 func (a *Agent) saveRecord(r *agentRun) error {
 	rec := record{Run: r.id, Box: r.box.State, Processes: []recordProcess{}}
 	for _, e := range r.allExecutors() {
@@ -47,7 +49,10 @@ func (a *Agent) saveRecord(r *agentRun) error {
 func (a *Agent) writeRecord(rec record) error {
 	a.recording.Lock()
 	defer a.recording.Unlock()
-	err := writeFile(a.recordPath(), rec)
+	b, err := json.Marshal(rec)
+	if err == nil {
+		err = system.ReplaceBytes(a.recordPath(), b)
+	}
 	if err != nil {
 		err = fmt.Errorf("write what runs here: %w", err)
 		a.log.Error(err.Error(), "run", rec.Run)
@@ -62,25 +67,6 @@ func (a *Agent) dropRecord() {
 	if err := os.Remove(a.recordPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		a.log.Error("delete the record of what ran here", "error", err)
 	}
-}
-
-// writeFile replaces a file by v as JSON, synced. If it returns an error, the file is
-// unchanged.
-func writeFile(path string, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails if it was renamed
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // reap kills what a previous process of this agent has left and stores the end of that run
@@ -101,17 +87,12 @@ func (a *Agent) reap() error {
 		a.log.Warn("a previous process of this agent left a run", "run", rec.Run, "executors", len(rec.Processes))
 		for _, p := range rec.Processes {
 			if p.Pid > 0 && p.Start > 0 && process.StartTime(p.Pid) == p.Start { // else it is another process with the same id
-				process.KillGroup(p.Pid)
+				system.KillGroup(p.Pid)
 			}
 		}
 		box := sandbox.Open(rec.Box)
 		if err := errors.Join(box.Kill(), a.copyLedgers(rec.Run, box), box.Close()); err != nil {
 			return fmt.Errorf("end what run %s has left: %w", rec.Run, err)
-		}
-	}
-	if left, _ := filepath.Glob(a.recordPath() + "-*"); left != nil {
-		for _, path := range left {
-			_ = os.Remove(path) // an unfinished record
 		}
 	}
 	for _, q := range a.out.all() {

@@ -185,9 +185,9 @@ func (r *agentRun) noteTo(q *queue, text string) {
 // armLimit is how far in the future a load may begin.
 const armLimit = time.Minute
 
-// arm sends each process its start, and returns once all are ready or have failed. The
-// error joins those of the processes, or is a *refusal if one does not exist, is armed
-// already, or all have ended. An executor stays armed even if arm returns an error.
+// arm sends each process its start, and returns once all are ready or have failed. It returns
+// a *refusal, and arms none, if one does not exist, is armed already or is named twice, or if
+// all have ended. Another error joins those of the processes; all stay armed then.
 func (r *agentRun) arm(epoch uint64, arm *agentpb.Arm) error {
 	if !r.hold() {
 		return refuse(codeDead, "all executors of run %s have ended", r.id)
@@ -196,11 +196,13 @@ func (r *agentRun) arm(epoch uint64, arm *agentpb.Arm) error {
 	var executors []*executor
 	for _, start := range arm.Starts {
 		e := r.find(start.Executor)
-		if e == nil || e.isArmed() {
+		if e == nil || e.isArmed() || slices.Contains(executors, e) {
 			return refuse(codeUnknown, "there is no executor %d of run %s that waits for its start", start.Executor, r.id)
 		}
-		e.setStart(start)
 		executors = append(executors, e)
+	}
+	for i, e := range executors {
+		e.setStart(arm.Starts[i])
 	}
 	err := together(executors, func(e *executor) error { return e.process.Arm(r.ctx, e.start) })
 	r.mu.Lock()
@@ -215,10 +217,10 @@ func (r *agentRun) arm(epoch uint64, arm *agentpb.Arm) error {
 	return err
 }
 
-// begin starts the load of all armed executors that have not begun, at b.AtUnixNs or at
-// once if that has passed, and returns before it: that an executor fails then is only
-// logged and delivered. It returns a *refusal, and starts nothing, if the time is more than
-// armLimit ahead or no executor waits. It starts the lease.
+// begin starts the load of all armed executors that have not begun, at b.AtUnixNs or at once
+// if that has passed, and returns before it: that an executor fails then is only logged and
+// delivered. It returns a *refusal, and starts nothing, if the time is more than armLimit
+// ahead or no executor waits. It starts the lease: b.LeaseNs, or Prepare's if that is 0.
 func (r *agentRun) begin(b *agentpb.Begin) error {
 	at := time.Unix(0, b.AtUnixNs)
 	if ahead := time.Until(at); ahead > armLimit {
@@ -305,9 +307,10 @@ func (r *agentRun) because(why string) {
 	}
 }
 
-// control changes the load of the executor whose number is c.Id, and returns once it has
-// done so. It returns a *refusal (codeDead) if that executor makes no load, or the
-// executor's reason. c is unchanged. The master has split a change of the whole run before.
+// control changes the load of the executor whose number is c.Id, and returns once it has done
+// so. It returns a *refusal (codeDead) if that executor is not armed or has ended,
+// process.ErrNoLoad if its load has not begun, or the executor's reason. c is unchanged. The
+// master has split a change of the whole run before.
 func (r *agentRun) control(c *wire.Control) error {
 	e := r.find(uint32(c.Id))
 	if e == nil || e.isOver() || !e.isArmed() {

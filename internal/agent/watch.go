@@ -60,8 +60,8 @@ func (r *agentRun) alive() (n int) {
 	return n
 }
 
-// stall notes in the report, once, that an executor has sent no batch for its interval and
-// Times.Stall, and once that it sends batches again.
+// stall notes in the report that an executor has sent no batch for its interval and
+// Times.Stall, once until it sends batches again, and that it does.
 func (e *executor) stall(now time.Time) {
 	e.mu.Lock()
 	silent := now.Sub(e.heard)

@@ -33,7 +33,7 @@ type loggedIn struct {
 }
 
 // information returns what is public about the master, without a login: Setup is true while
-// it has a setup token for the first user.
+// it has a setup token for the first user, also an expired one.
 func (s *Server) information(ctx context.Context, _ *empty) (*body[types.Information], error) {
 	s.setup.mu.Lock()
 	defer s.setup.mu.Unlock()
@@ -104,7 +104,8 @@ func (s *Server) me(ctx context.Context, _ *empty) (*body[types.Me], error) {
 
 // changePassword changes the password of the request's user, ends all the user's sessions
 // and starts a new one. API tokens stay valid. It returns a problem (422) if the old
-// password is wrong or the new one is not allowed.
+// password is wrong or the new one is not allowed, and (429) as checkPassword does. After an
+// error of the store the new password may be stored.
 func (s *Server) changePassword(ctx context.Context, in *withBody[types.Password]) (*loggedIn, error) {
 	q := requestOf(ctx)
 	u, err := s.checkPassword(ctx, q.caller.user.Name, in.Body.Old)

@@ -8,8 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// agents returns the agents that have joined, with what their last heartbeat reported, if
-// one has come.
+// agents returns the agents that have joined, also revoked ones, with what their last heartbeat
+// reported, if one has come.
 func (s *Server) agents(ctx context.Context, _ *empty) (*body[types.List[types.Agent]], error) {
 	all, err := s.master.Agents(ctx)
 	if err != nil {

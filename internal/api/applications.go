@@ -116,8 +116,8 @@ func withoutPrivate(a run.Application) run.Application {
 	return a
 }
 
-// digest describes a source in the audit log, by the hash of its scenario: further files
-// are not part of it.
+// digest returns "scenario sha256 HEX", which describes a source in the audit log: the hash
+// is of its scenario, without further files.
 func digest(s run.Source) string {
 	h := sha256.Sum256([]byte(s.Scenario))
 	return "scenario sha256 " + hex.EncodeToString(h[:])

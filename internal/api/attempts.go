@@ -25,8 +25,8 @@ type attempts struct {
 
 // begin counts an attempt with a key and returns 0 and forget, which removes the attempt:
 // the caller must call it if the password was right. If the last window has most attempts
-// already, or there are too many keys, it counts nothing and returns the time until the
-// next one is allowed, and nil.
+// already, or there are too many keys, it counts nothing and returns nil and the time to wait:
+// until the next one is allowed, or for a whole window.
 func (a *attempts) begin(now time.Time, key string, most int) (wait time.Duration, forget func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

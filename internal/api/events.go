@@ -27,9 +27,10 @@ type eventsQuery struct {
 	Last   string `header:"Last-Event-ID" maxLength:"20" doc:"the same as after: browsers send it when they reconnect"`
 }
 
-// events streams the events of a run, or of all, after a number, until the client is gone,
-// the login ends or the client reads too slowly; it does not end with the run. It returns a
-// problem for a malformed Last-Event-ID (400) or an unknown run (404).
+// events streams the events of a run, until its end, or of all, after a number, until the
+// client is gone, the login ends or the client reads too slowly. It returns a problem for a
+// malformed Last-Event-ID (400), which goes before After, or an unknown run (404), and
+// run.ErrTooOld (410) if events after the number are no longer stored.
 func (s *Server) events(ctx context.Context, in *eventsQuery) (*huma.StreamResponse, error) {
 	after := in.After
 	if in.Last != "" {
@@ -59,10 +60,11 @@ func (s *Server) events(ctx context.Context, in *eventsQuery) (*huma.StreamRespo
 	}), nil
 }
 
-// writeEvents writes events until the requested run has ended, their channel is closed, ctx
-// ends or the reader is slower than Times.Event, which closes the connection. It returns the
-// error of the write, or nil, or ctx's error. It then calls cancel and drains events, so that
-// the master can end the subscription. w is not used after it returns.
+// writeEvents writes events, and a comment each Times.Heartbeat, until the requested run has
+// ended, their channel is closed, ctx ends or the reader is slower than Times.Event, which
+// closes the connection. It returns the error of the write, or nil, or ctx's error. It then
+// calls cancel and drains events, so that the master can end the subscription. w is not used
+// after it returns.
 func (s *Server) writeEvents(ctx context.Context, cancel context.CancelFunc, w *recorder, events <-chan *Event, in *eventsQuery) error {
 	defer func() {
 		cancel()
@@ -144,9 +146,9 @@ type encodedEvent struct {
 	err  error
 }
 
-// of returns an event as the text of a server-sent event, with an empty line at its end.
-// The first call for an event encodes it; others wait for that. It may be called
-// concurrently.
+// of returns an event as the text of a server-sent event: "id: N", "data: JSON" and an empty
+// line. The first call for an event encodes it; others wait for that, unless maxEncoded other
+// events came between. It may be called concurrently.
 func (c *encoded) of(e *Event, totals bool) (string, error) {
 	key := encodedKey{e.Number, totals}
 	c.mu.Lock()

@@ -134,8 +134,9 @@ func (c *call) reserveArchive() (leave func(), p *problem) {
 	}
 }
 
-// reserveBigBody bounds how many big bodies are in memory at once. A body waits up to
-// Times.BigBody for its turn; the problem is 503. leave frees the place.
+// reserveBigBody bounds how many big bodies, of more than smallBody or of unknown length, are
+// in memory at once. One waits up to Times.BigBody for its turn; the problem is 503. leave
+// frees the place; it is nil for a small body.
 func (c *call) reserveBigBody() (leave func(), p *problem) {
 	if c.rt.body <= smallBody || c.r.ContentLength >= 0 && c.r.ContentLength <= smallBody {
 		return nil, nil

@@ -21,8 +21,8 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// readyz answers 200 if the master can take runs, and else 503. The reason is shown to
-// users and to this host only.
+// readyz answers 200, "ready", if the master can take runs, and else 503 with Retry-After, "not
+// ready", followed by ": REASON" for users and for this host only.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	err := s.master.Ready(r.Context())
@@ -90,8 +90,8 @@ func (f figures) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector: it reads the master's figures now and sends a
-// metric for each of descriptions.
+// Collect implements prometheus.Collector: it reads the master's figures now, within 5 s, and
+// sends a metric for each of descriptions; after an error only an invalid one.
 func (f figures) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // a Collector gets no context
 	defer cancel()
@@ -128,8 +128,8 @@ var buckets = []time.Duration{
 	100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second,
 }
 
-// histogram returns a metric of an encoded hdr.Histogram of nanoseconds; empty means no
-// values. A damaged one is returned as an invalid metric.
+// histogram returns a metric, in seconds and with buckets, of an encoded hdr.Histogram of
+// nanoseconds; empty means no values. A damaged one is returned as an invalid metric.
 func histogram(d *prometheus.Desc, encoded []byte) prometheus.Metric {
 	var h hdr.Histogram
 	if len(encoded) > 0 {

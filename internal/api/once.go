@@ -21,8 +21,9 @@ const replyLife = 24 * time.Hour
 var keyForm = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 
 // once calls next for the first request with an idempotency key of its user, and stores the
-// answer. Repeated requests get the stored answer, once a request with the key that is
-// being answered is done. An answer with an error is not stored, so the key may be used
+// answer for replyLife; if it can't be stored, that is logged. Repeated requests get the stored
+// answer, with Idempotent-Replayed: true, once a request with the key that is being answered is
+// done. An answer with an error is not stored, so the key may be used
 // again. It answers with a problem if the key is malformed (400) or was used for another
 // method, path or body (409).
 func (s *Server) once(w *recorder, r *http.Request, keys []string, body []byte, next http.HandlerFunc) {

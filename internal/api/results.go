@@ -147,7 +147,8 @@ type logQuery struct {
 	After  string `query:"after" maxLength:"50000" doc:"EXECUTOR:NEXT,... of the last piece of each executor; its output continues there"`
 }
 
-// position parses the parameter after.
+// position returns what the parameter after has, by executor; an empty map if it is unset. It
+// returns a problem (400) if it is malformed.
 func (q *logQuery) position() (map[string]int64, error) {
 	after := map[string]int64{}
 	for part := range strings.SplitSeq(q.After, ",") {
@@ -164,9 +165,10 @@ func (q *logQuery) position() (map[string]int64, error) {
 	return after, nil
 }
 
-// logOf writes what the executors of a run printed; an offset counts only for a single
-// executor. With follow it ends with the run. The error wraps run.ErrNotFound without such
-// a run.
+// logOf writes what the executors of a run printed so far or, with Follow, until the run ends:
+// as text, with LogPiece.Head between executors, or with Pieces as a line of JSON for each
+// piece. Offset counts only if there is one executor and no After. It returns a problem (400)
+// for a malformed After, and an error that wraps run.ErrNotFound without such a run.
 func (s *Server) logOf(ctx context.Context, in *logQuery) (*huma.StreamResponse, error) {
 	after, err := in.position()
 	if err != nil {

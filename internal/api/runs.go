@@ -69,7 +69,8 @@ func (s *Server) submit(ctx context.Context, in *withBody[types.Submission]) (*b
 	return queued(q, o, err)
 }
 
-// targets returns where a run may connect to, for the audit log.
+// targets returns where a run may connect to, for the audit log: "targets A B", or "targets
+// any".
 func targets(o *run.Options) string {
 	if len(o.Guards.Targets) == 0 {
 		return "targets any"
@@ -86,9 +87,10 @@ func queued(q *request, o *run.Order, err error) (*body[run.Order], error) {
 	return answer(*o), nil
 }
 
-// rerun queues a run of the same application in its present version, with the same options,
-// for the request's user, and returns the new run. It returns a problem (409) if the
-// application has been deleted, and an error that wraps run.ErrNotFound without such a run.
+// rerun queues a run with the source and the options of another one, also if its application
+// has changed since, for the request's user, and returns the new run. The error is the
+// master's: it wraps run.ErrNotFound without such a run, run.ErrConflict if that was imported,
+// or a *run.InputError if its options are no longer valid.
 func (s *Server) rerun(ctx context.Context, in *byID) (*body[run.Order], error) {
 	o, err := s.master.Run(ctx, in.ID)
 	if err != nil {

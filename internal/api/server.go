@@ -95,8 +95,8 @@ func New(m Master, s Store, o Options) (*Server, error) {
 
 // Serve answers requests on l until ctx ends. It then waits, for Times.Shutdown at most,
 // until running requests have been answered; streams end at once. It returns nil then, or
-// an error if requests had to be cut off. It closes l in any case, and refuses the
-// addresses that MayListen refuses.
+// an error if requests had to be cut off; a failure of l ends it too, with that error. It
+// closes l in any case, and refuses the addresses that MayListen refuses.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if err := s.MayListen(ctx, l.Addr()); err != nil {
 		return errors.Join(err, l.Close())
@@ -175,7 +175,7 @@ func (s *Server) tidy(ctx context.Context) {
 	}
 }
 
-// tidyOnce deletes expired sessions and replies. An error is only logged.
+// tidyOnce deletes expired sessions and replies. An error is only logged, unless ctx has ended.
 func (s *Server) tidyOnce(ctx context.Context) {
 	now := s.now()
 	err := errors.Join(

@@ -32,8 +32,8 @@ const (
 )
 
 // checkLabel returns a name or tag in Unicode's form C, or a problem (422) if it is empty,
-// too long, or has characters that cannot be printed. Labels are shown unchanged and used
-// for nothing else.
+// longer than maxLabel, begins or ends with a space, or has characters that cannot be printed.
+// Labels are shown unchanged and used for nothing else.
 func checkLabel(pointer, label string) (string, error) {
 	label = norm.NFC.String(label)
 	switch n := utf8.RuneCountInString(label); {
@@ -74,9 +74,9 @@ func checkTags(pointer string, tags []string) ([]string, error) {
 	return out, nil
 }
 
-// checkSource returns a problem if a source is too big (413), or has no scenario, or a path
-// that is not allowed or appears twice (422); pointer is where the source is in the body.
-// It does not parse anything: the build checks what the source says.
+// checkSource returns a problem if a source is too big or has too many files (413), or has no
+// scenario, or a path that is not allowed or appears twice (422); pointer is where the source
+// is in the body. It does not parse anything: the build checks what the source says.
 func (l sourceLimits) checkSource(pointer string, s run.Source) error {
 	if strings.TrimSpace(s.Scenario) == "" {
 		return invalid(pointer+"/scenario", "is empty: send a Go file with a function export")
@@ -115,8 +115,8 @@ func (l sourceLimits) checkSource(pointer string, s run.Source) error {
 	return nil
 }
 
-// checkFileName returns a problem (422) if the name of a scenario's file is not allowed. It
-// may be empty.
+// checkFileName returns a problem (422) unless the name of a scenario's file is empty, or that
+// of a Go file that go build compiles: no folder, test, or name with a dot or _ first.
 func checkFileName(pointer, name string) error {
 	if name == "" {
 		return nil

@@ -17,7 +17,7 @@ import (
 // maxDepth is how deep a body's values may be nested. The API's own go to 5.
 const maxDepth = 32
 
-// checkJSON returns a problem (400) with a pointer to the place if a body is not JSON, or
+// checkJSON returns a problem (400) if a body is not JSON or, with a pointer to the place, if it
 // has what encoding/json lets pass: a key twice in one object (readers differ in which one
 // they use), text that is not UTF-8, nesting below maxDepth levels, or a number beyond
 // float64. An empty body is not JSON.

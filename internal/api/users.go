@@ -73,10 +73,10 @@ func (s *Server) newUser(ctx context.Context, in *withBody[types.NewUser]) (*ver
 	return answerVersion(*u, u.Version), nil
 }
 
-// changeUser changes the fields that are set, all or none. It returns a problem if If-Match
-// has another version, the password is not allowed, or no enabled admin would be left
-// (409). A new password ends the user's sessions; disabling also ends the streams of the
-// user's tokens.
+// changeUser changes the fields that are set, all or none, and returns the user. It returns a
+// problem if If-Match is missing or has another version, the password is not allowed, or no
+// enabled admin would be left (409). A new password or disabling ends the user's sessions, and
+// disabling also the streams of the user's tokens; an error of that comes after the change.
 func (s *Server) changeUser(ctx context.Context, in *change[types.UserChange]) (*versioned[auth.User], error) {
 	s.userChanges.Lock()
 	defer s.userChanges.Unlock()

@@ -99,8 +99,8 @@ func (b *Builder) build(ctx context.Context, o Options, read reader) (Executor, 
 var errTime = errors.New("build took too long")
 
 // get returns the executor from the store, or builds it and stores it there. It sets the
-// fields of t that the build needs. A build also removes from the cache what has not been
-// used for long.
+// fields of t that the build needs. A build also removes the least recently used executors if
+// the store is too big, and old leftovers of other builds.
 func (b *Builder) get(ctx context.Context, t *task, read reader) (e Executor, err error) {
 	if t.sdk, err = b.load(); err != nil {
 		return Executor{}, err
@@ -140,8 +140,8 @@ func (b *Builder) get(ctx context.Context, t *task, read reader) (e Executor, er
 	return e, nil
 }
 
-// complete adds go.mod and go.sum to the copy, and notes on what it changed. Dependencies
-// are replaced by their sources below sdkDir.
+// complete adds go.mod and go.sum to the copy, and the notes of completeMod. Dependencies are
+// replaced by their sources below sdkDir.
 func (p *project) complete(sdk *sdkFiles, sdkDir string) error {
 	mod, notes, err := completeMod(p.mod, sdk.mod, p.vendored, sdkDir, p.shown("go.mod"))
 	if err != nil {

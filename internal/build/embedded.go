@@ -51,9 +51,9 @@ func embedPatterns(s string) []string {
 	return out
 }
 
-// embed adds the files of one pattern, relative to the directory of f, to the copy. It
-// returns an *InputError, of that line, for a link, a file that is not regular, or one file
-// too many.
+// embed adds the files of one pattern, relative to the directory of f, to the copy; a pattern
+// without a match adds none. It returns an *InputError for a link, a file that is not regular,
+// cannot be read or is too big, or one file too many.
 func (p *project) embed(f *goFile, line int, pattern string) error {
 	pattern, hidden := strings.CutPrefix(pattern, "all:")
 	if !fs.ValidPath(pattern) {

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// cpus returns how many packages are compiled at once, as text: one per processor, but
-// eight at most, as their compilers fit into the memory limit.
+// cpus returns how many packages are compiled at once, as text: one per processor, but eight
+// at most, as their compilers fit into the memory limit; "1" if o.idle.
 func cpus(o Options) string {
 	if o.idle {
 		return "1"

@@ -23,8 +23,8 @@ const sdkPrefix = "sdk-"
 func (b *Builder) sdkPlace(sdk *sdkFiles) string { return filepath.Join(b.sdks, sdkPrefix+sdk.id) }
 
 // prepareSDK unpacks the SDK to sdkPlace unless it is unpacked already and undamaged. It
-// waits, until ctx ends, while another process does so. progress is called if it unpacks.
-// It also removes SDKs that have not been used for long.
+// waits, until ctx ends, while another process does so. If it unpacks, it calls progress
+// first, and removes SDKs that have not been used for long.
 func (b *Builder) prepareSDK(ctx context.Context, sdk *sdkFiles, progress func(string)) error {
 	dir := b.sdkPlace(sdk)
 	if whole(dir) == nil {
@@ -149,8 +149,8 @@ func writeSource(name string, data []byte) error {
 	return os.Chtimes(name, unpacked, unpacked)
 }
 
-// dropOldSDKs removes the SDKs of other gobench versions than that in keep that no build
-// has used for a month. Errors are only logged.
+// dropOldSDKs removes the SDKs of other gobench versions than that in keep that no build has
+// used for a month. Errors are logged or ignored.
 func (b *Builder) dropOldSDKs(keep string) {
 	entries, err := os.ReadDir(b.sdks)
 	if err != nil {

@@ -165,16 +165,18 @@ func TestKilledParent(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for s := bufio.NewScanner(out); s.Scan(); {
-		if strings.HasPrefix(s.Text(), "built:") {
-			t.Fatal(s.Text())
+	for s := bufio.NewScanner(out); ; {
+		if !s.Scan() || strings.HasPrefix(s.Text(), "built:") {
+			t.Fatalf("it ended before it compiled: %s %v", s.Text(), s.Err())
 		}
 		if strings.HasPrefix(s.Text(), "compile") {
 			break
 		}
 	}
-	for deadline := time.Now().Add(2 * time.Second); len(running(t, cache)) == 0 && time.Now().Before(deadline); {
-		time.Sleep(20 * time.Millisecond)
+	for deadline := time.Now().Add(30 * time.Second); len(running(t, cache)) == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing runs that could be left")
+		}
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ type edit struct {
 //
 // It uses the parser's scopes, without types. If the package of a name is in doubt, it
 // changes nothing and leaves the error to the compiler. declared holds the names that the
-// file's package declares. src is not changed, but is the result if nothing was.
+// file's package declares. src is not changed; the result is a copy.
 func mend(f *goFile, src []byte, declared map[string]bool, known *names) mended {
 	m := mender{f: f, src: src, known: known, free: map[string]map[string]bool{}}
 	m.collectFree()

@@ -155,7 +155,7 @@ func likelyName(target string) string {
 	return base
 }
 
-// isMajor reports whether s is v2, v3 ...
+// isMajor reports whether s is a "v" and digits: v2, but also v1.
 func isMajor(s string) bool {
 	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
 }

@@ -28,8 +28,8 @@ var personVars = []string{
 	"SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME",
 }
 
-// ThisPerson reads the settings from the environment of this process and, for variables
-// that are not set there, from the file that go env -w writes, if it can be read.
+// ThisPerson reads the settings from the environment of this process and, for variables that
+// are empty or not set there, from the file that go env -w writes, if it can be read.
 func ThisPerson() *Person {
 	home, _ := os.UserHomeDir() // if "", nothing that needs a home is used
 	return personOf(os.LookupEnv, home)
@@ -72,8 +72,8 @@ func personOf(lookup func(string) (string, bool), home string) *Person {
 	return p
 }
 
-// savedEnv reads the file that go env -w writes; the result is empty, and may be nil, if
-// there is no file that can be read.
+// savedEnv reads the file that go env -w writes, of which it returns the variables that begin
+// with GO; the result is empty, and may be nil, if there is no file that can be read.
 func savedEnv(lookup func(string) (string, bool), home string) map[string]string {
 	name, ok := lookup("GOENV")
 	switch {

@@ -13,12 +13,12 @@ import (
 // noModule is the module path of a scenario without a go.mod; stack traces show it.
 const noModule = "scenario"
 
-// completeMod returns the go.mod of the copy: the user's (tester; nil if it does not
-// exist), plus the SDK and its dependencies, each replaced by its source, which is unpacked
-// in sdkDir. The SDK's replace covers every version; a dependency's covers one, so that a
-// user who requires a newer version gets it from their proxy. It returns notes on the
-// user's lines that it changed, with shown as the file's name. It does not change its
-// arguments.
+// completeMod returns the go.mod of the copy: the user's (tester; nil if it does not exist),
+// plus the SDK and its dependencies, each replaced by its source, which is unpacked in sdkDir.
+// The SDK's replace covers every version; a dependency's covers one, so that a user who
+// requires a newer version gets it from their proxy. It returns notes, with shown as the
+// file's name, on a go line of an older release and on replace lines for the SDK; it raises
+// older requirements without a note. It does not change its arguments.
 func completeMod(tester, sdk *modfile.File, vendor []vendored, sdkDir, shown string) (data []byte, notes []string, err error) {
 	f := new(modfile.File)
 	if tester != nil {

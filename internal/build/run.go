@@ -27,10 +27,10 @@ const (
 	lastWords  = 2 * time.Second // wait for pipes that a killed process left open
 )
 
-// run runs the job in its own process group and kills the whole group if ctx ends, if it
-// exceeds the memory limit, or if this process dies. It returns once the go command has
-// ended; after a kill it waits up to lastWords for the group. The error is ctx's cause, a
-// [*LimitError], the go command's own *exec.ExitError, or says why it could not be started.
+// run runs the job in its own process group, which it kills if ctx ends or the memory limit is
+// exceeded; on Linux the go command also ends with this process. It returns once the go
+// command has ended; after a kill it waits up to lastWords for the group. The error is ctx's
+// cause, a [*LimitError], go's own *exec.ExitError, or says why it could not be started.
 func (j job) run(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {

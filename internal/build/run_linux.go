@@ -26,11 +26,11 @@ func killGroup(pid int) error {
 	return err
 }
 
-// limitGroup sets the kernel's limits for pid and, by inheritance, for all it starts: each
-// process's memory and largest file, no core dumps, and processor time somewhat above the
-// time limit, so that a compiler orphaned by a killed gobench ends too. The go command
-// starts nothing before this call. It returns nil if pid has ended; after another error
-// some limits may be set.
+// limitGroup sets the kernel's limits for pid and, by inheritance, for all it starts, unless
+// the system's are stricter: each process's memory and largest file, no core dumps, and
+// processor time somewhat above the time limit, so that a compiler orphaned by a killed
+// gobench ends too. The go command starts nothing before this call. It returns nil if pid has
+// ended; after another error some limits may be set.
 func limitGroup(pid int, l Limits, idle bool) error {
 	seconds := uint64(l.Time.Seconds()+1) * uint64(runtime.NumCPU())
 	var errs []error

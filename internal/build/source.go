@@ -163,10 +163,10 @@ func (t *tree) exists(name string) bool {
 	return err == nil
 }
 
-// goFiles lists the Go files of a directory that the go command would use, tests excepted:
-// slashed, relative to the root, in order; nil if it has no such file. It returns an
-// *InputError if the directory cannot be read, has too many files, or has one of another
-// language that the go command would compile or link.
+// goFiles lists the Go files of a directory, whatever their build constraints, except tests
+// and those that begin with _ or a point: slashed, relative to the root, in order; nil if it
+// has no such file. It returns an *InputError if the directory cannot be read, has too many
+// files, or has one of another language that the go command would compile or link.
 func (t *tree) goFiles(dir string) ([]string, error) {
 	entries, err := fs.ReadDir(t.root.FS(), dir)
 	if err != nil {

@@ -121,7 +121,7 @@ func (b *Builder) keep(key, program string, notes []string) (Executor, error) {
 }
 
 // prune removes the least recently used executors until the rest fit into limit bytes, but
-// none that was used within hold. Errors are only logged.
+// none that was used within hold. Errors are logged or ignored.
 func (b *Builder) prune(limit int64, hold time.Duration) {
 	type stored struct {
 		dir  string

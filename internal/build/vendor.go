@@ -21,9 +21,9 @@ type vendored struct {
 	dir string // vendor/PATH
 }
 
-// readVendor reads vendor/modules.txt, if it exists, and adds each module that it lists
-// with a package. It reads no packages. It returns an *InputError if the file is refused or
-// lists too many modules.
+// readVendor reads vendor/modules.txt, if it exists, and adds each module that it lists with a
+// package, except the SDK, malformed ones and those that a folder replaces. It reads no
+// packages. It returns an *InputError if the file is refused or lists too many modules.
 func (p *project) readVendor() error {
 	const list = "vendor/modules.txt"
 	data, err := p.read(list, maxSum)

@@ -217,8 +217,8 @@ func (p *curlParser) option(name, value string, has bool) error {
 	return o.value(p, value)
 }
 
-// short parses short options without their dash, such as the kH of -kH 'A: b'. What follows an
-// option that has a value is that value.
+// short parses short options without their dash, such as the kH of -kH 'A: b'. What follows
+// an option that has a value is that value; if nothing does, the next word is.
 func (p *curlParser) short(letters string) error {
 	for i := range len(letters) {
 		name, known := curlShort[letters[i]]

@@ -43,8 +43,9 @@ type request struct {
 }
 
 // Check returns the error that the executor would report: for invalid options, invalid
-// templates, and templates that need columns that Data lacks. The error names the option, or
-// the target and part. It reads the first row of Data's file, and does what Client.Check does.
+// templates, and templates that need columns that Data lacks. Whether Data has enough rows
+// is not checked. The error names the option, or the target and part. It reads the first
+// row of Data's file, and does what Client.Check does.
 func (o HTTP) Check() error {
 	if err := o.Client.Check(); err != nil {
 		return err
@@ -103,7 +104,8 @@ func (q *request) parse() (err error) {
 	return nil
 }
 
-// changing returns the template in a text; nil and no error if the text is constant.
+// changing returns the template in a text; nil and no error if the text is its own only
+// value. Text that only quotes braces has a template.
 func changing(text string, parse func(string) (*template.Template, error)) (*template.Template, error) {
 	t, err := parse(text)
 	if err != nil {

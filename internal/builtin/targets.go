@@ -25,10 +25,11 @@ const maxLine = 16 << 20
 //	Content-Type: application/json
 //	@body.json
 //
-// A line with only a URL is a GET; # begins a comment, except in JSON; an empty line ends the
-// headers of a target. @ names the file of a body, relative to the current folder, which is
-// read whole. A JSON line is {"method", "url", "header": {"NAME": ["VALUE"]}, "body": BASE64};
-// other keys are errors. A line is shorter than 16 MiB; the number of targets is not limited.
+// A line with only a URL is a GET; one that begins with # is a comment, except in JSON; an
+// empty line ends the headers of a target. @ names the file of a body, relative to the current
+// folder, which is read whole. A JSON line is {"method", "url", "header": {"NAME": ["VALUE"]},
+// "body": BASE64}; other keys are errors. A line is shorter than 16 MiB; the number of targets
+// is not limited.
 //
 // ReadTargets reads r to its end, or to the first error, and does not close it. name is only
 // for errors. An error begins with NAME:LINE, or with NAME if there are no targets, and no
@@ -207,7 +208,7 @@ func CheckURL(s string) error {
 	return nil
 }
 
-// shorten returns s, cut to 80 characters with "..." at the end.
+// shorten returns s; if it is longer than 80 characters, the first 77 and "...".
 func shorten(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		return string(r[:77]) + "..."

@@ -116,7 +116,7 @@ func (a *app) agent(ctx context.Context, f *agentFlags) error {
 			return &exitError{exitFailed, err, ""}
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		return usageError("make a token with: gobench agents join --master URL", "this host has not joined a master: --join TOKEN is missing")
+		return usageError("make a token with: gobench agents join --master URL", "this host has not joined a master: --join TOKEN is missing (%w)", err)
 	case err != nil:
 		return &exitError{exitFailed, err, ""}
 	}

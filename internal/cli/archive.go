@@ -12,6 +12,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/local/history"
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 // exportCommand returns gobench export; export runs it.
@@ -75,30 +76,15 @@ func (a *app) export(ctx context.Context, at masterFlags, name, out string) erro
 	if out == "" {
 		out = id + ".tar.zst"
 	}
-	if err := writeWhole(out, write); err != nil {
+	err := system.Replace(out, func(to io.Writer) error {
+		w := bufio.NewWriter(to)
+		return errors.Join(write(w), w.Flush())
+	})
+	if err != nil {
 		return &exitError{exitFailed, err, ""}
 	}
 	fmt.Fprintln(a.stdout, out)
 	return nil
-}
-
-// writeWhole replaces the file path by what write writes. It writes path.part, with mode
-// 0600, and renames that; an earlier path.part is lost. If it returns an error, path is as
-// before and path.part is removed.
-func writeWhole(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriter(f)
-	err = write(w)
-	if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error is the one to report
-	}
-	return err
 }
 
 // importCommand returns gobench import; importRun runs it.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/api/client"
 	"github.com/gobench-io/gobench/internal/api/types"
+	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 // defaultMaster is the master's URL by default.
@@ -58,17 +59,14 @@ func (a *app) saved() (*savedLogin, error) {
 }
 
 // save stores a login, readable by this user only, in place of the previous one, and
-// creates --dir if needed. On an error the previous one remains, and login.json.new may.
+// creates --dir if needed. On an error the previous one remains.
 func (a *app) save(l *savedLogin) error {
 	b, err := json.MarshalIndent(l, "", "  ")
 	if err == nil {
 		err = os.MkdirAll(a.dataDir(), 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(a.loginFile()+".new", append(b, '\n'), 0o600)
-	}
-	if err == nil {
-		err = os.Rename(a.loginFile()+".new", a.loginFile())
+		err = system.ReplaceBytes(a.loginFile(), append(b, '\n'))
 	}
 	if err != nil {
 		return &exitError{exitFailed, fmt.Errorf("store the login: %w", err), dataStorage.hint(err)}

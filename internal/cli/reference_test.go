@@ -74,7 +74,8 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// notRun are the commands whose examples docs_test.go can't run as they stand, and why.
+// notRun are the commands whose examples internal/testing/docs/commands_test.go can't run as
+// they stand, and why.
 var notRun = map[string]string{
 	"gobench ctl":         "they need a run in progress; testdata/script/ctl.txtar has one",
 	"gobench target":      "it serves until Ctrl-C",

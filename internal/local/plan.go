@@ -18,9 +18,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// plan returns the executor's start, which is the whole load, and stores the classes in the
-// result. The error wraps process.ErrScenario if one of the scenario's thresholds is not
-// valid.
+// plan returns the executor's start, which is the whole load, stores the classes in the
+// result, and emits the step before the load. The error wraps process.ErrScenario if one of
+// the scenario's thresholds is not valid.
 func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 	r.result.Environment.Go = h.Go
 	r.log.Info("the executor has connected", "pid", h.Pid, "gobench", h.Version, "go", h.Go, "classes", len(h.Classes), "thresholds", len(h.Thresholds))
@@ -73,7 +73,8 @@ func once(start *wire.Start, classes []run.Class, iterations int64) {
 	}
 }
 
-// seen counts and passes on what the executor shows.
+// seen passes on what the executor shows, and counts it but for records of a log. Without
+// Options.Seen it does nothing.
 func (r *load) seen(m *wire.Seen) {
 	if r.Seen == nil {
 		return
@@ -128,8 +129,8 @@ func (r *load) warnOfOpenFiles() {
 	r.emit(event.Event{Kind: event.Warning, Text: warning})
 }
 
-// settingUp returns a line about the step before the load, with the number of users and, if
-// there is a limit, the open files that the machine allows.
+// settingUp returns the text, without a newline, of the step before the load: "setting up N
+// users", and "; N open files are allowed" if there is a limit.
 func settingUp(users int64, e *run.Environment) string {
 	s := fmt.Sprintf("setting up %s users", units.Count(users))
 	if e.OpenFiles > 0 && e.OpenFiles < 1<<40 { // else there is no limit

@@ -201,8 +201,9 @@ func (a *active) change(f func()) {
 }
 
 // end requests the end of the run, a cancel or a stop, which waits for requests in flight,
-// and returns at once. The first request of each kind counts, a cancel also after a stop;
-// others do nothing. Any goroutine may call it.
+// and returns at once. Before the load it ends the preparation. The first request of each kind
+// counts and is emitted, a cancel also after a stop; others do nothing. Any goroutine may call
+// it.
 func (a *active) end(cancel bool, by string) {
 	first := false
 	a.change(func() {

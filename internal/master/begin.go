@@ -297,7 +297,7 @@ func (a *active) share(hello *wire.Hello) (map[*place][]*wire.Start, error) {
 }
 
 // weight returns an agent's weight in the split of the load, by its id or else by its name;
-// the default is 1.
+// the default is 1, and a 0 that is returned counts as 1.
 func (a *active) weight(h *place) int {
 	w := a.order.Options.Weights
 	if n, ok := w[h.ID]; ok {

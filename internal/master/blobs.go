@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
@@ -52,10 +53,7 @@ func (b *blobs) files(all []run.File) (out []*agentpb.Blob, err error) {
 		digest := hex.EncodeToString(sum[:])
 		path := filepath.Join(b.dir, digest)
 		if info, err := os.Stat(path); err != nil || info.Size() != int64(len(f.Data)) {
-			if err := os.WriteFile(path+".new", f.Data, 0o600); err != nil {
-				return nil, err
-			}
-			if err := os.Rename(path+".new", path); err != nil {
+			if err := system.ReplaceBytes(path, f.Data); err != nil {
 				return nil, err
 			}
 		}

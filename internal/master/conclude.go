@@ -15,10 +15,10 @@ import (
 )
 
 // conclude brings the run to its final state: it waits until the agents have delivered what
-// they still have, ends what they still run, and stores the result. failed is why the run
-// failed, if it did. It waits for Times.Cancel at most if the run failed or is cancelled,
-// otherwise for Times.Flush, and then up to 5 s for the agents' release. An error means that
-// the master can't continue.
+// they still have, stores the result, emits the run's end, and ends what they still run.
+// failed is why the run failed, if it did. It waits for Times.Cancel at most if the run failed
+// or is cancelled, otherwise for Times.Flush, and then up to 5 s for the agents' release. An
+// error means that the master can't continue.
 func (a *active) conclude(ctx context.Context, failed error) error {
 	a.mu.Lock()
 	cancelled, stop := a.cancelled, a.stop
@@ -107,8 +107,8 @@ func (a *active) await(ctx context.Context, limit time.Duration) {
 }
 
 // unconfirmed returns a text to append to the cause that names the agents which have not
-// reported the end of their load, each after "; ". It is empty if all have, or none has a
-// share of the load.
+// reported the end of their load, each after "; " and with the time of the day when its lease
+// ends. It is empty if all have, or no agent has a share of the load.
 func (a *active) unconfirmed() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -207,7 +207,8 @@ func exitStatus(r *run.Result) int {
 	return 1
 }
 
-// endOf returns the event of a run's end from its final result.
+// endOf returns the event of a run's end, without a time, from its final result. Error is set
+// if the run failed.
 func (m *Master) endOf(r *run.Result) event.Event {
 	exit := exitStatus(r)
 	e := event.Event{Kind: event.Ended, Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: &exit}

@@ -47,7 +47,8 @@ func newEvents(before uint64) *events {
 	return &events{before: before, last: before, readers: map[*reader]bool{}}
 }
 
-// emit numbers an event of run id, from 1, stores it and sends it to the readers. It sets
+// emit assigns the next number to an event of run id, stores it and sends it to the readers;
+// older events, and the Totals of all but the newest, are dropped (see storedEvents). It sets
 // the event's time if that is zero. If a reader's channel is full, it is closed: the reader
 // resumes by calling Events again.
 func (e *events) emit(id string, what event.Event) {

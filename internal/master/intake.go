@@ -265,10 +265,11 @@ func (n *intake) commit(ctx context.Context) error {
 	return nil
 }
 
-// store stores c, and tries again for about a minute if that fails, as when the disk is full.
-// Memory stays bounded: agents stop sending when nothing is acknowledged. What has been merged
-// is stored even if the master is ending, but then there is only one attempt more: the agents
-// deliver it to the next master.
+// store stores c, and tries again for about a minute if that fails, as when the disk is full;
+// it returns the last error, and a *run.TakenError at once. Memory stays
+// bounded: agents stop sending when nothing is acknowledged. What has been merged is stored
+// even if the master is ending, but then there is only one attempt more: the agents deliver it
+// to the next master.
 func (n *intake) store(serving context.Context, c *commit) error {
 	ctx := context.WithoutCancel(serving)
 	wait, tries := 100*time.Millisecond, 0

@@ -21,8 +21,9 @@ func (a *active) due(h *place, agents int) bool {
 // renewAtOnce is about how many leases are renewed per tick.
 const renewAtOnce = 250
 
-// renew renews an agent's lease and waits for the answer, 2 s at most. A refusal is logged
-// and recorded in the place. Other errors are ignored: a later tick renews again.
+// renew renews an agent's lease and waits for the answer, 2 s at most. A refusal is logged,
+// and recorded in the place, until the next success, if the agent does not know the run. Other
+// errors are ignored: a later tick renews again.
 func (a *active) renew(ctx context.Context, h *place) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -32,18 +33,16 @@ func (a *active) renew(ctx context.Context, h *place) {
 	switch {
 	case err == nil: // without waking perform
 		a.mu.Lock()
-		h.renewed = time.Now()
+		h.renewed, h.forgot = time.Now(), time.Time{}
 		a.mu.Unlock()
 	case errors.As(err, &refused):
 		a.m.Logger.Warn("a lease is refused", "run", a.id, "agent", h.ID, "error", err)
-		a.change(func() { h.refusedAt(time.Now()) })
-	}
-}
-
-// refusedAt records when the agent first refused a renewal, as after a restart of its
-// process, which does not know the run. The caller must hold active.mu.
-func (h *place) refusedAt(t time.Time) {
-	if h.forgot.IsZero() {
-		h.forgot = t
+		if refused.Code == agentpb.CodeUnknown { // as after a restart of its process
+			a.change(func() {
+				if h.forgot.IsZero() {
+					h.forgot = time.Now()
+				}
+			})
+		}
 	}
 }

@@ -20,8 +20,9 @@ type shift struct {
 
 // writePiece writes a piece of an executor's output to the file at path, which it creates if
 // it does not exist. It is idempotent: the shifts are stored in path.at, so a repeated piece
-// goes to the same place. It writes nothing and returns an error if the file would become
-// larger than maxLog. The caller must not write the same file concurrently.
+// goes to the same place. If bytes were dropped after the piece, a line says so behind it. It
+// returns an error, and leaves the file as it is, if the piece would end beyond maxLog. The
+// caller must not write the same file concurrently.
 func writePiece(path string, piece *agentpb.Log) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

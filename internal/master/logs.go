@@ -82,9 +82,11 @@ func (l *logs) remove(id string) error {
 	return os.RemoveAll(filepath.Join(l.dir, id))
 }
 
-// Log calls each with the output of a run's executors, one after the other, or only of one
-// agent's. With Follow it continues with new output until the run is over. A piece is valid
-// only until each returns. An error of each ends it and is returned.
+// Log calls each with the output of a run's executors, sorted by name, or only of one agent's,
+// in pieces of up to 32 KiB: of each executor from q.After on, or with a single executor and no
+// After from q.Offset. With Follow it continues with new output until the run is over, or ctx
+// ends: it returns ctx's error then. A piece is valid only until each returns. An error of each
+// ends it and is returned.
 func (m *Master) Log(ctx context.Context, q run.LogQuery, each func(*run.LogPiece) error) error {
 	r := &logReader{dir: filepath.Join(m.logs.dir, q.Run), agent: q.Agent, skip: q.Offset, at: maps.Clone(q.After)}
 	if r.at == nil {
@@ -133,7 +135,8 @@ type logReader struct {
 	buf   [32 << 10]byte
 }
 
-// next returns a piece of the first file that has unread output, or nil.
+// next returns a piece, of up to 32 KiB, of the first file by name that has unread output, or
+// nil without one. It is valid until the next call.
 func (r *logReader) next() (*run.LogPiece, error) {
 	entries, err := os.ReadDir(r.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

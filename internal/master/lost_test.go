@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,18 +42,7 @@ func TestLostAgent(t *testing.T) {
 						}
 						return
 					}
-					r.until("the agent is lost", func() bool {
-						all, err := r.Events(t.Context(), id, 0)
-						if err != nil {
-							t.Fatal(err)
-						}
-						for len(all) > 0 {
-							if e := <-all; strings.Contains(e.Text, "agent two was lost at") {
-								return true
-							}
-						}
-						return false
-					})
+					r.until("the agent is lost", func() bool { return r.hasEvent(id, "agent two was lost at") })
 					r.of("one").batch(10, 0, time.Millisecond)
 					r.of("one").finish()
 					x := r.result(id)
@@ -65,6 +55,36 @@ func TestLostAgent(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// An agent that refuses renewals is lost only if it does not know the run for some time.
+func TestRefusedLease(t *testing.T) {
+	t.Parallel()
+	for code, always := range map[string]bool{"fenced": true, "unknown": false} {
+		t.Run(code, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRig(t, "one")
+				id := r.running(run.Options{Lost: run.LostStop}, "one")
+				a := r.of("one")
+				var refused atomic.Bool
+				a.change(func(a *fakeAgent) {
+					a.answers = func(c *agentpb.Command) *agentpb.Answer {
+						if c.GetRenew() == nil || refused.Swap(true) && !always {
+							return nil
+						}
+						return &agentpb.Answer{Code: code, Error: "refused"}
+					}
+				})
+				r.until("a renewal is refused", refused.Load)
+				time.Sleep(3 * short.Suspect)
+				a.batch(10, 0, time.Millisecond)
+				a.finish()
+				if x := r.result(id); x.State != run.Finished {
+					t.Errorf("the run is %s (%s)", x.State, x.Cause)
+				}
+			})
+		})
 	}
 }
 

@@ -79,7 +79,7 @@ type Master struct {
 	active   *active // the active run, or nil
 	last     string  // id of the previous active run, which ended at lastEnd
 	lastEnd  time.Time
-	waiting  waiting // of the last call of next
+	waiting  waiting // of the first queued run
 	ready    bool    // runs that a previous process left active are settled
 	shutdown bool    // no further run starts
 }
@@ -264,8 +264,8 @@ func (m *Master) work(ctx context.Context) error {
 
 // next returns the first queued run if the agents for it are ready, and otherwise nil: also
 // if the queue is empty, after Shutdown, or when ctx ends. A later run never overtakes the
-// first. It updates m.waiting, and emits an event if the reason has changed. The error is the
-// store's.
+// first. It updates m.waiting, and emits an event if the reason for which the first waits has
+// changed. The error is the store's.
 func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	m.mu.Lock()
 	shutdown := m.shutdown
@@ -290,12 +290,13 @@ func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	case len(first.Options.Agents) == 0 && m.settling():
 		why = "agents are about to be there"
 	}
+	now := waiting{first.ID, why}
 	m.mu.Lock()
-	before, now := m.waiting, waiting{first.ID, why}
+	changed := now != m.waiting
 	m.waiting = now
 	m.mu.Unlock()
 	if why != "" {
-		if now != before {
+		if changed {
 			m.Logger.Info("a run waits", "run", first.ID, "why", why)
 			m.events.waits(first.ID, why)
 		}

@@ -97,11 +97,7 @@ func TestRunsWait(t *testing.T) {
 		r.standing("late", agentRefused)
 		first := r.submit(run.Options{Agents: []string{"late"}})
 		second := r.submit(run.Options{})
-		r.until("the first waits for its agent", func() bool {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return r.waiting.run == first && strings.Contains(r.waiting.why, "agent late is refused")
-		})
+		r.until("the first waits for its agent", func() bool { return r.hasEvent(first, "agent late is refused") })
 		if f := r.figures(); f.Queued != 2 || f.Active != "" {
 			t.Errorf("figures are %+v, want 2 queued", f)
 		}

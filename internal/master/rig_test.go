@@ -137,6 +137,21 @@ func (r *rig) until(what string, f func() bool) {
 	}
 }
 
+// hasEvent reports whether a text is in an event of a run.
+func (r *rig) hasEvent(id, text string) bool {
+	r.t.Helper()
+	all, err := r.Events(r.t.Context(), id, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for len(all) > 0 {
+		if e := <-all; strings.Contains(e.Text, text) {
+			return true
+		}
+	}
+	return false
+}
+
 // agent adds an agent that has joined, and beats.
 func (r *rig) agent(name string) *fakeAgent {
 	r.t.Helper()

@@ -57,7 +57,7 @@ func (m *Master) accept(o *run.Options) error {
 	return m.fleet.known(o)
 }
 
-// queue stores o as a new queued run.
+// queue stores o as a new queued run, with a new ID, emits its state, and returns o.
 func (m *Master) queue(ctx context.Context, o *run.Order, source run.Source) (*run.Order, error) {
 	now := time.Now()
 	o.ID, o.State, o.Created = run.NewID(now), run.Queued, now.UTC()
@@ -174,7 +174,7 @@ func (m *Master) Runs(ctx context.Context, f run.Filter) ([]run.Order, string, e
 }
 
 // Transitions returns the changes of a run's state, the oldest first. The first is its
-// creation.
+// creation, or the import of an imported run.
 func (m *Master) Transitions(ctx context.Context, id string) ([]run.Transition, error) {
 	if _, err := m.Run(ctx, id); err != nil {
 		return nil, err

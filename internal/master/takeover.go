@@ -148,8 +148,8 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 }
 
 // drop marks the executors that did not begin as ended, so that the run does not wait for
-// them. failed has the error of each by its number, or nil. It returns an error if ctx or
-// the intake has ended.
+// them, and as lost in the result. failed has the error of each by its number, or nil. It
+// returns an error if ctx or the intake has ended.
 func (a *active) drop(ctx context.Context, failed []error) error {
 	a.change(func() {
 		for number, err := range failed {

@@ -64,14 +64,8 @@ func (c *child) wait(limit time.Duration) bool {
 // left the group, and waits for the executor to end. It may be called again, and after the
 // executor's end.
 func (c *child) kill() {
-	KillGroup(c.cmd.Process.Pid)
+	system.KillGroup(c.cmd.Process.Pid)
 	<-c.done
-}
-
-// KillGroup kills the process group pid, if it exists, and does not wait for its end. On
-// Windows it kills only the process.
-func KillGroup(pid int) {
-	system.KillGroup(pid)
 }
 
 // how waits for the process to end and describes it, as DeadError.How and Cause; Cause is

@@ -109,7 +109,8 @@ func New(spec Spec) *Process {
 
 // Stop asks the executor to end its load and let the iterations in flight finish. It
 // returns at once; the process is killed if it has not ended Times.Stop after the graceful
-// time of its start. Before the load it has the effect of Cancel.
+// time of its start, or before if Cancel was called, too. Before the load it has the effect of
+// Cancel.
 func (p *Process) Stop() { p.stopOnce.Do(func() { close(p.stop) }) }
 
 // Cancel asks the executor to end its load now. It returns at once; the process is killed
@@ -208,7 +209,7 @@ func (p *Process) listen() (srv *server, clean func(), err error) {
 }
 
 // command returns the command that starts the executor, with the socket's path in its
-// environment; the error is that of Spec.Make.
+// environment; Spec.Make receives only that and Spec.Env. The error is that of Spec.Make.
 func (p *Process) command(socket string) (*exec.Cmd, error) {
 	env := append(slices.Clone(p.spec.Env), socketEnv+"="+socket)
 	if p.spec.Make != nil {

@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -26,6 +27,28 @@ func TestExecutorsThatDoNotEnd(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+// A Stop after a Cancel does not extend the time that Cancel allows.
+func TestStopAfterCancel(t *testing.T) {
+	t.Parallel()
+	got := new(tally)
+	s := spec("ignores commands", got)
+	s.Times.Cancel, s.Times.Stop = 2*time.Second, time.Hour
+	p := process.New(s)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() {
+		<-got.started
+		p.Cancel()
+		until(t, "it is cancelled", func() bool { return strings.Contains(got.output(), "ToExecutor_Cancel") })
+		p.Stop()
+	}()
+	err := p.Run(ctx)
+	var dead *process.DeadError
+	if !errors.As(err, &dead) || dead.Cause != process.CauseStuck {
+		t.Errorf("error %v", err)
 	}
 }
 

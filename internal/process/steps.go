@@ -61,7 +61,7 @@ func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 // Begin waits until the executor is armed, starts the load at a time of the wall clock, or at
 // once if that time has passed, and returns once the executor has been sent the command. If
 // ctx ends first, the load may begin all the same. The executor stops its load if Renew is not
-// called within lease; 0 means no lease. Begin may be called once.
+// called within lease; 0 means no lease. A second call waits for ctx or Run to end.
 func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) error {
 	b := beginning{at, lease, make(chan error, 1)}
 	select {
@@ -81,8 +81,9 @@ func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) 
 	}
 }
 
-// Renew extends the lease of the load from now. It never blocks. Before the load it takes
-// effect when the load begins, and after it not at all.
+// Renew extends the lease of the load, if it has one, to lease from now; 0 or less has no
+// effect. It never blocks. Before the load it is sent once the load begins, and may have no
+// effect; after the load it has none.
 func (p *Process) Renew(lease time.Duration) {
 	p.lease.Store(int64(lease))
 	select {
@@ -113,7 +114,7 @@ func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
 }
 
 // ask sends a numbered request and waits for its answer, whose error it returns. Without a
-// load, and if Run returns first, that is ErrNoLoad.
+// load, and if Run returns first, that is ErrNoLoad, and if ctx ends first, ctx's error.
 func (p *Process) ask(ctx context.Context, request func(id uint64) *wire.ToExecutor) error {
 	reply := make(chan error, 1)
 	if err := p.do(ctx, func(s *supervisor) { s.ask(request, reply) }); err != nil {

@@ -76,7 +76,8 @@ func (s *supervisor) run(srv *server) error {
 
 // greet checks the executor's hello, passes it on and returns the start to answer it with:
 // that of Spec.Plan, or of Arm, for which it waits. The error is that of the check, wraps
-// ErrScenario, or is that of Spec's function.
+// ErrScenario, is that of Spec's function, or is about the earlier end of the executor or the
+// run.
 func (s *supervisor) greet(h *wire.Hello) (*wire.Start, error) {
 	switch {
 	case h == nil:
@@ -179,7 +180,13 @@ func (s *supervisor) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
 // *DeadError, or the error of Spec.Batch or ctx.
 func (s *supervisor) load(graceful time.Duration) error {
 	stop, cancel := s.stop, s.cancel
+	var deadline time.Time // the earlier one of Stop and Cancel
 	var overdue <-chan time.Time
+	limit := func(d time.Duration) {
+		if at := time.Now().Add(d); overdue == nil || at.Before(deadline) {
+			deadline, overdue = at, time.After(d)
+		}
+	}
 	for {
 		select {
 		case m, ok := <-s.from:
@@ -198,12 +205,12 @@ func (s *supervisor) load(graceful time.Duration) error {
 		case <-stop:
 			stop = nil
 			if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Stop{Stop: &wire.Stop{}}}); err == nil {
-				overdue = time.After(graceful + s.spec.Times.Stop)
+				limit(graceful + s.spec.Times.Stop)
 			}
 		case <-cancel:
 			cancel = nil
 			if err := s.send(&wire.ToExecutor{Message: &wire.ToExecutor_Cancel{Cancel: &wire.Cancel{}}}); err == nil {
-				overdue = time.After(s.spec.Times.Cancel)
+				limit(s.spec.Times.Cancel)
 			}
 		case <-overdue:
 			s.child.kill()
@@ -215,7 +222,7 @@ func (s *supervisor) load(graceful time.Duration) error {
 }
 
 // take passes a message to its receiver and reports whether it was the last batch. The error
-// is that of Spec.Batch.
+// wraps that of Spec.Batch. Messages that no one receives are ignored.
 func (s *supervisor) take(m *wire.FromExecutor) (last bool, err error) {
 	switch {
 	case m.GetStopping() != nil:

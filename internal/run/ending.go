@@ -11,8 +11,8 @@ type Ending struct {
 }
 
 // Conclude returns the final state of a run with this ending, and the cause as text.
-// Cancelled takes precedence over Err, and both over a threshold and a stop. The cause is
-// empty if the run finished by itself.
+// Cancelled takes precedence over Err, and both over a threshold and a stop. The cause, as
+// "cancelled by Ctrl-C" or the error's text, is empty if the run finished by itself.
 func (e Ending) Conclude() (state State, cause string) {
 	switch {
 	case e.Cancelled:

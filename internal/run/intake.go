@@ -80,7 +80,8 @@ type TakenError struct {
 	Other bool // the stored batch has other bytes: two executors use one name, or one sends wrong data
 }
 
-// Error names the batch's number, executor, run and epoch.
+// Error names the batch's number, executor, run and epoch, and says so if its bytes are
+// others.
 func (e *TakenError) Error() string {
 	s := fmt.Sprintf("batch %d of executor %d of run %s (epoch %d) has been taken in before", e.Key.Seq, e.Key.Executor, e.Key.Run, e.Key.Epoch)
 	if e.Other {

@@ -17,8 +17,9 @@ type LogPiece struct {
 	Data     []byte `json:"data"`
 }
 
-// Head returns the line that precedes the piece in a text of all executors: empty if last, the
-// executor of the piece before it, is the same, or if only one executor has output.
+// Head returns the line that precedes the piece in a text of all executors, "==> EXECUTOR
+// <==" with its line end: empty if last, the executor of the piece before it, is the same,
+// or if only one executor has output.
 func (p *LogPiece) Head(last string) string {
 	if !p.Several || p.Executor == last {
 		return ""

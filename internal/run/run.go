@@ -31,8 +31,9 @@ func (s State) Final() bool { return s == Finished || s == Failed || s == Cancel
 // order is the order of the states before the final ones.
 var order = []State{Queued, Compiling, Starting, Running, Stopping}
 
-// May reports whether a run in state s may change to next: to the following state, from Running
-// or Stopping to Finished, and from every state that is not final to Failed or Cancelled.
+// May reports whether a run in state s may change to next: to the following state, from
+// Running or Stopping to Finished, and from every state that is not final to Failed or
+// Cancelled.
 func (s State) May(next State) bool {
 	at := slices.Index(order, s)
 	switch next {

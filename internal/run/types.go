@@ -51,8 +51,8 @@ func (s Severity) String() string {
 // MarshalText returns the name of s. It never returns an error.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText sets s by its name. If text is not the name of a severity, it returns an error
-// and leaves s unchanged.
+// UnmarshalText sets s by its name, "" being Fine. If text is not the name of a severity,
+// it returns an error and leaves s unchanged.
 func (s *Severity) UnmarshalText(text []byte) error {
 	for level, name := range severities {
 		if name == string(text) {

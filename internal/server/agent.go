@@ -42,8 +42,9 @@ func (o *AgentOptions) name() string {
 }
 
 // Join joins the master that made the token, and stores this agent's identity in o.Dir,
-// where bus.ReadIdentity finds it. It takes 30 s at most. The error is a *bus.JoinError if
-// the master refuses, and otherwise that of bus.Join.
+// where bus.ReadIdentity finds it. It takes up to 10 s to connect for each address of the
+// token, and then 30 s from the call at most. The error is a *bus.JoinError if the master
+// refuses, and otherwise that of bus.Join.
 func Join(ctx context.Context, token string, o AgentOptions) error {
 	hello := &agentpb.Hello{Name: o.name(), Version: version.Version, Protocol: agentpb.Protocol, Minor: agentpb.Minor}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)

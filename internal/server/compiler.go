@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
@@ -24,7 +23,8 @@ import (
 
 // compiler compiles scenarios for a master: in a separate process and, if this one is root,
 // as a user without privileges who can't read the master's data. Compile and warm may be
-// called concurrently; one of them works at a time, the others wait.
+// called concurrently; one of them works at a time, the others wait. The first Compile ends
+// warm, which would compete with it for the CPUs.
 type compiler struct {
 	dir   string // the cache, and below it what is compiled
 	limit time.Duration
@@ -32,10 +32,9 @@ type compiler struct {
 	notes string // the file that names the box in use
 	log   *slog.Logger
 
-	turn sync.Mutex // held while something is compiled
-
-	mu       sync.Mutex
-	stopWarm func() // guarded by mu; nil before warm; may be called more than once
+	turn     chan struct{}   // holds one element while something is compiled
+	warming  context.Context // of warm
+	stopWarm func()          // ends warming
 }
 
 // compileEnv makes this program the compiler's process.
@@ -65,9 +64,11 @@ type (
 // newCompiler returns the compiler of a master whose data is in own and whose cache is in
 // dir (empty: the default). If it runs as this user, it shares the cache of local runs. It
 // creates the cache's folder, and deletes what a previous process of that master was
-// compiling. limit is that of one build. An error is an *[Error]. There is nothing to close.
-func newCompiler(dir, own string, limit time.Duration, log *slog.Logger) (*compiler, error) {
-	c := &compiler{dir: dir, limit: limit, notes: filepath.Join(own, "compiling.json"), log: log}
+// compiling. limit is that of one build. The end of ctx ends warm. An error is an *[Error].
+// There is nothing to close.
+func newCompiler(ctx context.Context, dir, own string, limit time.Duration, log *slog.Logger) (*compiler, error) {
+	c := &compiler{dir: dir, limit: limit, notes: filepath.Join(own, "compiling.json"), log: log, turn: make(chan struct{}, 1)}
+	c.warming, c.stopWarm = context.WithCancel(ctx)
 	c.reap()
 	level, err := sandbox.Level(sandbox.Options{Note: c.note})
 	if err != nil {
@@ -104,17 +105,15 @@ func newCompiler(dir, own string, limit time.Duration, log *slog.Logger) (*compi
 }
 
 // Compile compiles a source for a platform, calls step before each step that takes time, and
-// returns the executor in the cache. It ends warm, and waits for another Compile also if ctx
-// ends. If the source is wrong, the error is a *[master.CompileError]; after the end of ctx
-// it wraps the context's cause.
+// returns the executor in the cache. It ends warm, and waits for another Compile. If the
+// source is wrong, the error is a *[master.CompileError]; after the end of ctx it wraps the
+// context's cause.
 func (c *compiler) Compile(ctx context.Context, source run.Source, goos, goarch string, step func(string)) (master.Built, error) {
-	c.mu.Lock()
-	if c.stopWarm != nil { // it would compete for the CPUs
-		c.stopWarm()
+	c.stopWarm()
+	if err := c.begin(ctx); err != nil {
+		return master.Built{}, err
 	}
-	c.mu.Unlock()
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	defer c.end()
 	box, err := c.box(ctx)
 	if err != nil {
 		return master.Built{}, fmt.Errorf("make a folder to compile in: %w", err)
@@ -142,6 +141,23 @@ func (c *compiler) Compile(ctx context.Context, source run.Source, goos, goarch 
 	}
 	return master.Built{Path: r.Path, SHA256: r.SHA256, Notes: r.Notes}, nil
 }
+
+// begin waits until nothing else is compiled; the caller must call end. If ctx ends first, it
+// returns the context's cause.
+func (c *compiler) begin(ctx context.Context) error {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if ctx.Err() != nil { // select does not prefer a case
+		c.end()
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (c *compiler) end() { <-c.turn }
 
 // box creates the sandbox to compile in. If another master of this machine uses it, box
 // waits until that has left, and returns the context's cause if ctx ends first. The caller
@@ -203,16 +219,14 @@ func (c *compiler) reap() {
 }
 
 // warm compiles what all scenarios import, so that the first one need not wait for it. It
-// returns after that, when ctx ends, or when Compile ends it. Errors are logged.
-func (c *compiler) warm(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	c.turn.Lock()
-	defer c.turn.Unlock()
-	c.mu.Lock()
-	c.stopWarm = cancel
-	c.mu.Unlock()
-	box, err := c.box(ctx)
+// returns after that, or when the context of newCompiler or the first Compile, which may come
+// before warm, ends it. Errors are logged.
+func (c *compiler) warm() {
+	if c.begin(c.warming) != nil {
+		return
+	}
+	defer c.end()
+	box, err := c.box(c.warming)
 	if err != nil {
 		return // the first run reports it
 	}
@@ -221,7 +235,7 @@ func (c *compiler) warm(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if r, err := c.child(ctx, box, order, func(string) {}); ctx.Err() == nil && (err != nil || r.Error != "") {
+	if r, err := c.child(c.warming, box, order, func(string) {}); c.warming.Err() == nil && (err != nil || r.Error != "") {
 		c.log.Info("the compiler could not be warmed", "error", err, "text", r.Error)
 	}
 }

@@ -3,21 +3,25 @@
 package server
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // A master that is killed while it compiles leaves a source in a folder: the next start
 // deletes that, and nothing else.
 func TestWhatACompilerLeaves(t *testing.T) {
 	own, cache, log := t.TempDir(), filepath.Join(t.TempDir(), "cache"), slog.New(slog.DiscardHandler)
-	c, err := newCompiler(cache, own, 0, log)
+	c, err := newCompiler(t.Context(), cache, own, 0, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +45,7 @@ func TestWhatACompilerLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := newCompiler(cache, own, 0, log); err != nil {
+	if _, err := newCompiler(t.Context(), cache, own, 0, log); err != nil {
 		t.Fatal(err)
 	}
 	gone(killed.Folder)
@@ -52,8 +56,44 @@ func TestWhatACompilerLeaves(t *testing.T) {
 	if err := os.WriteFile(notes, []byte(`{"mark": "hal`), 0o600); err != nil { // killed as it wrote
 		t.Fatal(err)
 	}
-	if _, err := newCompiler(cache, own, 0, log); err != nil {
+	if _, err := newCompiler(t.Context(), cache, own, 0, log); err != nil {
 		t.Error(err)
 	}
 	gone(notes)
+}
+
+// After a Compile, even one whose context has ended while it waited, nothing is warmed: that
+// would compete with it.
+func TestCompileEndsWarm(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	own := t.TempDir()
+	c, err := newCompiler(t.Context(), filepath.Join(t.TempDir(), "cache"), own, 0, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.notes = filepath.Join(own, "missing", "compiling.json") // so that a box leaves a line in the log
+	if err := c.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.Compile(ctx, run.Source{}, "", "", func(string) {})
+		ended <- err
+	}()
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Compile after the end of its context: %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("Compile waits after the end of its context")
+	}
+	c.end()
+	c.warm()
+	if log.Len() > 0 {
+		t.Errorf("warmed after a Compile: %s", &log)
+	}
 }

@@ -8,8 +8,8 @@ import (
 
 // ownPorts returns the addresses that a master listens on as HOST:PORT, as an allowlist
 // denies them: that of the API's listener, and those that agents connect to, which may be
-// URLs. For an unspecified host it returns all addresses of this machine. It skips those
-// without a port.
+// URLs. For an unspecified host it returns all addresses of this machine, with
+// "127.0.0.0/8:PORT" for loopback. It skips those without a port.
 func ownPorts(api net.Addr, agents []string) (all []string) {
 	for _, a := range append([]string{api.String()}, agents...) {
 		if u, err := url.Parse(a); err == nil && u.Host != "" { // of a NATS cluster

@@ -47,7 +47,7 @@ type Options struct {
 	Database string   // URL of a PostgreSQL database; empty: the SQLite file Database(Dir)
 	NATS     []string // URLs of a NATS cluster; empty: a server in this process
 	Creds    string   // file of credentials for NATS
-	CA       []byte   // PEM, certificates that sign those of NATS; nil: the host's
+	CA       []byte   // authorities of NATS's certificates, from bus.ReadAuthorities; nil: the host's
 
 	RunLimit     time.Duration // longest that a run may last
 	CompileLimit time.Duration // longest that a compile may take
@@ -115,7 +115,7 @@ func Database(dir string) string {
 	return path
 }
 
-// New opens all parts of a master. The caller must call Run, which closes them. An error is
+// New opens all parts of a master. The caller must call Run, which closes them. An error wraps
 // an *[Error], and nothing is left open then but o.Listener, which the caller closes. The
 // end of ctx ends the server.
 func New(ctx context.Context, o Options) (_ *Server, err error) {
@@ -164,8 +164,9 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 }
 
 // Run serves until one of the parts fails, the context of New ends, or Shutdown or End has
-// ended the server. It then closes all parts and o.Listener, and returns the errors of the
-// parts that failed and of closing, nil if there was no failure. It must be called once.
+// ended the server. It then closes all parts and o.Listener, and returns the error of the part
+// that failed and those of closing, nil if there was no failure; errors of parts that the end
+// leads to are dropped. It must be called once.
 func (s *Server) Run() (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	defer s.cancel(nil)
@@ -196,7 +197,7 @@ func (s *Server) Run() (err error) {
 	go func() {
 		defer close(warm)
 		if !s.o.NoWarm {
-			s.compiler.warm(s.ctx)
+			s.compiler.warm()
 		}
 	}()
 	defer func() { <-warm }()
@@ -286,7 +287,7 @@ func (s *Server) openMaster() error {
 	if s.conn, err = bus.Master(s.ctx, with); err != nil {
 		return &Error{PartBus, err}
 	}
-	if s.compiler, err = newCompiler(s.o.Cache, s.dir, s.o.CompileLimit, s.log); err != nil {
+	if s.compiler, err = newCompiler(s.ctx, s.o.Cache, s.dir, s.o.CompileLimit, s.log); err != nil {
 		return err
 	}
 	s.master, err = master.New(master.Options{Store: s.store, Bus: s.conn, Compiler: s.compiler, Dir: s.dir, Logger: s.log, Key: s.conn.PublicKey(), Cluster: string(id),
@@ -334,8 +335,8 @@ func (s *Server) secret(name string, make func() ([]byte, error)) ([]byte, error
 	return value, s.store.PutSetting(s.ctx, name, value)
 }
 
-// audit records what an agent was denied. who is the agent or, for a refused connection, its
-// key or token. It blocks for 10 s at most and logs an error.
+// audit writes to the audit log what an agent was denied. who is the agent or, for a refused
+// connection, its key or token. It blocks for 10 s at most and logs an error.
 func (s *Server) audit(action, who, detail string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -17,6 +17,7 @@ func (f timeScale) factor() float64 { return cmp.Or(float64(f), 1) }
 
 func (f timeScale) bus() bus.Times { return bus.DefaultTimes().Scale(f.factor()) }
 
+// master leaves Prepare, Cancel and Lead as they are.
 func (f timeScale) master() master.Times {
 	usual := master.DefaultTimes()
 	t := usual.Scale(f.factor())
@@ -24,6 +25,7 @@ func (f timeScale) master() master.Times {
 	return t
 }
 
+// agent leaves Process and Send as they are.
 func (f timeScale) agent() agent.Times {
 	usual := agent.DefaultTimes()
 	t := usual.Scale(f.factor())

@@ -27,8 +27,9 @@ func export() scenario.Vus {
 	return scenario.Vus{{Name: "http", Nu: number(*users), Load: scenario.Loop(time.Duration(number(*seconds)) * time.Second), Start: start}}
 }
 
-// start returns a user that requests the url, or posts the file body to it, once an
-// iteration. A body that can't be read is an error.
+// start returns a user that requests the url, by Get or, unless the parameter call is that,
+// by GetIgnoreRes, or posts the file body to it, once an iteration. A body that can't be
+// read is an error.
 func start(ctx context.Context, vui int) (scenario.User, error) {
 	client, err := http.NewHttpClient(ctx, "http")
 	if err != nil {

@@ -25,8 +25,9 @@ func export() scenario.Vus {
 	return scenario.Vus{{Name: "http", Nu: number(*users), Rate: float64(number(*ramp)), Fu: user}}
 }
 
-// user is one user with one connection. It returns at most one pause after ctx ends;
-// failed requests do not end it. The process ends if the client can't be made.
+// user is one user with one connection. With every=0 it sends one request and returns when
+// ctx ends, else at most one pause later; failed requests do not end it. The process ends
+// if the client can't be made.
 func user(ctx context.Context, vui int) {
 	client, err := http.NewHttpClient(ctx, "http", http.Options{MaxConns: 1, Sources: strings.Split(*from, ",")})
 	if err != nil {

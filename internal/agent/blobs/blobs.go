@@ -57,11 +57,11 @@ func Open(dir string, limit int64) (*Cache, error) {
 // Fetch copies a blob to w, from an offset on.
 type Fetch func(ctx context.Context, offset int64, w io.Writer) error
 
-// Get opens a blob of size bytes, which it fetches if it is not in the cache, and checks
-// its digest. The caller must close the file; it remains readable if the cache deletes it.
-// The error wraps ErrDigest or ErrSpace if one of them is the reason. What was fetched
-// before another error is stored for the next attempt. One call of Get, Put or Remove runs
-// at a time; only fetch ends with ctx.
+// Get opens a blob of size bytes, which it fetches if it is not in the cache, and checks its
+// digest. The caller must close the file; it remains readable if the cache deletes it. The
+// error wraps ErrDigest or ErrSpace if one of them is the reason. What was fetched before
+// another error, unless it is too much, is stored for the next attempt. One call of Get, Put
+// or Remove runs at a time; only fetch ends with ctx.
 func (c *Cache) Get(ctx context.Context, sum string, size int64, fetch Fetch) (*os.File, error) {
 	if err := check(sum); err != nil {
 		return nil, err

@@ -142,8 +142,9 @@ func transfers() (read, written uint64) {
 	return read, written
 }
 
-// number returns the first number behind the first occurrence of a text in a file. It
-// returns 0 if the file or the text is missing, or no number follows.
+// number returns the first word, between white space, that follows the first occurrence of a
+// text in a file, as a whole decimal number; "" means the file's first word. It returns 0 if
+// the file or the text is missing, or if that word is anything else.
 func number(path, after string) int64 {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -158,9 +159,9 @@ func number(path, after string) int64 {
 	return n
 }
 
-// Process measures a process. It returns nil if the process has ended. Its Cpu is the
-// average number of CPUs in use since the last call for the same pid; 0 on the first.
-// Values that are unknown are 0.
+// Process measures a process. It returns nil if there is no such process; a zombie is one. Its
+// Cpu is the average number of CPUs in use since the last call for the same pid; 0 on the
+// first. Values that are unknown are 0.
 func (w *Watch) Process(pid int) *agentpb.Process {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {

@@ -28,7 +28,7 @@ var ErrTaken = errors.New("no user is free")
 
 // Options configures a box. The zero value means the defaults.
 type Options struct {
-	Work   string // where the private folder is created; empty for the temporary folder
+	Work   string // where the private folder is created; empty for the temporary folder; /tmp if its path has more than 60 bytes
 	Memory int64  // bytes that all processes together may use, if the system can limit it; 0 for no limit
 	Same   bool   // use level 0, even if a higher one is possible
 	User   int    // the user to run as, which one box at a time can have; 0 for any that is free
@@ -58,13 +58,6 @@ type State struct {
 // Options.Same. It returns an error that wraps ErrTaken if no user is free. After an error
 // nothing is left to close. The caller must Close the box.
 func New(o Options) (*Box, error) {
-	b := &Box{State: State{Mark: strings.ToLower(rand.Text())}, release: func() {}}
-	if !o.Same {
-		var err error
-		if b.UID, b.release, err = takeUser(o.User); err != nil {
-			return nil, err
-		}
-	}
 	base := o.Work
 	if base == "" {
 		base = os.TempDir()
@@ -75,6 +68,12 @@ func New(o Options) (*Box, error) {
 	base, err := filepath.Abs(base)
 	if err != nil {
 		return nil, err
+	}
+	b := &Box{State: State{Mark: strings.ToLower(rand.Text())}, release: func() {}}
+	if !o.Same {
+		if b.UID, b.release, err = takeUser(o.User); err != nil {
+			return nil, err
+		}
 	}
 	b.Folder = filepath.Join(base, "gobench-"+b.Mark[:10])
 	if o.Note != nil {
@@ -157,7 +156,7 @@ func (b *Box) Environ(extra []string) []string {
 }
 
 // Close kills what is left of the box, as Kill does, and deletes it. The error describes
-// what it could not kill or remove; Close may be called again.
+// what it could not kill, and files that it could not remove; Close may be called again.
 func (b *Box) Close() error {
 	err := b.Kill()
 	b.sweep()
@@ -175,8 +174,8 @@ func (b *Box) remove() error {
 	return err
 }
 
-// Level returns the level of the boxes that this process can create, 0 to 2, by creating
-// one with o and removing it. If New fails, it returns its error.
+// Level returns the level of the boxes that this process can create, 0 to 2, by creating one
+// with o and removing it. It returns an error if one of the two fails.
 func Level(o Options) (int, error) {
 	b, err := New(o)
 	if err != nil {

@@ -332,6 +332,30 @@ func TestUsersAreApart(t *testing.T) {
 	}
 }
 
+// A user is free again if its box can't be created.
+func TestAFailureReleasesTheUser(t *testing.T) {
+	root(t)
+	const user = 64998 // which other tests reach only when hundreds are in use
+	gone := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(gone)
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sandbox.New(sandbox.Options{User: user, Work: "relative"}); err == nil {
+		t.Error("a box was created relative to a folder that does not exist")
+	}
+	b, err := sandbox.New(sandbox.Options{User: user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // F30: the kernel's kill for want of memory is known as such.
 func TestOutOfMemory(t *testing.T) {
 	root(t)

@@ -142,7 +142,7 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-// sweep deletes the files of the box's user, which no one else uses, in the folders that
+// sweep deletes what the box's user, which no one else uses, owns directly in the folders that
 // all users may write to. It does nothing if the box has no user of its own, and ignores
 // errors.
 func (b *Box) sweep() {

@@ -21,10 +21,10 @@ const (
 	lastUser  = 64999
 )
 
-// takeUser reserves a user that nothing else runs as, until release is called: the wanted
-// one, or any if wanted is 0. It returns user 0, with a release that does nothing, if this
-// process cannot change to other users. If all are in use, the error wraps ErrTaken and
-// release is nil.
+// takeUser reserves a user that nothing else runs as, until release is called: the wanted one,
+// or any if wanted is 0. It returns user 0, with a release that does nothing, if this process
+// cannot change to other users or make files in /run/gobench. If all are in use, the error
+// wraps ErrTaken and release is nil.
 func takeUser(wanted int) (uid int, release func(), err error) {
 	none := func() {}
 	if os.Geteuid() != 0 || !capable(unix.CAP_SETUID) || !capable(unix.CAP_SETGID) || !capable(unix.CAP_CHOWN) || !capable(unix.CAP_KILL) || !mapped() {
@@ -54,7 +54,7 @@ func takeUser(wanted int) (uid int, release func(), err error) {
 }
 
 // reserveUser reserves a user that a previous process used, until release is called. ok is
-// false, and release nil, if another box uses it now.
+// false, and release nil, if another box uses it now or it cannot be locked.
 func reserveUser(uid int) (release func(), ok bool) {
 	lock, err := os.OpenFile(filepath.Join("/run/gobench", "user-"+strconv.Itoa(uid)), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -146,7 +146,7 @@ func (s *Spool) sync() {
 	if s.trouble != nil {
 		return
 	}
-	for i := s.find(s.safe + 1); i < len(s.entries) && s.entries[i].number <= upTo; i++ {
+	for i := s.find(s.safe); i < len(s.entries) && s.entries[i].number <= upTo; i++ {
 		s.entries[i].body = nil
 	}
 	if upTo > s.safe {
@@ -193,9 +193,9 @@ func (s *Spool) cut() {
 	}
 }
 
-// mend tries to write all records that are in memory only to a new segment. If that works,
-// the trouble is over; else it deletes the segment, and the records stay in memory. The
-// caller must hold mu.
+// mend tries to write all records that are in memory only to new segments. If that works, the
+// trouble is over; else it deletes these segments, and the records stay in memory. The caller
+// must hold mu.
 func (s *Spool) mend() {
 	s.retry = time.Now().Add(s.o.Retry)
 	before := len(s.segments)

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,11 +102,11 @@ func Open(dir string, o Options) (*Spool, error) {
 	return s, nil
 }
 
-// Append stores a copy of body and returns its number. It does not wait for the sync: the
-// record is safe after the next call of Options.Safe. While the disk fails, the record is
-// only in memory. If Options.Memory is used up then, Append returns an error that wraps
-// ErrFull and stores nothing, unless essential is true. It returns os.ErrClosed after
-// Close.
+// Append stores a copy of body and returns its number. It does not wait for the sync, except
+// when it tries a failed disk again: the record is safe after a later call of Options.Safe,
+// not always the next. While the disk fails, the record is only in memory. If Options.Memory
+// is used up then, Append returns an error that wraps ErrFull and stores nothing, unless
+// essential is true. It returns os.ErrClosed after Close.
 func (s *Spool) Append(body []byte, essential bool) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +147,7 @@ func (s *Spool) Append(body []byte, essential bool) (uint64, error) {
 func (s *Spool) Next(above uint64) (number uint64, body []byte, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := s.find(above + 1)
+	i := s.find(above)
 	if i == len(s.entries) || s.entries[i].number > s.safe {
 		return 0, nil, false, nil
 	}
@@ -161,21 +162,10 @@ func (s *Spool) Next(above uint64) (number uint64, body []byte, ok bool, err err
 	return e.number, b, true, nil
 }
 
-// find returns the index of the first entry whose number is not below number, or
+// find returns the index of the first entry whose number is above the given one, or
 // len(s.entries). The caller must hold mu.
-func (s *Spool) find(number uint64) int {
-	if len(s.entries) == 0 || number <= s.entries[0].number {
-		return 0
-	}
-	lo, hi := 0, len(s.entries)
-	for lo < hi {
-		if mid := (lo + hi) / 2; s.entries[mid].number < number {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+func (s *Spool) find(above uint64) int {
+	return sort.Search(len(s.entries), func(i int) bool { return s.entries[i].number > above })
 }
 
 // Forget deletes the records up to and with a number, which may be above Last, and segments
@@ -183,7 +173,7 @@ func (s *Spool) find(number uint64) int {
 func (s *Spool) Forget(upTo uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.find(upTo + 1)
+	n := s.find(upTo)
 	for _, e := range s.entries[:n] {
 		if e.segment != nil {
 			e.segment.left--

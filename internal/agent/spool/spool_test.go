@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -348,4 +349,36 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("after Open records %d to %d, want 1 to %d", first, got, last)
 	}
 	_ = s.Close()
+}
+
+// Next and Forget find records at and beyond both ends, whatever number they get.
+func TestNumbersOutside(t *testing.T) {
+	t.Parallel()
+	s, err := spool.Open(t.TempDir(), spool.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 3 {
+		if _, err := s.Append([]byte("x"), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Forget(0)
+	if first := s.First(); first != 1 {
+		t.Errorf("the first is %d after nothing was deleted", first)
+	}
+	s.Forget(1)
+	if first, last := s.First(), s.Last(); first != 2 || last != 3 {
+		t.Errorf("%d to %d are left, want 2 to 3", first, last)
+	}
+	for _, above := range []uint64{3, math.MaxUint64} {
+		if n, _, ok, err := s.Next(above); ok || err != nil {
+			t.Errorf("above %d: record %d, %v", above, n, err)
+		}
+	}
+	s.Forget(math.MaxUint64)
+	if n, _ := s.Unsaved(); n != 0 || s.First() != 4 {
+		t.Errorf("%d are left, the first is %d", n, s.First())
+	}
 }

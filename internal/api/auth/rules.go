@@ -38,8 +38,8 @@ func CheckName(name string) error {
 var common string
 
 // CheckPassword returns an error if the user with this name may not have this password. It
-// may have any characters, 12 to 128, but must not be among the most common ones, little
-// more than the name (empty: not checked) or a simple pattern. The text is without a
+// may have any characters in UTF-8, 12 to 128, but must not be among the most common ones,
+// little more than the name (empty: not checked) or a simple pattern. The text is without a
 // subject: "must have ...".
 func CheckPassword(password, name string) error {
 	if !utf8.ValidString(password) {

@@ -55,8 +55,9 @@ type Error struct {
 	Retry time.Duration // wait before another attempt; 0: the master named none
 }
 
-// Error returns the detail, a line for each invalid value, and the request's id if the
-// fault is the master's.
+// Error returns the detail, an indented line "POINTER DETAIL" for each invalid value (without
+// the pointer's first slash), and "(request ID)" if the status is 500 or more, without a
+// newline at the end.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Detail)
@@ -109,9 +110,9 @@ func New(address string, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Address returns a master's address in the form of Client.URL, which is the same text for
-// the same master: with a scheme, the host in lower case, no slash at its end. It returns
-// an error if address is not one.
+// Address returns a master's address in the form of Client.URL: with a scheme (http if it has
+// none), the host in lower case, no slash at its end. Ports and names of the host stay as they
+// are. It returns an error if address is not one.
 func Address(address string) (string, error) {
 	u, err := parse(address)
 	if err != nil {
@@ -120,8 +121,8 @@ func Address(address string) (string, error) {
 	return u.String(), nil
 }
 
-// parse returns an address as a URL of a scheme and a host in lower case. It returns an
-// error, for the user, if the address has anything else.
+// parse returns an address as a URL of a scheme, by default http, and a host in lower case. It
+// drops slashes at the end, and returns an error, for the user, if there is anything else.
 func parse(address string) (*url.URL, error) {
 	full := address
 	if !strings.Contains(address, "://") {
@@ -206,7 +207,8 @@ func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
 }
 
 // answerError returns the error for an answer with another status than 2xx: an *Error if it
-// is a problem of a master, else a text for the user. It does not close the body.
+// is a problem of a master or a 503 without a body (see notMaster), else a text for the user.
+// It does not close the body.
 func (c *Client) answerError(answer *http.Response) error {
 	b, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 	e := &Error{}

@@ -20,11 +20,11 @@ import (
 const MaxSource = 8 << 20
 
 // ReadSource reads the scenario at path, a file or a folder, to be submitted: with its
-// go.mod and go.sum, and the files that it embeds or whose names are in its string
-// literals, since it may read them when it runs. Only files in or below the scenario's
-// folder are read. name is the last element of path. It returns an error if a file cannot
-// be read, all are more than MaxSource, or no file can be the scenario; what does not
-// compile is left to the master.
+// go.mod and go.sum, and the files (not folders) that it embeds or whose names are in its
+// string literals, since it may read them when it runs. Only files in or below the scenario's
+// folder are read. name is the last element of the absolute path. It returns an error if a
+// file cannot be read, all are more than MaxSource, or no file can be the scenario; what does
+// not compile is left to the master.
 func ReadSource(path string) (name string, s run.Source, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -128,8 +128,9 @@ func (r *sourceReader) goFile(name string) error {
 	return nil
 }
 
-// data reads a regular file below the folder that a string literal names, unless it was
-// read already; other literals, and names of folders and of Go files, are ignored.
+// data reads a regular file below the folder that a string literal or a go:embed pattern
+// names, unless it was read already; other texts, those of more than 255 bytes, and names of
+// folders and of Go files are ignored.
 func (r *sourceReader) data(name string) error {
 	if name == "" || len(name) > 255 || strings.ContainsAny(name, "\n\x00") || !filepath.IsLocal(name) || r.files[filepath.Clean(name)] != nil {
 		return nil

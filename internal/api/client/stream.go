@@ -27,12 +27,12 @@ const maxWait = 5 * time.Second
 // maxLine is how long a line of a stream may be: an event with the totals of a run.
 const maxLine = 64 << 20
 
-// Events iterates over the events after a number (0: all that are stored), of one run or,
-// if id is empty, of all: each once, in order, with its totals. It blocks until the next
-// event and reconnects, without limit, when the connection breaks or the master has no
-// room. A master that was restarted sends all events of its new process; if so many were
-// missed that it no longer has all of them, those that it has follow. It ends after the last
-// event of the run; if ctx ends or the master refuses the request, the last pair has the
+// Events iterates over the events after a number (0: all that are stored), of one run or, if
+// id is empty, of all: each once, in order, with its totals. It blocks until the next event
+// and reconnects, without limit, when the connection breaks, no master answers, or it refuses
+// with 503 or 429. A master that was restarted sends all events of its new process; if so many
+// were missed that it no longer has all of them, those that it has follow. It ends after the
+// last event of the run; if ctx ends or the master refuses otherwise, the last pair has the
 // error.
 func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[types.Event, error] {
 	return func(yield func(types.Event, error) bool) {
@@ -76,14 +76,16 @@ func (c *Client) Events(ctx context.Context, id string, after uint64) iter.Seq2[
 	}
 }
 
-// mayRepeat reports whether a request with this error may succeed later: the master can't be
-// reached, or is busy.
+// mayRepeat reports whether a request that ended with this error (nil: a stream that ended)
+// may succeed later: true but for an *Error with a status other than 503 and 429.
 func mayRepeat(err error) bool {
 	var refused *Error
 	return !errors.As(err, &refused) || refused.Status == http.StatusServiceUnavailable || refused.Status == http.StatusTooManyRequests
 }
 
-// pause waits before the next attempt, after a number of failures before the last one, err.
+// pause waits before the next attempt, after a number of failures before the last one, err:
+// c.wait, doubled for each failure up to maxWait, or err's Retry if that is longer, times a
+// random 0.5 to 1.5. It returns ctx's error if ctx ends first.
 func (c *Client) pause(ctx context.Context, failures int, err error) error {
 	wait := min(c.wait<<min(failures, 10), maxWait)
 	var refused *Error
@@ -93,8 +95,9 @@ func (c *Client) pause(ctx context.Context, failures int, err error) error {
 	return pause(ctx, wait/2+rand.N(wait))
 }
 
-// Repeat calls f until it succeeds, returns an error that will not pass, or limit is over:
-// so long the master may be restarting. It returns f's last error.
+// Repeat calls f, with pauses, until it returns nil or an error that will not pass (see
+// mayRepeat), ctx ends, or limit is over: so long the master may be restarting. It returns
+// f's last error. A call of f is not interrupted at the limit.
 func (c *Client) Repeat(ctx context.Context, limit time.Duration, f func() error) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -127,8 +130,8 @@ func (c *Client) listen(ctx context.Context, id string, after uint64, each func(
 }
 
 // readEvents reads server-sent events until the stream ends or each returns false; both are
-// no error. It calls heard for each line. It returns an error if an event is not JSON or a
-// line is longer than maxLine.
+// no error. It calls heard for each line. It returns an error of r, and one if an event is
+// not JSON or a line is longer than maxLine.
 func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -158,9 +161,10 @@ func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
 }
 
 // Log copies the output of a run's executors, of one agent (its id) or of all if that is
-// empty, to w. With follow it waits for more until the run has ended, and continues where it
-// was, without limit, if the connection breaks. It returns nil at the end, and at once an
-// error of w or a refusal of the master.
+// empty, to w. If several have output, a line "==> EXECUTOR <==" precedes each change of the
+// executor. With follow it waits for more until the run has ended, and continues where it was,
+// without limit, if the connection breaks or the master refuses with 503 or 429. It returns
+// nil at the end, and else the error of w, of ctx or of the request; w may have a part then.
 func (c *Client) Log(ctx context.Context, w io.Writer, id, agent string, follow bool) error {
 	l := &log{w: w, after: map[string]int64{}}
 	for failures := 0; ; failures++ {
@@ -192,7 +196,8 @@ type log struct {
 	last  string           // the executor whose output was written last
 }
 
-// position returns what was written, for the request of the rest.
+// position returns what was written as "EXECUTOR:NEXT,...", for the request of the rest; ""
+// before the first piece.
 func (l *log) position() string {
 	var all []string
 	for executor, n := range l.after {
@@ -207,8 +212,9 @@ type writeError struct{ error }
 
 func (e *writeError) Unwrap() error { return e.error }
 
-// copy sends a request and writes the pieces of the answer. It reports whether there were
-// any, also with an error: a *writeError if l.w failed.
+// copy sends a request and writes the pieces of the answer to l.w, each after its Head, and
+// counts them in l. It reports whether there were any, also with an error: a *writeError if
+// l.w failed. The end of the answer is no error.
 func (c *Client) copy(ctx context.Context, l *log, q request) (some bool, err error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {

@@ -57,8 +57,8 @@ func unpack(r io.Reader) (map[string][]byte, error) {
 	}
 }
 
-// compare describes how want differs from have, naming the first file that does; "" if they
-// are equal.
+// compare describes how want differs from have by its first file that is new or changed, or
+// else gone, and the number of others, as "changed NAME and 2 more"; "" if they are equal.
 func compare(have, want map[string][]byte) string {
 	n, first := 0, ""
 	note := func(what, name string) {

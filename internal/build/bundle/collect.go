@@ -67,7 +67,8 @@ func moduleRoot(ctx context.Context) (string, error) {
 }
 
 // copySDK writes to tmp a module of the packages of gobench that roots import on one of
-// platforms, so that nothing else of gobench becomes part of the bundle.
+// platforms, without tests, so that nothing else of gobench becomes part of the bundle. Its
+// go.mod and go.sum are those of gobench.
 func copySDK(ctx context.Context, root, tmp string) error {
 	list := []string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}
 	for _, r := range roots {
@@ -254,8 +255,9 @@ func reduced(name string, mods []module) ([]byte, error) {
 	return modfile.Format(sdk.Syntax), nil
 }
 
-// command runs go in dir, with env besides this process's environment, and returns what it
-// printed to standard output. The error has what it printed to standard error.
+// command runs go in dir, with env besides this process's environment, whose GOWORK and
+// GOFLAGS it does not use, and returns what it printed to standard output. The error has what
+// it printed to standard error.
 func command(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir

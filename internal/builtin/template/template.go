@@ -220,8 +220,10 @@ func (t *Template) Columns() (columns []string) {
 	return columns
 }
 
-// Append appends the text of a request to b and returns the result. It panics if a CSV row has
-// no column that the text uses. Several goroutines may use t at once, each with its own v.
+// Append appends the text of a request to b and returns the result. A column that a row of
+// JSON lacks is empty; it panics if a CSV row has no column that the text uses, or if v
+// lacks the Rand or the read Row that it needs. Several goroutines may use t at once, each
+// with its own v.
 func (t *Template) Append(b []byte, v *Values) []byte {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -248,8 +250,8 @@ func (t *Template) Append(b []byte, v *Values) []byte {
 	return b
 }
 
-// appendUUID appends the request's UUID, version 4 (RFC 9562, section 5.4). The first call
-// after Next draws it.
+// appendUUID appends the request's UUID, version 4 (RFC 9562, section 5.4), as its 36
+// characters. The first call after Next draws it.
 func (v *Values) appendUUID(b []byte) []byte {
 	if !v.hasUUID {
 		var raw [16]byte

@@ -81,7 +81,8 @@ func (l *List) String() string {
 // Address returns a *Refusal if a connection to an address is not allowed, and nil if it is.
 // name is the name that this host's own resolver resolved to the address; "" if unknown,
 // or if the scenario itself defined the name's address. A listed name may have any address
-// except the host's own and link-local ones, which must be listed themselves.
+// that is not denied. The host's own, link-local and multicast ones must be listed themselves,
+// unless the name is localhost.
 func (l *List) Address(to netip.AddrPort, name string) error {
 	if l == nil {
 		return nil
@@ -157,8 +158,8 @@ func (l *List) lifts(d entry, ip netip.Addr, port uint16) bool {
 	})
 }
 
-// plain returns the address that is really connected to: an IPv4 address mapped into IPv6
-// becomes IPv4, and the unspecified address becomes this host.
+// plain returns the address that is really connected to, without a zone: an IPv4 address
+// mapped into IPv6 becomes IPv4, and the unspecified address becomes this host.
 func plain(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap().WithZone("")
 	switch {

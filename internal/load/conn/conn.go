@@ -43,7 +43,7 @@ type Conn struct {
 }
 
 // New returns a Conn on an established connection and takes ownership of nc: the caller closes
-// only the Conn. Waiting needs no buffer if nc is a socket of the operating system.
+// only the Conn. Waiting needs no buffer if nc is a socket of the operating system, on Unix.
 func New(nc net.Conn) *Conn {
 	c := &Conn{nc: nc, tcp: nc}
 	if sc, ok := nc.(syscall.Conn); ok && canReadRaw {
@@ -79,10 +79,10 @@ func (c *Conn) Take(n int) {
 }
 
 // Fill waits for at least one more byte and adds what arrived to the unread bytes. If nothing
-// is unread, it waits without a buffer. It returns [ErrFull] if MaxUnread bytes are unread
-// already, io.EOF if the other side has closed the connection, and an error of the class
-// Timeout after the limit set by Arm or the end of Begin's ctx. The unread bytes stay after an
-// error.
+// is unread and CanAsk is true, it waits without a buffer. It returns [ErrFull] if MaxUnread
+// bytes are unread already, io.EOF if the other side has closed the connection, and an error
+// of the class Timeout after the limit set by Arm or the end of Begin's ctx. The unread bytes
+// stay after an error.
 func (c *Conn) Fill() error {
 	if c.buf != nil && !c.buf.room() {
 		return ErrFull

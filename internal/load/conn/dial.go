@@ -77,8 +77,8 @@ func (d *Dialer) DialProxy(ctx context.Context, addr string, timeout time.Durati
 	return d.dial(ctx, addr, timeout, took, false)
 }
 
-// dial is Dial, or DialProxy if tunnel is false. To an IP address without a proxy it connects
-// in the caller's goroutine.
+// dial is Dial, or DialProxy if tunnel is false. If addr is straight, it connects in the
+// caller's goroutine.
 func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, took *Times, tunnel bool) (*Conn, error) {
 	if timeout <= 0 {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
@@ -124,8 +124,9 @@ func (d *Dialer) dialAside(ctx context.Context, allowed *allowlist.List, addr st
 	return c, err
 }
 
-// straight reports whether addr is an IP address that d connects to directly: without a proxy,
-// sources or a lookup. It returns the address unmapped (IPv4 as 4 bytes).
+// straight reports whether addr is an IP address that reach can connect to for d: it is
+// direct, and d has no proxy, Unix socket, sources, fixed addresses for it or DNS cache. It
+// returns the address unmapped (IPv4 as 4 bytes).
 //
 //go:noinline
 func (d *Dialer) straight(addr string) (to netip.AddrPort, ok bool) {
@@ -149,8 +150,8 @@ type attempt struct {
 
 // connect connects to addr without a proxy, until the attempt's deadline. If it resolves the
 // name itself, it tries the addresses in turn, each with an equal part of the time left, and
-// returns the first error; a fault of this host or the end of ctx ends the attempts. A Unix
-// socket that does not exist is of the class Refused.
+// returns the first error; a fault of this host (not an address that is not permitted) or the
+// end of ctx ends the attempts. A Unix socket that does not exist is of the class Refused.
 func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
 	if a.unix != "" {
 		if err := a.permitted.Unix(a.unix); err != nil {
@@ -225,7 +226,8 @@ func (a *attempt) from(ctx context.Context, to netip.AddrPort, name string, dead
 	return made(a.open(ctx, "tcp", to.String(), deadline, local, ""))
 }
 
-// nameOf returns the host name in addr; "" if addr is an IP address or malformed.
+// nameOf returns the host name in addr; "" if addr is malformed, or an IP address with a
+// number as its port.
 func (a *attempt) nameOf(addr string) string {
 	if _, err := netip.ParseAddrPort(addr); err == nil {
 		return ""

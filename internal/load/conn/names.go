@@ -164,10 +164,11 @@ func (n *names) ask(ctx context.Context, host string) ([]netip.Addr, error) {
 }
 
 // cached returns the addresses of a name, in lower case, from the cache, or looks it up; turn
-// is the index of the one to begin with. The slice is shared and must not be changed. One
-// caller asks at a time; the others wait for its answer, or until their ctx ends, and one of
-// them asks again if its ctx was canceled. A failure is not cached. With maxNames in the
-// cache, further names are looked up each time.
+// is the index of the one to begin with, and looked reports a lookup, or a wait for another's.
+// The slice is shared and must not be changed. One caller asks at a time; the others wait for
+// its answer or error, or until their ctx ends, and one of them asks again if its ctx was
+// canceled. A failure is not cached. With maxNames in the cache, further names are looked up
+// each time.
 func (n *names) cached(ctx context.Context, host string) (ips []netip.Addr, turn int, looked bool, err error) {
 	for {
 		n.mu.Lock()

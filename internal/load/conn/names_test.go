@@ -51,6 +51,18 @@ func TestNamesAskOnce(t *testing.T) {
 	}
 }
 
+// waiting is a context that closes waits when Done is first called.
+type waiting struct {
+	context.Context
+	once  *sync.Once
+	waits chan struct{}
+}
+
+func (w waiting) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.waits) })
+	return w.Context.Done()
+}
+
 // A failure is not cached, and if the context of the asking caller ends, the waiting ones
 // continue.
 func TestNamesFail(t *testing.T) {
@@ -71,10 +83,12 @@ func TestNamesFail(t *testing.T) {
 	for s.Asked("a.test") < 2 {
 		time.Sleep(time.Millisecond)
 	}
+	waits := waiting{t.Context(), new(sync.Once), make(chan struct{})}
 	go func() {
-		_, _, err := n.resolve(t.Context(), "a.test:80")
+		_, _, err := n.resolve(waits, "a.test:80")
 		waiter <- err
 	}()
+	<-waits.waits // for the answer to the asker
 	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer stop()
 	if _, _, err := n.resolve(short, "a.test:80"); Classify(err) != DNS || !strings.Contains(err.Error(), "i/o timeout") {

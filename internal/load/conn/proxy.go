@@ -24,7 +24,7 @@ type Proxy struct {
 // (CONNECT, the latter over TLS), socks5 (this host resolves the target's name) and socks5h
 // (the proxy does). The default ports are 80, 443 and 1080. config is for the TLS of an https
 // proxy and must not be changed afterwards; nil stands for the system's authorities. No error
-// contains the password. ParseProxy does not connect.
+// contains the password if it is escaped as a URL requires. ParseProxy does not connect.
 func ParseProxy(text string, config *tls.Config) (*Proxy, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -106,7 +106,8 @@ func (a *attempt) through(ctx context.Context, p *Proxy, addr string, tunnel boo
 }
 
 // negotiate does the TLS handshake of an https proxy at the other end of c, and then, unless
-// tunnel is false, asks the proxy for a tunnel to addr. On an error the caller drops c.
+// tunnel is false, asks the proxy for a tunnel to addr; with socks5 to the first address of a
+// name only. On an error the caller drops c.
 func (a *attempt) negotiate(ctx context.Context, c *Conn, p *Proxy, addr string, tunnel bool) error {
 	if p.scheme == "https" {
 		config := &tls.Config{ServerName: p.name}
@@ -144,8 +145,8 @@ type localLookup struct{ error }
 func (e *localLookup) Unwrap() error { return e.error }
 
 // proxyError returns err as an error of the class ByProxy, whose text begins with "proxy: ".
-// An error of the class Canceled, Timeout, LocalFD, LocalPort or Blocked keeps its class, and
-// that of a localLookup is returned without it.
+// An error of the class Canceled, Timeout, LocalFD, LocalPort or Blocked keeps its class and
+// has the same beginning; that in a localLookup is returned unchanged. err must not be nil.
 func proxyError(err error) error {
 	if e, ok := err.(*localLookup); ok {
 		return e.error

@@ -25,7 +25,7 @@ type socket struct {
 
 func (s *socket) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(s.peer) }
 
-// LocalAddr returns the socket's own address, a *net.TCPAddr; nil if the socket is closed.
+// LocalAddr returns the socket's own address, a *net.TCPAddr; an empty one if it is closed.
 func (s *socket) LocalAddr() net.Addr {
 	raw, err := s.SyscallConn()
 	if err != nil {

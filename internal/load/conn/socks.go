@@ -90,7 +90,7 @@ func socksRequest(ctx context.Context, addr string) ([]byte, error) {
 }
 
 // socksBound reads and ignores the address that the proxy connects from; kind is its type (RFC
-// 1928, section 5).
+// 1928, section 5). It returns an error for an unknown kind, and that of reading.
 func socksBound(c *Conn, kind byte) error {
 	n := 0
 	switch kind {

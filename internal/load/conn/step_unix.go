@@ -49,7 +49,7 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	return true
 }
 
-// end stores the reason why a read returned nothing.
+// end stores err, that of a read of n bytes, in c.err; or io.EOF if n is 0 without an error.
 func (c *Conn) end(n int, err error) {
 	if n == 0 && err == nil {
 		err = io.EOF

@@ -53,10 +53,10 @@ func (t *TLSOptions) Check() error {
 }
 
 // Config returns a new configuration of a handshake with the host name. It offers protocols in
-// that order (ALPN), and resumes and stores sessions in the cache sessions, unless that is
-// nil. The configuration shares t's slices and protocols, which must not be changed
-// afterwards. It returns an error if KeyLogFile can't be opened; after a successful Check that
-// does not happen.
+// that order (ALPN), and resumes and stores sessions in the cache sessions, unless that is nil
+// or NoResumption is set. The configuration shares t's slices and protocols, which must not be
+// changed afterwards. It returns an error if KeyLogFile can't be opened; after a successful
+// Check that does not happen.
 func (t *TLSOptions) Config(name string, protocols []string, sessions tls.ClientSessionCache) (*tls.Config, error) {
 	c := &tls.Config{
 		RootCAs:            t.RootCAs,

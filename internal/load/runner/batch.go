@@ -10,11 +10,12 @@ import (
 
 // Report cuts a batch every interval since began, and at every start and end of a warm-up, and
 // passes it to send, until done is closed. It then cuts the last batch, which has the final
-// sums, and returns nil. Once a second it also records the health of this generator. If send
-// returns an error, Report returns it at once. Run it once, concurrently with Run; began is
-// the time just before Run is called. send is never called concurrently and owns its batch. If
-// the run had started earlier, on another executor, the first batch begins at the time already
-// elapsed, and the clock of all batches is shifted by it.
+// sums, and returns nil. Once a second it also records the health of this generator. If the
+// metrics for that can't be declared, or send fails, it returns that error at once. Run it
+// once, concurrently with Run; began is the time just before Run is called. send is never
+// called concurrently and owns its batch. If the run had started earlier, on another executor,
+// the first batch begins at the time already elapsed, and the clock of all batches is shifted
+// by it.
 func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.Batch) error) error {
 	generator, err := newGenerator(r.registry)
 	if err != nil {
@@ -88,8 +89,8 @@ func (r *Runner) batch(seq uint64, from, to time.Duration, began time.Time) *wir
 	return b
 }
 
-// final returns the sums that all batches must add up to, which users were interrupted, and
-// how long the load took. It needs the cut of the last batch.
+// final returns the sums that the counters and histograms of all batches must add up to, which
+// users were interrupted, and how long the load took. It needs the cut of the last batch.
 func (r *Runner) final() *wire.Final {
 	f := new(wire.Final)
 	for i, t := range r.registry.Totals() {

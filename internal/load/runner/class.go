@@ -247,7 +247,8 @@ func (c *class) launch(number int64) {
 
 // arrive offers the starts of an Arrival to the class's users when they are due, and returns
 // at the schedule's end, when no more start is due. The waiting ones are still served then. At
-// an earlier end of the load they are dropped, with the due ones that were not offered yet.
+// an earlier end of the load they are dropped, with the due ones that were not offered yet, as
+// far as flow.next counts these in missed.
 //
 // Every start has one lag: until it began, or, if no user was free for it, until that was
 // detected. The rest of its wait is its queue wait.

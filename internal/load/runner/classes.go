@@ -22,9 +22,9 @@ const (
 )
 
 // Check validates a scenario. It returns the classes in the order of vus, with their names and
-// their loads as text. A class without a name gets that of its function, with "-2" and so on
-// if another class has it. With an error no classes are returned; it names the class, the
-// field and the valid values.
+// their loads as text. A class without a name gets one from className, with "-2" and so on if
+// another class has it. With an error no classes are returned; unless it is about their
+// number, it names the class and what is wrong in it.
 func Check(vus scenario.Vus) ([]*wire.Class, error) {
 	if len(vus) == 0 {
 		return nil, errors.New("export() returned no classes of users: return at least one scenario.Vu")

@@ -21,8 +21,9 @@ type flow struct {
 
 // next waits until the next start is due and returns its planned time, on the class's clock,
 // with ok. Without ok there are no more starts; over is true if the load ended first, and
-// f.missed is then set. It also waits while the class is paused, and until the end of the
-// stages if this executor has no users.
+// f.missed is then set, except during a pause and at the end of the class's data. It also
+// waits while the class is paused, and until the end of the stages if this executor has no
+// users.
 func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 	at, ok := f.schedule.next()
 	for {

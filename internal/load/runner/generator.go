@@ -46,15 +46,16 @@ func newGenerator(r *meter.Registry) (*generator, error) {
 	return g, nil
 }
 
-// sample records the time since the last sample; at is the elapsed time of the load. It sets
-// due to the next whole second.
+// sample records this machine's health since the last sample; at is the elapsed time of the
+// load. It sets due to the next whole second.
 func (g *generator) sample(at time.Duration) {
 	g.sampler.Sample(func(m health.Metric, v int64) { g.meters[m].Record(v) })
 	g.due = (at/health.Every + 1) * health.Every
 }
 
 // until waits for a time of the load, whose clock began at began, and samples at every second
-// up to it. If done is closed first, it samples once more and returns true at once.
+// up to it; it then returns false. If done is closed first, it samples once more and returns
+// true at once.
 func (g *generator) until(to time.Duration, began time.Time, done <-chan struct{}) bool {
 	for {
 		at := min(to, g.due)

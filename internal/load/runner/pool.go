@@ -62,9 +62,9 @@ func (p *pool) only(n int) {
 	p.below = n
 }
 
-// offer assigns a start that is due at now to a free user, or queues it if it may wait, and
-// returns which; a refused start is forgotten. It does not block. It must not be called after
-// close.
+// offer assigns a start to a free user (given), or queues it from now on (queued), or, if it
+// may not wait, forgets it (refused), and returns which. planned and now are on the class's
+// clock. It does not block. It must not be called after close.
 func (p *pool) offer(planned, now time.Duration) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()

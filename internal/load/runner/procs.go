@@ -28,7 +28,7 @@ const (
 // much less on one processor than on several: a request at 2,000 a second takes half the CPU
 // time and has half the delay.
 //
-// It passes each change to log, and leaves the last number in force. If the user has set
+// It passes each later change to log, and leaves the last number in force. If the user has set
 // GOMAXPROCS in the environment, if there is only one processor, or on systems other than
 // Unix, FitProcs returns at once; if the number is later changed in Go, it returns and changes
 // nothing more.

@@ -101,8 +101,9 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 }
 
 // Prepare runs the Setup of each class, one after the other, and creates the users of an
-// Arrival without a Rate. What it opens under ctx lasts until the end of Run. The error names
-// the class; the further classes are then not prepared, and Run must not be called.
+// Arrival without a Rate, until they are free or ctx ends. What it opens under ctx lasts until
+// the end of Run. The error names the class; the further classes are then not prepared, no
+// Stop function is called, and Run must not be called.
 func (r *Runner) Prepare(ctx context.Context) error {
 	for _, c := range r.classes {
 		began := clock()
@@ -131,8 +132,9 @@ func (r *Runner) Stop() {
 //
 // The order of the end (docs/api.md, "What happens when"): no new iterations start. Iterations
 // and operations in flight may take up to the start's graceful time. Then the users' contexts
-// end. Users have 5 s to return (3 s after a cancel), and those that do not are counted as
-// interrupted and left running. The Stop functions run last, with 5 s (1 s after a cancel).
+// end. Users have 5 s to return (3 s after a cancel; less if those left only keep starting
+// operations), and those that do not are counted as interrupted and left running. The Stop
+// functions run last, with 5 s (1 s after a cancel).
 func (r *Runner) Run(ctx context.Context, stopping func()) {
 	zero := clock()
 	over := make(chan struct{}) // closed when all users have finished
@@ -204,8 +206,8 @@ func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
 }
 
 // drain waits until nothing is in flight: every iteration is over, and so is every operation
-// that a client has begun. It returns earlier when ctx ends, or after the start's graceful
-// time, with a note.
+// that a client has begun. It returns earlier when ctx ends, or, with a note, after the
+// start's graceful time.
 func (r *Runner) drain(ctx context.Context) {
 	limit := time.NewTimer(time.Duration(r.start.GracefulNs))
 	defer limit.Stop()

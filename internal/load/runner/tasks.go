@@ -30,7 +30,7 @@ func (u *tasker) Iterate(ctx context.Context) error {
 }
 
 // next returns the index of the next task: picked by weight, or in turn, without those of
-// weight 0.
+// weight 0; in turn it may be called only once for each of the others.
 func (u *tasker) next() int {
 	tasks := u.class.vu.Tasks
 	if !u.class.inTurn {

@@ -36,8 +36,9 @@ func (u *upcoming) next(at time.Duration) { u.at.Store(int64(at)) }
 // over reports that there are no more starts for now.
 func (u *upcoming) over() { u.next(forever) }
 
-// overdue returns how many starts are due at now and not made, 0 if no schedule is followed:
-// exactly if they are evenly spaced, the expected number for a Poisson process.
+// overdue returns how many starts are due at now, a time of the class's clock, and not made:
+// exactly if they are evenly spaced, the expected number for a Poisson process. It returns 0
+// if no schedule is followed.
 func (u *upcoming) overdue(now time.Duration) int64 {
 	at, p := time.Duration(u.at.Load()), u.plan.Load()
 	if at >= now || p == nil {

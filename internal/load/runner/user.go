@@ -171,7 +171,7 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 
 // ready prepares u for its next iteration, at now, and returns the time afterwards. If Prepare
 // fails, ok is false: the caller must skip the iteration. The error is counted, unless the end
-// of the run or of its data caused it.
+// of the run or of its data caused it, and it then takes at least 1 ms.
 func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (later time.Duration, ok bool) {
 	p, prepares := u.(preparer)
 	if !prepares {
@@ -187,8 +187,9 @@ func (c *class) ready(ctx context.Context, u scenario.User, now time.Duration) (
 }
 
 // once runs one iteration of u that was planned for one time and begins at another, and
-// records it. It returns the time after it, at least 1 ms after begin if it failed; ok is
-// false if the end of the run cut it short, or no data was left for it: the user then ends.
+// records it. It returns the time after it, at least 1 ms after begin if it failed, unless ctx
+// ends; ok is false if the end of the run cut it short, or no data was left for it: the user
+// then ends.
 func (c *class) once(ctx context.Context, u scenario.User, planned, begin time.Duration) (end time.Duration, ok bool) {
 	err := u.Iterate(ctx)
 	end = c.now()
@@ -314,7 +315,7 @@ func (c *class) failed(ctx context.Context, what string, err error, began time.D
 }
 
 // fail counts a failure of ctx's user in an operation that began at began, and stores a sample
-// of it, unless its client has counted it.
+// of it, both under what ("start", "prepare", "iteration"), unless its client has counted it.
 func (c *class) fail(ctx context.Context, what string, err error, began time.Duration) {
 	var done counted
 	if errors.As(err, &done) && done.Counted() {

@@ -234,6 +234,7 @@ type counter struct {
 	err error
 }
 
+// Read reads from in, counts the bytes, and stores the error, also nil, in err.
 func (c *counter) Read(b []byte) (int, error) {
 	n, err := c.in.Read(b)
 	c.n += int64(n)
@@ -241,14 +242,15 @@ func (c *counter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ratioReader reads the contents of an archive. It fails when they are more than maxRatio
-// times as large as what was read of the archive.
+// ratioReader reads the contents of an archive. It fails when they are more than ratioFrom, and
+// more than maxRatio times as large as what was read of the archive.
 type ratioReader struct {
 	in     io.Reader
 	packed *counter
 	n      int64
 }
 
+// Read reads from in. Beyond the limits of ratioReader it returns 0 and an error.
 func (r *ratioReader) Read(b []byte) (int, error) {
 	n, err := r.in.Read(b)
 	if r.n += int64(n); r.n > ratioFrom && r.n > maxRatio*r.packed.n {
@@ -264,6 +266,7 @@ type output struct {
 	err error
 }
 
+// Write writes b to the file, and stores an error in err.
 func (t *output) Write(b []byte) (int, error) {
 	n, err := t.f.Write(b)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// LoadFigures is Load, but if the result has no metrics, as when gobench ended before the run
-// did, its figures are computed again from the stored batches, as far as there are any. What
-// is stored stays as it is.
+// LoadFigures is Load, but if the result has no metrics and the run is not starting, as when
+// gobench ended before the run did, its figures are computed again from the stored batches, as
+// far as there are any. What is stored stays as it is.
 func (h History) LoadFigures(id string) (*run.Result, error) {
 	r, err := h.Load(id)
 	if err != nil || len(r.Metrics) > 0 || r.State == run.Starting {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -86,22 +87,7 @@ func (f *Folder) Put(r *run.Result) error {
 			return err
 		}
 	}
-	tmp := filepath.Join(f.dir, resultFile+".new")
-	if err := writeSynced(tmp, append(b, '\n')); err != nil {
-		_ = os.Remove(tmp) // the first error is the one to report
-		return err
-	}
-	return os.Rename(tmp, filepath.Join(f.dir, resultFile))
-}
-
-// writeSynced writes a file with mode 0600 and syncs it. After an error a part may be left.
-func writeSynced(path string, b []byte) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(b)
-	return errors.Join(err, file.Sync(), file.Close())
+	return system.ReplaceBytes(filepath.Join(f.dir, resultFile), append(b, '\n'))
 }
 
 // Close closes the folder and Log. For other processes the run is over from then on: without a

@@ -131,8 +131,9 @@ func (h History) Find(part string) (string, error) {
 	return "", fmt.Errorf("%q fits %d runs: %v", part, len(found), found)
 }
 
-// Remove deletes the folder of run id. It returns an error if the run is active. That there is
-// no such run is not an error, but an invalid id is: it wraps run.ErrNotFound.
+// Remove deletes the folder of run id, also one whose result can't be read. It returns an error
+// if the run is active. That there is no such run is not an error, but an invalid id is: it
+// wraps run.ErrNotFound.
 func (h History) Remove(id string) error {
 	if !run.ValidID(id) {
 		return fmt.Errorf("%w: %q", run.ErrNotFound, id)

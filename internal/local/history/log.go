@@ -34,13 +34,6 @@ func (l *Log) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Dropped returns the number of bytes that were not stored.
-func (l *Log) Dropped() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.dropped
-}
-
 // Close notes in the log how many bytes were dropped, and closes the file. Later writes are
 // dropped.
 func (l *Log) Close() error {

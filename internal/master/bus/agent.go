@@ -81,9 +81,6 @@ func Dial(i Identity, o AgentOptions) (*AgentConn, error) {
 // of the last failed attempt.
 func (a *AgentConn) Wait(ctx context.Context) error { return a.wait(ctx) }
 
-// Connected reports whether the agent is connected, and since when it is or is not.
-func (a *AgentConn) Connected() (up bool, since time.Time) { return a.state() }
-
 // Close closes the connection. Methods that take functions, and Wait, return when their
 // contexts end, not before.
 func (a *AgentConn) Close() { a.nc.Close() }

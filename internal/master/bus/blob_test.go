@@ -116,14 +116,14 @@ func TestSlowLineKeepsItsConnection(t *testing.T) {
 	p := newLine(t, w.server.Addresses()[0])
 	i.Addresses = []string{p.addr}
 	a := dialWith(t, i, times)
-	_, since := a.Connected()
+	_, since := a.state()
 	p.rate.Store(rate)
 	var got bytes.Buffer
 	begun := time.Now()
 	if err := a.Fetch(t.Context(), b, 0, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
 		t.Errorf("%d bytes, %v", got.Len(), err)
 	}
-	if up, now := a.Connected(); !up || now != since {
+	if up, now := a.state(); !up || now != since {
 		t.Error("the connection was lost")
 	}
 	if d := time.Since(begun); d > time.Minute {

@@ -17,6 +17,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 // years is the validity of certificates. It may be long, as agents pin the authority and no
@@ -38,7 +40,7 @@ func openAuthority(dir string) (*authority, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if b, err = newAuthority(); err == nil {
-			err = writePrivate(path, b)
+			err = system.ReplaceBytes(path, b)
 		}
 	}
 	if err != nil {
@@ -146,22 +148,4 @@ func pinned(pin [32]byte) *tls.Config {
 			return ErrPin
 		},
 	}
-}
-
-// writePrivate writes a file atomically, with mode 0600, and replaces one that is there. After
-// an error that remains and no part of the new one is left.
-func writePrivate(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

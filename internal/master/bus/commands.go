@@ -23,7 +23,7 @@ const waiting = 256
 // Urgent commands (see urgent) run concurrently, all others one after the other. While 256 of
 // those wait, further ones are answered with code "busy". A repeated command gets the same
 // answer without another call of do. A command with a wrong signature or for another agent is
-// answered with an error.
+// answered with an error, one for another session or with an old number with a challenge.
 func (a *AgentConn) Commands(ctx context.Context, do func(context.Context, *agentpb.Command) *agentpb.Answer) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -70,7 +70,7 @@ func TestCommandsInOrderAndAtOnce(t *testing.T) {
 	// The connection is lost before the answers: the master sends the commands again, and
 	// each is carried out once.
 	p.cut()
-	eventually(t, 30*time.Second, "back", func() bool { up, _ := a.Connected(); return up })
+	eventually(t, 30*time.Second, "back", func() bool { up, _ := a.state(); return up })
 	ask(&agentpb.Command{Id: "c", What: &agentpb.Command_Cancel{}})
 	wg.Wait()
 	if want := []string{"prepare", "prepared", "arm"}; !slices.Equal(order, want) {

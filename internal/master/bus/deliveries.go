@@ -31,7 +31,9 @@ const (
 // called, at any time and by any goroutine. An invalid delivery is dropped with a log message.
 //
 // At most 48 deliveries of all agents wait for take or are in it, including those that take
-// refuses; further ones, and any while 8192 are not done, wait in the stream.
+// refuses; further ones, and any while 8192 are not done, wait in the stream. So take should
+// return an error only if it can take none of any agent, as when the store fails. One that it
+// can't take for another reason it should take, without a Done: that is redelivered later.
 //
 // Deliveries begins with the oldest delivery that is not done. Only one call is active on a
 // bus: the previous one returns an error.

@@ -79,7 +79,7 @@ func TestDeliveriesKeepTheirOrder(t *testing.T) {
 // which retries, and there is space again once the master has processed some.
 func TestNothingIsLostWhenTheBusIsFull(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *ServerOptions) { o.Space = 1 << 20 })
+	w := newWorld(t, func(o *ServerOptions) { o.space = 1 << 20 })
 	a := w.dial(t, "a1")
 	text := make([]byte, 200<<10)
 	sent := uint64(0)

@@ -118,11 +118,11 @@ func TestAPeerThatWentIsMissed(t *testing.T) {
 	}
 	p.mute.Store(true)
 	begun := time.Now()
-	agentSaw := eventually(t, 30*time.Second, "missed by the agent", func() bool { up, _ := a.Connected(); return !up })
+	agentSaw := eventually(t, 30*time.Second, "missed by the agent", func() bool { up, _ := a.state(); return !up })
 	eventually(t, 30*time.Second, "missed by the server", func() bool { return connected() == 0 })
 	t.Logf("seen by the agent after %v, by the server after %v", agentSaw, time.Since(begun))
 	p.mute.Store(false)
-	eventually(t, 30*time.Second, "back", func() bool { up, _ := a.Connected(); return up })
+	eventually(t, 30*time.Second, "back", func() bool { up, _ := a.state(); return up })
 }
 
 // TestAgentsComeBack: F13, compressed. However long the master is away, agents reconnect by
@@ -133,7 +133,7 @@ func TestAgentsComeBack(t *testing.T) {
 	p, a := w.overLine(t, testTimes)
 	w.stop()
 	p.cut()
-	eventually(t, 30*time.Second, "away", func() bool { up, _ := a.Connected(); return !up })
+	eventually(t, 30*time.Second, "away", func() bool { up, _ := a.state(); return !up })
 	if err := a.Beat(t.Context(), &agentpb.Beat{Agent: "a1"}); err == nil {
 		t.Error("a beat got through")
 	}
@@ -148,7 +148,7 @@ func TestAgentsComeBack(t *testing.T) {
 	if err := receive(t, delivered); err != nil {
 		t.Error(err)
 	}
-	up, since := a.Connected()
+	up, since := a.state()
 	if !up || time.Since(since) > time.Minute {
 		t.Error("not back")
 	}

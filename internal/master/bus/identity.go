@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"github.com/nats-io/nkeys"
+
+	"github.com/gobench-io/gobench/internal/run/system"
 )
 
 const (
@@ -56,7 +58,7 @@ func WriteIdentity(dir string, i Identity) error {
 	if err != nil {
 		return err
 	}
-	return writePrivate(filepath.Join(dir, identityFile), append(b, '\n'))
+	return system.ReplaceBytes(filepath.Join(dir, identityFile), append(b, '\n'))
 }
 
 // ReadIdentity returns the identity in dir, with its seed. The error wraps fs.ErrNotExist if
@@ -126,5 +128,5 @@ func ownSeed(dir string) ([]byte, error) {
 	if seed, err = NewSeed(); err != nil {
 		return nil, err
 	}
-	return seed, writePrivate(filepath.Join(dir, seedFile), seed)
+	return seed, system.ReplaceBytes(filepath.Join(dir, seedFile), seed)
 }

@@ -141,9 +141,9 @@ func TestARevokedAgentIsCut(t *testing.T) {
 	w.mu.Unlock()
 	begun := time.Now()
 	w.master.Kick("a1")
-	took := eventually(t, 30*time.Second, "cut", func() bool { up, _ := a.Connected(); return !up })
+	took := eventually(t, 30*time.Second, "cut", func() bool { up, _ := a.state(); return !up })
 	eventually(t, 30*time.Second, "refused", w.heard(&w.refused, i.Key))
-	if up, since := b.Connected(); !up || since.After(begun) {
+	if up, since := b.state(); !up || since.After(begun) {
 		t.Error("another agent was cut too")
 	}
 	if err := a.Beat(t.Context(), &agentpb.Beat{Agent: "a1"}); err == nil {
@@ -154,7 +154,7 @@ func TestARevokedAgentIsCut(t *testing.T) {
 	w.mu.Lock()
 	w.agents[i.Key] = "a1"
 	w.mu.Unlock()
-	eventually(t, 30*time.Second, "back", func() bool { up, _ := a.Connected(); return up })
+	eventually(t, 30*time.Second, "back", func() bool { up, _ := a.state(); return up })
 }
 
 // TestServerKeepsToItself: where it listens, and which of its files others may read.

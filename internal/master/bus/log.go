@@ -118,7 +118,8 @@ func (l *serverLog) refused(who, address string) {
 var violation = regexp.MustCompile(`^\S+ - cid:(\d+)\b.*(?:Publish|Subscription) Violation - (?:Subject|Reply) ("(?:[^"\\]|\\.)*")[^"]*$`)
 
 // Errorf implements server.Logger. A violation of permissions is logged once a minute for each
-// client and subject, and onViolation is queued; other errors are logged as warnings.
+// client and subject, unless loud others were, and onViolation is queued; other errors are
+// logged as warnings.
 func (l *serverLog) Errorf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
 	if m := violation.FindStringSubmatch(text); m != nil {

@@ -23,20 +23,23 @@ import (
 // thousand agents with beats of 4 KB need.
 const registrySpace = 16 << 20
 
+// defaultSpace is the maximum size of stored deliveries, in bytes.
+const defaultSpace = 1 << 30
+
 // MasterOptions are the options of Master: Server, or those of a NATS cluster; and Seed.
 type MasterOptions struct {
 	Server *Server // embedded server; the fields of a NATS cluster are ignored then
 
-	URL      string // of a NATS cluster's servers, separated by commas
-	Creds    string // file of credentials for it
-	CA       []byte // authorities of its certificates, from ReadAuthorities; nil: the system's
-	Replicas int    // of what is stored there; 0: 3 in a cluster, otherwise 1
-	Space    int64  // maximum size of stored deliveries there, in bytes; 0: 1 GiB
+	URL   string // of a NATS cluster's servers, separated by commas
+	Creds string // file of credentials for it
+	CA    []byte // authorities of its certificates, from ReadAuthorities; nil: the system's
 
 	Seed []byte       // of the key that signs commands, from NewSeed; the caller stores it
 	Log  *slog.Logger // nil: nothing is logged
 
 	Times Times // zero: those of Server, or the defaults
+
+	space int64 // maximum size of stored deliveries, in bytes; 0: that of Server, or defaultSpace
 }
 
 // MasterConn is the master's side of the bus. Its methods are safe for concurrent use. A
@@ -73,7 +76,7 @@ func Master(ctx context.Context, o MasterOptions) (*MasterConn, error) {
 		return nil, fmt.Errorf("bus: the master's key: %w", err)
 	}
 	if o.Server != nil {
-		o.Space, o.Replicas = o.Server.space, 1
+		o.space = o.Server.space
 		if o.Times == (Times{}) {
 			o.Times = o.Server.times
 		}
@@ -124,8 +127,8 @@ func (m *MasterConn) Close() {
 func (m *MasterConn) PublicKey() string { return m.public }
 
 // prepare creates or updates the registry and the stream of deliveries. While the cluster has
-// no leader it retries until ctx ends. In a cluster of fewer than three servers it uses one
-// replica unless o.Replicas is set. It is an error if the server is too old, if its messages
+// no leader it retries until ctx ends. In a cluster it uses three replicas, or one if it has
+// fewer than three servers. It is an error if the server is too old, if its messages
 // are limited to less than maxPayload, or if JetStream or permissions refuse.
 func (m *MasterConn) prepare(ctx context.Context, o MasterOptions) error {
 	if err := checkVersion(m.nc.ConnectedServerVersion()); err != nil {
@@ -138,23 +141,20 @@ func (m *MasterConn) prepare(ctx context.Context, o MasterOptions) error {
 	if m.js, err = jetstream.New(m.nc); err != nil {
 		return err
 	}
-	if o.Space == 0 {
-		o.Space = 1 << 30
+	if o.space == 0 {
+		o.space = defaultSpace
 	}
-	replicas := o.Replicas
-	if replicas == 0 {
-		replicas = 1
-		if m.nc.ConnectedClusterName() != "" {
-			replicas = 3
-		}
+	replicas := 1
+	if m.server == nil && m.nc.ConnectedClusterName() != "" {
+		replicas = 3
 	}
 	for {
-		err := m.create(ctx, replicas, o.Space)
+		err := m.create(ctx, replicas, o.space)
 		var api *jetstream.APIError
 		switch {
 		case err == nil:
 			return nil
-		case errors.As(err, &api) && tooFew[int(api.ErrorCode)] && o.Replicas == 0 && replicas > 1:
+		case errors.As(err, &api) && tooFew[int(api.ErrorCode)] && replicas > 1:
 			m.log.Warn("the NATS cluster has fewer than three servers: data there is stored once", "error", err)
 			replicas = 1
 		case errors.As(err, &api) && (api.Code != 503 || tooLittle[int(api.ErrorCode)]):

@@ -251,7 +251,7 @@ func TestPermissionsAreEnough(t *testing.T) {
 		"no authority":          {func(o *MasterOptions) { o.CA = nil }, ErrAuthority},
 		"a user nobody knows":   {func(o *MasterOptions) { o.Creds = stranger }, ErrCredentials},
 		"an agent's user":       {func(o *MasterOptions) { o.Creds = agentsFile }, ErrPermission},
-		"more than the account": {func(o *MasterOptions) { o.Space = 1 << 40 }, ErrJetStream},
+		"more than the account": {func(o *MasterOptions) { o.space = 1 << 40 }, ErrJetStream},
 	} {
 		o := with
 		o.Log, o.Times.Store = nil, time.Second

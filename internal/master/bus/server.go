@@ -22,7 +22,6 @@ type ServerOptions struct {
 	Dir       string   // for deliveries and the certificate authority; created with mode 0700
 	Listen    string   // HOST:PORT; empty: 127.0.0.1:0. All interfaces only with 0.0.0.0 or [::]
 	Advertise []string // HOST:PORT in join tokens; nil: the addresses it listens on
-	Space     int64    // maximum size of stored deliveries, in bytes; 0: 1 GiB
 
 	// Authorize returns the id of the agent with a public nkey, if it may connect. It is called
 	// for each connection, concurrently, and should return quickly. nil: no agent may.
@@ -43,6 +42,7 @@ type ServerOptions struct {
 
 	Times Times // the server uses Ping and Connect
 
+	space      int64 // maximum size of stored deliveries, in bytes; 0: defaultSpace
 	maxPending int64 // bytes that may be pending for one client; 0: 64 MiB
 }
 
@@ -67,8 +67,8 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Space == 0 {
-		o.Space = 1 << 30
+	if o.space == 0 {
+		o.space = defaultSpace
 	}
 	host, port, err := listenAt(o.Listen)
 	if err != nil {
@@ -96,7 +96,7 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 	if port, err = freePort(host, port); err != nil {
 		return nil, fmt.Errorf("bus: %w", err)
 	}
-	s := &Server{pin: ca.pin(), space: o.Space, times: o.Times.withDefaults()}
+	s := &Server{pin: ca.pin(), space: o.space, times: o.Times.withDefaults()}
 	s.admit = &admission{authorize: o.Authorize, invited: o.Invited, secret: rand.Text()}
 	s.log = newServerLog(o.Log, s.admit, o.OnViolation, o.OnRefused)
 	s.admit.refused = s.log.refused
@@ -111,7 +111,7 @@ func Serve(ctx context.Context, o ServerOptions) (*Server, error) {
 		// what a power failure takes from the stream. With it, each message would wait for the
 		// disk, which limits all agents together to some hundred batches a second.
 		JetStream: true, StoreDir: filepath.Join(o.Dir, "jetstream"),
-		JetStreamMaxMemory: registrySpace * 2, JetStreamMaxStore: o.Space + o.Space/8,
+		JetStreamMaxMemory: registrySpace * 2, JetStreamMaxStore: o.space + o.space/8,
 	})
 	if err != nil {
 		s.log.close()

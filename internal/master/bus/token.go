@@ -53,7 +53,7 @@ func HashSecret(secret string) []byte {
 	return sum[:]
 }
 
-// String returns the token's text, including the secret.
+// String returns the token's text, with the secret: "gobench-join_" and base64url.
 func (t Token) String() string {
 	text := tokenText{Addresses: t.Addresses, CA: t.CA, ID: t.ID, Secret: t.Secret}
 	if t.Pin != [32]byte{} {

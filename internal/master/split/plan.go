@@ -101,7 +101,8 @@ func New(hello *wire.Hello, places []Place, base *wire.Start) (*Plan, error) {
 }
 
 // weigh returns the weight of each executor, in the order of places: integers in proportion
-// to an agent's weight, divided by its number of processes.
+// to an agent's weight, divided by its number of processes. It returns an error if there is no
+// place, if one is beyond the limits, or if the numbers of processes are too different.
 func weigh(places []Place) (weights []int64, err error) {
 	if len(places) == 0 {
 		return nil, errors.New("no agent is there to run it")

@@ -238,8 +238,9 @@ func (q *question) text() string { return strings.Join(append(q.conditions, "1 =
 // longestText is the maximum length of Filter.Text, in bytes.
 const longestText = 1000
 
-// newQuestion returns a question with the conditions common to runs and applications. The
-// error is a *run.InputError for a limit, a cursor or a text that is not valid.
+// newQuestion returns a question with the conditions common to runs and applications, and the
+// page's size, 50 if f.Limit is 0. The error is a *run.InputError for a limit, a cursor or a
+// text that is not valid.
 func newQuestion(f run.Filter) (*question, error) {
 	q := &question{limit: f.Limit}
 	if q.limit == 0 {

@@ -94,8 +94,8 @@ func (s *Store) Entries(ctx context.Context, before int64, limit int) ([]auth.En
 }
 
 // verifyAudit checks the whole audit log. It returns nil if it is intact or empty, and
-// otherwise an error about the first entry that was changed or is missing. Entries may be
-// appended during the call.
+// otherwise an error about the first entry that is missing or does not fit the one before it,
+// since one of them was changed. Entries may be appended during the call.
 func (s *Store) verifyAudit(ctx context.Context) error {
 	last := auth.Entry{}
 	for {

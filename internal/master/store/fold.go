@@ -36,8 +36,9 @@ type fold struct {
 }
 
 // foldRun folds the windows of a run's series that are over, level by level, and trims it. It
-// does nothing for a run that does not exist. It uses many transactions; after an error those
-// before it are committed. The caller must hold maintain, also for the methods below.
+// does nothing for a run that does not exist, has no series or has the top level's interval or
+// a longer one. It uses many transactions; after an error those before it are committed. The
+// caller must hold maintain, also for the methods below.
 func (s *Store) foldRun(ctx context.Context, number int64) error {
 	var final int
 	var interval, newest time.Duration
@@ -197,7 +198,7 @@ func (s *Store) foldWindows(ctx context.Context, f fold, into int, to time.Durat
 	})
 }
 
-// places returns placeholders for n arguments: "($1, $2)".
+// places returns placeholders for n arguments, 1 or more: "($1, $2)".
 func places(n int) string {
 	b := []byte("($1")
 	for i := 2; i <= n; i++ {
@@ -219,7 +220,8 @@ func (t *tx) forIDs(query string, ids []any) error {
 }
 
 // trim deletes the folded parts of an agent's series that are older than levels[level].keep,
-// in small transactions. newest is the end of the run's newest part.
+// for the two levels that have one, in whole windows of the top level and in small
+// transactions. newest is the end of the run's newest part, from which ages count.
 func (s *Store) trim(ctx context.Context, number int64, agent string, newest time.Duration) error {
 	for level, column := range []string{"fine_from", "ten_from"} {
 		before := newest - levels[level].keep

@@ -8,10 +8,10 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// ImportRun stores a final run in one transaction, with its result, the intakes without their
-// Results, and by as the user of its one transition. It sets o.Number and o.Version (1). The
-// error wraps run.ErrConflict if the run exists. intakes is called once, within the
-// transaction: other writes wait for it, and it must not write to s. Its error is returned.
+// ImportRun stores a final run, without application and source, with its result, the intakes
+// without their Results, and by as the user of its one transition. It sets o.Number and
+// o.Version (1). The error wraps run.ErrConflict if the run exists. intakes is called once at
+// most; other writes wait for it, and it must not write to s. Its error is returned.
 func (s *Store) ImportRun(ctx context.Context, o *run.Order, r *run.Result, by string, intakes func(take func(*run.Intake) error) error) error {
 	switch {
 	case !run.ValidID(o.ID) || r.ID != o.ID:

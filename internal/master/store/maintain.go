@@ -13,10 +13,10 @@ const sealAfter = int64(3600e9)
 const sealBatches = 10000
 
 // Maintain folds series, replaces the batch keys of runs that are over by ranges, deletes runs
-// beyond the limits of [Options].Keep, and checkpoints the write-ahead log. The master calls
-// it every minute; concurrent calls wait for each other. It writes in small transactions,
-// between other writes. It ends at the first error or ctx's end; the transactions before stay,
-// and the next call continues.
+// beyond the limits of [Options].Keep, and checkpoints SQLite's write-ahead log. The master
+// calls it every minute; concurrent calls wait for each other. It writes in small
+// transactions, between other writes. It ends at the first error or ctx's end; the
+// transactions before stay, and the next call continues.
 func (s *Store) Maintain(ctx context.Context) error {
 	s.maintain.Lock()
 	defer s.maintain.Unlock()
@@ -99,8 +99,9 @@ func (s *Store) retain(ctx context.Context) error {
 	return nil
 }
 
-// seal replaces the batch keys of a run by ranges, for executors whose batches have no gaps,
-// in transactions of sealBatches.
+// seal replaces the batch keys of a run by ranges, for executors whose batches have no gap
+// from number 1 on; those of others stay. It uses transactions of sealBatches; after an error
+// those before it are committed.
 func (s *Store) seal(ctx context.Context, number int64) error {
 	type source struct{ executor, epoch, n, first, last int64 }
 	all, err := list(ctx, s, `SELECT executor, epoch, COUNT(*), MIN(seq), MAX(seq) FROM batches WHERE run = $1 GROUP BY executor, epoch`, []any{number},

@@ -13,8 +13,8 @@ var networkTypes = map[uint32]string{
 	0x01021997: "9p",
 }
 
-// networkFS returns the name of a folder's file system if it is a network file system, and
-// otherwise "".
+// networkFS returns the name of a folder's file system if it is one of networkTypes, and
+// otherwise "". It is an error if the folder does not exist.
 func networkFS(dir string) (string, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -21,7 +21,7 @@ const lockKey = 0x676f62656e6368
 
 // openPostgres opens the database of Options.DSN and updates its schema. The connection that
 // writes holds the lock. If that connection is lost and another master takes the lock, writes
-// fail from then on. After an error Close must be called.
+// fail while that has it. After an error Close must be called.
 func (s *Store) openPostgres(ctx context.Context) error {
 	u, err := url.Parse(s.options.DSN)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	})
 }
 
-// briefly returns the reason of a failed connection, in one line: the driver's text has one
-// line for each address.
+// briefly returns the reason of a failed connection: the server's or the system's error alone,
+// or else err's text in one line, as the driver's has one for each address.
 func briefly(err error) error {
 	var said *pgconn.PgError
 	var down *net.OpError

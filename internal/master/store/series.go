@@ -30,7 +30,8 @@ const top = len(levels) - 1
 
 const seriesColumns = "series (id, run, agent, level, start, stop, step, warmup, folded, data)"
 
-// above returns the level that parts of a level and step are folded into.
+// above returns the level that parts of a level and step are folded into: the next one whose
+// own step is longer, or top. level must be below top.
 func above(level int, step time.Duration) int {
 	for level++; level < top && levels[level].step <= step; level++ {
 	}
@@ -78,8 +79,9 @@ type plan struct {
 	first    time.Duration // beginning of the parts to be read
 }
 
-// choose returns the plan for a query: the finest level that is stored from q.From on and
-// does not have many more parts than q.Points, or the coarsest level, folded further.
+// choose returns the plan for a query: the finest level that is stored from q.From on and has
+// at most twice q.Points parts (and 1500), or the coarsest level. If it has more than twice
+// q.Points, they are folded further, to about q.Points. q.Points 0 allows any number.
 func (x *extent) choose(q run.SeriesQuery) plan {
 	p := plan{from: q.From, to: q.To}
 	if p.to == 0 {
@@ -108,9 +110,9 @@ func (x *extent) choose(q run.SeriesQuery) plan {
 }
 
 // Series calls each with the parts of a series that overlap the range of q, one after the
-// other in the order of time, at the finest step that is stored for the whole range and has
-// about q.Points parts at most; folded parts have the step of the result. For a run without a
-// series it returns nil. An error of each ends it and is returned. each may be slow and may
+// other in the order of time, at the finest step that is stored for the whole range and has at
+// most about twice q.Points parts; folded parts have the step of the result. For a run without
+// a series it returns nil. An error of each ends it and is returned. each may be slow and may
 // call methods of s, as no transaction is open during the call.
 func (s *Store) Series(ctx context.Context, q run.SeriesQuery, each func(run.SeriesPart) error) error {
 	if q.From < 0 || q.To < 0 || q.To > 0 && q.To < q.From {

@@ -85,8 +85,8 @@ func (t *tx) putSource(source run.Source) (string, error) {
 	return hash, nil
 }
 
-// source returns the source whose hash query selects for id. what names the owner in errors;
-// without such a source the error wraps run.ErrNotFound.
+// source returns the source whose hash query, an SQL query with $1 for id, selects. what names
+// the owner in errors; without such a source the error wraps run.ErrNotFound.
 func (s *Store) source(ctx context.Context, what, query, id string) (run.Source, error) {
 	var source run.Source
 	there := false

@@ -22,7 +22,8 @@ import (
 var oldestSQLite = [3]int{3, 51, 3}
 
 // openSQLite opens the file at Options.Path, takes its lock and updates its schema. It creates
-// the folder with mode 0700, and the file with 0600. After an error Close must be called.
+// the folder with mode 0700 if necessary; the file has mode 0600 afterwards, also if it
+// existed. After an error Close must be called.
 func (s *Store) openSQLite(ctx context.Context) error {
 	path, err := filepath.Abs(s.options.Path)
 	if err != nil {
@@ -62,7 +63,8 @@ func (s *Store) openSQLite(ctx context.Context) error {
 	return s.migrate(ctx, s.copyBefore)
 }
 
-// pragmas returns the pragmas of each connection.
+// pragmas returns the pragmas of each connection, each as "name(value)", the form of the
+// driver's parameter _pragma (see dataSource).
 func (s *Store) pragmas() []string {
 	sync := "FULL"
 	if s.options.tests.lax {
@@ -75,7 +77,8 @@ func (s *Store) pragmas() []string {
 	}
 }
 
-// dataSource returns the driver's URL of a file, with pragmas for each connection.
+// dataSource returns the driver's URL of a file, which ends with its query, with pragmas for
+// each connection, each as "name(value)". path must be absolute.
 func dataSource(path string, pragmas ...string) string {
 	path = filepath.ToSlash(path)
 	if runtime.GOOS == "windows" {
@@ -97,7 +100,7 @@ func (s *Store) unusable(err error) error {
 }
 
 // examine checks the version of SQLite, the journal mode and the whole file. The error is an
-// *Error of kind Damaged if the file is.
+// *Error of kind Damaged if the file is, and of kind ReadOnly if its journal can't be a WAL.
 func (s *Store) examine(ctx context.Context) error {
 	var version, mode string
 	if err := s.w.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version); err != nil {
@@ -122,7 +125,8 @@ func (s *Store) examine(ctx context.Context) error {
 	return nil
 }
 
-// newEnough reports whether a version of SQLite is oldestSQLite or later.
+// newEnough reports whether a version of SQLite, as "3.51.3", is oldestSQLite or later; false
+// if it can't be parsed.
 func newEnough(version string) bool {
 	parts := strings.Split(version, ".")
 	for i, want := range oldestSQLite {
@@ -141,7 +145,7 @@ func newEnough(version string) bool {
 }
 
 // copyBefore backs the file up before its schema, of this version, is changed: to a new file
-// NAME.schemaVERSION-TIME in Options.Dir. It remains.
+// NAME.schemaVERSION-TIME in Options.Dir, with the time in UTC. It remains.
 func (s *Store) copyBefore(ctx context.Context, version int64) error {
 	dir := s.options.Dir
 	if dir == "" {
@@ -155,9 +159,9 @@ func (s *Store) copyBefore(ctx context.Context, version int64) error {
 	return nil
 }
 
-// lock locks the lock file, which it creates if necessary, and writes the process id to it. If
-// another process holds the lock, the error is an *Error of kind Locked with that process's
-// id. The caller must call release; the file remains.
+// lock locks the lock file, which it creates if necessary, and writes the process id to it. It
+// does not wait: if another process or Store holds the lock, the error is an *Error of kind
+// Locked with that process's id. The caller must call release; the file remains.
 func (s *Store) lock(path string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -77,7 +77,8 @@ type Store struct {
 
 // Open opens a database, which it creates if necessary, and updates its schema; first it reads
 // a whole SQLite file to check it. The caller must Close the Store. Errors about the database
-// as a whole are an *Error, as when another master uses it. After an error nothing stays open.
+// as a whole are an *Error, as when another master uses it; one on connecting to PostgreSQL is
+// not. After an error nothing stays open.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -141,7 +142,8 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Broken returns the error of the disk after which the store refuses all writes, or nil.
+// Broken returns the error, of the disk or of damaged data, after which the store refuses all
+// writes, or nil.
 func (s *Store) Broken() error {
 	if err := s.broken.Load(); err != nil {
 		return *err

@@ -74,7 +74,8 @@ func (k *intake) keep(in *run.Intake, packed [][]byte) error {
 	return k.series(in.Series, packed)
 }
 
-// grow updates the sizes of runs.
+// grow stores what the intake has added to its runs: their sizes, their interval (the longest
+// step) and the end of their newest part.
 func (k *intake) grow() error {
 	for number, g := range k.grown {
 		if err := k.run(`UPDATE runs SET bytes = bytes + $1, step = CASE WHEN step < $2 THEN $2 ELSE step END,
@@ -85,8 +86,9 @@ func (k *intake) grow() error {
 	return nil
 }
 
-// number returns the number of a run by its id, and adds the run to grown. After its error, or
-// that of any method of intake, the transaction must be rolled back.
+// number returns the number of a run by its id, and adds the run to grown. The error wraps
+// run.ErrNotFound without such a run. After it, or an error of any method of intake, the
+// transaction must be rolled back.
 func (k *intake) number(id string) (int64, error) {
 	if n, ok := k.numbers[id]; ok {
 		return n, nil

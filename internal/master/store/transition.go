@@ -61,7 +61,7 @@ func (s *Store) Transition(ctx context.Context, id string, version int64, to run
 }
 
 // Transitions returns the changes of a run's state, the oldest first, beginning with its
-// creation, which has no From.
+// creation or import, which has no From.
 func (s *Store) Transitions(ctx context.Context, id string) ([]run.Transition, error) {
 	number, err := s.number(ctx, id)
 	if err != nil {

@@ -44,7 +44,8 @@ func (s *Store) write(ctx context.Context, f func(*tx) error) error {
 	return s.failed(t.Commit())
 }
 
-// exec executes a statement and returns the number of rows it changed.
+// exec executes a statement and returns the number of rows it changed. The error is the
+// engine's own, as that of all methods of tx; write converts it.
 func (t *tx) exec(query string, args ...any) (int64, error) {
 	if t.s.options.tests.fail != nil {
 		if err := t.s.options.tests.fail(query); err != nil {
@@ -83,8 +84,8 @@ func (t *tx) count(kind string) (n int64, err error) {
 const rowsOfInsert = 100
 
 // insert adds rows to into, "table (column, ...)", and returns how many were added: fewer than
-// len(rows) if end, which follows the values in the statement, skips some. All rows must have
-// the same number of values; there may be no rows.
+// len(rows) if end, which follows the values in the statement, skips some, or after an error.
+// All rows must have the same number of values; there may be no rows.
 func (t *tx) insert(into, end string, rows [][]any) (added int64, err error) {
 	most := rowsOfInsert
 	if t.s.lite {
@@ -118,7 +119,7 @@ func (t *tx) insert(into, end string, rows [][]any) (added int64, err error) {
 }
 
 // insertText returns a statement that adds rows with this number of columns each, with
-// placeholders for all values.
+// placeholders for all values: "INSERT INTO into VALUES ($1, $2), ($3, $4) end".
 func insertText(into, end string, rows, columns int) string {
 	b := []byte("INSERT INTO " + into + " VALUES ")
 	n := 0
@@ -140,7 +141,8 @@ func insertText(into, end string, rows, columns int) string {
 	return string(b) + " " + end
 }
 
-// found reports whether a query had a row, by the error of Scan.
+// found reports whether a query had a row, by the error of Scan. sql.ErrNoRows is no error;
+// others are returned, with false.
 func found(err error) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
@@ -218,7 +220,8 @@ func at(ns int64) time.Time {
 	return time.Unix(0, ns).UTC()
 }
 
-// clean returns a text that both engines can store: invalid UTF-8 and NUL are replaced.
+// clean returns a text that both engines can store: invalid UTF-8 and NUL are replaced by
+// U+FFFD.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -41,25 +41,29 @@ const (
 	Prefix = "gobench."
 )
 
-// Metrics names the figures.
-var Metrics = [metricCount]struct{ Name, Graph, Unit string }{
-	CPU:         {"cpu", "CPU", "permille"},
-	OwnCPU:      {"cpu_own", "CPU", "permille"},
-	Steal:       {"steal", "CPU", "permille"},
-	QuotaCPU:    {"cpu_quota", "CPU quota", "permille"},
-	Throttled:   {"throttled", "CPU quota", "permille"},
-	Pressure:    {"cpu_pressure", "CPU", "permille"},
-	Memory:      {"memory", "Memory", "permille"},
-	MemoryLimit: {"memory_limit", "Memory", "permille"},
-	SwapIn:      {"swap_in", "Swap", "pages"},
-	Scheduler:   {"scheduler", "Delays", "ns"},
-	GCPause:     {"gc_pause", "Delays", "ns"},
-	GCCPU:       {"gc_cpu", "Garbage collection", "permille"},
-	Canary:      {"canary", "Delays", "ns"},
-	ClockStep:   {"clock_step", "Clock", "ns"},
-	OpenFiles:   {"open_files", "Files", "N"},
-	Procs:       {"procs", "Threads", "N"},
-	Retransmits: {"retransmits", "Network", "permille"},
-	Drops:       {"drops", "Packets", "N"},
-	Link:        {"link", "Network", "permille"},
+// Metrics names the figures. Events are counted once: unlike a level, their number does not
+// stand for the windows until the next sample.
+var Metrics = [metricCount]struct {
+	Name, Graph, Unit string
+	Events            bool
+}{
+	CPU:         {"cpu", "CPU", "permille", false},
+	OwnCPU:      {"cpu_own", "CPU", "permille", false},
+	Steal:       {"steal", "CPU", "permille", false},
+	QuotaCPU:    {"cpu_quota", "CPU quota", "permille", false},
+	Throttled:   {"throttled", "CPU quota", "permille", false},
+	Pressure:    {"cpu_pressure", "CPU", "permille", false},
+	Memory:      {"memory", "Memory", "permille", false},
+	MemoryLimit: {"memory_limit", "Memory", "permille", false},
+	SwapIn:      {"swap_in", "Swap", "pages", true},
+	Scheduler:   {"scheduler", "Delays", "ns", false},
+	GCPause:     {"gc_pause", "Delays", "ns", false},
+	GCCPU:       {"gc_cpu", "Garbage collection", "permille", false},
+	Canary:      {"canary", "Delays", "ns", false},
+	ClockStep:   {"clock_step", "Clock", "ns", true},
+	OpenFiles:   {"open_files", "Files", "N", false},
+	Procs:       {"procs", "Threads", "N", false},
+	Retransmits: {"retransmits", "Network", "permille", false},
+	Drops:       {"drops", "Packets", "N", true},
+	Link:        {"link", "Network", "permille", false},
 }

@@ -54,7 +54,8 @@ func (h *host) file(name string) ([]byte, bool) {
 }
 
 // read records the machine's figures, counters as their growth since the last call, which
-// was elapsed ago. Figures that it cannot read are left out.
+// was elapsed ago; the first call, with 0, counts from boot and must be ignored. Figures
+// that it cannot read are left out.
 func (h *host) read(elapsed time.Duration, record func(Metric, int64)) {
 	h.readCPU(record)
 	h.groups.read(h, elapsed, record)
@@ -102,8 +103,8 @@ func (h *host) read(elapsed time.Duration, record func(Metric, int64)) {
 // ticks is the number of /proc/stat's ticks in a second, on every Linux.
 const ticks = 100
 
-// readCPU records CPU, Steal and OwnCPU since the last call; nothing if they cannot be
-// read.
+// readCPU records CPU, Steal and OwnCPU since the last call; nothing if they cannot be read
+// or no tick has passed.
 func (h *host) readCPU(record func(Metric, int64)) {
 	b, _ := h.file("/proc/stat")
 	t, ok := parseStat(b)

@@ -194,15 +194,12 @@ func (j *Judge) values(w *Window) map[Metric]float64 {
 		j.held[m] = held{v, w.From + Every}
 	}
 	for m, h := range j.held {
-		if _, is := values[m]; !is && w.From < h.until && !transient(m) {
+		if _, is := values[m]; !is && w.From < h.until && !Metrics[m].Events {
 			values[m] = h.value
 		}
 	}
 	return values
 }
-
-// transient reports whether a figure counts events, each only once.
-func transient(m Metric) bool { return m == ClockStep || m == SwapIn || m == Drops }
 
 // note records that signal s has value v and level g in w. detail, if not empty, replaces
 // the signal's text in the verdict if w is its worst window.
@@ -257,8 +254,9 @@ func (s *spell) counts(total time.Duration, instant bool) bool {
 	return s.time > 0 && (instant || s.most >= rowWindows && s.longest >= rowTime || float64(s.time) >= runShare*float64(total))
 }
 
-// level returns the signal's level over the windows so far. A single red window in a run of
-// more than three counts as amber, unless the signal is instant.
+// level returns the signal's level over the windows so far: the worst that lasted long
+// enough (see spell.counts). A single red window in a run of more than three counts as
+// amber, unless the signal is instant.
 func (t *track) level(j *Judge) run.Severity {
 	l := run.Red
 	if t.levels[run.Red].n == 1 && j.windows > single && !t.instant {
@@ -289,8 +287,9 @@ func (c *calm) grade(v float64, g run.Severity) run.Severity {
 	return run.Fine
 }
 
-// Others returns the share of the machine's CPUs that other processes used, from 0 to 1; 0
-// if unknown.
+// Others returns the share of the machine's CPUs that other processes used, from 0 to 1,
+// averaged over all windows added so far whose CPU figures are known, without those of a
+// warm-up; 0 without such a window.
 func (j *Judge) Others() float64 {
 	if j.sampled <= 0 {
 		return 0
@@ -298,9 +297,9 @@ func (j *Judge) Others() float64 {
 	return j.others / 1000 / j.sampled.Seconds()
 }
 
-// Verdict returns the verdict on the windows so far; it may be called at any time. missing
-// lists the reasons why the totals are not exactly what the executors counted: any makes it
-// INVALID and is the first reason.
+// Verdict returns the verdict on the windows so far, VALID before the first; it may be
+// called at any time. missing lists the reasons why the totals are not exactly what the
+// executors counted: any makes it INVALID and is the first reason.
 func (j *Judge) Verdict(missing []string) Verdict {
 	v := Verdict{Word: run.Valid}
 	if len(missing) > 0 {

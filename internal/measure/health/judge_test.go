@@ -64,6 +64,7 @@ func TestSignals(t *testing.T) {
 	const ms = time.Millisecond
 	late := lags(2*ms, time.Second)
 	crowd := all(is(CPU, 900), is(OwnCPU, 200))
+	raised := map[string]bool{}
 	for _, tt := range []struct {
 		name    string
 		f       func(*Window)
@@ -141,6 +142,7 @@ func TestSignals(t *testing.T) {
 			var got []string
 			for _, r := range v.Reasons {
 				got = append(got, r.Signal+" "+r.Level.String())
+				raised[r.Signal] = true
 				if r.Text == "" || r.Advice == "" || r.Windows != 20 {
 					t.Errorf("reason %+v", r)
 				}
@@ -149,6 +151,11 @@ func TestSignals(t *testing.T) {
 				t.Errorf("%s because of %q, want %s because of %q", v.Word, strings.Join(got, ", "), tt.word, tt.reasons)
 			}
 		})
+	}
+	for _, s := range signals {
+		if !s.note && !raised[s.name] {
+			t.Errorf("no case raises the signal %s", s.name)
+		}
 	}
 }
 

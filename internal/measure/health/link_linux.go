@@ -33,8 +33,8 @@ func (l *links) open(h *host) {
 }
 
 // read records the share of its speed, in thousandths, at which the busiest card sent or
-// received since the last call, which was elapsed ago. It records nothing if no card is
-// known.
+// received since the last call, which was elapsed ago. If elapsed is 0, as in the first
+// call, or no card is known, it records nothing.
 func (l *links) read(h *host, elapsed time.Duration, record func(Metric, int64)) {
 	if len(l.speed) == 0 {
 		return

@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -48,8 +49,8 @@ const (
 	slowerBy    = time.Millisecond
 )
 
-// add adds the next window, also of a warm-up. Classes with few iterations in it are left
-// out.
+// add adds the next window, also of a warm-up. Classes with fewer than warmStarts
+// iterations in it, or without a response time, are left out.
 func (s *starting) add(w *Window) {
 	if s.first == nil {
 		s.first, s.rest = map[string]time.Duration{}, map[string]mean{}
@@ -69,12 +70,14 @@ func (s *starting) add(w *Window) {
 }
 
 // note describes a first window whose median response time was much longer than the later
-// ones; "" if it was not, after a warm-up, or with fewer than five windows.
+// ones, of the first such class by name; "" if it was not, after a warm-up, or with fewer than five
+// windows.
 func (s *starting) note() string {
 	if s.warmed || s.windows < warmWindows {
 		return ""
 	}
-	for class, first := range s.first {
+	for _, class := range slices.Sorted(maps.Keys(s.first)) {
+		first := s.first[class]
 		m := s.rest[class]
 		if m.n == 0 {
 			continue

@@ -63,7 +63,7 @@ func TestNotes(t *testing.T) {
 	}{
 		{"nothing", make([]Window, 10), ""},
 		{"few segments again", resent(10, 10, 10, 10, 10, 10), ""},
-		{"segments again, rising", resent(2, 2, 2, 40, 60, 50), "6 % of the TCP segments that this machine sent were repeats (in 3 intervals, the worst at 4 s): "},
+		{"segments again, rising", resent(2, 2, 2, 40, 60, 50), "6 % of the TCP segments that this machine sent were repeats (in 3 intervals, the worst at 4.00 s): "},
 		{"segments again, from the first", resent(30, 30, 30), "3 % of the TCP segments"},
 		{"segments again, hardly more", resent(9, 9, 9, 17, 17, 17), ""},
 		{"segments again, once in a long run", append(resent(50), resent(make([]float64, 40)...)...), ""},
@@ -89,7 +89,7 @@ func TestNotes(t *testing.T) {
 		{"a small start lag of fast responses", []Window{{Loads: []Load{{Class: "a", Starts: 500, P99: 500 * time.Microsecond, Response: time.Microsecond}}}}, ""},
 
 		{"as fast from the first", medians(3, 2, 2, 2, 2, 2), ""},
-		{"a cold start", medians(9, 2, 2, 2, 2, 2), "the totals have a cold start in them: in the first interval the median response time of class a was 9 ms, later about 2 ms"},
+		{"a cold start", medians(9, 2, 2, 2, 2, 2), "the totals have a cold start in them: in the first interval the median response time of class a was 9.00 ms, later about 2.00 ms"},
 		{"a cold start in a short run", medians(9, 2, 2, 2), ""},
 		{"a cold start in the warm-up", warm, ""},
 	} {

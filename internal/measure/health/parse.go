@@ -10,7 +10,7 @@ import (
 type cpuTimes struct{ busy, steal, total uint64 }
 
 // parseStat reads the first line of /proc/stat (proc_stat(5)): "cpu user nice system idle
-// iowait irq softirq steal ...". ok is false if it is another line.
+// iowait irq softirq steal ...". ok is false if it is another line or malformed.
 func parseStat(b []byte) (t cpuTimes, ok bool) {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	f := bytes.Fields(line)
@@ -35,7 +35,7 @@ func parseStat(b []byte) (t cpuTimes, ok bool) {
 }
 
 // field reads the number after a name at the beginning of a line: "pswpin 0", "MemTotal:
-// 24684084 kB". ok is false if no line has it.
+// 24684084 kB". ok is false if no line has it, or the first that does has no whole number.
 func field(b []byte, name string) (uint64, bool) {
 	for len(b) > 0 {
 		var line []byte

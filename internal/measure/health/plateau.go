@@ -59,7 +59,7 @@ func (p *plateau) add(w *Window) {
 }
 
 // note describes a throughput that did not grow while ever more was in flight; "" if it
-// grew.
+// grew, or if fewer than two steps lasted stepTime.
 func (p *plateau) note() string {
 	var low *step
 	for i := range p.steps {

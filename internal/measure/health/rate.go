@@ -2,8 +2,9 @@ package health
 
 import (
 	"fmt"
-	"github.com/gobench-io/gobench/internal/run"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run"
 )
 
 // arrears is how far gobench is behind the schedule of one class.
@@ -57,9 +58,10 @@ func (a *arrears) add(l Load, length time.Duration) missed {
 	return now
 }
 
-// achieved notes the class that fell behind its plan the most and returns its level,
-// without regard to crowded. In a warm-up, or if no class has a plan, it returns fine and
-// notes nothing; it must still be called with every window.
+// achieved notes the class that fell behind its plan the most and returns its level;
+// crowded, that others use the machine, lowers only what is noted (see lower). In a
+// warm-up, or if no class has a plan, it returns fine and notes nothing; it must still be
+// called with every window.
 func (j *Judge) achieved(w *Window, crowded bool) (g run.Severity) {
 	if j.arrears == nil {
 		j.arrears = map[string]*arrears{}

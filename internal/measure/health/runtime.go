@@ -40,8 +40,9 @@ func (g *goRuntime) open() {
 // minLatencies is how many waits a 99th percentile needs.
 const minLatencies = 100
 
-// read records the figures since the last call, Scheduler only if enough goroutines waited.
-// It records nothing if this version of Go lacks one of the metrics.
+// read records the figures since the last call, Scheduler only if at least minLatencies
+// waits were counted, GCPause and GCCPU as 0 without a collection. It records nothing if
+// this version of Go lacks one of the metrics.
 func (g *goRuntime) read(record func(Metric, int64)) {
 	metrics.Read(g.samples)
 	for _, s := range g.samples {

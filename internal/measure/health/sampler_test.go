@@ -36,7 +36,7 @@ func TestAClockStepLowersTheVerdict(t *testing.T) {
 	t.Parallel()
 	step := stepOf(-2*time.Second, time.Second)
 	v := judged(windows(100, 1, is(ClockStep, float64(step))))
-	if v.Word != run.Suspect || v.Reasons[0].Signal != "clock_step" || v.Reasons[0].Text != "the wall clock jumped by 3 s" {
+	if v.Word != run.Suspect || v.Reasons[0].Signal != "clock_step" || v.Reasons[0].Text != "the wall clock jumped by 3.00 s" {
 		t.Errorf("%+v", v)
 	}
 }

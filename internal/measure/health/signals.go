@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // signal is a rule that a Judge applies to every window.
@@ -135,13 +137,5 @@ func percent(permille float64) string {
 	return fmt.Sprintf("%.0f %%", permille/10)
 }
 
-// duration shows nanoseconds with three digits, in s, ms or µs.
-func duration(ns float64) string {
-	switch {
-	case ns >= 1e9:
-		return fmt.Sprintf("%.3g s", ns/1e9)
-	case ns >= 1e6:
-		return fmt.Sprintf("%.3g ms", ns/1e6)
-	}
-	return fmt.Sprintf("%.3g µs", ns/1e3)
-}
+// duration formats nanoseconds, as "1.50 ms".
+func duration(ns float64) string { return units.Millis(ns / 1e6) }

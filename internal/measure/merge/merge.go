@@ -93,12 +93,6 @@ func (m *Merger) Lose(executor int) {
 	}
 }
 
-// Found reverts Lose; the executor's gauges count again with its next batch.
-func (m *Merger) Found(executor int) {
-	m.executors[executor].lost = false
-	m.slowest = nil
-}
-
 // Seq returns the number of an executor's last batch that was merged, 0 before the first,
 // and whether that was its final one.
 func (m *Merger) Seq(executor int) (seq uint64, over bool) {

@@ -108,7 +108,8 @@ func (m *Merger) missing(of func(*source) bool) (missing []string) {
 	return missing
 }
 
-// of returns the name of executor i for people, "executor 0 on HOST".
+// of returns the name of executor i for people, "executor 0 on HOST"; without a name,
+// "executor 0".
 func (s *source) of(i int) string {
 	if s.name == "" {
 		return fmt.Sprintf("executor %d", i)

@@ -74,9 +74,6 @@ func TestMergerIsBornAgain(t *testing.T) {
 			if len(queues[e]) == 0 {
 				continue
 			}
-			if rnd.IntN(3) == 0 {
-				disturbed.Found(e)
-			}
 			given = append(given, store.take(t, disturbed, e, queues[e][0])...)
 			queues[e] = queues[e][1:]
 			if rnd.IntN(4) == 0 {

@@ -8,11 +8,11 @@ type connection struct {
 	notify func(title string, value int64) error
 }
 
-// NewConnected returns a registry that counts nothing: it passes each declaration to setup
-// and each recording to notify, for a gauge its new value. Both must be safe for concurrent
-// use and must not record to the same registry. Registry.Setup returns the error of setup,
-// and Registry.Notify that of notify; other ways of recording ignore it. Negative values
-// are passed on.
+// NewConnected returns a registry that counts failures and samples only: it passes each
+// declaration to setup and each recording to notify, for a gauge its new value. Both must
+// be safe for concurrent use and must not record to the same registry. Registry.Setup
+// returns the error of setup, and Registry.Notify that of notify; other ways of recording
+// ignore it. Negative values are passed on.
 func NewConnected(setup func([]metrics.Group) error, notify func(title string, value int64) error) *Registry {
 	r := New()
 	r.to = &connection{setup, notify}

@@ -209,7 +209,8 @@ func (d *declared) addMetric(m Decl) error {
 	return nil
 }
 
-// list returns a graph's unit and metrics for an error's text.
+// list returns a graph's unit and metrics for an error's text: 'unit "N" and a (counter), b
+// (gauge)'.
 func list(g metrics.Graph) string {
 	var titles []string
 	for _, m := range g.Metrics {

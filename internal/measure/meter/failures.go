@@ -28,10 +28,10 @@ type failureCount struct {
 	total, reported int64 // reported: how many of them earlier cuts contain
 }
 
-// Failed counts a failure by source, class and text, of which it stores at most 512 bytes;
-// beyond a source's first maxTexts kinds it counts under otherText. It logs the first of
-// each kind (see Log). Texts should not contain what differs from one failure to the next,
-// as a port number does.
+// Failed counts a failure by source, class and text, of which it stores at most 512 bytes
+// and then "..."; beyond a source's first maxTexts kinds it counts under otherText. It logs
+// the first of each kind (see Log). Texts should not contain what differs from one failure
+// to the next, as a port number does.
 func (r *Registry) Failed(source, class, text string) {
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "") + "..."

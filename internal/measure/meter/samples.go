@@ -35,7 +35,8 @@ func (r *Registry) WantsSample(source, class string) bool {
 	return r.samples.wants(Failure{Source: source, Class: class})
 }
 
-// keep stores s, with at most maxSample bytes of its text, if it is still wanted.
+// keep stores s if it is still wanted; a text longer than maxSample bytes is cut, with a
+// last line "[cut]".
 func (r *Registry) keep(s Sample) {
 	f := &r.samples
 	f.mu.Lock()
@@ -62,7 +63,7 @@ func (f *samples) wants(kind Failure) bool {
 	return n < maxSamples && (known || len(f.stored) < maxSampleKinds)
 }
 
-// cut returns the samples since the last cut.
+// cut returns the samples since the last cut, in the order of keep; nil without any.
 func (f *samples) cut() (all []Sample) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,10 +19,10 @@ type watch struct {
 	log  atomic.Pointer[func(line string)]
 }
 
-// Watch sets a function that is called with the transcripts of the next exchanges, and with
-// remarks on what happens between them, at most the given number of each; the watch ends
-// with the last exchange. It replaces an earlier watch. show is called by the goroutines of
-// users, several at once.
+// Watch sets a function that is called with the transcripts of the next exchanges, redacted
+// and without a line end after the last line, and with remarks on what happens between
+// them, at most the given number of each; the watch ends with the last exchange. It
+// replaces an earlier watch. show is called by the goroutines of users, several at once.
 func (r *Registry) Watch(exchanges, remarks int, show func(text string)) {
 	r.watch.left.Store(int64(exchanges))
 	r.watch.rest.Store(int64(remarks))

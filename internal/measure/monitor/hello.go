@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ func CheckParams(h *wire.Hello, set map[string]string) error {
 	for _, p := range h.Params {
 		known = append(known, p.Name)
 	}
-	for name := range set {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if !slices.Contains(known, name) {
 			hint := "it declares " + strings.Join(known, ", ")
 			if len(known) == 0 {
@@ -46,7 +47,7 @@ func CheckParams(h *wire.Hello, set map[string]string) error {
 }
 
 // Params returns the values that the scenario uses, by name, for the run's record. Values
-// of secret parameters are replaced by redact.Mark.
+// of secret parameters are replaced by redact.Mark, as are secrets in the URLs of others.
 func Params(h *wire.Hello) map[string]string {
 	values := map[string]string{}
 	for _, p := range h.Params {

@@ -100,7 +100,8 @@ func (h *host) window(b *wire.Batch) *window {
 }
 
 // judgeWhole judges and removes the windows that all executors of a host have reported;
-// with all true, the incomplete ones too. It stores their levels for judge.
+// with all true, the incomplete ones too. Executors that are lost or have sent their last
+// batch are not waited for. It stores the levels for judge.
 func (hs *hosts) judgeWhole(h *host, all bool) {
 	until := int64(math.MaxInt64)
 	for _, e := range h.executors {
@@ -118,8 +119,9 @@ func (hs *hosts) judgeWhole(h *host, all bool) {
 	}
 }
 
-// judge returns the worst level of each signal over all hosts in an interval of the whole
-// run and in earlier windows that it has not returned yet; nil if all are fine.
+// judge returns, once, the worst level of each signal over all hosts in an interval of the
+// whole run and in earlier windows that it has not returned yet; nil if all are fine. With
+// all true it first judges incomplete windows too.
 func (hs *hosts) judge(i run.Interval, all bool) map[string]run.Severity {
 	var worst map[string]run.Severity
 	for _, h := range hs.all {
@@ -140,9 +142,9 @@ func (hs *hosts) judge(i run.Interval, all bool) map[string]run.Severity {
 	return worst
 }
 
-// verdict returns the verdict of the worst host, with the reasons of all, the worst first.
-// missing lists what the totals lack; any makes the verdict INVALID and is the first
-// reason.
+// verdict returns the verdict of the worst host, with the reasons of all, the worst first,
+// each with "on HOST: " if there are several. missing lists what the totals lack; any makes
+// the verdict INVALID and is the first reason.
 func (hs *hosts) verdict(missing []string) health.Verdict {
 	if len(hs.all) == 1 {
 		return hs.all[0].judge.Verdict(missing)
@@ -162,8 +164,8 @@ func (hs *hosts) verdict(missing []string) health.Verdict {
 	return v
 }
 
-// notes returns what the judges noted that lowers no verdict; with several hosts, each with
-// its host's name.
+// notes returns what the judges noted that lowers no verdict, by host; with several hosts,
+// each begins with "on HOST: ". It returns nil without any.
 func (hs *hosts) notes() (notes []string) {
 	for _, h := range hs.all {
 		for _, s := range h.judge.Notes() {
@@ -176,8 +178,9 @@ func (hs *hosts) notes() (notes []string) {
 	return notes
 }
 
-// others returns the greatest share, 0 to 1, of a host's CPUs that other processes used,
-// and the host's name; 0 and "" if unknown.
+// others returns the greatest share, 0 to 1, of a host's CPUs that other processes used on
+// average over its windows so far (see health.Judge.Others), and the host's name; 0 and ""
+// if unknown or none.
 func (hs *hosts) others() (share float64, name string) {
 	for _, h := range hs.all {
 		if o := h.judge.Others(); o > share {
@@ -187,9 +190,10 @@ func (hs *hosts) others() (share float64, name string) {
 	return share, name
 }
 
-// uneven returns a note on the host that did more than 1.2 times as many iterations as
-// another for its share of the load; "" if all did about the same, did fewer than ten, or
-// there is one host. weights are the shares by host; 0 or missing means 1.
+// uneven returns a note on the host that did more than 1.2 times as many iterations, those
+// of a warm-up included, as another for its share of the load; "" if all did about the
+// same, did fewer than ten, or there is one host. weights are the shares by host; 0 or
+// missing means 1.
 func (hs *hosts) uneven(weights map[string]float64) string {
 	var least, most *host
 	var low, high float64

@@ -94,7 +94,7 @@ func fewSamples(r *run.Result) string {
 	return "few values, " + strings.Join(parts, "; ")
 }
 
-// several returns the first three titles, and how many more there are.
+// several returns at most three titles, as "A, B, C and 2 more".
 func several(titles []string) string {
 	if len(titles) > 3 {
 		return fmt.Sprintf("%s and %d more", strings.Join(titles[:3], ", "), len(titles)-3)
@@ -126,8 +126,8 @@ func find(metrics []run.Metric, title string) run.Metric {
 }
 
 // onThisMachine reports whether a built-in's target, "GET http://...", is one of this
-// machine's own addresses; false for other texts. It resolves no names: of these only
-// localhost counts.
+// machine's own addresses; false for other texts. own returns those addresses; if it fails,
+// only loopback counts. It resolves no names: of these only localhost counts.
 func onThisMachine(target string, own func() ([]net.Addr, error)) bool {
 	_, address, _ := strings.Cut(target, " ")
 	u, err := url.Parse(address)

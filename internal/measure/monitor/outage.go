@@ -24,8 +24,9 @@ var advice = map[string]string{
 	"too_large": "answers are larger than the limit: raise the limit, or throw bodies away as they come",
 }
 
-// noAnswer returns a note for each client none of whose operations was answered, with what
-// to check; nil without such a client.
+// noAnswer returns a note for each client that made operations and got no answer at all,
+// with the advice for its most frequent failures that have one; no note if none has. It
+// returns nil without notes.
 func noAnswer(r *run.Result) (notes []string) {
 	for _, m := range r.Metrics {
 		if m.Lost == nil || *m.Lost == 0 || m.Count == nil || *m.Count > 0 {

@@ -68,11 +68,8 @@ func (t *Tally) Executor(host string, begin time.Duration) int {
 // Lose makes intervals no longer wait for an executor.
 func (t *Tally) Lose(executor int) { t.Merger.Lose(executor) }
 
-// Found reverts Lose.
-func (t *Tally) Found(executor int) { t.Merger.Found(executor) }
-
 // Thresholds sets the run's thresholds, with no history. The caller must call it before the
-// first batch is added.
+// first batch is added. It does not retain all.
 func (t *Tally) Thresholds(all []threshold.Threshold) {
 	t.judge, t.judged = threshold.New(all), len(all) > 0
 	if t.judged {

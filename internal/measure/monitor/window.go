@@ -196,8 +196,8 @@ func (hs *hosts) count(to **hdr.Histogram, s *hdr.Sparse) {
 	(*to).Add(s)
 }
 
-// recycle stores the histograms of a judged window, which must not be used any more, for
-// reuse.
+// recycle empties the histograms of a judged window, which must not be used any more, and
+// stores them for reuse, as long as there are fewer than maxSpare.
 func (hs *hosts) recycle(w *window) {
 	for _, l := range w.loads {
 		for _, h := range []*hdr.Histogram{l.lag, l.response} {
@@ -213,8 +213,8 @@ func (hs *hosts) recycle(w *window) {
 const maxSpare = 8
 
 // windowOf converts a host's complete window to the form that the judge of the generator's
-// health takes: figures that were recorded, and classes by name. Gauges of lost executors
-// are left out.
+// health takes: figures that were recorded, and classes sorted by name. Classes that have
+// not declared their active users, and gauges of lost executors, are left out.
 func (hs *hosts) windowOf(h *host, w *window) *health.Window {
 	out := &health.Window{From: time.Duration(w.from), Length: time.Duration(w.to - w.from), Warmup: w.warmup, NoFiles: w.noFiles, NoPorts: w.noPorts, Values: map[health.Metric]float64{}}
 	for m, v := range w.values {

@@ -109,7 +109,8 @@ func (t Threshold) suits(m run.Metric) error {
 	return nil
 }
 
-// absent returns the text that a metric is missing, with up to three similar names.
+// absent returns the text that a metric is missing, 'no metric is called "a"; the nearest
+// metrics are b, c, d', with the nearest three of the names that there are.
 func (t Threshold) absent(metrics []run.Metric) string {
 	var names []string
 	for _, m := range metrics {

@@ -51,10 +51,12 @@ type Crossed struct {
 	Abort bool
 }
 
-// Add adds the next interval, in the order of time, judges the run, and returns the
-// thresholds that are crossed by it; nil without any. A crossed threshold stays crossed. A
-// warm-up is not counted, but crosses thresholds whose metric cannot have their statistic
-// or unit. It retains i's metrics and histograms.
+// Add adds the next interval, in the order of time, and returns the thresholds that are
+// crossed by it; nil without any. It judges windows, and of thresholds over the whole run
+// only those with abort, most from the third measured interval on; Finish judges the
+// others. A crossed threshold stays crossed. A warm-up is not counted, but crosses
+// thresholds whose metric cannot have their statistic or unit. It retains i's metrics and
+// histograms.
 func (e *Evaluator) Add(i Interval) (crossed []Crossed) {
 	grown := len(i.Metrics) > len(e.metrics)
 	e.metrics, e.end = i.Metrics, i.To
@@ -174,9 +176,9 @@ func (j *judge) add(i Interval, e *Evaluator) {
 	}
 }
 
-// early reports whether a v that violates the condition does so for the rest of the run
-// too. A count only grows, so it does if the count is too great, and never if it is still
-// too small.
+// early reports whether a v that violates the condition already ends the run: a count if it
+// is too great, as it only grows, and not if it is still too small; other figures once
+// patience intervals are measured, but rps not while the run drains.
 func (j *judge) early(v float64, e *Evaluator) bool {
 	switch j.Stat {
 	case "count":

@@ -34,7 +34,8 @@ func (e *SyntaxError) Error() string {
 	return "threshold " + strconv.Quote(e.Text) + ", column " + strconv.Itoa(e.Column) + ": " + e.Problem
 }
 
-// Pointed returns the expression, and below it a caret at the column: two lines.
+// Pointed returns the expression, and below it a caret at the column: two lines, both
+// indented, without a line end after the second. Unprintable characters are spaces.
 func (e *SyntaxError) Pointed() string {
 	shown := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

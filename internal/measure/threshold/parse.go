@@ -43,7 +43,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// want returns the error that t is not what was expected.
+// want returns the error that t is not what was expected, 'want WHAT, not "t"'.
 func (p *parser) want(t token, what string) error {
 	got := "the end"
 	if t.kind != end {

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// shown formats a figure for people, in a unit like the condition's own, with at least
-// three digits, and more if it would otherwise look equal to the bound; "no answer" if it
-// is infinite.
+// shown formats a figure for people: a time in ns, us, ms or s by its size, bytes in the
+// condition's unit (or B below one of it), a rate in %, others plain. It has three
+// significant digits without trailing zeros, and more, up to 12, if it would look equal to
+// the bound; "no answer" if it is infinite.
 func (j *judge) shown(v float64) string {
 	if math.IsInf(v, 1) {
 		return "no answer"
@@ -26,8 +27,9 @@ func (j *judge) rounded(v float64, digits int) string {
 	return s
 }
 
-// digits formats v, which is in the unit of bound, with this many significant digits and a
-// unit, and reports whether that is exact.
+// digits formats v, which is in the unit of bound, with this many significant digits,
+// without zeros at the end of a fraction, and with a unit as shown does. It reports whether
+// that is exact.
 func (j *judge) digits(v float64, digits int) (s string, exact bool) {
 	unit, suffix := 1.0, ""
 	switch a := math.Abs(v); {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gobench-io/gobench/internal/run/redact"
+	"github.com/gobench-io/gobench/internal/run/units"
 )
 
 // Exchange is a request and its response, as they went over the wire.
@@ -69,7 +70,7 @@ func (x *Exchange) text(of string, l limits) string {
 	}
 	about = append(about, x.About...)
 	for _, p := range x.Parts {
-		about = append(about, p.Name+" "+Duration(p.Took))
+		about = append(about, p.Name+" "+units.Millis(p.Took.Seconds()*1e3))
 	}
 	if len(about) > 0 {
 		b.WriteString("\n  " + Clean(strings.Join(about, ", ")))
@@ -84,8 +85,9 @@ func (x *Exchange) text(of string, l limits) string {
 	return b.String()
 }
 
-// write writes the lines of m, each after a line end and with mark before it; a body that
-// is no text as its number of bytes. An empty message writes nothing.
+// write writes the lines of m, redacted, each after a line end and with mark before it; a
+// body that is no text as its number of bytes. What is cut off is counted in a last line,
+// as "[12 more bytes]". An empty message writes nothing.
 func (m *Message) write(b *strings.Builder, mark string, l limits) {
 	line := func(s string) {
 		b.WriteString("\n" + strings.TrimRight(mark+Clean(s), " "))
@@ -126,7 +128,8 @@ func (m *Message) write(b *strings.Builder, mark string, l limits) {
 // spaced replaces tabs by spaces.
 func spaced(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
 
-// printable reports whether b is a text: UTF-8, with few control characters.
+// printable reports whether b, which may be empty, is a text: UTF-8, with at most two
+// control characters and one more for every 20 bytes, line ends and tabs aside.
 func printable(b []byte) bool {
 	if !utf8.Valid(b) {
 		return false
@@ -166,36 +169,11 @@ func Clean(s string) string {
 
 func odd(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
-// cut returns s, or its first most bytes without a character that was cut.
+// cut returns s, or, if it is longer, its first most bytes without those that are no UTF-8,
+// such as the rest of a character that was cut.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "")
-}
-
-// Duration formats a time for people: three significant digits, in µs, ms or s; below 1 µs
-// as time.Duration does.
-func Duration(d time.Duration) string {
-	switch {
-	case d < time.Microsecond:
-		return d.String()
-	case d < time.Millisecond:
-		return digits(d, time.Microsecond) + " µs"
-	case d < time.Second:
-		return digits(d, time.Millisecond) + " ms"
-	}
-	return digits(d, time.Second) + " s"
-}
-
-// digits formats d in a unit, with three significant digits and without the unit's name.
-func digits(d, unit time.Duration) string {
-	v := float64(d) / float64(unit)
-	switch {
-	case v >= 99.95:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 9.995:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
 }

@@ -3,7 +3,6 @@ package transcript
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 )
 
@@ -42,16 +41,6 @@ func TestText(t *testing.T) {
 	} {
 		if got := tt.x.Text("me"); got != tt.want {
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
-		}
-	}
-}
-
-func TestDuration(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0s", 12: "12ns", 1234: "1.23 µs", 123456: "123 µs", 12345678: "12.3 ms", 1500 * time.Millisecond: "1.50 s", 99960 * time.Microsecond: "100 ms",
-	} {
-		if got := Duration(d); got != want {
-			t.Errorf("%d ns: %q, want %q", d, got, want)
 		}
 	}
 }

@@ -35,9 +35,11 @@ var fakes = map[string]func(wire.Parent_AttachClient, wire.ParentClient){
 		hello(s)
 		ready(s)
 		for {
-			if _, err := s.Recv(); err != nil {
+			m, err := s.Recv()
+			if err != nil {
 				select {}
 			}
+			fmt.Printf("%T\n", m.Message)
 		}
 	},
 	"closed its stream": func(s wire.Parent_AttachClient, _ wire.ParentClient) {

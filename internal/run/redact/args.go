@@ -101,8 +101,8 @@ func password(s string) string {
 	return s
 }
 
-// proxy returns the address of a proxy with Mark instead of its credentials. It may have a
-// scheme or, as curl accepts it, none.
+// proxy returns the address of a proxy with Mark instead of its credentials, if it has any.
+// It may have a scheme or, as curl accepts it, none.
 func proxy(s string) string {
 	if strings.Contains(s, "://") {
 		return Line(s)

@@ -3,14 +3,15 @@ package redact
 import "strings"
 
 // Body returns a body's text without the secrets that it names: fields of a form
-// (password=...), members of JSON ("password": "..."), and parameters of URLs. The text may
-// be cut off; what it has of a secret is redacted then too.
+// (password=...), texts, numbers and arrays in JSON ("password": "...", not whole objects),
+// and parameters of URLs. The text may be cut off; what it has of a secret is
+// redacted then too.
 func Body(s string) string {
 	return members(form(Line(s)))
 }
 
-// form returns a form's fields (a=1&b=2) without the values of secrets. It returns other texts
-// unchanged.
+// form returns a form's fields (a=1&b=2) without the values of secrets. It returns other
+// texts, such as any with a space, a line end or a quote, unchanged.
 func form(s string) string {
 	if strings.ContainsAny(s, " \t\n<>{\"") || strings.IndexByte(s, '=') < 0 {
 		return s
@@ -19,7 +20,8 @@ func form(s string) string {
 }
 
 // members redacts the values of secrets in JSON: the text in "name": "text", the number in
-// "name": 123. A value that is cut off is redacted to its end.
+// "name": 123, all of the array in "name": [...]. A value that is cut off is redacted to its
+// end; objects stay, except for members of theirs.
 func members(s string) string {
 	var b strings.Builder
 	from := 0 // start of what is not written yet
@@ -57,9 +59,15 @@ func members(s string) string {
 			if whole {
 				b.WriteByte('"')
 			}
-		case s[value] == '[' || s[value] == '{':
+		case s[value] == '{':
 			i = value
-			continue // an object's members have their own names
+			continue // its members have their own names
+		case s[value] == '[':
+			end, whole = array(s, value)
+			b.WriteString(s[from:value] + "[" + Mark)
+			if whole {
+				b.WriteByte(']')
+			}
 		default:
 			end = value + ends(s[value:], ",}] \t\r\n")
 			b.WriteString(s[from:value] + Mark)
@@ -82,6 +90,27 @@ func quoted(s string, i int) (end int, whole bool) {
 			i++
 		case '"':
 			return i + 1, true
+		}
+	}
+	return len(s), false
+}
+
+// array returns the index after the array that begins at i, its closing bracket included, and
+// whether it is closed; if not, the length of s.
+func array(s string, i int) (end int, whole bool) {
+	for depth := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			if end, whole = quoted(s, i); !whole {
+				return end, false
+			}
+			i = end - 1
+		case '[':
+			depth++
+		case ']':
+			if depth--; depth == 0 {
+				return i + 1, true
+			}
 		}
 	}
 	return len(s), false

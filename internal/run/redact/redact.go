@@ -115,9 +115,9 @@ func credentials(value string) string {
 
 func notLetter(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' }
 
-// Line returns a line of text without the secrets of the URLs in it: user and password
-// before the host, and the values of parameters whose names are secret. Other text is
-// unchanged.
+// Line returns a text without the secrets of the URLs in it: user and password before the
+// host, and the values of secret names in NAME=VALUE after ?, & or ;, even outside of a
+// URL. Other text is unchanged.
 func Line(s string) string {
 	return parameters(userinfo(s), "?&;")
 }

@@ -41,8 +41,8 @@ func Meant(word string, known []string) string {
 	return ""
 }
 
-// distance returns how many bytes to insert, remove, change or swap with the next one to turn a
-// into b (Damerau and Levenshtein, optimal string alignment).
+// distance returns how many bytes to insert, remove, change or swap with the next one to
+// turn a into b (Damerau and Levenshtein, optimal string alignment).
 func distance(a, b string) int {
 	two, one, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -1,5 +1,5 @@
 // Package system has the functions that differ between operating systems: signals, whether a
-// process is alive, free disk space, limits.
+// process is alive, free disk space, limits. It also replaces files.
 package system
 
 // Disk is a file system.

@@ -47,8 +47,8 @@ func Kernel() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// OpenFiles returns how many files this process may have open, now and at most; 0 if
-// unknown.
+// OpenFiles returns how many files this process may have open, now (soft) and if it raises
+// its limit (hard); a huge number without a limit, 0 if unknown.
 func OpenFiles() (soft, hard uint64) {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

@@ -24,8 +24,8 @@ func Alive(pid int) bool {
 // Interrupt sends this process the event of Ctrl-C.
 func Interrupt() { _ = windows.GenerateConsoleCtrlEvent(windows.CTRL_C_EVENT, 0) }
 
-// Terminate ends a process, without a request as on other systems. It returns an error if there
-// is no such process, or if it belongs to another user.
+// Terminate ends a process, without a request as on other systems. It returns an error if
+// there is no such process, or if it belongs to another user.
 func Terminate(pid int) error {
 	p, err := os.FindProcess(pid)
 	if err != nil {

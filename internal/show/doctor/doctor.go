@@ -48,12 +48,12 @@ type Facts struct {
 
 // Folder is a folder that gobench writes to.
 type Folder struct {
-	Use    string `json:"use"` // "data", "cache", "temporary"
-	Path   string `json:"path"`
-	Error  string `json:"error,omitempty"` // why it can't be written to
-	Free   uint64 `json:"free,omitempty"`  // bytes
-	NoExec bool   `json:"noexec,omitempty"`
-	Lift   string `json:"-"` // the command that sets another folder
+	Use    string  `json:"use"` // "data", "cache", "temporary"
+	Path   string  `json:"path"`
+	Error  string  `json:"error,omitempty"` // why it can't be written to
+	Free   *uint64 `json:"free,omitempty"`  // bytes; nil: unknown
+	NoExec bool    `json:"noexec,omitempty"`
+	Lift   string  `json:"-"` // the command that sets another folder
 }
 
 // Level is how much a finding matters.

@@ -15,24 +15,25 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // machines are one without limits, one as it is installed, one that can't run anything, and
-// one of which little is known.
+// one of which little is known, not even the free space of a folder, and whose other folder is
+// full.
 var machines = map[string]Facts{
 	"tuned": {FilesSoft: 1024, FilesHard: 1 << 20, FilesHighest: 1 << 20, PortsFirst: 1024, PortsLast: 65535, ReusePorts: 1, Tracked: 12, TrackedMost: 1 << 20,
 		Listen: 4096, Backlog: 5000, CPU: "AMD EPYC", CPUs: 16, Online: 16, Governors: "performance", Memory: 64 << 30, Available: 60 << 30,
 		Clock: "tsc", Clocks: "tsc hpet acpi_pm", ClockRead: 40, TimerP50: 20 * time.Microsecond, TimerP99: 60 * time.Microsecond,
 		Go: "go1.26.8", GoPath: "/usr/local/go/bin/go",
-		Folders: []Folder{{Use: "data", Path: "/home/ann/.gobench", Free: 20 << 30}, {Use: "cache", Path: "/home/ann/.cache/gobench", Free: 20 << 30}}},
+		Folders: []Folder{{Use: "data", Path: "/home/ann/.gobench", Free: new(uint64(20 << 30))}, {Use: "cache", Path: "/home/ann/.cache/gobench", Free: new(uint64(20 << 30))}}},
 	"plain": {FilesSoft: 1024, FilesHard: 20_000, FilesHighest: 1 << 20, PortsFirst: 40_000, PortsLast: 60_999, ReusePorts: 2, Tracked: 60_000, TrackedMost: 1 << 16 * 2,
 		Listen: 128, Backlog: 300, CPU: "AMD EPYC", CPUs: 2, Online: 8, Quota: 1.5, Governors: "performance, powersave", Memory: 64 << 30, Available: 60 << 30, MemoryLimit: 256 << 20,
 		Clock: "hpet", Clocks: "hpet tsc acpi_pm", ClockRead: 1200, TimerP50: 60 * time.Microsecond, TimerP99: 4 * time.Millisecond,
 		GoError: "no Go toolchain: compiling a scenario needs Go 1.26.0 or newer (not found in PATH, GOROOT or the usual places)",
-		Folders: []Folder{{Use: "data", Path: "/home/ann/.gobench", Free: 100 << 20, Lift: "gobench --dir FOLDER run FILE"}}},
+		Folders: []Folder{{Use: "data", Path: "/home/ann/.gobench", Free: new(uint64(100 << 20)), Lift: "gobench --dir FOLDER run FILE"}}},
 	"broken": {FilesHard: 20, FilesHighest: 4096, PortsFirst: 60_950, PortsLast: 60_999, ReusePorts: -1, Tracked: 65_536, TrackedMost: 65_536, CPUs: 1,
 		Memory: 1 << 30, Available: 32 << 20, Clock: "xen", ClockRead: 900,
 		Folders: []Folder{{Use: "data", Path: "/home/ann/.gobench", Error: "read-only file system", Lift: "gobench --dir FOLDER run FILE"},
-			{Use: "temporary", Path: "/tmp", Free: 4096, Lift: "TMPDIR=FOLDER gobench run FILE"},
-			{Use: "cache", Path: "/home/ann/.cache/gobench", Free: 20 << 30, NoExec: true, Lift: "XDG_CACHE_HOME=FOLDER gobench run FILE"}}},
-	"silent": {CPUs: 4, ReusePorts: -1},
+			{Use: "temporary", Path: "/tmp", Free: new(uint64(4096)), Lift: "TMPDIR=FOLDER gobench run FILE"},
+			{Use: "cache", Path: "/home/ann/.cache/gobench", Free: new(uint64(20 << 30)), NoExec: true, Lift: "XDG_CACHE_HOME=FOLDER gobench run FILE"}}},
+	"silent": {CPUs: 4, ReusePorts: -1, Folders: []Folder{{Use: "data", Path: "/home/ann/.gobench"}, {Use: "cache", Path: "/home/ann/.cache/gobench", Free: new(uint64), Lift: "XDG_CACHE_HOME=FOLDER gobench run FILE"}}},
 }
 
 func TestExamine(t *testing.T) {
@@ -123,7 +124,7 @@ func TestReadThisMachine(t *testing.T) {
 	if f.TimerP50 <= 0 || f.TimerP99 < f.TimerP50 || f.ClockRead <= 0 || f.Clock == "" {
 		t.Errorf("timer %v, %v, clock %q %v", f.TimerP50, f.TimerP99, f.Clock, f.ClockRead)
 	}
-	if d := f.Folders[0]; d.Error != "" || d.Free == 0 {
+	if d := f.Folders[0]; d.Error != "" || d.Free == nil || *d.Free == 0 {
 		t.Errorf("%+v", d)
 	}
 	if d := f.Folders[1]; !strings.Contains(d.Error, "not a directory") {

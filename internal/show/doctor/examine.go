@@ -60,7 +60,8 @@ func Stops(all []Finding) (stops, limits int) {
 func count[N uint64 | int](n N) string { return units.Count(int64(n)) }
 func size(n uint64) string             { return units.Bytes(float64(n)) }
 
-// about returns n rounded down to three digits.
+// about returns n rounded down to three digits, with a comma between thousands: "1,230,000";
+// below 1000 it is exact.
 func about(n uint64) string {
 	step := uint64(1)
 	for n/step >= 1000 {
@@ -165,8 +166,8 @@ func conntrack(f Facts) []Finding {
 		"the firewall remembers %s of at most %s connections; packets beyond are dropped", count(f.Tracked), count(f.TrackedMost))
 }
 
-// queues returns the findings on the kernel's queues of packets and of accepted
-// connections, as far as they are known.
+// queues returns the findings on the kernel's queues of packets and of connections that wait
+// for a server's accept, as far as they are known.
 func queues(f Facts) (all []Finding) {
 	if n := f.Backlog; n > 0 {
 		level := Fine
@@ -295,16 +296,20 @@ func goCommand(f Facts) []Finding {
 // folders returns a finding for each folder that gobench writes to, in their order.
 func folders(f Facts) (all []Finding) {
 	for _, d := range f.Folders {
-		level, text := Fine, fmt.Sprintf("%s, %s free", d.Path, size(d.Free))
+		level, text := Fine, d.Path+", free space unknown"
+		if d.Free != nil {
+			text = fmt.Sprintf("%s, %s free", d.Path, size(*d.Free))
+		}
 		lifts := []Lift{{"another folder", d.Lift}}
 		switch {
 		case d.Error != "":
 			level, text = Stop, d.Path+" can't be written: "+d.Error
 		case d.NoExec:
 			level, text = Stop, d.Path+" is mounted noexec: scenarios are compiled there and can't be started"
-		case d.Free < noDisk:
+		case d.Free == nil:
+		case *d.Free < noDisk:
 			level = Stop
-		case d.Free < littleDisk:
+		case *d.Free < littleDisk:
 			level = Limit
 		}
 		if d.Use == "data" && d.Error == "" && level != Fine {

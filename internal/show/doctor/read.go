@@ -12,9 +12,9 @@ import (
 	"github.com/gobench-io/gobench/internal/run/system"
 )
 
-// Read reads this machine and the folders that runs write to; what it cannot read stays
-// zero. It takes a quarter of a second, because it measures timers. It creates and deletes
-// an empty file in each folder, or in the nearest existing one above it.
+// Read reads this machine and the folders that runs write to; what it cannot read stays zero
+// (ReusePorts: -1). It takes a quarter of a second, because it measures timers. It creates and
+// deletes an empty file in each folder, or in the nearest existing one above it.
 func Read(folders []Folder) Facts {
 	f := Facts{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), ReusePorts: -1}
 	f.Kernel = system.Kernel()
@@ -44,7 +44,7 @@ func (f *Facts) measure() {
 }
 
 // look looks at the folder, or the nearest existing one above it. It sets Error if no file
-// can be created and deleted there, and Free, which stays 0 if unknown. NoExec is set only
+// can be created and deleted there, and Free, which stays nil if unknown. NoExec is set only
 // for the cache.
 func (d *Folder) look() {
 	dir := d.Path
@@ -63,11 +63,12 @@ func (d *Folder) look() {
 		d.Error = reason(err)
 	}
 	if disk, err := system.DiskOf(dir); err == nil {
-		d.Free, d.NoExec = disk.Free, d.Use == "cache" && disk.NoExec
+		d.Free, d.NoExec = &disk.Free, d.Use == "cache" && disk.NoExec
 	}
 }
 
-// reason returns the text of a path error without its path, which is of a temporary file.
+// reason returns the text of err; of a path error without the path, which is of a temporary
+// file.
 func reason(err error) string {
 	if p, ok := err.(*os.PathError); ok {
 		return p.Err.Error()

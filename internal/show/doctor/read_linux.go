@@ -58,7 +58,8 @@ func field(text, name string) string {
 	return ""
 }
 
-// kilobytes parses "24684084 kB" and returns bytes; 0 for other texts.
+// kilobytes parses "24684084 kB", where the unit may be missing, and returns bytes; 0 for
+// other texts.
 func kilobytes(s string) uint64 {
 	n, _ := strconv.ParseUint(strings.TrimSuffix(s, " kB"), 10, 64)
 	return n << 10

@@ -47,7 +47,7 @@ func things(n int) string {
 	return fmt.Sprintf("%d things", n)
 }
 
-// limitsText returns how many limits there are, as a part of a sentence.
+// limitsText returns how many limits there are, as a part of a sentence: "there is one limit".
 func limitsText(n int) string {
 	switch n {
 	case 0:

@@ -47,9 +47,10 @@ const slowStep = time.Second
 // always are the events that are shown with quiet too.
 var always = []event.Kind{event.Control, event.Ending, event.Warning, event.Log}
 
-// Show shows an event's text in a line, or the line of an interval if a second has passed
-// since the last. A step is shown only if it takes a second; one of the compiler at once.
-// After Flush it shows nothing.
+// Show shows an event's text in a line, or the line of an interval if a second of the load has
+// passed since the last one shown; with quiet only what NewText says. A step is shown only if
+// no other step or state follows within a second; one of the compiler at once. After Flush it
+// shows nothing.
 func (t *Text) Show(e event.Event) {
 	t.mu.Lock()
 	if t.slow != nil && (e.Kind == event.Step || e.Kind == event.State) {
@@ -127,7 +128,7 @@ func (j *JSON) Show(e event.Event) {
 	j.q.put(lineOf(e))
 }
 
-// lineOf returns an event as a line of JSON.
+// lineOf returns an event as a line of JSON, with its line end.
 func lineOf(e event.Event) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

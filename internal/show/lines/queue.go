@@ -117,7 +117,8 @@ func (p *Printed) Flush() {
 	}
 }
 
-// safe returns a line without characters that control a terminal.
+// safe returns a line for a terminal: a tab becomes four blanks, a "\r" at the end is dropped,
+// and other unprintable characters are shown as units.Safe does.
 func safe(b []byte) string {
 	s := strings.TrimSuffix(string(b), "\r")
 	return units.Safe(strings.ReplaceAll(s, "\t", "    "))

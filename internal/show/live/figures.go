@@ -9,8 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// operations shows the run's main figures: the first distribution over time, the others in
-// a line each.
+// operations shows the run's main figures: the first distribution over time, the others in a
+// line each, of the last interval.
 func (s *screen) operations() {
 	for i, m := range s.headline() {
 		if i == 0 {
@@ -100,8 +100,8 @@ func timeOf(r run.Record, q float64, of func(*run.Times) float64) string {
 	return units.Millis(of(r.Times))
 }
 
-// lateness shows the components of a scheduled class's response time m; nothing if m is of
-// another class.
+// lateness shows the p99 of each component of a scheduled class's response time m in the last
+// interval; nothing if m is of another class.
 func (s *screen) lateness(m run.Metric) {
 	prefix := strings.TrimSuffix(m.Title, "response")
 	if s.last.Metrics[prefix+"planned"].Count == nil {
@@ -119,7 +119,8 @@ func (s *screen) lateness(m run.Metric) {
 	})
 }
 
-// counts shows the number of iterations and, for those on a schedule, their outcome.
+// counts shows the number of iterations, warm-ups included, and, if there are schedules, how
+// many were late or dropped after the warm-ups, with their share of those planned.
 func (s *screen) counts() {
 	var late, dropped, planned int64
 	scheduled := false
@@ -159,8 +160,8 @@ func (s *screen) counts() {
 	})
 }
 
-// percent formats a share of 0 to 1 so that a small one is not shown as 0, nor one below
-// 100 % as 100.
+// percent formats a share of 0 to 1, as "12.3 %", so that a small one is not shown as 0, nor
+// one below 100 % as 100.
 func percent(share float64) string {
 	switch p := share * 100; {
 	case share > 0 && p < 0.01:

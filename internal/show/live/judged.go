@@ -10,8 +10,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// errors shows failures by class, the most frequent first, and the text of the most
-// frequent kind.
+// errors shows the number of failures so far, by class, the most frequent first, and the text
+// of the most frequent kind; without failures the number 0.
 func (s *screen) errors() {
 	var all int64
 	byClass := map[string]int64{}
@@ -46,8 +46,8 @@ func (s *screen) errors() {
 	}
 }
 
-// checks shows how many calls of each check passed, the worst check first, at most six
-// checks.
+// checks shows what share of the calls of each check passed and how many failed, the worst
+// check first, for at most six checks, and the number of the others.
 func (s *screen) checks() {
 	type check struct {
 		name        string
@@ -99,7 +99,7 @@ func (s *screen) checks() {
 	}
 }
 
-// conditions shows the state of the thresholds, of many the first six.
+// conditions shows the state of the thresholds, of more than seven the first six.
 func (s *screen) conditions() {
 	for i, t := range s.thresholds {
 		if i == several && len(s.thresholds) > several+1 {

@@ -72,7 +72,7 @@ func (s *screen) progress() {
 	})
 }
 
-// spinner turns twice a second.
+// spinner returns the character of now: four of them make one turn a second.
 func spinner(now time.Time) string {
 	return [...]string{"◐", "◓", "◑", "◒"}[now.UnixMilli()/250%4]
 }

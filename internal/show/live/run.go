@@ -207,9 +207,10 @@ func (r *Run) part(now time.Time) (part float64, left time.Duration) {
 	return part, left
 }
 
-// Steer returns the changes that multiply the current load by factor: of each class its
-// rate if it has a schedule, else its users, by at least one and to no fewer than one. By
-// is left empty. It returns nil while no plan is known, and does not change r.
+// Steer returns the changes that multiply the current load by factor: of an open class its
+// rate, to three digits, of another its users, by at least one (not for a factor of 1) and to
+// no fewer than one. By is left empty. It returns nil while no plan is known, and does not
+// change r.
 func (r *Run) Steer(factor float64, now time.Time) (changes []event.Change) {
 	for _, c := range r.plan.Classes {
 		change := event.Change{What: "scale", Class: c.Name}

@@ -143,8 +143,8 @@ const longestGraph = 72
 // several is how many checks or thresholds are shown.
 const several = 6
 
-// footer lists the keys, or the help on them; once the run is being ended, only how to
-// cancel it.
+// footer lists the keys, or the help on them; once the run is being stopped, only how to
+// cancel it, and once it is being cancelled, nothing.
 func (s *screen) footer() {
 	s.row(air)
 	key := func(l *line, k, what string) {
@@ -200,7 +200,8 @@ func (s *screen) help() {
 	}
 }
 
-// clock formats a time to the second, as "1h02m", "1m05s" or "5s".
+// clock formats a time, cut to the second or, from an hour on, to the minute: "1h02m", "1m05s"
+// or "5s".
 func clock(d time.Duration) string {
 	d = d.Truncate(time.Second)
 	switch h, m, sec := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60; {

@@ -42,7 +42,7 @@ func (l *line) add(st style, s string) *line {
 	return l
 }
 
-// to appends blanks up to a column.
+// to appends blanks up to a column, if the line is shorter. It returns l.
 func (l *line) to(column int) *line {
 	if n := min(column, l.width) - l.n; n > 0 {
 		l.add(plain, strings.Repeat(" ", n))

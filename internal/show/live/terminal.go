@@ -64,8 +64,9 @@ func Fits(out *os.File) bool {
 }
 
 // Open begins to draw r on out, for which Fits must be true. press is called with each key
-// read from in, unless in is not a terminal; it must not be nil then. The caller must call
-// Close; it still owns out and in.
+// read from in, except "?" and those that send several characters, as arrows; it may be nil
+// only if in is no terminal, from which nothing is read. The caller must call Close; it still
+// owns out and in.
 func Open(out, in *os.File, r Run, press Press) *Terminal {
 	t := &Terminal{out: out, run: r, wake: make(chan struct{}, 1), lines: make(chan []byte, 256), done: make(chan struct{}), color: os.Getenv("NO_COLOR") == ""}
 	if IsTerminal(in) {
@@ -135,7 +136,8 @@ func (t *Terminal) Print(b []byte) {
 	}
 }
 
-// redraw asks for a redraw, which comes within 100 ms; it does not wait.
+// redraw asks for a redraw, which comes within 100 ms unless the terminal is slow; it does not
+// wait.
 func (t *Terminal) redraw() {
 	select {
 	case t.wake <- struct{}{}:
@@ -262,7 +264,8 @@ func frame(above []byte, old, lines []string) []byte {
 	return append(append([]byte(together), b.Bytes()...), shown...)
 }
 
-// back moves the cursor from the last of this many lines to the first.
+// back returns what moves the cursor from the last of this many lines to the begin of the
+// first.
 func back(lines int) string {
 	if lines < 2 {
 		return "\r"

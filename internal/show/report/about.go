@@ -8,7 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// about writes what was run, where and by what.
+// about writes what was run, where and by what; unless the report is full, of at most four
+// classes of users.
 func (t *text) about(r *run.Result) {
 	t.title("Run")
 	field := func(name, format string, args ...any) {
@@ -49,8 +50,8 @@ func target(r *run.Result) string {
 	return units.Safe(r.Config.Scenario)
 }
 
-// load describes the users of a class and the load that they make, in words that are safe
-// for a terminal.
+// load describes the users of a class and the load that they make, in words that are safe for
+// a terminal: "100 users, all started at once, LOAD".
 func load(c run.Class) string {
 	start := "all started at once"
 	if c.Rate > 0 {
@@ -72,8 +73,8 @@ func machine(r *run.Result) string {
 	return strings.TrimSpace(fmt.Sprintf("%d CPUs %s, %s/%s %s", e.CPUs, units.Safe(e.CPU), units.Safe(e.OS), units.Safe(e.Arch), units.Safe(e.Kernel)))
 }
 
-// fate describes the outcome of a class's users and iterations; "" if there is nothing to
-// say.
+// fate describes the outcome of a class's users and iterations, with commas between; "" if
+// there is nothing to say. After a warm-up it leaves out how many users started and finished.
 func fate(r *run.Result, c run.Class) string {
 	var parts []string
 	var planned int64

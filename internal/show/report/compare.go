@@ -167,7 +167,8 @@ func quantileOf(m run.Metric, name string) (v *float64, lost bool) {
 	return nil, false
 }
 
-// add adds a figure and returns it, to be completed before the next add.
+// add adds a figure and returns it, to be completed before the next add. Its Change is nil if
+// a value is nil, or if only a is 0.
 func (c *Comparison) add(metric, figure, unit string, a, b *float64) *Figure {
 	f := Figure{Metric: metric, Figure: figure, Unit: unit, A: a, B: b}
 	if a != nil && b != nil && (*a != 0 || *b == 0) {
@@ -304,7 +305,8 @@ func (f Figure) show(v *float64, lost bool) string {
 	return value(run.Metric{Unit: f.Unit}, *v)
 }
 
-// changed formats the change, "+1.5 %"; "-" if it is undefined.
+// changed formats the change with its sign and one decimal, "+1.5 %"; 0 is "0.0 %", and it is
+// "-" if undefined.
 func (f Figure) changed() string {
 	if f.Change == nil {
 		return "-"

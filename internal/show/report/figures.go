@@ -7,8 +7,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// figures writes what was counted and measured: totals of everything, then the percentiles
-// of distributions.
+// figures writes what was counted and measured: totals, then the percentiles of distributions;
+// unless the report is full, at most maxRows and maxTimes of them.
 func (t *text) figures(r *run.Result) {
 	metrics, more := shown(r, t.Full)
 	t.more += more
@@ -25,9 +25,9 @@ func (t *text) figures(r *run.Result) {
 	t.table([]string{"Percentiles", "p50", "p90", "p95", "p99", "p99.9", "max"}, times[:t.limit(len(times), maxTimes)])
 }
 
-// total returns a row of the table of totals: a metric's name, its sum over the whole run,
-// and its rate or its mean with what is known of their spread. What is unknown at the end
-// is left out.
+// total returns a row of the table of totals: a metric's name, its sum or number of values
+// over the whole run (of a gauge the last value), and its rate or its mean with what is known
+// of their spread. What is unknown at the end is left out.
 func total(m run.Metric) []cell {
 	name := Title(m.Title)
 	switch {
@@ -99,7 +99,8 @@ func quantiles(m run.Metric) []quantile {
 	return all
 }
 
-// value formats a value of a distribution that is not one of times.
+// value formats a value of a distribution that is not one of times: bytes as "1.50 KiB",
+// permille as "1.23 %", others as a number without a unit.
 func value(m run.Metric, v float64) string {
 	switch m.Unit {
 	case "B":

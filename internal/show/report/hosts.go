@@ -34,8 +34,8 @@ func (t *text) hosts(r *run.Result) {
 }
 
 // hostRows returns a row for each host: its name, its executors, when its load began after
-// the first one's, by how much its clock is ahead of the master's, and when it was lost;
-// "-" for what is unknown.
+// that of the first one ("+1.20 ms"), its clock's lead over that of the master ("+1.20 ms ±
+// 300 µs"), and when it was lost ("after 12.3 s"); "-" for what is unknown.
 func hostRows(r *run.Result) (rows [][]cell) {
 	first := firstBegan(r)
 	for _, h := range r.Hosts {
@@ -65,7 +65,8 @@ func firstBegan(r *run.Result) (first time.Time) {
 	return first
 }
 
-// signed formats the seconds by which a clock is ahead, with their sign.
+// signed formats the seconds by which a clock is ahead, with a sign and in the unit that
+// units.Millis selects: "+312 µs", "-1.50 s"; 0 is "+0".
 func signed(seconds float64) string {
 	sign := "+"
 	if seconds < 0 {
@@ -74,7 +75,8 @@ func signed(seconds float64) string {
 	return sign + units.Millis(1000*math.Abs(seconds))
 }
 
-// hostsLine returns the contents of hostRows in a line.
+// hostsLine returns the contents of hostRows in a line, with "; " between hosts and without
+// what is unknown: "NAME: 2 executors, began +1.20 ms"; "" without hosts.
 func hostsLine(r *run.Result) string {
 	var all []string
 	for _, row := range hostRows(r) {
@@ -92,7 +94,8 @@ func hostsLine(r *run.Result) string {
 	return strings.Join(all, "; ")
 }
 
-// hosts writes the hosts in a table; nothing if the run has no hosts.
+// hosts writes a table of at most twelve hosts, and how many more there are; nothing if the
+// run has no hosts.
 func (m *markdown) hosts(r *run.Result) {
 	if len(r.Hosts) == 0 {
 		return

@@ -58,9 +58,9 @@ type (
 	}
 )
 
-// JUnit writes r as a suite of tests: that the run completed, that its figures can be
-// trusted, each threshold, and each check. Its properties are the facts of the run and the
-// totals of its metrics; it has no series, and intervals are not read. It returns w's
+// JUnit writes r as a suite of tests: that the run completed, that its figures can be trusted,
+// if it has a verdict, each threshold, and each check. Its properties are the facts of the run
+// and the totals of its metrics; it has no series, and intervals are not read. It returns w's
 // error.
 func JUnit(w io.Writer, r *run.Result, _ Intervals) error {
 	var page strings.Builder

@@ -10,10 +10,10 @@ import (
 	"github.com/gobench-io/gobench/internal/run/units"
 )
 
-// Line formats an interval of an active run in one line, without its end: the time since
-// the load began, the users, and the rate and times of what was done. For a class whose
-// iterations start on a schedule, service time, start lag and queue wait follow its
-// response time. metrics are those of the run so far.
+// Line formats an interval of an active run in one line, without its end: the time since the
+// load began, the users, the rate and times of what was done, and the errors if there are any.
+// For a class whose iterations start on a schedule, service time, start lag and queue wait
+// follow its response time. metrics are those of the run so far.
 func Line(i run.Interval, metrics []run.Metric) string {
 	parts := []string{fmt.Sprintf("%7s", strconv.FormatFloat(math.Round((i.From+i.Seconds)*10)/10, 'f', -1, 64)+"s"), fmt.Sprintf("%s users", units.Count(Users(i)))}
 	for _, m := range Headline(metrics, func(title string) bool { _, ok := i.Metrics[title]; return ok }) {
@@ -31,9 +31,9 @@ func Line(i run.Interval, metrics []run.Metric) string {
 }
 
 // Headline returns a run's main distributions of times: the response time of classes whose
-// iterations start on a schedule; without such classes, what clients measured, the first
-// times of each group; if no client measured a time, iterations. It returns nil if nothing
-// of these recorded anything. recorded reports whether a title has recordings.
+// iterations start on a schedule, also before it has recordings; without such classes, what
+// clients measured, the first times of each group; if no client measured a time, iterations.
+// Of the latter two it returns only what recorded says has recordings, so it may return nil.
 func Headline(metrics []run.Metric, recorded func(title string) bool) []run.Metric {
 	var open, clients, iterations []run.Metric
 	leading := run.Leading(metrics)
@@ -85,7 +85,8 @@ func Users(i run.Interval) (users int64) {
 	return users
 }
 
-// times formats a histogram's rate and times. r must have both.
+// times formats a histogram's rate and times, "120/s p50 1.20 ms p99 3.40 ms max 5.60 ms". r
+// must have both.
 func times(r run.Record) string {
 	return fmt.Sprintf("%s/s p50 %s p99 %s max %s", units.Rate(*r.RPS), units.Millis(r.Times.P50), units.Millis(r.Times.P99), units.Millis(r.Times.Max))
 }

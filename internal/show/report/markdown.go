@@ -37,7 +37,8 @@ type markdown struct{ w io.Writer }
 
 func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format, args...) }
 
-// verdict writes the heading, the verdict with its first reasons, and what is missing.
+// verdict writes the heading, the verdict with its first three reasons and the number of
+// others, and what is missing.
 func (m *markdown) verdict(r *run.Result) {
 	m.printf("## Load test: %s\n\n", outcome(r))
 	if r.Verdict != "" {
@@ -58,8 +59,8 @@ func (m *markdown) verdict(r *run.Result) {
 	}
 }
 
-// outcome describes the result of a run in a word or a few: its state if it failed or was
-// cancelled, INVALID, or whether its thresholds are met.
+// outcome describes the result of a run in a word or a few: "failed", "cancelled", "not over
+// yet", "INVALID", whether its thresholds are met, or without thresholds its state.
 func outcome(r *run.Result) string {
 	switch {
 	case r.State == run.Failed, r.State == run.Cancelled:
@@ -74,7 +75,7 @@ func outcome(r *run.Result) string {
 	return string(r.State)
 }
 
-// conditions writes thresholds and, at most twelve, checks.
+// conditions writes thresholds and checks: at most twelve of these, and the number of others.
 func (m *markdown) conditions(r *run.Result) {
 	if len(r.Thresholds) > 0 {
 		m.printf("\n| threshold | | value |\n| --- | --- | ---: |\n")
@@ -102,7 +103,7 @@ func (m *markdown) conditions(r *run.Result) {
 	}
 }
 
-// figures writes a table of at most twelve metrics.
+// figures writes a table of at most twelve metrics, and how many more there are.
 func (m *markdown) figures(r *run.Result) {
 	metrics, _ := shown(r, false)
 	if len(metrics) == 0 {
@@ -132,7 +133,8 @@ func (m *markdown) figures(r *run.Result) {
 	}
 }
 
-// errors writes the five most frequent kinds of failure, and the number of the others.
+// errors writes the five most frequent kinds of failure, and the number of the others, then
+// how many samples other reports show.
 func (m *markdown) errors(r *run.Result) {
 	if len(r.Errors) > 0 {
 		m.printf("\n| error | count |\n| --- | ---: |\n")
@@ -164,9 +166,10 @@ func (m *markdown) about(r *run.Result) {
 	m.printf("\n%s\n", strings.Join(parts, " · "))
 }
 
-// code shows text as it is: nothing in it is markup, a link or a mention. A span of
-// backticks can't contain a backtick in all dialects, nor a pipe within a table: such text
-// is written as HTML, with references for special characters.
+// code returns text as code, which shows it as it is: nothing in it is markup, a link or a
+// mention; "" for a blank text. A span of backticks can't contain a backtick in all dialects,
+// nor a pipe within a table: such text is written as HTML, with references for special
+// characters.
 func code(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return ""

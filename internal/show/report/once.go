@@ -161,8 +161,8 @@ func count(m run.Metric) int64 {
 	return *m.Count
 }
 
-// figure formats what a metric recorded: one value, or the number of values and their
-// range.
+// figure formats what a metric recorded: a count, one value, or the range of several and their
+// number, "1.20 ms to 3.40 ms, 5 times". Sizes have no unit.
 func figure(m run.Metric) string {
 	switch {
 	case m.Value != nil:

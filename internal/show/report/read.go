@@ -46,8 +46,9 @@ func Read(path string) (*run.Result, Intervals, error) {
 	}, nil
 }
 
-// checkWords returns an error if a field of a result that has a fixed set of words has
-// another one, or the id is malformed.
+// checkWords returns an error if a result's id is malformed, or its state, its verdict, the
+// level of a reason or the type of a metric is not one that JSON writes. The id and the
+// verdict may be empty.
 func checkWords(r *run.Result) error {
 	if r.ID != "" && !run.ValidID(r.ID) {
 		return fmt.Errorf("its id is %q", r.ID)

@@ -35,8 +35,9 @@ func aside(m run.Metric) bool {
 }
 
 // shown returns the metrics that a report shows, in the order of their declaration, and how
-// many more an entire one does. It leaves out metrics that recorded nothing, except the
-// first of a group, and those that only repeat another row.
+// many details it leaves out, 0 if entire. It always leaves out the generator's own, checks,
+// metrics that recorded nothing, except a counter that is the first of a group, and those that
+// only repeat another row.
 func shown(r *run.Result, entire bool) (metrics []run.Metric, more int) {
 	above := map[string][]run.Metric{} // by group, whose metrics need not be adjacent
 	once := iterated(r)
@@ -110,9 +111,9 @@ func iterated(r *run.Result) map[string]bool {
 	return again
 }
 
-// repeats reports whether m counted, in the whole run and in each second, the same as a
-// metric above whose title has fewer parts: as when all of a client's answers have one
-// status, or all of its requests go to one address. The status of failures is always shown.
+// repeats reports whether m counted, in the whole run and in each second, the same as a metric
+// above whose title has fewer parts: as when all of a client's answers have one status, or all
+// of its requests go to one address. It is false for the status of failures.
 func repeats(m run.Metric, above []run.Metric) bool {
 	if m.Count == nil || strings.Contains(m.Title, ".status.4") || strings.Contains(m.Title, ".status.5") {
 		return false

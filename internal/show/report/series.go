@@ -97,8 +97,8 @@ func (s *series) record(title string, r run.Record) {
 	}
 }
 
-// set sets the value of a column in the last row, combined with the value that the row
-// already has. A new column has 0 in earlier rows.
+// set sets the value of a column in the last row. If that has several intervals, v is added to
+// their value (adds), or the greater one is used. A new column has 0 in earlier rows.
 func (s *series) set(title, field string, adds bool, v int64) {
 	name := columnName{title, field}
 	c := s.byName[name]
@@ -118,8 +118,8 @@ func (s *series) set(title, field string, adds bool, v int64) {
 	}
 }
 
-// thin merges every two rows, except the last of a warm-up and the first after it: counts
-// are added, of all else the greatest is used.
+// thin merges every two rows, except the last of a warm-up and the first after it: counts are
+// added, of all else the greatest is used. There must be rows.
 func (s *series) thin() {
 	warmup := s.byName[columnName{Field: "warmup"}].values
 	var pairs [][2]int // first and last row

@@ -82,8 +82,8 @@ func (t *text) width() int {
 	return pageWidth
 }
 
-// fitting returns the first column after first that does not fit beside it and the name;
-// limit 0 means that all fit.
+// fitting returns the first column after first that does not fit beside it and the name, or
+// len(widths); limit 0 means that all fit.
 func fitting(widths []int, first, limit int) int {
 	total := widths[0]
 	for i := first; i < len(widths); i++ {

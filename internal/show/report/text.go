@@ -63,8 +63,8 @@ func (t *text) printf(format string, args ...any) {
 	}
 }
 
-// limit returns how many of n rows are shown where a screen has room for most, and adds the
-// others to t.more.
+// limit returns how many of n rows are shown where a screen has room for most, all in a full
+// report, and adds the others to t.more.
 func (t *text) limit(n, most int) int {
 	if t.Full || n <= most {
 		return n
@@ -95,8 +95,9 @@ var meanings = map[run.Verdict]string{
 
 var tones = map[run.Verdict]Tone{run.Valid: Good, run.Suspect: Warn, run.Invalid: Bad}
 
-// verdict writes first whether the figures can be trusted, and whether the run met its
-// conditions.
+// verdict writes a blank line and, if the run has a verdict, first whether the figures can be
+// trusted and whether the run met its conditions, then the reasons with advice: at most three
+// unless the report is full.
 func (t *text) verdict(r *run.Result) {
 	t.printf("\n")
 	if r.Verdict == "" {
@@ -133,7 +134,8 @@ func (t *text) verdict(r *run.Result) {
 	}
 }
 
-// reason describes what lowered a verdict, and when.
+// reason describes what lowered a verdict, and when: "SIGNAL: TEXT (in 3 intervals, the worst
+// at 12.3 s)".
 func reason(x run.Reason) string {
 	when := ""
 	switch {
@@ -172,7 +174,8 @@ func ending(r *run.Result) string {
 	return string(r.State) + ": " + units.Safe(r.Cause)
 }
 
-// errors writes the most frequent kinds of failure, and the number of the others in a row.
+// errors writes the most frequent kinds of failure, at most five unless the report is full,
+// and the number of the others in a row.
 func (t *text) errors(r *run.Result) {
 	n := t.limit(len(r.Errors), maxErrors)
 	var rows [][]cell
@@ -192,7 +195,7 @@ func (t *text) errors(r *run.Result) {
 	t.table([]string{"Errors", "count"}, rows)
 }
 
-// failure describes the kind of a failure.
+// failure describes the kind of a failure, "SOURCE CLASS: TEXT", safe for a terminal.
 func failure(f run.Failure) string {
 	return strings.TrimPrefix(units.Safe(f.Source), classPrefix) + " " + units.Safe(f.Class) + ": " + units.Safe(f.Text)
 }
@@ -229,7 +232,8 @@ func (t *text) generator(r *run.Result) {
 	t.table([]string{"Generator", "values", "average", "stdev", "max", "±stdev"}, rows)
 }
 
-// list writes the first line of each item under a title; nothing if there are no items.
+// list writes the first line of each item under a title, of at most five items unless the
+// report is full; nothing if there are no items.
 func (t *text) list(title string, items []string) {
 	if len(items) == 0 {
 		return

@@ -55,7 +55,8 @@ func (t *text) thresholds(r *run.Result) {
 	}
 }
 
-// checks writes how often each check of the scenario passed.
+// checks writes how often each check of the scenario passed; unless the report is full, of at
+// most eight.
 func (t *text) checks(r *run.Result) {
 	all := checks(r)
 	var rows [][]cell
@@ -69,8 +70,8 @@ func (t *text) checks(r *run.Result) {
 	t.table([]string{"Checks", "passed", "failed", "rate"}, rows)
 }
 
-// exactShare formats a part of a whole with two digits after the point; only the whole is
-// shown as 100 %.
+// exactShare formats a part of a whole with two decimals: "12.34 %". Only the whole is shown
+// as "100.00 %" and only 0 as "0.00 %"; what is close to them is "> 99.99 %" or "< 0.01 %".
 func exactShare(part float64) string {
 	if s := fmt.Sprintf("%.2f", part*100); part == 0 || part == 1 || s != "100.00" && s != "0.00" {
 		return s + " %"

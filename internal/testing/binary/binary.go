@@ -123,8 +123,8 @@ func Path(tb testing.TB) string {
 	return "PATH=" + filepath.Dir(Gobench(tb)) + string(filepath.ListSeparator) + os.Getenv("PATH")
 }
 
-// InParallel lets up to n parallel tests of this process run at once, unless go test
-// -parallel sets a number. It suits tests that spend their time waiting for other
+// InParallel parses the flags, and lets up to n parallel tests of this process run at once,
+// unless go test -parallel sets a number. It suits tests that spend their time waiting for other
 // processes. TestMain calls it before m.Run.
 func InParallel(n int) {
 	flag.Parse()

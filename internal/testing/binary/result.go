@@ -96,7 +96,7 @@ func MakeWritable(dir string) {
 
 // RunScenario runs a scenario on this machine for some time, with more flags, waits for its
 // end, and returns its result and what gobench printed on both outputs. It fails the test
-// if gobench's exit status is not 0 or the run is incomplete.
+// if gobench's exit status is not 0, or the run is incomplete or has not finished.
 func RunScenario(tb testing.TB, file, duration string, flags ...string) (*run.Result, string) {
 	tb.Helper()
 	dir := tb.TempDir()

@@ -55,6 +55,7 @@ type Violation struct {
 	Text      string
 }
 
+// String returns "I1: run ID: TEXT", or "I1: TEXT" for the whole store.
 func (v Violation) String() string {
 	if v.Run == "" {
 		return v.Invariant + ": " + v.Text
@@ -76,8 +77,8 @@ func (c *checker) fault(invariant, run, format string, args ...any) {
 
 // Check returns all violations; nil if there are no violations. An error means that the
 // store, a ledger or the API could not be read; what was found before is then discarded. A
-// backup that cannot be read is a violation. With Host it waits up to Linger for processes
-// to end.
+// backup that cannot be read is a violation. With Host it waits for processes to end, until
+// Linger after the end of the last run.
 func Check(ctx context.Context, o Options) ([]Violation, error) {
 	if o.Linger == 0 {
 		o.Linger = 10 * time.Second

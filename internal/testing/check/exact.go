@@ -13,8 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// sumsOf returns a run's stored totals. Histograms that cannot be read are violations (I4),
-// and empty.
+// sumsOf returns a run's stored totals, without the warm-up. Histograms that cannot be read are
+// violations (I4), and empty; totals of undeclared metrics are violations (I1).
 func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
 	t := newTallied()
 	for i, total := range s.Totals {
@@ -91,7 +91,8 @@ func (c *checker) same(r *stored1, what string, got, right *tallied) {
 var table = crc64.MakeTable(crc64.ECMA)
 
 // ledgers checks I1 and I4: the store has what the ledgers have up to each executor's last
-// merged batch, and the result names what is beyond it as missing.
+// merged batch, and the result names what is beyond it as missing. It also checks I2 and I5 as
+// far as that needs the ledgers.
 func (c *checker) ledgers(r *stored1, accounts []*account) {
 	right := newSums()
 	one := map[int]*account{} // the one with batches, by executor

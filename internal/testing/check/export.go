@@ -17,9 +17,10 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// exports checks I13: of each final run with a result, the API's result, its reports and
-// gobench show have the totals of the store. An error means that the API did not answer
-// 200, or gobench show failed.
+// exports checks I13: of each final run with a result, the API's result, its reports and, with
+// Options.Gobench, gobench show have the totals of the store. The CSV report only has to be
+// readable if intervals of the run are missing or were made coarser. An error means that the
+// API did not answer 200, or gobench show failed.
 func (c *checker) exports(ctx context.Context, s *stored) error {
 	for _, r := range s.runs {
 		if !r.final || r.result == nil || r.totals == nil {
@@ -156,7 +157,9 @@ func junitTotals(b []byte) (*tallied, error) {
 	return t, nil
 }
 
-// csvTotals adds up the intervals after the warm-up of a CSV report.
+// csvTotals adds up the intervals after the warm-up of a CSV report: counts by metric, and the
+// number of failures. It returns an error if there are no rows or a count is malformed, and
+// panics if a column is missing.
 func csvTotals(b []byte) (*tallied, error) {
 	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
 	if err != nil || len(rows) == 0 {

@@ -48,9 +48,9 @@ func (c *checker) host(ctx context.Context, s *stored) {
 	}
 }
 
-// left returns the names of what is left of runs on this host; nil if nothing is. With
-// Options.Work only what belongs to the agents of these folders, or to those of the
-// ledgers.
+// left returns what is left of runs on this host: "folder PATH", "process PID", "control group
+// PATH"; nil if nothing is. With Options.Work only what belongs to the agents of these folders,
+// or to those of the ledgers.
 func (c *checker) left() (all []string) {
 	folders := c.o.Work
 	if len(folders) == 0 {
@@ -101,8 +101,8 @@ func processes(wanted func(mark, home string) bool) (all []string) {
 	return all
 }
 
-// boxOf returns the mark and the home of a process's box. Both are empty if the process is
-// in no box, has ended, or is a zombie.
+// boxOf returns the mark and the home of a process's box. mark is empty if the process is in no
+// box, has ended, or is a zombie; home is of no use then.
 func boxOf(pid int) (mark, home string) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {

@@ -81,8 +81,8 @@ func (r *stored1) names(executor int) bool {
 	})
 }
 
-// complete checks the rest of I3: a result is complete exactly if it has all that its
-// executors counted.
+// complete checks the rest of I3, of a final run with executors: its result exists, and is
+// complete exactly if it has all that the executors counted.
 func (c *checker) complete(r *stored1) {
 	if !r.final || len(r.placements) == 0 {
 		return

@@ -75,7 +75,8 @@ func at(ns int64) string {
 	return time.Unix(0, ns).UTC().Format("15:04:05.000")
 }
 
-// transitions checks I7.
+// transitions checks I7: a run's transitions follow each other as allowed, and its row and its
+// result have the last state.
 func (c *checker) transitions(r *stored1) {
 	state := ""
 	for i, t := range r.transitions {

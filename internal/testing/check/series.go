@@ -60,7 +60,8 @@ func (c *checker) series(r *stored1) {
 	}
 }
 
-// seriesName names a series for people; agent is "" for the merged one.
+// seriesName returns "of agent ID at level N", or for an empty agent, which means the merged
+// series, "of all agents at level N".
 func seriesName(agent string, level int) string {
 	if agent == "" {
 		agent = "of all agents"
@@ -117,7 +118,8 @@ const (
 	leaseEnd = 15*time.Second + 35*time.Second // a lease, and the drain after it
 )
 
-// times checks I10: parts are within the run's time.
+// times checks I10: parts of the series are within the run's time, no longer than their level
+// allows, and end when the run's row says.
 func (c *checker) times(r *stored1) {
 	newest, same := int64(0), map[string]int64{}
 	for _, p := range r.parts {

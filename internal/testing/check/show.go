@@ -81,8 +81,8 @@ func (c *checker) failures(r *stored1, what string, got, want int64) {
 }
 
 // gobench runs the program against the master, within a minute and with a new home folder,
-// and returns its standard output. The error of one that fails has what it wrote to
-// standard error.
+// and returns its standard output; flag may be empty. The error of one that fails has the first
+// 300 bytes that it wrote to standard error.
 func (c *checker) gobench(ctx context.Context, command, id, flag string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -149,8 +149,8 @@ func readAll(ctx context.Context, name, id string) (*stored, error) {
 	return s, err
 }
 
-// each calls f for each row, with its Scan, and returns the first error of f or of the
-// query, with the query's text.
+// each calls f for each row, with its Scan, and returns the first error of f, of the query or of
+// reading a row. Errors of f and of the query have the query's text.
 func (r *reader) each(query string, args []any, f func(scan func(...any) error) error) error {
 	rows, err := r.conn.QueryContext(r.ctx, query, args...)
 	if err != nil {

@@ -88,7 +88,7 @@ func (t *tallied) differ(right *tallied) (counts, histograms []string) {
 	return counts, histograms
 }
 
-// differFailures is differ for the kinds of failure.
+// differFailures is differ for the kinds of failure; the texts are sorted.
 func (t *tallied) differFailures(right *tallied) (all []string) {
 	kinds := map[failure]bool{}
 	for _, m := range []map[failure]int64{t.failures, right.failures} {

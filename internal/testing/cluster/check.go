@@ -14,11 +14,11 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/check"
 )
 
-// Check runs the checker on everything that the cluster has done, after Settle, and fails
-// the test with each violation: on its store, the ledgers of its executors, what they have
-// left on this host, the master's API, and gobench show. The counts of runs are compared
-// with those of targets, where stated. Runs must be over, and agents that have something to
-// deliver must be connected.
+// Check runs the checker on everything that the cluster has done, after Settle, up to five times
+// as long as there are violations, and fails the test with each of the last ones: on its
+// store, the ledgers of its executors, what they have left on this host, the master's API, and
+// gobench show. The counts of runs are compared with those of targets, where stated. Runs must
+// be over, and agents that have something to deliver must be connected.
 func (c *Cluster) Check(t testing.TB, targets check.Targets) {
 	t.Helper()
 	c.Settle(t)
@@ -45,7 +45,8 @@ func (c *Cluster) Check(t testing.TB, targets check.Targets) {
 	}
 }
 
-// explain logs the checker's violations of a cluster whose test failed.
+// explain logs the checker's violations of a cluster whose test failed, and the name and size of
+// each ledger.
 func (c *Cluster) explain(t testing.TB) {
 	found, err := check.Check(context.Background(), check.Options{DB: c.Database(), Ledgers: c.ledgers})
 	if err != nil {
@@ -62,8 +63,8 @@ func (c *Cluster) explain(t testing.TB) {
 	}
 }
 
-// Settle waits, at most 2 minutes, until no run is active, and until no agent that is
-// connected has anything to deliver.
+// Settle waits until none of the newest 200 runs is queued or active, and until no agent that is
+// connected has anything to deliver. After 2 minutes it fails the test.
 func (c *Cluster) Settle(t testing.TB) {
 	t.Helper()
 	Eventually(t, 2*time.Minute, func() string {
@@ -95,8 +96,9 @@ func (c *Cluster) Settle(t testing.TB) {
 	})
 }
 
-// Counts returns the target's counts of a run, as the checker wants them: answers, and the
-// number of users if users is true. Several runs of one target are counted together.
+// Counts returns the target's counts of a run, as the checker wants them: "home.http_ok" has the
+// number of requests, and "users" that of users if users is true. Several runs of one target are
+// counted together.
 func (x *Target) Counts(users bool) map[string]int64 {
 	requests, by, _ := x.Counted()
 	counts := map[string]int64{"home.http_ok": requests}

@@ -294,7 +294,7 @@ func (c *Cluster) stop(t testing.TB, id string) *run.Result {
 	return c.Finished(t, id, time.Minute)
 }
 
-// Result returns a run's result; it fails the test if there is no result yet.
+// Result returns a run's result; of a run that has not ended, the result so far.
 func (c *Cluster) Result(t testing.TB, id string) *run.Result {
 	t.Helper()
 	r := new(run.Result)

@@ -28,7 +28,8 @@ type Process struct {
 }
 
 // Start starts gobench on the host, with entries of env added to the environment. It is
-// killed at the test's end. What it prints goes to a file, which a test that fails shows.
+// killed at the test's end. What it prints goes to a file, which a test that fails shows but
+// for the log's lines about requests.
 func (h *Host) Start(t testing.TB, env []string, args ...string) *Process {
 	t.Helper()
 	p := &Process{Args: args, host: h, env: env, log: filepath.Join(t.TempDir(), h.Name+".log")}
@@ -101,7 +102,8 @@ func (p *Process) Wait(t testing.TB, limit time.Duration) int {
 // Pid is the program's process id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Output returns what it has printed so far, on both outputs, since Start.
+// Output returns what it has printed so far, on both outputs, since Start, without white space
+// around it.
 func (p *Process) Output(t testing.TB) string {
 	b, err := os.ReadFile(p.log)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Root returns the absolute path of the repository's root: the closest directory above
-// the working directory that has a go.mod.
+// Root returns the absolute path of the repository's root: the first directory with a go.mod,
+// from the working directory up. Without one it fails the test.
 func Root(tb testing.TB) string {
 	tb.Helper()
 	dir, err := root()
@@ -47,7 +47,7 @@ var root = sync.OnceValues(func() (string, error) {
 })
 
 // GoEnv returns a variable of the go command's configuration, such as GOCACHE; "" if it is
-// unset.
+// unset. It fails the test if the go command fails.
 func GoEnv(tb testing.TB, name string) string {
 	tb.Helper()
 	out, err := exec.Command("go", "env", name).Output()

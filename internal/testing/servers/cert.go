@@ -55,7 +55,7 @@ func (ca *CA) Root() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})
 }
 
-// PEM returns a new certificate and its key, as files hold them.
+// PEM returns a new certificate and its key (PKCS #8), each as one PEM block.
 func (ca *CA) PEM(t testing.TB, l Leaf) (cert, key []byte) {
 	t.Helper()
 	k := newKey(t)

@@ -79,7 +79,7 @@ func NATSCluster(t testing.TB, n int, conf string) []*NATSServer {
 // natsCluster starts the servers on free ports. With an error it returns those that were
 // made; the caller must kill them.
 func natsCluster(t testing.TB, binary string, n int, conf string) (servers []*NATSServer, err error) {
-	ports, err := portsFor(2 * n)
+	ports, err := freePorts(2 * n)
 	if err != nil {
 		return nil, err
 	}
@@ -108,22 +108,8 @@ func natsCluster(t testing.TB, binary string, n int, conf string) (servers []*NA
 	return servers, nil
 }
 
-// portsFor returns n free ports of 127.0.0.1. Another process may take one before it is
-// used.
-func portsFor(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // all are open until the last is known
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
-}
-
 // Start starts the server again after Kill, at the same port and with what it has stored,
-// and waits until it answers.
+// and waits until it answers; after 20 s it fails the test.
 func (s *NATSServer) Start(t testing.TB) {
 	t.Helper()
 	if err := s.start(); err != nil {

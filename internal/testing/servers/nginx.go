@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Server is a running nginx with one worker.
-type Server struct {
+// NginxServer is a running nginx with one worker.
+type NginxServer struct {
 	URL   string         // http://127.0.0.1:PORT
 	TLS   string         // https://127.0.0.1:PORT
 	H2C   string         // http://127.0.0.1:PORT, which speaks HTTP/2 alone
@@ -70,7 +70,7 @@ http {
 		listen 127.0.0.1:%d http2 backlog=4096;
 		listen 127.0.0.1:%d ssl http2 backlog=4096;
 		root html;
-		location = /testenv { return 200 "%s"; }
+		location = /server-id { return 200 "%s"; }
 		location /status/204 { return 204; }
 		location /status/301 { return 301 /; }
 		location /status/404 { return 404; }
@@ -89,7 +89,7 @@ http {
 // closed) and files under "/put/" that PUT makes and DELETE removes. Lines of conf are
 // added to its server block. It answers when Nginx returns, and is stopped at the test's
 // end.
-func Nginx(t testing.TB, conf ...string) *Server {
+func Nginx(t testing.TB, conf ...string) *NginxServer {
 	t.Helper()
 	path, err := exec.LookPath("nginx")
 	if err != nil {
@@ -97,7 +97,7 @@ func Nginx(t testing.TB, conf ...string) *Server {
 			t.Fatal("nginx is not installed: sudo apt-get install nginx-light")
 		}
 	}
-	s := &Server{dir: t.TempDir()}
+	s := &NginxServer{dir: t.TempDir()}
 	ca := NewCA(t)
 	s.Roots = ca.Pool()
 	cert, key := ca.PEM(t, Leaf{})
@@ -122,7 +122,7 @@ func Nginx(t testing.TB, conf ...string) *Server {
 }
 
 // write writes a file in the server's folder, whose name may have folders in it.
-func (s *Server) write(t testing.TB, name string, data []byte) {
+func (s *NginxServer) write(t testing.TB, name string, data []byte) {
 	t.Helper()
 	path := filepath.Join(s.dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -135,9 +135,9 @@ func (s *Server) write(t testing.TB, name string, data []byte) {
 
 // start runs nginx on free ports and waits, at most 20 s, until it answers there. After an
 // error nginx does not run.
-func (s *Server) start(t testing.TB, path, conf string) error {
+func (s *NginxServer) start(t testing.TB, path, conf string) error {
 	t.Helper()
-	ports, err := freePorts()
+	ports, err := freePorts(4)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *Server) start(t testing.TB, path, conf string) error {
 	return fmt.Errorf("nginx does not answer: %s", &s.stderr)
 }
 
-// ask returns the body of /testenv, or "" on any error or after a second.
+// ask returns the body of /server-id, or "" on any error or after a second.
 func ask(port int) string {
 	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -187,29 +187,15 @@ func ask(port int) string {
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Second))
-	io.WriteString(c, "GET /testenv HTTP/1.0\r\n\r\n")
+	io.WriteString(c, "GET /server-id HTTP/1.0\r\n\r\n")
 	answer, _ := io.ReadAll(c)
 	_, body, _ := bytes.Cut(answer, []byte("\r\n\r\n"))
 	return string(body)
 }
 
-// freePorts returns four free ports of 127.0.0.1. Another process may take one before it is
-// used.
-func freePorts() (ports [4]int, err error) {
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return ports, err
-		}
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports, nil
-}
-
 // Stop ends nginx, and waits for that: after 10 s it kills it and fails the test. Further
 // calls do nothing.
-func (s *Server) Stop(t testing.TB) {
+func (s *NginxServer) Stop(t testing.TB) {
 	s.stop.Do(func() {
 		if s.ended == nil {
 			return
@@ -230,13 +216,13 @@ func (s *Server) Stop(t testing.TB) {
 }
 
 // Pid is that of nginx, which is one process.
-func (s *Server) Pid() int { return s.cmd.Process.Pid }
+func (s *NginxServer) Pid() int { return s.cmd.Process.Pid }
 
 // Log stops nginx, so that everything is written, and returns its access log: a line
 // "METHOD URI STATUS NTH-OF-CONNECTION BODY-BYTES TLS" a request, where TLS is "-"
 // without it, "." with a new session and "r" with one that was resumed. Requests to
-// /testenv are left out.
-func (s *Server) Log(t testing.TB) []string {
+// /server-id are left out.
+func (s *NginxServer) Log(t testing.TB) []string {
 	t.Helper()
 	s.Stop(t)
 	data, err := os.ReadFile(filepath.Join(s.dir, "access.log"))
@@ -245,7 +231,7 @@ func (s *Server) Log(t testing.TB) []string {
 	}
 	var lines []string
 	for line := range strings.Lines(string(data)) {
-		if !strings.Contains(line, " /testenv ") {
+		if !strings.Contains(line, " /server-id ") {
 			lines = append(lines, strings.TrimSuffix(line, "\n"))
 		}
 	}

@@ -164,12 +164,11 @@ func (s *PostgresServer) start() (err error) {
 
 // startOnce is start with one port. The error is errTaken if another process has it.
 func (s *PostgresServer) startOnce() error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := freePorts(1)
 	if err != nil {
 		return err
 	}
-	s.port = l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	s.port = ports[0]
 	s.output.Reset()
 	s.cmd = s.command("postgres", "-D", s.data(), "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "shared_buffers=32MB")

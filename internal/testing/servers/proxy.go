@@ -59,7 +59,8 @@ func HTTPProxy(t testing.TB, auth string, config *tls.Config) *ForwardProxy {
 	return p
 }
 
-// serveHTTP answers a connection's requests until it ends or CONNECT has passed on all.
+// serveHTTP answers a connection's requests until it ends, one is answered with 407 or 502, or
+// CONNECT has passed on all.
 func (p *ForwardProxy) serveHTTP(peer *Peer) {
 	r := bufio.NewReader(peer)
 	for {

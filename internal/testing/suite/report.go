@@ -117,8 +117,9 @@ func (r *report) endTest(e event, key string) {
 	}
 }
 
-// endPackage notes a package's end and prints its line, after the output of what failed or
-// never ended. The caller must hold mu.
+// endPackage notes a package's end and prints its line, "ok", "FAIL" or "?" with the package and
+// the seconds, after the output of what failed or never ended, which counts as one failure. The
+// caller must hold mu.
 func (r *report) endPackage(e event, key string) {
 	if e.Action == "fail" {
 		open := r.open(e.Package)
@@ -155,8 +156,8 @@ func (r *report) open(pkg string) []string {
 // stacks.
 const longestOutput = 30
 
-// relevant returns what a test that never ended printed first and last, and of the stacks
-// that a panic dumped those of goroutines that run code of a test.
+// relevant returns the first line and the last longestOutput lines that a test that never ended
+// printed before a panic, the panic's own text, and of the stacks those with code of a test.
 func relevant(lines []string) []string {
 	before, dump := lines, []string(nil)
 	for i, line := range lines {

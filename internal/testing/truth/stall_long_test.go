@@ -26,7 +26,7 @@ func TestStallIsExact(t *testing.T) {
 // maxExecutor is the greatest memory, in bytes, that an executor of 50 users may have.
 const maxExecutor = 30 << 20
 
-func stall(t *testing.T, nginx *servers.Server) *measured {
+func stall(t *testing.T, nginx *servers.NginxServer) *measured {
 	t.Helper()
 	const rate, seconds = 2000, 10
 	var stall time.Duration

@@ -29,7 +29,7 @@ func TestStall(t *testing.T) {
 }
 
 // stop stops nginx for some time, and returns how long it was stopped at least.
-func stop(t *testing.T, nginx *servers.Server, length time.Duration) time.Duration {
+func stop(t *testing.T, nginx *servers.NginxServer, length time.Duration) time.Duration {
 	t.Helper()
 	signal := func(sig syscall.Signal) time.Time {
 		if err := syscall.Kill(nginx.Pid(), sig); err != nil {

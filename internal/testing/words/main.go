@@ -202,8 +202,8 @@ func match(name string, first int, lines []string, found *[]place) {
 func keyOf(file, phrase string) string { return file + ": " + strings.ToLower(phrase) }
 
 // readAllowed returns how often each phrase may stand in a file, by keyOf. A line of the file
-// is "FILE: PHRASE -- REASON"; it is an error if a part is missing or more than maxAllowed
-// places are listed.
+// is "FILE: PHRASE -- REASON", empty, or a comment after #; it is an error if a reason is
+// missing or more than maxAllowed places are listed.
 func readAllowed(path string) (map[string]int, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -37,7 +37,7 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // New returns a codec, which need not be closed. Its Unpack returns an error for values of
-// more than largest bytes.
+// more than largest bytes, but not for PackCounts's codes, of at most 64 KiB.
 func New(largest uint64) (*Codec, error) {
 	in, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10), zstd.WithEncoderCRC(true))
@@ -72,8 +72,9 @@ func (c *Codec) PackCounts(b []byte) []byte {
 	return append(packed, codes...)
 }
 
-// Unpack returns the value that was compressed to b, in a new slice. It returns an error if b
-// is damaged or not a compressed value.
+// Unpack returns the value that was compressed to b, in a new slice. It returns an error if
+// b is damaged or not a compressed value, or if the value is longer than New allows; an
+// empty b is an empty value.
 func (c *Codec) Unpack(b []byte) ([]byte, error) {
 	unpacked := c.unpackFrame
 	if len(b) > 0 && b[0] == huffed {

@@ -60,8 +60,8 @@ func export() scenario.Vus {
 	return scenario.Vus{class}
 }
 
-// ask is a user: it sends requests, Times of them or until ctx ends, and makes the faults
-// that load.json asks for.
+// ask is a user: it sends Times requests, any number if that is 0, until ctx ends (which Endless
+// ignores), and makes the faults that load.json asks for.
 func ask(ctx context.Context, vui int) {
 	c, err := http.NewHttpClient(ctx, "home")
 	if err != nil {
@@ -99,7 +99,8 @@ func ask(ctx context.Context, vui int) {
 	}
 }
 
-// fault ends the process as load.Fault names it; with another word it waits a minute.
+// fault ends the process as load.Fault names it: "exit" (status 3), "segv", or "goroutine" (a
+// panic in a goroutine). With another word it waits a minute.
 func fault() {
 	switch load.Fault {
 	case "exit":
