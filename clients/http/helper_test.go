@@ -53,6 +53,29 @@ func connections(rec *executortest.Recorder) (opened, open int64) {
 	return got["connections_opened"], got["connections_open"]
 }
 
+// wantOneConnection fails the test unless one connection was opened, and is open.
+func wantOneConnection(t *testing.T, rec *executortest.Recorder) {
+	t.Helper()
+	if opened, open := connections(rec); opened != 1 || open != 1 {
+		t.Errorf("connections: %d opened, %d open; want 1, 1", opened, open)
+	}
+}
+
+// wantWrong fails the test unless calls with r return an error that contains want, each time,
+// and nothing is counted.
+func wantWrong(t *testing.T, r Request, want string) {
+	t.Helper()
+	ctx, c, rec := newClient(t)
+	for range 3 {
+		if _, err := c.Do(ctx, r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if got := rec.Counts("home."); len(got) != 0 {
+		t.Errorf("counts %v, want none", got)
+	}
+}
+
 // closedURL returns a URL where nothing listens.
 func closedURL(t *testing.T) string {
 	t.Helper()

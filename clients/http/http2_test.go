@@ -64,9 +64,7 @@ func TestHTTP2Nginx(t *testing.T) {
 			t.Error(err)
 		}
 		wantCounts(t, rec, counts{"http_ok": 7, "http_fail": 1, "latency": 8})
-		if opened, open := connections(rec); opened != 1 || open != 1 {
-			t.Errorf("%s: %d opened, %d open; want 1, 1", url, opened, open)
-		}
+		wantOneConnection(t, rec)
 		got := rec.Counts("home.")
 		if in, out := got["bytes_in"], got["bytes_out"]; in < 2*servers.BigSize+1<<20 || in > 2*servers.BigSize+2<<20 || out < 1<<20 || out > 2<<20 {
 			t.Errorf("%s: %d bytes in, %d out", url, in, out)

@@ -56,9 +56,7 @@ func TestHTTP2UploadsAndFaults(t *testing.T) {
 					}
 				}
 				wantCounts(t, rec, counts{"http_ok": 3, "latency": 3})
-				if opened, open := connections(rec); opened != 1 || open != 1 {
-					t.Errorf("connections: %d opened, %d open; want 1, 1", opened, open)
-				}
+				wantOneConnection(t, rec)
 			}
 		}
 	}

@@ -118,15 +118,7 @@ func TestWrongCalls(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, c, rec := newClient(t)
-			for range 3 {
-				if _, err := c.Do(ctx, tt.request); err == nil || !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("%v, want %q", err, tt.want)
-				}
-			}
-			if got := rec.Counts("home."); len(got) != 0 {
-				t.Errorf("counts %v, want none", got)
-			}
+			wantWrong(t, tt.request, tt.want)
 		})
 	}
 }

@@ -79,9 +79,7 @@ func TestUploads(t *testing.T) {
 						}
 					}
 					wantCounts(t, rec, counts{"http_ok": 3, "latency": 3})
-					if opened, open := connections(rec); opened != 1 || open != 1 {
-						t.Errorf("connections: %d opened, %d open; want 1, 1", opened, open)
-					}
+					wantOneConnection(t, rec)
 				})
 			}
 		}
@@ -292,17 +290,9 @@ func TestWrongUploads(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, c, rec := newClient(t)
 			r := tt.request
 			r.URL = "http://127.0.0.1:1/"
-			for range 3 {
-				if _, err := c.Do(ctx, r); err == nil || !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("%v, want %q", err, tt.want)
-				}
-			}
-			if got := rec.Counts("home."); len(got) != 0 {
-				t.Errorf("counts %v, want none", got)
-			}
+			wantWrong(t, r, tt.want)
 		})
 	}
 	// An invalid trailer value that is set while the body is read is detected too late for

@@ -8,13 +8,10 @@ import (
 	"os"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/gobench-io/gobench/internal/local/history"
 	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire"
-	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // Export writes a run in a final state to w, as an archive of a run's folder
@@ -76,21 +73,11 @@ func (m *Master) layOut(ctx context.Context, id string, r *run.Result, folder *h
 // makes no call for a run that has counted nothing. An error of each ends it and is
 // returned.
 func (m *Master) asBatches(ctx context.Context, id string, each func(*wire.Batch) error) error {
-	sources, whole, err := m.Store.Taken(ctx, id)
-	if err != nil || whole == nil {
+	state, executors, err := m.stored(ctx, id)
+	if err != nil {
 		return err
 	}
-	var state agentpb.RecordState
-	if err := proto.Unmarshal(whole, &state); err != nil {
-		return fmt.Errorf("read the state of run %s: %w", id, err)
-	}
-	states := make([][]byte, len(state.Executors))
-	for _, s := range sources {
-		if s.Executor < len(states) {
-			states[s.Executor] = s.State
-		}
-	}
-	merger, err := merge.Restore(time.Duration(state.IntervalNs), state.Merged, states)
+	merger, err := merge.Restore(time.Duration(state.IntervalNs), state.Merged, executors)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", id, err)
 	}

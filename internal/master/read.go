@@ -7,8 +7,6 @@ import (
 	"io"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/gobench-io/gobench/internal/measure/merge"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
@@ -90,13 +88,9 @@ func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 // declared returns a Merger with the metrics that a run had declared at its last commit;
 // without any before the first. It is only for IntervalOf, as it has no batches.
 func (m *Master) declared(ctx context.Context, id string) (*merge.Merger, error) {
-	_, whole, err := m.Store.Taken(ctx, id)
+	state, _, err := m.stored(ctx, id)
 	if err != nil {
 		return nil, err
-	}
-	var state agentpb.RecordState
-	if err := proto.Unmarshal(whole, &state); err != nil {
-		return nil, fmt.Errorf("read the state of run %s: %w", id, err)
 	}
 	merger, err := merge.Restore(time.Duration(state.IntervalNs), state.Merged, nil)
 	if err != nil {

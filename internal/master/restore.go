@@ -22,30 +22,17 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources, whole, err := m.Store.Taken(ctx, id)
+	state, executors, err := m.stored(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	r := newRecord(m, id, intervalOf(&o.Options), nil)
 	r.since = o.Created
-	var state agentpb.RecordState
-	if err := proto.Unmarshal(whole, &state); err != nil {
-		return nil, fmt.Errorf("read the state of run %s: %w", id, err)
-	}
 	r.placements = state.Executors
 	for _, t := range state.Positions {
 		r.positions[stream{t.Agent, t.Epoch}] = t.Number
 	}
-	states := make([][]byte, len(r.placements))
-	for i, p := range r.placements { // executors without a batch so far
-		states[i] = marshal(&merge.SourceState{ToNs: p.BeginNs, Name: p.Name})
-	}
-	for _, s := range sources {
-		if s.Executor < len(states) {
-			states[s.Executor] = s.State
-		}
-	}
-	merger, err := merge.Restore(r.interval, state.Merged, states)
+	merger, err := merge.Restore(r.interval, state.Merged, executors)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
@@ -59,6 +46,29 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 		return nil, err
 	}
 	return r, r.reopen(ctx)
+}
+
+// stored returns the state of a run's record at its last commit, and the states of its
+// executors for merge.Restore; both are empty if nothing of the run was taken. The error wraps
+// run.ErrNotFound if there is no such run.
+func (m *Master) stored(ctx context.Context, id string) (state *agentpb.RecordState, executors [][]byte, err error) {
+	sources, whole, err := m.Store.Taken(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	state = new(agentpb.RecordState)
+	if err := proto.Unmarshal(whole, state); err != nil {
+		return nil, nil, fmt.Errorf("read the state of run %s: %w", id, err)
+	}
+	for _, p := range state.Executors { // without a batch so far
+		executors = append(executors, marshal(&merge.SourceState{ToNs: p.BeginNs, Name: p.Name}))
+	}
+	for _, s := range sources {
+		if s.Executor < len(executors) {
+			executors[s.Executor] = s.State
+		}
+	}
+	return state, executors, nil
 }
 
 // reopen adds the stored recordings of the intervals that were not complete, from the series

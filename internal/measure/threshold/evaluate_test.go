@@ -175,7 +175,7 @@ func TestEvaluate(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			x, err := Parse(tt.expression)
+			x, err := parse(tt.expression)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +255,7 @@ func TestShownNeverReadsAsTheBound(t *testing.T) {
 		{"a count < 5", 1234567, "1234567"},
 		{"a rps < 5", 1234.567, "1235"},
 	} {
-		x, err := Parse(tt.expression)
+		x, err := parse(tt.expression)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestStandings(t *testing.T) {
 	t.Parallel()
 	var thresholds []Threshold
 	for _, text := range []string{"home.latency p99 < 10ms", "home.latency p50 < 10ms over 2s", "home.http_ok count > 150", "home.nothing count == 0", "home.latency max < 10ms over 1s"} {
-		x, err := Parse(text)
+		x, err := parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}

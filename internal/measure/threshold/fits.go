@@ -9,7 +9,7 @@ import (
 // must be a multiple of the interval, and at most maxWindow of them. A syntax error is a
 // *SyntaxError, those of the window are not.
 func ParseFor(text string, interval time.Duration) (Threshold, error) {
-	t, err := Parse(text)
+	t, err := parse(text)
 	switch {
 	case err != nil:
 		return t, err

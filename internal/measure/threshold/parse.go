@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Parse parses an expression. Its error is a *SyntaxError.
+// parse parses an expression. Its error is a *SyntaxError.
 //
 // What depends on the run's metrics, as whether a title exists or a histogram holds times,
 // is judged during the run.
-func Parse(text string) (Threshold, error) {
+func parse(text string) (Threshold, error) {
 	tokens, err := lex(text)
 	if err != nil {
 		return Threshold{}, err

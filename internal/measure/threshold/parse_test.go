@@ -26,12 +26,12 @@ func TestParse(t *testing.T) {
 		"/pkg.Service/Method.grpc_ok count > 0 over 1h": {Metric: "/pkg.Service/Method.grpc_ok", Stat: "count", Op: ">", Over: time.Hour},
 		"things.size p50 < 200":                         {Metric: "things.size", Stat: "p50", Op: "<", Number: 200},
 	} {
-		got, err := Parse(text)
+		got, err := parse(text)
 		if err != nil || got != want {
-			t.Errorf("Parse(%s) = %+v, %v\nwant %+v", text, got, err, want)
+			t.Errorf("parse(%s) = %+v, %v\nwant %+v", text, got, err, want)
 			continue
 		}
-		if again, err := Parse(got.String()); err != nil || again != got {
+		if again, err := parse(got.String()); err != nil || again != got {
 			t.Errorf("%s reads as %+v, %v", got, again, err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestStringIsPlain(t *testing.T) {
 		`"a b" value != -0.0 over 90s`:   `"a b" value != 0 over 1m30s`,
 		`check "x" rate > 99%`:           `check "x" rate > 99%`,
 	} {
-		if got, err := Parse(text); err != nil || got.String() != want {
+		if got, err := parse(text); err != nil || got.String() != want {
 			t.Errorf("%s is %s, %v, want %s", text, got, err, want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestErrorsPointAtTheColumn(t *testing.T) {
 		{"home.latency\x00 p99 < 5ms", `            ^`, "this character has no place"},
 		{"home\xff p99 < 5ms", `    ^`, "this character has no place"},
 	} {
-		_, err := Parse(tt.text)
+		_, err := parse(tt.text)
 		var wrong *SyntaxError
 		if !errors.As(err, &wrong) {
 			t.Errorf("%q: %v", tt.text, err)
@@ -114,7 +114,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		first, err := Parse(text)
+		first, err := parse(text)
 		if err != nil {
 			var wrong *SyntaxError
 			if !errors.As(err, &wrong) || wrong.Column < 1 || wrong.Column > len(text)+1 || wrong.Problem == "" {
@@ -123,7 +123,7 @@ func FuzzParse(f *testing.F) {
 			wrong.Pointed()
 			return
 		}
-		again, err := Parse(first.String())
+		again, err := parse(first.String())
 		if err != nil || again != first || again.String() != first.String() {
 			t.Fatalf("%q is %+v, but %q is %+v, %v", text, first, first.String(), again, err)
 		}

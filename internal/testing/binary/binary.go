@@ -23,9 +23,9 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/repo"
 )
 
-// Env is the environment variable with the path of a gobench that was built before the
+// env is the environment variable with the path of a gobench that was built before the
 // tests. The file's name must be gobench, since tests put its directory into PATH.
-const Env = "GOBENCH_TEST_BINARY"
+const env = "GOBENCH_TEST_BINARY"
 
 var built struct {
 	once sync.Once
@@ -34,18 +34,18 @@ var built struct {
 }
 
 // Gobench returns the absolute path of the gobench program, which it builds if the
-// environment names no program; then it sets Env in this process. All callers receive the
+// environment names no program; then it sets env in this process. All callers receive the
 // same file and must not change it. It fails the test if the program can't be built. It may
 // be called concurrently.
 func Gobench(tb testing.TB) string {
 	tb.Helper()
 	built.once.Do(func() {
-		if path := os.Getenv(Env); path != "" {
+		if path := os.Getenv(env); path != "" {
 			built.path, built.err = filepath.Abs(path)
 			return
 		}
 		if built.path, built.err = build(repo.Root(tb)); built.err == nil {
-			built.err = os.Setenv(Env, built.path) // for test processes that this one starts
+			built.err = os.Setenv(env, built.path) // for test processes that this one starts
 		}
 	})
 	if built.err != nil {

@@ -43,6 +43,21 @@ func exact(t *testing.T, r *run.Result, target *Target) {
 	}
 }
 
+// undisturbed checks that a run finished with exact counts, and that no agent lowered its
+// verdict.
+func undisturbed(t *testing.T, r *run.Result, target *Target) {
+	t.Helper()
+	if r.State != run.Finished {
+		t.Errorf("the run is %s (%s)", r.State, r.Cause)
+	}
+	exact(t, r, target)
+	for _, reason := range r.Reasons {
+		if reason.Signal == "agents" {
+			t.Errorf("the verdict is lowered: %s", reason.Text)
+		}
+	}
+}
+
 // F5, default policy: when an agent is killed, its executor ends at once; the others
 // continue, the run is marked, and delivered batches count.
 func TestAgentKilled(t *testing.T) {
@@ -100,15 +115,7 @@ func TestShortPartition(t *testing.T) {
 	time.Sleep(times.Suspect + 100*time.Millisecond) // as long as the cut is to last
 	cutFromMaster(t, c.Agents[0], c.Master, false)
 	r := c.Finished(t, id, 2*time.Minute)
-	if r.State != run.Finished {
-		t.Errorf("the run is %s (%s)", r.State, r.Cause)
-	}
-	exact(t, r, target)
-	for _, reason := range r.Reasons {
-		if reason.Signal == "agents" {
-			t.Errorf("the verdict is lowered: %s", reason.Text)
-		}
-	}
+	undisturbed(t, r, target)
 	c.Check(t, check.Targets{id: target.Counts(false)})
 }
 
