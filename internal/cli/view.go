@@ -3,7 +3,6 @@ package cli
 import (
 	"io"
 	"os"
-	"sync"
 
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/show/lines"
@@ -29,28 +28,7 @@ func (a *app) view(load *loadFlags, r live.Run, press live.Press) view {
 		return lines.NewJSON(a.stdout)
 	}
 	if f, ok := a.stderr.(*os.File); ok && !load.quiet && !load.inside.once && live.Fits(f) {
-		v := &terminalView{w: f, t: live.Open(f, os.Stdin, r, press)}
-		v.printed.Show = v.t.Print
-		return v
+		return live.NewView(f, os.Stdin, r, press)
 	}
 	return lines.NewText(a.stderr, load.quiet)
-}
-
-// terminalView draws the run on a terminal until the first Flush or Close, which write how
-// much of the output was dropped to w. Its Close does not show the end: the report does.
-type terminalView struct {
-	t       *live.Terminal
-	w       io.Writer
-	printed lines.Printed
-	once    sync.Once
-}
-
-func (v *terminalView) Show(e event.Event) { v.t.Show(e) }
-func (v *terminalView) Output() io.Writer  { return &v.printed }
-func (v *terminalView) Close(event.Event)  { v.Flush() }
-func (v *terminalView) Flush() {
-	v.once.Do(func() {
-		v.printed.Flush()
-		lines.ReportDropped(v.w, v.t.Close())
-	})
 }
