@@ -94,7 +94,7 @@ func (f *family) newSettings(r *executor.Recorder, o Options) (*settings, error)
 	return s, nil
 }
 
-// cached returns the cached settings of options equal to o; nil if there are none.
+// cached returns the cached settings of options equal to o; nil without any.
 func (f *family) cached(o *Options) *settings {
 	for _, g := range *f.given.Load() {
 		if reflect.DeepEqual(&g.options, o) {
