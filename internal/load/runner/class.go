@@ -48,7 +48,6 @@ type class struct {
 	shared     atomic.Int64   // iterations left of a Shared load, or of a Times load taken over
 	last       atomic.Int64   // users of a Times load that began their last iteration
 	over       atomic.Int64   // users that have finished
-	users      sync.WaitGroup // users that have not finished
 	firstPanic sync.Once
 
 	loadOver sync.Once
@@ -60,6 +59,7 @@ type class struct {
 	mu     sync.Mutex
 	scopes []*meter.Scope // of the users started so far, guarded by mu
 	closed bool           // no more users are started, guarded by mu
+	idle   sync.Cond      // of mu: all users started so far have finished
 }
 
 // epoch is the zero of clock.
@@ -183,16 +183,12 @@ func (c *class) run(alarm func() alarm) {
 			}
 		}
 	}
-	for { // users may be added while these end
-		c.users.Wait()
-		c.mu.Lock()
-		c.closed = c.over.Load() == int64(len(c.scopes))
-		closed := c.closed
-		c.mu.Unlock()
-		if closed {
-			break
-		}
+	c.mu.Lock()
+	for c.over.Load() < int64(len(c.scopes)) { // users may be added while these end
+		c.idle.Wait()
 	}
+	c.closed = true
+	c.mu.Unlock()
 	c.finish()
 }
 
@@ -241,7 +237,6 @@ func (c *class) launch(number int64) {
 		scope.OnEnd = c.onEnd
 	}
 	c.scopes = append(c.scopes, scope)
-	c.users.Add(1)
 	go c.live(ctx, number)
 }
 

@@ -113,6 +113,23 @@ func TestScaleUsers(t *testing.T) {
 	}
 }
 
+// TestScaleAsUsersEnd holds that users may be added at the moment in which the last one ends.
+func TestScaleAsUsersEnd(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		o := play(t, t.Context(), taking(1, scenario.Times(1), always(0)), &wire.Start{}, func(r *Runner, _ *meter.Registry) {
+			for users := int64(1); users <= 200; users++ {
+				if r.Scale("f", users, -1) != nil {
+					return // the load is over
+				}
+			}
+		})
+		if started, finished := o.counts["f.started"], o.counts["f.finished"]; started != finished || started < 1 {
+			t.Fatalf("%d users started, %d finished", started, finished)
+		}
+	}
+}
+
 func TestScaleRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vus := append(steps(scenario.Loop(time.Second)), scenario.Vu{Name: "once", Nu: 1, Fu: nothing})

@@ -81,7 +81,7 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 				return nil, fmt.Errorf("the start has %d of the %d users of class %s for this executor, and its segment has %d", share.Nu, vu.Nu, c.name, n)
 			}
 		}
-		c.onEnd = c.exhausted
+		c.onEnd, c.idle.L = c.exhausted, &c.mu
 		run.loads = append(run.loads, classes[i].Load)
 		c.shared.Store(c.share.Iterations)
 		c.coming.over()

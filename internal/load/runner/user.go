@@ -29,8 +29,7 @@ func (c *class) live(ctx context.Context, number int64) {
 		if p := recover(); p != nil {
 			c.panicked(ctx, vui, p, debug.Stack())
 		}
-		c.over.Add(1)
-		c.users.Done()
+		c.left()
 	}()
 	if !c.wanted(number) {
 		return // its ramp never activated it
@@ -50,6 +49,15 @@ func (c *class) live(ctx context.Context, number int64) {
 		return
 	}
 	c.work(ctx, number, vui)
+}
+
+// left counts a user that has finished, and wakes run after the last one.
+func (c *class) left() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over.Add(1) == int64(len(c.scopes)) {
+		c.idle.Signal()
+	}
 }
 
 // work creates a user, lets it iterate and closes it. An error of Start is counted, unless the
