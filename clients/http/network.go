@@ -70,10 +70,8 @@ func (o *Options) identical(p *Options) bool {
 // newSettings is settings for options that are new, or that have slices or maps. The first
 // maxGiven different options of a prefix are cached.
 func (f *family) newSettings(r *executor.Recorder, o Options) (*settings, error) {
-	for _, g := range *f.given.Load() {
-		if reflect.DeepEqual(&g.options, &o) {
-			return g.settings, nil
-		}
+	if s := f.cached(&o); s != nil {
+		return s, nil
 	}
 	o = o.clone() // the caller may change what o points to
 	whole, err := o.whole()
@@ -86,11 +84,24 @@ func (f *family) newSettings(r *executor.Recorder, o Options) (*settings, error)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if s := f.cached(&o); s != nil { // another goroutine was first
+		return s, nil
+	}
 	if known := *f.given.Load(); len(known) < maxGiven {
 		known = append(slices.Clip(known), given{o, s})
 		f.given.Store(&known)
 	}
 	return s, nil
+}
+
+// cached returns the cached settings of options equal to o; nil without any.
+func (f *family) cached(o *Options) *settings {
+	for _, g := range *f.given.Load() {
+		if reflect.DeepEqual(&g.options, o) {
+			return g.settings
+		}
+	}
+	return nil
 }
 
 // clone returns a copy of o with its own slices and maps; it shares their elements and the

@@ -44,14 +44,17 @@ func writePiece(path string, piece *agentpb.Log) error {
 		}
 	}
 	at := piece.Offset - by
-	if at > info.Size() || at < 0 { // a piece before it is missing: leave no hole
+	hole := at > info.Size() || at < 0 // a piece before it is missing
+	if hole {
 		at = info.Size()
-		if err := addShift(path+".at", shift{piece.Offset, piece.Offset - at}); err != nil {
-			return err
-		}
 	}
 	if at+int64(len(piece.Text)) > maxLog {
 		return fmt.Errorf("it has more than %d bytes", maxLog)
+	}
+	if hole {
+		if err := addShift(path+".at", shift{piece.Offset, piece.Offset - at}); err != nil {
+			return err
+		}
 	}
 	if _, err := f.WriteAt(piece.Text, at); err != nil || piece.Dropped <= 0 {
 		return err

@@ -17,18 +17,12 @@ func (f timeScale) factor() float64 { return cmp.Or(float64(f), 1) }
 
 func (f timeScale) bus() bus.Times { return bus.DefaultTimes().Scale(f.factor()) }
 
-// master leaves Prepare, Cancel and Lead as they are.
-func (f timeScale) master() master.Times {
-	usual := master.DefaultTimes()
-	t := usual.Scale(f.factor())
-	t.Prepare, t.Cancel, t.Lead = usual.Prepare, usual.Cancel, usual.Lead
-	return t
-}
+func (f timeScale) master() master.Times { return master.DefaultTimes().Scale(f.factor()) }
 
-// agent leaves Process and Send as they are.
+// agent leaves Send as it is.
 func (f timeScale) agent() agent.Times {
 	usual := agent.DefaultTimes()
 	t := usual.Scale(f.factor())
-	t.Process, t.Send = usual.Process, usual.Send
+	t.Send = usual.Send
 	return t
 }

@@ -310,7 +310,8 @@ func (c *Client) Import(ctx context.Context, archive io.Reader) (o run.Order, er
 		return o, err
 	}
 	defer in.Close()
-	return o, json.NewDecoder(in).Decode(&o)
+	err = json.NewDecoder(in).Decode(&o)
+	return o, err
 }
 
 // openLong is open for answers that may take longer than the usual timeout to begin. It

@@ -167,6 +167,12 @@ func TestProxyAddresses(t *testing.T) {
 	if p, _ := ParseProxy("http://Aladdin:open%20sesame@a", nil); p.Authorization() != "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==" { // RFC 7617
 		t.Errorf("authorization %q", p.Authorization())
 	}
+	for _, password := range []string{"sec/ret", "1/secret", "sec?ret", "1#secret", "%zzsecret", "sec ret\x01", "1:secret@", "secret"} {
+		_, err := ParseProxy("http://me:"+password+"@a:80/more", nil)
+		if err == nil || strings.Contains(err.Error(), "sec") {
+			t.Errorf("%q: %v; want an error without the password", password, err)
+		}
+	}
 }
 
 // Tests the requests to a SOCKS proxy, byte by byte (RFC 1928, section 4).

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 )
 
 // Proxy is a server to connect through. It is immutable.
@@ -24,8 +25,12 @@ type Proxy struct {
 // (CONNECT, the latter over TLS), socks5 (this host resolves the target's name) and socks5h
 // (the proxy does). The default ports are 80, 443 and 1080. config is for the TLS of an https
 // proxy and must not be changed afterwards; nil stands for the system's authorities. No error
-// contains the password if it is escaped as a URL requires. ParseProxy does not connect.
+// contains the password. ParseProxy does not connect.
 func ParseProxy(text string, config *tls.Config) (*Proxy, error) {
+	_, rest, _ := strings.Cut(text, "://")
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 && strings.ContainsAny(rest[:at], "/?#") { // url.Parse takes part of the password for the port or the path
+		return nil, errors.New("proxy: in the user and the password, write / as %2F, ? as %3F and # as %23")
+	}
 	u, err := url.Parse(text)
 	if err != nil {
 		if ue, ok := errors.AsType[*url.Error](err); ok {

@@ -128,7 +128,7 @@ func TestLink(t *testing.T) {
 }
 
 // Without the files there are no figures and no error.
-func TestAMachineThatTellsNothing(t *testing.T) {
+func TestAMachineWithoutFigures(t *testing.T) {
 	t.Parallel()
 	newTree(t, nil).want("nothing", map[string]int64{})
 }

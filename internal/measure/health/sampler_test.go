@@ -41,7 +41,7 @@ func TestAClockStepLowersTheVerdict(t *testing.T) {
 	}
 }
 
-func TestSampleTellsAllFigures(t *testing.T) {
+func TestSampleHasAllFigures(t *testing.T) {
 	s := NewSampler()
 	defer s.Close()
 	none := func(m Metric, v int64) { t.Errorf("%s = %d at once", Metrics[m].Name, v) }

@@ -205,7 +205,7 @@ func (r *stored1) byItself() bool {
 			return false
 		}
 	}
-	return len(r.placements) == len(r.executors) && !slices.ContainsFunc(r.result.Notes, func(n string) bool { return strings.Contains(n, "scale") })
+	return len(r.placements) == len(r.executors) && !slices.ContainsFunc(r.result.Notes, func(n string) bool { return strings.Contains(n, " set to ") })
 }
 
 // titlesOf returns a run's metrics by their numbers.

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -158,12 +159,20 @@ func junitTotals(b []byte) (*tallied, error) {
 }
 
 // csvTotals adds up the intervals after the warm-up of a CSV report: counts by metric, and the
-// number of failures. It returns an error if there are no rows or a count is malformed, and
-// panics if a column is missing.
+// number of failures. It returns an error if there are no rows, a column is missing or a count
+// is malformed.
 func csvTotals(b []byte) (*tallied, error) {
 	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
-	if err != nil || len(rows) == 0 {
-		return nil, fmt.Errorf("no rows: %w", err)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, errors.New("no rows")
+	}
+	for _, name := range []string{"count", "metric", "type", "warmup"} {
+		if !slices.Contains(rows[0], name) {
+			return nil, fmt.Errorf("no column %s", name)
+		}
 	}
 	column := func(row []string, name string) string { return row[slices.Index(rows[0], name)] }
 	t := newTallied()
