@@ -44,7 +44,7 @@ func New(sdk SDK, dir string, log *slog.Logger) (*Builder, error) {
 //
 // The error is an [*InputError] for files that were refused before a go command ran, a
 // [*CompileError] if the go command refused the scenario, a [*LimitError] if a limit ended
-// the build; it wraps [ErrNoToolchain] if Go is missing, and is ctx's cause if ctx ended
+// the build; it describes what to install if Go is missing, and is ctx's cause if ctx ended
 // first. The Executor is zero then.
 func (b *Builder) Build(ctx context.Context, src Source, o Options) (Executor, error) {
 	return b.build(ctx, o, func(tc toolchain, sdk *sdkFiles) (*project, error) {

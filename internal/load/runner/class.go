@@ -319,7 +319,7 @@ func (c *class) wrapUp(limit time.Duration) {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				c.registry.Failed(Prefix+c.name, "stop", panicError(p).Error())
+				c.registry.Failed(prefix+c.name, "stop", panicError(p).Error())
 			}
 		}()
 		c.vu.Stop(ctx)

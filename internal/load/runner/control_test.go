@@ -15,7 +15,7 @@ import (
 func now(t *testing.T, r *meter.Registry, title string) int64 {
 	r.Cut()
 	for _, total := range r.Totals() {
-		if total.Title == Prefix+title {
+		if total.Title == prefix+title {
 			return total.Value
 		}
 	}
@@ -144,7 +144,7 @@ func TestScaleRefuses(t *testing.T) {
 				{"g", 5, -1, `no class is called "g"`},
 				{"f", -1, 5, "has no rate"},
 				{"once", 5, -1, "can't change its users"},
-				{"f", MaxUsers + 1, -1, "at most"},
+				{"f", maxUsers + 1, -1, "at most"},
 			} {
 				if err := r.Scale(tt.class, tt.users, tt.rate); err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("Scale(%q, %d, %v) = %v, want %q", tt.class, tt.users, tt.rate, err, tt.want)

@@ -329,9 +329,9 @@ func (c *class) fail(ctx context.Context, what string, err error, began time.Dur
 	if errors.As(err, &done) && done.Counted() {
 		return
 	}
-	c.registry.Failed(Prefix+c.name, what, err.Error())
+	c.registry.Failed(prefix+c.name, what, err.Error())
 	took := c.now() - began
-	meter.ScopeOf(ctx).Sample(Prefix+c.name, what, func() transcript.Exchange {
+	meter.ScopeOf(ctx).Sample(prefix+c.name, what, func() transcript.Exchange {
 		return transcript.Exchange{What: what + " failed", Began: time.Now().Add(-took), Parts: []transcript.Part{{Name: "after", Took: took}}, Error: err.Error()}
 	})
 }
@@ -341,8 +341,8 @@ func (c *class) fail(ctx context.Context, what string, err error, began time.Dur
 func (c *class) panicked(ctx context.Context, vui int, p any, stack []byte) {
 	c.counts.panics.Add(1)
 	text := fmt.Sprint(p)
-	c.registry.Failed(Prefix+c.name, "panic", text)
-	meter.ScopeOf(ctx).Sample(Prefix+c.name, "panic", func() transcript.Exchange {
+	c.registry.Failed(prefix+c.name, "panic", text)
+	meter.ScopeOf(ctx).Sample(prefix+c.name, "panic", func() transcript.Exchange {
 		return transcript.Exchange{What: "panic: " + text, Error: string(stack)}
 	})
 	c.firstPanic.Do(func() {
