@@ -207,7 +207,9 @@ func (c *compiler) leave(box *sandbox.Box) {
 	c.forget()
 }
 
-// reap closes the box that a previous process of this master left when it was killed.
+// reap closes the box that a previous process of this master left when it was killed. Call it
+// before this process writes a note. Without a note, or with an incomplete one, it does
+// nothing.
 func (c *compiler) reap() {
 	var left sandbox.State
 	b, err := os.ReadFile(c.notes)
@@ -241,9 +243,9 @@ func (c *compiler) warm() {
 }
 
 // child runs the compiler's process in box, calls step with each step that it reports, and
-// returns its last report, which has a Path, Refuse or Error. If ctx ends, it kills the
-// process and returns the context's cause. Without a report the error has the process's
-// standard error.
+// returns its last report, which has a Path, Refuse or Error. Other lines of the process are
+// ignored. If ctx ends, it kills the process and returns the context's cause. Without a report
+// the error has the process's standard error.
 func (c *compiler) child(ctx context.Context, box *sandbox.Box, order []byte, step func(string)) (last compileReport, err error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
