@@ -110,7 +110,8 @@ func readApplication(scan func(...any) error) (a run.Application, err error) {
 	return a, err
 }
 
-// tags sets the tags of applications, in order; without tags they are empty and not nil.
+// tags sets the tags of applications, in order; without tags they are empty and not nil. After
+// an error they are incomplete.
 func (s *Store) tags(ctx context.Context, all []*run.Application) error {
 	if len(all) == 0 {
 		return nil

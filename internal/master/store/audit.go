@@ -15,7 +15,7 @@ import (
 const auditHead = "audit.head"
 
 // chain returns the SHA-256 of the previous entry's chain (nil for the first) and of an
-// entry's fields. Texts must be as stored, see clean.
+// entry's fields. e.Number must be set, and texts be as stored, see clean.
 func chain(before []byte, e *auth.Entry) []byte {
 	h := sha256.New()
 	h.Write(before)
