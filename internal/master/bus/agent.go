@@ -163,7 +163,8 @@ type stored struct {
 }
 
 // publish sends a message to the stream of its subject and returns once it is stored. It makes
-// one attempt, until ctx ends. It is an error if the stream refuses the message.
+// one attempt, until ctx ends; then the error is ctx's. It is an error if the stream refuses
+// the message.
 func publish(ctx context.Context, nc *nats.Conn, m *nats.Msg) error {
 	answer, err := nc.RequestMsgWithContext(ctx, m)
 	if err != nil {

@@ -155,7 +155,7 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 }
 
 // command signs an encoded command for the agent's known session, with a new number, and sends
-// it. The answer will arrive at reply.
+// it. It does not wait: the answer will arrive at reply. agent must be a valid id.
 func (m *MasterConn) command(agent string, data []byte, reply string) error {
 	session, n := m.asked.next(agent)
 	out := nats.NewMsg(commandTo + agent + ".cmd")

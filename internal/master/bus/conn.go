@@ -133,7 +133,7 @@ func (c *conn) subscribe(subject string) (*listener, error) {
 }
 
 // each calls f with each message, one after the other, until ctx ends; then it ends the
-// subscription and drops the waiting messages.
+// subscription and drops the waiting messages. Call it once.
 func (l *listener) each(ctx context.Context, f func(*nats.Msg)) {
 	for {
 		select {
