@@ -18,7 +18,7 @@ import (
 // they still have, stores the result, emits the run's end, and ends what they still run.
 // failed is why the run failed, if it did. It waits for Times.Cancel at most if the run failed
 // or is cancelled, otherwise for Times.Flush, and then up to 5 s for the agents' release. An
-// error means that the master can't continue.
+// error means that ctx has ended or that the master can't continue.
 func (a *active) conclude(ctx context.Context, failed error) error {
 	a.mu.Lock()
 	cancelled, stop := a.cancelled, a.stop
