@@ -84,8 +84,9 @@ func (o *outbox) path(run string, epoch uint64) string {
 	return filepath.Join(o.dir, fmt.Sprintf("%s-%d", run, epoch))
 }
 
-// open returns the queue of a run and an epoch, which it opens, and creates if needed,
-// unless it is open already. It must not be called concurrently.
+// open returns the queue of a run and an epoch, which it opens, and creates if needed, unless
+// it is open already. It must not be called concurrently. run names a folder and is not
+// checked.
 func (o *outbox) open(run string, epoch uint64) (*queue, error) {
 	if q := o.find(run, epoch); q != nil {
 		return q, nil
@@ -251,7 +252,8 @@ func (o *outbox) all() []*queue {
 }
 
 // round sends what the windows of the queues allow, the oldest queue first. It returns the
-// first error, of the spool or of the bus, and sends no more then.
+// first error, of the spool or of the bus (also if ctx ends during a delivery), and sends no
+// more then.
 func (o *outbox) round(ctx context.Context) error {
 	for _, q := range o.all() {
 		for {
