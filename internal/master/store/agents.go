@@ -33,7 +33,7 @@ func (s *Store) PutAgent(ctx context.Context, a *run.Agent) error {
 
 const agentColumns = `id, name, pubkey, joined, seen, revoked, hello`
 
-// readAgent reads a row of agentColumns.
+// readAgent reads a row of agentColumns. The error is that of scan.
 func readAgent(scan func(...any) error) (a run.Agent, err error) {
 	var joined, seen, revoked int64
 	err = scan(&a.ID, &a.Name, &a.Key, &joined, &seen, &revoked, &a.Hello)
@@ -67,7 +67,7 @@ func (s *Store) PutJoinToken(ctx context.Context, j *run.JoinToken) error {
 
 const joinTokenColumns = `id, hash, created, expires, by_whom, spent, agent`
 
-// readJoinToken reads a row of joinTokenColumns.
+// readJoinToken reads a row of joinTokenColumns. The error is that of scan.
 func readJoinToken(scan func(...any) error) (j run.JoinToken, err error) {
 	var created, expires, spent int64
 	err = scan(&j.ID, &j.Hash, &created, &expires, &j.By, &spent, &j.Agent)

@@ -76,7 +76,8 @@ func (t *tx) addRun(o *run.Order, source run.Source, first run.Transition, bytes
 // orderColumns are the columns that readOrder reads.
 const orderColumns = `number, id, COALESCE(application, ''), name, owner, state, version, cause, verdict, created, started, ended, options`
 
-// readOrder reads a row of orderColumns.
+// readOrder reads a row of orderColumns. The error is that of scan, or about options that are
+// damaged.
 func readOrder(scan func(...any) error) (o run.Order, err error) {
 	var created, started, ended int64
 	var options string

@@ -172,7 +172,7 @@ func (s *Store) each(ctx context.Context, q querier, query string, args []any, f
 }
 
 // list returns the rows of a query, in order, as read by read; nil without rows or after an
-// error, which is that of each.
+// error: that of read, unchanged, or of the database (see failed).
 func list[T any](ctx context.Context, s *Store, query string, args []any, read func(scan func(...any) error) (T, error)) ([]T, error) {
 	var all []T
 	err := s.each(ctx, s.r, query, args, func(scan func(...any) error) error {
