@@ -195,8 +195,8 @@ func (m *MasterConn) create(ctx context.Context, replicas int, space int64) erro
 	return nil
 }
 
-// checkVersion returns an error if a server's version is not known or older than 2.11, the
-// first version with markers for expired entries of a bucket.
+// checkVersion returns an error if a server's version is not MAJOR.MINOR.PATCH, or is older
+// than 2.11, the first version with markers for expired entries of a bucket.
 func checkVersion(version string) error {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) == 3 {
