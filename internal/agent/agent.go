@@ -43,7 +43,7 @@ type Options struct {
 }
 
 // Agent is a host of a cluster: it runs the executors that its master asks for and delivers
-// what they count. Run is its only entry.
+// what they count. Run is its only entry, and sets the fields that the other methods use.
 type Agent struct {
 	o     Options
 	log   *slog.Logger

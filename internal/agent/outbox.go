@@ -120,7 +120,8 @@ func (o *outbox) notify() {
 
 // deliver stores a delivery in a queue, to be sent; d is not changed. If the disk fails and
 // the memory for that case is full, it stores nothing and returns an error that wraps
-// spool.ErrFull, unless essential is true, as it is for how an executor ended.
+// spool.ErrFull, unless essential is true, as it is for how an executor ended. After close the
+// error wraps os.ErrClosed.
 func (o *outbox) deliver(q *queue, d *agentpb.Delivery, essential bool) error {
 	body, err := proto.Marshal(d)
 	if err != nil {

@@ -169,7 +169,8 @@ func (o *output) drop(n int) {
 	o.at += int64(n)
 }
 
-// flush delivers what is pending, in order. It does not hold mu during deliver.
+// flush delivers what is pending, in order. It does not hold mu during deliver. It must not be
+// called concurrently.
 func (o *output) flush() {
 	o.mu.Lock()
 	logs := o.pending

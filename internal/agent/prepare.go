@@ -199,9 +199,9 @@ func processCount(p *agentpb.Prepare, files uint64) int {
 }
 
 // launch starts a process of an executable, adds it to the run, which it holds until the
-// process has ended, and returns at once. If the process cannot be started, its Hello
-// returns why. The caller must hold the run, and keep the executable open until the process
-// has sent its hello or has ended.
+// process has ended, and returns at once. If the process cannot be started, its Hello returns
+// why. The caller must hold the run, which must have its box, and keep the executable open
+// until the process has sent its hello or has ended.
 func (r *agentRun) launch(q *queue, number uint32, executable *os.File, prepare *agentpb.Prepare, ledgers []string) *executor {
 	e := &executor{run: r, number: number, queue: q, thinner: budget.New(r.agent.codec), over: make(chan struct{})}
 	e.output = newOutput(r.quota, r.agent.o.Times.Output, e.printed)
