@@ -262,7 +262,7 @@ const byMaster = "master"
 const byThreshold = "a threshold"
 
 // batch checks a merged batch of executor e against the guards, and stores whether it is the
-// last one and when the load of e began.
+// last one and when the load of e began. It panics if a has no executor e.
 func (a *active) batch(e int, b *wire.Batch) {
 	if harm := a.guard.add(e, b); harm != "" {
 		a.change(func() {

@@ -124,9 +124,9 @@ func (a *active) unconfirmed() string {
 	return "; " + strings.Join(names, "; ")
 }
 
-// finish makes a.result final, stores it, and waits until the run's series is stored. It
-// sets e.Threshold from the tally, and does not change the run's state in the store. After
-// an error the result may be stored.
+// finish makes a.result final, stores it, and waits until the run's series is stored. It sets
+// e.Threshold from the tally, and does not change the run's state in the store. After an error
+// the result may be stored. Call it once.
 func (a *active) finish(ctx context.Context, e run.Ending) error {
 	r := a.result
 	if a.record == nil {
@@ -154,7 +154,7 @@ func (a *active) finish(ctx context.Context, e run.Ending) error {
 }
 
 // hostsOf appends the hosts to a result, with when the load began on each. With one host,
-// r.Environment becomes that host's, but for Go.
+// r.Environment becomes that host's, but for Go. Call it once.
 func (a *active) hostsOf(r *run.Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

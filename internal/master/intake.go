@@ -108,8 +108,8 @@ func (n *intake) with(ctx context.Context, f func()) error {
 	return nil
 }
 
-// flush waits until everything merged so far is stored. It returns an error if ctx or the
-// intake ends before.
+// flush waits until everything merged so far is stored. If ctx or the intake ends before, the
+// error is the context's cause or errOver.
 func (n *intake) flush(ctx context.Context) error {
 	stored := make(chan struct{})
 	if err := n.with(ctx, func() { n.waiting = append(n.waiting, func() { close(stored) }) }); err != nil {

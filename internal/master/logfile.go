@@ -91,7 +91,8 @@ func readShifts(path string) (all []shift, err error) {
 	return all, nil
 }
 
-// addShift appends a shift to the file at path, which it creates if it does not exist.
+// addShift appends a shift to the file at path, which it creates if it does not exist. After
+// an error an incomplete line may be left.
 func addShift(path string, s shift) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

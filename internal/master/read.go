@@ -86,7 +86,8 @@ func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 }
 
 // declared returns a Merger with the metrics that a run had declared at its last commit;
-// without any before the first. It is only for IntervalOf, as it has no batches.
+// without any before the first. The error wraps run.ErrNotFound if there is no such run. It is
+// only for IntervalOf, as it has no batches.
 func (m *Master) declared(ctx context.Context, id string) (*merge.Merger, error) {
 	state, _, err := m.stored(ctx, id)
 	if err != nil {

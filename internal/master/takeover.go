@@ -21,8 +21,9 @@ const ahead = 3 * time.Second
 
 // takeOver moves the load of a.orphan, which becomes empty, to the remaining agents, under a
 // new epoch, and returns once their executors are to begin. A lost agent that reconnects is
-// refused, as its epoch is an old one. The load must have begun. If it can't be taken over,
-// the run continues without it, with a note; an error means that ctx or the intake has ended.
+// refused, as its epoch is an old one. The load must have begun, and the caller not hold
+// a.controls. If it can't be taken over, the run continues without it, with a note; an error
+// means that ctx or the intake has ended.
 func (a *active) takeOver(ctx context.Context) error {
 	orphans := a.orphan
 	a.orphan = nil
