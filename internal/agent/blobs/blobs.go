@@ -45,8 +45,8 @@ type Cache struct {
 	mu    sync.Mutex // held while files are created and deleted
 }
 
-// Open opens the cache in dir, which it creates if needed, for limit bytes in all. Files
-// that are in dir stay.
+// Open opens the cache in dir, which it creates if needed, for limit bytes in all; limit must
+// be positive. Files that are in dir stay.
 func Open(dir string, limit int64) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

@@ -89,8 +89,8 @@ func (b *Box) marked() (pids []int) {
 	return pids
 }
 
-// processesOf returns the ids of processes with a user among their user ids (real,
-// effective, saved), without zombies.
+// processesOf returns the ids of processes with a user among their user ids (real, effective,
+// saved, of the file system), without zombies and those that can't be read.
 func processesOf(uid int) (pids []int) {
 	text := strconv.Itoa(uid)
 	eachProcess(func(pid int) {

@@ -52,7 +52,8 @@ func (s *Store) Agents(ctx context.Context) ([]run.Agent, error) {
 }
 
 // PutJoinToken stores a new token, or a new expiry of one that is not spent: all else of that
-// stays. The error wraps run.ErrConflict if the stored one is spent or has another hash.
+// stays. The error wraps run.ErrConflict if the stored one is spent or has another hash. j.ID
+// must be UTF-8 without NUL, which is not checked.
 func (s *Store) PutJoinToken(ctx context.Context, j *run.JoinToken) error {
 	return s.write(ctx, func(t *tx) error {
 		n, err := t.exec(`INSERT INTO join_tokens (id, hash, created, expires, by_whom, spent, agent) VALUES ($1, $2, $3, $4, $5, $6, $7)

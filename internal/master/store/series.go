@@ -81,8 +81,9 @@ type plan struct {
 
 // choose returns the plan for a query: the finest level that is stored from q.From on and has
 // at most twice q.Points parts, and 1500 (q.Points 0: any number); otherwise the coarsest
-// level. If that has more than twice q.Points, they are folded further, to about q.Points. The
-// series must not be empty: it panics if x.interval is 0.
+// level, or level 0 for an interval of that level's step or more. If that has more than twice
+// q.Points, they are folded further, to about q.Points. The series must not be empty: it
+// panics if x.interval is 0.
 func (x *extent) choose(q run.SeriesQuery) plan {
 	p := plan{from: q.From, to: q.To}
 	if p.to == 0 {
