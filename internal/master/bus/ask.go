@@ -95,10 +95,10 @@ func noResponders(m *nats.Msg) bool {
 
 // Command signs a command, sends it to its agent and returns the answer, which may be a
 // failure (Answer.Error). It is resent until it is answered or ctx ends; the agent carries it
-// out once. The error wraps agentpb.ErrNotConnected if the agent is not connected for Times.Away, or
-// for Times.AwayKnown once it may have received the command, and ctx's error after its end:
-// the command may have been carried out then. Command sets c.Id and c.UnixNs if they are
-// unset.
+// out once. The error wraps agentpb.ErrNotConnected if the agent is not connected for
+// Times.Away, or for Times.AwayKnown once it may have received the command, and ctx's error
+// after its end: the command may have been carried out then. Command sets c.Id and c.UnixNs if
+// they are unset.
 func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	if !validID(c.Agent) {
 		return nil, fmt.Errorf("bus: %q is no agent", c.Agent)
