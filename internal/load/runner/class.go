@@ -44,10 +44,10 @@ type class struct {
 
 	inTurn bool // each task is done once in turn, not picked by weight
 
-	stopping   atomic.Bool    // no new users, no new iterations
-	shared     atomic.Int64   // iterations left of a Shared load, or of a Times load taken over
-	last       atomic.Int64   // users of a Times load that began their last iteration
-	over       atomic.Int64   // users that have finished
+	stopping   atomic.Bool  // no new users, no new iterations
+	shared     atomic.Int64 // iterations left of a Shared load, or of a Times load taken over
+	last       atomic.Int64 // users of a Times load that began their last iteration
+	over       atomic.Int64 // users that have finished
 	firstPanic sync.Once
 
 	loadOver sync.Once

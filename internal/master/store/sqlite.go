@@ -101,6 +101,7 @@ func (s *Store) unusable(err error) error {
 
 // examine checks the version of SQLite, the journal mode and the whole file. The error is an
 // *Error of kind Damaged if the file is, and of kind ReadOnly if its journal can't be a WAL.
+// s.w must be open.
 func (s *Store) examine(ctx context.Context) error {
 	var version, mode string
 	if err := s.w.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version); err != nil {
@@ -145,7 +146,7 @@ func newEnough(version string) bool {
 }
 
 // copyBefore backs the file up before its schema, of this version, is changed: to a new file
-// NAME.schemaVERSION-TIME in Options.Dir, with the time in UTC. It remains.
+// NAME.schemaVERSION-TIME in Options.Dir, which must exist, with the time in UTC. It remains.
 func (s *Store) copyBefore(ctx context.Context, version int64) error {
 	dir := s.options.Dir
 	if dir == "" {
