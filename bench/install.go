@@ -44,8 +44,8 @@ func fromDebian(command, pkg string) func(context.Context, *bench) (installed, e
 }
 
 // fromCargo returns an installer that builds a program of crates.io into the cache, unless
-// this version is there already; that takes minutes, at most twice 15. A failed attempt
-// leaves what it has compiled for the next one.
+// this version is there already; that takes minutes, at most twice 15. A failed attempt leaves
+// what it has compiled for the next one; the error is that of the last one.
 func fromCargo(crate, version string) func(context.Context, *bench) (installed, error) {
 	return func(ctx context.Context, b *bench) (installed, error) {
 		dir := filepath.Join(b.cache, crate+"@"+version)
@@ -68,9 +68,9 @@ func fromCargo(crate, version string) func(context.Context, *bench) (installed, 
 	}
 }
 
-// debian checks commands from Debian packages, each as COMMAND:PACKAGE, and installs
-// missing packages. The script asks a user at a terminal first, on our standard streams.
-// The error has the end of the script's standard error.
+// debian checks commands from Debian packages, each as COMMAND:PACKAGE, and installs missing
+// packages. The script asks a user at a terminal first, on our standard streams, and is killed
+// when ctx ends. The error has the end of the script's standard error.
 func (b *bench) debian(ctx context.Context, pairs ...string) error {
 	said := &ending{}
 	cmd := exec.CommandContext(ctx, filepath.Join(b.root, "scripts", "debian.sh"), pairs...)

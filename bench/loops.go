@@ -13,11 +13,11 @@ type loops struct {
 	lines  []line            // of gobench and its peers
 	words  map[string]string // of the lines
 	places []place
-	base   *peer // the tool that ratios are relative to; nil: wrk
+	base   *peer // the tool that ratios are relative to, as in loopsHead; nil: wrk
 }
 
-// loopsHead returns the columns of loops, the first named by what; ratios are relative to
-// base.
+// loopsHead returns the columns of loops, the second called what; ratios are relative to base,
+// which must not be nil.
 func loopsHead(what string, base *peer) grid {
 	return grid{head: []string{"tool", what, "requests/s", "client CPU us/request", "server CPU us/request",
 		"peak RSS MB", "gobench + executor", "peak PSS MB", "rate / " + base.name, "client CPU / " + base.name}}

@@ -52,9 +52,9 @@ var (
 	artilleryMax    = regexp.MustCompile(`(?m)^  max: \.* *([\d.]+)`)
 )
 
-// parseArtillery reads the report that Artillery prints at its end. Statuses other than
-// 2xx and requests without a response count as failed, the latter not as requests. It
-// returns an error without a report.
+// parseArtillery reads the report that Artillery prints at its end. Statuses other than the
+// first 2xx that is listed and requests without a response count as failed, the latter not as
+// requests. It returns an error without a report.
 func parseArtillery(out string) (outcome, error) {
 	report := artilleryReport.FindString(out)
 	rate, ok := number(report, artilleryRate)

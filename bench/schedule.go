@@ -114,8 +114,8 @@ func (k *schedule) take(ctx context.Context, b *bench, t tool, server []int) err
 	return nil
 }
 
-// row returns the schedule's row on the page: medians of the runs. Cells that a sleeper
-// does not have are empty, and "starting" while k.idle is 0.
+// row returns the schedule's row on the page: medians of the runs, at least one. Cells that a
+// sleeper does not have are empty, and "starting" while k.idle is 0.
 func (k *schedule) row(rate int, iteration string) []string {
 	row := []string{strconv.Itoa(rate), iteration, "", "", figure(median(k.p50)), figure(median(k.p99)), figure(median(k.executor)), "", "", "", ""}
 	if len(k.planned) > 0 { // the sleeper has none

@@ -85,7 +85,8 @@ type nginx struct {
 
 // startNginx starts nginx, which must be installed, with one worker and returns when it
 // answers. If another process takes a port in between, or another error occurs, it retries
-// with other ports, three attempts in all. The end of ctx ends only the start.
+// with other ports, three attempts in all. The end of ctx ends only the start, with ctx.Err(),
+// wrapped.
 func startNginx(ctx context.Context) (*nginx, error) {
 	var err error
 	for range 3 {

@@ -196,8 +196,8 @@ func (d *door) rearm() {
 	d.at = time.Time{}
 }
 
-// first returns the time of the first request since rearm; false if no request came. It
-// does not wait.
+// first returns the time of the first request since rearm or openDoor; false if no request
+// came. It does not wait.
 func (d *door) first() (time.Time, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
