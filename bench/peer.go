@@ -45,7 +45,7 @@ type line struct {
 // contenders installs the peers of the lines that -tools selects, and returns their tools, at
 // least one, in the order of lines. words replace the placeholders of their names. A peer that
 // can't be installed is named on the page, with its error, and its lines are left out; if that
-// is gobench, if ctx has ended by then, or if no tool is left, it returns an error.
+// is gobench, if ctx has ended then, or if no tool is left, it returns an error.
 func (b *bench) contenders(ctx context.Context, s *section, lines []line, words map[string]string) (tools []tool, err error) {
 	for _, l := range lines {
 		if l.name == "" {

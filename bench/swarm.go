@@ -88,8 +88,8 @@ func newSwarm() *swarm {
 // them and runs the agents until the end of in or ctx. A line "look" begins a measurement, as
 // the start does, and "seen" writes its result, a swarmSeen, to out as a line of JSON. It
 // returns the errors of all agents, joined, also those of agents that had not yet joined when
-// ctx ended; an agent that fails does not end the others. A first line that is none ends it at
-// once. After ctx a goroutine reads in until its end.
+// ctx ended; an agent that fails does not end the others. A malformed first line is an error
+// at once. After the end of ctx a goroutine still reads in.
 func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
 	var tokens []string
 	lines := bufio.NewReader(in)

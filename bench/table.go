@@ -156,8 +156,8 @@ func writePage(path, name, body string) error {
 
 // splice returns the page old with the section name replaced by body; without such a section
 // it is inserted before the next one in the order of tables, or at the end. A section without
-// its end is none. Text outside of it is not changed, but for empty lines at the end. An empty
-// old stands for a page with only its head.
+// its last line counts as missing. Text outside of it is not changed, but for empty lines at
+// the end. An empty old stands for a page with only its head.
 func splice(old, name, body string) string {
 	if old == "" {
 		old = pageHead
