@@ -104,7 +104,7 @@ func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, t
 }
 
 // dialAside is dial in another goroutine, for which it waits; allowed are the destinations
-// that are permitted.
+// that are permitted. The errors are those of Dial.
 func (d *Dialer) dialAside(ctx context.Context, allowed *allowlist.List, addr string, timeout time.Duration, took *Times, tunnel bool) (*Conn, error) {
 	began := Now()
 	a := attempt{Dialer: d, permitted: allowed, began: began, deadline: began + timeout}
@@ -306,9 +306,9 @@ func splitPort(ctx context.Context, addr string) (host string, port uint16, err 
 	return host, uint16(n), nil
 }
 
-// aside runs f in another goroutine and waits for it, however long it takes. Connecting and
-// TLS handshakes need a deep stack; the stack of the user's goroutine, of which there may be a
-// million, would grow for them and stay large.
+// aside runs f in another goroutine and waits for it, however long it takes; a panic in f ends
+// the process. Connecting and TLS handshakes need a deep stack; the stack of the user's
+// goroutine, of which there may be a million, would grow for them and stay large.
 func aside(f func()) {
 	done := make(chan struct{})
 	go func() {

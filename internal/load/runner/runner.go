@@ -52,7 +52,8 @@ type Runner struct {
 
 // New returns a Runner for a part of vus; classes are those that Check has returned. It
 // declares the metrics of the classes in r, and sets r's classes and numbers. It returns an
-// error if start does not fit vus or a metric can't be declared. Nothing is started.
+// error if start does not fit vus or a metric can't be declared. r may be changed then.
+// Nothing is started.
 func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Registry) (*Runner, error) {
 	if len(start.Shares) != len(vus) {
 		return nil, fmt.Errorf("the start has %d shares for %d classes", len(start.Shares), len(vus))
@@ -102,8 +103,8 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 
 // Prepare runs the Setup of each class, one after the other, and creates the users of an
 // Arrival without a Rate, until they are free or ctx ends. What it opens under ctx lasts until
-// the end of Run. The error names the class; the further classes are then not prepared, no
-// Stop function is called, and Run must not be called.
+// the end of Run. The end of ctx alone is no error. The error names the class; the further
+// classes are then not prepared, no Stop function is called, and Run must not be called.
 func (r *Runner) Prepare(ctx context.Context) error {
 	for _, c := range r.classes {
 		began := clock()
