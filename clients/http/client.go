@@ -56,10 +56,10 @@ func (c *client) more() *extra {
 	return c.extra
 }
 
-// do sends q's request, records the outcome and leaves the answer in q. It does what Get
-// describes: an error without a record is one of the call itself, of a ctx that has ended
-// before, of a closed client, or of a run that is stopping. Any other error is a *callError. q
-// has no body after an error.
+// do sends the request of a new q, whose Method is set, records the outcome and leaves the
+// answer in q. It does what Get describes: an error without a record is one of the call
+// itself, of a ctx that has ended before, of a closed client, or of a run that is stopping.
+// Any other error is a *callError. q has no body after an error.
 func (c *client) do(ctx context.Context, q *call) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -53,8 +53,9 @@ func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 }
 
 // handshake does the TLS handshake on l, within limit from began and within TLSTimeout, and
-// counts it if it succeeds. On an error the caller drops l. It is errNoHTTP2, or of the class
-// Protocol, if the server chooses another protocol.
+// counts it if it succeeds. On an error the caller drops l. When ctx ends it is ctx's, or of
+// the class Timeout; it is errNoHTTP2, or of the class Protocol, if the server chooses another
+// protocol.
 func (c *client) handshake(ctx context.Context, q *call, l *link, began, limit time.Duration) error {
 	start := conn.Now()
 	if own := c.settings.TLSTimeout; own > 0 && start+own < began+limit {

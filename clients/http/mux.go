@@ -134,8 +134,8 @@ func (c *client) enter(m *mux) bool {
 // muxOf returns the connection that uses l. The caller must hold mu.
 func (c *client) muxOf(l *link) *mux { return c.extra.byLink[l] }
 
-// openMux opens m and notifies the calls that wait for it, by closing m.ready. If it fails, it
-// sets m.err and releases m's place of MaxConns. The caller must still call unmux.
+// openMux opens a new m and notifies the calls that wait for it, by closing m.ready. If it
+// fails, it sets m.err and releases m's place of MaxConns. The caller must still call unmux.
 func (c *client) openMux(ctx context.Context, q *call, m *mux) {
 	defer close(m.ready)
 	l, err := c.dial(ctx, q)

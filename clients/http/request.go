@@ -224,7 +224,8 @@ func (r *Request) id() uint64 {
 }
 
 // appendHead renders the head of q's request without the headers of the body, those of this
-// request only (see follow), and the blank line. An empty User-Agent is left out.
+// request only (see follow), and the blank line. An empty User-Agent is left out. q must be
+// checked and located.
 func (q *call) appendHead(b []byte) []byte {
 	host, agent := q.target.host, userAgent
 	for name, value := range q.request.Headers {
