@@ -82,7 +82,7 @@ func (b *bench) debian(ctx context.Context, pairs ...string) error {
 }
 
 // debianVersion returns the version of an installed package, as "1.2-3 (Debian)"; "of an
-// unknown version" if dpkg does not have it.
+// unknown version" if dpkg does not have it or ctx has ended.
 func debianVersion(ctx context.Context, pkg string) string {
 	out, err := output(ctx, "", nil, "dpkg-query", "-W", "-f", "${Version}", pkg)
 	if err != nil {

@@ -147,9 +147,9 @@ func (m *testMaster) until(ctx context.Context, limit time.Duration, f func() er
 	}
 }
 
-// do sends a request to the master's API, path below /api/v1, with in as JSON (nil: no
-// body), and decodes the answer into out (nil: it is ignored). It waits at most 30 s. A
-// status of 300 or more is an error with the last 500 bytes of the answer.
+// do sends a request to the master's API, path below /api/v1, with in as JSON (nil: no body),
+// and decodes the answer into out (nil: it is ignored). It waits at most 30 s, or until ctx
+// ends. A status of 300 or more is an error with the last 500 bytes of the answer.
 func (m *testMaster) do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -227,8 +227,8 @@ type figures struct {
 	values map[string]float64
 }
 
-// scrape reads the master's /metrics and the CPU time and memory of its process. It
-// returns an error if there are no figures.
+// scrape reads the master's /metrics and the CPU time and memory of its process. It waits at
+// most 30 s. It returns an error if there are no figures, or ctx ends.
 func (m *testMaster) scrape(ctx context.Context) (*figures, error) {
 	q, err := http.NewRequestWithContext(ctx, "GET", m.url+"/metrics", nil)
 	if err != nil {

@@ -14,9 +14,9 @@ var artillery = &peer{name: "artillery", install: installArtillery, read: func(u
 
 const artilleryVersion = "2.0.21"
 
-// installArtillery installs Artillery from npm into the cache, unless this version is
-// there already. A file complete marks a complete installation; an incomplete one is
-// repeated in place.
+// installArtillery installs Artillery from npm into the cache, unless this version is there
+// already. A file complete marks a complete installation; an incomplete one is repeated in
+// place. The first step that fails, as when ctx ends, ends it with its error.
 func installArtillery(ctx context.Context, b *bench) (installed, error) {
 	dir := filepath.Join(b.cache, "artillery@"+artilleryVersion)
 	in := installed{

@@ -59,9 +59,10 @@ func startTable(ctx context.Context, b *bench) (*section, error) {
 	}, nil
 }
 
-// startGrid measures the times of the gobench bin in milliseconds: one run with empty
-// caches, then b.pairs runs with an edited and as many with an unchanged scenario, one row
-// each. It removes its caches.
+// startGrid measures the times of the gobench bin in milliseconds: one run with empty caches,
+// then b.pairs runs with an edited and as many with an unchanged scenario, one row each. The
+// first run that fails, as when ctx ends, ends it with its error, without rows. It removes its
+// caches.
 func (b *bench) startGrid(ctx context.Context, bin string) (grid, error) {
 	door, err := openDoor()
 	if err != nil {
