@@ -280,7 +280,7 @@ func (f *Feeder) wrong(r *reader, err error) error {
 }
 
 // Rows opens the file, if necessary, and returns the number of its rows, whichever executor
-// they belong to. With an error the number is 0.
+// they belong to. With an error, as of the file or at the end of ctx, the number is 0.
 func (f *Feeder) Rows(ctx context.Context) (int64, error) {
 	if err := f.open(ctx); err != nil {
 		return 0, err
