@@ -150,8 +150,9 @@ type attempt struct {
 
 // connect connects to addr without a proxy, until the attempt's deadline. If it resolves the
 // name itself, it tries the addresses in turn, each with an equal part of the time left, and
-// returns the first error; a fault of this host (not an address that is not permitted) or the
-// end of ctx ends the attempts. A Unix socket that does not exist is of the class Refused.
+// returns the first error, even if ctx has ended since; a fault of this host (not an address
+// that is not permitted) or the end of ctx ends the attempts. A Unix socket that does not
+// exist is of the class Refused.
 func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
 	if a.unix != "" {
 		if err := a.permitted.Unix(a.unix); err != nil {
@@ -204,9 +205,9 @@ func (a *attempt) resolve(ctx context.Context, addr string) ([]netip.AddrPort, e
 	return addrs, nil
 }
 
-// from connects to an address, from the next source in rotation. name is as for
-// allowlist.List.Address. The class of the error is Blocked if the address is not permitted,
-// and LocalPort if no source is of its IP version.
+// from connects to an address, from the next source in rotation, until deadline, on the clock
+// of Now, or the end of ctx. name is as for allowlist.List.Address. The class of the error is
+// Blocked if the address is not permitted, and LocalPort if no source is of its IP version.
 func (a *attempt) from(ctx context.Context, to netip.AddrPort, name string, deadline time.Duration) (*Conn, error) {
 	if err := a.permitted.Address(to, name); err != nil {
 		return nil, blocked(err)
@@ -239,7 +240,8 @@ func (a *attempt) nameOf(addr string) string {
 // open connects by package net, until deadline. If addr has a name to look up, named, the time
 // until the first socket counts as lookup. On network tcp without a local address, each
 // address is checked against the permitted ones before open connects to it; otherwise the
-// caller has checked it. The caller closes the connection.
+// caller has checked it. The caller closes the connection. The error is a *net.OpError, or an
+// *Error of the class Blocked.
 func (a *attempt) open(ctx context.Context, network, addr string, deadline time.Duration, local net.Addr, named string) (net.Conn, error) {
 	nd := net.Dialer{Timeout: deadline - Now(), KeepAlive: -1, LocalAddr: local}
 	if nd.Timeout <= 0 {

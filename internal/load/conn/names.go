@@ -105,7 +105,7 @@ func (n *names) fixedFor(addr string) []netip.AddrPort {
 // resolve returns the addresses of "host:port", at least one, in the order in which to try
 // them, and whether a name server was asked, also with an error. Addresses that are cached or
 // fixed rotate, so that successive connects begin with each in turn. The caller owns the
-// slice.
+// slice. The errors are those of splitPort, ask and cached.
 func (n *names) resolve(ctx context.Context, addr string) (addrs []netip.AddrPort, looked bool, err error) {
 	host, port, err := splitPort(ctx, addr)
 	if err != nil {

@@ -103,7 +103,7 @@ func (c *class) prepare(ctx context.Context) error {
 	return nil
 }
 
-// awaitServers waits until every started user is free, or over, or ctx ends.
+// awaitServers waits until every started user of an Arrival is free, or over, or ctx ends.
 func (c *class) awaitServers(ctx context.Context) {
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
@@ -120,7 +120,7 @@ func (c *class) awaitServers(ctx context.Context) {
 }
 
 // runSetup calls setup with c.setup and stores the context that it returns, unless that is
-// nil, in c.setup. A panic is returned as an error.
+// nil, in c.setup. The error is that of setup, or its panic.
 func (c *class) runSetup(setup func(context.Context) (context.Context, error)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

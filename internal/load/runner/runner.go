@@ -293,7 +293,7 @@ func (r *Runner) Note(text string) { r.note(text) }
 // Log logs a line if logging is enabled; line is called only then.
 func (r *Runner) Log(line func() string) { r.registry.Log(line) }
 
-// note stores an event for the next batch, and logs it.
+// note stores an event for the next batch, and logs it. The caller must not hold r.mu.
 func (r *Runner) note(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
