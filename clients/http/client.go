@@ -15,7 +15,8 @@ import (
 var errClosed = errors.New("http client is closed")
 
 // client is what an HttpClient points to. There may be a million of them, so the parts that
-// clients share are in family and settings.
+// clients share are in family and settings. Methods that need mu say so; the others must not
+// be called while it is held.
 type client struct {
 	// The fields that each call needs come first, in two cache lines: see conn.Conn.
 	ctx      context.Context // the client's lifetime

@@ -15,7 +15,8 @@ const quickest = time.Millisecond
 // dial opens a connection to q's target, with TLS if that is secure, within ConnectTimeout and
 // q's time limit, and counts it. The caller must hold a place for it; on an error dial has
 // released the place. A failed connect (not a failed handshake) takes at least 1 ms, unless
-// ctx ends. If the client ends meanwhile the error is that of ended. The caller owns the link.
+// ctx ends. The error is that of connect or handshake, or that of ended if the client ends
+// meanwhile. The caller owns the link.
 func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	began := conn.Now()
 	q.peer, q.link = nil, nil

@@ -41,8 +41,8 @@ const frameHead = 9
 // settingsFrame is the type of a server's first frame (section 3.4).
 const settingsFrame = 4
 
-// Read reads from the connection. It also closes settled when the server's first frame has
-// been processed, or the connection can't become HTTP/2.
+// Read reads from the connection; the error is that of its Read. It also closes settled when
+// the server's first frame has been processed, or the connection can't become HTTP/2.
 func (w *wire) Read(p []byte) (int, error) {
 	if w.seen >= frameHead && w.seen >= w.frame() { // net/http has processed the first frame, since it reads again
 		w.settle()
@@ -102,7 +102,8 @@ func (w *wire) Write(p []byte) (int, error) {
 }
 
 // Close ends pending reads and writes; the link's user drops the link afterwards. If net/http
-// closes a connection that the server has not closed, the server has violated the protocol.
+// closes a connection that the server has not closed, the server has violated the protocol. It
+// returns nil.
 func (w *wire) Close() error {
 	w.broken.CompareAndSwap(nil, &errRules)
 	w.settle()
