@@ -213,8 +213,8 @@ func (s *swarmProcess) pid() int { return s.cmd.Process.Pid }
 func (s *swarmProcess) look() { _, _ = io.WriteString(s.in, "look\n") } // an error shows in seen
 
 // seen waits for and returns how long batches took since the last look (or the start): from
-// the end of a batch's second until it was committed; zeros without such a batch. It returns
-// an error if the swarm has ended.
+// the end of a batch's second until it was committed; zeros without such a batch. It waits
+// without a limit, and returns an error if the swarm has ended.
 func (s *swarmProcess) seen() (x swarmSeen, err error) {
 	if _, err = io.WriteString(s.in, "seen\n"); err != nil {
 		return x, err

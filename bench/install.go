@@ -31,7 +31,8 @@ func fromGo(pkg, version string) func(context.Context, *bench) (installed, error
 }
 
 // fromDebian returns an installer of a command with its Debian package, unless the command
-// exists. The version is that of the installed package, or "of an unknown version".
+// exists. The version is that of the installed package, or "of an unknown version". Its error
+// is that of debian.
 func fromDebian(command, pkg string) func(context.Context, *bench) (installed, error) {
 	return func(ctx context.Context, b *bench) (installed, error) {
 		in := installed{version: command + " of an unknown version", command: []string{command}}

@@ -168,7 +168,7 @@ type door struct {
 	at time.Time
 }
 
-// openDoor starts a door on a free loopback port.
+// openDoor starts a door on a free loopback port. The error is that of listening.
 func openDoor() (*door, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
