@@ -237,11 +237,11 @@ func (a *attempt) nameOf(addr string) string {
 	return host
 }
 
-// open connects by package net, until deadline. If addr has a name to look up, named, the time
-// until the first socket counts as lookup. On network tcp without a local address, each
-// address is checked against the permitted ones before open connects to it; otherwise the
-// caller has checked it. The caller closes the connection. The error is a *net.OpError, or an
-// *Error of the class Blocked.
+// open connects by package net, until deadline, on the clock of Now, or the end of ctx. If
+// addr has a name to look up, named, the time until the first socket counts as lookup. On
+// network tcp without a local address, each address is checked against the permitted ones
+// before open connects to it; otherwise the caller has checked it. The caller closes the
+// connection. The error is a *net.OpError, or an *Error of the class Blocked.
 func (a *attempt) open(ctx context.Context, network, addr string, deadline time.Duration, local net.Addr, named string) (net.Conn, error) {
 	nd := net.Dialer{Timeout: deadline - Now(), KeepAlive: -1, LocalAddr: local}
 	if nd.Timeout <= 0 {

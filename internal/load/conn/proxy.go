@@ -25,7 +25,8 @@ type Proxy struct {
 // (CONNECT, the latter over TLS), socks5 (this host resolves the target's name) and socks5h
 // (the proxy does). The default ports are 80, 443 and 1080. config is for the TLS of an https
 // proxy and must not be changed afterwards; nil stands for the system's authorities. No error
-// contains the password. ParseProxy does not connect.
+// contains the whole password; one of a wrong escape in it quotes that. A port's range is not
+// checked. ParseProxy does not connect.
 func ParseProxy(text string, config *tls.Config) (*Proxy, error) {
 	_, rest, _ := strings.Cut(text, "://")
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 && strings.ContainsAny(rest[:at], "/?#") { // url.Parse takes part of the password for the port or the path

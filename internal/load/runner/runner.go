@@ -186,8 +186,9 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 	r.wrapUp(ctx)
 }
 
-// load waits for the end of the load: the scenario's own (ended is closed), the run's
-// duration, a Stop, or a cancel. With Hold and a duration the scenario's own end is ignored.
+// load waits for the end of the load: the scenario's own (ended is closed), the run's duration
+// (with the time before this executor began), a Stop, or the end of ctx. With Hold and a
+// duration the scenario's own end is ignored.
 func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
 	var duration <-chan time.Time
 	if d := time.Duration(r.start.DurationNs); d > 0 {
