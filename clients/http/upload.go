@@ -198,7 +198,8 @@ func (u *upload) start(cn *conn.Conn, head []byte) {
 
 // write writes head and body. A body that waits for the server to accept it is written then,
 // or when u.wait has passed. The error is that of writing, a bodyError, or errNotSent for a
-// body that the server does not accept.
+// body that the server does not accept; a part may have been written then. It does not close
+// body. start calls it.
 func (u *upload) write(cn *conn.Conn, head []byte, body io.Reader) error {
 	if u.go100 == nil && body == nil && u.size >= 0 {
 		return cn.WriteParts(net.Buffers{head, u.data})
