@@ -77,8 +77,9 @@ var inURL = func() (in [256]bool) {
 	return in
 }()
 
-// parseOrigin parses "https://host:port"; a missing port is 443, or 80 for http. It returns an
-// error for another scheme, a user, a host that is not ASCII or is missing, and a wrong port.
+// parseOrigin parses "https://host:port"; a missing port is 443, or 80 for http. There must be
+// no path. It returns an error for another scheme, a user, a host that is not ASCII or is
+// missing, and a wrong port.
 func parseOrigin(origin string) (*target, error) {
 	u, err := url.Parse(origin)
 	if err != nil {

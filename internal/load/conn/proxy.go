@@ -25,7 +25,8 @@ type Proxy struct {
 // (CONNECT, the latter over TLS), socks5 (this host resolves the target's name) and socks5h
 // (the proxy does). The default ports are 80, 443 and 1080. config is for the TLS of an https
 // proxy and must not be changed afterwards; nil stands for the system's authorities. No error
-// contains the password. ParseProxy does not connect.
+// contains the whole password; one of a wrong escape in it quotes that. A port's range is not
+// checked. ParseProxy does not connect.
 func ParseProxy(text string, config *tls.Config) (*Proxy, error) {
 	_, rest, _ := strings.Cut(text, "://")
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 && strings.ContainsAny(rest[:at], "/?#") { // url.Parse takes part of the password for the port or the path
@@ -112,7 +113,7 @@ func (a *attempt) through(ctx context.Context, p *Proxy, addr string, tunnel boo
 
 // negotiate does the TLS handshake of an https proxy at the other end of c, and then, unless
 // tunnel is false, asks the proxy for a tunnel to addr; with socks5 to the first address of a
-// name only. On an error the caller drops c.
+// name only. Call Arm and Begin of c before. On an error the caller drops c.
 func (a *attempt) negotiate(ctx context.Context, c *Conn, p *Proxy, addr string, tunnel bool) error {
 	if p.scheme == "https" {
 		config := &tls.Config{ServerName: p.name}
@@ -166,9 +167,9 @@ func proxyError(err error) error {
 // maxProxyHead is the largest head of a proxy's answer, in bytes.
 const maxProxyHead = 16 << 10
 
-// connect asks an HTTP proxy for a tunnel (RFC 9110, section 9.3.6). It returns an error for
-// an answer other than 2xx, which it quotes, for a head of more than 16 KiB, and for bytes
-// after the head.
+// connect asks an HTTP proxy for a tunnel to addr (RFC 9110, section 9.3.6), which it sends
+// unchecked. The limits are those of c. It returns an error for an answer other than 2xx,
+// which it quotes, for a head of more than 16 KiB, and for bytes after the head.
 func (p *Proxy) connect(c *Conn, addr string) error {
 	b := fmt.Appendf(nil, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n", addr)
 	if auth := p.Authorization(); auth != "" {
