@@ -89,7 +89,7 @@ func (r *Registry) grow(d *declared) {
 }
 
 // drain moves what s holds to the cut's sums. The spares are empty before and after. The
-// caller must hold r.mu, and not s.mu.
+// caller must hold r.mu, and not s.mu, and must have called grow.
 func (r *Registry) drain(s *shard) {
 	s.mu.Lock()
 	for slot, n := range s.counters {
