@@ -21,7 +21,8 @@ var ErrRecord = errors.New("damaged record of a batch")
 
 // AppendRecord appends a batch of an executor to b in the form that ReadRecord reads
 // (executor, length, the batch, and a checksum of all three) and returns the extended slice,
-// like append. After an error it returns b unchanged.
+// like append. After an error it returns b unchanged. It does not check what ReadRecord
+// refuses: an executor that is not 0 to 1<<20, a batch larger than MaxMessage.
 func AppendRecord(b []byte, executor int, batch *Batch) ([]byte, error) {
 	body, err := proto.Marshal(batch)
 	if err != nil {
