@@ -66,8 +66,8 @@ func (b *Builder) findGo(ctx context.Context, need string) (toolchain, error) {
 }
 
 // Toolchain returns the path of the go command that compiles scenarios, and its version, as
-// "go1.26.8". The error wraps [ErrNoToolchain] if Go is missing or too old. It may run go
-// commands, each for 20 s at most.
+// "go1.26.8". The error wraps [ErrNoToolchain] if Go is missing or too old, and is ctx's cause
+// if ctx ended first. It may run go commands, each for 20 s at most.
 func (b *Builder) Toolchain(ctx context.Context) (path, version string, err error) {
 	sdk, err := b.load()
 	if err != nil {
@@ -90,7 +90,8 @@ func noToolchain(need string, old []string) error {
 }
 
 // identify returns the version and GOROOT of a go command, which it runs, for 20 s at most,
-// unless what it found before is stored and still valid.
+// unless what it found before is stored and still valid. If it cannot be stored, identify
+// returns it with an error.
 func (b *Builder) identify(ctx context.Context, name string) (toolchain, error) {
 	file := filepath.Join(b.dir, "marks", "go-"+shortHash(name)+".json")
 	var k known

@@ -57,7 +57,8 @@ func collect(ctx context.Context, root string) (map[string][]byte, error) {
 	return files, err
 }
 
-// moduleRoot returns the directory of the module that the working directory is in.
+// moduleRoot returns the directory of the module that the working directory is in. Outside of
+// modules the result is of no use, without an error.
 func moduleRoot(ctx context.Context) (string, error) {
 	out, err := command(ctx, ".", nil, "env", "GOMOD")
 	if err != nil {
@@ -68,7 +69,7 @@ func moduleRoot(ctx context.Context) (string, error) {
 
 // copySDK writes to tmp a module of the packages of gobench that roots import on one of
 // platforms, without tests, so that nothing else of gobench becomes part of the bundle. Its
-// go.mod and go.sum are those of gobench.
+// go.mod and go.sum are those of gobench. root must have no white space in its path.
 func copySDK(ctx context.Context, root, tmp string) error {
 	list := []string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}
 	for _, r := range roots {
