@@ -44,9 +44,9 @@ type setting struct {
 	rate  float64
 }
 
-// apply updates r with an event, in the order of time; kinds that the screen does not show
-// are ignored. It retains e's values, and calls an interval's Totals within this call, at
-// most every 125 ms.
+// apply updates r with an event, in the order of time, which must have the fields of its kind;
+// kinds that the screen does not show are ignored. It retains e's values, and calls an
+// interval's Totals within this call, at most every 125 ms.
 func (r *Run) apply(e event.Event) {
 	switch e.Kind {
 	case event.Step:
