@@ -100,7 +100,8 @@ var errTime = errors.New("build took too long")
 
 // get returns the executor from the store, or builds it and stores it there. t must have o and
 // steps; get sets the other fields. A build also removes the least recently used executors if
-// the store is too big, and old leftovers of other builds.
+// the store is too big, and old leftovers of other builds. Its errors are those of Build, but
+// errTime at the time limit.
 func (b *Builder) get(ctx context.Context, t *task, read reader) (e Executor, err error) {
 	if t.sdk, err = b.load(); err != nil {
 		return Executor{}, err

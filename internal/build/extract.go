@@ -51,7 +51,7 @@ func (b *Builder) prepareSDK(ctx context.Context, sdk *sdkFiles, progress func(s
 }
 
 // unpack writes the SDK to a temporary directory and renames it to dir, where it replaces
-// another, so that dir is never incomplete.
+// another, so that dir is never incomplete. After an error dir is as before or missing.
 func (b *Builder) unpack(sdk *sdkFiles, dir string) error {
 	tmp, err := b.temp("sdk-")
 	if err != nil {

@@ -91,7 +91,8 @@ func noToolchain(need string, old []string) error {
 
 // identify returns the version and GOROOT of a go command, which it runs, for 20 s at most,
 // unless what it found before is stored and still valid. If it cannot be stored, identify
-// returns it with an error.
+// returns it with an error. At the end of ctx it kills the command; the error need not wrap
+// ctx's.
 func (b *Builder) identify(ctx context.Context, name string) (toolchain, error) {
 	file := filepath.Join(b.dir, "marks", "go-"+shortHash(name)+".json")
 	var k known

@@ -29,8 +29,9 @@ var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/a
 // module is one dependency, as go list -m -json prints it.
 type module struct{ Path, Version, GoMod string }
 
-// collect returns the contents of the archive by name, for the module of gobench at root.
-// It runs go, which may fetch modules, in a temporary copy.
+// collect returns the contents of the archive by name, for the module of gobench at root. It
+// runs go, which may fetch modules, in a temporary copy. If it returns an error, as command
+// does at the end of ctx, the contents are nil or incomplete.
 func collect(ctx context.Context, root string) (map[string][]byte, error) {
 	tmp, err := os.MkdirTemp("", "gobench-bundle-")
 	if err != nil {
@@ -258,7 +259,7 @@ func reduced(name string, mods []module) ([]byte, error) {
 
 // command runs go in dir, with env besides this process's environment, whose GOWORK and
 // GOFLAGS it does not use, and returns what it printed to standard output. The error has what
-// it printed to standard error.
+// it printed to standard error. At the end of ctx it kills go; the error need not wrap ctx's.
 func command(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
