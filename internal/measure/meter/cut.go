@@ -118,7 +118,8 @@ type Total struct {
 }
 
 // Totals returns every metric with its sum over all cuts so far, in index order; what was
-// recorded since the last cut is left out, except that gauges have their current value.
+// recorded since the last cut is left out, except that gauges have their current value. It
+// panics for a connected registry with counters or histograms.
 func (r *Registry) Totals() []Total {
 	r.mu.Lock()
 	defer r.mu.Unlock()
