@@ -107,8 +107,9 @@ func (p *Process) Control(m *wire.Control) error {
 }
 
 // Profile makes the executor write a profile to profile.File, which the executor must be able
-// to open for writing, and returns once the file is complete. The end of ctx ends the waiting,
-// not the profile. Errors are as for Control. It sets profile.Id.
+// to open for writing, and returns once the file is complete. If ctx ends first, it returns
+// ctx's error, and the profile may be written all the same. Other errors are as for Control.
+// It sets profile.Id.
 func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
 	return p.ask(ctx, func(id uint64) *wire.ToExecutor {
 		profile.Id = id
