@@ -48,7 +48,8 @@ func ReadRecordsHead(in *bufio.Reader) error {
 // ReadRecord reads one record and returns the executor's number and its batch. It returns
 // io.EOF at the end of in, io.ErrUnexpectedEOF when in ends within a record, and an error
 // that wraps ErrRecord when its head, the checksum or the batch is wrong or the record is
-// larger than MaxMessage. After an error the reader's position is undefined.
+// larger than MaxMessage; another error of in may not wrap it. After an error the reader's
+// position is undefined.
 func ReadRecord(in *bufio.Reader) (executor int, batch *Batch, err error) {
 	e, err := binary.ReadUvarint(in)
 	if err != nil {
