@@ -147,8 +147,8 @@ func memoryLimit(h *host, dir string) (bytes uint64, ok bool) {
 	return bytes, ok && bytes < unlimited
 }
 
-// memoryUsed returns a group's memory in bytes, without the page cache that the kernel can
-// reclaim; 0 if it cannot be read.
+// memoryUsed returns a group's memory in bytes, without the inactive page cache, which the
+// kernel can reclaim; 0 if it cannot be read.
 func memoryUsed(h *host, dir string) uint64 {
 	b, ok := h.file(dir + "/memory.current")
 	name := "inactive_file"

@@ -43,7 +43,8 @@ func (m *Merger) partOf(r *row) Part {
 	return newPart(b, r.failures)
 }
 
-// newPart adds the number of failures to b, if it is above 0, and encodes it.
+// newPart adds the number of failures to b, if it is above 0, and encodes it. It panics if a
+// text of b is not valid UTF-8.
 func newPart(b *wire.Batch, failures int64) Part {
 	if failures > 0 {
 		b.Failures = []*wire.Failure{{Count: failures}}

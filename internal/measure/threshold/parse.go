@@ -189,7 +189,7 @@ func (p *parser) over(t *Threshold) error {
 	return nil
 }
 
-// abort parses "abort"; without it, Abort stays false.
+// abort parses "abort"; without it, Abort stays false. It always returns nil.
 func (p *parser) abort(t *Threshold) error {
 	if s := p.peek(); s.kind == word && s.text == "abort" {
 		p.next()
