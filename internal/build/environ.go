@@ -77,8 +77,8 @@ func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
 	return list, nil
 }
 
-// home returns an empty home directory for the go command, in which telemetry is off. It
-// creates the directory if needed.
+// home returns a home directory for the go command that is empty but for the file that
+// switches telemetry off. It creates it if needed.
 func (b *Builder) home() (string, error) {
 	home := filepath.Join(b.dir, "home")
 	mode := filepath.Join(configHome(func(string) (string, bool) { return "", false }, home), "go", "telemetry", "mode")

@@ -90,9 +90,9 @@ func (p *project) addMain() error {
 	return nil
 }
 
-// call returns the source of a call of a function of f, at the function's own line, so that
-// the compiler reports a wrong type there. It returns an error, for the user, if the name
-// of f cannot be in a comment.
+// call returns the source of a call of a function of f, as "/*line FILE:5:6*/export()", at the
+// function's own line, so that the compiler reports a wrong type there. It returns an error,
+// for the user, if the name of f cannot be in a comment.
 func call(f *goFile, fn *ast.FuncDecl) (string, error) {
 	name := path.Base(f.name)
 	if strings.ContainsAny(name, "\r\n*") {

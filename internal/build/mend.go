@@ -223,6 +223,7 @@ func (m *mender) note(pos token.Pos, text string) {
 }
 
 // apply returns the text with all edits, and sorts the notes by line. src is not changed.
+// Edits must not overlap.
 func (m *mender) apply() []byte {
 	slices.SortFunc(m.edits, func(a, b edit) int { // an insertion before the text at the same place
 		return cmp.Or(a.from-b.from, a.to-b.to)

@@ -27,7 +27,7 @@ type stamp struct {
 	Time time.Time
 }
 
-// stampOf returns the stamp of a file, or zero if there is no such file.
+// stampOf returns the stamp of a file; zero if it does not exist or cannot be read.
 func stampOf(name string) stamp {
 	info, err := os.Stat(name)
 	if err != nil {

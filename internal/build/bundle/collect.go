@@ -31,7 +31,7 @@ type module struct{ Path, Version, GoMod string }
 
 // collect returns the contents of the archive by name, for the module of gobench at root. It
 // runs go, which may fetch modules, in a temporary copy. If it returns an error, as command
-// does at the end of ctx, the contents are nil or incomplete.
+// does at the end of ctx, the contents are nil or incomplete. root is as for copySDK.
 func collect(ctx context.Context, root string) (map[string][]byte, error) {
 	tmp, err := os.MkdirTemp("", "gobench-bundle-")
 	if err != nil {
@@ -68,9 +68,10 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return filepath.Dir(strings.TrimSpace(out)), nil
 }
 
-// copySDK writes to tmp a module of the packages of gobench that roots import on one of
-// platforms, without tests, so that nothing else of gobench becomes part of the bundle. Its
-// go.mod and go.sum are those of gobench. root must have no white space in its path.
+// copySDK writes to tmp, which must exist, a module of the packages of gobench that roots
+// import on one of platforms, without tests, so that nothing else of gobench becomes part of
+// the bundle. Its go.mod and go.sum are those of gobench. root is an absolute path, without
+// white space in it.
 func copySDK(ctx context.Context, root, tmp string) error {
 	list := []string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}
 	for _, r := range roots {
