@@ -233,7 +233,7 @@ func (r *Run) Steer(factor float64, now time.Time) (changes []event.Change) {
 	return changes
 }
 
-// round rounds to three digits, for a rate that people read; 0 if v is below 0.
+// round rounds to three digits, for a rate that people read; 0 if v is not above 0.
 func round(v float64) float64 {
 	if v <= 0 {
 		return 0

@@ -55,8 +55,8 @@ func (all Outputs) has(o *output) bool {
 	return false
 }
 
-// openOutput opens the output of a name, and checks that it can be written; see Outputs.
-// An error is a usage error.
+// openOutput opens the output of a name, and checks that it can be written; see Outputs. The
+// caller must write or discard it. An error is a usage error.
 func openOutput(name string, stdout io.Writer) (*output, error) {
 	o := &output{name: name}
 	if name == "-" {
