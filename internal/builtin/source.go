@@ -26,7 +26,8 @@ func export() scenario.Vus { return builtin.Load("http", "` + optionsFile + `") 
 `
 
 // Source returns what agents run for the options: a scenario, the options in a private file,
-// and the rows of Data, whose file it reads. An error of that is a *run.UsageError.
+// and the rows of Data, whose file it reads. An error of that is a *run.UsageError; with an
+// error the source is incomplete.
 func (o HTTP) Source() (run.Source, error) {
 	s := run.Source{Scenario: httpScenario}
 	if o.Data != nil {

@@ -77,9 +77,9 @@ func (m *Merger) Join(name string, begin time.Duration) int {
 	return len(m.executors) - 1
 }
 
-// Lose marks an executor as lost: intervals no longer wait for it, and its gauges count as
-// 0. Batches of it that come later are still merged. It does nothing for an executor that
-// has sent its last batch.
+// Lose marks an executor as lost: intervals no longer wait for it, and its gauges count as 0.
+// Batches of it that come later are still merged, their gauges too. It does nothing for an
+// executor that has sent its last batch.
 func (m *Merger) Lose(executor int) {
 	s := m.executors[executor]
 	if s.final != nil {

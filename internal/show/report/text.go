@@ -248,7 +248,8 @@ func (t *text) list(title string, items []string) {
 	}
 }
 
-// end writes where to find the rest; nothing if the run is not stored.
+// end writes where to find the rest, and how many rows were left out so far: call it last. It
+// writes nothing if the run is not stored.
 func (t *text) end(r *run.Result) {
 	if t.Dir == "" {
 		return
