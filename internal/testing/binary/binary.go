@@ -33,10 +33,10 @@ var built struct {
 	err  error
 }
 
-// Gobench returns the absolute path of the gobench program, which it builds if the
-// environment names no program; then it sets env in this process. All callers receive the
-// same file and must not change it. It fails the test if the program can't be built. It may
-// be called concurrently.
+// Gobench returns the absolute path of the gobench program, which it builds if the environment
+// names no program (one that is named is not looked at); then it sets env in this process. All
+// callers receive the same file and must not change it. It fails the test if the program can't
+// be built. It may be called concurrently.
 func Gobench(tb testing.TB) string {
 	tb.Helper()
 	built.once.Do(func() {

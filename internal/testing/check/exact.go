@@ -13,8 +13,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// sumsOf returns a run's stored totals, without the warm-up. Histograms that cannot be read are
-// violations (I4), and empty; totals of undeclared metrics are violations (I1).
+// sumsOf returns the counts of s, a run's stored totals, which must not be nil: without the
+// warm-up and gauges. Histograms that cannot be read are violations (I4), and empty; totals of
+// undeclared metrics are violations (I1).
 func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
 	t := newTallied()
 	for i, total := range s.Totals {
@@ -43,8 +44,9 @@ func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
 	return t
 }
 
-// shown returns the totals of a run's result, which must exist. Histograms that cannot be
-// read or do not fit the result's figures are violations (I4).
+// shown returns the totals of a run's result, which must exist, without gauges. Histograms
+// that cannot be read (they are empty then) or do not fit the result's figures are violations
+// (I4).
 func (c *checker) shown(r *stored1) *tallied {
 	t := newTallied()
 	for _, m := range r.result.Metrics {
@@ -92,7 +94,8 @@ var table = crc64.MakeTable(crc64.ECMA)
 
 // ledgers checks I1 and I4: the store has what the ledgers have up to each executor's last
 // merged batch, and the result names what is beyond it as missing. It also checks I2 and I5 as
-// far as that needs the ledgers.
+// far as that needs the ledgers. accounts are the run's own. Last it checks what targets
+// counted.
 func (c *checker) ledgers(r *stored1, accounts []*account) {
 	right := newSums()
 	one := map[int]*account{} // the one with batches, by executor
@@ -190,7 +193,8 @@ func (c *checker) users(r *stored1) {
 }
 
 // byItself reports whether a run ended as planned, so that all users of all classes have
-// started: no duration, stop, change of the load or lost agent cut it short.
+// started: it has no duration, warm-up, loop or arrivals, and no stop, change of the load or
+// lost agent cut it short. The run must have a result.
 func (r *stored1) byItself() bool {
 	if r.state != "finished" || r.cause != "" || !r.result.Complete || r.result.Config.Duration > 0 || r.result.Warmup > 0 {
 		return false

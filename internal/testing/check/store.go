@@ -189,7 +189,8 @@ func (r *reader) runs(id string) (all []*stored1, err error) {
 	return all, err
 }
 
-// run reads what belongs to a run into x.
+// run reads what belongs to a run into x, which has its row from runs. Call it once for each:
+// it appends.
 func (r *reader) run(x *stored1) error {
 	of := []any{x.number}
 	err := r.each(`SELECT version, from_state, to_state, cause, by_whom, at FROM transitions WHERE run = $1 ORDER BY version`, of, func(scan func(...any) error) error {

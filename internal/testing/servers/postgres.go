@@ -100,7 +100,8 @@ func postgresBin() (string, error) {
 }
 
 // init makes the server's data. As root it does so, and start runs the server, as the user
-// postgres or, if there is no such user, as another without rights.
+// postgres or, if there is no such user, as another without rights. Call it once, before
+// start.
 func (s *PostgresServer) init() error {
 	if os.Geteuid() == 0 {
 		who, err := user.Lookup("postgres")
@@ -162,7 +163,8 @@ func (s *PostgresServer) start() (err error) {
 	return err
 }
 
-// startOnce is start with one port. The error is errTaken if another process has it.
+// startOnce is start with one port. The error is errTaken if another process has it. After 30
+// s it calls Stop, which deletes the data too.
 func (s *PostgresServer) startOnce() error {
 	ports, err := freePorts(1)
 	if err != nil {
