@@ -49,7 +49,8 @@ func ReadSource(path string) (name string, s run.Source, err error) {
 	return filepath.Base(full), s, err
 }
 
-// sourceReader collects a scenario's files by their paths below dir.
+// sourceReader collects a scenario's files by their paths below dir. Make files, call goFile
+// or folder, then source once.
 type sourceReader struct {
 	dir   string
 	files map[string][]byte
