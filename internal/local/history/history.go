@@ -69,7 +69,8 @@ func (h History) Load(id string) (*run.Result, error) {
 	return r, nil
 }
 
-// owned reports whether the process that runs run id is alive; false if the run is over.
+// owned reports whether the process that runs run id, a valid id, is alive; false if the run
+// is over.
 func (h History) owned(id string) bool {
 	b, err := os.ReadFile(filepath.Join(h.Dir(id), ownerFile))
 	if err != nil {
@@ -144,8 +145,8 @@ func (h History) Remove(id string) error {
 	return os.RemoveAll(h.Dir(id))
 }
 
-// Size returns the size of the files of run id in bytes, without those that can't be read; 0
-// if there is no such run.
+// Size returns the size of the files of run id, a valid id, in bytes, without those that can't
+// be read; 0 if there is no such run.
 func (h History) Size(id string) (n int64) {
 	_ = filepath.WalkDir(h.Dir(id), func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
