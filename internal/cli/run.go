@@ -103,8 +103,8 @@ func scenarioDir(path string) string {
 
 // compile builds the executor of the scenario at path, or finds it in the cache, and
 // passes its state, steps and notes to emit, which may be called by other goroutines. It
-// first ends the background compile. Errors are of compileError; the end of ctx ends the
-// build.
+// first ends the background compile. Errors are of builder and compileError; the end of
+// ctx ends the build, with exit status 130.
 func (a *app) compile(ctx context.Context, path string, emit func(event.Event), log *slog.Logger) (build.Executor, error) {
 	builder, err := a.builder(log)
 	if err != nil {
