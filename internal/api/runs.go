@@ -102,7 +102,8 @@ func (s *Server) rerun(ctx context.Context, in *byID) (*body[run.Order], error) 
 	return queued(q, again, err)
 }
 
-// run returns a run with its version as ETag.
+// run returns a run with its version as ETag. The error wraps run.ErrNotFound if it does not
+// exist.
 func (s *Server) run(ctx context.Context, in *byID) (*versioned[run.Order], error) {
 	o, err := s.master.Run(ctx, in.ID)
 	if err != nil {

@@ -95,10 +95,11 @@ func (s *Server) first(ctx context.Context, in types.Setup) (*auth.User, error) 
 // adminName is the name of the user that EnsureAdmin creates.
 const adminName = "admin"
 
-// EnsureAdmin creates the user "admin" with a password from the master's configuration. If
-// the user exists, it sets the password, the role admin, and enables it. If that changes
-// anything, it ends the user's sessions and makes the setup token invalid. It returns an
-// error if the password is not allowed (auth.CheckPassword) or the store fails.
+// EnsureAdmin creates the user "admin" with a password from the master's configuration. If the
+// user exists, it sets the password, the role admin, and enables it. If that changes anything,
+// it ends the user's sessions and makes the setup token invalid. It returns an error if the
+// password is not allowed (auth.CheckPassword) or cannot be hashed now, or if the store fails,
+// when the user may be stored already.
 func (s *Server) EnsureAdmin(ctx context.Context, password string) error {
 	if err := auth.CheckPassword(password, adminName); err != nil {
 		return fmt.Errorf("the admin's password %w", err)

@@ -88,7 +88,8 @@ func (l *localRun) complete() {
 	o.Output, o.Seen, o.Event, o.Controls = l.view.Output(), l.seen, l.happened, &l.controls
 }
 
-// happened passes an event of local.Run to the view.
+// happened passes an event of local.Run to the view. To the text of a stop it adds that Ctrl-C
+// again cancels.
 func (l *localRun) happened(e event.Event) {
 	if e.Kind == event.Ending && !e.Cancel {
 		e.Text += "; Ctrl-C again cancels"

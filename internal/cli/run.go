@@ -93,7 +93,8 @@ func (a *app) runScenario(ctx context.Context, path string, set map[string]strin
 	return l.run(ctx)
 }
 
-// scenarioDir returns the folder of the scenario at path: path itself if that is a folder.
+// scenarioDir returns the folder of the scenario at path: path itself if that is a folder,
+// else its parent, also if there is no such file.
 func scenarioDir(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return path

@@ -204,7 +204,7 @@ func (r *load) spec(p Program) process.Spec {
 }
 
 // batch merges and stores what the executor counted. The error is that of merging; one of
-// storing is recorded in r.writing, and nothing more is stored then.
+// storing is recorded in r.writing, after which no batch is stored.
 func (r *load) batch(b *wire.Batch) error {
 	if r.Log != nil {
 		r.log.Info("batch", "number", b.Seq, "from", time.Duration(b.FromNs), "to", time.Duration(b.ToNs), "bytes", proto.Size(b),

@@ -119,7 +119,8 @@ func (r *load) answer(conn net.Conn) {
 	_ = json.NewEncoder(conn).Encode(a) // the other side may have gone
 }
 
-// do does a request. The error goes to the client.
+// do does a request, and returns once a stop or cancel is requested or another change is made.
+// An unknown What is refused by the executor. The error goes to the client.
 func (r *load) do(q request) error {
 	switch q.What {
 	case "stop":

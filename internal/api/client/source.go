@@ -163,7 +163,8 @@ func (r *sourceReader) embedded(dir, pattern string) (files []string) {
 }
 
 // data reads a regular file below the folder that the source names, unless it was read
-// already; other texts, and names of folders and of Go files in dir itself, are ignored.
+// already; other texts, and names of folders and of Go files in dir itself, are ignored. Its
+// errors are those of read.
 func (r *sourceReader) data(name string) error {
 	if name == "" || len(name) > 255 || strings.ContainsAny(name, "\n\x00") || !filepath.IsLocal(name) || r.files[filepath.Clean(name)] != nil {
 		return nil

@@ -55,7 +55,8 @@ func Gobench(tb testing.TB) string {
 }
 
 // build runs go build, which leaves a program that is up to date as it is, and returns the
-// program's path. Test processes that build at the same time take turns.
+// program's path. Test processes that build at the same time take turns; one that has waited
+// for 10 minutes returns an error. The error of a build has what it printed.
 func build(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -79,7 +79,8 @@ func (c *checker) shown(r *stored1) *tallied {
 	return t
 }
 
-// same checks that got has the counts of right (I1) and its histograms (I4).
+// same checks that got has the counts of right (I1) and its histograms (I4). what begins the
+// text of each violation.
 func (c *checker) same(r *stored1, what string, got, right *tallied) {
 	counts, histograms := got.differ(right)
 	for _, text := range append(counts, got.differFailures(right)...) {
@@ -159,8 +160,9 @@ func (c *checker) hashes(r *stored1, executor int, a *account) {
 	}
 }
 
-// targets checks I1 against what targets counted. A run that did not drain may have sent
-// more requests than it counted answers.
+// targets checks I1 against what targets counted: right, a run's counts, must have the same, 0
+// if it lacks a title. A run that did not drain may have sent more requests than it counted
+// answers.
 func (c *checker) targets(r *stored1, right *tallied) {
 	for title, seen := range c.o.Targets[r.id] {
 		if title == "users" {
@@ -173,7 +175,8 @@ func (c *checker) targets(r *stored1, right *tallied) {
 	}
 }
 
-// users checks I8 of a final run, for runs and classes that ended as planned.
+// users checks I8 of a final run, for runs and classes that ended as planned. Without totals
+// or a result it checks nothing.
 func (c *checker) users(r *stored1) {
 	if r.result == nil || !r.final || r.totals == nil {
 		return

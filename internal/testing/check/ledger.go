@@ -59,8 +59,8 @@ func (c *checker) readLedgers(folder string) (map[string][]*account, error) {
 }
 
 // read reads the batches of a, whose executor is set and which has none yet, from a file, up
-// to its end or a truncated record. Batches that do not follow each other are an error, before
-// which a has those that did.
+// to its end or a truncated record. Batches that do not follow each other are an error; those
+// before stay in a.
 func (a *account) read(file string, codec *compress.Codec) error {
 	f, err := os.Open(file)
 	if err != nil {

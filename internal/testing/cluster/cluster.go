@@ -80,7 +80,8 @@ func newCluster(t testing.TB, host func(name string) *Host, agents int, flags []
 	return c
 }
 
-// serve starts the master and waits until it answers. Call prepare before.
+// serve starts the master, sets c.url and c.http, and waits until it answers. Call prepare
+// before.
 func (c *Cluster) serve(t testing.TB, flags []string) {
 	t.Helper()
 	h := c.Master.Host
@@ -140,7 +141,7 @@ func (c *Cluster) Join(t testing.TB, flags ...string) *Node {
 }
 
 // begin starts a further agent, which joins by a new token, and adds it to c.Agents. It does
-// not wait until the agent has joined. Call serve before.
+// not wait until the agent has joined. Call serve before. AwaitAgent sets its ID.
 func (c *Cluster) begin(t testing.TB, flags ...string) *Node {
 	t.Helper()
 	var token struct{ Text string }

@@ -68,9 +68,9 @@ func NewLine(t testing.TB) *Line {
 // To sets the master's address.
 func (p *Line) To(address string) { p.master = address }
 
-// Lose makes the line lose what passes to or from a host, in the directions of w. With 0 it
-// loses no more, and closes the host's connections: those on which something was lost are of no
-// use.
+// Lose makes the line lose what passes to or from a host, in the directions of w, instead of
+// those of the last call. With 0 it loses no more, and closes the host's connections: those on
+// which something was lost are of no use.
 func (p *Line) Lose(h *Host, w way) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

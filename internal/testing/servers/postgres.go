@@ -74,8 +74,8 @@ func StartPostgres() (*PostgresServer, error) {
 	return s, nil
 }
 
-// postgresBin returns the folder of the newest version's programs, which Debian does not
-// have in the PATH, or else of the initdb in the PATH.
+// postgresBin returns the folder of the newest version's programs, which Debian does not have
+// in the PATH, or else of the initdb in the PATH; an error if there is neither.
 func postgresBin() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
