@@ -183,8 +183,8 @@ func (c *call) openStream() (leave func(), p *problem) {
 	return leave, nil
 }
 
-// audit returns a leave that writes to the audit log what the route did. It returns no
-// problem.
+// audit returns a leave that writes to the audit log what the route did; nil if its rule has
+// no action. It returns no problem.
 func (c *call) audit() (leave func(), p *problem) {
 	if c.rt.audit == "" {
 		return nil, nil

@@ -78,7 +78,8 @@ func targets(o *run.Options) string {
 	return "targets " + strings.Join(o.Guards.Targets, " ")
 }
 
-// queued answers a request with the run that it has queued.
+// queued answers a request with the run that it has queued, or returns err, that of queuing
+// it, unless it is nil.
 func queued(q *request, o *run.Order, err error) (*body[run.Order], error) {
 	if err != nil {
 		return nil, err

@@ -283,7 +283,8 @@ func (c *Client) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 	return nil
 }
 
-// SeriesWithin is Series of all agents, with Repeat until the first interval has come.
+// SeriesWithin is Series of all agents, which it tries again as Repeat does, within limit,
+// until the first interval has come. It returns the error of the last attempt.
 func (c *Client) SeriesWithin(ctx context.Context, limit time.Duration, id string, each func(run.Interval) error) (err error) {
 	begun := false
 	_ = c.Repeat(ctx, limit, func() error {

@@ -184,7 +184,8 @@ func short(path string) string {
 }
 
 // usage adds to the packages that have ended the CPU time that the files in dir have (measured
-// writes them); files that it cannot read are skipped. No test may run any more.
+// writes them): to each whose path their folder's ends with. Files that it cannot read are
+// skipped. No test may run any more.
 func (r *report) usage(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	for _, name := range files {
