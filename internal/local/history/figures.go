@@ -52,9 +52,9 @@ func Check(staged History, id string) error {
 	return merger.Agrees(r)
 }
 
-// merge merges the batches of r again, fills into with their figures and calls yield with each
-// interval. Also after an error, into has the figures of the batches before it. r and into may
-// be the same.
+// merge merges the batches of r, whose ID must be valid, again, fills into with their figures
+// and calls yield with each interval, until it returns an error. Also after an error, into has
+// the figures of the batches before it. r and into may be the same.
 func (h History) merge(r, into *run.Result, yield func(run.Interval) error) (*merge.Merger, error) {
 	var failed error
 	interval := time.Duration(r.Config.Interval * float64(time.Second))
