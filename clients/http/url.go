@@ -118,7 +118,11 @@ func parseOrigin(origin string) (*target, error) {
 		return nil, fmt.Errorf("port %q: want 1 to 65535", port)
 	}
 	if i := strings.IndexByte(t.host, '%'); i >= 0 { // a zone is only for connecting (RFC 6874)
-		t.host = t.host[:i] + t.host[strings.IndexByte(t.host, ']'):]
+		end := strings.IndexByte(t.host, ']')
+		if end < i {
+			return nil, fmt.Errorf("host %q: a percent sign is no part of a name", t.host)
+		}
+		t.host = t.host[:i] + t.host[end:]
 	}
 	t.host = strings.TrimSuffix(t.host, ":")
 	t.addr = net.JoinHostPort(t.name, port)

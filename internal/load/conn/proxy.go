@@ -25,19 +25,15 @@ type Proxy struct {
 // (CONNECT, the latter over TLS), socks5 (this host resolves the target's name) and socks5h
 // (the proxy does). The default ports are 80, 443 and 1080. config is for the TLS of an https
 // proxy and must not be changed afterwards; nil stands for the system's authorities. No error
-// contains the whole password; one of a wrong escape in it quotes that. A port's range is not
-// checked. ParseProxy does not connect.
+// contains the password. ParseProxy does not connect.
 func ParseProxy(text string, config *tls.Config) (*Proxy, error) {
 	_, rest, _ := strings.Cut(text, "://")
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 && strings.ContainsAny(rest[:at], "/?#") { // url.Parse takes part of the password for the port or the path
 		return nil, errors.New("proxy: in the user and the password, write / as %2F, ? as %3F and # as %23")
 	}
 	u, err := url.Parse(text)
-	if err != nil {
-		if ue, ok := errors.AsType[*url.Error](err); ok {
-			err = ue.Err // ue's text contains the password
-		}
-		return nil, fmt.Errorf("proxy: %w", err)
+	if err != nil { // its text may contain the password
+		return nil, errors.New("proxy: not a URL: want SCHEME://[USER:PASSWORD@]HOST[:PORT]; in the user and the password, write % as %25")
 	}
 	ports := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 	port, ok := ports[u.Scheme]
