@@ -48,9 +48,11 @@ func (a *active) prepare(ctx context.Context) error {
 		return fmt.Errorf("lay the scenario's files out: %w", err)
 	}
 	a.epoch = 1
+	a.mu.Lock() // a profile may be asked for already
 	for _, w := range chosen {
 		a.hosts = append(a.hosts, &place{member: w, epoch: a.epoch, started: a.epoch})
 	}
+	a.mu.Unlock()
 	a.say(event.Step, "starting the executor on %s", agents(len(chosen)))
 	first := map[*place]int{}
 	for i, h := range a.hosts {
