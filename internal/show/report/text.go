@@ -90,7 +90,7 @@ func (t *text) say(begin, text string) {
 var meanings = map[run.Verdict]string{
 	run.Valid:   "gobench kept up, these numbers are the target's",
 	run.Suspect: "gobench was disturbed, read these numbers with care",
-	run.Invalid: "gobench could not measure rightly, do not believe these numbers",
+	run.Invalid: "gobench could not measure correctly, do not believe these numbers",
 }
 
 var tones = map[run.Verdict]tone{run.Valid: good, run.Suspect: warn, run.Invalid: bad}
