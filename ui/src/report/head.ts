@@ -12,7 +12,7 @@ export function head(r: Result, theme: HTMLElement): HTMLElement {
 }
 
 const meanings = {
-  VALID: 'gobench measured rightly: these numbers are the target’s.',
+  VALID: 'gobench measured correctly: these numbers are the target’s.',
   SUSPECT: 'gobench was disturbed: read these numbers with care.',
   INVALID: 'gobench could not measure correctly: do not believe these numbers.',
 }
