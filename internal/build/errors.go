@@ -20,7 +20,7 @@ type InputError struct {
 	Fix     string // what to do about it
 }
 
-// Error returns "file:line: field: problem; fix".
+// Error returns "file:line: field: problem; fix", without what is empty.
 func (e *InputError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)

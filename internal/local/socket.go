@@ -42,7 +42,7 @@ const (
 // nil once the change is made or, for a stop or cancel, once that is requested. change.What is
 // as in [event.Change], or "stop" or "cancel"; By is ignored. It is an error if the run is not
 // running, refuses the change, or does not answer within 12 s, when the change may be made all
-// the same.
+// the same. id must be valid: it is not checked. Users or a Rate below 0 count as unset.
 func Send(h history.History, id string, change event.Change) error {
 	conn, err := net.DialTimeout("unix", filepath.Join(h.Dir(id), controlSocket), time.Second)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
@@ -129,7 +129,8 @@ func (r *load) answer(ctx context.Context, conn net.Conn) {
 	_ = json.NewEncoder(conn).Encode(a) // the other side may have gone
 }
 
-// do does a request. The error goes to the client.
+// do does a request, and returns once a stop or cancel is requested or another change is made.
+// An unknown What is refused by the executor. The error goes to the client.
 func (r *load) do(q request) error {
 	switch q.What {
 	case "stop":

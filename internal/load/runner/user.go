@@ -307,8 +307,8 @@ func (c *class) voided(ctx context.Context) bool {
 	return c.control.touched.Load() && meter.ScopeOf(ctx).Exhausted()
 }
 
-// failed counts a failed iteration that began at began and waits until minFailure has passed
-// since then, or ctx ends.
+// failed counts a failed iteration that began at began, as fail does too, and waits until
+// minFailure has passed since then, or ctx ends.
 func (c *class) failed(ctx context.Context, what string, err error, began time.Duration) {
 	c.counts.errors.Add(1)
 	c.fail(ctx, what, err, began)
@@ -364,7 +364,7 @@ func newStep(exec scenario.Executor) *step {
 }
 
 // Prepare runs PrepareContext, if there is one, which is not timed, and stores the context for
-// Iterate: the one that it returns, or ctx if that is nil.
+// Iterate: the one that it returns, or ctx if that is nil. The error is PrepareContext's.
 func (s *step) Prepare(ctx context.Context) (err error) {
 	s.ctx = ctx
 	if s.prepare != nil {
