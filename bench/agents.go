@@ -96,7 +96,7 @@ const (
 
 // idleGrid measures an idle master and its agent for clusterSeconds: CPU in percent of one
 // core, and resident MB at the end. It returns one row each. If ctx ends meanwhile the time
-// is shorter, which is no error.
+// is shorter, which is not an error.
 func (b *bench) idleGrid(ctx context.Context, bin string) (grid, error) {
 	g := grid{head: []string{"doing nothing", "CPU %", "RSS MB", "held to"}}
 	err := withAgents(ctx, bin, 1, func(m *testMaster, all []*daemon) error {

@@ -15,7 +15,7 @@ import (
 // Peers are pinned, so that a table taken next year compares the same programs.
 
 // fromGo returns an installer that builds the program pkg of the Go module proxy into the
-// cache, unless this version is there already. Its error is a *failure.
+// cache, unless this version is installed already. Its error is a *failure.
 func fromGo(pkg, version string) func(context.Context, *bench) (installed, error) {
 	return func(ctx context.Context, b *bench) (installed, error) {
 		name := filepath.Base(pkg)
@@ -45,8 +45,8 @@ func fromDebian(command, pkg string) func(context.Context, *bench) (installed, e
 }
 
 // fromCargo returns an installer that builds a program of crates.io into the cache, unless
-// this version is there already; that takes minutes, at most twice 15. A failed attempt leaves
-// what it has compiled for the next one; the error is that of the last one.
+// this version is installed already; that takes minutes, at most twice 15. A failed attempt
+// leaves what it has compiled for the next one; the error is that of the last one.
 func fromCargo(crate, version string) func(context.Context, *bench) (installed, error) {
 	return func(ctx context.Context, b *bench) (installed, error) {
 		dir := filepath.Join(b.cache, crate+"@"+version)

@@ -28,7 +28,7 @@ var microLimits = []struct {
 
 // microTable runs the Go benchmarks of the hot packages, b.pairs times each, with go test,
 // for at most 15 minutes. A benchmark whose median exceeds its limit is marked "(over)",
-// which is no error. See table for errors.
+// which is not an error. See table for errors.
 func microTable(ctx context.Context, b *bench) (*section, error) {
 	args := []string{"go", "test", "-run", "^$", "-bench", ".", "-benchmem", "-benchtime", "200ms", "-count", strconv.Itoa(b.pairs)}
 	found := false

@@ -13,7 +13,7 @@ import (
 // with. Each has its own file, peer_NAME.go: how it is installed, and how its output is
 // parsed. install may be repeated; it returns at once if this version is installed, except
 // for gobench, which is built again. read returns an error if the output has no counts;
-// failed requests are no error.
+// failed requests are not errors.
 type peer struct {
 	name    string
 	install func(context.Context, *bench) (installed, error)

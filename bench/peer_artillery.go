@@ -14,7 +14,7 @@ var artillery = &peer{name: "artillery", install: installArtillery, read: func(u
 
 const artilleryVersion = "2.0.21"
 
-// installArtillery installs Artillery from npm into the cache, unless this version is there
+// installArtillery installs Artillery from npm into the cache, unless this version is installed
 // already. A file complete marks a complete installation; an incomplete one is repeated in
 // place. The first step that fails, as when ctx ends, ends it with its error.
 func installArtillery(ctx context.Context, b *bench) (installed, error) {

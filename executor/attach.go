@@ -222,7 +222,7 @@ func (s *session) obey(run *runner.Runner, began chan<- time.Duration, cancel fu
 
 // load runs the users of a prepared run and sends what they record. Call it once. It returns
 // nil when the parent has accepted the last batch and ended the stream, and an error if it
-// does not do so in 10 s. The end of ctx cancels the run and is no error. gone receives the
+// does not do so in 10 s. The end of ctx cancels the run and is not an error. gone receives the
 // result of obey. If the parent is gone, or the stream has ended after a failed batch, load
 // returns an error and does not wait for the users, since the process then exits.
 func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profile.Set, gone <-chan error) error {

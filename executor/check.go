@@ -24,7 +24,7 @@ type checkMeters struct{ passed, failed meter.Meter }
 // different name is a separate metric. Any number of goroutines may call Check at once.
 //
 // If name can't be declared, because it is too long or the run has too many metrics, the check
-// is counted as an error of source "check", and ok is returned all the same.
+// is counted as an error of source "check", and ok is returned anyway.
 func Check(ctx context.Context, name string, ok bool) bool {
 	r := From(ctx)
 	m, err := r.names().checks.get(name, r.declareCheck)

@@ -24,7 +24,7 @@ type small struct {
 	transitions  map[string][]run.Transition
 	events       []*Event
 	dropped      uint64        // events up to this number are no longer stored
-	changed      chan struct{} // closed and made anew with each event
+	changed      chan struct{} // closed and made again with each event
 	agents       []Agent
 	tokens       []run.JoinToken
 	log, second  string      // of two executors of all runs

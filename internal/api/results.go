@@ -211,7 +211,7 @@ func (s *Server) logOf(ctx context.Context, in *logQuery) (*huma.StreamResponse,
 	}), nil
 }
 
-// pass copies r to w until r ends, which is no error, and flushes each piece. It does not
+// pass copies r to w until r ends, which is not an error, and flushes each piece. It does not
 // close r.
 func pass(w *recorder, r io.Reader) error {
 	if err := w.control.Flush(); err != nil {

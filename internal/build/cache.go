@@ -62,7 +62,7 @@ func (b *Builder) tidyTemp() {
 }
 
 // discard removes a directory that others may be reading: it is renamed first, then
-// removed. It is no error if dir does not exist, or if a part of it cannot be removed: that
+// removed. It is not an error if dir does not exist, or if a part of it cannot be removed: that
 // stays in tmp.
 func (b *Builder) discard(dir string) error {
 	tmp, err := b.temp("old-")

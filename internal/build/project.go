@@ -253,7 +253,7 @@ func (p *project) localDir(target string) (dir string, foreign, ok bool) {
 }
 
 // readPackage reads and parses files of one directory, and what they embed, into the copy; dir
-// and names are slashed and relative to the root. Files that do not parse are no error. It
+// and names are slashed and relative to the root. Files that do not parse are not errors. It
 // returns an *InputError if one is refused, or if all files of the copy are too many or too
 // large.
 func (p *project) readPackage(dir string, names []string) (*pkg, error) {

@@ -26,7 +26,7 @@ type place struct {
 	show string // dir as shown in messages
 }
 
-// find resolves the path of a source. It returns an *InputError if nothing is there or it
+// find resolves the path of a source. It returns an *InputError if nothing exists there or it
 // cannot be a scenario: not a .go file, a test, or not a regular file. It does not look
 // into a directory.
 func find(src Source) (place, error) {

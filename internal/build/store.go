@@ -57,7 +57,7 @@ func (b *Builder) lookUp(key string) (Executor, bool) {
 const programName = "executor"
 
 // readMeta returns the description of the executor in a directory of the store. The error
-// wraps os.ErrNotExist if no executor is there.
+// wraps os.ErrNotExist if there is no executor.
 func readMeta(dir string) (meta, error) {
 	var m meta
 	data, err := os.ReadFile(filepath.Join(dir, "meta.json"))

@@ -103,7 +103,8 @@ type httpUser struct {
 	request http.Request
 }
 
-// Iterate sends the request and reads the whole answer. An answer with any status is no error.
+// Iterate sends the request and reads the whole answer. An answer with any status is not an
+// error.
 func (u *httpUser) Iterate(ctx context.Context) error {
 	_, err := u.client.Do(ctx, u.request)
 	return err

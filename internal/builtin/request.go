@@ -151,7 +151,7 @@ func numbersOf(ctx context.Context) segment.Numbers {
 
 // Iterate sends the next request, with the next row of data. It returns the feeder's error,
 // such as data.ErrEnd, before it sends anything, else that of the client's Do, also when ctx
-// ends. An answer with any status is no error.
+// ends. An answer with any status is not an error.
 func (u *changingUser) Iterate(ctx context.Context) error {
 	if u.from.feeder != nil {
 		if err := u.from.feeder.Read(ctx, &u.row); err != nil {

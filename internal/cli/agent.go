@@ -78,8 +78,8 @@ If it is started as root, it runs each scenario as a user without privileges.`,
 	return cmd
 }
 
-// agent runs an agent until ctx ends or the process receives SIGINT or SIGTERM, which is no
-// error, except while it joins. With --join it first joins the master and stores the agent's
+// agent runs an agent until ctx ends or the process receives SIGINT or SIGTERM, which is not
+// an error, except while it joins. With --join it first joins the master and stores the agent's
 // identity in the folder agent of --dir; a host that has joined refuses --join, and one that
 // has not needs it: both are usage errors. An identity that was stored remains if the agent
 // then fails.

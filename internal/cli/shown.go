@@ -93,7 +93,7 @@ func changesOf(key byte) func(*live.Run) []event.Change {
 
 // steer makes changes of the load, in a goroutine of r.requests. It does nothing if no load
 // is running, or while the previous changes are being made. An error is shown as a note,
-// and the remaining changes are made all the same.
+// and the remaining changes are made anyway.
 func (r *shownRun) steer(look func(func(*live.Run)), changes func(*live.Run) []event.Change) {
 	if !r.loading.Load() || !r.steering.TryLock() {
 		return

@@ -67,7 +67,7 @@ type Options struct {
 }
 
 // StorageError is Run's error when the run's folder or its result could not be written.
-// In the second case the returned result is final all the same.
+// In the second case the returned result is final anyway.
 type StorageError struct {
 	What string
 	Err  error

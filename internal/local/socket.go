@@ -41,8 +41,8 @@ const (
 // Send changes the run id, in the history h of this machine, from another process. It returns
 // nil once the change is made or, for a stop or cancel, once that is requested. change.What is
 // as in [event.Change], or "stop" or "cancel"; By is ignored. It is an error if the run is not
-// running, refuses the change, or does not answer within 12 s, when the change may be made all
-// the same. id must be valid: it is not checked. Users or a Rate below 0 count as unset.
+// running, refuses the change, or does not answer within 12 s, when the change may be made
+// anyway. id must be valid: it is not checked. Users or a Rate below 0 count as unset.
 func Send(h history.History, id string, change event.Change) error {
 	conn, err := net.DialTimeout("unix", filepath.Join(h.Dir(id), controlSocket), time.Second)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {

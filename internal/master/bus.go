@@ -30,7 +30,7 @@ type Bus interface {
 	Serve(ctx context.Context, open func(sha256 string) (Blob, error)) error
 	// Fetch copies a blob of an agent to w and checks its digest.
 	Fetch(ctx context.Context, agent string, b *agentpb.Blob, w io.Writer) error
-	// Kick closes an agent's connections. It is authorized anew when it reconnects.
+	// Kick closes an agent's connections. It is authorized again when it reconnects.
 	Kick(agent string)
 	// Available reports whether the bus delivers messages. It does not while it has no
 	// leader; agents do not become lost during that time.

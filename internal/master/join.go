@@ -52,7 +52,7 @@ func newID(kind string) string { return kind + strings.ToLower(rand.Text()[:16])
 
 // join answers a request to join: with the new agent's id, or with an error and its code
 // (version, unknown or spent). It spends the token and stores the agent. If storing the
-// agent fails, the token is spent all the same. It blocks for 10 s at most.
+// agent fails, the token is spent anyway. It blocks for 10 s at most.
 func (m *Master) join(j *agentpb.Join) *agentpb.Joined {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

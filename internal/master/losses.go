@@ -27,7 +27,7 @@ func (a *active) look(ctx context.Context) (over bool, err error) {
 		case w.state == agentLost || w.state == agentRevoked || w.state == agentRefused:
 			why = fmt.Sprintf("it is %s: %s", w.state, w.why)
 		case w.beat != nil && h.beat != nil && w.beat.Boot != h.beat.Boot:
-			why = "it was begun anew"
+			why = "it was restarted"
 		case !h.forgot.IsZero() && time.Since(h.forgot) > a.m.Times.Suspect:
 			why = "it knows nothing of the run"
 		}

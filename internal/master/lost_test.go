@@ -23,7 +23,7 @@ func TestLostAgent(t *testing.T) {
 		why  string
 	}{
 		{"silent", func(a *fakeAgent) { a.silent = true }, "no beat for"},
-		{"begun anew", func(a *fakeAgent) { a.boot, a.beats, a.run, a.parts = 2, 0, "", nil }, "it was begun anew"},
+		{"restarted", func(a *fakeAgent) { a.boot, a.beats, a.run, a.parts = 2, 0, "", nil }, "it was restarted"},
 		{"forgetful", func(a *fakeAgent) { a.run, a.parts = "", nil }, "it knows nothing of the run"},
 		{"another protocol", func(a *fakeAgent) { a.hello.Protocol = 7 }, "speaks protocol 7"},
 	} {
@@ -99,7 +99,7 @@ func TestLostBeforeTheLoad(t *testing.T) {
 		id := r.submit(run.Options{Lost: run.LostStop})
 		r.await(id, run.Running)
 		r.of("two").change(func(a *fakeAgent) { a.boot, a.beats, a.run, a.parts = 2, 0, "", nil })
-		if x := r.result(id); x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "agent two was lost before the load began: it was begun anew") {
+		if x := r.result(id); x.State != run.Failed || x.Failure != run.FailedLost || !strings.Contains(x.Cause, "agent two was lost before the load began: it was restarted") {
 			t.Errorf("the run is %s (%s), failure %q", x.State, x.Cause, x.Failure)
 		}
 	})

@@ -197,7 +197,7 @@ func (m *Master) Cancel(ctx context.Context, id, by string) error { return m.end
 
 // end does what Stop and Cancel have in common. It returns nil also if the run ends by
 // itself meanwhile. A queued run becomes cancelled with an empty result; if only that can't
-// be stored, it is cancelled all the same.
+// be stored, it is cancelled anyway.
 func (m *Master) end(ctx context.Context, id, by string, cancel bool) error {
 	for {
 		o, err := m.Run(ctx, id)

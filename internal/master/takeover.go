@@ -172,7 +172,7 @@ func (a *active) drop(ctx context.Context, failed []error) error {
 
 // send sends messages to their executors concurrently and waits for all answers. It skips
 // executors that are done or lost, and sets the id of each Control. It returns the first
-// error in the order of all; the other messages are sent all the same.
+// error in the order of all; the other messages are sent anyway.
 func (a *active) send(ctx context.Context, all []split.Message) error {
 	errs := make([]error, len(all))
 	sent := newTasks(ctx)

@@ -15,7 +15,7 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/long"
 )
 
-// F4: whenever it is killed, what its batches brought is there to the last one, and
+// F4: whenever it is killed, what its batches brought is stored to the last one, and
 // the gap is named.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func (p *Process) Hello(ctx context.Context) (*wire.Hello, error) {
 
 // Arm sends the executor its start and waits until it is ready, after its Setups. It may be
 // called once; later it returns an error. If ctx ends first, it returns ctx's error, and the
-// executor may become ready all the same.
+// executor may become ready anyway.
 func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 	a := arming{start}
 	select {
@@ -62,7 +62,7 @@ func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 
 // Begin waits until the executor is armed, starts the load at a time of the wall clock, or at
 // once if that time has passed, and returns once the executor has been sent the command. If
-// ctx ends first, it returns ctx's error, and the load may begin all the same. The executor
+// ctx ends first, it returns ctx's error, and the load may begin anyway. The executor
 // stops its load if Renew is not called within lease; 0 means no lease. A second call waits
 // for ctx or Run to end.
 func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) error {
@@ -108,7 +108,7 @@ func (p *Process) Control(m *wire.Control) error {
 
 // Profile makes the executor write a profile to profile.File, which the executor must be able
 // to open for writing, and returns once the file is complete. If ctx ends first, it returns
-// ctx's error, and the profile may be written all the same. Other errors are as for Control.
+// ctx's error, and the profile may be written anyway. Other errors are as for Control.
 // It sets profile.Id.
 func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
 	return p.ask(ctx, func(id uint64) *wire.ToExecutor {

@@ -67,7 +67,7 @@ func RunAgent(ctx context.Context, who bus.Identity, o AgentOptions) error {
 }
 
 // ownAgent runs the agent in the master's process until ctx ends. It joins as all agents do,
-// and has no rights that others lack; if the master's data was lost, it joins anew. If ctx
+// and has no rights that others lack; if the master's data was lost, it joins again. If ctx
 // ends while it joins, it returns an error; later, what RunAgent does: nil, unless ctx has a
 // cause. It returns an error at once if the identity can't be read or the join fails. The
 // master must be serving.

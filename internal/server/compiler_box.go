@@ -31,7 +31,7 @@ func (c *compiler) box(ctx context.Context) (*sandbox.Box, error) {
 }
 
 // note stores what the next process of this master needs to clear up after a crash. If it
-// can't be written, that is logged and scenarios are compiled all the same: the error is
+// can't be written, that is logged and scenarios are compiled anyway: the error is
 // always nil.
 func (c *compiler) note(box sandbox.State) error {
 	b, err := json.Marshal(box)

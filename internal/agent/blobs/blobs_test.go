@@ -103,7 +103,7 @@ func TestDigest(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("what is damaged was kept: %v", left)
 	}
-	// The first half was damaged, the rest is not: it is fetched anew.
+	// The first half was damaged, the rest is not: it is fetched again.
 	_, err := c.Get(t.Context(), sum, 1000, (&source{data: bad, breaks: 600}).fetch)
 	if err == nil {
 		t.Fatal("it did not break off")

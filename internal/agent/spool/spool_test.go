@@ -187,7 +187,7 @@ func twelve(t *testing.T) (name string, whole []byte) {
 }
 
 // The last file may end anywhere, or in bytes that were never written: what is whole
-// before is there, and new records follow it.
+// before exists, and new records follow it.
 // step is how many bytes lie between two places at which a file is torn or damaged.
 func step() int {
 	if long.Run {
@@ -248,7 +248,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// F17, F14: killed at any moment, all that was reported as safe is there, once.
+// F17, F14: killed at any moment, all that was reported as safe exists, once.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))

@@ -83,7 +83,7 @@ func (r *sourceReader) folder() error {
 
 // goFile reads a Go file, name below dir, and the files that it names. If main is empty, and
 // the file is in dir itself, it sets main if that has export(), or else wrong if it does not
-// parse, which is no error.
+// parse, which is not an error.
 func (r *sourceReader) goFile(name string) error {
 	text, err := r.read(name)
 	if err != nil {

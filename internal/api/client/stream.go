@@ -109,8 +109,8 @@ func (c *Client) Repeat(ctx context.Context, limit time.Duration, f func() error
 	}
 }
 
-// listen reads the events of one connection until each returns false or the stream ends, which
-// are no error, or the connection breaks or is silent for c.silent, whose error says so. A
+// listen reads the events of one connection until each returns false or the stream ends, neither
+// an error, or the connection breaks or is silent for c.silent, whose error says so. A
 // refusal is an *Error. If ctx ends, it returns an error.
 func (c *Client) listen(ctx context.Context, id string, after uint64, each func(types.Event) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -134,8 +134,8 @@ func (c *Client) listen(ctx context.Context, id string, after uint64, each func(
 	return err
 }
 
-// readEvents reads server-sent events until the stream ends or each returns false; both are no
-// error. It calls heard for each line. An event that the end cuts off is dropped. It returns
+// readEvents reads server-sent events until the stream ends or each returns false; neither is
+// an error. It calls heard for each line. An event that the end cuts off is dropped. It returns
 // an error of r, and one if an event is not JSON or a line is longer than maxLine.
 func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
 	lines := bufio.NewScanner(r)
@@ -219,7 +219,7 @@ func (e *writeError) Unwrap() error { return e.error }
 
 // copy sends a request and writes the pieces of the answer to l.w, each after its Head, and
 // counts them in l. It reports whether there were any, also with an error: a *writeError if
-// l.w failed. The end of the answer is no error. l.after must be made.
+// l.w failed. The end of the answer is not an error. l.after must be made.
 func (c *Client) copy(ctx context.Context, l *log, q request) (some bool, err error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {

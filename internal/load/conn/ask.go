@@ -22,8 +22,8 @@ const recheckAfter = 100 * time.Millisecond
 //
 // The system wakes the reader of a socket only for a new event, not for bytes or an end that
 // arrived before Ask. So use Ask only on a connection whose last answer was read to its end a
-// moment ago and that answers within milliseconds. If the server closes in between all the
-// same, Ask notices within 100 ms.
+// moment ago and that answers within milliseconds. If the server closes in between
+// anyway, Ask notices within 100 ms.
 func (c *Conn) Ask(p []byte, now time.Duration) error {
 	if !c.park || c.buf != nil || len(p) == 0 || c.deadline < now+recheckAfter {
 		return c.write(p)

@@ -10,7 +10,7 @@ const ipBindAddressNoPort = 24
 // for a closed socket.
 func bindLate(_, _ string, raw syscall.RawConn) error {
 	return raw.Control(func(fd uintptr) {
-		// An error is ignored: connecting works all the same, with fewer ports.
+		// An error is ignored: connecting works anyway, with fewer ports.
 		_ = syscall.SetsockoptInt(int(fd), syscall.SOL_IP, ipBindAddressNoPort, 1)
 	})
 }

@@ -74,7 +74,7 @@ func (c *class) now() time.Duration { return clock() - time.Duration(c.zero.Load
 // prepare runs the class's Setup and creates the context of its users. The users of an Arrival
 // are also created here, unless a Rate spreads their starts, so that they are free when its
 // schedule begins: prepare waits until they are free or have ended, or ctx ends. The error is
-// that of Setup, or its panic; the end of ctx alone is no error.
+// that of Setup, or its panic; the end of ctx alone is not an error.
 func (c *class) prepare(ctx context.Context) error {
 	if once(c.vu) {
 		c.gate = new(meter.Gate)

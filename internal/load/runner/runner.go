@@ -103,7 +103,7 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 
 // Prepare runs the Setup of each class, one after the other, and creates the users of an
 // Arrival without a Rate, until they are free or ctx ends. What it opens under ctx lasts until
-// the end of Run. The end of ctx alone is no error. The error names the class; the further
+// the end of Run. The end of ctx alone is not an error. The error names the class; the further
 // classes are then not prepared, no Stop function is called, and Run must not be called.
 func (r *Runner) Prepare(ctx context.Context) error {
 	for _, c := range r.classes {

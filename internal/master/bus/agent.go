@@ -121,8 +121,8 @@ func (a *AgentConn) Committed(ctx context.Context, f func(*agentpb.Committed)) e
 
 // Deliver sends a delivery and returns once the bus has stored it. A delivery larger than
 // MaxDelivery is an error. Other errors are retried until ctx ends, also while the connection
-// is down; the bus recognizes repetitions. After an error the delivery may be stored all the
-// same. Deliveries keep their order only if the agent sends them one by one.
+// is down; the bus recognizes repetitions. After an error the delivery may be stored
+// anyway. Deliveries keep their order only if the agent sends them one by one.
 func (a *AgentConn) Deliver(ctx context.Context, d *agentpb.Delivery) error {
 	data, err := proto.Marshal(d)
 	if err != nil {

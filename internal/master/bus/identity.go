@@ -48,7 +48,7 @@ type identityText struct {
 }
 
 // WriteIdentity stores an identity, without its seed, in dir, which must exist, with mode
-// 0600. It replaces one that is there; after an error that remains.
+// 0600. It replaces an existing one; after an error that remains.
 func WriteIdentity(dir string, i Identity) error {
 	text := identityText{Agent: i.Agent, Key: i.Key, MasterKey: i.MasterKey, Cluster: i.Cluster, Addresses: i.Addresses, CA: i.CA, Creds: i.Creds}
 	if i.Pin != [32]byte{} {

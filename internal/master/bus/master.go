@@ -307,7 +307,7 @@ func (m *MasterConn) Committed(_ context.Context, agent string, c *agentpb.Commi
 }
 
 // Kick closes the connections of the agent with this id, if it has any. The agent is
-// authorized anew when it reconnects. In a NATS cluster only the operator can do that; then
+// authorized again when it reconnects. In a NATS cluster only the operator can do that; then
 // Kick only logs a warning.
 func (m *MasterConn) Kick(agent string) {
 	if m.server == nil {

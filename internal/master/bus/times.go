@@ -23,7 +23,7 @@ type Times struct {
 	// before a stream that failed is read again. Default 250 ms.
 	Retry time.Duration
 	// Heartbeat is the interval of the server's heartbeats on the stream of deliveries; after
-	// two missing ones the stream is read anew. At least 500 ms, the minimum of JetStream.
+	// two missing ones the stream is read again. At least 500 ms, the minimum of JetStream.
 	// Default 2 s.
 	Heartbeat time.Duration
 	// Resend is when a command without an answer is sent again. Default 3 s.

@@ -141,7 +141,7 @@ func insertText(into, end string, rows, columns int) string {
 	return string(b) + " " + end
 }
 
-// found reports whether a query had a row, by the error of Scan. sql.ErrNoRows is no error;
+// found reports whether a query had a row, by the error of Scan. sql.ErrNoRows is not an error;
 // others are returned, with false.
 func found(err error) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {

@@ -123,7 +123,7 @@ func (s *Store) Session(ctx context.Context, hash []byte) (*auth.Session, error)
 		})
 }
 
-// DeleteSession deletes a session. It is no error if the session does not exist.
+// DeleteSession deletes a session. It is not an error if the session does not exist.
 func (s *Store) DeleteSession(ctx context.Context, hash []byte) error {
 	return s.write(ctx, func(t *tx) error { return t.run(`DELETE FROM sessions WHERE hash = $1`, blob(hash)) })
 }

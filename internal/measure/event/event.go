@@ -68,7 +68,7 @@ type Change struct {
 	Class string   `json:"class,omitempty"` // of scale; empty if the run has only one class
 	Users *int64   `json:"users,omitempty"` // of scale, if they were set
 	Rate  *float64 `json:"rate,omitempty"`  // of scale, if it was set
-	By    string   `json:"by"`              // "gobench ctl", "key"
+	By    string   `json:"by"`              // "gobench ctl", "a key"
 }
 
 // Totals are a run's figures up to an interval, without its warm-up.

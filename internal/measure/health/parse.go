@@ -71,8 +71,8 @@ func parsePressure(b []byte) (micros uint64, ok bool) {
 }
 
 // parseTCP reads the segments sent and retransmitted since boot from /proc/net/snmp, where
-// a line of names precedes each line of numbers. ok is false unless both are there; the one
-// that is there may then be set.
+// a line of names precedes each line of numbers. ok is false unless both exist; the one
+// that exists may then be set.
 func parseTCP(b []byte) (out, again uint64, ok bool) {
 	var names []string
 	found := 0

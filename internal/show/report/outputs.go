@@ -128,7 +128,7 @@ func placeOf(name string) (string, error) {
 }
 
 // Write writes all of them and closes the files, and returns all errors, joined. If one fails,
-// the others are written all the same. Call it once, and not after Discard.
+// the others are written anyway. Call it once, and not after Discard.
 func (all Outputs) Write(r *run.Result, each Intervals) error {
 	var errs []error
 	for _, o := range all {

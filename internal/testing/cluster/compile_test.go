@@ -18,7 +18,7 @@ import (
 )
 
 // compiled has the master compile a scenario, so that it need not do that again, and then
-// begins the master anew with further flags and variables. Its temporary folder, and so what
+// restarts the master with further flags and variables. Its temporary folder, and so what
 // it compiles in, is the cluster's.
 func compiled(t *testing.T, c *Cluster, small load, env []string, flags ...string) {
 	t.Helper()

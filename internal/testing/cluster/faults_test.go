@@ -219,7 +219,7 @@ func TestCancelInEveryState(t *testing.T) {
 		source, l, o := program, steady(target.URL, 2), run.Options{Duration: 300}
 		switch state {
 		case run.Compiling:
-			source += fmt.Sprintf("\nvar _ = %d\n", os.Getpid()) // compiled anew
+			source += fmt.Sprintf("\nvar _ = %d\n", os.Getpid()) // compiled again
 		case run.Starting:
 			l.Setup = true
 		case run.Stopping:

@@ -42,7 +42,7 @@ func TestAgentFlaps(t *testing.T) {
 		if i == 0 {
 			alone = asked(target, victim)
 		}
-		if i == flaps/4 { // by now all that is of one time is there
+		if i == flaps/4 { // by now all that exists only once is made
 			memory, rows = c.memory(t), c.rows(t)
 		}
 		victim.Begin(t)

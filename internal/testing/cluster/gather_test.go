@@ -12,8 +12,8 @@ import (
 	"github.com/gobench-io/gobench/internal/testing/check"
 )
 
-// What agents send each second keeps to a budget, and totals are what was counted all the
-// same: of an executor that ended, and of one that was killed, which its agent outlives. Of
+// What agents send each second keeps to a budget, and totals are what was counted
+// anyway: of an executor that ended, and of one that was killed, which its agent outlives. Of
 // an agent that was lost with its data, the run reports that percentiles are coarser.
 func TestGathered(t *testing.T) {
 	t.Parallel()

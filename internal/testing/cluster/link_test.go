@@ -99,7 +99,7 @@ func TestHalfOpenConnection(t *testing.T) {
 }
 
 // F55: the last batches come late, since the agent is cut off when the load ends: the run
-// waits for them, and all is there.
+// waits for them, and nothing is missing.
 func TestCutOffAtTheEnd(t *testing.T) {
 	t.Parallel()
 	c, target := New(t, 2), NewTarget(t)

@@ -57,7 +57,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Tests and paths that pages name exist, so that what a page sends its reader to is there.
+// Tests and paths that pages name exist, so that what a page sends its reader to is found.
 // NAME stands for a name of the reader's; what is planned does not exist yet.
 func TestNamesExist(t *testing.T) {
 	t.Parallel()

@@ -137,7 +137,7 @@ func withStderr(err error) error {
 }
 
 // test runs go test for packages, until they end or ctx does, and adds its events to the
-// report; their processes write what they used into dir. A test that fails is no error: the
+// report; their processes write what they used into dir. A test that fails is not an error: the
 // report has it. It returns an error if ctx has ended, or if go test fails before any event.
 func (s *suite) test(ctx context.Context, dir string, race bool, packages []string) error {
 	if len(packages) == 0 {

@@ -21,6 +21,7 @@ var phrases = compile([]string{
 	`one follows the other`, `of one's own`, `it is there`, // in turn; own; exists
 	`what came of`, `how it stands`, // the outcome
 	`takes? (?:nothing|notice)`, `for ever`, `by then`, `whole, or not at all`,
+	`anew`, `all the same`, `(?:is|are) no errors?`, // again; anyway; is not an error
 })
 
 // plain are uses of the same words that any English reader knows.
