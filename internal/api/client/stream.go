@@ -109,9 +109,9 @@ func (c *Client) Repeat(ctx context.Context, limit time.Duration, f func() error
 	}
 }
 
-// listen reads the events of one connection until each returns false or the stream ends, neither
-// an error, or the connection breaks or is silent for c.silent, whose error says so. A
-// refusal is an *Error. If ctx ends, it returns an error.
+// listen reads the events of one connection. It returns nil once each returns false or the
+// stream ends, and an error if the connection breaks, is silent for c.silent, which its error
+// says, or ctx ends. A refusal is an *Error.
 func (c *Client) listen(ctx context.Context, id string, after uint64, each func(types.Event) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
