@@ -46,11 +46,11 @@ func (c *Controls) end(cancel bool, by string) {
 			c.abandon()
 		}
 	case cancel:
-		c.load.log.Info("cancel", "asked_by", by)
+		c.load.Log.Info("cancel", "asked_by", by)
 		c.executor.Cancel()
 		c.load.emit(event.Event{Kind: event.Ending, Cancel: true, By: by, Text: "cancelling"})
 	default:
-		c.load.log.Info("stop", "asked_by", by)
+		c.load.Log.Info("stop", "asked_by", by)
 		c.executor.Stop()
 		c.load.emit(event.Event{Kind: event.Ending, By: by, Text: "stopping: waiting for what is in flight"})
 	}

@@ -85,14 +85,12 @@ func (e *StorageError) Unwrap() error { return e.Err }
 // was stored, and the error says why: that of Prepare, a *[StorageError], or one that wraps a
 // *[monitor.ParamError].
 func Run(ctx context.Context, o Options) (*run.Result, error) {
-	r := &load{Options: o, result: &run.Result{Name: o.Name, Config: o.Config}}
+	r := &load{Options: o, verbose: o.Log != nil, result: &run.Result{Name: o.Name, Config: o.Config}}
 	if r.Controls == nil {
 		r.Controls = new(Controls)
 	}
 	if r.Log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	} else {
-		r.log = r.Log
+		r.Log = slog.New(slog.DiscardHandler)
 	}
 	ctx, abandon := context.WithCancel(ctx)
 	defer abandon()
@@ -101,12 +99,12 @@ func Run(ctx context.Context, o Options) (*run.Result, error) {
 	return r.result, err
 }
 
-// load is one run of this process. Run sets its Controls, log and result; run calls open, then
-// spec and serve, which need the folder; the process calls plan, batch and seen; conclude
-// comes last, and once.
+// load is one run of this process. Run sets its Controls, Log, verbose and result; run calls
+// open, then spec and serve, which need the folder; the process calls plan, batch and seen;
+// conclude comes last, and once.
 type load struct {
-	Options
-	log      *slog.Logger
+	Options       // Controls and Log are not nil
+	verbose  bool // the caller has set Log
 	result   *run.Result
 	folder   *history.Folder
 	tally    *monitor.Tally
@@ -128,7 +126,7 @@ func (r *load) run(ctx context.Context) error {
 	}
 	r.emit(event.Event{Kind: event.State, State: run.Starting, Run: r.result.ID})
 	r.emit(event.Event{Kind: event.Step, Text: "starting the executor"})
-	r.log.Info("run", "id", r.result.ID, "folder", r.folder.Dir(), "executor", program.Path)
+	r.Log.Info("run", "id", r.result.ID, "folder", r.folder.Dir(), "executor", program.Path)
 	r.executor = process.New(r.spec(program))
 	r.tally = monitor.New(monitor.Options{Interval: r.Interval, Once: r.Once, Emit: r.emit, Abort: r.executor.Stop})
 	r.tally.Executor("", 0)
@@ -136,7 +134,7 @@ func (r *load) run(ctx context.Context) error {
 	stopServing := r.serve(ctx)
 	err = r.executor.Run(ctx)
 	stopServing()
-	r.log.Info("the executor has ended", "error", err)
+	r.Log.Info("the executor has ended", "error", err)
 	var wrong *monitor.ParamError
 	if errors.As(err, &wrong) { // nothing has run
 		return errors.Join(err, r.folder.Discard())
@@ -192,12 +190,12 @@ func (r *load) spec(p Program) process.Spec {
 	}
 	s.Started = func() {
 		r.result.Start = time.Now()
-		r.log.Info("the load begins")
+		r.Log.Info("the load begins")
 		r.state(run.Running)
 	}
 	s.Stopping = func() {
 		r.tally.LoadOver()
-		r.log.Info("the load is over, what is in flight drains")
+		r.Log.Info("the load is over, what is in flight drains")
 		r.state(run.Stopping)
 	}
 	return s
@@ -206,8 +204,8 @@ func (r *load) spec(p Program) process.Spec {
 // batch merges and stores what the executor counted. The error is that of merging; one of
 // storing is recorded in r.writing, after which no batch is stored.
 func (r *load) batch(b *wire.Batch) error {
-	if r.Log != nil {
-		r.log.Info("batch", "number", b.Seq, "from", time.Duration(b.FromNs), "to", time.Duration(b.ToNs), "bytes", proto.Size(b),
+	if r.verbose {
+		r.Log.Info("batch", "number", b.Seq, "from", time.Duration(b.FromNs), "to", time.Duration(b.ToNs), "bytes", proto.Size(b),
 			"new_metrics", len(b.Declared), "failures", failures(b), "last", b.Final != nil)
 	}
 	if err := r.tally.Add(0, b); err != nil {

@@ -23,12 +23,12 @@ import (
 // the scenario's thresholds is not valid.
 func (r *load) plan(h *wire.Hello) (*wire.Start, error) {
 	r.result.Environment.Go = h.Go
-	r.log.Info("the executor has connected", "pid", h.Pid, "gobench", h.Version, "go", h.Go, "classes", len(h.Classes), "thresholds", len(h.Thresholds))
+	r.Log.Info("the executor has connected", "pid", h.Pid, "gobench", h.Version, "go", h.Go, "classes", len(h.Classes), "thresholds", len(h.Thresholds))
 	if err := r.setThresholds(h.Thresholds); err != nil {
 		return nil, err
 	}
 	start := &wire.Start{Run: r.result.ID, Seed: r.Seed, IntervalNs: int64(r.Interval), DurationNs: int64(r.Duration),
-		GracefulNs: int64(r.Graceful), Hold: r.Hold, WarmupNs: int64(r.Warmup), Verbose: r.Log != nil, Profiles: r.Profiles}
+		GracefulNs: int64(r.Graceful), Hold: r.Hold, WarmupNs: int64(r.Warmup), Verbose: r.verbose, Profiles: r.Profiles}
 	var users int64
 	for _, c := range h.Classes {
 		users += c.Nu

@@ -11,15 +11,15 @@ type pool struct {
 	limit int // of waiting; below 0: no limit
 
 	mu      sync.Mutex
-	free    []*server // users that wait for a start; the last one freed serves next
+	free    []*worker // users that wait for a start; the last one freed serves next
 	waiting []call    // starts without a user, from head on
 	head    int
 	closed  bool // there are no more starts
-	below   int  // only servers with a lower number serve; below 0: all
+	below   int  // only workers with a lower number serve; below 0: all
 }
 
-// server is a user of the pool.
-type server struct {
+// worker is a user of the pool.
+type worker struct {
 	number int
 	calls  chan call // of capacity 1
 }
@@ -54,8 +54,8 @@ func newPool(drop bool, queue int) *pool {
 	return &pool{limit: -1, below: -1}
 }
 
-// only restricts serving new starts to servers with numbers below n; a negative n removes the
-// restriction. Waiting starts are taken by any server.
+// only restricts serving new starts to workers with numbers below n; a negative n removes the
+// restriction. Waiting starts are taken by any worker.
 func (p *pool) only(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,9 +69,9 @@ func (p *pool) offer(planned, now time.Duration) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := len(p.free) - 1; i >= 0; i-- {
-		if s := p.free[i]; p.below < 0 || s.number < p.below {
+		if w := p.free[i]; p.below < 0 || w.number < p.below {
 			p.free = append(p.free[:i], p.free[i+1:]...)
-			s.calls <- call{planned, -1} // has capacity 1, so it never blocks
+			w.calls <- call{planned, -1} // has capacity 1, so it never blocks
 			return given
 		}
 	}
@@ -86,10 +86,10 @@ func (p *pool) offer(planned, now time.Duration) fate {
 	return queued
 }
 
-// take returns the next start for s: one that waits, or the next that is offered, for which it
-// waits. ok is false when the pool is closed and no start waits. Only s's own goroutine may
+// take returns the next start for w: one that waits, or the next that is offered, for which it
+// waits. ok is false when the pool is closed and no start waits. Only w's own goroutine may
 // call it.
-func (p *pool) take(s *server) (c call, ok bool) {
+func (p *pool) take(w *worker) (c call, ok bool) {
 	p.mu.Lock()
 	if p.head < len(p.waiting) {
 		c = p.waiting[p.head]
@@ -101,9 +101,9 @@ func (p *pool) take(s *server) (c call, ok bool) {
 		p.mu.Unlock()
 		return c, false
 	}
-	p.free = append(p.free, s)
+	p.free = append(p.free, w)
 	p.mu.Unlock()
-	c, ok = <-s.calls
+	c, ok = <-w.calls
 	return c, ok
 }
 

@@ -139,7 +139,7 @@ func (c *class) iterate(ctx context.Context, u scenario.User, number int64) {
 // the load or ctx ends. u is prepared before it counts as free, so that no start waits for the
 // preparation. A start that it receives after ctx has ended is dropped, with all that wait.
 func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
-	s := &server{number: int(number), calls: make(chan call, 1)}
+	w := &worker{number: int(number), calls: make(chan call, 1)}
 	for {
 		if _, ok := c.ready(ctx, u, c.now()); !ok {
 			if c.stopping.Load() || ctx.Err() != nil {
@@ -150,7 +150,7 @@ func (c *class) serve(ctx context.Context, u scenario.User, number int64) {
 		if c.control.touched.Load() && !c.admitted(number) {
 			return
 		}
-		call, ok := c.pool.take(s)
+		call, ok := c.pool.take(w)
 		if !ok {
 			return
 		}
