@@ -209,8 +209,8 @@ func (r *Run) part(now time.Time) (part float64, left time.Duration) {
 
 // Steer returns the changes that multiply the current load by factor: of an open class its
 // rate, to three digits, of another its users, by at least one (not for a factor of 1) and to
-// no fewer than one. By is left empty. It returns nil while no plan is known, and does not
-// change r.
+// no fewer than one; no users remain none with a factor below 1. By is left empty. It returns
+// nil while no plan is known, and does not change r.
 func (r *Run) Steer(factor float64, now time.Time) (changes []event.Change) {
 	for _, c := range r.plan.Classes {
 		change := event.Change{What: "scale", Class: c.Name}
@@ -224,7 +224,7 @@ func (r *Run) Steer(factor float64, now time.Time) (changes []event.Change) {
 			case factor > 1:
 				users = max(users, int64(at)+1)
 			case factor < 1:
-				users = max(1, min(users, int64(at)-1))
+				users = max(min(1, int64(at)), min(users, int64(at)-1))
 			}
 			change.Users = &users
 		}

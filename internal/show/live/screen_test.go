@@ -252,6 +252,8 @@ func TestSteer(t *testing.T) {
 		{"a rate that was set", scaled, 1.1, 70, "http 36.6/s;"},
 		{"users of a ramp and of a loop", ramp, 1.1, 5, "a 55 users;b 4 users;"},
 		{"fewer users", ramp, 1 / 1.1, 5, "a 45 users;b 2 users;"},
+		{"no user before a ramp", ramp, 1 / 1.1, 0, "a 0 users;b 2 users;"},
+		{"more than no user", ramp, 1.1, 0, "a 1 users;b 4 users;"},
 		{"at least one user", ramp, 1 / 1.1, 0.1, "a 1 users;b 2 users;"},
 	} {
 		if got := show(tt.run.Steer(tt.factor, at(tt.at))); got != tt.want {
