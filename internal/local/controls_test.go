@@ -2,14 +2,19 @@ package local_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gobench-io/gobench/internal/local"
 	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 )
 
@@ -109,5 +114,36 @@ func TestSend(t *testing.T) {
 	}
 	if err := local.Send(f.History, r.ID, event.Change{What: "stop"}); err == nil || !strings.Contains(err.Error(), "is not running") {
 		t.Errorf("after the run: %v", err)
+	}
+}
+
+// A client that connects and sends no request does not delay the end of the run.
+func TestSilentClient(t *testing.T) {
+	t.Parallel()
+	f := load(t, "long")
+	connected := make(chan net.Conn, 1)
+	f.on(event.Interval, func() {
+		go func() {
+			defer f.Controls.Cancel("a test")
+			silent, err := net.Dial("unix", filepath.Join(f.History.Dir(f.id()), "ctl"))
+			if err != nil {
+				t.Error(err)
+			}
+			connected <- silent
+			if err := local.Send(f.History, f.id(), event.Change{What: "pause"}); err != nil { // answered after silent is accepted
+				t.Error(err)
+			}
+		}()
+	})
+	_, _ = local.Run(t.Context(), f.Options)
+	silent := <-connected
+	if silent == nil {
+		return
+	}
+	defer silent.Close()
+	_ = silent.SetDeadline(time.Now().Add(time.Minute)) // it only fails on a closed connection
+	var answer struct{ Error string }
+	if err := json.NewDecoder(silent).Decode(&answer); err != nil || answer.Error != process.ErrNoLoad.Error() {
+		t.Errorf("the connection was not refused by the end of the run: %q, %v", answer.Error, err)
 	}
 }

@@ -133,7 +133,7 @@ func (r *load) run(ctx context.Context) error {
 	r.tally = monitor.New(monitor.Options{Interval: r.Interval, Once: r.Once, Emit: r.emit, Abort: r.executor.Stop})
 	r.tally.Executor("", 0)
 	r.Controls.begin(r.executor)
-	stopServing := r.serve()
+	stopServing := r.serve(ctx)
 	err = r.executor.Run(ctx)
 	stopServing()
 	r.log.Info("the executor has ended", "error", err)

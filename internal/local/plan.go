@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/doctor"
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
-	"github.com/gobench-io/gobench/internal/show/doctor"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/local/history"
 	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/process"
 )
 
 // request is a line of JSON that is sent over a run's socket, and reply the line that
@@ -69,9 +71,10 @@ func Send(h history.History, id string, change event.Change) error {
 }
 
 // serve serves the run's socket until stop is called, which waits for the requests in
-// progress. If the socket can't be created, as when the folder's path is too long, the run
-// continues without one.
-func (r *load) serve() (stop func()) {
+// progress, but not for those that have not been read; ctx's end stops reading too. If the
+// socket can't be created, as when the folder's path is too long, the run continues without
+// one.
+func (r *load) serve(ctx context.Context) (stop func()) {
 	path := filepath.Join(r.folder.Dir(), controlSocket)
 	listener, err := net.Listen("unix", path)
 	if err != nil {
@@ -81,6 +84,7 @@ func (r *load) serve() (stop func()) {
 		listener.Close()
 		return func() {}
 	}
+	ctx, over := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -91,20 +95,26 @@ func (r *load) serve() (stop func()) {
 			wg.Go(func() {
 				defer conn.Close()
 				_ = conn.SetDeadline(time.Now().Add(controlLimit))
-				r.answer(conn)
+				defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })()
+				r.answer(ctx, conn)
 			})
 		}
 	})
 	return func() {
 		listener.Close() // removes the socket
+		over()
 		wg.Wait()
 	}
 }
 
-// answer reads one request, of less than 4096 bytes, does it and replies with its error. The
-// caller closes conn.
-func (r *load) answer(conn net.Conn) {
+// answer reads one request, of less than 4096 bytes, does it and replies with its error. A
+// request that was not read when ctx ended is refused with process.ErrNoLoad. The caller
+// closes conn.
+func (r *load) answer(ctx context.Context, conn net.Conn) {
 	line, err := bufio.NewReaderSize(conn, 4096).ReadSlice('\n')
+	if err != nil && ctx.Err() != nil {
+		err = process.ErrNoLoad
+	}
 	q := request{Users: -1, Rate: -1}
 	if err == nil {
 		err = json.Unmarshal(line, &q)

@@ -110,11 +110,11 @@ func (c *Client) Repeat(ctx context.Context, limit time.Duration, f func() error
 }
 
 // listen reads the events of one connection until each returns false or the stream ends, which
-// are no error, or the connection breaks or is silent for c.silent. A refusal is an *Error. If
-// ctx ends, it returns an error.
+// are no error, or the connection breaks or is silent for c.silent, whose error says so. A
+// refusal is an *Error. If ctx ends, it returns an error.
 func (c *Client) listen(ctx context.Context, id string, after uint64, each func(types.Event) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	q := request{method: "GET", path: "/events", query: values("run", id, "totals", "true")}
 	if after > 0 {
 		q.header = http.Header{"Last-Event-Id": {strconv.FormatUint(after, 10)}}
@@ -124,9 +124,14 @@ func (c *Client) listen(ctx context.Context, id string, after uint64, each func(
 		return err
 	}
 	defer answer.Body.Close()
-	alive := time.AfterFunc(c.silent, cancel) // the connection is dead
+	silent := fmt.Errorf("the master sent nothing for %v", c.silent)
+	alive := time.AfterFunc(c.silent, func() { cancel(silent) }) // the connection is dead
 	defer alive.Stop()
-	return readEvents(answer.Body, func() { alive.Reset(c.silent) }, each)
+	err = readEvents(answer.Body, func() { alive.Reset(c.silent) }, each)
+	if err != nil && context.Cause(ctx) == silent {
+		return silent
+	}
+	return err
 }
 
 // readEvents reads server-sent events until the stream ends or each returns false; both are no
