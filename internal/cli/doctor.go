@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/build"
-	"github.com/gobench-io/gobench/internal/doctor"
+	"github.com/gobench-io/gobench/internal/local/doctor"
 	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/run/version"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gobench-io/gobench/internal/doctor"
+	"github.com/gobench-io/gobench/internal/local/doctor"
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
