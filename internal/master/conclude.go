@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,10 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 	if cancelled != "" || failed != nil {
 		a.endNow(ctx)
 	} else {
+		unused := newTasks(ctx)
+		unused.do(a.endUnused)
 		a.await(ctx, a.m.Times.Flush)
+		unused.wait()
 	}
 	if stop == byThreshold { // finish asks the tally which
 		stop = ""
@@ -48,7 +52,7 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 	release.do(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		a.sendAll(ctx, &agentpb.Command_Release{Release: &agentpb.Release{}})
+		a.sendAll(ctx, a.places(), &agentpb.Command_Release{Release: &agentpb.Release{}})
 	})
 	release.wait()
 	return a.m.intake.with(ctx, func() {
@@ -64,9 +68,18 @@ func (a *active) endNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Cancel)
 	defer cancel()
 	cancels := newTasks(ctx)
-	cancels.do(func(ctx context.Context) { a.sendAll(ctx, &agentpb.Command_Cancel{Cancel: &wire.Cancel{}}) })
+	cancels.do(func(ctx context.Context) { a.sendAll(ctx, a.places(), &agentpb.Command_Cancel{Cancel: &wire.Cancel{}}) })
 	a.await(ctx, a.m.Times.Cancel)
 	cancels.wait()
+}
+
+// endUnused cancels what agents have left of a takeover that failed: executors that never begin,
+// and would delay the agents' last deliveries. It waits for Times.Cancel at most.
+func (a *active) endUnused(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Cancel)
+	defer cancel()
+	at := slices.DeleteFunc(a.places(), func(h *place) bool { return !h.dropped })
+	a.sendAll(ctx, at, &agentpb.Command_Cancel{Cancel: &wire.Cancel{}})
 }
 
 // await waits until the last delivery of every agent has come, at most for limit or until

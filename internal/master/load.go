@@ -19,6 +19,11 @@ func (a *active) load(ctx context.Context) error {
 	if err := a.begin(ctx); err != nil {
 		return err
 	}
+	during, over := context.WithCancel(ctx)
+	commands := newTasks(during)
+	defer commands.wait()
+	defer over()
+	commands.do(a.renewLeases)
 	if err := a.to(ctx, run.Running, "", byMaster); err != nil {
 		return err
 	}
@@ -27,8 +32,6 @@ func (a *active) load(ctx context.Context) error {
 	}
 	tick := time.NewTicker(a.m.Times.Renew)
 	defer tick.Stop()
-	renewals := newTasks(ctx)
-	defer renewals.wait()
 	drained := false // the agents have received a stop
 	for {
 		a.mu.Lock()
@@ -42,7 +45,7 @@ func (a *active) load(ctx context.Context) error {
 			return errors.New(harm)
 		case stop != "" && !drained:
 			drained = true
-			renewals.do(func(ctx context.Context) { a.sendAll(ctx, &agentpb.Command_Stop{Stop: &wire.Stop{}}) })
+			commands.do(func(ctx context.Context) { a.sendAll(ctx, a.places(), &agentpb.Command_Stop{Stop: &wire.Stop{}}) })
 		}
 		over, err := a.look(ctx)
 		if over || err != nil {
@@ -59,12 +62,6 @@ func (a *active) load(ctx context.Context) error {
 		select {
 		case <-a.news:
 		case <-tick.C:
-			places := a.places()
-			for _, h := range places {
-				if a.due(h, len(places)) {
-					renewals.do(func(ctx context.Context) { a.renew(ctx, h) })
-				}
-			}
 		case <-ctx.Done():
 			return nil
 		}
