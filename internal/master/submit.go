@@ -289,10 +289,10 @@ func (m *Master) Delete(ctx context.Context, id string) error {
 	} else if !o.State.Final() || m.atWork(id) {
 		return fmt.Errorf("%w: run %s is %s: cancel it first", run.ErrConflict, id, o.State)
 	}
-	if err := m.intake.with(ctx, func() { delete(m.intake.runs, id) }); err != nil {
+	if err := m.Store.DeleteRun(ctx, id); err != nil {
 		return err
 	}
-	if err := m.Store.DeleteRun(ctx, id); err != nil {
+	if err := m.intake.with(ctx, func() { delete(m.intake.runs, id) }); err != nil {
 		return err
 	}
 	return m.logs.remove(id)
