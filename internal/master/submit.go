@@ -327,9 +327,13 @@ func (m *Master) PutApplication(ctx context.Context, a *run.Application) error {
 }
 
 // DeleteApplication deletes an application with its runs. The error is run.ErrConflict if
-// one of them is not final; nothing is deleted then.
+// one of them is not final; nothing is deleted then. If the output of their executors can't be
+// deleted, it returns the error after the application is gone.
 func (m *Master) DeleteApplication(ctx context.Context, id string) error {
-	return m.Store.DeleteApplication(ctx, id)
+	if err := m.Store.DeleteApplication(ctx, id); err != nil {
+		return err
+	}
+	return m.sweep(ctx)
 }
 
 // Control changes the load of the active run on all its agents, and returns once they have
