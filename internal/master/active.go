@@ -117,7 +117,7 @@ func (m *Master) perform(ctx context.Context, o *run.Order) error {
 		close(a.gone)
 	}()
 	if err := a.to(ctx, run.Compiling, "", byMaster); err != nil {
-		if errors.Is(err, run.ErrConflict) { // cancelled or deleted meanwhile
+		if errors.Is(err, run.ErrConflict) || errors.Is(err, run.ErrNotFound) { // cancelled or deleted meanwhile
 			return nil
 		}
 		return err
@@ -158,15 +158,29 @@ func gracefulOf(o *run.Options) time.Duration {
 	return seconds(o.GracefulStop)
 }
 
-// to changes the run's state in the store, in a.order and in a.result. After an error all
-// are unchanged; see move.
+// to changes the run's state in the store, by retry, in a.order and in a.result. After an error
+// all are unchanged; see move.
 func (a *active) to(ctx context.Context, s run.State, cause, by string) error {
-	o, err := a.m.move(ctx, a.order, s, cause, by)
-	if err != nil {
+	tried := false
+	return a.m.retry(ctx, "store a run's state", func() error {
+		o, err := a.m.move(ctx, a.order, s, cause, by)
+		if tried && errors.Is(err, run.ErrConflict) { // the attempt that failed may have stored it
+			if now, wrong := a.m.Store.Run(ctx, a.id); wrong == nil && now.State == s && now.Version == a.order.Version+1 {
+				a.m.events.state(now)
+				o, err = now, nil
+			}
+		}
+		tried = true
+		if err == nil {
+			a.order, a.result.State, a.result.Cause = o, s, cause
+		}
 		return err
-	}
-	a.order, a.result.State, a.result.Cause = o, s, cause
-	return nil
+	})
+}
+
+// storeResult stores a.result, by retry.
+func (a *active) storeResult(ctx context.Context) error {
+	return a.m.retry(ctx, "store a run's result", func() error { return a.m.Store.PutResult(ctx, a.result) })
 }
 
 // say emits a step, a note or a warning as an event. Any goroutine may call it.

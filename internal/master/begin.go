@@ -34,7 +34,8 @@ func (a *active) prepare(ctx context.Context) error {
 		a.result.Failure = run.FailedLost
 		return err
 	}
-	source, err := a.m.Store.RunSource(ctx, a.id)
+	var source run.Source
+	err = a.m.retry(ctx, "read a run's source", func() (err error) { source, err = a.m.Store.RunSource(ctx, a.id); return err })
 	if err != nil {
 		return err
 	}

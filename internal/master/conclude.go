@@ -137,33 +137,28 @@ func (a *active) unconfirmed() string {
 	return "; " + strings.Join(names, "; ")
 }
 
-// finish makes a.result final, stores it, and waits until the run's series is stored. It
-// sets e.Threshold from the tally, and does not change the run's state in the store. After
-// an error the result may be stored.
+// finish makes a.result final, and waits until it and the run's series are stored. It sets
+// e.Threshold from the tally, and does not change the run's state in the store. After an error
+// the result may be stored.
 func (a *active) finish(ctx context.Context, e run.Ending) error {
 	r := a.result
 	if a.record == nil {
 		r.State, r.Cause = e.Conclude()
-		return a.m.Store.PutResult(ctx, r)
+		return a.storeResult(ctx)
 	}
-	var failed error
 	err := a.m.intake.with(ctx, func() {
 		a.hostsOf(r)
 		e.Threshold = a.record.tally.Aborted()
 		r.State, r.Cause = e.Conclude()
 		r.Cause = strings.TrimPrefix(r.Cause+a.unconfirmed(), "; ")
 		a.record.tally.Finish(r)
-		// A delivery that comes from now on changes the result in its own transaction, which
-		// this write must not overwrite.
-		failed = a.m.Store.PutResult(ctx, r)
-		a.record.dirty = true
 		later := *r
-		a.record.result = &later
+		a.record.result, a.record.dirty = &later, true
 	})
-	if err := errors.Join(err, failed); err != nil {
+	if err != nil {
 		return err
 	}
-	return a.m.intake.flush(ctx) // so that the series of a final run is stored
+	return a.m.intake.flush(ctx) // with the result, which later deliveries change
 }
 
 // hostsOf appends the hosts to a result, with when the load began on each. With one host,

@@ -27,7 +27,7 @@ func (a *active) load(ctx context.Context) error {
 	if err := a.to(ctx, run.Running, "", byMaster); err != nil {
 		return err
 	}
-	if err := a.m.Store.PutResult(ctx, a.result); err != nil { // recover of the next process needs it
+	if err := a.storeResult(ctx); err != nil { // recover of the next process needs it
 		return err
 	}
 	tick := time.NewTicker(a.m.Times.Renew)

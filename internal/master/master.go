@@ -271,7 +271,7 @@ func (m *Master) work(ctx context.Context) error {
 // next returns the first queued run if the agents for it are ready, and otherwise nil: also
 // if the queue is empty, after Shutdown, or when ctx ends. A later run never overtakes the
 // first. It updates m.waiting, and emits an event if the reason for which the first waits has
-// changed. The error is the store's.
+// changed. The error is that of retry.
 func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	m.mu.Lock()
 	shutdown := m.shutdown
@@ -279,7 +279,8 @@ func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	if shutdown {
 		return nil, nil
 	}
-	all, err := m.Store.Unfinished(ctx)
+	var all []run.Order
+	err := m.retry(ctx, "read the queue", func() (err error) { all, err = m.Store.Unfinished(ctx); return err })
 	if err != nil || len(all) == 0 {
 		if ctx.Err() != nil {
 			return nil, nil
