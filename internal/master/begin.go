@@ -317,13 +317,13 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 	o := &a.order.Options
 	weights := map[string]float64{}
 	for _, h := range a.hosts {
-		weights[h.Name] = float64(a.weight(h))
+		weights[h.ID] = float64(a.weight(h))
 	}
 	a.guard = newGuard(o.Guards)
 	err := a.m.intake.with(ctx, func() {
 		r := newRecord(a.m, a.id, intervalOf(o), a)
 		for _, e := range a.executors {
-			r.tally.Executor(e.place.Name, 0)
+			r.tally.Executor(monitor.Host{ID: e.place.ID, Name: e.place.Name}, 0)
 			r.placements = append(r.placements, &agentpb.Placement{Agent: e.place.ID, Epoch: e.place.epoch, Name: e.place.Name})
 		}
 		r.tally.Thresholds(thresholds)

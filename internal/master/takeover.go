@@ -9,6 +9,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/master/split"
 	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -114,7 +115,7 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 	err := a.m.intake.with(ctx, func() {
 		for _, h := range hosts {
 			for range starts[h] {
-				a.record.tally.Executor(h.Name, elapsed)
+				a.record.tally.Executor(monitor.Host{ID: h.ID, Name: h.Name}, elapsed)
 				a.record.placements = append(a.record.placements, &agentpb.Placement{Agent: h.ID, Epoch: a.epoch, Name: h.Name, BeginNs: int64(elapsed)})
 			}
 		}
