@@ -22,9 +22,9 @@ import (
 
 // prepare does everything before the load: it compiles the scenario, lets the agents fetch
 // and start the executors, splits the load and lets the executors set up, and returns once
-// all are ready. If it returns an error, a.result.Failure has the kind, if it is known, and
-// agents may still have executors: conclude releases them. ctx ends when the run is stopped
-// or cancelled.
+// all are ready. If it returns an error, a.result.Failure has the kind, if it is known and not
+// that of a *refusedError, and agents may still have executors: conclude releases them. ctx
+// ends when the run is stopped or cancelled.
 func (a *active) prepare(ctx context.Context) error {
 	chosen, err := a.m.fleet.choose(a.order.Options.Agents)
 	if err == nil && len(chosen) == 0 {
@@ -147,7 +147,7 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 		Executor: a.blobs[platformOf(h.beat.Hello)], Files: a.files, Os: h.beat.Hello.GetOs(), Arch: h.beat.Hello.GetArch(), Env: env,
 		Processes: uint32(processes), First: uint32(first), LeaseNs: int64(a.m.Times.Lease)}}})
 	if err != nil {
-		return a.begun(err)
+		return err
 	}
 	if len(answer.Hellos) != processes {
 		return fmt.Errorf("agent %s started %d executors, want %d", h.Name, len(answer.Hellos), processes)
@@ -159,18 +159,6 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 	}
 	h.hellos = append(h.hellos, answer.Hellos...)
 	return nil
-}
-
-// begun returns err, and marks the run as failed by its scenario if err is an agent's
-// refusal for that reason.
-func (a *active) begun(err error) error {
-	var refused *refusedError
-	if errors.As(err, &refused) && refused.Code == agentpb.CodeScenario {
-		a.mu.Lock()
-		a.result.Failure = run.FailedScenario
-		a.mu.Unlock()
-	}
-	return err
 }
 
 // environment returns the environment variables that executors get, as NAME=VALUE: the
@@ -349,8 +337,5 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 // setUp sends an agent's executors their starts, and returns once all of them are set up.
 func (a *active) setUp(ctx context.Context, h *place, starts []*wire.Start) error {
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &agentpb.Command_Arm{Arm: &agentpb.Arm{Starts: starts}}})
-	if err != nil {
-		return a.begun(err)
-	}
-	return nil
+	return err
 }

@@ -35,6 +35,10 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 	if stop == byThreshold { // finish asks the tally which
 		stop = ""
 	}
+	var refused *refusedError
+	if errors.As(failed, &refused) && refused.Code == agentpb.CodeScenario {
+		a.result.Failure = run.FailedScenario
+	}
 	early := errors.Is(failed, errGivenUp) // before the load
 	ending := run.Ending{Cancelled: cancelled != "" || early, By: cmp.Or(cancelled, stop), Err: failed}
 	by := byMaster

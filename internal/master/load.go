@@ -109,7 +109,7 @@ func (a *active) beginAt(ctx context.Context, h *place, at time.Time) error {
 	begin := &agentpb.Begin{AtUnixNs: at.Add(h.offset).UnixNano(), LeaseNs: int64(a.m.Times.Lease)}
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &agentpb.Command_Begin{Begin: begin}})
 	if err != nil {
-		return a.begun(err)
+		return err
 	}
 	a.change(func() { h.renewed = time.Now() })
 	return nil
