@@ -195,34 +195,10 @@ func (a *active) hostsOf(r *run.Result) {
 	}
 }
 
-// exitStatus returns the exit status of a command line that followed the run: 0, 4 if it
-// finished with a crossed threshold, 130 if it was cancelled, and of a failed run 3
-// (compile), 2 (input) or 1. See docs/exit-codes.md.
-func exitStatus(r *run.Result) int {
-	switch r.State {
-	case run.Cancelled:
-		return 130
-	case run.Finished:
-		for _, t := range r.Thresholds {
-			if !t.OK {
-				return 4
-			}
-		}
-		return 0
-	}
-	switch r.Failure {
-	case run.FailedCompile:
-		return 3
-	case run.FailedInput:
-		return 2
-	}
-	return 1
-}
-
 // endOf returns the event of a run's end, without a time, from its final result. Error is set
 // if the run failed.
 func (m *Master) endOf(r *run.Result) event.Event {
-	exit := exitStatus(r)
+	exit := r.ExitStatus(false)
 	e := event.Event{Kind: event.Ended, Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: &exit}
 	if r.State == run.Failed {
 		e.Error = r.Cause
