@@ -28,10 +28,12 @@ build: ## build ./gobench
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o gobench .
 
 # Packages whose goroutines share memory: they are tested under the race detector. The
-# others are pure functions, or test processes that are built without it.
-RACED := ./clients/... ./executor ./executor/data ./executor/executortest ./internal/agent ./internal/agent/blobs ./internal/agent/spool \
-	./internal/api ./internal/api/client ./internal/build ./internal/load/conn ./internal/load/runner ./internal/local ./internal/master \
-	./internal/master/bus ./internal/measure/... ./internal/process ./internal/show/live ./internal/show/lines
+# others are pure functions, or test processes that are built without it; the tests of
+# internal/master/store would take two minutes of CPU more.
+RACED := ./clients/... ./dis ./executor ./executor/data ./executor/executortest ./internal/agent ./internal/agent/blobs ./internal/agent/hoststat \
+	./internal/agent/sandbox ./internal/agent/spool ./internal/api ./internal/api/client ./internal/build ./internal/cli ./internal/load/conn \
+	./internal/load/runner ./internal/local ./internal/local/history ./internal/master ./internal/master/bus ./internal/measure/... \
+	./internal/process ./internal/server ./internal/show/live ./internal/show/lines
 # Packages that take longest: they begin first.
 FIRST := ./internal/testing/cluster ./internal/testing/scripts ./internal/master/... ./clients/http
 SUITE := GOBENCH_TEST_BINARY=$(BIN)/test/gobench $(GO) run ./internal/testing/suite -race '$(RACED)' -first '$(FIRST)'

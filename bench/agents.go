@@ -64,9 +64,9 @@ func (m *testMaster) agent(ctx context.Context, bin, name string) (_ *daemon, en
 	return d, func() { d.stop(); os.RemoveAll(dir) }, nil
 }
 
-// withAgents starts a master and n agents of the gobench bin, waits at most a minute until
-// all are connected, calls take and stops them. It returns take's error, that of a start,
-// or a *failure with the master's log if the agents do not connect.
+// withAgents starts a master and n agents of the gobench bin, waits at most a minute, or until
+// ctx ends, for all to connect, calls take and stops them. It returns take's error, that of a
+// start, or a *failure with the master's log if the agents do not connect.
 func withAgents(ctx context.Context, bin string, n int, take func(*testMaster, []*daemon) error) error {
 	m, err := startMaster(ctx, bin, nil)
 	if err != nil {
@@ -123,9 +123,10 @@ func (b *bench) idleGrid(ctx context.Context, bin string) (grid, error) {
 // limitBus is the factor by which the bytes on the bus may grow with the requests.
 const limitBus = 0.20
 
-// busGrid measures for clusterSeconds each what one agent sends to the master under 1,000
-// and 50,000 requests a second, one row each; the second row has the ratio of its bytes to
-// those of the first. It adds nginx's version to s.
+// busGrid measures for clusterSeconds each what one agent sends to the master under 1,000 and
+// 50,000 requests a second, one row each; the second row has the ratio of its bytes to those
+// of the first. It adds nginx's version to s. On an error, as when ctx ends, the grid has the
+// rows before.
 func (b *bench) busGrid(ctx context.Context, bin string, s *section) (grid, error) {
 	g := grid{head: []string{"requests/s wanted", "made", "batches/s", "bytes/s on the bus", "to the first", "held to"}}
 	err := b.withNginx(ctx, s, func(srv *nginx) error {
@@ -185,8 +186,9 @@ func (b *bench) busGrid(ctx context.Context, bin string, s *section) (grid, erro
 // limitFirst is the limit for the time from the submission to the first request.
 const limitFirst = 3000.0 // ms
 
-// firstGrid measures the milliseconds from the submission of a run, compiled before, to
-// its first request on one of three agents: median and range of b.pairs runs, in one row.
+// firstGrid measures the milliseconds from the submission of a run, compiled before, to its
+// first request on one of three agents: median and range of b.pairs runs, in one row. On an
+// error, as when ctx ends, the grid has no row.
 func (b *bench) firstGrid(ctx context.Context, bin string) (grid, error) {
 	g := grid{head: []string{"submission to first request, 3 agents", "runs", "median ms", "min", "max", "held to"}}
 	door, err := openDoor()

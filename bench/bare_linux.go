@@ -19,13 +19,13 @@ import (
 
 // loop sends requests with the least possible work, on one thread, for u.during after all
 // users are connected, and returns the figures of the second half. Each connection has one
-// request at a time, an answer is as long as the first was and is not parsed, and nothing
-// is allocated. Its CPU time is what the machine needs for this many connections, whatever
-// the client.
+// request at a time, an answer is as long as the first was and is not parsed, and nothing is
+// allocated. Its CPU time is what the machine needs for this many connections, whatever the
+// client.
 //
-// An answer of another length or status, or a closed connection, ends it with an error. It
-// turns the garbage collector off and does not close its sockets: the process must end
-// after it.
+// An answer of another length or status, or a closed connection, ends it with an error; a
+// target that is an IPv6 address panics. It turns the garbage collector off and does not close
+// its sockets: the process must end after it.
 func (u bareUsers) loop() (l bareLoop, err error) {
 	if err := u.check(); err != nil {
 		return l, err
@@ -122,9 +122,9 @@ func (u bareUsers) loop() (l bareLoop, err error) {
 	return bareLoop{Rate: n / took.Seconds(), CPU: float64((threadTime() - cpuHalf).Nanoseconds()) / 1e3 / n}, nil
 }
 
-// bareSize sends one request by a connection of its own and returns the length of the
-// whole answer, its head included, in bytes. It returns an error unless the answer has
-// status 200 and a Content-Length.
+// bareSize sends one request by a connection of its own and returns the length of the whole
+// answer, its head included, in bytes. It returns an error unless the answer has status 200
+// and a Content-Length. It has no time limit.
 func bareSize(target string, request []byte) (int, error) {
 	c, err := net.Dial("tcp", target)
 	if err != nil {
@@ -149,9 +149,10 @@ func bareSize(target string, request []byte) (int, error) {
 	return raw.Len(), nil
 }
 
-// bareSocket returns a non-blocking socket that is connected to to, from one of 14
-// addresses of connsFrom that i selects in turn. The caller must close it; on an error it
-// may remain open.
+// bareSocket returns a non-blocking socket that is connected to the IPv4 address to, from one
+// of 14 addresses of connsFrom that i, 0 or more, selects in turn. It panics if to is an IPv6
+// or zero address. The caller must close the socket; on an error bareSocket returns 0, and a
+// socket may remain open.
 func bareSocket(i int, to netip.AddrPort) (int, error) {
 	from := netip.MustParsePrefix(connsFrom).Addr().As4()
 	from[3] += byte(1 + i%14) // neither the network's address nor the last one
@@ -170,9 +171,9 @@ func bareSocket(i int, to netip.AddrPort) (int, error) {
 	return s, nil
 }
 
-// bareCall is recvfrom(2) or sendto(2), without notifying Go's scheduler: fd must not
-// block. It returns the number of bytes, or a syscall.Errno, as unix.EAGAIN; it repeats a
-// call that a signal interrupted.
+// bareCall is recvfrom(2) or sendto(2), by trap, without notifying Go's scheduler: fd must not
+// block. It returns the number of bytes, or 0 and a syscall.Errno, as unix.EAGAIN; it repeats
+// a call that a signal interrupted.
 func bareCall(trap uintptr, fd int, p []byte, flags uintptr) (int, error) {
 	for {
 		n, _, errno := unix.RawSyscall6(trap, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), flags, 0, 0)
@@ -186,9 +187,9 @@ func bareCall(trap uintptr, fd int, p []byte, flags uintptr) (int, error) {
 	}
 }
 
-// bareWait is epoll_pwait2(2): it waits for at most d, to the nanosecond, and returns how
-// many of events it has set; 0 after d or a signal. It blocks its thread, Go's scheduler
-// is not notified.
+// bareWait is epoll_pwait2(2): it waits for at most d, 0 or more, to the nanosecond, and
+// returns how many of events, at least one, it has set; 0 after d or a signal. The error is a
+// syscall.Errno. It blocks its thread, Go's scheduler is not notified.
 func bareWait(poll int, events []unix.EpollEvent, d time.Duration) (int, error) {
 	t := unix.NsecToTimespec(int64(d))
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(poll), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), uintptr(unsafe.Pointer(&t)), 0, 0)

@@ -82,7 +82,8 @@ func export() scenario.Vus { return scenario.Vus{{Nu: 1, Fu: func(context.Contex
 `
 
 // swarmGrid measures the master of the gobench at the path bin with 10, 100 and 1,000
-// simulated agents, one row each. The first of them that fails ends it, with an error.
+// simulated agents, one row each. The first of them that fails, as when ctx ends, ends it,
+// with its error and the rows before.
 func (b *bench) swarmGrid(ctx context.Context, bin string) (grid, error) {
 	g := grid{head: []string{"agents", "batches/s", "KB/batch", "merged p99 ms <=", "acked p99 ms <=", "sent to acked p50 ms", "p99 ms", "master CPU %", "RSS MB", "others CPU %", "held to"}}
 	for _, n := range []int{10, 100, 1000} {
@@ -96,9 +97,9 @@ func (b *bench) swarmGrid(ctx context.Context, bin string) (grid, error) {
 	return g, nil
 }
 
-// swarmRow returns the row of swarmGrid for n agents: a master on the first CPU and the
-// agents on the others (on the same one if there is no other), measured for clusterSeconds
-// of a run. It stops both before it returns, also on an error.
+// swarmRow returns the row of swarmGrid for n agents: a master on the first CPU and the agents
+// on the others (on the same one if there is no other), measured for clusterSeconds of a run.
+// It stops both before it returns, also on an error, as when ctx ends.
 func (b *bench) swarmRow(ctx context.Context, bin string, n int) ([]string, error) {
 	cpus := allowedCPUs()
 	mine, theirs := cpus[:1], cpus[min(1, len(cpus)-1):]
@@ -211,9 +212,9 @@ func (s *swarmProcess) pid() int { return s.cmd.Process.Pid }
 // look begins a new measurement of the time that batches take; seen returns its result.
 func (s *swarmProcess) look() { _, _ = io.WriteString(s.in, "look\n") } // an error shows in seen
 
-// seen waits for and returns how long batches took since the last look: from the end of a
-// batch's second until it was committed; zeros without such a batch. It returns an error if
-// the swarm has ended.
+// seen waits for and returns how long batches took since the last look (or the start): from
+// the end of a batch's second until it was committed; zeros without such a batch. It waits
+// without a limit, and returns an error if the swarm has ended.
 func (s *swarmProcess) seen() (x swarmSeen, err error) {
 	if _, err = io.WriteString(s.in, "seen\n"); err != nil {
 		return x, err

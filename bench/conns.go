@@ -25,9 +25,10 @@ const (
 // closed connections of earlier ones (TIME_WAIT) leave most ports of each free.
 const connsFrom = "127.0.1.0/28"
 
-// connsTable measures the cost of many connections: memory while they are idle, and CPU
-// per request when each of many users pauses for a second after each. There are at most
-// 20,000 users, fewer if a process may not open so many files. See table for errors.
+// connsTable measures the cost of many connections: memory while they are idle, and CPU per
+// request when each of many users pauses for a second after each. There are at most 20,000
+// users, fewer if a process may not open so many files, of which it needs more than 750. See
+// table for errors.
 func connsTable(ctx context.Context, b *bench) (*section, error) {
 	users := min(manyUsers, openFiles()-spareFDs)
 	seconds := max(2*(users/ramp+2), b.seconds) // the second half begins when all are connected

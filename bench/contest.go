@@ -60,11 +60,11 @@ type contestServer interface {
 	pin(cpus []int) error
 }
 
-// contest runs the tools in turn on the server, A B C, A B C, b.pairs times after a
-// warm-up of a second each, and returns each tool's shots by its name in the order of the
-// turns: shot i of one tool ran next to shot i of another, so a ratio of the two excludes
-// what the machine did in that minute. The first run that fails ends it, and there are no
-// shots. The server stays pinned.
+// contest runs the tools, whose names must differ, in turn on the server, A B C, A B C,
+// b.pairs times after a warm-up of a second each, and returns each tool's shots by its name in
+// the order of the turns: shot i of one tool ran next to shot i of another, so a ratio of the
+// two excludes what the machine did in that minute. The first run that fails, as when ctx
+// ends, ends it with its error, and there are no shots. The server stays pinned.
 func (b *bench) contest(ctx context.Context, tools []tool, srv contestServer, at place) (map[string][]shot, error) {
 	if err := srv.pin(at.server); err != nil {
 		return nil, err
@@ -95,9 +95,9 @@ func (b *bench) contest(ctx context.Context, tools []tool, srv contestServer, at
 // included.
 func limitOf(seconds int) time.Duration { return time.Duration(seconds)*time.Second + 30*time.Second }
 
-// shoot runs the tool once and measures it. It returns a *failure with the tool's output
-// if the tool can't be run or its result can't be read, and for a run with failed requests
-// or without any.
+// shoot runs the tool once and measures it. It returns a *failure with the tool's output, and
+// no figures, if the tool can't be run, is ended with ctx, or its result can't be read, and
+// for a run with failed requests or without any.
 func shoot(ctx context.Context, t tool, srv contestServer, at place, seconds int) (shot, error) {
 	u, err := measure(ctx, job{
 		args:   t.command(seconds),
@@ -122,16 +122,16 @@ func shoot(ctx context.Context, t tool, srv contestServer, at place, seconds int
 	return shot{u, o}, nil
 }
 
-// versus formats the median ratio of a tool to its peer, turn by turn, with its interval
-// at 95 %, as "1.02 [0.98-1.05]". Both must be in the order of their turns.
+// versus formats the median ratio of a tool to its peer, turn by turn, with its interval at 95
+// %, as "1.02 [0.98-1.05]". Both must be in the order of their turns; NaN if one is empty.
 func versus(of, peer []shot, f func(shot) float64) string {
 	r := ratios(column(of, f), column(peer, f))
 	i := medianInterval(r, 0.95)
 	return fmt.Sprintf("%.2f [%.2f-%.2f]", median(r), i.Lo, i.Hi)
 }
 
-// middle formats the median of the figure f of these shots by format, which has one verb
-// for a float64.
+// middle formats the median of the figure f of these shots by format, which has one verb for a
+// float64; NaN without shots.
 func middle(of []shot, format string, f func(shot) float64) string {
 	return fmt.Sprintf(format, median(column(of, f)))
 }

@@ -31,7 +31,8 @@ func fromGo(pkg, version string) func(context.Context, *bench) (installed, error
 }
 
 // fromDebian returns an installer of a command with its Debian package, unless the command
-// exists. The version is that of the installed package, or "of an unknown version".
+// exists. The version is that of the installed package, or "of an unknown version". Its error
+// is that of debian.
 func fromDebian(command, pkg string) func(context.Context, *bench) (installed, error) {
 	return func(ctx context.Context, b *bench) (installed, error) {
 		in := installed{version: command + " of an unknown version", command: []string{command}}
@@ -44,8 +45,8 @@ func fromDebian(command, pkg string) func(context.Context, *bench) (installed, e
 }
 
 // fromCargo returns an installer that builds a program of crates.io into the cache, unless
-// this version is there already; that takes minutes, at most twice 15. A failed attempt
-// leaves what it has compiled for the next one.
+// this version is there already; that takes minutes, at most twice 15. A failed attempt leaves
+// what it has compiled for the next one; the error is that of the last one.
 func fromCargo(crate, version string) func(context.Context, *bench) (installed, error) {
 	return func(ctx context.Context, b *bench) (installed, error) {
 		dir := filepath.Join(b.cache, crate+"@"+version)
@@ -68,9 +69,9 @@ func fromCargo(crate, version string) func(context.Context, *bench) (installed, 
 	}
 }
 
-// debian checks commands from Debian packages, each as COMMAND:PACKAGE, and installs
-// missing packages. The script asks a user at a terminal first, on our standard streams.
-// The error has the end of the script's standard error.
+// debian checks commands from Debian packages, each as COMMAND:PACKAGE, and installs missing
+// packages. The script asks a user at a terminal first, on our standard streams, and is killed
+// when ctx ends. The error has the end of the script's standard error.
 func (b *bench) debian(ctx context.Context, pairs ...string) error {
 	said := &ending{}
 	cmd := exec.CommandContext(ctx, filepath.Join(b.root, "scripts", "debian.sh"), pairs...)
@@ -82,7 +83,7 @@ func (b *bench) debian(ctx context.Context, pairs ...string) error {
 }
 
 // debianVersion returns the version of an installed package, as "1.2-3 (Debian)"; "of an
-// unknown version" if dpkg does not have it.
+// unknown version" if dpkg does not have it or ctx has ended.
 func debianVersion(ctx context.Context, pkg string) string {
 	out, err := output(ctx, "", nil, "dpkg-query", "-W", "-f", "${Version}", pkg)
 	if err != nil {

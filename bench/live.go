@@ -21,8 +21,8 @@ var onTerminal = &peer{
 	read: gobench.read,
 }
 
-// liveTable measures whether watching a run changes it: gobench on a terminal and in
-// lines, at a closed loop and at a rate. See table for errors.
+// liveTable measures whether watching a run changes it: gobench on a terminal and in lines, at
+// a closed loop and at a rate. It needs two CPUs, and panics with one. See table for errors.
 func liveTable(ctx context.Context, b *bench) (*section, error) {
 	s := &section{
 		title: "The live view: gobench on a terminal and in lines",

@@ -13,19 +13,19 @@ type loops struct {
 	lines  []line            // of gobench and its peers
 	words  map[string]string // of the lines
 	places []place
-	base   *peer // the tool that ratios are relative to; nil: wrk
+	base   *peer // the tool that ratios are relative to, as in loopsHead; nil: wrk
 }
 
-// loopsHead returns the columns of loops, the first named by what; ratios are relative to
-// base.
+// loopsHead returns the columns of loops, the second called what; ratios are relative to base,
+// which must not be nil.
 func loopsHead(what string, base *peer) grid {
 	return grid{head: []string{"tool", what, "requests/s", "client CPU us/request", "server CPU us/request",
 		"peak RSS MB", "gobench + executor", "peak PSS MB", "rate / " + base.name, "client CPU / " + base.name}}
 }
 
-// run runs the tools in turn at each place, adds a row to g for each tool and place, and
-// their commands, versions and notes to s. Without the base's shots, as with -tools, the
-// columns of ratios are empty. After an error g has the rows of the places before.
+// run runs the tools in turn at each place, adds a row to g for each tool and place, and their
+// commands, versions and notes to s. Without the base's shots, as with -tools, the columns of
+// ratios are empty. After an error, as when ctx ends, g has the rows of the places before.
 func (l loops) run(ctx context.Context, b *bench, s *section, g *grid) error {
 	tools, err := b.contenders(ctx, s, l.lines, l.words)
 	if err != nil {
@@ -68,7 +68,7 @@ func (l loops) run(ctx context.Context, b *bench, s *section, g *grid) error {
 }
 
 // withNginx installs nginx, starts it, adds its version to s, calls take and stops it. It
-// returns take's error, or that of the installation or start.
+// returns take's error, or that of the installation or start, which the end of ctx ends.
 func (b *bench) withNginx(ctx context.Context, s *section, take func(*nginx) error) error {
 	if err := b.debian(ctx, "nginx:nginx-light"); err != nil {
 		return err

@@ -46,10 +46,11 @@ import (
 	"time"
 )
 
-// A table is one set of measurements of bench, by its name for -tables. run measures it
-// and returns its section, without name and date; functions xTable are such. run blocks
-// until all is measured. If ctx ends, or a run of a tool fails, it returns an error, and
-// the section is nil or incomplete: it must not be used.
+// A table is one set of measurements of bench, by its name for -tables. run measures it and
+// returns its section, without name and date; functions xTable are such. run blocks until all
+// is measured. If a run of a tool fails it returns an error, and the section is nil or
+// incomplete: it must not be used, nor must one that is returned after the end of ctx, which
+// run may return without an error.
 type table struct {
 	name string
 	run  func(context.Context, *bench) (*section, error)
@@ -114,11 +115,12 @@ func main() {
 	}
 }
 
-// run runs bench with these arguments, without the program's name: it measures the tables
-// in turn and prints each when it is complete, and with -write writes it to the page. A
-// table that fails does not end the others, and the error names it; the end of ctx and a
-// page that can't be written do. With -sleeper, -bare or -swarm it does only that. It
-// returns flag.ErrHelp for -h, and an error if another bench is running on this machine.
+// run runs bench with these arguments, without the program's name: it measures the tables in
+// turn and prints each when it is complete, and with -write writes it to the page. A table
+// that fails does not end the others, and the error names it; the end of ctx, whose cause it
+// returns, and a page that can't be written do. With -sleeper, -bare or -swarm it does only
+// that, the first two whatever ctx. It returns flag.ErrHelp for -h, and an error if another
+// bench is running on this machine.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	b := newBench(stderr)
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)

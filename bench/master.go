@@ -52,7 +52,8 @@ func startDaemon(bin, dir string, cpus []int, env []string, args ...string) (*da
 
 func (d *daemon) pid() int { return d.cmd.Process.Pid }
 
-// failed returns err as a *failure with the daemon's command line and its log so far.
+// failed returns err as a *failure with the daemon's command line and its log so far; none
+// once that is removed.
 func (d *daemon) failed(err error) error {
 	said, _ := os.ReadFile(d.log.Name())
 	return &failure{args: d.cmd.Args, why: err, stderr: said}
@@ -81,8 +82,8 @@ type testMaster struct {
 }
 
 // startMaster starts a master on the given CPUs (empty: ours) in a new temporary directory,
-// and logs in, for which it waits at most a minute. If that fails, the error is a *failure
-// with the log, and nothing is left running. The caller must call stop.
+// and logs in, for which it waits at most a minute. If that fails, or ctx ends, the error is a
+// *failure with the log, and nothing is left running. The caller must call stop.
 func startMaster(ctx context.Context, bin string, cpus []int) (*testMaster, error) {
 	dir, err := os.MkdirTemp("", "gobench-bench-master-")
 	if err != nil {
@@ -122,9 +123,9 @@ func (m *testMaster) stop() {
 	os.RemoveAll(m.dir)
 }
 
-// until calls f every 20 ms until it returns no error, at most for limit. It returns f's
-// error if that is a *failure (at once) or after limit, and an error if the master or ctx
-// ends.
+// until calls f every 20 ms until it returns no error, at most for limit, and at least once.
+// It returns f's error if that is a *failure (at once) or, wrapped, after limit; ctx.Err() if
+// ctx ends, and an error if the master does. It does not interrupt f.
 func (m *testMaster) until(ctx context.Context, limit time.Duration, f func() error) error {
 	for end := time.Now().Add(limit); ; {
 		err := f()
@@ -146,9 +147,9 @@ func (m *testMaster) until(ctx context.Context, limit time.Duration, f func() er
 	}
 }
 
-// do sends a request to the master's API, path below /api/v1, with in as JSON (nil: no
-// body), and decodes the answer into out (nil: it is ignored). It waits at most 30 s. A
-// status of 300 or more is an error with the last 500 bytes of the answer.
+// do sends a request to the master's API, path below /api/v1, with in as JSON (nil: no body),
+// and decodes the answer into out (nil: it is ignored). It waits at most 30 s, or until ctx
+// ends. A status of 300 or more is an error with the last 500 bytes of the answer.
 func (m *testMaster) do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -186,8 +187,9 @@ func (m *testMaster) submit(ctx context.Context, source string, o domain.Options
 	return order.ID, err
 }
 
-// await waits until a run is in a state, at most for limit. If the run ends in another
-// state, it returns a *failure at once. A state that lasts less than 20 ms may be missed.
+// await waits until a run is in a state, at most for limit. If the run ends in another state,
+// it returns a *failure at once; other errors, as for an unknown id, are returned after limit.
+// A state that lasts less than 20 ms may be missed.
 func (m *testMaster) await(ctx context.Context, id string, state domain.State, limit time.Duration) error {
 	return m.until(ctx, limit, func() error {
 		var o domain.Order
@@ -204,7 +206,8 @@ func (m *testMaster) await(ctx context.Context, id string, state domain.State, l
 	})
 }
 
-// agents waits until exactly n agents are connected, at most for limit.
+// agents waits until exactly n agents are connected, at most for limit. The error is that of
+// until.
 func (m *testMaster) agents(ctx context.Context, n int, limit time.Duration) error {
 	return m.until(ctx, limit, func() error {
 		f, err := m.scrape(ctx)
@@ -224,8 +227,8 @@ type figures struct {
 	values map[string]float64
 }
 
-// scrape reads the master's /metrics and the CPU time and memory of its process. It
-// returns an error if there are no figures.
+// scrape reads the master's /metrics and the CPU time and memory of its process. It waits at
+// most 30 s. It returns an error if there are no figures, or ctx ends.
 func (m *testMaster) scrape(ctx context.Context) (*figures, error) {
 	q, err := http.NewRequestWithContext(ctx, "GET", m.url+"/metrics", nil)
 	if err != nil {

@@ -148,7 +148,7 @@ func newCapture() (*capture, error) {
 	return c, nil
 }
 
-// read returns what was written so far; nil for a file that can't be read.
+// read returns what was written so far; nil for a file that can't be read, as after remove.
 func (c *capture) read() (stdout, stderr []byte) {
 	stdout, _ = os.ReadFile(c.stdout.Name())
 	stderr, _ = os.ReadFile(c.stderr.Name())

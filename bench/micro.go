@@ -91,7 +91,7 @@ func figureIf(x float64) string {
 // A microResult is one Go benchmark over its runs.
 type microResult struct {
 	pkg    string // without the module's path
-	name   string // without Benchmark and the number of CPUs
+	name   string // without Benchmark and from its last hyphen on, the number of CPUs
 	ns     []float64
 	bytes  float64 // of the last run, like allocs
 	allocs float64

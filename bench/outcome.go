@@ -28,8 +28,8 @@ const untold = -1
 // silent is the latency of a tool that prints none of it.
 var silent = latency{untold, untold, untold}
 
-// number returns the first group of re in out as a number; false if re does not match, or
-// the group is no number.
+// number returns the first group of re, which must have one, in out as a number; false if re
+// does not match, or the group is no number.
 func number(out string, re *regexp.Regexp) (float64, bool) {
 	m := re.FindStringSubmatch(out)
 	if m == nil {
@@ -46,15 +46,15 @@ func atof(s string) float64 {
 	return x
 }
 
-// count returns the first group of re in out as a number, 0 if re does not match: tools
-// leave out lines with a count of 0.
+// count returns the first group of re, which must have one, in out as a number, 0 if re does
+// not match: tools leave out lines with a count of 0.
 func count(out string, re *regexp.Regexp) float64 {
 	x, _ := number(out, re)
 	return x
 }
 
-// millis returns the first group of re in out, a time with its unit such as 1.71ms, in
-// milliseconds; untold if re does not match or the group is no such time.
+// millis returns the first group of re, which must have one, in out, a time with its unit such
+// as 1.71ms, in milliseconds; untold if re does not match or the group is no such time.
 func millis(out string, re *regexp.Regexp) float64 {
 	if m := re.FindStringSubmatch(out); m != nil {
 		if d, err := time.ParseDuration(m[1]); err == nil {
@@ -64,8 +64,8 @@ func millis(out string, re *regexp.Regexp) float64 {
 	return untold
 }
 
-// readJSON decodes a file that a tool wrote into a pointer. The error wraps fs.ErrNotExist
-// if the tool wrote none.
+// readJSON decodes a JSON file that a tool wrote into the value that into points to, which may
+// be partly set on an error. The error wraps fs.ErrNotExist if the tool wrote none.
 func readJSON(name string, into any) error {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -42,10 +42,10 @@ type line struct {
 	command string
 }
 
-// contenders installs the peers of the lines that -tools selects, and returns their tools,
-// at least one, in the order of lines. words replace the placeholders of their names. A
-// peer that can't be installed is named on the page, with its error, and its lines are left
-// out; if that is gobench, if ctx ends, or if no tool is left, it returns an error.
+// contenders installs the peers of the lines that -tools selects, and returns their tools, at
+// least one, in the order of lines. words replace the placeholders of their names. A peer that
+// can't be installed is named on the page, with its error, and its lines are left out; if that
+// is gobench, if ctx has ended then, or if no tool is left, it returns an error.
 func (b *bench) contenders(ctx context.Context, s *section, lines []line, words map[string]string) (tools []tool, err error) {
 	for _, l := range lines {
 		if l.name == "" {
@@ -94,8 +94,9 @@ func (b *bench) install(ctx context.Context, p *peer) (installed, error) {
 // result is the file that a tool writes its result to, if it writes one.
 func (b *bench) result() string { return filepath.Join(b.cache, "result.json") }
 
-// contender returns the tool of a line and its installed peer. Its command removes the
-// file b.result() first, so that a previous result is not used if a run writes none.
+// contender returns the tool of a line, whose name must be set, and its installed peer. Its
+// command removes the file b.result() first, so that a previous result is not used if a run
+// writes none.
 func (b *bench) contender(l line, in installed, words map[string]string) tool {
 	out := b.result()
 	fill := func(s string, more ...string) string {

@@ -14,9 +14,9 @@ var artillery = &peer{name: "artillery", install: installArtillery, read: func(u
 
 const artilleryVersion = "2.0.21"
 
-// installArtillery installs Artillery from npm into the cache, unless this version is
-// there already. A file complete marks a complete installation; an incomplete one is
-// repeated in place.
+// installArtillery installs Artillery from npm into the cache, unless this version is there
+// already. A file complete marks a complete installation; an incomplete one is repeated in
+// place. The first step that fails, as when ctx ends, ends it with its error.
 func installArtillery(ctx context.Context, b *bench) (installed, error) {
 	dir := filepath.Join(b.cache, "artillery@"+artilleryVersion)
 	in := installed{
@@ -52,9 +52,9 @@ var (
 	artilleryMax    = regexp.MustCompile(`(?m)^  max: \.* *([\d.]+)`)
 )
 
-// parseArtillery reads the report that Artillery prints at its end. Statuses other than
-// 2xx and requests without a response count as failed, the latter not as requests. It
-// returns an error without a report.
+// parseArtillery reads the report that Artillery prints at its end. Statuses other than the
+// first 2xx that is listed and requests without a response count as failed, the latter not as
+// requests. It returns an error without a report.
 func parseArtillery(out string) (outcome, error) {
 	report := artilleryReport.FindString(out)
 	rate, ok := number(report, artilleryRate)

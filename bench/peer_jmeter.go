@@ -30,7 +30,8 @@ const jmeterPOM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 // installJMeter installs JMeter from Maven Central into the cache, unless this version is
 // there already. It works in a directory .part, which it renames when it is complete and a
-// failed attempt leaves for the next one.
+// failed attempt leaves for the next one. The first step that fails, as when ctx ends, ends it
+// with its error.
 func installJMeter(ctx context.Context, b *bench) (installed, error) {
 	dir := filepath.Join(b.cache, "jmeter@"+jmeterVersion)
 	in := installed{

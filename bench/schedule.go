@@ -89,8 +89,8 @@ type schedule struct {
 	idle                       float64   // of that, what an idle executor uses
 }
 
-// take runs gobench once more for scheduleSeconds, not pinned, and appends its figures.
-// The tool's name is that of its class of users. On an error k is unchanged.
+// take runs gobench once more for scheduleSeconds, not pinned, and appends its figures. The
+// tool's name is that of its class of users. On an error, as when ctx ends, k is unchanged.
 func (k *schedule) take(ctx context.Context, b *bench, t tool, server []int) error {
 	u, err := measure(ctx, job{args: t.command(scheduleSeconds), env: t.env, server: server, limit: limitOf(scheduleSeconds)})
 	if err != nil {
@@ -114,8 +114,8 @@ func (k *schedule) take(ctx context.Context, b *bench, t tool, server []int) err
 	return nil
 }
 
-// row returns the schedule's row on the page: medians of the runs. Cells that a sleeper
-// does not have are empty, and "starting" while k.idle is 0.
+// row returns the schedule's row on the page: medians of the runs, at least one. Cells that a
+// sleeper does not have are empty, and "starting" while k.idle is 0.
 func (k *schedule) row(rate int, iteration string) []string {
 	row := []string{strconv.Itoa(rate), iteration, "", "", figure(median(k.p50)), figure(median(k.p99)), figure(median(k.executor)), "", "", "", ""}
 	if len(k.planned) > 0 { // the sleeper has none
@@ -159,8 +159,9 @@ func (k *schedule) verdict(rate int, iteration string) string {
 	return "missed: " + strings.Join(missed, ", ")
 }
 
-// sleeper runs this program as one that only wakes up, in a separate process, runs times
-// for scheduleSeconds, and returns its lag and CPU. The first run that fails ends it.
+// sleeper runs this program as one that only wakes up, in a separate process, runs times for
+// scheduleSeconds, and returns its lag and CPU. The first run that fails, as when ctx ends,
+// ends it with its error.
 func (b *bench) sleeper(ctx context.Context, rate, runs int) (*schedule, error) {
 	self, err := os.Executable()
 	if err != nil {

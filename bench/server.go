@@ -85,7 +85,8 @@ type nginx struct {
 
 // startNginx starts nginx, which must be installed, with one worker and returns when it
 // answers. If another process takes a port in between, or another error occurs, it retries
-// with other ports, three attempts in all. The end of ctx ends only the start.
+// with other ports, three attempts in all. The end of ctx ends only the start, with ctx.Err(),
+// wrapped.
 func startNginx(ctx context.Context) (*nginx, error) {
 	var err error
 	for range 3 {
@@ -101,7 +102,7 @@ func startNginx(ctx context.Context) (*nginx, error) {
 }
 
 // tryNginx is one attempt of startNginx: it waits at most 5 s for an answer. On an error
-// nothing is left running, and its directory is removed.
+// (ctx.Err() when ctx ends) nothing is left running, and its directory is removed.
 func tryNginx(ctx context.Context) (_ *nginx, err error) {
 	n := &nginx{done: make(chan error, 1), version: "nginx " + debianVersion(ctx, "nginx")}
 	if n.dir, err = os.MkdirTemp("", "gobench-bench-nginx-"); err != nil {

@@ -142,9 +142,9 @@ func stallRow(t tool, all []stalled) []string {
 		fmt.Sprintf("%.2f", mid(func(x stalled) float64 { return x.cpu.Seconds() })), rss, shows}
 }
 
-// stalled runs the tool once, not pinned, and stops the server for a second after 4.5 s;
-// the server runs again when it returns. It returns an error if requests of the tool
-// failed, as it has not waited for the server then, and if it ended before the stop.
+// stalled runs the tool once, not pinned, and stops the server for a second after 4.5 s; the
+// server runs again when it returns. The error is that of shoot, also for failed requests, as
+// the tool has not waited for the server then, or one for a tool that ended before the stop.
 func (b *bench) stalled(ctx context.Context, t tool, srv *nginx) (stalled, error) {
 	over := make(chan struct{})
 	stop := stopMeanwhile(srv, 4500*time.Millisecond, over)
@@ -181,9 +181,10 @@ func verdict(r *domain.Result) string {
 	return v
 }
 
-// stopMeanwhile stops the server for a second, after the time at, and then sends how long
-// it was really stopped; if over is closed before, it closes the channel without a value.
-// A stop that has begun is completed: the server is always continued.
+// stopMeanwhile stops the server for a second, after the time at, and then sends how long it
+// was really stopped; if over is closed before, it closes the channel without a value. A stop
+// that has begun is completed: the server is always continued. It must run until the channel
+// is closed.
 func stopMeanwhile(srv *nginx, at time.Duration, over <-chan struct{}) <-chan time.Duration {
 	took := make(chan time.Duration, 1)
 	go func() {

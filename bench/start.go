@@ -59,9 +59,10 @@ func startTable(ctx context.Context, b *bench) (*section, error) {
 	}, nil
 }
 
-// startGrid measures the times of the gobench bin in milliseconds: one run with empty
-// caches, then b.pairs runs with an edited and as many with an unchanged scenario, one row
-// each. It removes its caches.
+// startGrid measures the times of the gobench bin in milliseconds: one run with empty caches,
+// then b.pairs runs with an edited and as many with an unchanged scenario, one row each. The
+// first run that fails, as when ctx ends, ends it with its error, without rows. It removes its
+// caches.
 func (b *bench) startGrid(ctx context.Context, bin string) (grid, error) {
 	door, err := openDoor()
 	if err != nil {
@@ -167,7 +168,7 @@ type door struct {
 	at time.Time
 }
 
-// openDoor starts a door on a free loopback port.
+// openDoor starts a door on a free loopback port. The error is that of listening.
 func openDoor() (*door, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -196,8 +197,8 @@ func (d *door) rearm() {
 	d.at = time.Time{}
 }
 
-// first returns the time of the first request since rearm; false if no request came. It
-// does not wait.
+// first returns the time of the first request since rearm or openDoor; false if no request
+// came. It does not wait.
 func (d *door) first() (time.Time, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,9 +13,9 @@ const (
 	limitChart = 200.0 // ms
 )
 
-// storageGrid runs the store's own test, which stores a run of a day and reads charts of
-// it, and returns the size and the slowest chart in one row. A test that fails is an
-// error.
+// storageGrid runs the store's own test, which stores a run of a day and reads charts of it,
+// and returns the size and the slowest chart in one row. A test that fails, or is ended with
+// ctx or after 15 minutes, is an error.
 func (b *bench) storageGrid(ctx context.Context) (grid, error) {
 	out, err := output(ctx, b.root, nil, "go", "test", "./internal/master/store", "-run", "^TestADayIsSmallAndQuick$", "-count", "1", "-v")
 	if err != nil {

@@ -85,10 +85,11 @@ func newSwarm() *swarm {
 }
 
 // beSwarm reads join tokens from in, as a JSON array on the first line, joins with each of
-// them and runs the agents until the end of in or ctx. A line "look" begins a measurement,
-// and "seen" writes its result, a swarmSeen, to out as a line of JSON. It returns the
-// errors of all agents, joined, also those of agents that had not yet joined when ctx
-// ended; an agent that fails does not end the others.
+// them and runs the agents until the end of in or ctx. A line "look" begins a measurement, as
+// the start does, and "seen" writes its result, a swarmSeen, to out as a line of JSON. It
+// returns the errors of all agents, joined, also those of agents that had not yet joined when
+// ctx ended; an agent that fails does not end the others. A malformed first line is an error
+// at once. After the end of ctx a goroutine still reads in.
 func beSwarm(ctx context.Context, in io.Reader, out io.Writer) error {
 	var tokens []string
 	lines := bufio.NewReader(in)
@@ -221,9 +222,9 @@ func (a *simulated) beat(ctx context.Context) {
 	}
 }
 
-// do carries out a command of the master, as far as possible without executing anything,
-// and returns its answer, never nil, empty but for Prepare. The load of Begin runs in a
-// goroutine of wg until Stop, Cancel or the end of ctx.
+// do carries out a command of the master, whose order is Prepare, Arm, Begin, as far as
+// possible without executing anything, and returns its answer, never nil, empty but for
+// Prepare. The load of Begin runs in a goroutine of wg until Stop, Cancel or the end of ctx.
 func (a *simulated) do(ctx context.Context, wg *sync.WaitGroup, q *agentpb.Command) *agentpb.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()

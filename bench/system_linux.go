@@ -39,8 +39,9 @@ func pinned(cpus []int, start func() error) error {
 	return err
 }
 
-// pin moves the thread pid to the given CPUs; 0 is the calling thread. The other threads
-// of a process stay where they are.
+// pin moves the thread pid to the given CPUs; 0 is the calling thread, to which the goroutine
+// must be locked. It returns an error for no CPUs. The other threads of a process stay where
+// they are.
 func pin(pid int, cpus []int) error {
 	var set unix.CPUSet
 	for _, c := range cpus {

@@ -17,9 +17,9 @@ type grid struct {
 	rows [][]string
 }
 
-// markdown returns the table with aligned columns, so that it is readable in a terminal
-// too: the first column to the left, figures to the right. No row may have more cells than
-// head.
+// markdown returns the table with aligned columns, so that it is readable in a terminal too:
+// the first column to the left, figures to the right. head must not be empty, and no row may
+// have more cells. A "|" in a cell is not escaped.
 func (g grid) markdown() string {
 	width := make([]int, len(g.head))
 	for _, row := range append([][]string{g.head}, g.rows...) {
@@ -79,7 +79,7 @@ func addOnce(list *[]string, x string) {
 	}
 }
 
-// reword replaces words in the commands, given as old, new, old, new, and removes
+// reword replaces words in the commands added so far, given as old, new, old, new, and removes
 // duplicates that result.
 func (s *section) reword(oldnew ...string) {
 	commands := s.commands
@@ -154,9 +154,10 @@ func writePage(path, name, body string) error {
 	return os.WriteFile(path, []byte(splice(string(old), name, body)), fs.FileMode(0o644))
 }
 
-// splice returns the page old with the section name replaced by body; without such a
-// section it is inserted before the next one in the order of tables, or at the end. Text
-// outside of it is not changed. An empty old stands for a page with only its head.
+// splice returns the page old with the section name replaced by body; without such a section
+// it is inserted before the next one in the order of tables, or at the end. A section without
+// its last line counts as missing. Text outside of it is not changed, but for empty lines at
+// the end. An empty old stands for a page with only its head.
 func splice(old, name, body string) string {
 	if old == "" {
 		old = pageHead

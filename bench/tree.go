@@ -274,8 +274,8 @@ func statTime(f []string) time.Duration {
 }
 
 // machineBusy returns the time that the CPUs of this machine were not idle so far, all
-// together and without this process, in steps of 10 ms. Time stolen by other machines on
-// the same host is included: it disturbs a measurement too.
+// together and without this process, in steps of 10 ms; not above 0 if it can't be read. Time
+// stolen by other machines on the same host is included: it disturbs a measurement too.
 func machineBusy() (sum time.Duration) {
 	b, _ := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(b), "\n")

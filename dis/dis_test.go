@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -176,20 +177,44 @@ func TestRandomByteLength(t *testing.T) {
 	}
 }
 
-// TestTogether is for -race.
+// TestTogether: goroutines that pause at once share one debt, of which each part is paid once,
+// and no two of them draw the same text. It is also for -race. It is not parallel: no other
+// test may change the debt.
 func TestTogether(t *testing.T) {
-	t.Parallel()
-	var wg sync.WaitGroup
-	for range 8 {
+	debt.Store(0)
+	defer debt.Store(0)
+	const goroutines, turns = 8, 1000
+	var (
+		wg      sync.WaitGroup
+		paid    atomic.Int64
+		tooMuch atomic.Bool // more was paid than was owed
+		texts   [goroutines][turns]string
+	)
+	for g := range goroutines {
 		wg.Go(func() {
-			for range 100 {
-				SleepRatePoisson(math.Inf(1))
-				RandomString(20)
-				RandomByte(20)
+			for i := range turns {
+				owe(1000) // in total less than maxDebt
+				paid.Add(int64(pay(1500)))
+				if debt.Load() < 0 {
+					tooMuch.Store(true)
+				}
+				texts[g][i] = RandomString(20) + string(RandomByte(20))
 			}
 		})
 	}
 	wg.Wait()
+	if left := debt.Load(); tooMuch.Load() || paid.Load()+left != goroutines*turns*1000 {
+		t.Errorf("of a debt of %d ns %d were paid and %d are left; more than was owed: %v", goroutines*turns*1000, paid.Load(), left, tooMuch.Load())
+	}
+	drawn := map[string]bool{}
+	for g := range texts {
+		for _, s := range texts[g] {
+			drawn[s] = true
+		}
+	}
+	if len(drawn) != goroutines*turns {
+		t.Errorf("%d texts drawn, %d of them different", goroutines*turns, len(drawn))
+	}
 }
 
 func BenchmarkRandomString(b *testing.B) {

@@ -63,9 +63,10 @@ func (p *Pacer) Wait(ctx context.Context) error {
 	}
 }
 
-// Planned returns the time at which the start of the last Wait was due. A latency measured from
-// it includes the lateness of the start; time.Since(p.Planned()) right after Wait is that
-// lateness. Before the first Wait it returns the zero time.
+// Planned returns the time at which the start of the last Wait was due. A latency measured
+// from it includes the lateness of the start; time.Since(p.Planned()) right after Wait is that
+// lateness. Before the first Wait it returns the zero time, and without any starts a time
+// centuries ahead.
 func (p *Pacer) Planned() time.Time {
 	if p.begin.IsZero() {
 		return time.Time{}

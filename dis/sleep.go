@@ -40,7 +40,7 @@ func pause(rps, share float64) time.Duration {
 	return duration(share * float64(time.Second) / rps)
 }
 
-// duration rounds ns to a time.Duration, or to the longest one if ns is larger.
+// duration rounds ns, 0 or more, to a time.Duration, or to the longest one if ns is larger.
 func duration(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64

@@ -30,10 +30,10 @@ import (
 const flushLimit = 10 * time.Second
 
 // attach connects to the parent, runs the executor's part of the run and returns nil when the
-// parent has accepted the last batch. SIGTERM cancels the run. attach returns an error if the
-// run never started, if the parent is gone, or if it does not accept the last batch in 10 s.
-// It then does not wait for the users: the caller must exit. It may be called only once in a
-// process.
+// parent has accepted the last batch, or has ended the stream before the load began. SIGTERM
+// cancels the run. attach returns an error if the run could not start, if the parent is gone,
+// or if it does not accept the last batch in 10 s. It then does not wait for the users: the
+// caller must exit. It may be called only once in a process.
 func attach(socket string, vus scenario.Vus, thresholds []string, r *meter.Registry) error {
 	conn, err := grpc.NewClient("unix:"+socket,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -77,7 +77,9 @@ func (s *session) send(m *wire.FromExecutor) error {
 
 // run does the work of attach on an open stream: it reports the scenario (Hello), waits for
 // the start, prepares the load, waits for Go and runs the load. Where it can, it reports an
-// error to the parent as well as returning it. cancel ends ctx; a Cancel message calls it.
+// error to the parent as well as returning it. It returns nil if the parent ends the stream
+// before the load began. cancel ends ctx, which does not end the waits for the parent; a
+// Cancel message calls it.
 func (s *session) run(ctx context.Context, cancel func(), vus scenario.Vus, r *meter.Registry) error {
 	classes, refused := runner.Check(vus)
 	hello := &wire.Hello{Protocol: wire.Protocol, Version: version.Version, Go: runtime.Version(), Pid: int64(os.Getpid()), Classes: classes, Once: data.Once()}
@@ -218,10 +220,11 @@ func (s *session) obey(run *runner.Runner, began chan<- time.Duration, cancel fu
 	}
 }
 
-// load runs the users and sends what they record. It returns nil when the parent has accepted
-// the last batch and ended the stream, and an error if it does not do so in 10 s. gone
-// receives the result of obey. If the parent is gone, or the stream has ended after a failed
-// batch, load returns an error and does not wait for the users, since the process then exits.
+// load runs the users of a prepared run and sends what they record. Call it once. It returns
+// nil when the parent has accepted the last batch and ended the stream, and an error if it
+// does not do so in 10 s. The end of ctx cancels the run and is no error. gone receives the
+// result of obey. If the parent is gone, or the stream has ended after a failed batch, load
+// returns an error and does not wait for the users, since the process then exits.
 func (s *session) load(ctx context.Context, run *runner.Runner, profiles *profile.Set, gone <-chan error) error {
 	done := make(chan struct{})
 	run.Drained = func() {

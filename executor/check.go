@@ -62,7 +62,8 @@ func caller() string {
 	}
 }
 
-// declareCheck declares the two metrics of the check name and returns their meters.
+// declareCheck declares the two metrics of the check name and returns their meters, not all of
+// them with an error, which is that of declare.
 func (r *Recorder) declareCheck(name string) (m checkMeters, err error) {
 	title := "check." + name
 	err = r.declare("Checks", metrics.Graph{Title: title, Unit: "N", Metrics: []metrics.Metric{
@@ -111,7 +112,8 @@ func Time(ctx context.Context, step string, f func() error) error {
 	return err
 }
 
-// declareStep declares the two metrics of the step name and returns their meters.
+// declareStep declares the two metrics of the step name and returns their meters, not all of
+// them with an error, which is that of declare.
 func (r *Recorder) declareStep(name string) (m stepMeters, err error) {
 	title := "step." + name
 	if err = r.declare("Steps", metrics.Graph{Title: title + " time", Unit: "ns", Metrics: []metrics.Metric{{Title: title + ".time", Type: metrics.Histogram}}}, &m.time); err != nil {

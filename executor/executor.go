@@ -25,8 +25,8 @@ const SocketEnv = "GOBENCH_SOCKET"
 
 // Main runs vus as the gobench process that started this executor requests, and exits.
 // thresholds are the conditions of the run. Generated code calls it. It never returns: the
-// exit status is 0 after a run, 1 if the run could not start or that process is gone, and 2 if
-// gobench did not start this process.
+// exit status is 0 after a run, or if that process did not let it begin, 1 if the run could
+// not start or that process is gone, and 2 if gobench did not start this process.
 func Main(vus scenario.Vus, thresholds ...string) {
 	socket := os.Getenv(SocketEnv)
 	if socket == "" {

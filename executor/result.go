@@ -13,7 +13,8 @@ type resultMeters struct{ ok, fail, latency, bytes meter.Meter }
 // RecordSuccess records one successful operation, like boomer's function: kind and name
 // identify it ("grpc", "hello"), elapsed is its duration, bytes the size of its answer. It
 // adds 1 to KIND.NAME.ok and bytes to KIND.NAME.bytes, and records elapsed in
-// KIND.NAME.latency, in nanoseconds. Any number of goroutines may call it at once.
+// KIND.NAME.latency, in nanoseconds; a negative value is dropped. Any number of goroutines may
+// call it at once.
 //
 // The first use of a kind and name declares four metrics, and a run has at most 1,000. If they
 // can't be declared, that is counted as an error of source KIND, and nothing else is recorded.
@@ -50,7 +51,8 @@ func RecordFailure(kind, name string, elapsed time.Duration, err string) {
 }
 
 // resultOf returns the meters of kind and name, and declares them at first use. If they can't
-// be declared, it counts the reason as an error of source kind and returns false.
+// be declared, it counts the reason as an error of source kind and returns false; the meters
+// must not be used then.
 func (r *Recorder) resultOf(kind, name string) (resultMeters, bool) {
 	m, err := r.names().results.get(kind+"."+name, r.declareResult)
 	if err != nil {
@@ -59,7 +61,8 @@ func (r *Recorder) resultOf(kind, name string) (resultMeters, bool) {
 	return m, err == nil
 }
 
-// declareResult declares the four metrics of title, "KIND.NAME", and returns their meters.
+// declareResult declares the four metrics of title, "KIND.NAME", and returns their meters, not
+// all of them with an error, which is that of declare.
 func (r *Recorder) declareResult(title string) (m resultMeters, err error) {
 	group := "Results (" + title + ")"
 	if err = r.declare(group, metrics.Graph{Title: "Results", Unit: "N", Metrics: []metrics.Metric{

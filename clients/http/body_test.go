@@ -117,7 +117,7 @@ func TestLargeRequestFails(t *testing.T) {
 		{"garbage", func(p *servers.Peer) { p.Head(); p.Send("garbage"); p.Wait() }, "protocol"},
 	} {
 		s := servers.Faults(t, tt.script)
-		ctx, c, rec := newClient(t, Options{Timeout: 100 * time.Millisecond})
+		ctx, c, rec := newClient(t, limited(tt.class, 100*time.Millisecond))
 		if _, err := c.Post(ctx, s.URL, make([]byte, 32<<20), nil); err == nil {
 			t.Errorf("%s: no error", tt.name)
 		}

@@ -15,7 +15,8 @@ import (
 var errClosed = errors.New("http client is closed")
 
 // client is what an HttpClient points to. There may be a million of them, so the parts that
-// clients share are in family and settings.
+// clients share are in family and settings. Methods that need mu say so; the others must not
+// be called while it is held.
 type client struct {
 	// The fields that each call needs come first, in two cache lines: see conn.Conn.
 	ctx      context.Context // the client's lifetime
@@ -56,10 +57,10 @@ func (c *client) more() *extra {
 	return c.extra
 }
 
-// do sends q's request, records the outcome and leaves the answer in q. It does what Get
-// describes: an error without a record is one of the call itself, of a ctx that has ended
-// before, of a closed client, or of a run that is stopping. Any other error is a *callError. q
-// has no body after an error.
+// do sends the request of a new q, whose Method is set, records the outcome and leaves the
+// answer in q. It does what Get describes: an error without a record is one of the call
+// itself, of a ctx that has ended before, of a closed client, or of a run that is stopping.
+// Any other error is a *callError. q has no body after an error.
 func (c *client) do(ctx context.Context, q *call) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -28,8 +28,8 @@ func (c *client) cookies(want bool) *cookiejar.Jar {
 	return x.jar
 }
 
-// keepCookies stores the cookies of an answer from u, whose header lines are lines. A
-// malformed cookie is ignored (RFC 6265, section 5.2).
+// keepCookies stores the cookies of an answer from u, whose header lines are lines, in the
+// jar, which it creates if necessary. A malformed cookie is ignored (RFC 6265, section 5.2).
 func (c *client) keepCookies(u *url.URL, lines []byte) {
 	var set []*nethttp.Cookie
 	eachField(lines, func(name, value []byte) bool {

@@ -15,7 +15,8 @@ const quickest = time.Millisecond
 // dial opens a connection to q's target, with TLS if that is secure, within ConnectTimeout and
 // q's time limit, and counts it. The caller must hold a place for it; on an error dial has
 // released the place. A failed connect (not a failed handshake) takes at least 1 ms, unless
-// ctx ends. If the client ends meanwhile the error is that of ended. The caller owns the link.
+// ctx ends. The error is that of connect or handshake, or that of ended if the client ends
+// meanwhile. The caller owns the link.
 func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 	began := conn.Now()
 	q.peer, q.link = nil, nil
@@ -53,8 +54,9 @@ func (c *client) dial(ctx context.Context, q *call) (*link, error) {
 }
 
 // handshake does the TLS handshake on l, within limit from began and within TLSTimeout, and
-// counts it if it succeeds. On an error the caller drops l. It is errNoHTTP2, or of the class
-// Protocol, if the server chooses another protocol.
+// counts it if it succeeds. On an error the caller drops l. When ctx ends it is ctx's, or of
+// the class Timeout; it is errNoHTTP2, or of the class Protocol, if the server chooses another
+// protocol.
 func (c *client) handshake(ctx context.Context, q *call, l *link, began, limit time.Duration) error {
 	start := conn.Now()
 	if own := c.settings.TLSTimeout; own > 0 && start+own < began+limit {

@@ -97,13 +97,13 @@ func TestDNSPolicies(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		cache  time.Duration
-		asked  func(n int) bool // of 6 connects
-		before []string         // the servers of the first 4 connects, "a" or "b"
-		after  string           // that of the last ones, after the change and after the cached addresses expired
+		asked  func(n, expired int) bool // of 6 connects, while cached addresses may have expired so often
+		before []string                  // the servers of the first 4 connects, "a" or "b"
+		after  string                    // that of the last ones, after the change and after the cached addresses expired
 	}{
-		{"each connect", 0, func(n int) bool { return n == 6 }, []string{"a", "a", "a", "a"}, "c"},
-		{"kept for a time", keep, func(n int) bool { return n == 2 }, []string{"a", "b", "a", "b"}, "c"},
-		{"once", DNSOnce, func(n int) bool { return n == 1 }, []string{"a", "b", "a", "b"}, "ab"},
+		{"each connect", 0, func(n, _ int) bool { return n == 6 }, []string{"a", "a", "a", "a"}, "c"},
+		{"kept for a time", keep, func(n, expired int) bool { return 2 <= n && n <= 2+expired }, []string{"a", "b", "a", "b"}, "c"},
+		{"once", DNSOnce, func(n, _ int) bool { return n == 1 }, []string{"a", "b", "a", "b"}, "ab"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -141,20 +141,24 @@ func TestDNSPolicies(t *testing.T) {
 				return "a"
 			}
 			var got []string
+			began := time.Now()
 			for range 4 {
 				got = append(got, fetch())
 			}
-			if !slices.Equal(got, tt.before) {
+			expired := int(time.Since(began) / keep) // on a slow host
+			if expired == 0 && !slices.Equal(got, tt.before) {
 				t.Errorf("served by %q, want %q", got, tt.before)
 			}
 			ns.Set("web.test", "127.0.0.3")
 			time.Sleep(keep + 20*time.Millisecond)
+			began = time.Now()
 			for range 2 {
 				if got := fetch(); !strings.Contains(tt.after, got) {
 					t.Errorf("after the change served by %q, want one of %q", got, tt.after)
 				}
 			}
-			if n := ns.Asked("web.test"); !tt.asked(n) {
+			expired += int(time.Since(began) / keep)
+			if n := ns.Asked("web.test"); !tt.asked(n, expired) {
 				t.Errorf("the name was asked for %d times", n)
 			}
 			if n := rec.Counts("home.")["dns"]; n != int64(ns.Asked("web.test")) {

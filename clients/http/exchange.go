@@ -31,7 +31,8 @@ func (c *client) watched(ctx context.Context, q *call) error {
 // until ctx ends or the time limit of the call. If an idle connection turns out to be closed,
 // and the request is idempotent or nothing of it was sent, it is sent again, once, over a new
 // connection. The connection is put back or closed in any case. It adds the bytes transferred
-// to q, also with an error.
+// to q, also with an error. When ctx ends, the error may be of the class Timeout: failed
+// replaces it.
 func (c *client) transfer(ctx context.Context, q *call) error {
 	if c.settings.HTTP2 {
 		return c.exchange2(ctx, q)
@@ -81,7 +82,8 @@ const (
 )
 
 // attempt sends the request over l and reads the answer, until ctx ends or the time limit of
-// the call. It reports whether l may be used again. It does not close l or put it back.
+// the call. It reports whether l may be used again. It does not close l or put it back. The
+// errors are as for transfer.
 func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err error) {
 	c.arm(q, l)
 	q.link = l
@@ -100,9 +102,10 @@ func (c *client) attempt(ctx context.Context, q *call, l *link) (again bool, err
 	return l.End() && again, err
 }
 
-// over writes the request and reads the answer. It reports whether cn may be used again. If
-// the server reset the connection while the request was written, it may have answered before:
-// over then returns nil for a whole answer, and otherwise the error of writing.
+// over writes the request and reads the answer. Call arm before. It reports whether cn may be
+// used again. If the server reset the connection while the request was written, it may have
+// answered before: over then returns nil for a whole answer, and otherwise the error of
+// writing.
 func (q *call) over(cn *conn.Conn) (again bool, err error) {
 	if q.upload != nil {
 		return q.overBeside(cn)

@@ -60,9 +60,9 @@ func (f *follow) base() *url.URL {
 	return f.url
 }
 
-// exchanges sends q's request and the further requests that the answers require, at most
-// MaxRedirects redirects and maxChallenges challenges, and leaves the last answer in q. It
-// returns the first error, and ctx's if ctx ends between two requests.
+// exchanges sends the request of q, whose follow is set, and the further requests that the
+// answers require, at most MaxRedirects redirects and maxChallenges challenges, and leaves the
+// last answer in q. It returns the first error, and ctx's if ctx ends between two requests.
 func (c *client) exchanges(ctx context.Context, q *call) error {
 	f := q.follow
 	for {

@@ -82,8 +82,9 @@ func (h *head) parse(b []byte) (done bool, err error) {
 
 var http1 = []byte("HTTP/1.")
 
-// statusLine parses "HTTP/1.1 200 OK", without its line end, and stores status and version.
-// The reason, and the space before it, may be missing. It returns errNotHTTP or errStatus.
+// statusLine parses "HTTP/1.1 200 OK", without its line end, and stores status and version;
+// h.status must be 0. The reason, and the space before it, may be missing. It returns
+// errNotHTTP or errStatus.
 func (h *head) statusLine(b []byte) error {
 	if !bytes.HasPrefix(b, http1) {
 		return errNotHTTP
@@ -107,9 +108,9 @@ func (h *head) statusLine(b []byte) error {
 	return nil
 }
 
-// field parses "Name: value", without its line end, and stores the values that determine the
-// end of the message. Other headers are only checked for a name and a colon. The errors are
-// errField, errFold, and those of a wrong Content-Length or Transfer-Encoding.
+// field parses "Name: value", without its line end and not empty, and stores the values that
+// determine the end of the message. Other headers are only checked for a name and a colon. The
+// errors are errField, errFold, and those of a wrong Content-Length or Transfer-Encoding.
 func (h *head) field(b []byte) error {
 	n := 0
 	for n < len(b) && isToken[b[n]] {
@@ -154,8 +155,8 @@ func (h *head) connection(list []byte) {
 }
 
 // contentLength parses one number, or a list that repeats the same number (RFC 9110, section
-// 8.6). It returns errLength for a number that is not of 1 to 18 digits, and errLengths for
-// one that differs from that of an earlier header.
+// 8.6). h.length is -1 before the first. It returns errLength for a number that is not of 1 to
+// 18 digits, and errLengths for one that differs from that of an earlier header.
 func (h *head) contentLength(list []byte) error {
 	for more := true; more; {
 		var number []byte

@@ -23,6 +23,15 @@ func newClient(t testing.TB, opts ...Options) (context.Context, HttpClient, *exe
 	return ctx, c, rec
 }
 
+// limited returns options for a fault of a class: a time limit that is short only if the class
+// is that of the limit, because on a busy host any other fault may take long.
+func limited(class string, short time.Duration) Options {
+	if class == "timeout" {
+		return Options{Timeout: short}
+	}
+	return Options{}
+}
+
 type counts = map[string]int64
 
 // outcomes returns the counts without those of bytes, connections, statuses, recoveries and the

@@ -149,7 +149,8 @@ func (h HttpClient) Close() {
 	}
 }
 
-// call is Get for any method and body. With discard the body of the answer is nil.
+// call is Get for any method and body. With discard, and with an error, the body of the answer
+// is nil.
 func (h HttpClient) call(ctx context.Context, method, url string, body []byte, headers map[string]string, discard bool) ([]byte, error) {
 	var q call
 	q.request.Method, q.request.URL, q.request.Headers = method, url, headers

@@ -41,8 +41,8 @@ const frameHead = 9
 // settingsFrame is the type of a server's first frame (section 3.4).
 const settingsFrame = 4
 
-// Read reads from the connection. It also closes settled when the server's first frame has
-// been processed, or the connection can't become HTTP/2.
+// Read reads from the connection; the error is that of its Read. It also closes settled when
+// the server's first frame has been processed, or the connection can't become HTTP/2.
 func (w *wire) Read(p []byte) (int, error) {
 	if w.seen >= frameHead && w.seen >= w.frame() { // net/http has processed the first frame, since it reads again
 		w.settle()
@@ -102,7 +102,8 @@ func (w *wire) Write(p []byte) (int, error) {
 }
 
 // Close ends pending reads and writes; the link's user drops the link afterwards. If net/http
-// closes a connection that the server has not closed, the server has violated the protocol.
+// closes a connection that the server has not closed, the server has violated the protocol. It
+// returns nil.
 func (w *wire) Close() error {
 	w.broken.CompareAndSwap(nil, &errRules)
 	w.settle()
@@ -124,7 +125,7 @@ func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 type wireKey struct{}
 
 // newHTTP2 returns a transport that speaks HTTP/2 over wires, with or without TLS. It does not
-// dial: the context of NewClientConn carries the wire under wireKey.
+// dial: the context of NewClientConn must carry the wire under wireKey.
 func newHTTP2(o *Options) *nethttp.Transport {
 	t := &nethttp.Transport{
 		DisableCompression:     true, // Options.Decode does it
@@ -177,7 +178,8 @@ func (c *client) exchange2(ctx context.Context, q *call) error {
 // over2 sends q's request over m and reads the answer into q. unserved means that the server
 // closed the connection cleanly without processing the request. It returns when the answer is
 // complete, and otherwise at the time limit, or when ctx or the client ends. It adds the bytes
-// transferred since the last call over m to q, also with an error.
+// transferred since the last call over m to q, also with an error: the client's ctx's, the
+// body's own, one of the class Timeout for a time limit, or that of fault.
 func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err error) {
 	timed, cancel := context.WithTimeout(ctx, q.start+c.settings.Timeout-conn.Now())
 	defer cancel()
@@ -223,9 +225,9 @@ func (c *client) over2(ctx context.Context, q *call, m *mux) (unserved bool, err
 	return unserved, m.wire.fault(err)
 }
 
-// classified2 adds the class to an error of net/http's HTTP/2: Reset, EOF, or Protocol if
-// nothing else applies. Its errors have no exported types, so their texts are compared; errors
-// of the connection are returned unchanged.
+// classified2 adds the class to an error, not nil, of net/http's HTTP/2: Reset, EOF, or
+// Protocol if nothing else applies. Its errors have no exported types, so their texts are
+// compared; errors of the connection are returned unchanged.
 func classified2(err error) error {
 	if class := conn.Classify(err); class != conn.Other {
 		return err

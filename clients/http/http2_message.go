@@ -39,7 +39,8 @@ func (r *Request) check2() error {
 }
 
 // request2 returns q's request for net/http, with ctx, and its body, nil if it has none. The
-// path is sent as it is. The caller must call finish on the body, also if it is nil.
+// path is sent as it is. The source of an upload must be open. The caller must call finish on
+// the body, also if it is nil.
 func (q *call) request2(ctx context.Context) (*nethttp.Request, *sender) {
 	u := &url.URL{Scheme: "http", Host: q.target.host, Opaque: q.path}
 	if q.target.secure {
@@ -119,7 +120,7 @@ func (q *call) receive2(resp *nethttp.Response) error {
 	return err
 }
 
-// discard2 reads body to its end.
+// discard2 reads body to its end. The error is that of reading.
 func discard2(body io.Reader) error {
 	b := discards.Get().(*[]byte)
 	defer discards.Put(b)
@@ -133,7 +134,8 @@ func discard2(body io.Reader) error {
 }
 
 // keep2 reads the answer's body into q.body, nil if it is empty. It returns errTooLarge for
-// more than q.maxBody bytes, before reading if the length is announced.
+// more than q.maxBody bytes, before reading if the length is announced. With an error q.body
+// may have a part of it.
 func (q *call) keep2(resp *nethttp.Response) error {
 	if resp.ContentLength > q.maxBody && q.request.Method != "HEAD" {
 		return errTooLarge

@@ -35,7 +35,7 @@ type mux struct {
 // MaxConns are open, it closes an idle one of another target, or waits for the next that has
 // room, until ctx ends or q's time limit. The caller must call unmux after its call. If
 // another call fails to open the connection, mux returns the same error, unless only that call
-// was canceled.
+// was canceled; its other errors are those of pickMux and awaitMux.
 func (c *client) mux(ctx context.Context, q *call) (*mux, error) {
 	for {
 		m, mine, err := c.pickMux(ctx, q)
@@ -62,7 +62,7 @@ func (c *client) mux(ctx context.Context, q *call) (*mux, error) {
 
 // pickMux returns a connection on which it has reserved a place for the call; it may wait for
 // one, as await does. If mine is set the caller must open it, with openMux; if not, another
-// call may still be opening it. With an error nothing is reserved.
+// call may still be opening it. With an error, that of await or ended, nothing is reserved.
 func (c *client) pickMux(ctx context.Context, q *call) (m *mux, mine bool, err error) {
 	c.mu.Lock()
 	if c.closed {
@@ -134,8 +134,8 @@ func (c *client) enter(m *mux) bool {
 // muxOf returns the connection that uses l. The caller must hold mu.
 func (c *client) muxOf(l *link) *mux { return c.extra.byLink[l] }
 
-// openMux opens m and notifies the calls that wait for it, by closing m.ready. If it fails, it
-// sets m.err and releases m's place of MaxConns. The caller must still call unmux.
+// openMux opens a new m and notifies the calls that wait for it, by closing m.ready. If it
+// fails, it sets m.err and releases m's place of MaxConns. The caller must still call unmux.
 func (c *client) openMux(ctx context.Context, q *call, m *mux) {
 	defer close(m.ready)
 	l, err := c.dial(ctx, q)

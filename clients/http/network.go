@@ -209,8 +209,8 @@ func (n *network) proxy(t *target) (*conn.Proxy, error) {
 }
 
 // proxied prepares q for an HTTP proxy that accepts whole URLs: for requests of HTTP/1.1
-// without TLS it sets path and via. Other requests use a tunnel, and q is not changed. The
-// error is one of the proxy in the environment.
+// without TLS it sets path and via. Other requests use a tunnel, and q is not changed. Call it
+// once, when target and path are set. The error is one of the proxy in the environment.
 func (s *settings) proxied(q *call) error {
 	if s.proxies == nil && s.dialer.Proxy() == nil {
 		return nil

@@ -74,8 +74,7 @@ type settings struct {
 	addedAway *added // those for servers that a redirect points to
 }
 
-// plainSettings returns settings without a network; o must have the defaults filled in and
-// have passed check.
+// plainSettings returns settings without a network; o must be a result of whole.
 func plainSettings(o Options) *settings {
 	s := &settings{Options: o}
 	s.follows = o.MaxRedirects > 0 || o.Cookies || o.Auth.scheme == digest || o.Decode

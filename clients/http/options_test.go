@@ -28,7 +28,7 @@ func TestOptionsThatCanNotBe(t *testing.T) {
 		{Options{HTTP2: true, ALPN: []string{"http/1.1"}}, `HTTP2 wants h2 among ALPN, which is ["http/1.1"]`},
 		{Options{Proxy: "ftp://a:1"}, "Proxy: proxy ftp://a:1: want http://"},
 		{Options{Proxy: "http://user:secret@"}, "Proxy: proxy http://user:xxxxx@: no host"},
-		{Options{Proxy: "http://user:secret@a:x"}, `Proxy: proxy: invalid port ":x" after host`},
+		{Options{Proxy: "http://user:secret@a:x"}, `Proxy: proxy: not a URL: want SCHEME://`},
 		{Options{Proxy: "http://a:1/path"}, "nothing may follow the port"},
 		{Options{Proxy: "socks5://:p@a"}, "SOCKS takes a user of 1 to 255 bytes"},
 		{Options{Unix: "/x", Sources: []string{"127.0.0.1"}}, "Unix can't be combined with Proxy, Sources"},

@@ -48,7 +48,7 @@ func (f *follow) points(lines []byte) *url.URL {
 // it is a GET, unless it was a HEAD, as is a POST after a status 301 or 302; other methods and
 // their bodies stay (RFC 9110, sections 15.4.2 to 15.4.9). Credentials and cookies that the
 // caller set as headers, and a Host, are not sent to another server. The error is that of
-// locate.
+// locate; q must not be sent then. f.location must be set.
 func (f *follow) redirect(q *call) error {
 	r := &q.request
 	from := q.target.origin

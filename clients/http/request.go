@@ -97,7 +97,7 @@ func (q *call) done() {
 
 // render sets q's template, if the request is the last one that c, or a client with the same
 // settings, has sent twice in a row, and otherwise what is needed to render it. It checks a
-// request that has no template. The error is the caller's fault.
+// request that has no template. q.added must be set. The error is the caller's fault.
 func (c *client) render(q *call) error {
 	r := &q.request
 	if t := c.last.Load(); t != nil && t.is(r, q.added) {
@@ -224,7 +224,8 @@ func (r *Request) id() uint64 {
 }
 
 // appendHead renders the head of q's request without the headers of the body, those of this
-// request only (see follow), and the blank line. An empty User-Agent is left out.
+// request only (see follow), and the blank line. An empty User-Agent is left out. q must be
+// checked and located.
 func (q *call) appendHead(b []byte) []byte {
 	host, agent := q.target.host, userAgent
 	for name, value := range q.request.Headers {

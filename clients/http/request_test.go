@@ -103,6 +103,7 @@ func TestWrongCalls(t *testing.T) {
 		{"user", Request{URL: "http://me:secret@a.test/"}, `set Options.Auth`},
 		{"not ASCII", Request{URL: "http://é.test/"}, `not ASCII`},
 		{"space in the host", Request{URL: "http://a b/"}, `url "http://a b/": `},
+		{"percent sign in the host", Request{URL: "http://a%25b/"}, `host "a%b": a percent sign is no part of a name`},
 		{"CR LF in the path", Request{URL: "http://a.test/x\r\nX: 1"}, `control character`},
 		{"CR LF in the host", Request{URL: "http://a.test\r\nX: 1/"}, `url "http://a.test\r\nX: 1/": `},
 		{"method with a space", Request{Method: "GET /x", URL: "http://a.test/"}, `method "GET /x" can't be sent`},

@@ -51,7 +51,8 @@ func (q *call) asks() bool {
 	return q.ready != nil && q.upload == nil && !q.request.hasLength() && (q.follow == nil || len(q.follow.lines) == 0)
 }
 
-// appendRequest renders the request up to its body: the head with the blank line.
+// appendRequest renders the request up to its body: the head with the blank line. q must be
+// prepared.
 func (q *call) appendRequest(b []byte) []byte {
 	if q.ready != nil {
 		b = append(b, q.ready.lines[:len(q.ready.lines)-len("\r\n")]...)

@@ -26,7 +26,8 @@ func File(path string) Source { return file(path) }
 
 type file string
 
-// Open opens the file and returns its length, or an error if it is missing or not regular.
+// Open opens the file and returns its length, or an error if it is missing or not regular. The
+// caller closes it.
 func (f file) Open() (io.ReadCloser, int64, error) {
 	r, err := os.Open(string(f))
 	if err != nil {

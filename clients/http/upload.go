@@ -117,7 +117,7 @@ func checkTrailer(name, value string) error {
 }
 
 // appendFraming renders the headers that describe the body: its length, or chunks and the
-// names of the trailers, sorted.
+// names of the trailers, sorted. Call open before.
 func (u *upload) appendFraming(b []byte) []byte {
 	if u.size >= 0 {
 		b = append(b, "Content-Length: "...)
@@ -175,7 +175,7 @@ func (q *call) overBeside(cn *conn.Conn) (again bool, err error) {
 
 // start starts to write head and body in a goroutine that sends its result to sent, once, and
 // closes the body. It ends at the latest when the connection is closed and the body's Read
-// returns. On a fault of the body itself it aborts the connection.
+// returns. On a fault of the body itself it aborts the connection. Call open before.
 func (u *upload) start(cn *conn.Conn, head []byte) {
 	body := u.opened
 	u.opened, u.sent, u.go100, u.shut = nil, make(chan error, 1), nil, func() {}
@@ -198,7 +198,8 @@ func (u *upload) start(cn *conn.Conn, head []byte) {
 
 // write writes head and body. A body that waits for the server to accept it is written then,
 // or when u.wait has passed. The error is that of writing, a bodyError, or errNotSent for a
-// body that the server does not accept.
+// body that the server does not accept; a part may have been written then. It does not close
+// body. start calls it.
 func (u *upload) write(cn *conn.Conn, head []byte, body io.Reader) error {
 	if u.go100 == nil && body == nil && u.size >= 0 {
 		return cn.WriteParts(net.Buffers{head, u.data})
@@ -241,7 +242,7 @@ func permitted(ask <-chan bool, wait time.Duration) error {
 }
 
 // proceed notifies a waiting body whether the server accepts it. Only the first call has an
-// effect; it does not wait.
+// effect; it does not wait. Call it after start.
 func (u *upload) proceed(yes bool) {
 	if u.go100 == nil {
 		return
@@ -252,7 +253,8 @@ func (u *upload) proceed(yes bool) {
 	}
 }
 
-// stop ends waits of the writer other than for the connection: it closes the source.
+// stop ends waits of the writer other than for the connection: it closes the source. Call it
+// after start.
 func (u *upload) stop() {
 	u.proceed(false)
 	u.shut()

@@ -218,7 +218,7 @@ func TestUploadFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := servers.Faults(t, tt.script)
-			ctx, c, rec := newClient(t, Options{Timeout: 300 * time.Millisecond})
+			ctx, c, rec := newClient(t, limited(tt.class, 300*time.Millisecond))
 			var closed atomic.Int64
 			_, err := c.Do(ctx, Request{Method: "PUT", URL: s.URL, Source: tt.source(&closed)})
 			if err == nil || conn.Classify(err).String() != tt.class || !strings.Contains(err.Error(), tt.text) && tt.class != "reset" {

@@ -77,8 +77,9 @@ var inURL = func() (in [256]bool) {
 	return in
 }()
 
-// parseOrigin parses "https://host:port"; a missing port is 443, or 80 for http. It returns an
-// error for another scheme, a user, a host that is not ASCII or is missing, and a wrong port.
+// parseOrigin parses "https://host:port"; a missing port is 443, or 80 for http. There must be
+// no path. It returns an error for another scheme, a user, a host that is not ASCII or is
+// missing, and a wrong port.
 func parseOrigin(origin string) (*target, error) {
 	u, err := url.Parse(origin)
 	if err != nil {
@@ -117,7 +118,11 @@ func parseOrigin(origin string) (*target, error) {
 		return nil, fmt.Errorf("port %q: want 1 to 65535", port)
 	}
 	if i := strings.IndexByte(t.host, '%'); i >= 0 { // a zone is only for connecting (RFC 6874)
-		t.host = t.host[:i] + t.host[strings.IndexByte(t.host, ']'):]
+		end := strings.IndexByte(t.host, ']')
+		if end < i {
+			return nil, fmt.Errorf("host %q: a percent sign is no part of a name", t.host)
+		}
+		t.host = t.host[:i] + t.host[end:]
 	}
 	t.host = strings.TrimSuffix(t.host, ":")
 	t.addr = net.JoinHostPort(t.name, port)

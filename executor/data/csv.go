@@ -95,6 +95,7 @@ func (f *csvFormat) check(record []byte) error {
 	return nil
 }
 
+// appendValue appends a value without its quotes; format has the rest.
 func (f *csvFormat) appendValue(b, record []byte, column string) ([]byte, bool) {
 	left := slices.Index(f.names, column)
 	if left < 0 {

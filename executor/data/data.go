@@ -59,7 +59,7 @@ func (o Order) String() string { return [...]string{"sequential", "random", "uni
 type Options struct {
 	Order Order
 	Wrap  bool // start again after the last row; otherwise the class's load ends then
-	Comma byte // between the columns of CSV; 0: a tab for FILE.tsv, otherwise a comma
+	Comma byte // between the columns of CSV, no quote or line end (not checked); 0: a tab for FILE.tsv, otherwise a comma
 }
 
 // ErrEnd is returned when no row of a [Sequential] file without Wrap is left. The class of the
@@ -114,7 +114,8 @@ func CSV(file string, options ...Options) *Feeder {
 }
 
 // JSONLines declares a file of one JSON object a line. Its columns are the keys of each
-// object; a value that is not a string is returned as JSON. All else is as described at [CSV].
+// object; a value that is not a string is returned as JSON. Comma is not used. All else is as
+// described at [CSV].
 func JSONLines(file string, options ...Options) *Feeder {
 	f := declare(file, options)
 	f.newFormat = func() format { return jsonFormat{} }
@@ -144,7 +145,7 @@ func declare(file string, options []Options) *Feeder {
 // Prepare opens and checks all files declared so far, in that order, and returns the first
 // error, with the file's name and, for a row, its line. An executor calls it before the load
 // begins; the recorder in ctx determines which rows are this executor's. It reads all of each
-// file, until ctx ends.
+// file; when ctx ends it returns ctx's error.
 func Prepare(ctx context.Context) error {
 	declared.mu.Lock()
 	all := append([]*Feeder(nil), declared.all...)
@@ -183,10 +184,10 @@ func (f *Feeder) path() string {
 	return f.name
 }
 
-// open opens the file and reads all of it, on the first call; concurrent calls wait for that.
-// Later calls return the first result, unless that was the end of a ctx: then the next call
-// reads the file. The recorder of the ctx that reads it determines which rows are this
-// executor's.
+// open opens the file and reads all of it, on the first call; concurrent calls wait for that,
+// whatever their ctx. When ctx ends it returns ctx's error. Later calls return the first
+// result, unless that was the end of a ctx: then the next call reads the file. The recorder of
+// the ctx that reads it determines which rows are this executor's.
 func (f *Feeder) open(ctx context.Context) error {
 	if f.opened.Load() {
 		return f.err
@@ -216,10 +217,10 @@ func (f *Feeder) open(ctx context.Context) error {
 // logEvery is how often reading a large file logs its progress.
 const logEvery = 2 * time.Second
 
-// scan reads the whole file: it counts and checks its rows and adds them to the index. The
-// error is that of wrong for a row, ctx's if ctx ends, or one for a file that is missing, not
-// regular or without rows. The file stays open, without an error. Every 2 s scan prints its
-// progress on the standard error. It may be called again after an error.
+// scan reads the whole file, for open: it counts and checks its rows and adds them to the
+// index. The error is that of wrong for a row, ctx's if ctx ends, or one for a file that is
+// missing, not regular or without rows. The file stays open, without an error. Every 2 s scan
+// prints its progress on the standard error. It may be called again after an error.
 func (f *Feeder) scan(ctx context.Context) (err error) {
 	f.rows, f.index = 0, index{}
 	if f.file, err = os.Open(f.path()); err != nil {
@@ -279,7 +280,7 @@ func (f *Feeder) wrong(r *reader, err error) error {
 }
 
 // Rows opens the file, if necessary, and returns the number of its rows, whichever executor
-// they belong to. With an error the number is 0.
+// they belong to. With an error, as of the file or at the end of ctx, the number is 0.
 func (f *Feeder) Rows(ctx context.Context) (int64, error) {
 	if err := f.open(ctx); err != nil {
 		return 0, err
@@ -288,8 +289,8 @@ func (f *Feeder) Rows(ctx context.Context) (int64, error) {
 }
 
 // Columns returns the names of a CSV file's columns; nil for JSON, where each row has its own.
-// It reads the first row of the file at each call, and does not check the others. The caller
-// owns the slice.
+// It reads the first row of the file at each call, and does not check the others, nor the
+// options. The caller owns the slice.
 func (f *Feeder) Columns() ([]string, error) {
 	file, err := os.Open(f.path())
 	if err != nil {
@@ -305,8 +306,9 @@ func (f *Feeder) Columns() ([]string, error) {
 }
 
 // Next returns a row for ctx's user. It returns [ErrEnd] if no row is left for this executor,
-// the file's error if the file can't be used, and with [Unique] an error for a user without a
-// row, or a ctx that is no user's. With an error the Row must not be used.
+// the file's error if the file can't be used, ctx's if ctx ends while it is read, and with
+// [Unique] an error for a user without a row, or a ctx that is no user's. With an error the
+// Row must not be used.
 func (f *Feeder) Next(ctx context.Context) (Row, error) {
 	var row Row
 	err := f.Read(ctx, &row)

@@ -15,6 +15,8 @@ type jsonFormat struct{}
 func (jsonFormat) columns() []string    { return nil }
 func (jsonFormat) header(*reader) error { return nil }
 
+// split ends a record at each line end, and removes white space around it; format has the
+// rest.
 func (jsonFormat) split(b []byte, atEOF bool) (int, []byte) {
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {
 		return i + 1, bytes.TrimSpace(b[:i])

@@ -9,8 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/meter"
 )
 
-// inOrder reads the next of this executor's rows into row. It returns ErrEnd after the last
-// one unless rows are used again. Another error is that of changed.
+// inOrder reads the next of this executor's rows into row. Call open before. It returns ErrEnd
+// after the last one unless rows are used again. Another error is that of changed.
 func (f *Feeder) inOrder(row *Row) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,7 +54,7 @@ func (f *Feeder) goTo(n int64) error {
 }
 
 // rowOf returns the number of a random row, from the random source of scope's user, or from
-// the process's if scope is nil.
+// the process's if scope is nil. Call open before.
 func (f *Feeder) rowOf(scope *meter.Scope) int64 {
 	if scope == nil {
 		return rand.Int64N(f.rows)
@@ -64,7 +64,7 @@ func (f *Feeder) rowOf(scope *meter.Scope) int64 {
 
 // ownRow returns the number of the row of scope's user. The first call reserves f for the
 // class of its user. It returns an error if scope is nil, if the user is of another class, or
-// if f has too few rows and they are not used again.
+// if f has too few rows and they are not used again. Call open before.
 func (f *Feeder) ownRow(scope *meter.Scope) (int64, error) {
 	if scope == nil {
 		return 0, fmt.Errorf("data file %s: its rows are unique to users, and the context is no user's", f.name)
@@ -86,7 +86,8 @@ func (f *Feeder) ownRow(scope *meter.Scope) (int64, error) {
 	return n % f.rows, nil
 }
 
-// lookup reads row n, which must be below f.rows, into row. The error is that of changed.
+// lookup reads row n, which must be below f.rows, into row. The error is that of changed. Call
+// open before.
 func (f *Feeder) lookup(n int64, row *Row) error {
 	r := readers.Get().(*reader)
 	defer readers.Put(r)

@@ -14,14 +14,15 @@ const maxRecord = 1 << 20
 var errLong = fmt.Errorf("a row longer than %d bytes: is a quote not closed?", maxRecord)
 
 // format is the format of a file's rows. It does not store them: a record is a part of the
-// caller's buffer.
+// caller's buffer. header is called once, with a reader at the file's start, before check,
+// columns and appendValue.
 type format interface {
 	// split returns the first record of b and its length with its line end. The length is 0 if
 	// b has no whole record. atEOF means that nothing follows b.
 	split(b []byte, atEOF bool) (whole int, record []byte)
 	header(r *reader) error    // reads the columns' names, if the file has them
 	check(record []byte) error // returns an error for an invalid row
-	// columns returns the columns' names after header; nil if each row has its own.
+	// columns returns the columns' names, as its own slice; nil if each row has its own.
 	columns() []string
 	// appendValue appends a row's value, decoded, to b. It returns b and false if the row has
 	// no such column. The record must have passed check.

@@ -26,8 +26,8 @@ var params struct {
 
 // Param declares a parameter of the scenario and returns its value: that of --set NAME=VALUE,
 // or def without it. The result is never nil. A parameter with an empty def must be set;
-// otherwise the run is refused, after Param has returned "". Call it in a package variable, or
-// first in export:
+// otherwise the run is refused, after Param has returned "", as it is if a name is declared
+// twice. Call it in a package variable, or first in export:
 //
 //	var url = scenario.Param("url", "http://localhost:8080", "where to send requests")
 //

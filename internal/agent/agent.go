@@ -43,7 +43,7 @@ type Options struct {
 }
 
 // Agent is a host of a cluster: it runs the executors that its master asks for and delivers
-// what they count. Run is its only entry.
+// what they count. Run is its only entry, and sets the fields that the other methods use.
 type Agent struct {
 	o     Options
 	log   *slog.Logger
@@ -89,10 +89,11 @@ func New(o Options) *Agent {
 	return &Agent{o: o, log: o.Log, boot: rand.Uint64(), epochs: map[string]uint64{}, used: map[string]uint64{}}
 }
 
-// Run runs the agent until ctx ends, which is no error, or until its bus fails, and returns
-// the failure. It returns an error at once if another agent uses Options.Dir, if it cannot
-// create a sandbox, or if it cannot end what a previous process of this agent has left
-// running, which it does before the first beat. It must be called once.
+// Run runs the agent until ctx ends or its bus fails. It returns the failure, or at the end of
+// ctx nil (ctx's cause if it was cancelled with one). It returns an error at once if another
+// agent uses Options.Dir, if it cannot create a sandbox, or if it cannot end what a previous
+// process of this agent has left running, which it does before the first beat. It must be
+// called once.
 //
 // At the end it cancels the run and waits until nothing of it is left, sends deliveries for
 // Times.Stop at most, and leaves the rest on disk for the next start, or returns why not.
@@ -125,9 +126,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	return errors.Join(a.work(ctx), a.out.close())
 }
 
-// work runs the parts of the agent concurrently until ctx ends or one of them fails. It
-// then ends the run, waits for all parts, and sends deliveries for Times.Stop at most. It
-// returns the first failure, or nil if ctx was cancelled or its deadline passed.
+// work runs the parts of the agent concurrently until ctx ends or one of them fails. It then
+// ends the run, waits for all parts, and sends deliveries for Times.Stop at most. It returns
+// the first failure, or at the end of ctx nil (ctx's cause if it was cancelled with one). Call
+// introduce before.
 func (a *Agent) work(ctx context.Context) error {
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()
@@ -169,7 +171,8 @@ func (a *Agent) work(ctx context.Context) error {
 	return nil
 }
 
-// end cancels the current run, if any, and waits without limit until it is over.
+// end cancels the current run, if any, and waits without limit until it is over. The context
+// a.ctx must have ended, so that no further run begins.
 func (a *Agent) end() {
 	if r := a.current(); r != nil {
 		r.cancel(CauseCancelled)

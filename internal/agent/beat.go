@@ -27,8 +27,8 @@ func (a *Agent) beats(ctx context.Context) {
 	}
 }
 
-// beat returns the agent's entry for beat number count. It shares the host and the
-// processes with the agent: the caller must not change them.
+// beat returns the agent's entry for beat number count. Call introduce before. It shares the
+// host and the processes with the agent: the caller must not change them.
 func (a *Agent) beat(count uint64) *agentpb.Beat {
 	unsaved, age := a.out.unsaved()
 	a.mu.Lock()

@@ -55,7 +55,8 @@ func (a *Agent) do(_ context.Context, c *agentpb.Command) *agentpb.Answer {
 // once carries a command out, or returns the stored answer if a command with its id was
 // carried out before. It stores the last maxAnswers answers, except those to Ping and Renew
 // and to commands without an id. It refuses a command for another agent. The caller must not
-// change the answer. Prepare, Arm and Begin wait for each other.
+// change the answer. Prepare, Arm and Begin wait for each other. Other commands do not: a
+// repetition during the first call is carried out again.
 func (a *Agent) once(c *agentpb.Command) *agentpb.Answer {
 	if c.Agent != "" && c.Agent != a.o.ID {
 		return failed(refuse(codeUnknown, "the command is for agent %s, this is %s", c.Agent, a.o.ID))
@@ -193,9 +194,9 @@ func (a *Agent) release(c *agentpb.Command) error {
 }
 
 // forget removes a run that is over, and its profiles. It remembers epoch or the run's newest,
-// the greater one, of up to 1000 runs: older commands are refused. Deliveries of the run
-// remain until they are committed. It does nothing if r is not the current run. The caller
-// must hold mu.
+// the greater one, of up to 1000 runs (then it forgets these): older commands are refused.
+// Deliveries of the run remain until they are committed. It does nothing if r is not the
+// current run. The caller must hold mu.
 func (a *Agent) forget(r *agentRun, epoch uint64) {
 	if a.run != r {
 		return

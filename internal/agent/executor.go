@@ -20,7 +20,7 @@ const (
 	CauseLease     = "lease"     // the lease of its load was not renewed
 	CauseCancelled = "cancelled" // the run was cancelled
 	CauseScenario  = "scenario"  // the scenario cannot run
-	CauseSpace     = "space"     // what it counts cannot be stored
+	causeSpace     = "space"     // what it counts cannot be stored
 )
 
 // executor is an executor process of a run on this agent.
@@ -183,7 +183,7 @@ func (e *executor) ended(err error) *agentpb.Ended {
 	case errors.Is(err, process.ErrScenario):
 		end.Cause = CauseScenario
 	case errors.Is(err, spool.ErrFull):
-		end.Cause = CauseSpace
+		end.Cause = causeSpace
 	case r.why == "":
 		end.Cause = CauseCancelled
 		if !errors.Is(err, process.ErrCancelled) && !errors.Is(err, context.Canceled) {

@@ -65,8 +65,9 @@ func (a *Agent) copyLedgers(run string, box *sandbox.Box) error {
 	return nil
 }
 
-// copyLedger copies the ledger name from root to Options.Ledgers, where it replaces a
-// previous copy. On an error no partial copy is left.
+// copyLedger copies the ledger name from root to Options.Ledgers, where it replaces a previous
+// copy. On an error no partial copy is left. name must be a plain file name, and
+// Options.Ledgers exist.
 func (a *Agent) copyLedger(root *os.Root, name string) error {
 	from, err := root.Open(name)
 	if err != nil {

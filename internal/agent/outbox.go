@@ -84,8 +84,9 @@ func (o *outbox) path(run string, epoch uint64) string {
 	return filepath.Join(o.dir, fmt.Sprintf("%s-%d", run, epoch))
 }
 
-// open returns the queue of a run and an epoch, which it opens, and creates if needed,
-// unless it is open already. It must not be called concurrently.
+// open returns the queue of a run and an epoch, which it opens, and creates if needed, unless
+// it is open already. It must not be called concurrently. run names a folder and is not
+// checked.
 func (o *outbox) open(run string, epoch uint64) (*queue, error) {
 	if q := o.find(run, epoch); q != nil {
 		return q, nil
@@ -119,7 +120,8 @@ func (o *outbox) notify() {
 
 // deliver stores a delivery in a queue, to be sent; d is not changed. If the disk fails and
 // the memory for that case is full, it stores nothing and returns an error that wraps
-// spool.ErrFull, unless essential is true, as it is for how an executor ended.
+// spool.ErrFull, unless essential is true, as it is for how an executor ended. After close the
+// error wraps os.ErrClosed.
 func (o *outbox) deliver(q *queue, d *agentpb.Delivery, essential bool) error {
 	body, err := proto.Marshal(d)
 	if err != nil {
@@ -251,7 +253,8 @@ func (o *outbox) all() []*queue {
 }
 
 // round sends what the windows of the queues allow, the oldest queue first. It returns the
-// first error, of the spool or of the bus, and sends no more then.
+// first error, of the spool or of the bus (also if ctx ends during a delivery), and sends no
+// more then.
 func (o *outbox) round(ctx context.Context) error {
 	for _, q := range o.all() {
 		for {

@@ -65,9 +65,9 @@ type output struct {
 	bytes   int            // of pending
 }
 
-// newOutput returns an output that calls deliver every so often, from one goroutine, with
-// what was written since. deliver may block: Write does not wait for it. The caller must
-// close the output.
+// newOutput returns an output that calls deliver every so often, from one goroutine, with what
+// was written since. deliver may block: Write does not wait for it. every must be positive.
+// The caller must close the output.
 func newOutput(q *quota, every time.Duration, deliver func(*agentpb.Log)) *output {
 	o := &output{quota: q, deliver: deliver, stop: make(chan struct{})}
 	o.wg.Go(func() {
@@ -169,7 +169,8 @@ func (o *output) drop(n int) {
 	o.at += int64(n)
 }
 
-// flush delivers what is pending, in order. It does not hold mu during deliver.
+// flush delivers what is pending, in order. It does not hold mu during deliver. It must not be
+// called concurrently.
 func (o *output) flush() {
 	o.mu.Lock()
 	logs := o.pending

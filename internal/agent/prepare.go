@@ -23,11 +23,11 @@ import (
 // maxProcesses is the most executor processes that one Prepare may ask for.
 const maxProcesses = 64
 
-// prepare fetches an executor and its files, starts processes of it, and returns their
-// hellos in order of their numbers, which count from p.First. It blocks until all have sent
-// them. On an error, all of these processes have ended; a run that this call created is
-// over then, one of an older epoch remains. The error is a *refusal if the command is wrong
-// or the agent is busy, and process.ErrCancelled if the run was cancelled.
+// prepare fetches an executor and its files, starts processes of it, and returns their hellos
+// in order of their numbers, which count from p.First. It blocks until all have sent them. On
+// an error, all of these processes have ended; a run that this call created is over then, one
+// of an older epoch remains. The caller must hold turn. The error is a *refusal if the command
+// is wrong or the agent is busy, and process.ErrCancelled if the run was cancelled.
 func (a *Agent) prepare(c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, error) {
 	switch {
 	case c.Run == "" || strings.ContainsAny(c.Run, "/\\\x00") || !filepath.IsLocal(c.Run):
@@ -129,8 +129,9 @@ func (r *agentRun) has(epoch uint64) bool {
 	return false
 }
 
-// prepareFor does prepare's work for a run that is held. On an error, the processes that it
-// started have ended; the sandbox and the files in it remain until the run is over.
+// prepareFor does prepare's work, from the fetch to the hellos, for a run that is held. On an
+// error, the processes that it started have ended; the sandbox and the files in it remain
+// until the run is over.
 func (a *Agent) prepareFor(r *agentRun, c *agentpb.Command, p *agentpb.Prepare) ([]*wire.Hello, error) {
 	executable, err := a.fetch(r.fetching, p.Executor)
 	if err != nil {
@@ -183,9 +184,10 @@ func (a *Agent) prepareFor(r *agentRun, c *agentpb.Command, p *agentpb.Prepare) 
 	return hellos, nil
 }
 
-// processCount returns how many processes a Prepare asks for. If it leaves that to the
-// agent, they are as many as can open 1.1 files for each user and 100 more in all: 1 to
-// maxProcesses. files is the limit of one process; 0 means unknown, and the result is 1.
+// processCount returns how many processes a Prepare asks for, which is not checked. If it
+// leaves that to the agent, they are as many as can open 1.1 files for each user and 100 more
+// in all: 1 to maxProcesses. files is the limit of one process; 0 means unknown, and the
+// result is 1.
 func processCount(p *agentpb.Prepare, files uint64) int {
 	if p.Processes > 0 {
 		return int(p.Processes)
@@ -197,9 +199,9 @@ func processCount(p *agentpb.Prepare, files uint64) int {
 }
 
 // launch starts a process of an executable, adds it to the run, which it holds until the
-// process has ended, and returns at once. If the process cannot be started, its Hello
-// returns why. The caller must hold the run, and keep the executable open until the process
-// has sent its hello or has ended.
+// process has ended, and returns at once. If the process cannot be started, its Hello returns
+// why. The caller must hold the run, which must have its box, and keep the executable open
+// until the process has sent its hello or has ended.
 func (r *agentRun) launch(q *queue, number uint32, executable *os.File, prepare *agentpb.Prepare, ledgers []string) *executor {
 	e := &executor{run: r, number: number, queue: q, thinner: budget.New(r.agent.codec), over: make(chan struct{})}
 	e.output = newOutput(r.quota, r.agent.o.Times.Output, e.printed)
@@ -237,7 +239,7 @@ func (a *Agent) fetch(ctx context.Context, b *agentpb.Blob) (*os.File, error) {
 // place copies the blob b, which it fetches if needed, to b.Name in the working folder of the
 // run's processes, for the run's user. It creates folders as needed and replaces a file of
 // that name. It returns a *refusal if the name is outside of that folder. After another error
-// a part of the file may be left.
+// a part of the file may be left. r.box must be set.
 func (a *Agent) place(r *agentRun, b *agentpb.Blob) error {
 	name := filepath.FromSlash(b.Name)
 	if !filepath.IsLocal(name) || name == "." {

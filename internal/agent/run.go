@@ -54,8 +54,8 @@ type agentRun struct {
 	contact   time.Time // of the last command for the run
 }
 
-// newRun returns a run that is held once, for which the caller must call drop, and starts
-// the goroutine that ends it when nothing holds it.
+// newRun returns a run that is held once, for which the caller must call drop, and starts the
+// goroutine that ends it when nothing holds it. a.ctx must be set.
 func newRun(a *Agent, id string, epoch uint64, p *agentpb.Prepare) *agentRun {
 	r := &agentRun{agent: a, id: id, epoch: epoch, quota: newQuota(p.LogBytes), phase: phasePreparing, holders: 1,
 		lease: time.Duration(p.LeaseNs), contact: time.Now(), empty: make(chan struct{}), over: make(chan struct{})}
@@ -187,7 +187,8 @@ const armLimit = time.Minute
 
 // arm sends each process its start, and returns once all are ready or have failed. It returns
 // a *refusal, and arms none, if one does not exist, is armed already or is named twice, or if
-// all have ended. Another error joins those of the processes; all stay armed then.
+// all have ended. Another error joins those of the processes; all stay armed then. epoch is
+// not used.
 func (r *agentRun) arm(epoch uint64, arm *agentpb.Arm) error {
 	if !r.hold() {
 		return refuse(codeDead, "all executors of run %s have ended", r.id)
@@ -291,7 +292,8 @@ func (r *agentRun) cancel(why string) {
 	}
 }
 
-// kill kills all executors, and returns before they have ended.
+// kill kills all executors, and returns before they have ended. The cause is cancelled unless
+// the run has one.
 func (r *agentRun) kill() {
 	r.because(CauseCancelled)
 	r.cancelPrepare()

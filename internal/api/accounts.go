@@ -40,8 +40,8 @@ func (s *Server) information(ctx context.Context, _ *empty) (*body[types.Informa
 	return answer(types.Information{Product: "gobench", Setup: s.setup.hash != nil}), nil
 }
 
-// doSetup creates the first user and logs it in: the answer has the cookie and the user.
-// Its errors are those of first.
+// doSetup creates the first user and logs it in: the answer has the cookie and the user. Its
+// errors are those of first, and of startSession, when the user exists already.
 func (s *Server) doSetup(ctx context.Context, in *withBody[types.Setup]) (*loggedIn, error) {
 	requestOf(ctx).object = in.Body.Name
 	u, err := s.first(ctx, in.Body)
@@ -51,8 +51,8 @@ func (s *Server) doSetup(ctx context.Context, in *withBody[types.Setup]) (*logge
 	return s.startSession(ctx, u)
 }
 
-// login starts a session of the user with a name and a password: the answer has the cookie
-// and the user. Its errors are those of checkPassword.
+// login starts a session of the user with a name and a password: the answer has the cookie and
+// the user. Its errors are those of checkPassword and startSession.
 func (s *Server) login(ctx context.Context, in *withBody[types.Login]) (*loggedIn, error) {
 	if auth.CheckName(in.Body.Name) == nil { // other text may be a password typed into the wrong field
 		requestOf(ctx).object = in.Body.Name
@@ -65,7 +65,8 @@ func (s *Server) login(ctx context.Context, in *withBody[types.Login]) (*loggedI
 }
 
 // startSession logs a user in: it stores a new session, which replaces the request's, and
-// returns the cookie and the user. The request's caller is that user then.
+// returns the cookie and the user. The request's caller is that user then. An error is of the
+// store.
 func (s *Server) startSession(ctx context.Context, u *auth.User) (*loggedIn, error) {
 	q := requestOf(ctx)
 	c, err := s.newSession(ctx, q.http, u)

@@ -30,7 +30,7 @@ func (s *Server) applications(ctx context.Context, in *applicationsQuery) (*body
 }
 
 // application returns an application with its source, except the data of private files, and
-// its version as ETag.
+// its version as ETag. The error wraps run.ErrNotFound if it does not exist.
 func (s *Server) application(ctx context.Context, in *byID) (*versioned[run.Application], error) {
 	a, err := s.master.Application(ctx, in.ID)
 	if err != nil {

@@ -24,7 +24,9 @@ func (s *Server) export(ctx context.Context, in *byID) (*huma.StreamResponse, er
 }
 
 // importRun reads an archive and stores its run as the request user's. The error is that of
-// the master, which wraps run.ErrArchive if it is no archive of a run.
+// the master, which wraps run.ErrArchive if it is no archive of a run, or run.ErrConflict if
+// the run exists, or it is a *problem if the archive is too large (413) or comes too slowly
+// (408).
 func (s *Server) importRun(ctx context.Context, _ *empty) (*body[run.Order], error) {
 	q := requestOf(ctx)
 	o, err := s.master.Import(ctx, q.http.Body, q.caller.user.Name)

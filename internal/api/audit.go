@@ -23,8 +23,8 @@ type denials struct {
 	skipped int
 }
 
-// next reports whether one more is to be written, and how many were skipped since the last
-// one that was. If not, it counts as skipped.
+// next reports whether one more is to be written, and how many were skipped since the last one
+// that was. If not, it counts as skipped.
 func (d *denials) next(now time.Time) (skipped int, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

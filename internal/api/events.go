@@ -62,9 +62,9 @@ func (s *Server) events(ctx context.Context, in *eventsQuery) (*huma.StreamRespo
 
 // writeEvents writes events, and a comment each Times.Heartbeat, until the requested run has
 // ended, their channel is closed, ctx ends or the reader is slower than Times.Event, which
-// closes the connection. It returns the error of the write, or nil, or ctx's error. It then
-// calls cancel and drains events, so that the master can end the subscription. w is not used
-// after it returns.
+// closes the connection. It returns the error of the write or of an event's encoding, or nil,
+// or ctx's error. It then calls cancel and drains events, so that the master can end the
+// subscription. w is not used after it returns.
 func (s *Server) writeEvents(ctx context.Context, cancel context.CancelFunc, w *recorder, events <-chan *Event, in *eventsQuery) error {
 	defer func() {
 		cancel()

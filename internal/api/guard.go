@@ -13,7 +13,8 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// call is a request on its way through the guard of its route.
+// call is a request on its way through the guard of its route. guard makes it and calls each
+// of steps once, in their order: later ones use what earlier ones set.
 type call struct {
 	*Server
 	rt   *route
@@ -36,9 +37,10 @@ var steps = []func(*call) (leave func(), p *problem){
 	(*call).audit,
 }
 
-// guard returns a handler that passes a request on to next if it keeps the rule of its
-// route, and else answers with a problem. It writes to the audit log what changes
-// something, and who was denied. With an idempotency key, next is called by once.
+// guard returns a handler that passes a request on to next if it keeps the rule of its route,
+// and else answers with a problem. It writes to the audit log what changes something, and who
+// was denied. With an idempotency key, next is called by once. The handler needs the recorder
+// and the request of ServeHTTP.
 func (s *Server) guard(rt *route, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Server: s, rt: rt, q: requestOf(r.Context()), out: w.(*recorder), r: r}
@@ -168,7 +170,7 @@ func (c *call) readBody() (leave func(), p *problem) {
 }
 
 // openStream counts an answer that may take long, and has its context end with the user's
-// login. The problem is that of streams.add.
+// login. The problem is that of streams.add. An endless route must have a role.
 func (c *call) openStream() (leave func(), p *problem) {
 	if !c.rt.endless {
 		return nil, nil
@@ -181,8 +183,8 @@ func (c *call) openStream() (leave func(), p *problem) {
 	return leave, nil
 }
 
-// audit returns a leave that writes to the audit log what the route did. It returns no
-// problem.
+// audit returns a leave that writes to the audit log what the route did; nil if its rule has
+// no action. It returns no problem.
 func (c *call) audit() (leave func(), p *problem) {
 	if c.rt.audit == "" {
 		return nil, nil

@@ -80,7 +80,8 @@ func (c *limitListener) refuse(conn net.Conn) {
 }
 
 // room reports whether one more connection is allowed, and which idle one the caller must
-// close for it; nil if that is not needed. The victim is not counted any more.
+// close for it; nil if that is not needed. The victim is not counted any more. The new one is
+// counted by state.
 func (c *limitListener) room() (victim net.Conn, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -186,9 +186,9 @@ func (s *Server) checkPassword(ctx context.Context, name, password string) (*aut
 	return u, nil
 }
 
-// attempt counts an attempt to log in to an account and from an address, or returns a
-// problem (429) with the time to wait if there were too many. forget removes the attempt:
-// it is for a right password.
+// attempt counts an attempt to log in to an account and from an address, or returns a problem
+// (429) with the time to wait if there were too many; one that only the account's limit
+// refuses counts for the address. forget removes the attempt: it is for a right password.
 func (s *Server) attempt(now time.Time, account, address string) (forget func(), err error) {
 	wait, forgetAddress := s.attempts.begin(now, "address "+address, perAddress)
 	var forgetAccount func()
@@ -204,9 +204,9 @@ func (s *Server) attempt(now time.Time, account, address string) (forget func(),
 	}, nil
 }
 
-// newSession stores a session of a user and returns its cookie, which the caller must send.
-// It ends the session that the request was sent with, if any. The caller must not hold
-// s.logins.
+// newSession stores a session of a user and returns its cookie, which the caller must send. It
+// ends the session that the request was sent with, if any; after an error that may have ended
+// already. The caller must not hold s.logins.
 func (s *Server) newSession(ctx context.Context, r *http.Request, u *auth.User) (*http.Cookie, error) {
 	s.logins.Lock()
 	defer s.logins.Unlock()

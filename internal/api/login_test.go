@@ -1,12 +1,9 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -56,114 +53,6 @@ func (r *rig) in(name string) string {
 	r.t.Helper()
 	_, c := cookieOf(r.t, r.ask("", "POST", "/api/v1/login", login(name, password)))
 	return c
-}
-
-func TestSetup(t *testing.T) {
-	dir, at := t.TempDir(), newClock()
-	r := serve(t, Options{Dir: dir, Now: at.now})
-	body := func(token, name, password string) string {
-		b, _ := json.Marshal(types.Setup{Token: token, Name: name, Password: password})
-		return string(b)
-	}
-	file := filepath.Join(dir, "setup-token")
-	if i := decode200[types.Information](t, r.ask("", "GET", "/api/v1/info", "")); i.Setup || i.Product != "gobench" {
-		t.Errorf("before: %+v", i)
-	}
-	old, err := r.api.Setup(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := r.api.Setup(t.Context())
-	if err != nil || token == old {
-		t.Fatal(token, err)
-	}
-	kept, err := os.ReadFile(file)
-	info, _ := os.Stat(file)
-	if err != nil || strings.TrimSpace(string(kept)) != token || info.Mode().Perm() != 0o600 || len(token) < 22 {
-		t.Errorf("the file has %q, %v, %v", kept, info.Mode(), err)
-	}
-	if i := decode200[types.Information](t, r.ask("", "GET", "/api/v1/info", "")); !i.Setup {
-		t.Errorf("with a token: %+v", i)
-	}
-	if got := r.ask("", "POST", "/api/v1/setup", body(old, "ann", password)); got.StatusCode != http.StatusUnauthorized {
-		t.Errorf("an older token: %d %s", got.StatusCode, got.body)
-	}
-	for _, bad := range [][2]string{{"ann", "short"}, {"", password}, {"a b", password}} {
-		if got := r.ask("", "POST", "/api/v1/setup", body(token, bad[0], bad[1])); got.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("%q: %d %s", bad, got.StatusCode, got.body)
-		}
-	}
-	at.add(setupLife)
-	if got := r.ask("", "POST", "/api/v1/setup", body(token, "ann", password)); got.StatusCode != http.StatusUnauthorized {
-		t.Errorf("too old: %d %s", got.StatusCode, got.body)
-	}
-	if token, err = r.api.Setup(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	// Of many at once, one makes the first user.
-	var made, refused int
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for i := range 4 {
-		all.Go(func() {
-			got := r.ask("", "POST", "/api/v1/setup", body(token, fmt.Sprint("ann", i), password))
-			mu.Lock()
-			defer mu.Unlock()
-			switch got.StatusCode {
-			case http.StatusCreated:
-				made++
-			case http.StatusUnauthorized:
-				refused++
-			}
-		})
-	}
-	all.Wait()
-	users, _ := r.store.Users(t.Context())
-	if made != 1 || refused != 3 || len(users) != 1 || users[0].Role != auth.Admin {
-		t.Errorf("%d were made, %d refused, there are %v", made, refused, users)
-	}
-	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("the file is there: %v", err)
-	}
-	if token, err := r.api.Setup(t.Context()); token != "" || err != nil {
-		t.Errorf("with a user: %q, %v", token, err)
-	}
-	if len(r.store.audited("setup")) == 0 || strings.Contains(r.log.String(), token) && token != "" {
-		t.Error("audit or log")
-	}
-}
-
-func TestEnsureAdmin(t *testing.T) {
-	r := serve(t, Options{})
-	ctx := t.Context()
-	if err := r.api.EnsureAdmin(ctx, "short"); err == nil || strings.Contains(err.Error(), "short") {
-		t.Errorf("short: %v", err)
-	}
-	if _, err := r.api.Setup(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.api.EnsureAdmin(ctx, password); err != nil {
-		t.Fatal(err)
-	}
-	if i := decode200[types.Information](t, r.ask("", "GET", "/api/v1/info", "")); i.Setup {
-		t.Error("the setup token is still good")
-	}
-	first := r.in("admin")
-	if err := r.api.EnsureAdmin(ctx, password); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.ask("", "GET", "/api/v1/me", "", "Cookie", first); got.StatusCode != http.StatusOK {
-		t.Errorf("the same again has ended a session: %d", got.StatusCode)
-	}
-	if err := r.api.EnsureAdmin(ctx, "another "+password); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.ask("", "GET", "/api/v1/me", "", "Cookie", first); got.StatusCode != http.StatusUnauthorized {
-		t.Errorf("another has not: %d", got.StatusCode)
-	}
-	if got := r.ask("", "POST", "/api/v1/login", login("ADMIN", "another "+password)); got.StatusCode != http.StatusOK {
-		t.Errorf("login: %d %s", got.StatusCode, got.body)
-	}
 }
 
 func TestSessions(t *testing.T) {
@@ -317,97 +206,5 @@ func TestGuesses(t *testing.T) {
 		if strings.Contains(e.Object+e.Detail, "wrong") || strings.Contains(e.Object, "or 1=1") {
 			t.Errorf("the audit log has what was typed: %+v", e)
 		}
-	}
-}
-
-// TestLoginCostsAsMuchForNobody holds that the same key is derived for a user that does
-// not exist as for one that does: else the time of an answer would reveal which names
-// exist. TestLoginTakesAsLongForNobody measures the times.
-func TestLoginCostsAsMuchForNobody(t *testing.T) {
-	h := newHasher(cheap)
-	type derivation struct {
-		cost           Cost
-		salt, password int
-		length         uint32
-	}
-	var derived []derivation
-	h.derive = func(password string, salt []byte, c Cost, length uint32) []byte {
-		derived = append(derived, derivation{c, len(salt), len(password), length})
-		return argon2id(password, salt, c, length)
-	}
-	hash, err := h.hash(t.Context(), password)
-	if err != nil {
-		t.Fatal(err)
-	}
-	derived = nil
-	for _, stored := range []string{hash, ""} {
-		if ok, err := h.verify(t.Context(), "wrong", stored); ok || err != nil {
-			t.Fatal(ok, err)
-		}
-	}
-	if len(derived) != 2 || derived[0] != derived[1] {
-		t.Errorf("derived %+v", derived)
-	}
-	if ok, err := h.verify(t.Context(), password, hash); !ok || err != nil {
-		t.Errorf("the right one: %v, %v", ok, err)
-	}
-	for _, bad := range []string{"x", "$argon2i$v=19$m=64,t=1,p=1$AAAA$AAAA", "$argon2id$v=19$m=4294967295,t=1,p=1$AAAA$" + strings.Repeat("A", 43), "$argon2id$v=19$m=64,t=0,p=1$AAAA$" + strings.Repeat("A", 43)} {
-		if ok, err := h.verify(t.Context(), password, bad); ok || err == nil {
-			t.Errorf("%q: %v, %v", bad, ok, err)
-		}
-	}
-}
-
-// TestDefaultCost holds that new hashes cost what defaultCost says, which is above OWASP's
-// minimum of 19 MiB and 2 passes.
-func TestDefaultCost(t *testing.T) {
-	if defaultCost.Memory < 19<<10 || defaultCost.Passes < 2 {
-		t.Errorf("default cost %+v", defaultCost)
-	}
-	api, err := New(newSmall(), newMemory(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	hash, err := api.hasher.hash(t.Context(), password)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if cost, salt, _, err := decode(hash); err != nil || cost != defaultCost || len(salt) != saltLength {
-		t.Errorf("%s: %+v, %v", hash, cost, err)
-	}
-	if ok, err := api.hasher.verify(t.Context(), password, hash); !ok || err != nil {
-		t.Errorf("the right password: %v, %v", ok, err)
-	}
-}
-
-// TestOneHashAtATime holds that logins that wait are bounded, and leave when their client
-// does.
-func TestOneHashAtATime(t *testing.T) {
-	h := newHasher(cheap)
-	done, err := h.acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	errs := make(chan error)
-	for range maxWaiting {
-		go func() {
-			_, err := h.hash(ctx, password)
-			errs <- err
-		}()
-	}
-	eventually(t, "all wait", func() bool { return len(h.waiting) == maxWaiting })
-	if _, err := h.hash(t.Context(), password); err != errBusy {
-		t.Errorf("one more: %v", err)
-	}
-	cancel()
-	for range maxWaiting {
-		if err := <-errs; err != context.Canceled {
-			t.Errorf("a client that left: %v", err)
-		}
-	}
-	done()
-	if _, err := h.hash(t.Context(), password); err != nil {
-		t.Error(err)
 	}
 }

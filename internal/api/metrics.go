@@ -53,8 +53,8 @@ func local(r *http.Request) bool {
 // metrics serves the master's own metrics to Prometheus.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) { s.scrape.ServeHTTP(w, r) }
 
-// figures returns the handler of /metrics: the master's figures, and those of its process
-// and of Go. It must be called once the master is set.
+// figures returns the handler of /metrics: the master's figures, and those of its process and
+// of Go. It must be called once the master is set.
 func (s *Server) figures() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), figures{s})

@@ -21,11 +21,11 @@ const replyLife = 24 * time.Hour
 var keyForm = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 
 // once calls next for the first request with an idempotency key of its user, and stores the
-// answer for replyLife; if it can't be stored, that is logged. Repeated requests get the stored
-// answer, with Idempotent-Replayed: true, once a request with the key that is being answered is
-// done. An answer with an error is not stored, so the key may be used
-// again. It answers with a problem if the key is malformed (400) or was used for another
-// method, path or body (409).
+// answer for replyLife; if it can't be stored, that is logged. Repeated requests get the
+// stored answer, with Idempotent-Replayed: true, once a request with the key that is being
+// answered is done. An answer with an error is not stored, so the key may be used again. It
+// answers with a problem if the key is malformed (400) or was used for another method, path or
+// body (409). If the request ends while it waits, next is not called.
 func (s *Server) once(w *recorder, r *http.Request, keys []string, body []byte, next http.HandlerFunc) {
 	q := requestOf(r.Context())
 	if len(keys) != 1 || !keyForm.MatchString(keys[0]) {

@@ -118,8 +118,8 @@ func completeProblem(ctx huma.Context, _ string, v any) (any, error) {
 // maxKey is how long an idempotency key may be: see keyForm.
 var maxKey = 128
 
-// operation describes a route for the document. It adds the schema of the route's content
-// to schemas.
+// operation describes a route for the document. It adds the schema of the route's content to
+// schemas. It panics if the path is not below /api/v1/.
 func (rt *route) operation(schemas huma.Registry) huma.Operation {
 	method, path, _ := strings.Cut(rt.pattern, " ")
 	op := huma.Operation{
@@ -153,7 +153,8 @@ func (rt *route) operation(schemas huma.Registry) huma.Operation {
 	return op
 }
 
-// statuses returns those of the problems that a route may answer, for the document.
+// statuses returns those of the problems that a route may answer, for the document. They are
+// not sorted, and one may appear twice.
 func (rt *route) statuses() []int {
 	all := append([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusMisdirectedRequest}, rt.errors...)
 	add := func(when bool, status ...int) {

@@ -47,8 +47,8 @@ type hasher struct {
 	derive  func(password string, salt []byte, c Cost, length uint32) []byte
 }
 
-// newHasher returns a hasher whose new hashes have the cost c; a stored one has its own
-// cost. Its methods may be called concurrently.
+// newHasher returns a hasher whose new hashes have the cost c, of one pass at least: else hash
+// panics. A stored hash has its own cost. The methods may be called concurrently.
 func newHasher(c Cost) *hasher {
 	h := &hasher{cost: c, turn: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting), derive: argon2id}
 	key := make([]byte, keyLength)
@@ -110,7 +110,7 @@ func (h *hasher) verify(ctx context.Context, password, hash string) (bool, error
 
 // argon2id returns the key of a password, of length bytes. It returns its work area to the
 // system at once, unless that is small: an idle master would else keep it until its next
-// garbage collection, which may be hours away.
+// garbage collection, which may be hours away. It panics if c.Passes is 0.
 func argon2id(password string, salt []byte, c Cost, length uint32) []byte {
 	if c.Memory >= 1<<10 {
 		defer debug.FreeOSMemory()

@@ -78,7 +78,8 @@ func targets(o *run.Options) string {
 	return "targets " + strings.Join(o.Guards.Targets, " ")
 }
 
-// queued answers a request with the run that it has queued.
+// queued answers a request with the run that it has queued, or returns err, that of queuing
+// it, unless it is nil.
 func queued(q *request, o *run.Order, err error) (*body[run.Order], error) {
 	if err != nil {
 		return nil, err
@@ -102,7 +103,8 @@ func (s *Server) rerun(ctx context.Context, in *byID) (*body[run.Order], error) 
 	return queued(q, again, err)
 }
 
-// run returns a run with its version as ETag.
+// run returns a run with its version as ETag. The error wraps run.ErrNotFound if it does not
+// exist.
 func (s *Server) run(ctx context.Context, in *byID) (*versioned[run.Order], error) {
 	o, err := s.master.Run(ctx, in.ID)
 	if err != nil {

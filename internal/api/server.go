@@ -31,7 +31,8 @@ type Options struct {
 }
 
 // Server is a master's API. New makes it, Serve serves it. Its methods may be called by
-// several goroutines at once.
+// several goroutines at once. Its handlers expect the request of ServeHTTP in their ctx, with
+// a caller if their route has a role: the guard has set it.
 type Server struct {
 	master  Master
 	store   Store

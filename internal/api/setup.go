@@ -50,8 +50,8 @@ func (s *Server) Setup(ctx context.Context) (token string, err error) {
 	return token, nil
 }
 
-// forgetSetup makes the setup token invalid and deletes its file, if it exists. The caller
-// must hold s.setup.mu.
+// forgetSetup makes the setup token invalid and deletes its file, if it exists. An error is of
+// the file: the token is invalid then, too. The caller must hold s.setup.mu.
 func (s *Server) forgetSetup() error {
 	s.setup.hash = nil
 	if err := os.Remove(s.setupFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -64,8 +64,8 @@ var errSetup = refuse(401, types.Unauthenticated, "the setup token is wrong, use
 
 // first creates the first user, an admin, if the setup token is right, and makes the token
 // invalid. It returns errSetup (401) if the token is wrong or expired or there is a user, a
-// problem (429) after too many attempts, or the error of create, after which the token can
-// be used again.
+// problem (429) after too many attempts, or the error of create, after which the token can be
+// used again. An error of deleting the token's file comes after the user was stored.
 func (s *Server) first(ctx context.Context, in types.Setup) (*auth.User, error) {
 	q := requestOf(ctx)
 	forget, err := s.attempt(s.now(), "setup "+q.address, q.address)
@@ -95,10 +95,11 @@ func (s *Server) first(ctx context.Context, in types.Setup) (*auth.User, error) 
 // adminName is the name of the user that EnsureAdmin creates.
 const adminName = "admin"
 
-// EnsureAdmin creates the user "admin" with a password from the master's configuration. If
-// the user exists, it sets the password, the role admin, and enables it. If that changes
-// anything, it ends the user's sessions and makes the setup token invalid. It returns an
-// error if the password is not allowed (auth.CheckPassword) or the store fails.
+// EnsureAdmin creates the user "admin" with a password from the master's configuration. If the
+// user exists, it sets the password, the role admin, and enables it. If that changes anything,
+// it ends the user's sessions and makes the setup token invalid. It returns an error if the
+// password is not allowed (auth.CheckPassword) or cannot be hashed now, or if the store fails,
+// when the user may be stored already.
 func (s *Server) EnsureAdmin(ctx context.Context, password string) error {
 	if err := auth.CheckPassword(password, adminName); err != nil {
 		return fmt.Errorf("the admin's password %w", err)

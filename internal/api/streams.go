@@ -26,8 +26,9 @@ type stream struct {
 }
 
 // add adds a stream of w. The returned context ends with the login of w at the latest. The
-// caller must call leave when the stream has ended. It returns a problem, and no context,
-// at the limit (503), if the login has ended (401), or if the store fails.
+// caller must call leave when the stream has ended. It returns a problem, and no context, at
+// the limit (503), if the login has ended (401), or if the store fails. The caller must not
+// hold a.logins.
 func (s *streams) add(ctx context.Context, a *Server, w *caller) (_ context.Context, leave func(), p *problem) {
 	ctx, end := context.WithTimeout(ctx, w.expires.Sub(a.now()))
 	at := &stream{caller: w, end: end}

@@ -52,7 +52,8 @@ func (s *Server) users(ctx context.Context, _ *empty) (*body[types.List[auth.Use
 	return answer(types.List[auth.User]{Items: orEmpty(users)}), err
 }
 
-// user returns a user with its version as ETag.
+// user returns a user with its version as ETag. The error wraps run.ErrNotFound if it does not
+// exist.
 func (s *Server) user(ctx context.Context, in *byID) (*versioned[auth.User], error) {
 	u, err := s.store.User(ctx, in.ID)
 	if err != nil {

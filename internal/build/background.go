@@ -50,7 +50,8 @@ func StartBackground() {
 }
 
 // RunBackground is the work of the background process. It returns nil also if another process
-// does it already. If ctx ends, it returns an error, and is begun anew after a later run.
+// does it already, or the lock cannot be taken. If ctx ends, it returns an error that wraps
+// ctx's cause, and is begun anew after a later run.
 func RunBackground(ctx context.Context, sdk SDK) error {
 	dir, err := DefaultDir()
 	if err != nil {

@@ -44,7 +44,7 @@ func New(sdk SDK, dir string, log *slog.Logger) (*Builder, error) {
 //
 // The error is an [*InputError] for files that were refused before a go command ran, a
 // [*CompileError] if the go command refused the scenario, a [*LimitError] if a limit ended
-// the build; it wraps [ErrNoToolchain] if Go is missing, and is ctx's cause if ctx ended
+// the build; it describes what to install if Go is missing, and is ctx's cause if ctx ended
 // first. The Executor is zero then.
 func (b *Builder) Build(ctx context.Context, src Source, o Options) (Executor, error) {
 	return b.build(ctx, o, func(tc toolchain, sdk *sdkFiles) (*project, error) {
@@ -98,9 +98,10 @@ func (b *Builder) build(ctx context.Context, o Options, read reader) (Executor, 
 // errTime is the cause of a context that exceeded [Limits.Time].
 var errTime = errors.New("build took too long")
 
-// get returns the executor from the store, or builds it and stores it there. It sets the
-// fields of t that the build needs. A build also removes the least recently used executors if
-// the store is too big, and old leftovers of other builds.
+// get returns the executor from the store, or builds it and stores it there. t must have o and
+// steps; get sets the other fields. A build also removes the least recently used executors if
+// the store is too big, and old leftovers of other builds. Its errors are those of Build, but
+// errTime at the time limit.
 func (b *Builder) get(ctx context.Context, t *task, read reader) (e Executor, err error) {
 	if t.sdk, err = b.load(); err != nil {
 		return Executor{}, err
@@ -141,7 +142,7 @@ func (b *Builder) get(ctx context.Context, t *task, read reader) (e Executor, er
 }
 
 // complete adds go.mod and go.sum to the copy, and the notes of completeMod. Dependencies are
-// replaced by their sources below sdkDir.
+// replaced by their sources below sdkDir. The project must have been read; call it once.
 func (p *project) complete(sdk *sdkFiles, sdkDir string) error {
 	mod, notes, err := completeMod(p.mod, sdk.mod, p.vendored, sdkDir, p.shown("go.mod"))
 	if err != nil {

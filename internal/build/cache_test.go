@@ -5,101 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
-
-// An unpacked SDK that was damaged in any way is unpacked again.
-func TestDamagedSDK(t *testing.T) {
-	t.Parallel()
-	b := newBuilderOf(t, smallSDK(t), t.TempDir())
-	sdk, err := b.load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var steps []string
-	unpack := func() string {
-		t.Helper()
-		steps = nil
-		if err := b.prepareSDK(context.Background(), sdk, func(s string) { steps = append(steps, s) }); err != nil {
-			t.Fatal(err)
-		}
-		return b.sdkPlace(sdk)
-	}
-	dir := unpack()
-	if len(steps) != 1 {
-		t.Fatalf("steps = %q, want one", steps)
-	}
-	name := filepath.Join(dir, "gobench", "executor", "executor.go")
-	for _, tt := range []struct {
-		name string
-		harm func() error
-	}{
-		{"file gone", func() error { return os.Remove(name) }},
-		{"file shorter", func() error { return os.Truncate(name, 10) }},
-		{"file changed, same size", func() error {
-			data, err := os.ReadFile(name)
-			if err == nil {
-				data[0] ^= 1
-				err = errors.Join(os.Chmod(name, 0o600), os.WriteFile(name, data, 0o600))
-			}
-			return err
-		}},
-		{"file more", func() error { return os.WriteFile(filepath.Join(filepath.Dir(name), "more.go"), nil, 0o600) }},
-		{"file replaced by a link", func() error { return errors.Join(os.Rename(name, name+"x"), os.Symlink(name+"x", name)) }},
-		{"directory gone", func() error { return os.RemoveAll(filepath.Join(dir, "third_party")) }},
-		{"manifest gone", func() error { return os.Remove(filepath.Join(dir, manifest)) }},
-		{"manifest empty", func() error {
-			return errors.Join(os.Chmod(filepath.Join(dir, manifest), 0o600), os.Truncate(filepath.Join(dir, manifest), 0))
-		}},
-		{"all gone", func() error { return os.RemoveAll(dir) }},
-		{"a file in its place", func() error { return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)) }},
-	} {
-		if err := tt.harm(); err != nil {
-			t.Fatal(tt.name, err)
-		}
-		unpack()
-		if len(steps) != 1 {
-			t.Errorf("%s: not unpacked again", tt.name)
-		}
-		if err := whole(dir); err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-		}
-		if unpack(); len(steps) != 0 {
-			t.Errorf("%s: unpacked twice", tt.name)
-		}
-	}
-	if left, err := os.ReadDir(filepath.Join(b.dir, "tmp")); err != nil || len(left) > 0 {
-		t.Errorf("tmp holds %v (%v)", left, err)
-	}
-}
-
-// Tests and testdata are not part of the SDK: editing one changes no executor.
-func TestSDKID(t *testing.T) {
-	t.Parallel()
-	sdk, err := loadSDK()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range sdk.names {
-		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "testdata") {
-			t.Errorf("%s travels", name)
-		}
-	}
-	for _, want := range []string{"clients/http/http.go", "executor/executor.go", "internal/wire/wire.pb.go"} {
-		if _, ok := sdk.sources[want]; !ok {
-			t.Errorf("%s is missing", want)
-		}
-	}
-	if names := sdk.packages(); names[sdkPath+"/clients/http"] != "http" || names[sdkPath+"/internal/measure/meter"] != "" {
-		t.Errorf("packages = %v", names)
-	}
-	if _, err := (SDK{Sources: treeSDK{os.DirFS("../..")}, Deps: nil}).load(); err == nil {
-		t.Error("an SDK without an archive was taken")
-	}
-}
 
 func TestPrune(t *testing.T) {
 	t.Parallel()
@@ -233,5 +144,88 @@ func TestWarm(t *testing.T) {
 	}
 	if steps != 0 {
 		t.Errorf("warming again took %d steps", steps)
+	}
+}
+
+func TestCache(t *testing.T) {
+	t.Parallel()
+	dir := files(t, map[string]string{"scenario.go": small + "\n// TestCache\n"})
+	b := newBuilder(t)
+	var steps []string
+	o := offline()
+	o.Progress = func(s string) { steps = append(steps, s) }
+	first := mustBuild(t, b, dir, o)
+	if first.Cached || len(steps) == 0 || !strings.HasPrefix(steps[len(steps)-1], "compile") {
+		t.Fatalf("first build: cached %v after %q", first.Cached, steps)
+	}
+	steps = nil
+	second := mustBuild(t, newBuilder(t), dir, o)
+	if !second.Cached || len(steps) > 0 || second.SHA256 != first.SHA256 || second.Path != first.Path {
+		t.Errorf("second build %+v after %q, want %+v from the cache", second, steps, first)
+	}
+	// The same scenario elsewhere results in the same program.
+	other := mustBuild(t, b, files(t, map[string]string{"scenario.go": small + "\n// TestCache\n"}), o)
+	if !other.Cached {
+		t.Error("the same scenario in another directory was compiled again")
+	}
+	o.GOARCH = "arm64"
+	if runtime.GOARCH == "arm64" {
+		o.GOARCH = "amd64"
+	}
+	if stored(t, b, dir, o) {
+		t.Error("another platform's executor was taken")
+	}
+	// A modified program is not returned.
+	if err := os.Chmod(first.Path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(first.Path, 100); err != nil {
+		t.Fatal(err)
+	}
+	o.GOARCH = ""
+	third := mustBuild(t, b, dir, o)
+	if third.Cached || third.SHA256 != first.SHA256 {
+		t.Errorf("after damage: %+v, want a new build of %s", third, first.SHA256)
+	}
+	startsAsExecutor(t, third)
+}
+
+// Many concurrent builds, through two Builders on one new cache, compile once.
+func TestConcurrentBuilds(t *testing.T) {
+	t.Parallel()
+	cache, dir := t.TempDir(), files(t, map[string]string{"scenario.go": small})
+	fillCache(t)
+	builders := []*Builder{newBuilderOf(t, testSDK(), cache), newBuilderOf(t, testSDK(), cache)}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var got []Executor
+	compiled := 0
+	for i := range 8 {
+		wg.Go(func() {
+			e, err := builders[i%2].Build(context.Background(), Source{Path: dir}, offline())
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			got = append(got, e)
+			if !e.Cached {
+				compiled++
+			}
+		})
+	}
+	wg.Wait()
+	if compiled != 1 || len(got) != 8 {
+		t.Errorf("%d of %d builds compiled, want 1 of 8", compiled, len(got))
+	}
+	for _, e := range got {
+		if e.SHA256 != got[0].SHA256 {
+			t.Errorf("executors differ: %s and %s", e.SHA256, got[0].SHA256)
+		}
+	}
+	left, err := os.ReadDir(filepath.Join(cache, "tmp"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("tmp holds %v (%v)", left, err)
 	}
 }

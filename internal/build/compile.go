@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// compile runs go build on the copy, which it writes to a temporary directory, and stores
-// the program. It also stores the versions that the go command chose. The error is that of
-// goBuild, or of a file.
+// compile runs go build on the copy, which it writes to a temporary directory, and stores the
+// program. t must have its key, sdkDir and tc, and the SDK must be unpacked. It also stores
+// the versions that the go command chose. The error is that of goBuild, or of a file.
 func (b *Builder) compile(ctx context.Context, t *task) (Executor, error) {
 	tmp, err := b.temp("build-")
 	if err != nil {

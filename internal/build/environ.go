@@ -22,10 +22,10 @@ func cpus(o Options) string {
 // are part of an executor's key; the program's name follows.
 var buildArgs = []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
 
-// goEnv returns the whole environment of the go command, NAME=VALUE: what it needs, and of
-// the user's environment only where modules come from. GOFLAGS and GOENV are not passed on,
-// so no setting can replace the compiler by another program. CGO_ENABLED=0 excludes every C
-// compiler. tmp is for temporary files and must exist.
+// goEnv returns the whole environment of the go command, NAME=VALUE: what it needs, and of the
+// user's environment only where modules come from. GOFLAGS and GOENV are not passed on, so no
+// setting can replace the compiler by another program. CGO_ENABLED=0 excludes every C
+// compiler. o must have its defaults; tmp is for temporary files and must exist.
 func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
 	home, err := b.home()
 	if err != nil {
@@ -77,8 +77,8 @@ func (b *Builder) goEnv(tc toolchain, o Options, tmp string) ([]string, error) {
 	return list, nil
 }
 
-// home returns an empty home directory for the go command, in which telemetry is off. It
-// creates the directory if needed.
+// home returns a home directory for the go command that is empty but for the file that
+// switches telemetry off. It creates it if needed.
 func (b *Builder) home() (string, error) {
 	home := filepath.Join(b.dir, "home")
 	mode := filepath.Join(configHome(func(string) (string, bool) { return "", false }, home), "go", "telemetry", "mode")

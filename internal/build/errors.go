@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// ErrNoToolchain means that no usable go command was found. Errors that wrap it describe
+// errNoToolchain means that no usable go command was found. Errors that wrap it describe
 // what to install, for the user at the terminal.
-var ErrNoToolchain = errors.New("no Go toolchain")
+var errNoToolchain = errors.New("no Go toolchain")
 
 // InputError is a refusal of the user's files, made before any go command ran. Callers
 // branch on it: the request is wrong (HTTP 422, usage), not the build.
@@ -20,7 +20,7 @@ type InputError struct {
 	Fix     string // what to do about it
 }
 
-// Error returns "file:line: field: problem; fix".
+// Error returns "file:line: field: problem; fix", without what is empty.
 func (e *InputError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)

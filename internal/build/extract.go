@@ -23,8 +23,8 @@ const sdkPrefix = "sdk-"
 func (b *Builder) sdkPlace(sdk *sdkFiles) string { return filepath.Join(b.sdks, sdkPrefix+sdk.id) }
 
 // prepareSDK unpacks the SDK to sdkPlace unless it is unpacked already and undamaged. It
-// waits, until ctx ends, while another process does so. If it unpacks, it calls progress
-// first, and removes SDKs that have not been used for long.
+// waits while another process does so; if ctx ends then, it returns ctx's cause. If it
+// unpacks, it calls progress first, and removes SDKs that have not been used for long.
 func (b *Builder) prepareSDK(ctx context.Context, sdk *sdkFiles, progress func(string)) error {
 	dir := b.sdkPlace(sdk)
 	if whole(dir) == nil {
@@ -51,7 +51,7 @@ func (b *Builder) prepareSDK(ctx context.Context, sdk *sdkFiles, progress func(s
 }
 
 // unpack writes the SDK to a temporary directory and renames it to dir, where it replaces
-// another, so that dir is never incomplete.
+// another, so that dir is never incomplete. After an error dir is as before or missing.
 func (b *Builder) unpack(sdk *sdkFiles, dir string) error {
 	tmp, err := b.temp("sdk-")
 	if err != nil {

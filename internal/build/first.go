@@ -77,7 +77,8 @@ func (s SDK) WriteFirst(dir, name string) error {
 
 // RenewEditorDir writes the packages for editors of the scenario in dir again, and the lines
 // of its go.mod, whose path it returns, that point there. For a missing or invalid go.mod it
-// returns a *run.UsageError, and writes nothing.
+// returns a *run.UsageError, and writes nothing. After an error of writing, what was written
+// remains.
 func (s SDK) RenewEditorDir(dir string) (file string, err error) {
 	file = filepath.Join(dir, "go.mod")
 	own, err := os.ReadFile(file)

@@ -24,8 +24,8 @@ const (
 
 // CheckMod parses a user's go.mod and refuses, as an [*InputError], what must not reach a go
 // command: a replace that leaves the module, a toolchain or tool line, a go version newer than
-// toolchain ("go1.26.8"), the SDK's own module path, no module line, and more lines or bytes
-// than any scenario needs. name is the file's in messages.
+// toolchain ("go1.26.8"; "" refuses any), the SDK's own module path, no module line, and more
+// lines or bytes than any scenario needs. name is the file's in messages.
 func CheckMod(name string, data []byte, toolchain string) error {
 	_, err := checkMod(name, data, toolchain)
 	return err

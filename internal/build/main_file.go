@@ -13,11 +13,12 @@ import (
 // mainFile is the generated file beside the scenario's own.
 const mainFile = "zz_gobench_main.go"
 
-// addMain checks that the scenario's files are one package, and adds the main function to the
-// copy: a single call, as all logic is in package executor. A function thresholds without
-// parameters and with one result is called besides export. It returns an *InputError if a file
-// is of another package or named mainFile or has func main, or none has func export. If a file
-// without export does not parse, main is empty, and the compiler reports what is wrong.
+// addMain checks that the scenario's files, which must have been read, are one package, and
+// adds the main function to the copy: a single call, as all logic is in package executor. A
+// function thresholds without parameters and with one result is called besides export. It
+// returns an *InputError if a file is of another package or named mainFile or has func main,
+// or none has func export. If a file without export does not parse, main is empty, and the
+// compiler reports what is wrong.
 func (p *project) addMain() error {
 	main := p.packages[0]
 	var export, thresholds *ast.FuncDecl
@@ -89,9 +90,9 @@ func (p *project) addMain() error {
 	return nil
 }
 
-// call returns the source of a call of a function of f, at the function's own line, so that
-// the compiler reports a wrong type there. It returns an error, for the user, if the name
-// of f cannot be in a comment.
+// call returns the source of a call of a function of f, as "/*line FILE:5:6*/export()", at the
+// function's own line, so that the compiler reports a wrong type there. It returns an error,
+// for the user, if the name of f cannot be in a comment.
 func call(f *goFile, fn *ast.FuncDecl) (string, error) {
 	name := path.Base(f.name)
 	if strings.ContainsAny(name, "\r\n*") {

@@ -39,7 +39,8 @@ type edit struct {
 //
 // It uses the parser's scopes, without types. If the package of a name is in doubt, it
 // changes nothing and leaves the error to the compiler. declared holds the names that the
-// file's package declares. src is not changed; the result is a copy.
+// file's package declares. src, the text that f was parsed from, is not changed; the result is
+// a copy.
 func mend(f *goFile, src []byte, declared map[string]bool, known *names) mended {
 	m := mender{f: f, src: src, known: known, free: map[string]map[string]bool{}}
 	m.collectFree()
@@ -49,6 +50,8 @@ func mend(f *goFile, src []byte, declared map[string]bool, known *names) mended 
 	return mended{m.apply(), m.notes}
 }
 
+// mender mends one file. The caller sets the fields up to free, an empty map, and calls, each
+// once and in this order, collectFree, readImports, blankUnused, addMissing and apply.
 type mender struct {
 	f     *goFile
 	src   []byte
@@ -123,7 +126,8 @@ func (m *mender) readImports() {
 }
 
 // unclaimed reports whether a free name that is selected from may be that of a package
-// whose name is unknown: no import has it, and Go does not predeclare it.
+// whose name is unknown: no import has it, and Go does not predeclare it. It needs what
+// collectFree and readImports have found.
 func (m *mender) unclaimed() bool {
 	claimed := map[string]bool{}
 	for _, in := range m.imports {
@@ -138,7 +142,8 @@ func (m *mender) unclaimed() bool {
 }
 
 // blankUnused makes the imports blank whose name the file does not use. One whose name is
-// unknown stays if a name that is used may be its.
+// unknown stays if a name that is used may be its. The caller must call collectFree and
+// readImports before, and blankUnused once.
 func (m *mender) blankUnused() {
 	doubt := m.unclaimed()
 	for _, in := range m.imports {
@@ -157,9 +162,9 @@ func (m *mender) blankUnused() {
 	}
 }
 
-// addMissing adds imports for free names that are selected from and that exactly one
-// package of Go or the SDK can have. It adds none if there is a dot import, or an import
-// whose name cannot be guessed: that may bind them.
+// addMissing adds imports for free names that are selected from and that exactly one package
+// of Go or the SDK can have. It adds none if there is a dot import, or an import whose name
+// cannot be guessed: that may bind them. It needs what collectFree and readImports have found.
 func (m *mender) addMissing(declared map[string]bool) {
 	if m.dot {
 		return
@@ -218,6 +223,7 @@ func (m *mender) note(pos token.Pos, text string) {
 }
 
 // apply returns the text with all edits, and sorts the notes by line. src is not changed.
+// Edits must not overlap.
 func (m *mender) apply() []byte {
 	slices.SortFunc(m.edits, func(a, b edit) int { // an insertion before the text at the same place
 		return cmp.Or(a.from-b.from, a.to-b.to)

@@ -108,8 +108,8 @@ func (n *names) sdkExports(dir string) map[string]bool {
 	return have
 }
 
-// exportsOf returns the exported names of the Go files of a directory, for all platforms.
-// Files that cannot be read or parsed have none.
+// exportsOf returns the exported names of the Go files of a directory, for all platforms,
+// without tests. Files that cannot be read or parsed have none.
 func exportsOf(dir fs.FS) map[string]bool {
 	have := map[string]bool{}
 	files, _ := fs.Glob(dir, "*.go") // the pattern is valid

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// output reads what the go command prints. It stores the first limit bytes of the
-// compiler's text; go's own lines on downloads are passed to progress.
+// output reads what the go command prints. It stores the first limit bytes of the compiler's
+// text; go's own lines on downloads are passed to progress, which must be set.
 type output struct {
 	limit    int
 	progress func(string)

@@ -20,14 +20,16 @@ import (
 // project is a private copy of all files of the user that a build reads: the scenario's
 // package, the packages of the same module (or of its vendor directory) that it imports,
 // embedded files, go.mod and go.sum. The go command sees only this copy, so the cache's key
-// covers exactly what is compiled, and the user's files are not touched.
+// covers exactly what is compiled, and the user's files are not touched. readProject returns a
+// project, on which mend, addMain and complete are called in this order; the other methods
+// that read files are its own, and must not be called after it.
 type project struct {
 	*tree
 	files    map[string][]byte // of the copy, by slashed name; mended in place
 	packages []*pkg            // the scenario's first
 	mod      *modfile.File     // nil if the user has no go.mod
 	sum      []byte
-	home     string   // the directory of the scenario's package
+	home     string   // the directory of the file only; "" without one
 	only     string   // the scenario is this one file of its directory; "" means all of it
 	external []string // imports from modules that are neither gobench's nor the user's
 	notes    []string
@@ -68,7 +70,7 @@ func (f *goFile) line(pos token.Pos) int { return f.fset.PositionFor(pos, false)
 
 // readProject reads a scenario and all files of the user that it needs into a copy in
 // memory. No further file can be read with it. The error is an *InputError if a file is
-// refused.
+// refused; the project is then nil or incomplete.
 func readProject(src Source, tc toolchain) (*project, error) {
 	at, err := find(src)
 	if err != nil {
@@ -250,9 +252,10 @@ func (p *project) localDir(target string) (dir string, foreign, ok bool) {
 	return dir, m.vendored, true
 }
 
-// readPackage reads and parses files of one directory, and what they embed, into the copy.
-// Files that do not parse are no error. It returns an *InputError if one is refused, or if
-// all files of the copy are too many or too large.
+// readPackage reads and parses files of one directory, and what they embed, into the copy; dir
+// and names are slashed and relative to the root. Files that do not parse are no error. It
+// returns an *InputError if one is refused, or if all files of the copy are too many or too
+// large.
 func (p *project) readPackage(dir string, names []string) (*pkg, error) {
 	out := &pkg{dir: dir}
 	for _, name := range names {

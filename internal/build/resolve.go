@@ -23,7 +23,8 @@ type resolved struct {
 }
 
 // resolvedFor returns the place for the versions of a project, by its go.mod, go.sum and
-// external imports. It must be called before they change.
+// external imports. It must be called after complete, and before go.mod and go.sum change
+// again.
 func (b *Builder) resolvedFor(p *project) resolved {
 	if len(p.external) == 0 {
 		return resolved{}
@@ -68,8 +69,8 @@ func (r resolved) save(root string) error {
 	return nil
 }
 
-// chosen returns notes on the versions that the go command chose for imports that the
-// user's go.mod does not name, or nil. It reads them from the copy at root.
+// chosen returns notes on the versions that the go command chose for imports that the user's
+// go.mod does not name, or nil. It reads them from the copy at root, after go build.
 func (p *project) chosen(root string) (notes []string, err error) {
 	if len(p.external) == 0 {
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// job is one execution of the go command.
+// job is one execution of the go command. All fields but idle must be set.
 type job struct {
 	path   string
 	args   []string

@@ -16,8 +16,8 @@ func groupAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killGroup kills every process of the group that pid leads. It returns os.ErrProcessDone
-// if the group has no process, and does not wait for their end.
+// killGroup kills every process of the group that pid, above 1, leads. It returns
+// os.ErrProcessDone if the group has no process, and does not wait for their end.
 func killGroup(pid int) error {
 	err := syscall.Kill(-pid, syscall.SIGKILL)
 	if errors.Is(err, syscall.ESRCH) {

@@ -65,9 +65,9 @@ func find(src Source) (place, error) {
 	return place{dir: filepath.Dir(abs), file: name, show: filepath.Dir(filepath.Clean(as))}, nil
 }
 
-// moduleAbove returns the nearest directory above dir that has a go.mod, up to the
-// repository's root and at most 16 levels up; "" if it finds none. It does not look into
-// dir itself, except for .git.
+// moduleAbove returns the nearest directory above dir, an absolute path, that has a go.mod, up
+// to the repository's root and at most 16 levels up; "" if it finds none. It does not look
+// into dir itself, except for .git.
 func moduleAbove(dir string) string {
 	for range 16 {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -85,8 +85,8 @@ func moduleAbove(dir string) string {
 	return ""
 }
 
-// openTree opens root for reading; the scenario's package is at dir below it, and shown as
-// show. The caller must close the tree's root.
+// openTree opens root for reading; the scenario's package is at dir, which must be root or
+// below it, and shown as show. The caller must close the tree's root.
 func openTree(root, dir, show string) (*tree, error) {
 	rel, err := filepath.Rel(root, dir)
 	if err != nil {

@@ -44,7 +44,7 @@ type known struct {
 }
 
 // findGo returns the first go command that is new enough for the SDK, whose go.mod needs
-// version need ("1.26"). The error wraps ErrNoToolchain and lists the commands that were
+// version need ("1.26"). The error wraps errNoToolchain and lists the commands that were
 // found, or is ctx's cause.
 func (b *Builder) findGo(ctx context.Context, need string) (toolchain, error) {
 	var old []string
@@ -66,7 +66,7 @@ func (b *Builder) findGo(ctx context.Context, need string) (toolchain, error) {
 }
 
 // Toolchain returns the path of the go command that compiles scenarios, and its version, as
-// "go1.26.8". The error wraps [ErrNoToolchain] if Go is missing or too old. It may run go
+// "go1.26.8". The error describes what to install if Go is missing or too old. It may run go
 // commands, each for 20 s at most.
 func (b *Builder) Toolchain(ctx context.Context) (path, version string, err error) {
 	sdk, err := b.load()
@@ -77,7 +77,7 @@ func (b *Builder) Toolchain(ctx context.Context) (path, version string, err erro
 	return tc.Go, tc.Version, err
 }
 
-// noToolchain returns an error that wraps ErrNoToolchain and describes what to install; old
+// noToolchain returns an error that wraps errNoToolchain and describes what to install; old
 // lists the commands that cannot be used.
 func noToolchain(need string, old []string) error {
 	found := "not found in PATH, GOROOT or the usual places"
@@ -86,7 +86,7 @@ func noToolchain(need string, old []string) error {
 	}
 	return fmt.Errorf("%w: compiling a scenario needs Go %s or newer (%s)\n"+
 		"install it from https://go.dev/dl/ and put its bin directory into PATH;\n"+
-		"built-in commands such as gobench http work without Go", ErrNoToolchain, need, found)
+		"built-in commands such as gobench http work without Go", errNoToolchain, need, found)
 }
 
 // identify returns the version and GOROOT of a go command, which it runs, for 20 s at most,

@@ -52,15 +52,15 @@ func TestNoToolchain(t *testing.T) {
 		b := newBuilderIn(t, t.TempDir())
 		b.places = func() []string { return tt.places }
 		_, err := b.Build(context.Background(), Source{Path: dir}, Options{})
-		if !errors.Is(err, ErrNoToolchain) {
-			t.Fatalf("%s: error = %v, want ErrNoToolchain", tt.name, err)
+		if !errors.Is(err, errNoToolchain) {
+			t.Fatalf("%s: error = %v, want errNoToolchain", tt.name, err)
 		}
 		for _, w := range append(tt.want, "needs Go 1.26.0 or newer", "https://go.dev/dl/", "gobench http work without Go") {
 			if !strings.Contains(err.Error(), w) {
 				t.Errorf("%s: error %q does not say %q", tt.name, err, w)
 			}
 		}
-		if err := b.Warm(context.Background(), Options{}); !errors.Is(err, ErrNoToolchain) {
+		if err := b.Warm(context.Background(), Options{}); !errors.Is(err, errNoToolchain) {
 			t.Errorf("%s: Warm gives %v", tt.name, err)
 		}
 	}

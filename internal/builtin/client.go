@@ -50,7 +50,8 @@ func (c *Client) Fill(o Client) {
 }
 
 // options returns the options of a connection's client, which has one connection. The error
-// describes the invalid option; what clients/http checks itself is not checked.
+// describes the invalid option, and o is then incomplete; what clients/http checks itself is
+// not checked. An IPv6 address as HOST in Resolve is not recognized.
 func (c Client) options() (o http.Options, err error) {
 	o = http.Options{
 		MaxConns: 1, Timeout: c.Timeout, ConnectTimeout: c.ConnectTimeout,

@@ -56,8 +56,8 @@ func (d *Data) check(want []string) error {
 }
 
 // enough returns an error if a file whose rows are each used by one user has fewer rows than
-// there are users, or if such a file can't be read. f is d's feeder, which it opens. A nil
-// Data is always enough.
+// there are users, or if such a file can't be read, and ctx's if ctx ends meanwhile. f is d's
+// feeder, which it opens. A nil Data is always enough.
 func (d *Data) enough(ctx context.Context, f *data.Feeder, users int) error {
 	if d == nil || d.Order != data.Unique || d.Wrap {
 		return nil

@@ -30,8 +30,9 @@ type HTTP struct {
 }
 
 // Vus returns the scenario for the options, of one class "http". It returns an error for
-// invalid options or templates, and without Targets. It opens no file or connection; with
-// Threads it sets GOMAXPROCS, in the environment too.
+// invalid options of Client, for invalid templates, and without Targets; it does not check
+// the numbers. It opens no file or connection; with Threads it sets GOMAXPROCS, in the
+// environment too.
 func (o HTTP) Vus() (scenario.Vus, error) {
 	load := scenario.Load(scenario.Loop(o.Warmup + o.Duration))
 	switch {

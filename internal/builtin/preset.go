@@ -25,7 +25,8 @@ func Vus(name string, options []byte) (scenario.Vus, error) {
 	return p(options)
 }
 
-// decoded returns a preset that decodes its options, strictly, and calls vus with them.
+// decoded returns a preset that decodes its options and calls vus with them. An unknown field
+// is an error; what follows the JSON value is ignored.
 func decoded[T any](vus func(T) (scenario.Vus, error)) func([]byte) (scenario.Vus, error) {
 	return func(b []byte) (scenario.Vus, error) {
 		var options T

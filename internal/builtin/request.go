@@ -150,7 +150,8 @@ func numbersOf(ctx context.Context) segment.Numbers {
 }
 
 // Iterate sends the next request, with the next row of data. It returns the feeder's error,
-// such as data.ErrEnd, before it sends anything. An answer with any status is no error.
+// such as data.ErrEnd, before it sends anything, else that of the client's Do, also when ctx
+// ends. An answer with any status is no error.
 func (u *changingUser) Iterate(ctx context.Context) error {
 	if u.from.feeder != nil {
 		if err := u.from.feeder.Read(ctx, &u.row); err != nil {
@@ -167,10 +168,10 @@ func (u *changingUser) Iterate(ctx context.Context) error {
 	return u.httpUser.Iterate(ctx)
 }
 
-// render renders the templates of q into u.request, whose strings are valid until the next
-// call. The HTTP/1.1 client does not use a request after Do has returned, so the buffer is
-// reused. The HTTP/2 client stores strings in its table of headers (RFC 7541, section 2.3.2),
-// and may still send a body, so a new buffer is used.
+// render renders the templates of q into u.request, which must be a copy of q's and whose
+// strings are valid until the next call. The HTTP/1.1 client does not use a request after Do
+// has returned, so the buffer is reused. The HTTP/2 client stores strings in its table of
+// headers (RFC 7541, section 2.3.2), and may still send a body, so a new buffer is used.
 func (u *changingUser) render(q *request) {
 	if u.from.kept {
 		u.buf = nil

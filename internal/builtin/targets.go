@@ -92,7 +92,8 @@ func (t *targetReader) read() error {
 	return nil
 }
 
-// object adds the target in a line of JSON.
+// object adds the target in a line of JSON. An unknown key, anything after the object and a
+// wrong URL are errors.
 func (t *targetReader) object(line string) error {
 	var o struct {
 		Method string      `json:"method"`
@@ -139,7 +140,8 @@ func isMethod(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && r != '-' })
 }
 
-// body reads the file of the open target's body, and replaces an earlier one.
+// body reads the file of the open target's body, and replaces an earlier one. There must be a
+// target.
 func (t *targetReader) body(file string) error {
 	b, err := os.ReadFile(strings.TrimSpace(file))
 	if err != nil {
@@ -179,7 +181,7 @@ func (t *Target) AddHeader(name, value string) {
 
 // ParseHeaders returns the values of headers given as "Name: value", by name; those whose
 // names differ at most in case are joined to a list. For a line without a name and a colon it
-// returns a *run.UsageError.
+// returns a *run.UsageError. Without lines the map is nil.
 func ParseHeaders(lines []string) (map[string]string, error) {
 	var t Target
 	for _, line := range lines {

@@ -57,7 +57,7 @@ func day(t time.Time) string {
 }
 
 // newTokenCommand returns gobench tokens new. It always logs in by name and password, in a
-// session of its own that it ends, and prints only the token's text.
+// session of its own, which it ends once the token is made, and prints only the token's text.
 func (a *app) newTokenCommand() *cobra.Command {
 	var role string
 	var days int
@@ -159,9 +159,8 @@ func (a *app) newUserCommand() *cobra.Command {
 	return cmd
 }
 
-// changeUserCommand returns gobench users change, which takes the user's name. An unknown
-// name is a usage error, after a new password was asked for. Without flags the change that
-// it sends is empty.
+// changeUserCommand returns gobench users change, which takes the user's name. An unknown name
+// is a usage error, after a new password was asked for, as is a call without flags.
 func (a *app) changeUserCommand() *cobra.Command {
 	var role, file string
 	var disable, enable, password bool

@@ -78,10 +78,11 @@ If it is started as root, it runs each scenario as a user without privileges.`,
 	return cmd
 }
 
-// agent runs an agent until ctx ends or the process receives SIGINT or SIGTERM. With
-// --join it first joins the master and stores the agent's identity in the folder agent of
-// --dir; a host that has joined refuses --join, and one that has not needs it: both are
-// usage errors. An identity that was stored remains if the agent then fails.
+// agent runs an agent until ctx ends or the process receives SIGINT or SIGTERM, which is no
+// error, except while it joins. With --join it first joins the master and stores the agent's
+// identity in the folder agent of --dir; a host that has joined refuses --join, and one that
+// has not needs it: both are usage errors. An identity that was stored remains if the agent
+// then fails.
 func (a *app) agent(ctx context.Context, f *agentFlags) error {
 	log := a.serverLog()
 	if err := checkCredentials(f.creds); err != nil {

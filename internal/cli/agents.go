@@ -65,9 +65,9 @@ func (a *app) listAgents(all []types.Agent) error {
 	return w.Flush()
 }
 
-// joinCommand returns gobench agents join. It prints the token with the command to run on
-// the new host, or with --quiet only the token. Validity is cut to whole minutes, at least
-// one.
+// joinCommand returns gobench agents join. It prints the token with the command to run on the
+// new host, or with --quiet only the token. Validity is cut to whole minutes; below one it is
+// a usage error.
 func (a *app) joinCommand() *cobra.Command {
 	life := 10 * time.Minute
 	var quiet bool
@@ -122,7 +122,8 @@ func (a *app) revokeAgentCommand() *cobra.Command {
 }
 
 // findAgent returns the agent that word means, as run.FindAgent does with the ranks of the
-// agents' states; other is that of the other states.
+// agents' states; other is that of the other states. An unknown word, and a name of several
+// agents of the highest rank, are usage errors.
 func findAgent(all []types.Agent, word string, ranks map[string]int, other int) (types.Agent, error) {
 	w, err := run.FindAgent(all, word, func(w types.Agent) (string, string, int) {
 		if rank, ok := ranks[w.State]; ok {

@@ -41,7 +41,7 @@ the folder of the run (docs/formats/run.md).
 // export writes the archive of the run name to the file out, and prints its path: of this
 // machine if at has no URL, else of that master. If out is empty, the file is ID.tar.zst
 // in the working directory; "-" is standard output, to which a part may have been written
-// if it fails. A file is replaced only by a complete archive.
+// if it fails, and without the path. A file is replaced only by a complete archive.
 func (a *app) export(ctx context.Context, at masterFlags, name, out string) error {
 	var id string
 	var write func(io.Writer) error

@@ -130,8 +130,9 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return exit.status
 }
 
-// failing wraps what cmd and the commands below it run: an error that has no exit status,
-// as of a write to standard output, gets that of a failure.
+// failing wraps what cmd and the commands below it run: an error that has no exit status, as
+// of a write to standard output, gets that of a failure. Call it once, when all commands have
+// been added.
 func failing(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -202,8 +203,8 @@ func runExecutor(name string) int {
 	return exitOK
 }
 
-// runBackground is the background compile (build.RunBackground), until SIGTERM ends it, and
-// returns its exit status.
+// runBackground is the background compile (build.RunBackground), until it is done or SIGINT or
+// SIGTERM ends it, and returns its exit status: 0 or, after a signal too, 1.
 func runBackground(sdk fs.FS) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -63,7 +63,7 @@ func (f *masterFlags) addAs(cmd *cobra.Command, usage, caFlag string) {
 	f.addCA(cmd, caFlag)
 }
 
-// addCA adds the flag of the authorities under this name.
+// addCA adds the flag of the authorities under this name. It sets f.caFlag.
 func (f *masterFlags) addCA(cmd *cobra.Command, caFlag string) {
 	f.caFlag = caFlag
 	cmd.Flags().StringVar(&f.caFile, caFlag, "", "`FILE` with the authorities (PEM) that may sign the master's certificate; gobench login stores them")

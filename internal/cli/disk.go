@@ -47,8 +47,8 @@ func isPath(err error) bool {
 	return errors.As(err, &path) || errors.As(err, &link)
 }
 
-// isTemporary reports whether err wraps an *fs.PathError of a path in the temporary
-// folder.
+// isTemporary reports whether err wraps an *fs.PathError whose path begins with that of the
+// temporary folder.
 func isTemporary(err error) bool {
 	var path *fs.PathError
 	return errors.As(err, &path) && strings.HasPrefix(path.Path, os.TempDir())

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gobench-io/gobench/internal/build"
+	"github.com/gobench-io/gobench/internal/doctor"
 	"github.com/gobench-io/gobench/internal/run/units"
 	"github.com/gobench-io/gobench/internal/run/version"
-	"github.com/gobench-io/gobench/internal/show/doctor"
 )
 
 // doctorCommand returns gobench doctor; doctor runs it.

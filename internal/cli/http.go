@@ -201,9 +201,9 @@ func (f *httpFlags) takeData(cmd *cobra.Command) error {
 	return nil
 }
 
-// takeLoad sets the options' connections, requests, duration and warmup, or returns a
-// usage error. --requests without --duration makes the duration 0 (no limit); --once makes
-// one connection send each target once.
+// takeLoad sets the options' connections, requests, duration and warmup, or returns a usage
+// error. --requests without --duration makes the duration 0 (no limit); --once makes one
+// connection send each target once. It must follow takeTargets.
 func (f *httpFlags) takeLoad(cmd *cobra.Command) error {
 	o, load := &f.options, &f.load
 	switch {
@@ -225,10 +225,10 @@ func (f *httpFlags) takeLoad(cmd *cobra.Command) error {
 	return nil
 }
 
-// takeSchedule sets options.Stages of --rate or --stage, which then decide when the run
-// ends: load.duration and load.warmup become 0. Without a schedule it adds the warmup to
+// takeSchedule sets options.Stages of --rate or --stage, which then decide when the run ends:
+// load.duration and load.warmup become 0. Without a schedule it adds the warmup to
 // load.duration instead, unless that is 0 (no limit). Flags that exclude each other are a
-// usage error.
+// usage error. It must follow takeLoad.
 func (f *httpFlags) takeSchedule(cmd *cobra.Command) error {
 	o, load := &f.options, &f.load
 	given := cmd.Flags().Changed

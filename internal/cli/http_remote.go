@@ -11,8 +11,9 @@ import (
 // remote reports whether a master's agents make the load.
 func (f *httpFlags) remote() bool { return f.at.master.url != "" }
 
-// checkPlace returns a usage error for a flag that does not suit where the load is made:
-// one that needs a master without --master, or one of this machine with it.
+// checkPlace returns a usage error for a flag that does not suit where the load is made: one
+// that needs a master without --master, or one of this machine with it. f.load must have been
+// checked.
 func (f *httpFlags) checkPlace(cmd *cobra.Command) error {
 	if !f.remote() {
 		return f.at.refuseLocal(cmd)

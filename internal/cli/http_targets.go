@@ -59,7 +59,7 @@ func (f *httpFlags) takeTargets(cmd *cobra.Command, args []string) error {
 }
 
 // takeURL sets options.Targets to the one target of url, --method, --body and --body-file.
-// With a body the method is POST, unless --method is set.
+// With a body the method is POST, unless --method is set. An error is a usage error.
 func (f *httpFlags) takeURL(cmd *cobra.Command, url string) error {
 	if err := checkURL(url); err != nil {
 		return err

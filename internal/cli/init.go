@@ -47,6 +47,7 @@ need .gobench: it has its own copy of the packages.`,
 }
 
 // init writes a first scenario into dir (build.SDK.WriteFirst), and prints what to do with it.
+// name is the module's; an empty one stands for the folder's.
 func (a *app) init(dir, name string) error {
 	if err := build.NewSDK(a.sdk).WriteFirst(dir, name); err != nil {
 		return err

@@ -104,7 +104,7 @@ func (f *insideFlags) check(cmd *cobra.Command) error {
 }
 
 // refuseRemote returns a usage error if a flag is set that needs a run on this machine:
-// --once, --verbose or that of a profile.
+// --once, --verbose or that of a profile. Call check before.
 func (f *insideFlags) refuseRemote() error {
 	switch {
 	case f.once:
@@ -118,8 +118,8 @@ func (f *insideFlags) refuseRemote() error {
 }
 
 // makeFiles creates the files of the profiles, or empties those that exist, before the run
-// begins, so that a wrong name does not cost a run. A file that can't be created is a
-// usage error; those before it remain, empty.
+// begins, so that a wrong name does not cost a run. A file that can't be created is a usage
+// error; those before it remain, empty. Call check before.
 func (f *insideFlags) makeFiles() error {
 	for _, p := range f.profiles {
 		file, err := os.Create(p.profile.File)
@@ -135,7 +135,7 @@ func (f *insideFlags) makeFiles() error {
 }
 
 // wireProfiles returns the profiles that the executor is to write; nil if no flag requests
-// one. It returns f's own values, not copies.
+// one. It returns f's own values, not copies. Call check before.
 func (f *insideFlags) wireProfiles() (all []*wire.Profile) {
 	for _, p := range f.profiles {
 		all = append(all, p.profile)

@@ -21,9 +21,9 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// localRun is a run on this machine as a command line sees it: its view, its keys and
-// signals, its reports and its exit status. Call run once. result is set when local.Run
-// has returned; any goroutine may use controls.
+// localRun is a run on this machine as a command line sees it: its view, its keys and signals,
+// its reports and its exit status. Call run once: it sets view and log, and then calls the
+// other methods. result is set when local.Run has returned; any goroutine may use controls.
 type localRun struct {
 	shownRun
 	options  local.Options // Name, Config, Prepare, Parameters, Env and Hold; run sets the others
@@ -43,7 +43,7 @@ func (a *app) newLocalRun(load loadFlags, o local.Options) *localRun {
 // status 0, else an error with the status. Wrong names of reports and profiles are usage
 // errors before anything runs. It catches signals until the load has ended; after a run
 // that took place it begins the background compile (build.StartBackground). The end of ctx kills
-// the executor.
+// the executor; the status is then 130.
 func (l *localRun) run(ctx context.Context) error {
 	system.Slim()
 	outputs, err := report.OpenOutputs(l.load.out, l.stdout)
@@ -88,7 +88,8 @@ func (l *localRun) complete() {
 	o.Output, o.Seen, o.Event, o.Controls = l.view.Output(), l.seen, l.happened, &l.controls
 }
 
-// happened passes an event of local.Run to the view.
+// happened passes an event of local.Run to the view. To the text of a stop it adds that Ctrl-C
+// again cancels.
 func (l *localRun) happened(e event.Event) {
 	if e.Kind == event.Ending && !e.Cancel {
 		e.Text += "; Ctrl-C again cancels"

@@ -127,8 +127,8 @@ func setupOf(at string) (master, token string, err error) {
 
 // session logs c in by name and password, which it may ask for; with a setup token it
 // makes the first user by that name and password, who is then logged in. It returns the
-// user. The session remains until c.Logout. Errors have exit statuses, without a hint to
-// log in if the password is wrong.
+// user. The session remains until c.Logout. Errors are of prompt, password and refusal,
+// without a hint to log in if the password is wrong.
 func (a *app) session(ctx context.Context, c *client.Client, f *loginFlags, setup string) (types.Me, error) {
 	who := "name: "
 	if setup != "" {

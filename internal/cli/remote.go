@@ -94,10 +94,10 @@ func (a *app) submitAndFollow(ctx context.Context, at masterFlags, load loadFlag
 	return r.run(ctx, outputs, func(ctx context.Context) (run.Order, error) { return c.Submit(ctx, s) })
 }
 
-// run queues the run, shows it until it is over, writes the reports and the text, and
-// returns nil for exit status 0, else an error with the status. If the user leaves (see
-// signal) or ctx ends, the run continues on the master and the status is 130. It does not
-// discard outputs.
+// run queues the run, shows it until it is over, writes the reports and the text, and returns
+// nil for exit status 0, else an error with the status. If the user leaves (see signal) or ctx
+// ends before the run is over, the run continues on the master and the status is 130. It does
+// not discard outputs.
 func (r *remoteRun) run(ctx context.Context, outputs report.Outputs, queue func(context.Context) (run.Order, error)) error {
 	ctx, r.leave = context.WithCancel(ctx)
 	defer r.leave()
@@ -131,9 +131,9 @@ func (r *remoteRun) title() string { return filepath.Base(cmp.Or(r.name, "run"))
 // have ended because the master is restarted.
 const restarting = 30 * time.Second
 
-// follow queues the run, shows its events until it is over, and returns its result. Its
-// errors have exit statuses, 130 if the user has left or ctx has ended. r.id is set once
-// the master has the run.
+// follow queues the run, shows its events until it is over, and returns its result. An error
+// has the exit status 130 if the user left or ctx was cancelled before that, else it is one of
+// refusal. r.id is set once the master has the run. r.view must be set.
 func (r *remoteRun) follow(ctx context.Context, queue func(context.Context) (run.Order, error)) (*run.Result, error) {
 	order, err := queue(ctx)
 	if errors.Is(err, context.Canceled) {
@@ -158,9 +158,10 @@ func (r *remoteRun) follow(ctx context.Context, queue func(context.Context) (run
 	return result, refusal(err)
 }
 
-// events shows what happens until the run is over, and returns nil then. While the master
-// can't be reached it tries again without limit, and shows one warning until the next
-// event. It returns an error if ctx ends or the master does not know or allow the request.
+// events shows what happens until the run r.id, which must be set, is over, and returns nil
+// then. While the master can't be reached it tries again without limit, and shows one warning
+// until the next event. It returns an error if ctx ends or the master does not know or allow
+// the request.
 func (r *remoteRun) events(ctx context.Context) error {
 	warned := false // that the master can't be reached
 	r.client.WhenBroken(func(err error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/gobench-io/gobench/internal/measure/event"
 )
 
-// queued stores the run's id. If the user asked to end the run before the master had
-// returned it, queued ends the run now, which may take 10 s.
+// queued stores the run's id. If the user asked to end the run before the master had returned
+// it, queued ends the run now, which may take 10 s. Call it once.
 func (r *remoteRun) queued(ctx context.Context, id string) {
 	r.mu.Lock()
 	r.id = id

@@ -93,7 +93,8 @@ func (a *app) runScenario(ctx context.Context, path string, set map[string]strin
 	return l.run(ctx)
 }
 
-// scenarioDir returns the folder of the scenario at path: path itself if that is a folder.
+// scenarioDir returns the folder of the scenario at path: path itself if that is a folder,
+// else its parent, also if there is no such file.
 func scenarioDir(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return path
@@ -103,8 +104,8 @@ func scenarioDir(path string) string {
 
 // compile builds the executor of the scenario at path, or finds it in the cache, and
 // passes its state, steps and notes to emit, which may be called by other goroutines. It
-// first ends the background compile. Errors are of compileError; the end of ctx ends the
-// build.
+// first ends the background compile. Errors are of builder and compileError; the end of
+// ctx ends the build, with exit status 130.
 func (a *app) compile(ctx context.Context, path string, emit func(event.Event), log *slog.Logger) (build.Executor, error) {
 	builder, err := a.builder(log)
 	if err != nil {

@@ -272,6 +272,7 @@ func endOnSignal(ctx context.Context, s *server.Server, log *slog.Logger) (stop 
 }
 
 // endOn ends s as endOnSignal does, until done is closed, and calls exit if s does not end.
+// The end of ctx only ends the wait for the active run.
 func endOn(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, s interface {
 	Shutdown(ctx context.Context)
 	End()

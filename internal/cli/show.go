@@ -8,7 +8,8 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// showCommand returns gobench show, of one run or of two.
+// showCommand returns gobench show, of one run or of two. --full with two runs is a usage
+// error.
 func (a *app) showCommand() *cobra.Command {
 	var asJSON, full bool
 	var at masterFlags
@@ -51,8 +52,8 @@ them, then the figures that matter and how much they changed.
 	return cmd
 }
 
-// compare prints run r and another, which storedAt finds at the same place, side by side:
-// as text, or as JSON.
+// compare prints run r and another, which storedAt finds at the same place, side by side: as
+// text, or as JSON. It does not close r.
 func (a *app) compare(ctx context.Context, r *stored, at masterFlags, other string, asJSON bool) error {
 	b, err := a.storedAt(ctx, at, other)
 	if err != nil {

@@ -61,8 +61,9 @@ status.`,
 	return cmd
 }
 
-// submit queues a run of the scenario at path and prints its id. It does not wait for the
-// run. Flags of a run that is followed, or is on this machine, are usage errors.
+// submit queues a run of the scenario at path and prints it as queued does. It does not wait
+// for the run. Flags of a run that is followed, or is on this machine, are usage errors. load
+// must have been checked.
 func (a *app) submit(cmd *cobra.Command, path string, set map[string]string, load *loadFlags, at *clusterFlags) error {
 	if err := load.checkFollow(false); err != nil {
 		return err
@@ -154,8 +155,8 @@ func (a *app) cancelCommand() *cobra.Command {
 	})
 }
 
-// stopCommand returns gobench stop, of one run, or with --all of the active one. It does
-// not wait for the end.
+// stopCommand returns gobench stop, of one run, or with --all of the active one. It does not
+// wait for the end. Without --all, --queued is ignored.
 func (a *app) stopCommand() *cobra.Command {
 	var all, queued bool
 	cmd := a.onRun(&cobra.Command{
@@ -190,8 +191,8 @@ report is made. --all is for emergencies: it cancels the active run at once.`,
 	return cmd
 }
 
-// logsCommand returns gobench logs. --agent is a name or an id; the last agent of that
-// name counts.
+// logsCommand returns gobench logs. --agent is an id or a name, as in findAgent: of agents of
+// one name a revoked or lost one counts only if no other has it.
 func (a *app) logsCommand() *cobra.Command {
 	var agent string
 	var follow bool
@@ -254,9 +255,9 @@ go tool trace). KIND is cpu, heap, mutex, block or trace.`,
 	return cmd
 }
 
-// profile takes the profile p of a run of a master, waits for it, writes it to the file
-// out and prints the path; an empty out stands for RUN-KIND.pprof or RUN.trace in the
-// working directory. On an error an existing file is as before.
+// profile takes the profile p of a run of a master, waits for it, writes it to the file out
+// and prints the path; an empty out stands for RUN-KIND.pprof or RUN.trace in the working
+// directory. It writes to out.part first, so that on an error an existing file is as before.
 func (a *app) profile(ctx context.Context, at masterFlags, part, out string, p types.Profile) error {
 	c, err := a.client(at)
 	if err != nil {

@@ -31,8 +31,9 @@ func (a *app) targetCommand() *cobra.Command {
 	return cmd
 }
 
-// targetHTTPCommand returns gobench target http. It serves until Ctrl-C or SIGTERM, which
-// has exit status 0, and then prints how many requests it answered.
+// targetHTTPCommand returns gobench target http. It serves until Ctrl-C or SIGTERM, and then
+// prints how many requests it answered. That has exit status 0, or 1, without the number, if
+// requests in flight take longer than 5 s.
 func (a *app) targetHTTPCommand() *cobra.Command {
 	var addr string
 	t := &demoserver.HTTP{}

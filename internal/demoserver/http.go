@@ -12,7 +12,7 @@ import (
 )
 
 // HTTP answers every request with the same page of Size bytes, after Delay. Both must be
-// set before Serve.
+// set before Serve, which panics if Size is below 0.
 type HTTP struct {
 	Delay time.Duration
 	Size  int // of the page, in bytes

@@ -108,7 +108,7 @@ func (c *Controls) attach(r *load, abandon context.CancelFunc) {
 	}
 }
 
-// begin makes c control an executor from here on.
+// begin makes c control an executor from here on. Call it once, after attach.
 func (c *Controls) begin(e *process.Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

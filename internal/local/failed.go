@@ -13,7 +13,8 @@ import (
 
 // explain returns the error of a run whose executor ended with err: err itself, or for a
 // DeadError one that wraps err and adds what the scenario did wrong as far as that is known.
-// For nil it returns that of allPanicked.
+// For nil it returns that of allPanicked. Call it after the executor has ended; r.tally must
+// be set.
 func (r *load) explain(err error) error {
 	var dead *process.DeadError
 	switch {

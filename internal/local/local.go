@@ -101,7 +101,9 @@ func Run(ctx context.Context, o Options) (*run.Result, error) {
 	return r.result, err
 }
 
-// load is one run of this process.
+// load is one run of this process. Run sets its Controls, log and result; run calls open, then
+// spec and serve, which need the folder; the process calls plan, batch and seen; conclude
+// comes last, and once.
 type load struct {
 	Options
 	log      *slog.Logger
@@ -131,7 +133,7 @@ func (r *load) run(ctx context.Context) error {
 	r.tally = monitor.New(monitor.Options{Interval: r.Interval, Once: r.Once, Emit: r.emit, Abort: r.executor.Stop})
 	r.tally.Executor(monitor.Host{}, 0)
 	r.Controls.begin(r.executor)
-	stopServing := r.serve()
+	stopServing := r.serve(ctx)
 	err = r.executor.Run(ctx)
 	stopServing()
 	r.log.Info("the executor has ended", "error", err)
@@ -174,7 +176,7 @@ func (r *load) open() error {
 	return nil
 }
 
-// spec describes the executor's process, which calls the methods of r below.
+// spec describes the executor's process, which calls the methods of r below. Call open before.
 func (r *load) spec(p Program) process.Spec {
 	output := io.Writer(r.folder.Log)
 	if r.Output != nil {
@@ -202,7 +204,7 @@ func (r *load) spec(p Program) process.Spec {
 }
 
 // batch merges and stores what the executor counted. The error is that of merging; one of
-// storing is recorded in r.writing, and nothing more is stored then.
+// storing is recorded in r.writing, after which no batch is stored.
 func (r *load) batch(b *wire.Batch) error {
 	if r.Log != nil {
 		r.log.Info("batch", "number", b.Seq, "from", time.Duration(b.FromNs), "to", time.Duration(b.ToNs), "bytes", proto.Size(b),

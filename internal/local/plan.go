@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gobench-io/gobench/internal/doctor"
 	"github.com/gobench-io/gobench/internal/measure/event"
 	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/measure/threshold"
 	"github.com/gobench-io/gobench/internal/process"
 	"github.com/gobench-io/gobench/internal/run"
 	"github.com/gobench-io/gobench/internal/run/units"
-	"github.com/gobench-io/gobench/internal/show/doctor"
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
@@ -63,7 +63,7 @@ func (r *load) setThresholds(scenario []string) error {
 const onceLimit = 10 * time.Second
 
 // once reduces a start and its classes, in place, to one user of each class with this number
-// of iterations; 0 means one.
+// of iterations; 0 means one. There must be a class for each share.
 func once(start *wire.Start, classes []run.Class, iterations int64) {
 	start.Once, start.DurationNs, start.Hold, start.WarmupNs = true, int64(onceLimit), false, 0
 	for i, s := range start.Shares {
@@ -106,7 +106,8 @@ func (r *load) noteOnce() {
 }
 
 // warnOfOpenFiles warns, by an event and a note of the result, if there are more users than
-// this machine has open files for. The run continues: users may share connections.
+// this machine has open files for. The run continues: users may share connections. Call it
+// once the classes are in the result.
 func (r *load) warnOfOpenFiles() {
 	x := r.result
 	var users int64

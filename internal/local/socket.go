@@ -2,6 +2,7 @@ package local
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/gobench-io/gobench/internal/local/history"
 	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/process"
 )
 
 // request is a line of JSON that is sent over a run's socket, and reply the line that
@@ -40,7 +42,7 @@ const (
 // nil once the change is made or, for a stop or cancel, once that is requested. change.What is
 // as in [event.Change], or "stop" or "cancel"; By is ignored. It is an error if the run is not
 // running, refuses the change, or does not answer within 12 s, when the change may be made all
-// the same.
+// the same. id must be valid: it is not checked. Users or a Rate below 0 count as unset.
 func Send(h history.History, id string, change event.Change) error {
 	conn, err := net.DialTimeout("unix", filepath.Join(h.Dir(id), controlSocket), time.Second)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
@@ -69,9 +71,10 @@ func Send(h history.History, id string, change event.Change) error {
 }
 
 // serve serves the run's socket until stop is called, which waits for the requests in
-// progress. If the socket can't be created, as when the folder's path is too long, the run
-// continues without one.
-func (r *load) serve() (stop func()) {
+// progress, but not for those that have not been read; ctx's end stops reading too. If the
+// socket can't be created, as when the folder's path is too long, the run continues without
+// one.
+func (r *load) serve(ctx context.Context) (stop func()) {
 	path := filepath.Join(r.folder.Dir(), controlSocket)
 	listener, err := net.Listen("unix", path)
 	if err != nil {
@@ -81,6 +84,7 @@ func (r *load) serve() (stop func()) {
 		listener.Close()
 		return func() {}
 	}
+	ctx, over := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -91,20 +95,26 @@ func (r *load) serve() (stop func()) {
 			wg.Go(func() {
 				defer conn.Close()
 				_ = conn.SetDeadline(time.Now().Add(controlLimit))
-				r.answer(conn)
+				defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })()
+				r.answer(ctx, conn)
 			})
 		}
 	})
 	return func() {
 		listener.Close() // removes the socket
+		over()
 		wg.Wait()
 	}
 }
 
-// answer reads one request, of less than 4096 bytes, does it and replies with its error. The
-// caller closes conn.
-func (r *load) answer(conn net.Conn) {
+// answer reads one request, of less than 4096 bytes, does it and replies with its error. A
+// request that was not read when ctx ended is refused with process.ErrNoLoad. The caller
+// closes conn.
+func (r *load) answer(ctx context.Context, conn net.Conn) {
 	line, err := bufio.NewReaderSize(conn, 4096).ReadSlice('\n')
+	if err != nil && ctx.Err() != nil {
+		err = process.ErrNoLoad
+	}
 	q := request{Users: -1, Rate: -1}
 	if err == nil {
 		err = json.Unmarshal(line, &q)
@@ -119,7 +129,8 @@ func (r *load) answer(conn net.Conn) {
 	_ = json.NewEncoder(conn).Encode(a) // the other side may have gone
 }
 
-// do does a request. The error goes to the client.
+// do does a request, and returns once a stop or cancel is requested or another change is made.
+// An unknown What is refused by the executor. The error goes to the client.
 func (r *load) do(q request) error {
 	switch q.What {
 	case "stop":

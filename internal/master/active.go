@@ -90,8 +90,9 @@ var errGivenUp = errors.New("the run was ended")
 
 // perform takes a run from the queue to its final state, and returns then. A failure of the
 // run is not an error; an error means that the master can't continue. It returns nil, and
-// leaves the run as it is, if ctx ends, after Shutdown, or if the run was cancelled or
-// deleted meanwhile.
+// leaves the run as it is, after Shutdown or if the run was cancelled or deleted meanwhile. If
+// ctx ends, the run stays as it is, too; the result is nil, or an error if that interrupted a
+// write or conclude.
 func (m *Master) perform(ctx context.Context, o *run.Order) error {
 	a := &active{m: m, id: o.ID, order: o, news: make(chan struct{}, 1), gone: make(chan struct{}), result: newResult(o)}
 	limit := m.RunLimit
@@ -288,7 +289,7 @@ const byMaster = "master"
 const byThreshold = "a threshold"
 
 // batch checks a merged batch of executor e against the guards, and stores whether it is the
-// last one and when the load of e began.
+// last one and when the load of e began. It panics if a has no executor e.
 func (a *active) batch(e int, b *wire.Batch) {
 	if harm := a.guard.add(e, b); harm != "" {
 		a.change(func() {

@@ -20,11 +20,11 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// prepare does everything before the load: it compiles the scenario, lets the agents fetch
-// and start the executors, splits the load and lets the executors set up, and returns once
-// all are ready. If it returns an error, a.result.Failure has the kind, if it is known and not
-// that of a *refusedError, and agents may still have executors: conclude releases them. ctx
-// ends when the run is stopped or cancelled.
+// prepare does everything before the load: it compiles the scenario, lets the agents fetch and
+// start the executors, splits the load and lets the executors set up, and returns once all are
+// ready. If it returns an error, a.result.Failure has the kind, if it is known and not that of a
+// *refusedError, and agents may still have executors: conclude releases them. ctx ends when the
+// run is stopped or cancelled; that is an error, too.
 func (a *active) prepare(ctx context.Context) error {
 	chosen, err := a.m.fleet.choose(a.order.Options.Agents)
 	if err == nil && len(chosen) == 0 {
@@ -49,9 +49,11 @@ func (a *active) prepare(ctx context.Context) error {
 		return fmt.Errorf("lay the scenario's files out: %w", err)
 	}
 	a.epoch = 1
+	a.mu.Lock() // a profile may be asked for already
 	for _, w := range chosen {
 		a.hosts = append(a.hosts, &place{member: w, epoch: a.epoch, started: a.epoch})
 	}
+	a.mu.Unlock()
 	a.say(event.Step, "starting the executor on %s", agents(len(chosen)))
 	first := map[*place]int{}
 	for i, h := range a.hosts {
@@ -76,7 +78,8 @@ func agents(n int) string {
 
 // compile builds the executor for each platform of the chosen agents, one after the other,
 // registers it for agents and returns it by platform. A *CompileError is returned as it is,
-// and sets a.result.Failure. The notes of the first platform become the run's.
+// and sets a.result.Failure. The notes of the first platform become the run's. chosen must
+// have beats, as those of fleet.choose.
 func (a *active) compile(ctx context.Context, source run.Source, chosen []member) (map[platform]*agentpb.Blob, error) {
 	built := map[platform]*agentpb.Blob{}
 	for _, w := range chosen {
@@ -134,7 +137,8 @@ func (a *active) each(hosts []*place, f func(*place) error) error {
 
 // start lets an agent start executor processes, numbered from first on, waits for them for
 // Times.Prepare at most, and appends their hellos to h.hellos. If it returns an error, the
-// agent may have started some of them. A refusal wraps a *refusedError.
+// agent may have started some of them. A refusal wraps a *refusedError. Call compile before,
+// and set a.files.
 func (a *active) start(ctx context.Context, h *place, processes, first int) error {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Prepare)
 	defer cancel()
@@ -179,9 +183,9 @@ func (m *Master) environment(o *run.Options) ([]string, error) {
 	return []string{scenario.ParamsEnv + "=" + string(b), allowlist.Env + "=" + targets.String()}, nil
 }
 
-// arm checks what the executors have declared, splits the load, sends all agents their
-// starts, and returns once all executors are set up. If it returns an error,
-// a.result.Failure has the kind, if it is known.
+// arm checks what the executors have declared, splits the load, sends all agents their starts,
+// and returns once all executors are set up. If it returns an error, a.result.Failure has the
+// kind, if it is known. Call start for all hosts before.
 func (a *active) arm(ctx context.Context) error {
 	hello := a.hosts[0].hellos[0]
 	for _, h := range a.hosts {
@@ -243,8 +247,9 @@ func (a *active) thresholds(hello *wire.Hello) (all []threshold.Threshold, err e
 }
 
 // share splits the load, adds the executors to a, and returns the starts for each agent, in
-// the order of their numbers. It also sets the seed, classes and Go version of the result.
-// An error sets a.result.Failure; the executors may have been added already.
+// the order of their numbers. It also sets the seed, classes and Go version of the result. An
+// error sets a.result.Failure; the executors may have been added already. Call it once, after
+// start.
 func (a *active) share(hello *wire.Hello) (map[*place][]*wire.Start, error) {
 	o := &a.order.Options
 	if a.result.Config.Seed = o.Seed; o.Seed == 0 {
@@ -299,8 +304,8 @@ func (a *active) weight(h *place) int {
 }
 
 // announce registers the run and its executors with the intake, which merges their batches
-// from then on, and emits the run's plan. It sets a.guard, a.record and a.stored. It returns
-// an error, and emits nothing, if ctx or the intake has ended.
+// from then on, and emits the run's plan. It sets a.guard, a.record and a.stored. Call it
+// once, after share. It returns an error, and emits nothing, if ctx or the intake has ended.
 func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []threshold.Threshold) error {
 	o := &a.order.Options
 	weights := map[string]float64{}
@@ -335,6 +340,7 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 }
 
 // setUp sends an agent's executors their starts, and returns once all of them are set up.
+// After an error some may be.
 func (a *active) setUp(ctx context.Context, h *place, starts []*wire.Start) error {
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &agentpb.Command_Arm{Arm: &agentpb.Arm{Starts: starts}}})
 	return err

@@ -16,8 +16,8 @@ func (f *fleet) mark(id string) {
 
 // probe measures the offset of an agent's clock several times and stores the result of the
 // shortest round trip (RFC 5905, section 8: offset and delay of four time stamps). It blocks
-// for up to 2 s each time. If one of them fails or ctx ends, it stops, and the offset that
-// was stored before stays.
+// for up to 2 s each time. If one of them fails or ctx ends, it stops, and the offset that was
+// stored before stays. times must be 1 or more: with 0 it stores 0.
 func (f *fleet) probe(ctx context.Context, id string, times int) {
 	var offset, within time.Duration
 	found := false

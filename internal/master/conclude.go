@@ -19,7 +19,7 @@ import (
 // they still have, stores the result, emits the run's end, and ends what they still run.
 // failed is why the run failed, if it did. It waits for Times.Cancel at most if the run failed
 // or is cancelled, otherwise for Times.Flush, and then up to 5 s for the agents' release. An
-// error means that the master can't continue.
+// error means that ctx has ended or that the master can't continue.
 func (a *active) conclude(ctx context.Context, failed error) error {
 	a.mu.Lock()
 	cancelled, stop := a.cancelled, a.stop
@@ -143,7 +143,7 @@ func (a *active) unconfirmed() string {
 
 // finish makes a.result final, and waits until it and the run's series are stored. It sets
 // e.Threshold from the tally, and does not change the run's state in the store. After an error
-// the result may be stored.
+// the result may be stored. Call it once.
 func (a *active) finish(ctx context.Context, e run.Ending) error {
 	r := a.result
 	if a.record == nil {
@@ -166,7 +166,7 @@ func (a *active) finish(ctx context.Context, e run.Ending) error {
 }
 
 // hostsOf appends the hosts to a result, with when the load began on each. With one host,
-// r.Environment becomes that host's, but for Go.
+// r.Environment becomes that host's, but for Go. Call it once.
 func (a *active) hostsOf(r *run.Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -69,7 +69,8 @@ func (a *active) noteOf(c event.Change, at time.Duration) string {
 	return fmt.Sprintf("at %.1f s: %s", at.Seconds(), what)
 }
 
-// numbers returns what a scale sets, as text: "rate 5/s users 3 CLASS".
+// numbers returns what a scale sets, as text: "rate 5/s users 3 CLASS". Without a class it
+// ends in a space; a change that sets nothing is the class alone.
 func numbers(c event.Change) (s string) {
 	if c.Rate != nil {
 		s += fmt.Sprintf("rate %v/s ", *c.Rate)

@@ -142,7 +142,7 @@ func (r *record) batch(d delivered, data []byte, err error) error {
 	if err == nil {
 		err = proto.Unmarshal(data, b)
 	}
-	if seq, over := r.tally.Merger.Seq(e); err == nil && (over || b.Seq != 0 && b.Seq <= seq) {
+	if err == nil && r.tally.Merger.Has(e, b) {
 		r.m.Logger.Warn("a batch that was taken in comes as another delivery", "run", r.id, "agent", d.Agent, "executor", e, "batch", b.Seq)
 		return nil
 	}

@@ -43,8 +43,9 @@ const (
 	late   = 60
 )
 
-// newGuard returns the guard of a run. Its window is g.Window in whole seconds, rounded
-// down; 2 s by default. Without limits in g, add never returns a cause.
+// newGuard returns the guard of a run. Its window is g.Window in whole seconds, rounded down;
+// 2 s by default. It must not be below 1 s: nothing would be checked. Without limits in g, add
+// never returns a cause.
 func newGuard(g run.Guards) *guard {
 	w := int64(usualWindow)
 	if g.Window > 0 {

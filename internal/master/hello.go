@@ -41,7 +41,7 @@ func checkHello(h *wire.Hello) error {
 	return nil
 }
 
-// checkClass returns an error if no executor can have declared this class.
+// checkClass returns an error if no executor can have declared this class. c must not be nil.
 func checkClass(c *wire.Class) error {
 	switch {
 	case c.Nu < 1 || c.Nu > maxUsers:

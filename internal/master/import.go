@@ -77,9 +77,10 @@ const (
 	maxDeclared = 100_000 // metrics
 )
 
-// replay merges the batches of a run's folder, calls part with each interval in order, and
-// returns the Merger, also with an error. The error wraps run.ErrArchive if a batch is
-// invalid or the limits are exceeded, and is the context's cause if ctx ends.
+// replay merges the batches of a run's folder, calls part with each interval in order (after
+// an error with the rest, too), and returns the Merger, also with an error. The error wraps
+// run.ErrArchive if a batch is invalid or the limits are exceeded, and is the context's cause
+// if ctx ends.
 func replay(ctx context.Context, h history.History, r *run.Result, part func(merge.Part)) (*merge.Merger, error) {
 	m := merge.New(0, importInterval(r))
 	m.OnPart(part)
@@ -116,8 +117,9 @@ func importInterval(r *run.Result) time.Duration {
 const partsOfImport = 500
 
 // intakes calls take with what a master that had executed the run would have stored, in
-// several intakes. whole is the result of merging its batches, step the interval of the
-// stored series. An error of take ends it and is returned. It may be called again.
+// several intakes. whole is the result of merging its batches, step the interval of the stored
+// series. An error of take ends it and is returned. If ctx ends, the error is its cause. It
+// may be called again.
 func intakes(ctx context.Context, h history.History, r *run.Result, whole *merge.Merger, step time.Duration, take func(*run.Intake) error) error {
 	state := &agentpb.RecordState{Merged: whole.State(), IntervalNs: int64(importInterval(r))}
 	first := &run.Intake{}

@@ -110,8 +110,8 @@ func (n *intake) with(ctx context.Context, f func()) error {
 	return nil
 }
 
-// flush waits until everything merged so far is stored. It returns an error if ctx or the
-// intake ends before.
+// flush waits until everything merged so far is stored. If ctx or the intake ends before, the
+// error is the context's cause or errOver.
 func (n *intake) flush(ctx context.Context) error {
 	stored := make(chan struct{})
 	if err := n.with(ctx, func() { n.waiting = append(n.waiting, func() { close(stored) }) }); err != nil {
@@ -178,8 +178,9 @@ const manyReceipts = 128
 func (n *intake) new() *commit { return &commit{upTo: map[runStream]*agentpb.Committed{}} }
 
 // merge merges one delivery and adds its receipt to c. A delivery that is refused, or whose
-// record can't be restored, gets no receipt, so that it is redelivered; one of an unknown
-// run, or that can never be merged, is acknowledged and dropped. Errors are logged.
+// record can't be restored, gets no receipt, so that it is redelivered; one of an unknown run,
+// or that can never be merged, is acknowledged and dropped. Errors are logged. Only the
+// goroutine that merges may call it.
 func (n *intake) merge(ctx context.Context, d delivered, c *commit) {
 	r, err := n.record(ctx, d.Run)
 	if errors.Is(err, run.ErrNotFound) {
@@ -236,8 +237,9 @@ func (n *intake) record(ctx context.Context, id string) (*record, error) {
 	return r, err
 }
 
-// fill adds the changed state of all runs to a commit, and drops idle records from memory.
-// It reports whether the commit has anything to store or to acknowledge.
+// fill moves the changed state of all runs to a commit, and drops idle records from memory. It
+// reports whether the commit has anything to store or to acknowledge. Only the goroutine that
+// merges may call it.
 func (n *intake) fill(c *commit) bool {
 	for id, r := range n.runs {
 		r.fill(c)

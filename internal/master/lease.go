@@ -31,8 +31,8 @@ func (a *active) renewLeases(ctx context.Context) {
 }
 
 // due reports whether an agent's lease is to be renewed now; never after its last delivery.
-// With many agents not all are renewed at each tick, but often enough that three lost
-// renewals do not end a lease.
+// agents is the number of the run's agents that are not lost. With many agents not all are
+// renewed at each tick, but often enough that three lost renewals do not end a lease.
 func (a *active) due(h *place, agents int) bool {
 	every := min(time.Duration(agents/renewAtOnce)*a.m.Times.Renew, a.m.Times.Lease/4)
 	a.mu.Lock()

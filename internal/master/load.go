@@ -11,10 +11,11 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// load starts the load on all agents at the same moment and follows it to its end. It
-// returns nil when the load is over, a cancel was requested or ctx ended, and otherwise the
-// failure; a.result.Failure has its kind, if it is known. After a cancel or an error agents
-// may still generate load: conclude ends it.
+// load starts the load on all agents at the same moment and follows it to its end. Call
+// prepare before. It returns nil when the load is over or a cancel was requested; at the end
+// of ctx nil, or an error if that interrupted a step, as begin; and otherwise the failure:
+// a.result.Failure has its kind, if it is known. After a cancel or an error agents may still
+// generate load: conclude ends it.
 func (a *active) load(ctx context.Context) error {
 	if err := a.begin(ctx); err != nil {
 		return err
@@ -68,10 +69,10 @@ func (a *active) load(ctx context.Context) error {
 	}
 }
 
-// begin chooses the moment at which the load begins, and sends it to all agents, converted
-// to the clock of each. It sets a.began and a.result.Start to that moment, which is in the
-// future by Times.Lead and four times the largest error of a clock. It returns after all
-// answers; if one agent fails, the others may have begun.
+// begin chooses the moment at which the load begins, and sends it to all agents, converted to
+// the clock of each. It sets a.began and a.result.Start to that moment, which is in the future
+// by Times.Lead and four times the largest error of a clock. It returns after all answers,
+// with an error also if ctx ends first; others may have begun then. Call arm before.
 func (a *active) begin(ctx context.Context) error {
 	if err := a.each(a.hosts, func(h *place) error { a.m.fleet.probe(ctx, h.ID, 5); return nil }); err != nil {
 		return err
@@ -93,6 +94,7 @@ func (a *active) begin(ctx context.Context) error {
 
 // awaitStored waits until the executors are in the store: otherwise their batches would be
 // refused after a restart of the master. If ctx ends first, it returns the context's cause.
+// Call announce before.
 func (a *active) awaitStored(ctx context.Context) error {
 	select {
 	case <-a.stored:

@@ -22,7 +22,8 @@ type shift struct {
 // it does not exist. It is idempotent: the shifts are stored in path.at, so a repeated piece
 // goes to the same place. If bytes were dropped after the piece, a line says so behind it. It
 // returns an error, and leaves the file as it is, if the piece would end beyond maxLog. The
-// caller must not write the same file concurrently.
+// caller must not write the same file concurrently. A piece that begins beyond the end of the
+// file, as output before it is missing, is appended.
 func writePiece(path string, piece *agentpb.Log) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -90,7 +91,8 @@ func readShifts(path string) (all []shift, err error) {
 	return all, nil
 }
 
-// addShift appends a shift to the file at path, which it creates if it does not exist.
+// addShift appends a shift to the file at path, which it creates if it does not exist. After
+// an error an incomplete line may be left.
 func addShift(path string, s shift) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

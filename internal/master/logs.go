@@ -34,8 +34,9 @@ func newLogs(dir string) (*logs, error) {
 	return &logs{dir: dir, changed: make(chan struct{})}, err
 }
 
-// write stores a piece of an executor's output and wakes its readers. If it returns an
-// error, as for an id that is not that of a run, the piece is lost.
+// write stores a piece of an executor's output and wakes its readers. If it returns an error,
+// as for an id that is not that of a run, the piece is lost. agent must be an id that the
+// master has chosen.
 func (l *logs) write(id, agent string, executor int, piece *agentpb.Log) error {
 	if !run.ValidID(id) {
 		return fmt.Errorf("%w: %q", run.ErrNotFound, id)
@@ -54,8 +55,10 @@ func (l *logs) write(id, agent string, executor int, piece *agentpb.Log) error {
 	return nil
 }
 
-// copy stores the output of an imported run, and replaces what is there. After an error a
-// part of it may be stored.
+// copy stores from, the log of an archive (one text of all executors, with lines "==> EXECUTOR
+// <==" if there are several), as the output of a single executor of agent "imported". It
+// replaces only that executor's file. id names a folder and is not checked. After an error a
+// part may be stored. It does not close from.
 func (l *logs) copy(id string, from io.Reader) error {
 	dir := filepath.Join(l.dir, id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -135,7 +138,7 @@ func (m *Master) Log(ctx context.Context, q run.LogQuery, each func(*run.LogPiec
 	}
 }
 
-// logReader reads the log files of a run.
+// logReader reads the log files of a run. at must not be nil; dir and agent are not checked.
 type logReader struct {
 	dir   string
 	agent string
@@ -146,7 +149,8 @@ type logReader struct {
 }
 
 // next returns a piece, of up to 32 KiB, of the first file by name that has unread output, or
-// nil without one. It is valid until the next call.
+// nil without one. skip applies only if at is empty, and there is a single file, at the first
+// call that finds any. The piece is valid until the next call.
 func (r *logReader) next() (*run.LogPiece, error) {
 	entries, err := os.ReadDir(r.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

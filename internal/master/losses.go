@@ -10,10 +10,10 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// look checks agents and executors, and applies the run's lost policy to those that are
-// lost, a takeover included, which may last as long as starting executors. It reports
-// whether the load is over: every executor is done or lost, and no load waits for a
-// takeover. There is no takeover once the run is to end. An error ends the run.
+// look checks agents and executors, and applies the run's lost policy to those that are lost,
+// a takeover included, which may last as long as starting executors. It reports whether the
+// load is over: every executor is done or lost, and no load waits for a takeover. There is no
+// takeover once the run is to end. An error ends the run; it may be that ctx has ended.
 func (a *active) look(ctx context.Context) (over bool, err error) {
 	works := a.works()
 	for _, h := range a.places() {
@@ -76,9 +76,10 @@ func (a *active) works() map[*place]bool {
 	return works
 }
 
-// deaths handles executors that died since the last call: it adds a note for each and, if
-// the policy is to rebalance, appends those that generate no load any more to a.orphan. It
-// returns an error if the run ends because of them, and sets a.result.Failure then.
+// deaths handles executors that died and were not reported yet: it adds a note for each and,
+// if the policy is to rebalance, appends those that generate no load any more to a.orphan. If
+// the run ends because of them, it sets a.result.Failure and returns an error; another error
+// means that ctx or the intake has ended.
 func (a *active) deaths(ctx context.Context) error {
 	a.mu.Lock()
 	var dead []*part
@@ -121,10 +122,10 @@ func (a *active) deaths(ctx context.Context) error {
 	return nil
 }
 
-// lose marks an agent as lost, adds a note and applies the run's lost policy: continue,
-// stop, or rebalance, which appends its executors to a.orphan. It returns an error if the
-// run ends because of it, by the policy or because no agent is left, and sets
-// a.result.Failure then.
+// lose marks an agent as lost, adds a note and applies the run's lost policy: continue, stop,
+// or rebalance, which appends its executors to a.orphan. If the run ends because of it, by the
+// policy or because no agent is left, it sets a.result.Failure and returns an error; another
+// error means that ctx or the intake has ended.
 func (a *active) lose(ctx context.Context, h *place, why string) error {
 	var its []*part
 	left := 0

@@ -240,8 +240,8 @@ func (m *Master) wakeQueue() {
 	}
 }
 
-// work performs queued runs, one at a time, and returns nil when ctx ends. An error means
-// that the master can't continue.
+// work performs queued runs, one at a time, until ctx ends; it returns nil then, or the error
+// that the end led to in perform. Another error means that the master can't continue.
 func (m *Master) work(ctx context.Context) error {
 	again := time.NewTicker(time.Second) // agents connect and disconnect
 	defer again.Stop()

@@ -21,11 +21,11 @@ func processes(users float64, files uint64) int {
 	return int(min(max(math.Ceil((users*1.1+100)/float64(files)), 1), maxProcesses))
 }
 
-// multiply lets agents start several executors where the limit of open files requires it.
-// The number of users is known only after the hello of the first executors, so agents whose
-// executors get other numbers release them and start them again, under a new epoch; it
-// returns once they run. first has the numbers of the executors that are running. After an
-// error agents may have none, old or new ones.
+// multiply lets agents start several executors where the limit of open files requires it. The
+// number of users is known only after the hello of the first executors, so agents whose
+// executors get other numbers release them and start them again, under a new epoch; it returns
+// once they run. first has the numbers of the executors that are running: call start for one
+// process of each host before. After an error agents may have none, old or new ones.
 func (a *active) multiply(ctx context.Context, first map[*place]int) error {
 	users, weights := 0.0, 0
 	for _, c := range a.hosts[0].hellos[0].Classes {

@@ -86,7 +86,8 @@ func (m *Master) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 }
 
 // declared returns a Merger with the metrics that a run had declared at its last commit;
-// without any before the first. It is only for IntervalOf, as it has no batches.
+// without any before the first. The error wraps run.ErrNotFound if there is no such run. It is
+// only for IntervalOf, as it has no batches.
 func (m *Master) declared(ctx context.Context, id string) (*merge.Merger, error) {
 	state, _, err := m.stored(ctx, id)
 	if err != nil {
@@ -99,16 +100,16 @@ func (m *Master) declared(ctx context.Context, id string) (*merge.Merger, error)
 	return merger, nil
 }
 
-// Profile takes a profile of the first executor of the active run on the agent with this id
-// or name, or on the first agent if agent is empty. kind is cpu, trace, heap, mutex or
-// block. It blocks until the profile is complete: for length, or until the load is over if
-// that is earlier or length is 0; a heap profile is taken at once. The reader then fetches
-// it from the agent, so ctx must not end before the last Read, which returns an error if the
-// profile was damaged. The caller must Close the reader.
+// Profile takes a profile of the first executor of the active run on the agent with this id or
+// name, or on the first agent if agent is empty. kind is cpu, trace, heap, mutex or block. It
+// blocks until the profile is complete: for length, or until the load is over if that is
+// earlier or length is 0; a heap profile is taken at once. The reader then fetches it from the
+// agent, so ctx must not end before the last Read, which returns an error if the profile was
+// damaged. The caller must Close the reader.
 //
-// The error is run.ErrConflict if the run is not active, run.ErrNotFound if the agent does
-// not take part in it or is lost, ErrNotConnected if it is not connected, and a *refusedError for an
-// unknown kind or an executor without load.
+// The error is run.ErrConflict if the run is not active, run.ErrNotFound if the agent does not
+// take part in it or is lost, ErrNotConnected if it is not connected, and a *refusedError for
+// an unknown kind or an executor without load.
 func (m *Master) Profile(ctx context.Context, id, agent, kind string, length time.Duration) (io.ReadCloser, error) {
 	if _, err := m.Run(ctx, id); err != nil {
 		return nil, err

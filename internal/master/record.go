@@ -69,8 +69,9 @@ func (r *record) part(p merge.Part) {
 	r.parts = append(r.parts, run.SeriesPart{Run: r.id, Step: r.interval, From: p.From, To: p.To, Warmup: p.Warmup, Data: p.Data})
 }
 
-// fill moves what has changed since the last call to a commit: batches, series, states, and
-// for a run that is over the corrected result. It adds nothing if nothing has changed.
+// fill moves to a commit what has changed since the last call, or since the record was made:
+// batches, series, states, and the functions that whenStored and others wait for; for a run
+// that is over it adds the corrected result. It adds nothing if nothing has changed.
 func (r *record) fill(c *commit) {
 	if !r.dirty {
 		return
@@ -98,8 +99,8 @@ func (r *record) fill(c *commit) {
 	}
 }
 
-// whenStored returns a channel that is closed once the record's present state is stored;
-// never if that fails.
+// whenStored returns a channel that is closed once the record's present state is stored; never
+// if that fails. The next fill passes it on.
 func (r *record) whenStored() <-chan struct{} {
 	stored := make(chan struct{})
 	r.dirty = true
@@ -116,9 +117,9 @@ func (r *record) state() []byte {
 	return marshal(k)
 }
 
-// late updates the figures of the result of a run that is over: its start, duration,
-// metrics, failures, samples, and what is missing. State, verdict, notes and thresholds
-// stay.
+// late updates the figures of the result of a run that is over: its start, duration, metrics,
+// failures, samples, and what is missing. State, verdict, notes and thresholds stay. r.result
+// must be set.
 func (r *record) late() {
 	now := run.Result{Start: r.result.Start}
 	r.tally.Summarize(&now)

@@ -72,7 +72,8 @@ func (m *Master) stored(ctx context.Context, id string) (state *agentpb.RecordSt
 }
 
 // reopen adds the stored recordings of the intervals that were not complete, from the series
-// of each agent. After an error r is incomplete and must not be used.
+// of each agent. After an error r is incomplete and must not be used. Call it once, before r
+// merges anything.
 func (r *record) reopen(ctx context.Context) error {
 	returned := r.tally.Merger.Returned()
 	agents := map[string]bool{}
@@ -96,7 +97,8 @@ func (r *record) reopen(ctx context.Context) error {
 }
 
 // interrupt stores and returns the result of a run that a previous process left active: what
-// it had merged. Batches that agents still have are merged later.
+// it had merged. Batches that agents still have are merged later. o has its final state
+// already. Call it before run: it uses n.runs.
 func (n *intake) interrupt(ctx context.Context, o *run.Order) (*run.Result, error) {
 	r, err := restore(ctx, n.m, o.ID)
 	if err != nil {

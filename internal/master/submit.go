@@ -57,7 +57,9 @@ func (m *Master) accept(o *run.Options) error {
 	return m.fleet.known(o)
 }
 
-// queue stores o as a new queued run, with a new ID, emits its state, and returns o.
+// queue stores o as a new queued run, with a new ID, emits its state, and returns o, in which
+// ID, State and Created are set also if it fails. It does not check the options: call accept
+// before.
 func (m *Master) queue(ctx context.Context, o *run.Order, source run.Source) (*run.Order, error) {
 	now := time.Now()
 	o.ID, o.State, o.Created = run.NewID(now), run.Queued, now.UTC()

@@ -23,9 +23,9 @@ const ahead = 3 * time.Second
 
 // takeOver moves the load of a.orphan, which becomes empty, to the remaining agents, under a
 // new epoch, and returns once their executors are to begin. A lost agent that reconnects is
-// refused, as its epoch is an old one. If the load can't be taken over, or the run is to end
-// meanwhile, the run continues without it, with a note; an error means that ctx or the intake
-// has ended.
+// refused, as its epoch is an old one. The load must have begun, and the caller not hold
+// a.controls. If it can't be taken over, or the run is to end meanwhile, the run continues
+// without it, with a note; an error means that ctx or the intake has ended.
 func (a *active) takeOver(ctx context.Context) error {
 	orphans := a.orphan
 	a.orphan = nil
@@ -88,7 +88,8 @@ func (a *active) done(ctx context.Context, orphans []*part) (map[uint32][]split.
 }
 
 // bring starts further executors, which begin at elapsed in the run's time, and returns once
-// they are to begin. It sets the numbers in their starts. If it returns an error, which is
+// they are to begin. It sets the numbers in their starts. Their agents must be among a.hosts;
+// the caller has made a.epoch a new one and holds a.controls. If it returns an error, which is
 // errGivenUp if the run is to end, the executors that could not begin are marked as ended,
 // unless ctx or the intake has ended; others have begun.
 func (a *active) bring(ctx context.Context, further []split.Executor, elapsed time.Duration) error {

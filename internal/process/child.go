@@ -21,7 +21,7 @@ type child struct {
 
 // start starts cmd and returns its process, for which the caller must call kill. After the
 // child's end its output is read for the given time at most, while another process holds it
-// open.
+// open. start replaces cmd's SysProcAttr and WaitDelay.
 //
 // The thread that starts a child must exist as long as the child, since the kernel sends the
 // parent-death signal when that thread ends (golang/go#27505). So one goroutine locks its

@@ -9,7 +9,8 @@ import (
 )
 
 // The steps of a process without a Plan: Hello, Arm, Begin. Each blocks until the step is
-// done. If Run returns before, a step returns Run's error, or ErrOver if that is nil.
+// done. If Run returns before, a step returns Run's error, or ErrOver if that is nil; if ctx
+// ends before, ctx's error.
 
 // ErrNoLoad is returned by Control and Profile if the load has not begun in Times.Control,
 // or has ended.
@@ -22,7 +23,8 @@ var ErrOver = errors.New("the executor has ended")
 func (p *Process) Pid() int { return int(p.pid.Load()) }
 
 // Hello waits for the executor's hello and returns it. The caller must not change it. If the
-// scenario reports an error in it, Hello returns Run's error instead.
+// scenario reports an error in it, Hello returns Run's error instead; if ctx ends first, ctx's
+// error.
 func (p *Process) Hello(ctx context.Context) (*wire.Hello, error) {
 	select {
 	case <-p.greeted:
@@ -35,8 +37,8 @@ func (p *Process) Hello(ctx context.Context) (*wire.Hello, error) {
 }
 
 // Arm sends the executor its start and waits until it is ready, after its Setups. It may be
-// called once; later it returns an error. If ctx ends first, the executor may become ready all
-// the same.
+// called once; later it returns an error. If ctx ends first, it returns ctx's error, and the
+// executor may become ready all the same.
 func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 	a := arming{start}
 	select {
@@ -60,8 +62,9 @@ func (p *Process) Arm(ctx context.Context, start *wire.Start) error {
 
 // Begin waits until the executor is armed, starts the load at a time of the wall clock, or at
 // once if that time has passed, and returns once the executor has been sent the command. If
-// ctx ends first, the load may begin all the same. The executor stops its load if Renew is not
-// called within lease; 0 means no lease. A second call waits for ctx or Run to end.
+// ctx ends first, it returns ctx's error, and the load may begin all the same. The executor
+// stops its load if Renew is not called within lease; 0 means no lease. A second call waits
+// for ctx or Run to end.
 func (p *Process) Begin(ctx context.Context, at time.Time, lease time.Duration) error {
 	b := beginning{at, lease, make(chan error, 1)}
 	select {
@@ -104,8 +107,9 @@ func (p *Process) Control(m *wire.Control) error {
 }
 
 // Profile makes the executor write a profile to profile.File, which the executor must be able
-// to open for writing, and returns once the file is complete. The end of ctx ends the waiting,
-// not the profile. Errors are as for Control. It sets profile.Id.
+// to open for writing, and returns once the file is complete. If ctx ends first, it returns
+// ctx's error, and the profile may be written all the same. Other errors are as for Control.
+// It sets profile.Id.
 func (p *Process) Profile(ctx context.Context, profile *wire.Profile) error {
 	return p.ask(ctx, func(id uint64) *wire.ToExecutor {
 		profile.Id = id

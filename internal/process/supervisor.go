@@ -103,7 +103,7 @@ func (s *supervisor) greet(h *wire.Hello) (*wire.Start, error) {
 }
 
 // begin starts the load: at once if there is a Plan, else at the time that Begin sets, for
-// which it waits. It returns an error if the executor or the run ends first.
+// which it waits. It returns the error of wait, or a *DeadError if the command cannot be sent.
 func (s *supervisor) begin() error {
 	b := beginning{reply: make(chan error, 1)}
 	if s.spec.Plan == nil {
@@ -126,7 +126,8 @@ func (s *supervisor) begin() error {
 }
 
 // wait receives from c, before the load, and returns f of it. Until then it passes on what the
-// executor reports in detail. It returns an error if the executor or the run ends first.
+// executor reports in detail; another message is an error. If something ends first, it returns
+// a *DeadError for the executor, ErrCancelled after Stop or Cancel, and the error of ctx.
 func wait[A, B any](s *supervisor, c <-chan A, f func(A) B) (none B, err error) {
 	for {
 		select {
@@ -151,8 +152,8 @@ func wait[A, B any](s *supervisor, c <-chan A, f func(A) B) (none B, err error) 
 }
 
 // next returns the executor's next message before the load, except those for Spec.Seen, which
-// it passes on. If limit comes first, it kills the executor and returns a DeadError; nil means
-// no limit. It returns an error if the executor or the run ends first.
+// it passes on. If limit comes first, it kills the executor and returns a *DeadError; nil
+// means no limit. Other errors are those of wait when something ends first.
 func (s *supervisor) next(limit <-chan time.Time) (*wire.FromExecutor, error) {
 	select {
 	case m, ok := <-s.from:

@@ -4,8 +4,8 @@ package run
 type LogQuery struct {
 	Run    string
 	Agent  string           // id; "" means all
-	Offset int64            // bytes to skip if only one executor has output
-	After  map[string]int64 // LogPiece.Next of the last piece of each executor; others: from Offset
+	Offset int64            // bytes to skip if only one executor has output and After is empty
+	After  map[string]int64 // where to continue, by LogPiece.Executor: LogPiece.Next; others: from 0. Empty: see Offset
 	Follow bool             // also what they print until the run is over
 }
 

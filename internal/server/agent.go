@@ -54,8 +54,8 @@ func Join(ctx context.Context, token string, o AgentOptions) error {
 }
 
 // RunAgent runs the agent that has joined as who, until ctx ends or its connection fails for
-// good, and returns after all that it has started has ended. It closes the connection. See
-// agent.Agent.Run for what remains of a run.
+// good, and returns after all that it has started has ended, and the connection is closed. For
+// what it returns at the end of ctx, and what remains of a run, see agent.Agent.Run.
 func RunAgent(ctx context.Context, who bus.Identity, o AgentOptions) error {
 	conn, err := bus.Dial(who, bus.AgentOptions{Log: o.Log, Times: timeScale(o.TimeScale).bus()})
 	if err != nil {
@@ -67,7 +67,9 @@ func RunAgent(ctx context.Context, who bus.Identity, o AgentOptions) error {
 }
 
 // ownAgent runs the agent in the master's process until ctx ends. It joins as all agents do,
-// and has no rights that others lack. If the master's data was lost, it joins anew. The
+// and has no rights that others lack; if the master's data was lost, it joins anew. If ctx
+// ends while it joins, it returns an error; later, what RunAgent does: nil, unless ctx has a
+// cause. It returns an error at once if the identity can't be read or the join fails. The
 // master must be serving.
 func (s *Server) ownAgent(ctx context.Context) error {
 	o := AgentOptions{Dir: filepath.Join(s.o.Dir, "agent"), Creds: s.o.Creds, Ledger: s.o.Ledger, TimeScale: s.o.TimeScale, Log: s.log}

@@ -266,8 +266,8 @@ func (s *Server) openStore() (err error) {
 }
 
 // openMaster opens the bus and the compiler, connects the master to its bus and creates it.
-// After an error, close closes what was opened. An error is an *[Error] if the part is
-// known.
+// After an error, close closes what was opened. An error is an *[Error] if the part is known.
+// Call openStore before.
 func (s *Server) openMaster() error {
 	seed, err := s.secret("signing key", bus.NewSeed)
 	if err != nil {
@@ -299,8 +299,8 @@ func (s *Server) openMaster() error {
 	return nil
 }
 
-// openBus starts the NATS server of this process and sets s.bus and s.addresses. Until
-// created is closed, it refuses agents after one second.
+// openBus starts the NATS server of this process and sets s.bus and s.addresses. Until created
+// is closed, it refuses agents after one second. The store must be open.
 func (s *Server) openBus(created <-chan struct{}) (err error) {
 	s.bus, err = bus.Serve(s.ctx, bus.ServerOptions{Times: timeScale(s.o.TimeScale).bus(), Dir: filepath.Join(s.dir, "bus"), Listen: s.o.AgentAddr, Advertise: s.o.Advertise, Invited: s.invited, Log: s.log,
 		Authorize: func(key string) (string, bool) {
@@ -322,8 +322,8 @@ func (s *Server) openBus(created <-chan struct{}) (err error) {
 	return err
 }
 
-// secret returns the master's secret of this name. At the first start make creates it, and
-// it is stored. The value must not be used after an error.
+// secret returns the master's secret of this name. At the first start make creates it, and it
+// is stored. The value must not be used after an error. The store must be open.
 func (s *Server) secret(name string, make func() ([]byte, error)) ([]byte, error) {
 	value, err := s.store.Setting(s.ctx, name)
 	if err != nil || value != nil {

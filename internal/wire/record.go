@@ -21,7 +21,8 @@ var ErrRecord = errors.New("damaged record of a batch")
 
 // AppendRecord appends a batch of an executor to b in the form that ReadRecord reads
 // (executor, length, the batch, and a checksum of all three) and returns the extended slice,
-// like append. After an error it returns b unchanged.
+// like append. After an error it returns b unchanged. It does not check what ReadRecord
+// refuses: an executor that is not 0 to 1<<20, a batch larger than MaxMessage.
 func AppendRecord(b []byte, executor int, batch *Batch) ([]byte, error) {
 	body, err := proto.Marshal(batch)
 	if err != nil {
@@ -47,7 +48,8 @@ func ReadRecordsHead(in *bufio.Reader) error {
 // ReadRecord reads one record and returns the executor's number and its batch. It returns
 // io.EOF at the end of in, io.ErrUnexpectedEOF when in ends within a record, and an error
 // that wraps ErrRecord when its head, the checksum or the batch is wrong or the record is
-// larger than MaxMessage. After an error the reader's position is undefined.
+// larger than MaxMessage; another error of in may not wrap it. After an error the reader's
+// position is undefined.
 func ReadRecord(in *bufio.Reader) (executor int, batch *Batch, err error) {
 	e, err := binary.ReadUvarint(in)
 	if err != nil {

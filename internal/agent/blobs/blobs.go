@@ -45,8 +45,8 @@ type Cache struct {
 	mu    sync.Mutex // held while files are created and deleted
 }
 
-// Open opens the cache in dir, which it creates if needed, for limit bytes in all. Files
-// that are in dir stay.
+// Open opens the cache in dir, which it creates if needed, for limit bytes in all; limit must
+// be positive. Files that are in dir stay.
 func Open(dir string, limit int64) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -114,9 +114,10 @@ func (c *Cache) verified(path, sum string) (*os.File, error) {
 	return f, nil
 }
 
-// fetch fetches a blob, or the rest of it, into the cache. With an error that wraps
-// ErrDigest, resumed reports whether a part was from an earlier attempt: that part is
-// deleted, so another attempt may succeed. The caller must hold mu.
+// fetch fetches a blob, or the rest of it, into the cache. With an error that wraps ErrDigest,
+// resumed reports whether a part was from an earlier attempt: that part is deleted, so another
+// attempt may succeed. The caller must hold mu. sum must have passed check. After an error of
+// fetch, what came stays for the next attempt.
 func (c *Cache) fetch(ctx context.Context, sum string, size int64, fetch Fetch) (resumed bool, err error) {
 	path := c.path(sum) + part
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)

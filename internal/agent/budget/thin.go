@@ -115,9 +115,9 @@ func budgetOf(b *wire.Batch, size int) (budget, histograms int) {
 	return size - histograms + perHistogram*len(b.Histograms), histograms
 }
 
-// gather returns a copy of b whose histograms are gathered in ranges of width, which it
-// also stores in sent. counted are b's histograms, which it does not change. It changes b
-// while it runs.
+// gather returns a copy of b whose histograms are gathered in ranges of width, which it also
+// stores in sent. counted are b's histograms, which it does not change. It changes b while it
+// runs. counted and sent must be as long as b.Histograms.
 func gather(b *wire.Batch, counted, sent []hdr.Sparse, width int) *wire.Batch {
 	all := b.Histograms
 	b.Histograms = nil // so that they are not copied

@@ -1,9 +1,12 @@
+//go:build unix
+
 package hoststat
 
 import (
 	"os"
 	"os/exec"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,7 +36,9 @@ func TestHost(t *testing.T) {
 // Files that are opened, memory that is used and work that is done show.
 func TestProcess(t *testing.T) {
 	w := New(t.TempDir())
+	first := time.Now()
 	before := w.Process(os.Getpid())
+	second, used := time.Now(), usedCPU(t)
 	for range 100 {
 		f, err := os.Open(os.DevNull)
 		if err != nil {
@@ -41,11 +46,14 @@ func TestProcess(t *testing.T) {
 		}
 		defer f.Close()
 	}
-	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+	for usedCPU(t) < used+300*time.Millisecond { // a slow host takes longer for it
 	}
+	third := time.Now()
 	now := w.Process(os.Getpid())
-	if now.Files < before.Files+100 || now.Memory < 1<<20 || now.Threads < 1 || now.Cpu < 0.1 || now.Cpu > float64(runtime.NumCPU())+1 {
-		t.Errorf("before %v, now %v", before, now)
+	used = usedCPU(t) - used
+	least, most := 0.8*used.Seconds()/time.Since(first).Seconds(), 1.2*used.Seconds()/third.Sub(second).Seconds() // it counts ticks of 10 ms
+	if now.Files < before.Files+100 || now.Memory < 1<<20 || now.Threads < 1 || now.Cpu < least || now.Cpu > most {
+		t.Errorf("before %v, now %v, want a CPU of %v to %v", before, now, least, most)
 	}
 	cmd := exec.Command("true")
 	if err := cmd.Run(); err != nil {
@@ -54,6 +62,16 @@ func TestProcess(t *testing.T) {
 	if p := w.Process(cmd.Process.Pid); p != nil {
 		t.Errorf("one that has ended: %v", p)
 	}
+}
+
+// usedCPU returns the CPU time of this process.
+func usedCPU(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func TestShares(t *testing.T) {

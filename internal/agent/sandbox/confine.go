@@ -100,8 +100,8 @@ func New(o Options) (*Box, error) {
 	return b, nil
 }
 
-// makeFolders creates the folders in the box's folder, for its user. On an error some of
-// them exist.
+// makeFolders creates the folders in the box's folder, for its user. That must exist, and Home
+// not. On an error some of them exist.
 func (b *Box) makeFolders() error {
 	if b.UID != 0 {
 		if err := os.Chmod(b.Folder, 0o711); err != nil { // its user enters it to reach its home
@@ -166,7 +166,8 @@ func (b *Box) Close() error {
 	return err
 }
 
-// remove deletes a box without processes and releases its user.
+// remove deletes a box without processes and releases its user, also if its folder can't be
+// deleted: that is the error.
 func (b *Box) remove() error {
 	removeCgroups(b.Cgroups)
 	err := os.RemoveAll(b.Folder)

@@ -1,21 +1,16 @@
+//go:build linux
+
 package sandbox_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/gobench-io/gobench/internal/agent/sandbox"
 )
@@ -49,78 +44,6 @@ func TestMain(m *testing.M) {
 	default:
 		panic(role)
 	}
-}
-
-// found is what a process of a box finds.
-type found struct {
-	Pid, UID, GID int
-	Groups        []int
-	Status        map[string]string // of /proc/self/status
-	Files, Core   uint64
-	Dir           string
-	Umask         int
-	Env           []string
-	Cgroup        string
-	Fds           []string
-	Errors        map[string]string // of what it must not do
-}
-
-func probe() {
-	f := found{Pid: os.Getpid(), UID: os.Getuid(), GID: os.Getgid(), Env: os.Environ(), Status: map[string]string{}, Errors: map[string]string{}}
-	f.Groups, _ = os.Getgroups()
-	status, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(status)) {
-		name, value, _ := strings.Cut(line, ":")
-		f.Status[name] = strings.TrimSpace(value)
-	}
-	var l unix.Rlimit
-	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
-	f.Files = l.Max
-	_ = unix.Getrlimit(unix.RLIMIT_CORE, &l)
-	f.Core = l.Max
-	f.Dir, _ = os.Getwd()
-	f.Umask = unix.Umask(0)
-	cgroup, _ := os.ReadFile("/proc/self/cgroup")
-	f.Cgroup = string(cgroup)
-	fds, _ := os.ReadDir("/proc/self/fd")
-	for _, fd := range fds {
-		to, _ := os.Readlink("/proc/self/fd/" + fd.Name())
-		f.Fds = append(f.Fds, fd.Name()+" "+to)
-	}
-	for name, try := range map[string]func() error{
-		"read /etc/shadow":  func() error { _, err := os.ReadFile("/etc/shadow"); return err },
-		"become root":       func() error { return syscall.Setuid(0) },
-		"kill the parent":   func() error { return syscall.Kill(os.Getppid(), 0) },
-		"list the box":      func() error { _, err := os.ReadDir(filepath.Dir(f.Dir)); return err },
-		"write to own home": func() error { return os.WriteFile("mine", nil, 0o600) },
-		"write to TMPDIR":   func() error { return os.WriteFile(filepath.Join(os.TempDir(), "mine"), nil, 0o600) },
-	} {
-		if err := try(); err != nil {
-			f.Errors[name] = err.Error()
-		}
-	}
-	_ = json.NewEncoder(os.Stdout).Encode(f)
-	os.Exit(0)
-}
-
-// getAway does all it can to outlive its box: children with sessions of their own, without the
-// mark, whose parents are gone.
-func getAway() {
-	for _, script := range []string{
-		"sleep 600 & echo $!",
-		"setsid sleep 600 >/dev/null 2>&1 & echo $!",
-		"(setsid sh -c 'sleep 600 & echo $!; exit 0' &)",
-		"env -i setsid sleep 600 >/dev/null 2>&1 & echo $!", // not known by its mark
-	} {
-		cmd := exec.Command("sh", "-c", script)
-		cmd.Stdout = os.Stdout
-		if err := cmd.Run(); err != nil {
-			panic(err)
-		}
-	}
-	_ = os.WriteFile("/dev/shm/gobench-test-litter-"+strconv.Itoa(os.Getpid()), nil, 0o600) // swept away
-	fmt.Println("here")
-	time.Sleep(time.Hour)
 }
 
 // box makes one, and starts this binary in a role in it.
@@ -190,128 +113,6 @@ func root(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("the test needs to be root: sudo go test ./internal/agent/sandbox")
-	}
-}
-
-// Security, point 7, level 1: what a process in a box is and what it can't do.
-func TestWhatAProcessInABoxIs(t *testing.T) {
-	root(t)
-	t.Parallel()
-	b, _, out := box(t, sandbox.Options{}, "probe")
-	var f found
-	if err := json.Unmarshal([]byte(out()), &f); err != nil {
-		t.Fatalf("%v: %s", err, out())
-	}
-	if b.Level < 1 || f.UID != b.UID || f.GID != b.UID || f.UID < 64000 || len(f.Groups) != 0 {
-		t.Errorf("level %d, user %d, group %d, groups %v", b.Level, f.UID, f.GID, f.Groups)
-	}
-	for name, want := range map[string]string{"NoNewPrivs": "1", "CapInh": "0000000000000000", "CapPrm": "0000000000000000",
-		"CapEff": "0000000000000000", "CapBnd": "0000000000000000", "CapAmb": "0000000000000000"} {
-		if f.Status[name] != want {
-			t.Errorf("%s is %s, want %s", name, f.Status[name], want)
-		}
-	}
-	if f.Files != sandbox.OpenFiles() || f.Core != 0 || f.Umask != 0o077 || f.Dir != b.Home() {
-		t.Errorf("files %d of %d, core %d, umask %o, folder %s", f.Files, sandbox.OpenFiles(), f.Core, f.Umask, f.Dir)
-	}
-	var names []string
-	for _, v := range f.Env {
-		name, _, _ := strings.Cut(v, "=")
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	if want := []string{roleEnv, "GIVEN", sandbox.MarkEnv, "HOME", "LANG", "PATH", "TMPDIR"}; !slices.Equal(names, want) {
-		t.Errorf("environment %v, want %v", names, want)
-	}
-	for _, dir := range b.Cgroups {
-		if !strings.Contains(f.Cgroup, filepath.Base(dir)) {
-			t.Errorf("it is in %s, not in %s", f.Cgroup, dir)
-		}
-	}
-	for _, fd := range f.Fds {
-		number, to, _ := strings.Cut(fd, " ")
-		if n, _ := strconv.Atoi(number); n > 2 && (strings.Contains(to, "gobench-order") || strings.HasSuffix(to, ".test")) {
-			t.Errorf("it was left file %s", fd)
-		}
-	}
-	for name := range map[string]bool{"read /etc/shadow": true, "become root": true, "kill the parent": true, "list the box": true} {
-		if f.Errors[name] == "" {
-			t.Errorf("it can %s", name)
-		}
-	}
-	for name, err := range f.Errors {
-		if strings.HasPrefix(name, "write to") {
-			t.Errorf("it can't %s: %s", name, err)
-		}
-	}
-	for path, want := range map[string]os.FileMode{b.Folder: 0o711, b.Home(): 0o700} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: %v, want %o", path, info.Mode(), want)
-		}
-	}
-}
-
-// F48, I9: nothing gets away, by whatever means this process has, and no file, no group
-// and no folder is left.
-func TestNothingGetsAway(t *testing.T) {
-	root(t)
-	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		o    sandbox.Options
-		less func(*sandbox.Box) // takes means away
-		may  int                // how many may get away
-	}{
-		{name: "group and user"},
-		{name: "user alone", less: func(b *sandbox.Box) { b.Cgroups = nil }},
-		{name: "group alone", o: sandbox.Options{Same: true}},
-		{name: "mark alone", o: sandbox.Options{Same: true}, less: func(b *sandbox.Box) { b.Cgroups = nil }, may: 1},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b, cmd, out := box(t, tt.o, "get away")
-			whole := b.State
-			if tt.less != nil {
-				tt.less(b)
-			}
-			var pids []int
-			until(t, "4 children live", func() bool {
-				pids = nil
-				for _, text := range strings.Fields(out()) {
-					if pid, err := strconv.Atoi(text); err == nil && alive(pid) {
-						pids = append(pids, pid)
-					}
-				}
-				return len(pids) == 4
-			})
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-			var left []int
-			for _, pid := range append(pids, cmd.Process.Pid) {
-				if alive(pid) {
-					left = append(left, pid)
-				}
-			}
-			if len(left) > tt.may {
-				t.Errorf("processes %v got away", left)
-			}
-			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-			if tt.less != nil { // the group that Close was not to know of
-				if err := sandbox.Open(whole).Close(); err != nil {
-					t.Error(err)
-				}
-			}
-			litter, _ := filepath.Glob("/dev/shm/gobench-test-litter-" + strconv.Itoa(cmd.Process.Pid))
-			for _, path := range append(append([]string{whole.Folder}, whole.Cgroups...), litter...) {
-				if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) && (whole.UID != 0 || !slices.Contains(litter, path)) {
-					t.Errorf("%s is left: %v", path, err)
-				}
-				_ = os.Remove(path)
-			}
-		})
 	}
 }
 
@@ -386,58 +187,6 @@ func TestLevel(t *testing.T) {
 	}
 	if left, err := os.ReadDir(work); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
-	}
-}
-
-// What is noted of a box before it is made is enough to delete it in another life, however
-// much of it there is; a note that can't be taken makes no box.
-func TestNote(t *testing.T) {
-	t.Parallel()
-	work, err := os.MkdirTemp("/tmp", "note-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(work)
-	left := func() []os.DirEntry {
-		t.Helper()
-		all, err := os.ReadDir(work)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all
-	}
-	for _, refused := range []bool{true, false} {
-		var noted sandbox.State
-		b, err := sandbox.New(sandbox.Options{Work: work, Memory: 64 << 20, Note: func(s sandbox.State) error {
-			if noted = s; len(left()) > 0 {
-				t.Errorf("%v is there before it is noted", left())
-			}
-			if refused {
-				return os.ErrDeadlineExceeded
-			}
-			return nil
-		}})
-		if refused {
-			if !errors.Is(err, os.ErrDeadlineExceeded) || len(left()) > 0 {
-				t.Errorf("refused: %v, %v is left", err, left())
-			}
-		} else if err != nil || b.Folder != noted.Folder || b.Mark != noted.Mark || b.UID != noted.UID || len(b.Cgroups) > len(noted.Cgroups) {
-			t.Errorf("noted is %+v, made %+v, %v", noted, b, err)
-		} else {
-			for _, dir := range b.Cgroups {
-				if !slices.Contains(noted.Cgroups, dir) {
-					t.Errorf("control group %s is not noted", dir)
-				}
-			}
-		}
-		if err := sandbox.Open(noted).Close(); err != nil {
-			t.Errorf("refused %v: %v", refused, err)
-		}
-		for _, dir := range append(noted.Cgroups, noted.Folder) {
-			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("refused %v: %s is left: %v", refused, dir, err)
-			}
-		}
 	}
 }
 

@@ -89,8 +89,8 @@ func Main() {
 	os.Exit(126)
 }
 
-// help does what the order says. It returns only on failure, since the process becomes the
-// executor or exits.
+// help does what the order says. Call it only in the helper, as Main does, with its thread
+// locked. It returns only on failure, since the process becomes the executor or exits.
 func help() error {
 	var o order
 	file := os.NewFile(orderFd, "order")
@@ -131,7 +131,7 @@ func help() error {
 }
 
 // become drops all privileges of this process for good and changes to the user uid, without
-// other groups; 0 keeps the user and does nothing.
+// other groups; 0 keeps the user and does nothing. Only the helper may call it.
 func become(uid int) error {
 	if uid == 0 {
 		return nil
@@ -151,8 +151,8 @@ func become(uid int) error {
 	return nil
 }
 
-// limit sets the limits of this process: as many open files as allowed, and no core file.
-// If it has a user of its own, also maxTasks and maxFile.
+// limit sets the limits of this process: as many open files as allowed, and no core file. If
+// it has a user of its own, also maxTasks and maxFile. The helper calls it before become.
 func limit(own bool) error {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
@@ -206,9 +206,9 @@ func OpenFiles() uint64 {
 // it executes its own program.
 const busyLimit = 10 * time.Second
 
-// execute replaces this process by the executable that is open as executableFd, with
-// exactly the environment env. It waits, at most busyLimit, while a process has it open for
-// writing. It returns only on failure.
+// execute replaces this process by the executable that is open as executableFd, with exactly
+// the environment env. It waits, at most busyLimit, while a process has it open for writing.
+// It returns only on failure. Only the helper may call it.
 func execute(args, env []string) error {
 	argv, err := syscall.SlicePtrFromStrings(args)
 	if err != nil {
@@ -232,7 +232,7 @@ func execute(args, env []string) error {
 }
 
 // killAll becomes a user, kills all its processes except this one with one system call, and
-// exits with 0. It returns only on failure. It refuses user 0.
+// exits with 0. It returns only on failure. It refuses user 0. Only the helper may call it.
 func killAll(uid int) error {
 	if uid == 0 {
 		return fmt.Errorf("refused to kill all processes of user 0")

@@ -53,8 +53,8 @@ func (b *Box) killOnce() (left []int) {
 	return left
 }
 
-// killUser kills all processes of the box's user with one system call, so that none can
-// start another one and escape. It ignores errors.
+// killUser kills all processes of the box's user with one system call, so that none can start
+// another one and escape. It ignores errors. b.UID must not be 0: then it kills none.
 func (b *Box) killUser() {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -89,8 +89,8 @@ func (b *Box) marked() (pids []int) {
 	return pids
 }
 
-// processesOf returns the ids of processes with a user among their user ids (real,
-// effective, saved), without zombies.
+// processesOf returns the ids of processes with a user among their user ids (real, effective,
+// saved, of the file system), without zombies and those that can't be read.
 func processesOf(uid int) (pids []int) {
 	text := strconv.Itoa(uid)
 	eachProcess(func(pid int) {
@@ -144,7 +144,7 @@ func alive(pid int) bool {
 
 // sweep deletes what the box's user, which no one else uses, owns directly in the folders that
 // all users may write to. It does nothing if the box has no user of its own, and ignores
-// errors.
+// errors. Call Kill before.
 func (b *Box) sweep() {
 	if b.UID == 0 {
 		return

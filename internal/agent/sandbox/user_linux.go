@@ -54,7 +54,8 @@ func takeUser(wanted int) (uid int, release func(), err error) {
 }
 
 // reserveUser reserves a user that a previous process used, until release is called. ok is
-// false, and release nil, if another box uses it now or it cannot be locked.
+// false, and release nil, if another box uses it now or it cannot be locked; true if there can
+// be no lock file, as no box can use it then.
 func reserveUser(uid int) (release func(), ok bool) {
 	lock, err := os.OpenFile(filepath.Join("/run/gobench", "user-"+strconv.Itoa(uid)), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -234,8 +234,8 @@ func (s *Spool) mend() {
 	s.trouble, s.memory = nil, 0
 }
 
-// recover reads the segments that a previous process left. On an error the caller must
-// close the segments.
+// recover reads the segments that a previous process left, and sets last and safe. Open calls
+// it once, first. On an error the caller must close the segments.
 func (s *Spool) recover() error {
 	paths, err := filepath.Glob(filepath.Join(s.dir, "[0-9]*"))
 	if err != nil {

@@ -11,6 +11,7 @@
 package spool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -19,13 +20,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-)
-
-// Defaults of Options.
-const (
-	DefaultMemory  = 64 << 20
-	DefaultSegment = 4 << 20
-	DefaultRetry   = time.Second
 )
 
 // ErrFull is returned by Append if the disk fails and Options.Memory is used up.
@@ -77,15 +71,9 @@ type entry struct {
 // the same segment. It returns an error if a file cannot be read or written. The caller
 // must Close or Remove the spool; no other process may use dir until then.
 func Open(dir string, o Options) (*Spool, error) {
-	if o.Memory == 0 {
-		o.Memory = DefaultMemory
-	}
-	if o.Segment == 0 {
-		o.Segment = DefaultSegment
-	}
-	if o.Retry == 0 {
-		o.Retry = DefaultRetry
-	}
+	o.Memory = cmp.Or(o.Memory, 64<<20)
+	o.Segment = cmp.Or(o.Segment, 4<<20)
+	o.Retry = cmp.Or(o.Retry, time.Second)
 	if o.Safe == nil {
 		o.Safe = func() {}
 	}

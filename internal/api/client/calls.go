@@ -140,9 +140,9 @@ func (c *Client) Rerun(ctx context.Context, id string) (run.Order, error) {
 	return c.queue(ctx, request{method: "POST", path: runPath(id, "/rerun")})
 }
 
-// queue sends a request that queues a run, with an idempotency key. It sends it again,
-// after a pause, if no answer came or not a master's: attempts times in all. It returns an
-// Error at once.
+// queue sends a request that queues a run, with an idempotency key. It sends it again, after a
+// pause, if no answer came or not a master's: attempts times in all. It returns an Error at
+// once, and once ctx ends an error that wraps ctx's.
 func (c *Client) queue(ctx context.Context, q request) (o run.Order, err error) {
 	q.header = key()
 	for n := range attempts {
@@ -340,7 +340,8 @@ func (c *closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// open sends a request and returns the body of its answer, which the caller must close.
+// open sends a request and returns the body of its answer, which the caller must close. Its
+// errors are those of send.
 func (c *Client) open(ctx context.Context, q request) (io.ReadCloser, error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {
@@ -351,7 +352,8 @@ func (c *Client) open(ctx context.Context, q request) (io.ReadCloser, error) {
 
 func runPath(id, rest string) string { return "/runs/" + url.PathEscape(id) + rest }
 
-// values returns a query of alternating names and values, without empty values.
+// values returns a query of alternating names and values, without empty values. It panics if a
+// value is missing.
 func values(pairs ...string) url.Values {
 	v := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -173,8 +173,9 @@ type request struct {
 	header       http.Header
 }
 
-// send sends a request and returns the answer if its status is 2xx. The caller must close
-// its body. Other statuses are an error of answerError, and no answer is one of explain.
+// send sends a request and returns the answer if its status is 2xx. The caller must close its
+// body. Other statuses are an error of answerError, and no answer is one of explain. q.archive
+// is closed if it is an io.Closer.
 func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
 	u := *c.base
 	u.Path = "/api/v1" + q.path
@@ -295,7 +296,8 @@ func ask[T any](ctx context.Context, c *Client, q request) (v T, err error) {
 	return v, err
 }
 
-// askTag is ask, and returns the answer's ETag too, or "".
+// askTag is ask, and returns the answer's ETag too, or "". An answer without a body is an
+// error.
 func askTag[T any](ctx context.Context, c *Client, q request) (v T, etag string, err error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {

@@ -169,15 +169,20 @@ func numbers(t *testing.T, c *Client) (got []uint64) {
 	return got
 }
 
-// TestDeadStream holds that a stream that says nothing is made anew.
+// TestDeadStream holds that a silent stream is opened again, and that its error is the silence.
 func TestDeadStream(t *testing.T) {
 	servers.NoLeaks(t)
 	const third = "\"run\":\"r\",\ndata: \"event\":\"note\",\"time\":\"2026-01-02T03:04:05Z\"}\n\n"
-	c, asked := streaming(t, Options{Wait: time.Millisecond, Silent: 50 * time.Millisecond},
+	c, asked := streaming(t, Options{Wait: time.Millisecond, Silent: 200 * time.Millisecond},
 		": hello\n\nid: 3\ndata: {\"number\":3,"+third, true,
 		"id: 3\ndata: {\"number\":3,"+third+"id: 4\ndata: {\"number\":4,\"run\":\"r\",\"event\":\"end\",\"time\":\"2026-01-02T03:04:05Z\"}\n\n")
+	var broken []string
+	c.WhenBroken(func(err error) { broken = append(broken, fmt.Sprint(err)) })
 	if got := numbers(t, c); !slices.Equal(got, []uint64{3, 4}) || <-asked != "" || <-asked != "3" {
 		t.Errorf("got %v", got)
+	}
+	if want := []string{"the master sent nothing for 200ms"}; !slices.Equal(slices.Compact(broken), want) {
+		t.Errorf("broken: %q, want %q", broken, want)
 	}
 }
 

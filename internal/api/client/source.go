@@ -49,7 +49,8 @@ func ReadSource(path string) (name string, s run.Source, err error) {
 	return filepath.Base(full), s, err
 }
 
-// sourceReader collects a scenario's files by their paths below dir.
+// sourceReader collects a scenario's files by their paths below dir. Make files, call goFile
+// or folder, then source once.
 type sourceReader struct {
 	dir   string
 	files map[string][]byte
@@ -80,8 +81,9 @@ func (r *sourceReader) folder() error {
 	})
 }
 
-// goFile reads a Go file, name below dir, and the files that it names. It sets main if that is
-// empty and the file is in dir itself and has export(). A file that does not parse is no error.
+// goFile reads a Go file, name below dir, and the files that it names. If main is empty, and
+// the file is in dir itself, it sets main if that has export(), or else wrong if it does not
+// parse, which is no error.
 func (r *sourceReader) goFile(name string) error {
 	text, err := r.read(name)
 	if err != nil {
@@ -162,7 +164,8 @@ func (r *sourceReader) embedded(dir, pattern string) (files []string) {
 }
 
 // data reads a regular file below the folder that the source names, unless it was read
-// already; other texts, and names of folders and of Go files in dir itself, are ignored.
+// already; other texts, and names of folders and of Go files in dir itself, are ignored. Its
+// errors are those of read.
 func (r *sourceReader) data(name string) error {
 	if name == "" || len(name) > 255 || strings.ContainsAny(name, "\n\x00") || !filepath.IsLocal(name) || r.files[filepath.Clean(name)] != nil {
 		return nil

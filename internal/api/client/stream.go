@@ -109,12 +109,12 @@ func (c *Client) Repeat(ctx context.Context, limit time.Duration, f func() error
 	}
 }
 
-// listen reads the events of one connection until each returns false or the stream ends,
-// which are no error, or the connection breaks or is silent for c.silent. A refusal is an
-// *Error.
+// listen reads the events of one connection until each returns false or the stream ends, which
+// are no error, or the connection breaks or is silent for c.silent, whose error says so. A
+// refusal is an *Error. If ctx ends, it returns an error.
 func (c *Client) listen(ctx context.Context, id string, after uint64, each func(types.Event) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	q := request{method: "GET", path: "/events", query: values("run", id, "totals", "true")}
 	if after > 0 {
 		q.header = http.Header{"Last-Event-Id": {strconv.FormatUint(after, 10)}}
@@ -124,14 +124,19 @@ func (c *Client) listen(ctx context.Context, id string, after uint64, each func(
 		return err
 	}
 	defer answer.Body.Close()
-	alive := time.AfterFunc(c.silent, cancel) // the connection is dead
+	silent := fmt.Errorf("the master sent nothing for %v", c.silent)
+	alive := time.AfterFunc(c.silent, func() { cancel(silent) }) // the connection is dead
 	defer alive.Stop()
-	return readEvents(answer.Body, func() { alive.Reset(c.silent) }, each)
+	err = readEvents(answer.Body, func() { alive.Reset(c.silent) }, each)
+	if err != nil && context.Cause(ctx) == silent {
+		return silent
+	}
+	return err
 }
 
-// readEvents reads server-sent events until the stream ends or each returns false; both are
-// no error. It calls heard for each line. It returns an error of r, and one if an event is
-// not JSON or a line is longer than maxLine.
+// readEvents reads server-sent events until the stream ends or each returns false; both are no
+// error. It calls heard for each line. An event that the end cuts off is dropped. It returns
+// an error of r, and one if an event is not JSON or a line is longer than maxLine.
 func readEvents(r io.Reader, heard func(), each func(types.Event) bool) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -214,7 +219,7 @@ func (e *writeError) Unwrap() error { return e.error }
 
 // copy sends a request and writes the pieces of the answer to l.w, each after its Head, and
 // counts them in l. It reports whether there were any, also with an error: a *writeError if
-// l.w failed. The end of the answer is no error.
+// l.w failed. The end of the answer is no error. l.after must be made.
 func (c *Client) copy(ctx context.Context, l *log, q request) (some bool, err error) {
 	answer, err := c.send(ctx, q)
 	if err != nil {
@@ -283,7 +288,8 @@ func (c *Client) Series(ctx context.Context, q run.SeriesQuery, each func(run.In
 	return nil
 }
 
-// SeriesWithin is Series of all agents, with Repeat until the first interval has come.
+// SeriesWithin is Series of all agents, which it tries again as Repeat does, within limit,
+// until the first interval has come. It returns the error of the last attempt.
 func (c *Client) SeriesWithin(ctx context.Context, limit time.Duration, id string, each func(run.Interval) error) (err error) {
 	begun := false
 	_ = c.Repeat(ctx, limit, func() error {

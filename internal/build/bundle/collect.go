@@ -29,8 +29,9 @@ var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/a
 // module is one dependency, as go list -m -json prints it.
 type module struct{ Path, Version, GoMod string }
 
-// collect returns the contents of the archive by name, for the module of gobench at root.
-// It runs go, which may fetch modules, in a temporary copy.
+// collect returns the contents of the archive by name, for the module of gobench at root. It
+// runs go, which may fetch modules, in a temporary copy. If it returns an error, as command
+// does at the end of ctx, the contents are nil or incomplete. root is as for copySDK.
 func collect(ctx context.Context, root string) (map[string][]byte, error) {
 	tmp, err := os.MkdirTemp("", "gobench-bundle-")
 	if err != nil {
@@ -57,7 +58,8 @@ func collect(ctx context.Context, root string) (map[string][]byte, error) {
 	return files, err
 }
 
-// moduleRoot returns the directory of the module that the working directory is in.
+// moduleRoot returns the directory of the module that the working directory is in. Outside of
+// modules the result is of no use, without an error.
 func moduleRoot(ctx context.Context) (string, error) {
 	out, err := command(ctx, ".", nil, "env", "GOMOD")
 	if err != nil {
@@ -66,9 +68,10 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return filepath.Dir(strings.TrimSpace(out)), nil
 }
 
-// copySDK writes to tmp a module of the packages of gobench that roots import on one of
-// platforms, without tests, so that nothing else of gobench becomes part of the bundle. Its
-// go.mod and go.sum are those of gobench.
+// copySDK writes to tmp, which must exist, a module of the packages of gobench that roots
+// import on one of platforms, without tests, so that nothing else of gobench becomes part of
+// the bundle. Its go.mod and go.sum are those of gobench. root is an absolute path, without
+// white space in it.
 func copySDK(ctx context.Context, root, tmp string) error {
 	list := []string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}
 	for _, r := range roots {
@@ -257,7 +260,7 @@ func reduced(name string, mods []module) ([]byte, error) {
 
 // command runs go in dir, with env besides this process's environment, whose GOWORK and
 // GOFLAGS it does not use, and returns what it printed to standard output. The error has what
-// it printed to standard error.
+// it printed to standard error. At the end of ctx it kills go; the error need not wrap ctx's.
 func command(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir

@@ -251,7 +251,7 @@ func (t *Template) Append(b []byte, v *Values) []byte {
 }
 
 // appendUUID appends the request's UUID, version 4 (RFC 9562, section 5.4), as its 36
-// characters. The first call after Next draws it.
+// characters. The first call after Next draws it. v.Rand must be set.
 func (v *Values) appendUUID(b []byte) []byte {
 	if !v.hasUUID {
 		var raw [16]byte

@@ -159,7 +159,8 @@ func (l *List) lifts(d entry, ip netip.Addr, port uint16) bool {
 }
 
 // plain returns the address that is really connected to, without a zone: an IPv4 address
-// mapped into IPv6 becomes IPv4, and the unspecified address becomes this host.
+// mapped into IPv6 becomes IPv4, and the unspecified address becomes this host. An invalid one
+// is returned unchanged.
 func plain(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap().WithZone("")
 	switch {

@@ -55,9 +55,10 @@ func (c *Conn) AskIdle(p []byte) error {
 // for connections that are no sockets, and on systems other than Unix.
 func (c *Conn) CanAsk() bool { return c.park }
 
-// ask writes p and waits until something can be read. If c.checking is set, it checks the
-// connection first. If the socket has no room for all of p, it writes the rest and does not
-// wait. An error is one of writing, or errIdle.
+// ask writes p and waits until something can be read, or the limit, which Fill then reports.
+// CanAsk must be true. If c.checking is set, it checks the connection first. If the socket has
+// no room for all of p, it writes the rest and does not wait. An error is one of writing, or
+// errIdle.
 func (c *Conn) ask(p []byte) error {
 	c.asking = p
 	err := c.raw.Read(c.readStep)

@@ -38,7 +38,7 @@ const Classes = int(Canceled) + 1
 var classes = [Classes]string{"other", "refused", "reset", "timeout", "dns", "tls", "eof",
 	"too_large", "protocol", "local_fd", "local_port", "proxy", "blocked", "canceled"}
 
-// String returns the word for c in metric titles.
+// String returns the word for c in metric titles. It panics for c above Canceled.
 func (c Class) String() string { return classes[c] }
 
 // Local reports whether the fault lies with this host or the run, and not with the target.

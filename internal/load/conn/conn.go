@@ -260,10 +260,10 @@ func closedOrLate(err error) error {
 	return net.ErrClosed
 }
 
-// clean returns err in the form that all errors of a connection have: the operation, the
-// remote address and the cause, without the ephemeral local port that net's own errors
-// contain, so that equal failures have equal texts. io.EOF and io.ErrUnexpectedEOF are
-// returned unchanged. With TLS an error without another class gets the class TLS.
+// clean returns err, which must not be nil, in the form that all errors of a connection have:
+// the operation, the remote address and the cause, without the ephemeral local port that net's
+// own errors contain, so that equal failures have equal texts. io.EOF and io.ErrUnexpectedEOF
+// are returned unchanged. With TLS an error without another class gets the class TLS.
 func (c *Conn) clean(op string, err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return err

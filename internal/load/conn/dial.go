@@ -104,7 +104,7 @@ func (d *Dialer) dial(ctx context.Context, addr string, timeout time.Duration, t
 }
 
 // dialAside is dial in another goroutine, for which it waits; allowed are the destinations
-// that are permitted.
+// that are permitted. The errors are those of Dial.
 func (d *Dialer) dialAside(ctx context.Context, allowed *allowlist.List, addr string, timeout time.Duration, took *Times, tunnel bool) (*Conn, error) {
 	began := Now()
 	a := attempt{Dialer: d, permitted: allowed, began: began, deadline: began + timeout}
@@ -150,8 +150,9 @@ type attempt struct {
 
 // connect connects to addr without a proxy, until the attempt's deadline. If it resolves the
 // name itself, it tries the addresses in turn, each with an equal part of the time left, and
-// returns the first error; a fault of this host (not an address that is not permitted) or the
-// end of ctx ends the attempts. A Unix socket that does not exist is of the class Refused.
+// returns the first error, even if ctx has ended since; a fault of this host (not an address
+// that is not permitted) or the end of ctx ends the attempts. A Unix socket that does not
+// exist is of the class Refused.
 func (a *attempt) connect(ctx context.Context, addr string) (*Conn, error) {
 	if a.unix != "" {
 		if err := a.permitted.Unix(a.unix); err != nil {
@@ -204,9 +205,9 @@ func (a *attempt) resolve(ctx context.Context, addr string) ([]netip.AddrPort, e
 	return addrs, nil
 }
 
-// from connects to an address, from the next source in rotation. name is as for
-// allowlist.List.Address. The class of the error is Blocked if the address is not permitted,
-// and LocalPort if no source is of its IP version.
+// from connects to an address, from the next source in rotation, until deadline, on the clock
+// of Now, or the end of ctx. name is as for allowlist.List.Address. The class of the error is
+// Blocked if the address is not permitted, and LocalPort if no source is of its IP version.
 func (a *attempt) from(ctx context.Context, to netip.AddrPort, name string, deadline time.Duration) (*Conn, error) {
 	if err := a.permitted.Address(to, name); err != nil {
 		return nil, blocked(err)
@@ -236,10 +237,11 @@ func (a *attempt) nameOf(addr string) string {
 	return host
 }
 
-// open connects by package net, until deadline. If addr has a name to look up, named, the time
-// until the first socket counts as lookup. On network tcp without a local address, each
-// address is checked against the permitted ones before open connects to it; otherwise the
-// caller has checked it. The caller closes the connection.
+// open connects by package net, until deadline, on the clock of Now, or the end of ctx. If
+// addr has a name to look up, named, the time until the first socket counts as lookup. On
+// network tcp without a local address, each address is checked against the permitted ones
+// before open connects to it; otherwise the caller has checked it. The caller closes the
+// connection. The error is a *net.OpError, or an *Error of the class Blocked.
 func (a *attempt) open(ctx context.Context, network, addr string, deadline time.Duration, local net.Addr, named string) (net.Conn, error) {
 	nd := net.Dialer{Timeout: deadline - Now(), KeepAlive: -1, LocalAddr: local}
 	if nd.Timeout <= 0 {
@@ -306,9 +308,9 @@ func splitPort(ctx context.Context, addr string) (host string, port uint16, err 
 	return host, uint16(n), nil
 }
 
-// aside runs f in another goroutine and waits for it, however long it takes. Connecting and
-// TLS handshakes need a deep stack; the stack of the user's goroutine, of which there may be a
-// million, would grow for them and stay large.
+// aside runs f in another goroutine and waits for it, however long it takes; a panic in f ends
+// the process. Connecting and TLS handshakes need a deep stack; the stack of the user's
+// goroutine, of which there may be a million, would grow for them and stay large.
 func aside(f func()) {
 	done := make(chan struct{})
 	go func() {

@@ -47,7 +47,8 @@ type lookup struct {
 
 // parseFixed parses fixed names: from "host" or "host:port" to addresses separated by commas,
 // each with a port or without: {"a.test": "10.0.0.1, 10.0.0.2:8080"}. The keys of the result
-// are in lower case, and a missing port is 0. The error quotes the name and the address.
+// are in lower case, those that differ only in case joined, and a missing port is 0. The error
+// quotes the name and the address.
 func parseFixed(hosts map[string]string) (map[string][]netip.AddrPort, error) {
 	fixed := make(map[string][]netip.AddrPort, len(hosts))
 	for host, list := range hosts {
@@ -104,7 +105,7 @@ func (n *names) fixedFor(addr string) []netip.AddrPort {
 // resolve returns the addresses of "host:port", at least one, in the order in which to try
 // them, and whether a name server was asked, also with an error. Addresses that are cached or
 // fixed rotate, so that successive connects begin with each in turn. The caller owns the
-// slice.
+// slice. The errors are those of splitPort, ask and cached.
 func (n *names) resolve(ctx context.Context, addr string) (addrs []netip.AddrPort, looked bool, err error) {
 	host, port, err := splitPort(ctx, addr)
 	if err != nil {
@@ -166,9 +167,10 @@ func (n *names) ask(ctx context.Context, host string) ([]netip.Addr, error) {
 // cached returns the addresses of a name, in lower case, from the cache, or looks it up; turn
 // is the index of the one to begin with, and looked reports a lookup, or a wait for another's.
 // The slice is shared and must not be changed. One caller asks at a time; the others wait for
-// its answer or error, or until their ctx ends, and one of them asks again if its ctx was
-// canceled. A failure is not cached. With maxNames in the cache, further names are looked up
-// each time.
+// its answer or error, or until their ctx ends (with its error, or a *net.DNSError for a
+// deadline), and one of them asks again if its ctx was canceled. A failure is not cached. With
+// maxNames in the cache, further names are looked up each time. n.ttl must be above 0, and not
+// so short that answers expire at once: it asks until one lasts.
 func (n *names) cached(ctx context.Context, host string) (ips []netip.Addr, turn int, looked bool, err error) {
 	for {
 		n.mu.Lock()
@@ -239,9 +241,10 @@ func (n *names) until() time.Duration {
 	return Now() + n.ttl
 }
 
-// resolverOf returns a resolver that asks the name servers ("10.0.0.53" or "10.0.0.53:5353")
-// in turn instead of those of the system. The default port is 53. The error quotes the server
-// that is malformed; one that the run may not connect to fails at each query.
+// resolverOf returns a resolver that asks the name servers ("10.0.0.53" or "10.0.0.53:5353"),
+// at least one, in turn instead of those of the system. The default port is 53. The error
+// quotes the server that is malformed; one that the run may not connect to fails at each
+// query.
 func resolverOf(servers []string) (*net.Resolver, error) {
 	addrs := make([]string, len(servers))
 	for i, s := range servers {

@@ -168,10 +168,12 @@ func TestProxyAddresses(t *testing.T) {
 		t.Errorf("authorization %q", p.Authorization())
 	}
 	for _, password := range []string{"sec/ret", "1/secret", "sec?ret", "1#secret", "%zzsecret", "sec ret\x01", "1:secret@", "secret"} {
-		_, err := ParseProxy("http://me:"+password+"@a:80/more", nil)
-		if err == nil || strings.Contains(err.Error(), "sec") {
+		if _, err := ParseProxy("http://me:"+password+"@a:80/more", nil); err == nil || strings.Contains(err.Error(), "sec") {
 			t.Errorf("%q: %v; want an error without the password", password, err)
 		}
+	}
+	if _, err := ParseProxy("http://me:secret", nil); err == nil || strings.Contains(err.Error(), "sec") { // no @
+		t.Errorf("%v; want an error without the password", err)
 	}
 }
 

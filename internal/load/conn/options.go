@@ -17,7 +17,7 @@ type Options struct {
 	ProxyRootCAs *x509.CertPool    // trusted for an https proxy's certificate; nil: the system's
 	Sources      []string          // local addresses and prefixes ("127.1.0.0/24") to connect from, in turn
 	Hosts        map[string]string // addresses of names, by "host" or "host:port": {"a.test": "10.0.0.1, 10.0.0.2:81"}
-	DNSCache     time.Duration     // how long an answer is cached; 0: not at all; Forever: without end
+	DNSCache     time.Duration     // how long an answer is cached, not negative (not checked); 0: not at all; Forever: without end
 	DNSServers   []string          // name servers to ask, "10.0.0.53" or "10.0.0.53:5353"; nil: the system's
 }
 

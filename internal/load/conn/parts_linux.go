@@ -16,7 +16,7 @@ const maxParts = 4
 
 // writeParts writes all of the parts by this package's own system calls, and waits while the
 // socket's buffer is full. It modifies parts. With an error, that of a system call or of
-// waiting, it returns how many bytes were written.
+// waiting, it returns how many bytes were written. c.park must be set.
 func (c *Conn) writeParts(parts net.Buffers) (written int64, err error) {
 	waited := c.raw.Write(func(fd uintptr) bool {
 		for {

@@ -12,6 +12,7 @@ import (
 // that closedOrLate returns.
 type plain Conn
 
+// Read waits for bytes, and reads them into b; without room in b it returns 0 at once.
 func (p *plain) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -32,6 +33,7 @@ func (p *plain) Read(b []byte) (int, error) {
 	return p.got, nil
 }
 
+// Write sends all of b. With an error it returns how many bytes were sent.
 func (p *plain) Write(b []byte) (int, error) {
 	p.from = b
 	err := p.raw.Write(p.writeStep)

@@ -32,11 +32,8 @@ func ParseProxy(text string, config *tls.Config) (*Proxy, error) {
 		return nil, errors.New("proxy: in the user and the password, write / as %2F, ? as %3F and # as %23")
 	}
 	u, err := url.Parse(text)
-	if err != nil {
-		if ue, ok := errors.AsType[*url.Error](err); ok {
-			err = ue.Err // ue's text contains the password
-		}
-		return nil, fmt.Errorf("proxy: %w", err)
+	if err != nil { // its text may contain the password
+		return nil, errors.New("proxy: not a URL: want SCHEME://[USER:PASSWORD@]HOST[:PORT]; in the user and the password, write % as %25")
 	}
 	ports := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 	port, ok := ports[u.Scheme]
@@ -112,7 +109,7 @@ func (a *attempt) through(ctx context.Context, p *Proxy, addr string, tunnel boo
 
 // negotiate does the TLS handshake of an https proxy at the other end of c, and then, unless
 // tunnel is false, asks the proxy for a tunnel to addr; with socks5 to the first address of a
-// name only. On an error the caller drops c.
+// name only. Call Arm and Begin of c before. On an error the caller drops c.
 func (a *attempt) negotiate(ctx context.Context, c *Conn, p *Proxy, addr string, tunnel bool) error {
 	if p.scheme == "https" {
 		config := &tls.Config{ServerName: p.name}
@@ -166,9 +163,9 @@ func proxyError(err error) error {
 // maxProxyHead is the largest head of a proxy's answer, in bytes.
 const maxProxyHead = 16 << 10
 
-// connect asks an HTTP proxy for a tunnel (RFC 9110, section 9.3.6). It returns an error for
-// an answer other than 2xx, which it quotes, for a head of more than 16 KiB, and for bytes
-// after the head.
+// connect asks an HTTP proxy for a tunnel to addr (RFC 9110, section 9.3.6), which it sends
+// unchecked. The limits are those of c. It returns an error for an answer other than 2xx,
+// which it quotes, for a head of more than 16 KiB, and for bytes after the head.
 func (p *Proxy) connect(c *Conn, addr string) error {
 	b := fmt.Appendf(nil, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n", addr)
 	if auth := p.Authorization(); auth != "" {

@@ -195,7 +195,7 @@ func (s *sockaddr) set(a netip.AddrPort) *sockaddr {
 }
 
 // call calls connect(2) or bind(2) without notifying Go's scheduler; see sysRead. On Linux
-// neither blocks. The error is a syscall.Errno.
+// neither blocks. The error is a syscall.Errno. Call set before.
 func (s *sockaddr) call(trap uintptr, fd int) error {
 	_, _, errno := syscall.RawSyscall(trap, uintptr(fd), uintptr(unsafe.Pointer(&s.bytes)), s.size)
 	if errno != 0 {

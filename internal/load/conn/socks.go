@@ -11,8 +11,8 @@ import (
 )
 
 // socks5 asks a SOCKS 5 proxy for a connection to addr (RFC 1928), with user and password if
-// there are any (RFC 1929). A refusal is an error that begins with "socks: ". On an error the
-// caller drops c.
+// there are any (RFC 1929). A refusal is an error that begins with "socks: ". Its limits are
+// those of c; ctx limits only the lookup of a service's port. On an error the caller drops c.
 func (p *Proxy) socks5(ctx context.Context, c *Conn, addr string) error {
 	method := byte(0) // no authentication
 	if p.named {

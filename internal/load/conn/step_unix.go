@@ -109,8 +109,8 @@ func used(fd uintptr) bool {
 }
 
 // Gone reports whether an idle connection is unusable: the other side has closed it or has
-// sent unrequested bytes. It costs one system call and does not wait. After false the
-// other side may still close it at any moment.
+// sent unrequested bytes. It costs one system call and does not wait. After false the other
+// side may still close it at any moment. It is false if the connection is no socket.
 func (c *Conn) Gone() bool {
 	sc, ok := c.tcp.(syscall.Conn)
 	if !ok {

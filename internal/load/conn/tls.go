@@ -94,7 +94,7 @@ const maxKeyLogs = 100
 
 // keyLog opens a key log for appending, once per process, and creates it if it is missing. The
 // caller must not close it. Its contents decrypt recorded traffic, so only its owner may read
-// it. It returns an error for more than maxKeyLogs files.
+// it. It returns an error for more than maxKeyLogs files, or if the file can't be opened.
 func keyLog(path string) (io.Writer, error) {
 	keyLogs.Lock()
 	defer keyLogs.Unlock()

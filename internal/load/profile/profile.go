@@ -84,8 +84,9 @@ func Begin(asked []*wire.Profile) (*Set, error) {
 	return s, nil
 }
 
-// begin starts a profile and adds it to s. After an error the profile is not running and its
-// file is closed.
+// begin creates or truncates a profile's file, starts the profile and adds it to s; it ends
+// after its duration, if that is above 0, or with End. After an error it is not running, and
+// its file, which stays, is closed.
 func (s *Set) begin(p *wire.Profile) error {
 	k, ok := kinds[p.Kind]
 	if !ok {

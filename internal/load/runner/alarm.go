@@ -84,8 +84,8 @@ type plainAlarm struct{}
 func (plainAlarm) wait(d time.Duration) { time.Sleep(d) }
 func (plainAlarm) close()               {}
 
-// Lateness waits n times for d, as a schedule does, and returns by how much each wait was too
-// long, in order. It blocks for n times d.
+// Lateness waits n times (0 or more) for d, as a schedule does, and returns by how much each
+// wait was too long, in order. It blocks for n times d.
 func Lateness(d time.Duration, n int) []time.Duration {
 	a := newAlarm()
 	defer a.close()

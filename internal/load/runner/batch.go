@@ -11,11 +11,11 @@ import (
 // Report cuts a batch every interval since began, and at every start and end of a warm-up, and
 // passes it to send, until done is closed. It then cuts the last batch, which has the final
 // sums, and returns nil. Once a second it also records the health of this generator. If the
-// metrics for that can't be declared, or send fails, it returns that error at once. Run it
-// once, concurrently with Run; began is the time just before Run is called. send is never
-// called concurrently and owns its batch. If the run had started earlier, on another executor,
-// the first batch begins at the time already elapsed, and the clock of all batches is shifted
-// by it.
+// metrics for that can't be declared, or send fails, it returns that error at once. The
+// start's interval must be above 0. Run it once, concurrently with Run; began is the time just
+// before Run is called. send is never called concurrently and owns its batch. If the run had
+// started earlier, on another executor, the first batch begins at the time already elapsed,
+// and the clock of all batches is shifted by it.
 func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.Batch) error) error {
 	generator, err := newGenerator(r.registry)
 	if err != nil {
@@ -54,9 +54,9 @@ func (r *Runner) Report(began time.Time, done <-chan struct{}, send func(*wire.B
 	}
 }
 
-// batch cuts the registry and returns what was recorded since the last cut, with the notes
-// since then. from and to are times of the run, whose clock began at began. The caller owns
-// the batch.
+// batch cuts the registry and returns what was recorded since the last cut (or the registry
+// was made), with the notes since then. from and to are times of the run, whose clock began at
+// began. The caller owns the batch.
 func (r *Runner) batch(seq uint64, from, to time.Duration, began time.Time) *wire.Batch {
 	for _, c := range r.classes {
 		if paced(c.vu) {

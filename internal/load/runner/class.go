@@ -44,11 +44,10 @@ type class struct {
 
 	inTurn bool // each task is done once in turn, not picked by weight
 
-	stopping   atomic.Bool    // no new users, no new iterations
-	shared     atomic.Int64   // iterations left of a Shared load, or of a Times load taken over
-	last       atomic.Int64   // users of a Times load that began their last iteration
-	over       atomic.Int64   // users that have finished
-	users      sync.WaitGroup // users that have not finished
+	stopping   atomic.Bool  // no new users, no new iterations
+	shared     atomic.Int64 // iterations left of a Shared load, or of a Times load taken over
+	last       atomic.Int64 // users of a Times load that began their last iteration
+	over       atomic.Int64 // users that have finished
 	firstPanic sync.Once
 
 	loadOver sync.Once
@@ -60,6 +59,7 @@ type class struct {
 	mu     sync.Mutex
 	scopes []*meter.Scope // of the users started so far, guarded by mu
 	closed bool           // no more users are started, guarded by mu
+	idle   sync.Cond      // of mu: all users started so far have finished
 }
 
 // epoch is the zero of clock.
@@ -74,7 +74,7 @@ func (c *class) now() time.Duration { return clock() - time.Duration(c.zero.Load
 // prepare runs the class's Setup and creates the context of its users. The users of an Arrival
 // are also created here, unless a Rate spreads their starts, so that they are free when its
 // schedule begins: prepare waits until they are free or have ended, or ctx ends. The error is
-// that of Setup, or its panic.
+// that of Setup, or its panic; the end of ctx alone is no error.
 func (c *class) prepare(ctx context.Context) error {
 	if once(c.vu) {
 		c.gate = new(meter.Gate)
@@ -103,7 +103,7 @@ func (c *class) prepare(ctx context.Context) error {
 	return nil
 }
 
-// awaitServers waits until every started user is free, or over, or ctx ends.
+// awaitServers waits until every started user of an Arrival is free, or over, or ctx ends.
 func (c *class) awaitServers(ctx context.Context) {
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
@@ -119,8 +119,8 @@ func (c *class) awaitServers(ctx context.Context) {
 	}
 }
 
-// runSetup calls setup and stores the context that it returns, unless that is nil, in c.setup.
-// A panic is returned as an error.
+// runSetup calls setup with c.setup and stores the context that it returns, unless that is
+// nil, in c.setup. The error is that of setup, or its panic.
 func (c *class) runSetup(setup func(context.Context) (context.Context, error)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -183,16 +183,12 @@ func (c *class) run(alarm func() alarm) {
 			}
 		}
 	}
-	for { // users may be added while these end
-		c.users.Wait()
-		c.mu.Lock()
-		c.closed = c.over.Load() == int64(len(c.scopes))
-		closed := c.closed
-		c.mu.Unlock()
-		if closed {
-			break
-		}
+	c.mu.Lock()
+	for c.over.Load() < int64(len(c.scopes)) { // users may be added while these end
+		c.idle.Wait()
 	}
+	c.closed = true
+	c.mu.Unlock()
 	c.finish()
 }
 
@@ -241,7 +237,6 @@ func (c *class) launch(number int64) {
 		scope.OnEnd = c.onEnd
 	}
 	c.scopes = append(c.scopes, scope)
-	c.users.Add(1)
 	go c.live(ctx, number)
 }
 
@@ -324,7 +319,7 @@ func (c *class) wrapUp(limit time.Duration) {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				c.registry.Failed(Prefix+c.name, "stop", panicError(p).Error())
+				c.registry.Failed(prefix+c.name, "stop", panicError(p).Error())
 			}
 		}()
 		c.vu.Stop(ctx)

@@ -15,7 +15,7 @@ import (
 
 // Limits of a class of users.
 const (
-	MaxUsers   = 10_000_000
+	maxUsers   = 10_000_000
 	maxRate    = 10_000_000 // starts a second
 	maxClasses = 100
 	maxName    = 64 // bytes, so that every metric of the class fits its title
@@ -71,8 +71,8 @@ func check(vu scenario.Vu) (*wire.Class, error) {
 		return c, fmt.Errorf("field Name is longer than %d bytes or has control characters", maxName)
 	case vu.Nu < 1:
 		return c, fmt.Errorf("field Nu is %d: want the number of users, 1 or more", vu.Nu)
-	case vu.Nu > MaxUsers:
-		return c, fmt.Errorf("field Nu is %d: at most %d users a class are allowed", vu.Nu, MaxUsers)
+	case vu.Nu > maxUsers:
+		return c, fmt.Errorf("field Nu is %d: at most %d users a class are allowed", vu.Nu, maxUsers)
 	case math.IsNaN(vu.Rate) || vu.Rate < 0 || vu.Rate > maxRate:
 		return c, fmt.Errorf("field Rate is %v: want the users started per second, 0 (all at once) to %d", vu.Rate, maxRate)
 	}

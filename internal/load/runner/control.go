@@ -96,8 +96,8 @@ func (r *Runner) scale(m *wire.Control) error {
 	switch {
 	case err != nil:
 		return err
-	case users > MaxUsers || rate > maxRate:
-		return fmt.Errorf("class %s: at most %d users and a rate of %d are allowed", c.name, MaxUsers, maxRate)
+	case users > maxUsers || rate > maxRate:
+		return fmt.Errorf("class %s: at most %d users and a rate of %d are allowed", c.name, maxUsers, maxRate)
 	case rate >= 0 && !open:
 		return fmt.Errorf("class %s has no rate: its load is %q, and only an Arrival has one", c.name, r.loads[c.number])
 	case users >= 0 && once(c.vu):

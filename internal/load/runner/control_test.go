@@ -15,7 +15,7 @@ import (
 func now(t *testing.T, r *meter.Registry, title string) int64 {
 	r.Cut()
 	for _, total := range r.Totals() {
-		if total.Title == Prefix+title {
+		if total.Title == prefix+title {
 			return total.Value
 		}
 	}
@@ -113,6 +113,23 @@ func TestScaleUsers(t *testing.T) {
 	}
 }
 
+// TestScaleAsUsersEnd holds that users may be added at the moment in which the last one ends.
+func TestScaleAsUsersEnd(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		o := play(t, t.Context(), taking(1, scenario.Times(1), always(0)), &wire.Start{}, func(r *Runner, _ *meter.Registry) {
+			for users := int64(1); users <= 200; users++ {
+				if r.Scale("f", users, -1) != nil {
+					return // the load is over
+				}
+			}
+		})
+		if started, finished := o.counts["f.started"], o.counts["f.finished"]; started != finished || started < 1 {
+			t.Fatalf("%d users started, %d finished", started, finished)
+		}
+	}
+}
+
 func TestScaleRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vus := append(steps(scenario.Loop(time.Second)), scenario.Vu{Name: "once", Nu: 1, Fu: nothing})
@@ -127,7 +144,7 @@ func TestScaleRefuses(t *testing.T) {
 				{"g", 5, -1, `no class is called "g"`},
 				{"f", -1, 5, "has no rate"},
 				{"once", 5, -1, "can't change its users"},
-				{"f", MaxUsers + 1, -1, "at most"},
+				{"f", maxUsers + 1, -1, "at most"},
 			} {
 				if err := r.Scale(tt.class, tt.users, tt.rate); err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("Scale(%q, %d, %v) = %v, want %q", tt.class, tt.users, tt.rate, err, tt.want)

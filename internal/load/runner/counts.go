@@ -33,8 +33,8 @@ type counts struct {
 	tasks []meter.Meter // histograms: the service time of each of Tasks, ns
 }
 
-// Prefix is the prefix of the titles of all classes' own metrics: "vu.CLASS.".
-const Prefix = "vu."
+// prefix is the prefix of the titles of all classes' own metrics: "vu.CLASS.".
+const prefix = "vu."
 
 // newCounts declares the metrics of a class and returns their meters. Which ones depends on
 // its kind; the other meters are zero and must not be used. The error is that of Setup or
@@ -45,7 +45,7 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 	graph := func(title, unit string, kind metrics.Type, names ...string) metrics.Graph {
 		g := metrics.Graph{Title: title, Unit: unit}
 		for _, name := range names {
-			g.Metrics = append(g.Metrics, metrics.Metric{Title: Prefix + class + "." + name, Type: kind})
+			g.Metrics = append(g.Metrics, metrics.Metric{Title: prefix + class + "." + name, Type: kind})
 			meters[name] = map[string]*meter.Meter{
 				"active": &c.active, "started": &c.started, "finished": &c.finished, "panics": &c.panics, "start_lag": &c.lag,
 				"iterations": &c.iterations, "errors": &c.errors, "cut": &c.cut, "response": &c.response, "service": &c.service, "failure": &c.failure,
@@ -80,7 +80,7 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 		return nil, err
 	}
 	for _, name := range taskNames(vu.Tasks) {
-		m, err := r.Find(Prefix + class + ".task." + name)
+		m, err := r.Find(prefix + class + ".task." + name)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func newCounts(r *meter.Registry, class string, vu scenario.Vu) (*counts, error)
 	}
 	for name, m := range meters {
 		var err error
-		if *m, err = r.Find(Prefix + class + "." + name); err != nil {
+		if *m, err = r.Find(prefix + class + "." + name); err != nil {
 			return nil, err
 		}
 	}

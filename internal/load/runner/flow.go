@@ -7,7 +7,8 @@ import (
 )
 
 // flow is the schedule of an Arrival as it is controlled: pauses shift the rest of the
-// schedule, and a new rate replaces the stages until their end. It is for one goroutine.
+// schedule, and a new rate replaces the stages until their end. Set class, schedule, end and a
+// rate of -1, and call follow before next. It is for one goroutine.
 type flow struct {
 	class     *class
 	schedule  *arrivals
@@ -84,7 +85,7 @@ func (f *flow) next(sleeper *sleeper) (planned time.Duration, ok, over bool) {
 const tooLate = time.Millisecond
 
 // miss counts in f.missed the starts, from at, that next should have returned before the load
-// ended.
+// ended. Call it once, when it has ended; it uses up the schedule.
 func (f *flow) miss(at time.Duration) {
 	end := time.Duration(f.class.stopped.Load() - f.class.zero.Load())
 	until := end - tooLate - f.begins - f.shift
@@ -100,7 +101,7 @@ func (f *flow) follow() {
 }
 
 // restart begins a schedule with the current rate, from now, a time on the schedule's clock,
-// to the end of the stages.
+// to the end of the stages. Call follow after it.
 func (f *flow) restart(now time.Duration) {
 	f.begins = now
 	stages := []scenario.Rate{{To: f.rate, Over: max(f.end-now, 0)}}

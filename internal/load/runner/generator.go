@@ -46,8 +46,8 @@ func newGenerator(r *meter.Registry) (*generator, error) {
 	return g, nil
 }
 
-// sample records this machine's health since the last sample; at is the elapsed time of the
-// load. It sets due to the next whole second.
+// sample records this machine's health since the last sample, or newGenerator; at is the
+// elapsed time of the load. It sets due to the next whole second.
 func (g *generator) sample(at time.Duration) {
 	g.sampler.Sample(func(m health.Metric, v int64) { g.meters[m].Record(v) })
 	g.due = (at/health.Every + 1) * health.Every

@@ -21,7 +21,7 @@ type pool struct {
 // server is a user of the pool.
 type server struct {
 	number int
-	calls  chan call
+	calls  chan call // of capacity 1
 }
 
 // call is a planned start assigned to a user.

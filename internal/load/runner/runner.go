@@ -52,7 +52,8 @@ type Runner struct {
 
 // New returns a Runner for a part of vus; classes are those that Check has returned. It
 // declares the metrics of the classes in r, and sets r's classes and numbers. It returns an
-// error if start does not fit vus or a metric can't be declared. Nothing is started.
+// error if start does not fit vus or a metric can't be declared. r may be changed then.
+// Nothing is started.
 func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Registry) (*Runner, error) {
 	if len(start.Shares) != len(vus) {
 		return nil, fmt.Errorf("the start has %d shares for %d classes", len(start.Shares), len(vus))
@@ -81,7 +82,7 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 				return nil, fmt.Errorf("the start has %d of the %d users of class %s for this executor, and its segment has %d", share.Nu, vu.Nu, c.name, n)
 			}
 		}
-		c.onEnd = c.exhausted
+		c.onEnd, c.idle.L = c.exhausted, &c.mu
 		run.loads = append(run.loads, classes[i].Load)
 		c.shared.Store(c.share.Iterations)
 		c.coming.over()
@@ -102,8 +103,8 @@ func New(vus scenario.Vus, classes []*wire.Class, start *wire.Start, r *meter.Re
 
 // Prepare runs the Setup of each class, one after the other, and creates the users of an
 // Arrival without a Rate, until they are free or ctx ends. What it opens under ctx lasts until
-// the end of Run. The error names the class; the further classes are then not prepared, no
-// Stop function is called, and Run must not be called.
+// the end of Run. The end of ctx alone is no error. The error names the class; the further
+// classes are then not prepared, no Stop function is called, and Run must not be called.
 func (r *Runner) Prepare(ctx context.Context) error {
 	for _, c := range r.classes {
 		began := clock()
@@ -185,8 +186,9 @@ func (r *Runner) Run(ctx context.Context, stopping func()) {
 	r.wrapUp(ctx)
 }
 
-// load waits for the end of the load: the scenario's own (ended is closed), the run's
-// duration, a Stop, or a cancel. With Hold and a duration the scenario's own end is ignored.
+// load waits for the end of the load: the scenario's own (ended is closed), the run's duration
+// (with the time before this executor began), a Stop, or the end of ctx. With Hold and a
+// duration the scenario's own end is ignored.
 func (r *Runner) load(ctx context.Context, ended <-chan struct{}) {
 	var duration <-chan time.Time
 	if d := time.Duration(r.start.DurationNs); d > 0 {
@@ -292,7 +294,7 @@ func (r *Runner) Note(text string) { r.note(text) }
 // Log logs a line if logging is enabled; line is called only then.
 func (r *Runner) Log(line func() string) { r.registry.Log(line) }
 
-// note stores an event for the next batch, and logs it.
+// note stores an event for the next batch, and logs it. The caller must not hold r.mu.
 func (r *Runner) note(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

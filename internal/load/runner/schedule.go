@@ -125,7 +125,8 @@ func (s *arrivals) next() (at time.Duration, ok bool) {
 	return 0, false
 }
 
-// skip omits all starts before a time, so that next returns the first one at or after it.
+// skip omits all starts before a time, so that next returns the first one at or after it. Call
+// it before the first next.
 func (s *arrivals) skip(to time.Duration) {
 	if to <= 0 {
 		return

@@ -45,8 +45,9 @@ func (c *class) round() segment.Round {
 	return c.segment.Round(int64(c.vu.Nu))
 }
 
-// setupSource and userSource return random sources that no other executor, and no other user,
-// has. An executor that takes over a lost one's users does not repeat their values.
+// setupSource returns the random source of Setup. No other executor, and no user, has it or a
+// user's (userSource). An executor that takes over a lost one's users does not repeat their
+// values.
 func (c *class) setupSource() [2]uint64 {
 	if c.executor == 0 {
 		return source(c.seed, uint64(c.number))
@@ -54,7 +55,7 @@ func (c *class) setupSource() [2]uint64 {
 	return source(c.seed, uint64(c.number), 3, c.executor)
 }
 
-// userSource is described at setupSource.
+// userSource returns the random source of the user vui of the whole run; see setupSource.
 func (c *class) userSource(vui int64) [2]uint64 {
 	if c.taker == 0 {
 		return source(c.seed, uint64(c.number), 1, uint64(vui))

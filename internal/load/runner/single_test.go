@@ -71,7 +71,7 @@ func TestFailuresAreSamples(t *testing.T) {
 		if got := texts["vu.failing iteration"]; len(got) != 3 || !strings.HasPrefix(got[0], "iteration failed  (user ") || !strings.HasSuffix(got[0], " of failing)\n  after 1.00 s\n  out of luck\n  and more") {
 			t.Errorf("of iterations: %q", got)
 		}
-		if got := texts["vu.lost start"]; len(got) != 1 || got[0] != "start failed  (user 0 of lost)\n  after 0s\n  no way" {
+		if got := texts["vu.lost start"]; len(got) != 1 || got[0] != "start failed  (user 0 of lost)\n  after 0\n  no way" {
 			t.Errorf("of starts: %q", got)
 		}
 		if got := texts["vu.mad panic"]; len(got) != 1 || !strings.HasPrefix(got[0], "panic: oh no  (user 0 of mad)\n  goroutine ") || !strings.Contains(got[0], "single_test.go:") {

@@ -29,8 +29,7 @@ func (c *class) live(ctx context.Context, number int64) {
 		if p := recover(); p != nil {
 			c.panicked(ctx, vui, p, debug.Stack())
 		}
-		c.over.Add(1)
-		c.users.Done()
+		c.left()
 	}()
 	if !c.wanted(number) {
 		return // its ramp never activated it
@@ -50,6 +49,15 @@ func (c *class) live(ctx context.Context, number int64) {
 		return
 	}
 	c.work(ctx, number, vui)
+}
+
+// left counts a user that has finished, and wakes run after the last one.
+func (c *class) left() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over.Add(1) == int64(len(c.scopes)) {
+		c.idle.Signal()
+	}
 }
 
 // work creates a user, lets it iterate and closes it. An error of Start is counted, unless the
@@ -299,8 +307,8 @@ func (c *class) voided(ctx context.Context) bool {
 	return c.control.touched.Load() && meter.ScopeOf(ctx).Exhausted()
 }
 
-// failed counts a failed iteration that began at began and waits until minFailure has passed
-// since then, or ctx ends.
+// failed counts a failed iteration that began at began, as fail does too, and waits until
+// minFailure has passed since then, or ctx ends.
 func (c *class) failed(ctx context.Context, what string, err error, began time.Duration) {
 	c.counts.errors.Add(1)
 	c.fail(ctx, what, err, began)
@@ -321,9 +329,9 @@ func (c *class) fail(ctx context.Context, what string, err error, began time.Dur
 	if errors.As(err, &done) && done.Counted() {
 		return
 	}
-	c.registry.Failed(Prefix+c.name, what, err.Error())
+	c.registry.Failed(prefix+c.name, what, err.Error())
 	took := c.now() - began
-	meter.ScopeOf(ctx).Sample(Prefix+c.name, what, func() transcript.Exchange {
+	meter.ScopeOf(ctx).Sample(prefix+c.name, what, func() transcript.Exchange {
 		return transcript.Exchange{What: what + " failed", Began: time.Now().Add(-took), Parts: []transcript.Part{{Name: "after", Took: took}}, Error: err.Error()}
 	})
 }
@@ -333,8 +341,8 @@ func (c *class) fail(ctx context.Context, what string, err error, began time.Dur
 func (c *class) panicked(ctx context.Context, vui int, p any, stack []byte) {
 	c.counts.panics.Add(1)
 	text := fmt.Sprint(p)
-	c.registry.Failed(Prefix+c.name, "panic", text)
-	meter.ScopeOf(ctx).Sample(Prefix+c.name, "panic", func() transcript.Exchange {
+	c.registry.Failed(prefix+c.name, "panic", text)
+	meter.ScopeOf(ctx).Sample(prefix+c.name, "panic", func() transcript.Exchange {
 		return transcript.Exchange{What: "panic: " + text, Error: string(stack)}
 	})
 	c.firstPanic.Do(func() {
@@ -356,7 +364,7 @@ func newStep(exec scenario.Executor) *step {
 }
 
 // Prepare runs PrepareContext, if there is one, which is not timed, and stores the context for
-// Iterate: the one that it returns, or ctx if that is nil.
+// Iterate: the one that it returns, or ctx if that is nil. The error is PrepareContext's.
 func (s *step) Prepare(ctx context.Context) (err error) {
 	s.ctx = ctx
 	if s.prepare != nil {

@@ -123,7 +123,8 @@ func (h History) OpenLog(id string) (*os.File, error) {
 }
 
 // examine reads and returns the result of run id, and reads all its batches to check their
-// format. It is an error if the result is of another run, or if a batch is damaged or cut off.
+// format. It is an error if the result is of another run or not final, or if there are no
+// batches or one is damaged or cut off.
 func (h History) examine(id string) (*run.Result, error) {
 	r, err := h.Load(id)
 	if err != nil {

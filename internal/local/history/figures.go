@@ -14,16 +14,21 @@ import (
 
 // LoadFigures is Load, but if the result has no metrics and the run is not starting, as when
 // gobench ended before the run did, its figures are computed again from the stored batches, as
-// far as there are any. What is stored stays as it is.
+// far as there are any; an active run's are those so far, without a verdict. What is stored
+// stays as it is.
 func (h History) LoadFigures(id string) (*run.Result, error) {
 	r, err := h.Load(id)
 	if err != nil || len(r.Metrics) > 0 || r.State == run.Starting {
 		return r, err
 	}
-	missing := r.Missing
+	missing, active := r.Missing, !r.State.Final()
 	_, err = h.merge(r, r, func(run.Interval) error { return nil })
 	if err != nil && !errors.Is(err, run.ErrNotFound) {
 		return nil, err
+	}
+	if active {
+		r.Complete, r.Missing = true, nil // what is missing is not yet known
+		return r, nil
 	}
 	r.Missing = append(missing, r.Missing...)
 	r.Complete = r.Complete && len(missing) == 0
@@ -52,9 +57,9 @@ func Check(staged History, id string) error {
 	return merger.Agrees(r)
 }
 
-// merge merges the batches of r again, fills into with their figures and calls yield with each
-// interval. Also after an error, into has the figures of the batches before it. r and into may
-// be the same.
+// merge merges the batches of r, whose ID must be valid, again, fills into with their figures
+// and calls yield with each interval, until it returns an error. Also after an error, into has
+// the figures of the batches before it. r and into may be the same.
 func (h History) merge(r, into *run.Result, yield func(run.Interval) error) (*merge.Merger, error) {
 	var failed error
 	interval := time.Duration(r.Config.Interval * float64(time.Second))
@@ -67,6 +72,10 @@ func (h History) merge(r, into *run.Result, yield func(run.Interval) error) (*me
 	err := h.Batches(r.ID, func(executor int, b *wire.Batch) error {
 		return errors.Join(t.Add(executor, b), failed)
 	})
-	t.Finish(into)
+	if r.State.Final() {
+		t.Finish(into)
+	} else { // there is no verdict yet
+		t.Summarize(into)
+	}
 	return t.Merger, errors.Join(err, failed)
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/filelock"
 	"github.com/gobench-io/gobench/internal/run/system"
 	"github.com/gobench-io/gobench/internal/wire"
 )
@@ -21,6 +22,7 @@ import (
 // processes take the run for an active one.
 type Folder struct {
 	dir     string
+	owner   *os.File // locked until Close
 	batches *os.File
 	Log     *Log // for what the executor prints
 }
@@ -38,13 +40,16 @@ func (h History) Create(id string) (_ *Folder, err error) {
 	}
 	defer func() {
 		if err != nil {
+			if f.owner != nil {
+				_ = f.owner.Close()
+			}
 			if f.batches != nil {
 				_ = f.batches.Close()
 			}
 			_ = os.RemoveAll(f.dir) // the first error is the one to report
 		}
 	}()
-	if err := os.WriteFile(filepath.Join(f.dir, ownerFile), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
+	if f.owner, err = own(filepath.Join(f.dir, ownerFile)); err != nil {
 		return nil, err
 	}
 	if f.batches, err = os.OpenFile(filepath.Join(f.dir, batchesFile), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600); err != nil {
@@ -93,7 +98,25 @@ func (f *Folder) Put(r *run.Result) error {
 // Close closes the folder and Log. For other processes the run is over from then on: without a
 // final result it is Failed.
 func (f *Folder) Close() error {
-	return errors.Join(f.batches.Close(), f.Log.Close(), os.Remove(filepath.Join(f.dir, ownerFile)))
+	return errors.Join(f.batches.Close(), f.Log.Close(), os.Remove(filepath.Join(f.dir, ownerFile)), f.owner.Close())
+}
+
+// own creates the owner's file of a run and returns it locked; where files can't be locked,
+// as on some network drives, not locked, which the file says. The caller must close it.
+func own(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	text := strconv.Itoa(os.Getpid())
+	if ok, err := filelock.Try(f); ok && err == nil {
+		text += " " + locked
+	}
+	if _, err := f.WriteString(text + "\n"); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // Discard closes and deletes the folder, for a run that has not taken place.

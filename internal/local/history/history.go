@@ -1,6 +1,7 @@
-// Package history stores every run as a folder with three files: result.json, the options
-// and figures; batches, the executors' batches in their order, from which the series and
-// the totals can be computed again; executor.log, what the executor printed.
+// Package history stores every run as a folder: result.json, the options and figures;
+// batches, the executors' batches in their order, from which the series and the totals can be
+// computed again; executor.log, what the executor printed; and, while the run is active, owner,
+// the process that runs it.
 //
 // docs/formats/run.md describes the files. Only the process that creates a folder writes
 // it; others may read it at any time.
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/gobench-io/gobench/internal/run"
+	"github.com/gobench-io/gobench/internal/run/filelock"
 	"github.com/gobench-io/gobench/internal/run/system"
 )
 
@@ -25,7 +27,9 @@ const (
 	resultFile  = "result.json"
 	batchesFile = "batches"
 	logFile     = "executor.log"
-	ownerFile   = "owner" // the pid of the process that runs the run, until it is over
+	ownerFile   = "owner" // the pid of the process that runs the run, until it is over; then locked, if that process has it locked
+
+	locked = "locked"
 )
 
 // History is the folder of all runs. Its methods may be used by any goroutine.
@@ -69,15 +73,23 @@ func (h History) Load(id string) (*run.Result, error) {
 	return r, nil
 }
 
-// owned reports whether the process that runs run id is alive; false if the run is over.
+// owned reports whether the process that runs run id is alive; false if the run is over. That
+// process has the owner's file locked, as its pid says little in another container or after
+// a restart. A process that could not lock it, and any older gobench, is alive if its pid is.
 func (h History) owned(id string) bool {
-	b, err := os.ReadFile(filepath.Join(h.Dir(id), ownerFile))
+	f, err := os.Open(filepath.Join(h.Dir(id), ownerFile))
 	if err != nil {
 		return false
 	}
+	defer f.Close()
 	var pid int
-	if _, err := fmt.Sscan(string(b), &pid); err != nil || pid <= 0 {
+	var how string
+	if n, _ := fmt.Fscanln(f, &pid, &how); n == 0 || pid <= 0 {
 		return false
+	}
+	if how == locked {
+		held, err := filelock.Held(f)
+		return held || err != nil
 	}
 	return system.Alive(pid)
 }

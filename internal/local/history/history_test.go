@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -81,15 +82,56 @@ func TestARunIsKept(t *testing.T) {
 	}
 }
 
-func TestARunWhoseProcessIsGoneHasFailed(t *testing.T) {
+// TestOwner holds that a run without a final result is active while its owner holds the lock,
+// or, of earlier versions, lives.
+func TestOwner(t *testing.T) {
+	self := strconv.Itoa(os.Getpid())
+	for text, want := range map[string]run.State{
+		"4194305\n":          run.Failed, // above pid_max
+		"4194305 locked\n":   run.Running,
+		self + "\n":          run.Running,
+		self + " locked\n":   run.Running,
+		self + " locked\n\n": run.Running,
+		"":                   run.Failed,
+		"x\n":                run.Failed,
+	} {
+		h := Open(t.TempDir())
+		f, r := create(t, h, time.Now())
+		if err := os.WriteFile(filepath.Join(f.Dir(), ownerFile), []byte(text), 0o600); err != nil { // the same file, still locked
+			t.Fatal(err)
+		}
+		got, err := h.Load(r.ID)
+		if err != nil || got.State != want || (want == run.Failed) != (len(got.Missing) > 0) {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
 	h := Open(t.TempDir())
 	f, r := create(t, h, time.Now())
-	if err := os.WriteFile(filepath.Join(f.Dir(), ownerFile), []byte("4194305\n"), 0o600); err != nil { // above pid_max
+	f.owner.Close() // as when the process was killed, whose pid another has now
+	if got, err := h.Load(r.ID); err != nil || got.State != run.Failed {
+		t.Errorf("without the lock: %+v, %v", got, err)
+	}
+	if err := h.Remove(r.ID); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFiguresSoFar holds that an active run's figures have no verdict, and nothing is missing.
+func TestFiguresSoFar(t *testing.T) {
+	h := Open(t.TempDir())
+	f, r := create(t, h, time.Now())
+	b := &wire.Batch{Seq: 1, ToNs: 1e9, GoUnixNs: 1e18, Declared: []*wire.Metric{{Title: "a", Type: "counter", Group: "g", Graph: "h", Unit: "N"}}, Counters: []*wire.Counter{{Add: 5}}}
+	if err := f.Append(0, b); err != nil {
 		t.Fatal(err)
 	}
-	got, err := h.Load(r.ID)
-	if err != nil || got.State != run.Failed || len(got.Missing) == 0 {
+	got, err := h.LoadFigures(r.ID)
+	if err != nil || got.State != run.Running || got.Verdict != "" || len(got.Reasons) > 0 || len(got.Missing) > 0 || len(got.Metrics) != 1 || *got.Metrics[0].Count != 5 {
 		t.Errorf("%+v, %v", got, err)
+	}
+	f.owner.Close()
+	got, err = h.LoadFigures(r.ID)
+	if err != nil || got.State != run.Failed || len(got.Missing) < 2 || *got.Metrics[0].Count != 5 {
+		t.Errorf("after its end: %+v, %v", got, err)
 	}
 }
 

@@ -20,7 +20,8 @@ const joinTime = time.Minute
 
 // admission authenticates the clients of the embedded server and grants them subjects;
 // everything else is denied. The master connects within the process, with a secret that is
-// random at each start.
+// random at each start. secret and refused must be set; a nil authorize admits no agent, a nil
+// invited no join token.
 type admission struct {
 	authorize func(key string) (agent string, ok bool)
 	invited   func(id string, hash []byte) bool

@@ -102,7 +102,8 @@ func (a *AgentConn) Beat(ctx context.Context, b *agentpb.Beat) error {
 
 // Committed calls f with the master's acknowledgements of stored deliveries, one after the
 // other, until ctx ends, and then returns nil; it returns an error only if it can't subscribe.
-// Messages that the master has not signed are logged and dropped.
+// Messages that the master has not signed are logged and dropped; so are further ones while
+// 4096 wait.
 func (a *AgentConn) Committed(ctx context.Context, f func(*agentpb.Committed)) error {
 	return a.listen(ctx, commandTo+a.id+".done", func(m *nats.Msg) {
 		var c agentpb.Committed
@@ -163,7 +164,8 @@ type stored struct {
 }
 
 // publish sends a message to the stream of its subject and returns once it is stored. It makes
-// one attempt, until ctx ends. It is an error if the stream refuses the message.
+// one attempt, until ctx ends; then the error is ctx's. It is an error if the stream refuses
+// the message.
 func publish(ctx context.Context, nc *nats.Conn, m *nats.Msg) error {
 	answer, err := nc.RequestMsgWithContext(ctx, m)
 	if err != nil {

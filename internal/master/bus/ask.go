@@ -95,10 +95,10 @@ func noResponders(m *nats.Msg) bool {
 
 // Command signs a command, sends it to its agent and returns the answer, which may be a
 // failure (Answer.Error). It is resent until it is answered or ctx ends; the agent carries it
-// out once. The error wraps agentpb.ErrNotConnected if the agent is not connected for Times.Away, or
-// for Times.AwayKnown once it may have received the command, and ctx's error after its end:
-// the command may have been carried out then. Command sets c.Id and c.UnixNs if they are
-// unset.
+// out once. The error wraps agentpb.ErrNotConnected if the agent is not connected for
+// Times.Away, or for Times.AwayKnown once it may have received the command, and ctx's error
+// after its end: the command may have been carried out then. Command sets c.Id and c.UnixNs if
+// they are unset.
 func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.Answer, error) {
 	if !validID(c.Agent) {
 		return nil, fmt.Errorf("bus: %q is no agent", c.Agent)
@@ -155,7 +155,7 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 }
 
 // command signs an encoded command for the agent's known session, with a new number, and sends
-// it. The answer will arrive at reply.
+// it. It does not wait: the answer will arrive at reply. agent must be a valid id.
 func (m *MasterConn) command(agent string, data []byte, reply string) error {
 	session, n := m.asked.next(agent)
 	out := nats.NewMsg(commandTo + agent + ".cmd")

@@ -158,8 +158,9 @@ type arrival struct {
 }
 
 // fetch copies a blob from an offset on to w, in order, with up to widest parts in flight,
-// each requested by its own goroutine with ask. It returns after the last call of ask. b.Size
-// is checked unless it is 0, and the digest is not.
+// each requested by its own goroutine with ask. It returns after the last call of ask; if ctx
+// ends, the error wraps ctx's. After an error w has the beginning. b.Size is checked unless it
+// is 0, and the digest is not.
 func fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer, ask func(context.Context, []byte) (*nats.Msg, error)) error {
 	fail := func(err error) error { return fmt.Errorf("fetch blob %.12s: %w", b.Sha256, err) }
 	var wg sync.WaitGroup
@@ -221,9 +222,9 @@ func fetch(ctx context.Context, b *agentpb.Blob, offset int64, w io.Writer, ask 
 	}
 }
 
-// askPart requests a part until it arrives or ctx ends, every 200 ms after an error of ask. An
-// error that the other side answers is returned at once. It also returns how long the last
-// request took.
+// askPart requests a part until it arrives or ctx ends, every 200 ms after an error of ask. If
+// ctx ends, the error wraps ctx's. An error that the other side answers is returned at once.
+// It also returns how long the last request took.
 func askPart(ctx context.Context, f *agentpb.Fetch, ask func(context.Context, []byte) (*nats.Msg, error)) (*agentpb.Part, time.Duration, error) {
 	b, err := proto.Marshal(f)
 	if err != nil {

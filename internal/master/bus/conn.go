@@ -26,7 +26,7 @@ type conn struct {
 
 // connect returns a connection. It tries each address once, for up to Times.Connect; if all
 // fail, it returns an error or, with nats.RetryOnFailedConnect, a connection that is not up
-// yet. Zero fields of t become the defaults. The caller must close c.nc.
+// yet. Zero fields of t become the defaults; log must not be nil. The caller must close c.nc.
 func connect(address, name string, log *slog.Logger, t Times, more ...nats.Option) (*conn, error) {
 	t = t.withDefaults()
 	c := &conn{log: log, times: t, since: time.Now(), back: make(chan struct{})}
@@ -133,7 +133,7 @@ func (c *conn) subscribe(subject string) (*listener, error) {
 }
 
 // each calls f with each message, one after the other, until ctx ends; then it ends the
-// subscription and drops the waiting messages.
+// subscription and drops the waiting messages. Call it once.
 func (l *listener) each(ctx context.Context, f func(*nats.Msg)) {
 	for {
 		select {

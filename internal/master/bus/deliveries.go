@@ -188,7 +188,7 @@ func (d *dispatcher) waitForRoom(ctx context.Context) error {
 
 // add appends a delivery to its agent's lane, which it creates and starts if necessary, unless
 // the lane has it already: then it was redelivered because it has waited for long. number is
-// its sequence number in the stream.
+// its sequence number in the stream. Call waitForRoom before: add does not wait.
 func (d *dispatcher) add(ctx context.Context, agent string, number uint64, msg arrived) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -50,7 +50,7 @@ func newServerLog(log *slog.Logger, admit *admission, onViolation, onRefused fun
 }
 
 // close makes the pending calls of hooks, waits for them, and accepts no more. It logs how
-// many reports were dropped.
+// many reports were dropped. It may be called twice.
 func (l *serverLog) close() {
 	l.mu.Lock()
 	if !l.closed {

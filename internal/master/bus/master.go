@@ -126,10 +126,11 @@ func (m *MasterConn) Close() {
 // PublicKey returns the public key that verifies the master's commands.
 func (m *MasterConn) PublicKey() string { return m.public }
 
-// prepare creates or updates the registry and the stream of deliveries. While the cluster has
-// no leader it retries until ctx ends. In a cluster it uses three replicas, or one if it has
-// fewer than three servers. It is an error if the server is too old, if its messages
-// are limited to less than maxPayload, or if JetStream or permissions refuse.
+// prepare creates or updates the registry and the stream of deliveries. It sets m.js. While
+// the cluster has no leader it retries until ctx ends; then the error wraps ctx's. In a
+// cluster it uses three replicas, or one if it has fewer than three servers. It is an error if
+// the server is too old, if its messages are limited to less than maxPayload, or if JetStream
+// or permissions refuse.
 func (m *MasterConn) prepare(ctx context.Context, o MasterOptions) error {
 	if err := checkVersion(m.nc.ConnectedServerVersion()); err != nil {
 		return err
@@ -172,8 +173,8 @@ func (m *MasterConn) prepare(ctx context.Context, o MasterOptions) error {
 // tooFew are JetStream's error codes for more replicas than servers.
 var tooFew = map[int]bool{10005: true, 10074: true}
 
-// create creates or updates the registry and the stream, in one attempt of 5 s at most. space
-// is the stream's limit in bytes.
+// create creates or updates the registry and the stream, in one attempt of 5 s at most; m.js
+// must be set. space is the stream's limit in bytes.
 func (m *MasterConn) create(ctx context.Context, replicas int, space int64) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -194,8 +195,8 @@ func (m *MasterConn) create(ctx context.Context, replicas int, space int64) erro
 	return nil
 }
 
-// checkVersion returns an error if a server's version is not known or older than 2.11, the
-// first version with markers for expired entries of a bucket.
+// checkVersion returns an error if a server's version is not MAJOR.MINOR.PATCH, or is older
+// than 2.11, the first version with markers for expired entries of a bucket.
 func checkVersion(version string) error {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) == 3 {

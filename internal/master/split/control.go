@@ -89,8 +89,9 @@ func (p *Plan) present(c *class) (n int64) {
 	return n
 }
 
-// scale returns the messages that set a class's users and rate, one for each executor that
-// is not lost. A negative value leaves either unchanged. It does not change the plan.
+// scale returns the messages that set a class's users and rate, one for each executor that is
+// not lost. A negative value leaves either unchanged; other fields are copied from wish. It
+// does not change the plan.
 func (p *Plan) scale(c *class, users int64, rate float64, wish *wire.Control) (all []Message, err error) {
 	weights := p.weights()
 	for i, e := range p.live {

@@ -100,9 +100,10 @@ func (p *Plan) TakeOver(survivors []Place, elapsed time.Duration, done map[uint3
 	return further, nil
 }
 
-// successor returns the start of the executor that takes over part number part, of parts, of
-// a lost executor's load. Its Executor is still that of the lost one. The error means that
-// the load can't be divided further, or that no numbers are left for {{seq}}.
+// successor returns the start of the executor that takes over part number part, of parts, of a
+// lost executor's load. Its Executor is still that of the lost one. A class beyond the end of
+// done counts as not begun. The error means that the load can't be divided further, or that no
+// numbers are left for {{seq}}.
 func (p *Plan) successor(lost *wire.Start, part, parts int, elapsed time.Duration, done []Done) (*wire.Start, error) {
 	before, err := segmentOf(lost)
 	if err != nil {

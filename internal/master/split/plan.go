@@ -144,7 +144,7 @@ func segmentOf(s *wire.Start) (segment.Segment, error) {
 }
 
 // share returns the share of a class for a segment, as declared; empty, with Nu 0, if the
-// segment has no user of it. The rate is rounded: see exact.
+// segment has no user of it. The rate is rounded: see exact. c.Nu must be positive.
 func (c *class) share(seg segment.Segment) *wire.Share {
 	nu := seg.Below(c.Nu)
 	part := float64(nu) / float64(c.Nu)
@@ -155,8 +155,9 @@ func (c *class) share(seg segment.Segment) *wire.Share {
 	return s
 }
 
-// exact changes the rates and parts of the starts so that they add up exactly to those of
-// the whole: the last executor with users gets the rounding error.
+// exact changes the rates and parts of the starts so that they add up exactly to those of the
+// whole: the last executor with users gets the rounding error. Call it once, when all have
+// their shares.
 func (p *Plan) exact() {
 	for i, c := range p.classes {
 		rate, part := 0.0, 0.0

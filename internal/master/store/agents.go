@@ -33,7 +33,7 @@ func (s *Store) PutAgent(ctx context.Context, a *run.Agent) error {
 
 const agentColumns = `id, name, pubkey, joined, seen, revoked, hello`
 
-// readAgent reads a row of agentColumns.
+// readAgent reads a row of agentColumns. The error is that of scan.
 func readAgent(scan func(...any) error) (a run.Agent, err error) {
 	var joined, seen, revoked int64
 	err = scan(&a.ID, &a.Name, &a.Key, &joined, &seen, &revoked, &a.Hello)
@@ -52,7 +52,8 @@ func (s *Store) Agents(ctx context.Context) ([]run.Agent, error) {
 }
 
 // PutJoinToken stores a new token, or a new expiry of one that is not spent: all else of that
-// stays. The error wraps run.ErrConflict if the stored one is spent or has another hash.
+// stays. The error wraps run.ErrConflict if the stored one is spent or has another hash. j.ID
+// must be UTF-8 without NUL, which is not checked.
 func (s *Store) PutJoinToken(ctx context.Context, j *run.JoinToken) error {
 	return s.write(ctx, func(t *tx) error {
 		n, err := t.exec(`INSERT INTO join_tokens (id, hash, created, expires, by_whom, spent, agent) VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -67,7 +68,7 @@ func (s *Store) PutJoinToken(ctx context.Context, j *run.JoinToken) error {
 
 const joinTokenColumns = `id, hash, created, expires, by_whom, spent, agent`
 
-// readJoinToken reads a row of joinTokenColumns.
+// readJoinToken reads a row of joinTokenColumns. The error is that of scan.
 func readJoinToken(scan func(...any) error) (j run.JoinToken, err error) {
 	var created, expires, spent int64
 	err = scan(&j.ID, &j.Hash, &created, &expires, &j.By, &spent, &j.Agent)

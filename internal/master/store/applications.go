@@ -43,7 +43,7 @@ func (s *Store) PutApplication(ctx context.Context, a *run.Application) error {
 }
 
 // addApplication stores a new application, whose source has this hash, without its tags. The
-// errors are those of PutApplication.
+// errors are those of PutApplication. Call putSource before.
 func (t *tx) addApplication(a *run.Application, source string) error {
 	if a.ID == "" || a.ID != clean(a.ID) {
 		return &run.InputError{Field: "id", Text: "must be UTF-8 without NUL, and not empty"}
@@ -65,7 +65,7 @@ func (t *tx) addApplication(a *run.Application, source string) error {
 
 // changeApplication stores a changed application, whose source has this hash, and deletes its
 // tags, and its previous source if nothing else uses it. The errors are those of
-// PutApplication.
+// PutApplication. Call putSource before.
 func (t *tx) changeApplication(a *run.Application, source string) error {
 	var version int64
 	var before string
@@ -102,7 +102,8 @@ func (s *Store) Application(ctx context.Context, id string) (*run.Application, e
 	return a, err
 }
 
-// readApplication reads a row without the tags and the source.
+// readApplication reads a row of id, name, owner, version, created and changed, without tags
+// and source. The error is that of scan.
 func readApplication(scan func(...any) error) (a run.Application, err error) {
 	var created, changed int64
 	err = scan(&a.ID, &a.Name, &a.Owner, &a.Version, &created, &changed)
@@ -110,7 +111,8 @@ func readApplication(scan func(...any) error) (a run.Application, err error) {
 	return a, err
 }
 
-// tags sets the tags of applications, in order; without tags they are empty and not nil.
+// tags sets the tags of applications, in order; without tags they are empty and not nil. After
+// an error they are incomplete.
 func (s *Store) tags(ctx context.Context, all []*run.Application) error {
 	if len(all) == 0 {
 		return nil

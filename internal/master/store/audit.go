@@ -15,7 +15,7 @@ import (
 const auditHead = "audit.head"
 
 // chain returns the SHA-256 of the previous entry's chain (nil for the first) and of an
-// entry's fields. Texts must be as stored, see clean.
+// entry's fields. e.Number must be set, and texts be as stored, see clean.
 func chain(before []byte, e *auth.Entry) []byte {
 	h := sha256.New()
 	h.Write(before)
@@ -72,7 +72,7 @@ func (s *Store) Audit(ctx context.Context, e *auth.Entry) error {
 
 const entryColumns = `number, at, username, token, address, action, object, detail, result, chain`
 
-// readEntry reads a row of entryColumns.
+// readEntry reads a row of entryColumns. The error is that of scan.
 func readEntry(scan func(...any) error) (e auth.Entry, err error) {
 	var when int64
 	err = scan(&e.Number, &when, &e.User, &e.Token, &e.Address, &e.Action, &e.Object, &e.Detail, &e.Result, &e.Chain)

@@ -61,7 +61,8 @@ func BackupFile(ctx context.Context, file, path string) (err error) {
 	return os.Rename(part.Name(), path)
 }
 
-// check returns an error if an SQLite file is damaged. It reads the whole file.
+// check returns an error if an SQLite file is damaged. It reads the whole file, which must
+// exist: SQLite creates a missing one.
 func check(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", dataSource(path, "query_only(1)"))
 	if err != nil {

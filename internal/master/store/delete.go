@@ -40,7 +40,8 @@ const (
 
 // erase deletes the rows of a run that is marked as deleted, in small transactions, and its
 // source if nothing else uses it. It may be called again after an error, and does nothing for
-// a run that has been erased.
+// a run that has been erased. Of a run that is not marked it would delete the series and
+// batches.
 func (s *Store) erase(ctx context.Context, number int64) error {
 	some := func(query string) error {
 		for {
@@ -78,7 +79,8 @@ func (s *Store) erase(ctx context.Context, number int64) error {
 	})
 }
 
-// finishDeletions deletes the remaining rows of runs that are marked as deleted.
+// finishDeletions deletes the remaining rows of runs that are marked as deleted. It ends at
+// the first error.
 func (s *Store) finishDeletions(ctx context.Context) error {
 	numbers, err := s.runNumbers(ctx, `SELECT number FROM runs WHERE deleted = 1 ORDER BY number`)
 	if err != nil {

@@ -155,7 +155,7 @@ func TestSchemas(t *testing.T) {
 		o := newRun(t, s, 1)
 		must(t, s.Close())
 		var log bytes.Buffer
-		copies := t.TempDir()
+		copies := filepath.Join(t.TempDir(), "copies") // created when needed
 		newer := func(o *Options) {
 			o.tests.migrations = more(t)
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))

@@ -92,8 +92,9 @@ func (s *Store) agentsOf(ctx context.Context, number int64) (all []string, err e
 }
 
 // foldSeries folds the parts of an agent's series at a level into the level into, in the
-// windows that end by over: some windows in each transaction, with pauses if f.gently. The
-// transactions before an error stay.
+// windows from f.window on that end by over: some windows in each transaction, with pauses if
+// f.gently. The transactions before an error stay. If ctx ends during a pause, the error is
+// its cause.
 func (s *Store) foldSeries(ctx context.Context, f fold, into int, over time.Duration) error {
 	step := levels[into].step
 	for {
@@ -221,7 +222,8 @@ func (t *tx) forIDs(query string, ids []any) error {
 
 // trim deletes the folded parts of an agent's series that are older than levels[level].keep,
 // for the two levels that have one, in whole windows of the top level and in small
-// transactions. newest is the end of the run's newest part, from which ages count.
+// transactions. newest is the end of the run's newest part, from which ages count. The
+// transactions before an error stay.
 func (s *Store) trim(ctx context.Context, number int64, agent string, newest time.Duration) error {
 	for level, column := range []string{"fine_from", "ten_from"} {
 		before := newest - levels[level].keep

@@ -100,8 +100,8 @@ func (s *Store) retain(ctx context.Context) error {
 }
 
 // seal replaces the batch keys of a run by ranges, for executors whose batches have no gap
-// from number 1 on; those of others stay. It uses transactions of sealBatches; after an error
-// those before it are committed.
+// from number 1 on; those of others stay. The run must be over. It uses transactions of
+// sealBatches; after an error those before it are committed.
 func (s *Store) seal(ctx context.Context, number int64) error {
 	type source struct{ executor, epoch, n, first, last int64 }
 	all, err := list(ctx, s, `SELECT executor, epoch, COUNT(*), MIN(seq), MAX(seq) FROM batches WHERE run = $1 GROUP BY executor, epoch`, []any{number},

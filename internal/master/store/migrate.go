@@ -23,10 +23,10 @@ var forPostgres = strings.NewReplacer(
 	") WITHOUT ROWID;", ");",
 )
 
-// migrate updates the schema to the newest version. If there is an older schema, it first
-// calls before with its version, whose error ends it. It returns an error of kind Newer if the
-// schema is newer than this program. Each change is a transaction: after an error those before
-// stay.
+// migrate updates the schema to the newest version; s.w must be open. If there is an older
+// schema, it first calls before with its version, whose error ends it. It returns an error of
+// kind Newer if the schema is newer than this program. Each change is a transaction: after an
+// error those before stay.
 func (s *Store) migrate(ctx context.Context, before func(ctx context.Context, version int64) error) error {
 	steps, newest, err := s.steps()
 	if err != nil {

@@ -83,8 +83,9 @@ func briefly(err error) error {
 	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// holdLock takes the lock with a new connection, for as long as that exists. It waits for up
-// to Times.Lock; then it returns an *Error of kind Locked that names the holder if possible.
+// holdLock takes the lock with a new connection, for as long as that exists. If ctx ends
+// first, it returns ctx's error. It waits for up to Times.Lock; then it returns an *Error of
+// kind Locked that names the holder if possible.
 func (s *Store) holdLock(ctx context.Context, c *pgx.Conn) error {
 	for deadline := time.Now().Add(s.options.Times.Lock); time.Now().Before(deadline); {
 		var ok bool

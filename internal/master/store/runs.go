@@ -34,8 +34,8 @@ func (s *Store) CreateRun(ctx context.Context, o *run.Order, source run.Source) 
 }
 
 // addRun stores a run with its source and its first transition, to o.State, and returns its
-// number. bytes is the size of the result that the caller adds. The errors are those of
-// CreateRun.
+// number. bytes is the size of the result that the caller adds. It checks neither o.ID nor
+// o.State, which must be queued or final. Other errors are those of CreateRun.
 func (t *tx) addRun(o *run.Order, source run.Source, first run.Transition, bytes int64) (number int64, err error) {
 	options, err := json.Marshal(o.Options)
 	if err != nil {
@@ -76,7 +76,8 @@ func (t *tx) addRun(o *run.Order, source run.Source, first run.Transition, bytes
 // orderColumns are the columns that readOrder reads.
 const orderColumns = `number, id, COALESCE(application, ''), name, owner, state, version, cause, verdict, created, started, ended, options`
 
-// readOrder reads a row of orderColumns.
+// readOrder reads a row of orderColumns. The error is that of scan, or about options that are
+// damaged.
 func readOrder(scan func(...any) error) (o run.Order, err error) {
 	var created, started, ended int64
 	var options string

@@ -80,8 +80,10 @@ type plan struct {
 }
 
 // choose returns the plan for a query: the finest level that is stored from q.From on and has
-// at most twice q.Points parts (and 1500), or the coarsest level. If it has more than twice
-// q.Points, they are folded further, to about q.Points. q.Points 0 allows any number.
+// at most twice q.Points parts, and 1500 (q.Points 0: any number); otherwise the coarsest
+// level, or level 0 for an interval of that level's step or more. If that has more than twice
+// q.Points, they are folded further, to about q.Points. The series must not be empty: it
+// panics if x.interval is 0.
 func (x *extent) choose(q run.SeriesQuery) plan {
 	p := plan{from: q.From, to: q.To}
 	if p.to == 0 {
@@ -110,9 +112,11 @@ func (x *extent) choose(q run.SeriesQuery) plan {
 }
 
 // Series calls each with the parts of a series that overlap the range of q, one after the
-// other in the order of time, at the finest step that is stored for the whole range and has at
-// most about twice q.Points parts; folded parts have the step of the result. For a run without
-// a series it returns nil. An error of each ends it and is returned. each may be slow and may
+// other in the order of time; of two folded parts of the same time, that of the warm-up is
+// first. It chooses the finest step that is stored for the whole range and has at most twice
+// q.Points parts, and 1500 (q.Points 0: any number); without such a step, parts are folded
+// further, to about q.Points. Folded parts have the step of the result. For a run without a
+// series it returns nil. An error of each ends it and is returned. each may be slow and may
 // call methods of s, as no transaction is open during the call.
 func (s *Store) Series(ctx context.Context, q run.SeriesQuery, each func(run.SeriesPart) error) error {
 	if q.From < 0 || q.To < 0 || q.To > 0 && q.To < q.From {
@@ -221,7 +225,8 @@ func (s *Store) together(all []run.SeriesPart, p plan) []run.SeriesPart {
 }
 
 // foldParts folds parts into one with this step. Either all or none of them must belong to the
-// warm-up. Fewer than two are returned as they are. The error is that of Fold.
+// warm-up. Fewer than two are returned as they are. The error is that of Fold. After it the
+// parts returned are not valid.
 func (s *Store) foldParts(parts []run.SeriesPart, step time.Duration) ([]run.SeriesPart, error) {
 	if len(parts) < 2 {
 		return parts, nil

@@ -86,7 +86,8 @@ func (t *tx) putSource(source run.Source) (string, error) {
 }
 
 // source returns the source whose hash query, an SQL query with $1 for id, selects. what names
-// the owner in errors; without such a source the error wraps run.ErrNotFound.
+// the owner in errors; without such a source the error wraps run.ErrNotFound. With an error
+// the source is incomplete.
 func (s *Store) source(ctx context.Context, what, query, id string) (run.Source, error) {
 	var source run.Source
 	there := false
@@ -121,7 +122,7 @@ func (s *Store) source(ctx context.Context, what, query, id string) (run.Source,
 }
 
 // dropSources deletes those of the sources that no run or application refers to any more, and
-// all files that no source has.
+// all files that no source has. Call it after what referred to them was changed or deleted.
 func (t *tx) dropSources(hashes ...string) error {
 	for _, hash := range hashes {
 		n, err := t.exec(`DELETE FROM source_files WHERE source = $1

@@ -101,6 +101,7 @@ func (s *Store) unusable(err error) error {
 
 // examine checks the version of SQLite, the journal mode and the whole file. The error is an
 // *Error of kind Damaged if the file is, and of kind ReadOnly if its journal can't be a WAL.
+// s.w must be open.
 func (s *Store) examine(ctx context.Context) error {
 	var version, mode string
 	if err := s.w.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version); err != nil {
@@ -145,14 +146,19 @@ func newEnough(version string) bool {
 }
 
 // copyBefore backs the file up before its schema, of this version, is changed: to a new file
-// NAME.schemaVERSION-TIME in Options.Dir, with the time in UTC. It remains.
+// NAME.schemaVERSION-TIME in Options.Dir, which it creates if needed, with the time in UTC. The
+// copy remains.
 func (s *Store) copyBefore(ctx context.Context, version int64) error {
 	dir := s.options.Dir
 	if dir == "" {
 		dir = filepath.Dir(s.name)
 	}
 	to := filepath.Join(dir, fmt.Sprintf("%s.schema%d-%s", filepath.Base(s.name), version, s.options.Now().UTC().Format("20060102-150405.000")))
-	if err := s.Backup(ctx, to); err != nil {
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = s.Backup(ctx, to)
+	}
+	if err != nil {
 		return fmt.Errorf("copy the store before its schema is changed: %w", err)
 	}
 	s.options.Log.Warn("the store has an older schema, which is changed now; a copy of it was written", "store", s.name, "version", version, "copy", to)

@@ -119,7 +119,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// begin initializes s and finishes deletions that a previous process or call began.
+// begin initializes s and finishes deletions that a previous process or call began. Call it
+// once, after openSQLite or openPostgres.
 func (s *Store) begin(ctx context.Context) error {
 	if err := s.r.QueryRowContext(ctx, `SELECT COALESCE(MAX(id), 0) FROM series`).Scan(&s.lastPart); err != nil {
 		return fmt.Errorf("store %s: %w", s.name, err)

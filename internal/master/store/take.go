@@ -46,7 +46,7 @@ func (s *Store) Take(ctx context.Context, in *run.Intake) error {
 	})
 }
 
-// intake is the transaction of an intake.
+// intake is the transaction of an intake. Call keep, then grow once, as the last.
 type intake struct {
 	*tx
 	numbers map[string]int64 // of runs
@@ -147,7 +147,7 @@ func (k *intake) batches(keys []run.BatchKey) error {
 }
 
 // taken returns a *run.TakenError for the first key that was stored before batches added the
-// others. It never returns nil.
+// others. It never returns nil. Only batches calls it, after its savepoint.
 func (k *intake) taken(keys []run.BatchKey) error {
 	// Remove what was just added; the transaction is rolled back in any case.
 	if err := k.run(`ROLLBACK TO before_batches`); err != nil {

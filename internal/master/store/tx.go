@@ -172,7 +172,7 @@ func (s *Store) each(ctx context.Context, q querier, query string, args []any, f
 }
 
 // list returns the rows of a query, in order, as read by read; nil without rows or after an
-// error.
+// error: that of read, unchanged, or of the database (see failed).
 func list[T any](ctx context.Context, s *Store, query string, args []any, read func(scan func(...any) error) (T, error)) ([]T, error) {
 	var all []T
 	err := s.each(ctx, s.r, query, args, func(scan func(...any) error) error {
@@ -201,7 +201,7 @@ func get[T any](ctx context.Context, s *Store, what string, query string, args [
 }
 
 // ns returns the stored form of a time: nanoseconds since 1970, 0 for the zero time. Times
-// after the year 2261 become the largest value.
+// after the year 2261 become the largest value; times before 1678 are not supported.
 func ns(t time.Time) int64 {
 	switch {
 	case t.IsZero():

@@ -56,7 +56,7 @@ func (s *Store) PutUser(ctx context.Context, u *auth.User) error {
 
 const userColumns = `id, name, role, password, disabled, version, created`
 
-// readUser reads a row of userColumns.
+// readUser reads a row of userColumns. The error is that of scan.
 func readUser(scan func(...any) error) (u auth.User, err error) {
 	var created, disabled int64
 	err = scan(&u.ID, &u.Name, &u.Role, &u.Password, &disabled, &u.Version, &created)
@@ -165,7 +165,7 @@ func (s *Store) PutToken(ctx context.Context, x *auth.Token) error {
 
 const tokenColumns = `id, name, user_id, role, hash, created, expires, used, revoked`
 
-// readToken reads a row of tokenColumns.
+// readToken reads a row of tokenColumns. The error is that of scan.
 func readToken(scan func(...any) error) (x auth.Token, err error) {
 	var created, expires, used, revoked int64
 	err = scan(&x.ID, &x.Name, &x.User, &x.Role, &x.Hash, &created, &expires, &used, &revoked)

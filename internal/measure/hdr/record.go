@@ -29,8 +29,8 @@ func (h *Histogram) Record(v int64) {
 	}
 }
 
-// open allocates an octave's page. It is a function of its own so that Record's frame is
-// small.
+// open allocates an octave's page, which must not exist yet, and returns it. It is a function
+// of its own so that Record's frame is small.
 //
 //go:noinline
 func (h *Histogram) open(pageNo uint) *page {

@@ -20,8 +20,8 @@ type canary struct {
 
 const maxNaps = 1 << 12
 
-// run sleeps until stop is closed. Between two calls of take it notes at most maxNaps
-// sleeps.
+// run sleeps nap at a time until stop is closed. Between two calls of take it notes at most
+// maxNaps sleeps. Only one goroutine may run it.
 func (c *canary) run(stop <-chan struct{}) {
 	timer := time.NewTimer(nap)
 	defer timer.Stop()

@@ -35,7 +35,9 @@ func (c *counter) since(now uint64) (grew uint64, ok bool) {
 	return grew, ok
 }
 
-// open finds this process's cgroups. What it cannot read or parse counts as no cgroup.
+// open finds this process's cgroups; what it cannot read or parse counts as no cgroup. The
+// caller must call it once, before read and allowed, and with h's buffer made. Nothing has to
+// be closed.
 func (g *cgroups) open(h *host) {
 	b, _ := h.file("/proc/self/cgroup")
 	in := parseCgroups(b)
@@ -57,8 +59,10 @@ func (g *cgroups) open(h *host) {
 	}
 }
 
-// read records the figures of the tightest limits; a figure without a limit is left out.
-// Quotas may be set and changed at any time, so it reads all groups.
+// read records, in thousandths, how much of the tightest limits is used: QuotaCPU and
+// Throttled since the last call, which was elapsed ago, and not in the first; MemoryLimit as
+// it is now. A figure without a limit is left out. Quotas may be set and changed at any time,
+// so it reads all groups. The caller must call open before.
 func (g *cgroups) read(h *host, elapsed time.Duration, record func(Metric, int64)) {
 	used, throttled, memory := int64(-1), int64(-1), int64(-1)
 	for _, c := range g.cpu {
@@ -132,7 +136,8 @@ func cpuQuota(h *host, dir string) (cpus float64, ok bool) {
 // unlimited is what version 1 shows for no limit, less at most a page.
 const unlimited = 1<<63 - 1<<20
 
-// memoryLimit returns a group's limit; ok is false without one, or if it cannot be read.
+// memoryLimit returns a group's limit; ok is false without one, or if it cannot be read, and
+// bytes then means nothing.
 func memoryLimit(h *host, dir string) (bytes uint64, ok bool) {
 	b, ok := h.file(dir + "/memory.max") // "max" without a limit
 	if !ok {
@@ -142,8 +147,8 @@ func memoryLimit(h *host, dir string) (bytes uint64, ok bool) {
 	return bytes, ok && bytes < unlimited
 }
 
-// memoryUsed returns a group's memory in bytes, without the page cache that the kernel can
-// reclaim; 0 if it cannot be read.
+// memoryUsed returns a group's memory in bytes, without the inactive page cache, which the
+// kernel can reclaim; 0 if it cannot be read.
 func memoryUsed(h *host, dir string) uint64 {
 	b, ok := h.file(dir + "/memory.current")
 	name := "inactive_file"

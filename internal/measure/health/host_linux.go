@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host reads the machine's figures from /proc and the cgroup's. It leaves out files that
-// are missing or malformed.
+// host reads the machine's figures from /proc and the cgroup's. It leaves out files that are
+// missing or malformed. The caller must call open, once, before the other methods; close has
+// nothing to do.
 type host struct {
 	root   string // prefix of every path, for tests
 	buf    []byte
@@ -22,7 +23,8 @@ type host struct {
 	drops                uint64
 }
 
-// open finds the cgroups and network cards whose figures read records.
+// open makes the buffer of file, and finds the cgroups and network cards whose figures read
+// records.
 func (h *host) open() {
 	h.buf = make([]byte, 32<<10)
 	h.groups.open(h)
@@ -103,8 +105,8 @@ func (h *host) read(elapsed time.Duration, record func(Metric, int64)) {
 // ticks is the number of /proc/stat's ticks in a second, on every Linux.
 const ticks = 100
 
-// readCPU records CPU, Steal and OwnCPU since the last call; nothing if they cannot be read
-// or no tick has passed.
+// readCPU records CPU, Steal and OwnCPU since the last call, the first since boot; nothing if
+// they cannot be read or no tick has passed.
 func (h *host) readCPU(record func(Metric, int64)) {
 	b, _ := h.file("/proc/stat")
 	t, ok := parseStat(b)

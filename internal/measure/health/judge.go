@@ -181,7 +181,8 @@ func lower(s signal, g run.Severity, crowded bool) run.Severity {
 }
 
 // values returns the window's figures, and those of the last sample that are still in use:
-// for a second from the begin of the window that had them, except counts of events.
+// for a second from the begin of the window that had them, except counts of events. It must
+// be called once for each window, in their order.
 func (j *Judge) values(w *Window) map[Metric]float64 {
 	if j.held == nil {
 		j.held = map[Metric]held{}

@@ -13,7 +13,8 @@ type links struct {
 	last  map[string]carried
 }
 
-// open finds the cards and their speeds; without any, read records nothing.
+// open finds the cards and their speeds; without any, read records nothing. h must have its
+// buffer.
 func (l *links) open(h *host) {
 	l.speed, l.last = map[string]uint64{}, map[string]carried{}
 	b, _ := h.file("/proc/net/dev")

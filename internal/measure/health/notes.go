@@ -70,8 +70,8 @@ func (s *starting) add(w *Window) {
 }
 
 // note describes a first window whose median response time was much longer than the later
-// ones, of the first such class by name; "" if it was not, after a warm-up, or with fewer than five
-// windows.
+// ones, of the first such class by name; "" if it was not, after a warm-up, or with fewer than
+// warmWindows windows.
 func (s *starting) note() string {
 	if s.warmed || s.windows < warmWindows {
 		return ""

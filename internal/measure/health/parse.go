@@ -6,11 +6,14 @@ import (
 	"strings"
 )
 
-// cpuTimes are a machine's CPU times since boot, in ticks.
+// cpuTimes are a machine's CPU times since boot, in ticks, of all CPUs together: total is all
+// of them, and busy all but idle, iowait and steal.
 type cpuTimes struct{ busy, steal, total uint64 }
 
 // parseStat reads the first line of /proc/stat (proc_stat(5)): "cpu user nice system idle
-// iowait irq softirq steal ...". ok is false if it is another line or malformed.
+// iowait irq softirq steal ...". Columns after steal are left out, as others include them;
+// those that an old kernel lacks count as 0. ok is false if it is another line or malformed; t
+// may then be partly filled.
 func parseStat(b []byte) (t cpuTimes, ok bool) {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	f := bytes.Fields(line)
@@ -68,7 +71,8 @@ func parsePressure(b []byte) (micros uint64, ok bool) {
 }
 
 // parseTCP reads the segments sent and retransmitted since boot from /proc/net/snmp, where
-// a line of names precedes each line of numbers. ok is false unless both are there.
+// a line of names precedes each line of numbers. ok is false unless both are there; the one
+// that is there may then be set.
 func parseTCP(b []byte) (out, again uint64, ok bool) {
 	var names []string
 	found := 0

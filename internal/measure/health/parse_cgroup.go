@@ -37,8 +37,8 @@ func (m mount) has(controller string) bool {
 }
 
 // parseMounts reads the cgroup hierarchies of /proc/self/mountinfo (proc_pid_mountinfo(5)):
-// "31 23 0:24 ROOT POINT OPTIONS [FIELDS...] - TYPE SOURCE OPTIONS". It skips other and
-// malformed lines.
+// "31 23 0:24 ROOT POINT OPTIONS [FIELDS...] - TYPE SOURCE OPTIONS". Controllers are the last
+// options, others of which, as "rw", stay among them. It skips other and malformed lines.
 func parseMounts(b []byte) (mounts []mount) {
 	for line := range strings.Lines(string(b)) {
 		left, right, ok := strings.Cut(line, " - ")
@@ -51,7 +51,7 @@ func parseMounts(b []byte) (mounts []mount) {
 	return mounts
 }
 
-// unescape replaces the kernel's escapes, as "\040" for a space.
+// unescape replaces the kernel's escapes of a space ("\040"), tab, line end and backslash.
 func unescape(s string) string {
 	for _, c := range []string{" ", "\t", "\n", "\\"} {
 		s = strings.ReplaceAll(s, "\\"+strconv.FormatInt(int64(c[0])+01000, 8)[1:], c)
@@ -85,8 +85,9 @@ func groupDirs(in map[string]string, mounts []mount, controller string) (dirs []
 	return nil
 }
 
-// parseCPUMax reads cpu.max, "20000 100000" or "max 100000": microseconds of CPU time in
-// each period, and the period's length. ok is false without a limit or if malformed.
+// parseCPUMax reads cpu.max, "20000 100000" or "max 100000": microseconds of CPU time in each
+// period, and the period's length. It returns their quotient; ok is false without a limit, if
+// one of them is 0, or if malformed.
 func parseCPUMax(b []byte) (cpus float64, ok bool) {
 	f := bytes.Fields(b)
 	if len(f) != 2 {

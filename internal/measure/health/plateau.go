@@ -58,8 +58,8 @@ func (p *plateau) add(w *Window) {
 	s.planned += float64(planned)
 }
 
-// note describes a throughput that did not grow while ever more was in flight; "" if it
-// grew, or if fewer than two steps lasted stepTime.
+// note describes a throughput that did not grow while ever more was in flight; "" if it grew,
+// if it kept up with its schedule, or if fewer than two steps lasted stepTime.
 func (p *plateau) note() string {
 	var low *step
 	for i := range p.steps {

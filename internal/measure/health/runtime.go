@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// goRuntime reads the Go runtime's metrics (package runtime/metrics).
+// goRuntime reads the Go runtime's metrics (package runtime/metrics). The caller must call
+// open once, before read.
 type goRuntime struct {
 	samples   []metrics.Sample
 	latencies counts // how long goroutines were runnable and did not run; one in eight is sampled
@@ -24,7 +25,7 @@ const (
 	cpuTotal
 )
 
-// open prepares read; the caller must call it once before.
+// open sets which metrics read reads.
 func (g *goRuntime) open() {
 	for _, name := range []string{
 		schedLatencies: "/sched/latencies:seconds",
@@ -40,9 +41,10 @@ func (g *goRuntime) open() {
 // minLatencies is how many waits a 99th percentile needs.
 const minLatencies = 100
 
-// read records the figures since the last call, Scheduler only if at least minLatencies
-// waits were counted, GCPause and GCCPU as 0 without a collection. It records nothing if
-// this version of Go lacks one of the metrics.
+// read records the figures since the last call, the first since the process began: Scheduler
+// only if at least minLatencies waits were counted, GCPause and GCCPU as 0 without a
+// collection, and Procs as it is now. It records nothing if this version of Go lacks one of
+// the metrics. The caller must call open before.
 func (g *goRuntime) read(record func(Metric, int64)) {
 	metrics.Read(g.samples)
 	for _, s := range g.samples {

@@ -33,7 +33,8 @@ type Load struct {
 }
 
 // late returns the highest percentile of the starts' delays that their number supports: the
-// 99th for 100 and more, so that one late start of ten does not decide for all.
+// 99th from 100 starts on, so that one late start of ten does not decide for all, the 90th
+// from 10 on, else the median.
 func (l Load) late() time.Duration {
 	switch {
 	case l.Starts >= 100:
@@ -44,7 +45,8 @@ func (l Load) late() time.Duration {
 	return l.P50
 }
 
-// grade compares a value with a signal's two limits.
+// grade returns the level of a value: red above the limit red, else amber above amber, else
+// fine.
 func grade(v, amber, red float64) run.Severity {
 	switch {
 	case v > red:

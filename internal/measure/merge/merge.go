@@ -77,9 +77,9 @@ func (m *Merger) Join(name string, begin time.Duration) int {
 	return len(m.executors) - 1
 }
 
-// Lose marks an executor as lost: intervals no longer wait for it, and its gauges count as
-// 0. Batches of it that come later are still merged. It does nothing for an executor that
-// has sent its last batch.
+// Lose marks an executor as lost: intervals no longer wait for it, and its gauges count as 0.
+// Batches of it that come later are still merged, their gauges too. It does nothing for an
+// executor that has sent its last batch.
 func (m *Merger) Lose(executor int) {
 	s := m.executors[executor]
 	if s.final != nil {
@@ -98,6 +98,13 @@ func (m *Merger) Lose(executor int) {
 func (m *Merger) Seq(executor int) (seq uint64, over bool) {
 	s := m.executors[executor]
 	return s.seq, s.final != nil
+}
+
+// Has reports whether a batch of an executor was merged before, or comes after the final one,
+// so that Add ignores it.
+func (m *Merger) Has(executor int, b *wire.Batch) bool {
+	seq, over := m.Seq(executor)
+	return over || b.Seq != 0 && b.Seq <= seq
 }
 
 // CountOf returns the sum of an executor's counter, warm-up included; 0 if it has no
@@ -151,8 +158,8 @@ func (m *Merger) Add(executor int, b *wire.Batch) error {
 	}
 	s := m.executors[executor]
 	switch {
-	case s.final != nil || b.Seq != 0 && b.Seq <= s.seq:
-		return nil // redelivered
+	case m.Has(executor, b):
+		return nil
 	case b.Seq != s.seq+1:
 		return fmt.Errorf("batch %d follows batch %d", b.Seq, s.seq)
 	case b.FromNs != s.to || b.ToNs <= b.FromNs:

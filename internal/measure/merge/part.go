@@ -43,7 +43,8 @@ func (m *Merger) partOf(r *row) Part {
 	return newPart(b, r.failures)
 }
 
-// newPart adds the number of failures to b, if it is above 0, and encodes it.
+// newPart adds the number of failures to b, if it is above 0, and encodes it. It panics if a
+// text of b is not valid UTF-8.
 func newPart(b *wire.Batch, failures int64) Part {
 	if failures > 0 {
 		b.Failures = []*wire.Failure{{Count: failures}}
@@ -107,8 +108,9 @@ func Fold(parts [][]byte) ([]byte, error) {
 	return new(Merger).partOf(sum).Data, nil
 }
 
-// read adds the data of parts to r; of gauges as Fold does. If it returns an error, because
-// a part cannot be decoded, r has some of them.
+// read adds the data of parts to r, whose maps must exist, and sets r.from to the earliest
+// begin of parts; gauges count as in Fold. If it returns an error, because a part cannot be
+// decoded, r has some of them.
 func (r *row) read(parts [][]byte) error {
 	var scratch hdr.Sparse
 	at := map[int]int64{} // when a gauge's value began
@@ -178,7 +180,7 @@ var ErrUndeclared = errors.New("a series has a metric that the run has not decla
 
 // IntervalOf returns the interval of parts of the same time, as Intervals would have
 // returned it. Its error wraps ErrUndeclared if a metric's number is unknown, else a part
-// cannot be decoded.
+// cannot be decoded. It panics if a part counts a histogram as a counter.
 func (m *Merger) IntervalOf(parts [][]byte) (run.Interval, error) {
 	r := &row{counters: map[int]int64{}, histograms: map[int]*hdr.Histogram{}, gauges: map[int]int64{}}
 	if err := r.read(parts); err != nil {

@@ -63,9 +63,9 @@ func (r *Recount) Add(p Part) error {
 	return nil
 }
 
-// flush makes one batch of the waiting parts, after an empty one for a gap before them. It
-// ends at until at the latest, if that is later than the end of the previous batch; 0 sets
-// no limit.
+// flush makes one batch of the waiting parts, of which there must be one, after an empty one
+// for a gap before them. It ends at until at the latest, if that is later than the end of the
+// previous batch; 0 sets no limit. Errors are those of Add.
 func (r *Recount) flush(until time.Duration) error {
 	data := make([][]byte, len(r.wait))
 	for i, p := range r.wait {
@@ -96,8 +96,8 @@ func (r *Recount) flush(until time.Duration) error {
 }
 
 // batch numbers a batch, which begins where the previous one ended, and emits the previous
-// one: the last batch needs its mark. The first has the declarations, notes and samples of
-// the run.
+// one: the last batch needs its mark. The first has the declarations, notes and samples of the
+// run. It returns emit's error, or one if a histogram of b cannot be decoded.
 func (r *Recount) batch(b *wire.Batch) error {
 	if r.last != nil {
 		if err := r.emit(r.last); err != nil {

@@ -229,7 +229,7 @@ func counted(n int64) *int64 {
 }
 
 // record returns what a metric recorded in some seconds: sum for a counter or a gauge, h,
-// which may be empty, for a histogram.
+// which may be empty but not nil, for a histogram.
 func (t *metric) record(sum int64, h *hdr.Histogram, seconds float64) run.Record {
 	switch t.Type {
 	case run.Counter:

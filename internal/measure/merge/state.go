@@ -110,8 +110,8 @@ func Restore(interval time.Duration, state []byte, sources [][]byte) (*Merger, e
 	return m, nil
 }
 
-// restore adds executor i with its SourceState; nil is that of one without a batch. After
-// an error m must not be used.
+// restore adds executor i, which must be the next, with its SourceState; nil is that of one
+// without a batch. After an error m must not be used.
 func (m *Merger) restore(i int, b []byte) error {
 	var s SourceState
 	if err := proto.Unmarshal(b, &s); err != nil {

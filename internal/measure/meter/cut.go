@@ -89,7 +89,7 @@ func (r *Registry) grow(d *declared) {
 }
 
 // drain moves what s holds to the cut's sums. The spares are empty before and after. The
-// caller must hold r.mu, and not s.mu.
+// caller must hold r.mu, and not s.mu, and must have called grow.
 func (r *Registry) drain(s *shard) {
 	s.mu.Lock()
 	for slot, n := range s.counters {
@@ -118,7 +118,8 @@ type Total struct {
 }
 
 // Totals returns every metric with its sum over all cuts so far, in index order; what was
-// recorded since the last cut is left out, except that gauges have their current value.
+// recorded since the last cut is left out, except that gauges have their current value. It
+// panics for a connected registry with counters or histograms.
 func (r *Registry) Totals() []Total {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -43,8 +43,9 @@ func (r *Registry) Failed(source, class, text string) {
 	}
 }
 
-// add counts a failure, and returns the kind that it counts as and whether it is the first
-// of that kind.
+// add counts a failure, and returns the kind that it counts as, which has otherText beyond the
+// first maxTexts kinds of its source, and whether it is the first of that kind. It does not
+// shorten the text.
 func (f *failures) add(kind Failure) (as Failure, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

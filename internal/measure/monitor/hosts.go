@@ -66,8 +66,8 @@ func (hs *hosts) join(on Host) {
 	}
 }
 
-// declare adds to e.uses those of the metrics that an executor has declared since the last
-// call.
+// declare adds to e.uses those of the metrics that an executor, which the merger must have,
+// has declared since the last call.
 func (hs *hosts) declare(number int) {
 	e := hs.executors[number]
 	for _, m := range hs.merger.DeclaredBy(number, len(e.uses)) {

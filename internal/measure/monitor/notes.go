@@ -12,7 +12,7 @@ import (
 )
 
 // notes returns what a reader of a run's numbers should know that lowers no verdict. r must
-// have its figures.
+// have its figures. It returns nil without any.
 func (t *Tally) notes(r *run.Result) (notes []string) {
 	add := func(s string) {
 		if s != "" {

@@ -95,7 +95,8 @@ func (t *Tally) Reason(r run.Reason) { t.reasons = append(t.reasons, r) }
 // batch is ignored. If it returns an error, the batch was not merged (see
 // merge.Merger.Add).
 func (t *Tally) Add(executor int, b *wire.Batch) error {
-	if err := t.Merger.Add(executor, b); err != nil {
+	again := executor >= 0 && executor < t.Merger.Executors() && t.Merger.Has(executor, b)
+	if err := t.Merger.Add(executor, b); again || err != nil {
 		return err
 	}
 	t.hosts.take(executor, b)

@@ -83,6 +83,27 @@ func TestOneLateHost(t *testing.T) {
 	}
 }
 
+// TestBatchesAfterTheFinal holds that a batch after an executor's final one, as an archive may
+// have, is ignored, whatever it counts.
+func TestBatchesAfterTheFinal(t *testing.T) {
+	t.Parallel()
+	x := New(Options{Interval: time.Second})
+	x.Executor(Host{ID: "web-1", Name: "web-1"}, 0)
+	var f feed
+	if err := x.Add(0, f.second(100, 0, true)); err != nil {
+		t.Fatal(err)
+	}
+	before := *x.Merger.Metrics()[0].Count
+	b := f.second(100, 0, true)
+	b.Counters = append(b.Counters, &wire.Counter{Metric: 1 << 30, Add: 1})
+	if err := x.Add(0, b); err != nil {
+		t.Error(err)
+	}
+	if n := *x.Merger.Metrics()[0].Count; n != before {
+		t.Errorf("%d iterations, want %d", n, before)
+	}
+}
+
 // Hosts with the same share of an open load do the same work, according to their weights.
 func TestUnevenHosts(t *testing.T) {
 	t.Parallel()

@@ -8,10 +8,10 @@ import (
 	"github.com/gobench-io/gobench/internal/run"
 )
 
-// setVerdict sets the verdict of a run and its reasons, and appends to its notes. It does
-// nothing if the run made no load. If only lost executors lack something, and there are
-// others, that makes the verdict SUSPECT at least; anything else that is missing makes it
-// INVALID.
+// setVerdict sets the verdict of a run and its reasons, and appends to its notes; Summarize
+// must have set the figures. It does nothing if the run made no load. If only lost executors
+// lack something, and there are others, that makes the verdict SUSPECT at least; anything else
+// that is missing makes it INVALID.
 func (t *Tally) setVerdict(r *run.Result) {
 	if r.Start.IsZero() || r.Seconds <= 0 {
 		return

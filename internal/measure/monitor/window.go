@@ -129,8 +129,9 @@ type load struct {
 	planned, dropped, done int64
 }
 
-// add adds to w what an executor recorded, by the uses of its metrics; counts are the
-// batch's histograms, at least as many as it has. It stores the last gauges in e.
+// add adds to w what an executor recorded, by the uses of its metrics, all of which must be in
+// e.uses; counts are the batch's histograms, at least as many as it has. It stores the last
+// gauges in e.
 func (hs *hosts) add(w *window, e *executor, b *wire.Batch, counts []hdr.Sparse) {
 	of := func(u use) *load {
 		for len(w.loads) <= int(u.of) {

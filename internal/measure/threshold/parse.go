@@ -52,7 +52,8 @@ func (p *parser) want(t token, what string) error {
 	return wrong(p.text, t.at, "want "+what+", not "+got)
 }
 
-// threshold parses the whole expression.
+// threshold parses the whole expression. With an error, a *SyntaxError, t has what was parsed
+// before.
 func (p *parser) threshold() (t Threshold, err error) {
 	steps := []func(*Threshold) error{p.metric, p.stat, p.operator, p.value, p.over, p.abort}
 	for _, step := range steps {
@@ -188,7 +189,7 @@ func (p *parser) over(t *Threshold) error {
 	return nil
 }
 
-// abort parses "abort"; without it, Abort stays false.
+// abort parses "abort"; without it, Abort stays false. It always returns nil.
 func (p *parser) abort(t *Threshold) error {
 	if s := p.peek(); s.kind == word && s.text == "abort" {
 		p.next()

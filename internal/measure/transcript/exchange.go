@@ -144,7 +144,7 @@ func printable(b []byte) bool {
 }
 
 // Clean returns s safe for a line of a terminal: unprintable characters, line ends and tabs
-// among them, are escaped as in Go strings.
+// among them, and bytes that are no UTF-8 are escaped, as "\t", "\x1b" or "\u200b".
 func Clean(s string) string {
 	if !strings.ContainsFunc(s, odd) {
 		return s

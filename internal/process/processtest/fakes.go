@@ -78,7 +78,8 @@ func ready(s wire.Parent_AttachClient) {
 	say(s, &wire.FromExecutor{Message: &wire.FromExecutor_Ready{Ready: &wire.Ready{}}})
 }
 
-// fake is the process of a fake executor. It does not return, but waits to be killed.
+// fake is the process of the fake executor of that name, which must be one of fakes. It does
+// not return, but waits to be killed; it panics if it cannot attach.
 func fake(name string) {
 	conn, err := grpc.NewClient("unix:"+os.Getenv(executor.SocketEnv), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

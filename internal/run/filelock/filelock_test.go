@@ -26,7 +26,15 @@ func TestTry(t *testing.T) {
 	try(first, true)
 	try(second, false)
 	try(first, true) // it already has the lock
+	held := func(f *os.File, want bool) {
+		t.Helper()
+		if is, err := Held(f); is != want || err != nil {
+			t.Errorf("held: %v, %v; want %v", is, err, want)
+		}
+	}
+	held(second, true)
 	first.Close()
+	held(second, false)
 	try(second, true)
 	if ok, err := Try(first); ok || err == nil {
 		t.Errorf("a closed file is locked: %v, %v", ok, err)

@@ -7,6 +7,20 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// Held reports whether another open of the same file has it locked by Try. Any number of
+// callers may ask at once; a Try at that moment fails. f may be open for reading only.
+func Held(f *os.File) (bool, error) {
+	at := &windows.Overlapped{Offset: 1 << 20}
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, at)
+}
+
 // Try locks f against every other open of the same file, also one of this process, and
 // returns at once. It reports whether it has the lock: false and no error if another open
 // holds it. The lock ends when f is closed, or when all processes that have it open end. The

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Alive reports whether a process with that id exists, also one of another user.
+// Alive reports whether a process with that id, which must be above 0, exists, also one of
+// another user.
 func Alive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
@@ -23,7 +24,8 @@ func Interrupt() { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) }
 // belongs to another user.
 func Terminate(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) }
 
-// KillGroup kills all processes of a group. No such group is not an error.
+// KillGroup kills all processes of a group. No such group is not an error. pid must be above
+// 1: 0 would mean this process's own group, and 1 all processes.
 func KillGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
 // Detached makes a child outlive this process and its terminal.

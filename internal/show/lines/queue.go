@@ -76,7 +76,7 @@ const longest = 4 << 10
 // Printed splits what a scenario prints into whole lines that are safe for a terminal. It
 // is safe for concurrent use, but Show must not call it.
 type Printed struct {
-	Show func([]byte) // receives one or more lines
+	Show func([]byte) // receives one or more lines; must be set
 
 	mu   sync.Mutex
 	part []byte // a line without its end, guarded by mu

@@ -35,8 +35,8 @@ func orphaned() bool {
 }
 
 // unbuffered makes the terminal deliver each key at once and without echo. Signals and the
-// processing of output stay as they are. It returns the previous modes; with an error, the
-// terminal's modes are unchanged.
+// processing of output stay as they are. It returns the previous modes; with an error, which
+// may come with them, the terminal's modes are unchanged.
 func unbuffered(f *os.File) (before *modes, err error) {
 	was, err := unix.IoctlGetTermios(int(f.Fd()), getModes)
 	if err != nil {

@@ -44,9 +44,9 @@ type setting struct {
 	rate  float64
 }
 
-// apply updates r with an event, in the order of time; kinds that the screen does not show
-// are ignored. It retains e's values, and calls an interval's Totals within this call, at
-// most every 125 ms.
+// apply updates r with an event, in the order of time, which must have the fields of its kind;
+// kinds that the screen does not show are ignored. It retains e's values, and calls an
+// interval's Totals within this call, at most every 125 ms.
 func (r *Run) apply(e event.Event) {
 	switch e.Kind {
 	case event.Step:
@@ -233,7 +233,7 @@ func (r *Run) Steer(factor float64, now time.Time) (changes []event.Change) {
 	return changes
 }
 
-// round rounds to three digits, for a rate that people read; 0 if v is below 0.
+// round rounds to three digits, for a rate that people read; 0 if v is not above 0.
 func round(v float64) float64 {
 	if v <= 0 {
 		return 0

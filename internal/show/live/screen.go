@@ -38,7 +38,8 @@ const (
 	always         // progress
 )
 
-// screen renders a Run.
+// screen renders a Run. Each of its methods that show a part adds rows, in their order on the
+// screen; fit returns them.
 type screen struct {
 	*Run
 	Size

@@ -164,7 +164,8 @@ func (t *Terminal) Close() (dropped int) {
 	return t.dropped
 }
 
-// loop draws until Close, and then what is queued.
+// loop draws until Close, and then what is queued. It is the goroutine that draws, after one
+// call of enter.
 func (t *Terminal) loop(signals <-chan os.Signal) {
 	var above []byte
 	var last time.Time
@@ -199,8 +200,8 @@ func (t *Terminal) loop(signals <-chan os.Signal) {
 	}
 }
 
-// screen returns the lines to be shown at present; nil while the terminal's modes are not
-// set, as in the background.
+// screen returns the lines to be shown at present; nil while the terminal's modes are not set,
+// as in the background. Only the goroutine that draws may call it.
 func (t *Terminal) screen() []string {
 	if t.saved == nil {
 		return nil // the terminal is not ours
@@ -224,7 +225,7 @@ const (
 )
 
 // draw prints above above the block and then the lines of the block that have changed. It
-// leaves the cursor on the first of them.
+// leaves the cursor on the first of them. Only the goroutine that draws may call it.
 func (t *Terminal) draw(above []byte, lines []string) {
 	_, _ = t.out.Write(frame(above, t.drawn, lines)) // a closed terminal does not end the run
 	t.drawn = lines
@@ -273,7 +274,8 @@ func back(lines int) string {
 	return fmt.Sprintf("\r\x1b[%dA", lines-1)
 }
 
-// wipe removes the block from the screen, so that the next redraw draws all of it.
+// wipe removes the block from the screen, so that the next redraw draws all of it. Only the
+// goroutine that draws may call it.
 func (t *Terminal) wipe() {
 	if len(t.drawn) > 0 {
 		_, _ = io.WriteString(t.out, "\r"+wipeBelow)
@@ -282,7 +284,7 @@ func (t *Terminal) wipe() {
 }
 
 // enter sets the terminal's modes if this process is in its foreground. It does nothing if
-// they are set, or cannot be.
+// they are set, or cannot be. Once the goroutine that draws has begun, only that may call it.
 func (t *Terminal) enter() {
 	if t.saved != nil || !foreground(t.out) {
 		return
@@ -296,8 +298,8 @@ func (t *Terminal) enter() {
 	_, _ = io.WriteString(t.out, hideCursor)
 }
 
-// leave wipes the block and restores the terminal, if this process is in its foreground;
-// until enter no block is drawn.
+// leave wipes the block and restores the terminal, if this process is in its foreground; until
+// enter no block is drawn. Only the goroutine that draws may call it.
 func (t *Terminal) leave() {
 	if t.saved != nil && foreground(t.out) { // else the shell has restored it
 		t.wipe()

@@ -15,8 +15,8 @@ import (
 // maxHosts is how many hosts a report of one screen shows.
 const maxHosts = 8
 
-// hosts writes the hosts of a master's run, and how far apart the load began on them;
-// nothing if the run has no hosts.
+// hosts writes the hosts of a master's run, at most eight unless the report is full, and how
+// far apart the load began on them; nothing if the run has no hosts.
 func (t *text) hosts(r *run.Result) {
 	if len(r.Hosts) == 0 {
 		return

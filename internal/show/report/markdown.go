@@ -166,10 +166,10 @@ func (m *markdown) about(r *run.Result) {
 	m.printf("\n%s\n", strings.Join(parts, " · "))
 }
 
-// code returns text as code, which shows it as it is: nothing in it is markup, a link or a
-// mention; "" for a blank text. A span of backticks can't contain a backtick in all dialects,
-// nor a pipe within a table: such text is written as HTML, with references for special
-// characters.
+// code returns s, which must have no line ends, as code, which shows it as it is: nothing in
+// it is markup, a link or a mention; "" for a blank text. A span of backticks can't contain a
+// backtick in all dialects, nor a pipe within a table: such text is written as HTML, with
+// references for special characters.
 func code(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return ""

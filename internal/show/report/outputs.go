@@ -55,8 +55,8 @@ func (all Outputs) has(o *output) bool {
 	return false
 }
 
-// openOutput opens the output of a name, and checks that it can be written; see Outputs.
-// An error is a usage error.
+// openOutput opens the output of a name, and checks that it can be written; see Outputs. The
+// caller must write or discard it. An error is a usage error.
 func openOutput(name string, stdout io.Writer) (*output, error) {
 	o := &output{name: name}
 	if name == "-" {
@@ -127,8 +127,8 @@ func placeOf(name string) (string, error) {
 	return filepath.Join(dir, filepath.Base(full)), err
 }
 
-// Write writes all of them and closes the files, and returns all errors, joined. If one
-// fails, the others are written all the same. Call it once.
+// Write writes all of them and closes the files, and returns all errors, joined. If one fails,
+// the others are written all the same. Call it once, and not after Discard.
 func (all Outputs) Write(r *run.Result, each Intervals) error {
 	var errs []error
 	for _, o := range all {
@@ -139,8 +139,9 @@ func (all Outputs) Write(r *run.Result, each Intervals) error {
 	return errors.Join(errs...)
 }
 
-// write writes the report and closes the file. If it fails, a regular file is as before
-// and the temporary one is removed; a pipe or standard output may have a part.
+// write writes the report and closes the file. If it fails, a regular file is as before and
+// the temporary one is removed; a pipe or standard output may have a part. Call it once, and
+// not after discard.
 func (o *output) write(r *run.Result, each Intervals) error {
 	if o.w != nil {
 		return o.format.Write(o.w, r, each)

@@ -68,8 +68,8 @@ func (s *series) add(i run.Interval) {
 	}
 }
 
-// record sets the columns of a metric in the last row; of the generator's own figures only
-// the greatest value.
+// record sets the columns of a metric in the last row, which must exist; of the generator's
+// own figures only the greatest value.
 func (s *series) record(title string, r run.Record) {
 	switch {
 	case r.Value != nil:
@@ -97,8 +97,9 @@ func (s *series) record(title string, r run.Record) {
 	}
 }
 
-// set sets the value of a column in the last row. If that has several intervals, v is added to
-// their value (adds), or the greater one is used. A new column has 0 in earlier rows.
+// set sets the value of a column in the last row, which must exist. If that has several
+// intervals, v is added to their value (adds), or the greater one is used. A new column has 0
+// in earlier rows.
 func (s *series) set(title, field string, adds bool, v int64) {
 	name := columnName{title, field}
 	c := s.byName[name]

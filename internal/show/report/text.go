@@ -90,7 +90,7 @@ func (t *text) say(begin, text string) {
 var meanings = map[run.Verdict]string{
 	run.Valid:   "gobench kept up, these numbers are the target's",
 	run.Suspect: "gobench was disturbed, read these numbers with care",
-	run.Invalid: "gobench could not measure rightly, do not believe these numbers",
+	run.Invalid: "gobench could not measure correctly, do not believe these numbers",
 }
 
 var tones = map[run.Verdict]tone{run.Valid: good, run.Suspect: warn, run.Invalid: bad}
@@ -248,7 +248,8 @@ func (t *text) list(title string, items []string) {
 	}
 }
 
-// end writes where to find the rest; nothing if the run is not stored.
+// end writes where to find the rest, and how many rows were left out so far: call it last. It
+// writes nothing if the run is not stored.
 func (t *text) end(r *run.Result) {
 	if t.Dir == "" {
 		return

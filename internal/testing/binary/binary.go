@@ -33,10 +33,10 @@ var built struct {
 	err  error
 }
 
-// Gobench returns the absolute path of the gobench program, which it builds if the
-// environment names no program; then it sets env in this process. All callers receive the
-// same file and must not change it. It fails the test if the program can't be built. It may
-// be called concurrently.
+// Gobench returns the absolute path of the gobench program, which it builds if the environment
+// names no program (one that is named is not looked at); then it sets env in this process. All
+// callers receive the same file and must not change it. It fails the test if the program can't
+// be built. It may be called concurrently.
 func Gobench(tb testing.TB) string {
 	tb.Helper()
 	built.once.Do(func() {
@@ -55,7 +55,8 @@ func Gobench(tb testing.TB) string {
 }
 
 // build runs go build, which leaves a program that is up to date as it is, and returns the
-// program's path. Test processes that build at the same time take turns.
+// program's path. Test processes that build at the same time take turns; one that has waited
+// for 10 minutes returns an error. The error of a build has what it printed.
 func build(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -75,10 +75,11 @@ func (c *checker) fault(invariant, run, format string, args ...any) {
 	c.found = append(c.found, Violation{invariant, run, fmt.Sprintf(format, args...)})
 }
 
-// Check returns all violations; nil if there are no violations. An error means that the
-// store, a ledger or the API could not be read; what was found before is then discarded. A
-// backup that cannot be read is a violation. With Host it waits for processes to end, until
-// Linger after the end of the last run.
+// Check returns all violations; nil if there are no violations. An error means that the store,
+// a ledger or the API could not be read, or that ctx ended meanwhile; what was found before is
+// then discarded. A backup that cannot be read is a violation. With Host it waits for
+// processes to end, until Linger after the end of the last run, or until ctx ends: what is
+// left then is a violation.
 func Check(ctx context.Context, o Options) ([]Violation, error) {
 	if o.Linger == 0 {
 		o.Linger = 10 * time.Second

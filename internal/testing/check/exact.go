@@ -13,8 +13,9 @@ import (
 	"github.com/gobench-io/gobench/internal/wire"
 )
 
-// sumsOf returns a run's stored totals, without the warm-up. Histograms that cannot be read are
-// violations (I4), and empty; totals of undeclared metrics are violations (I1).
+// sumsOf returns the counts of s, a run's stored totals, which must not be nil: without the
+// warm-up and gauges. Histograms that cannot be read are violations (I4), and empty; totals of
+// undeclared metrics are violations (I1).
 func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
 	t := newTallied()
 	for i, total := range s.Totals {
@@ -43,8 +44,9 @@ func (c *checker) sumsOf(r *stored1, s *merge.RunState) *tallied {
 	return t
 }
 
-// shown returns the totals of a run's result, which must exist. Histograms that cannot be
-// read or do not fit the result's figures are violations (I4).
+// shown returns the totals of a run's result, which must exist, without gauges. Histograms
+// that cannot be read (they are empty then) or do not fit the result's figures are violations
+// (I4).
 func (c *checker) shown(r *stored1) *tallied {
 	t := newTallied()
 	for _, m := range r.result.Metrics {
@@ -77,7 +79,8 @@ func (c *checker) shown(r *stored1) *tallied {
 	return t
 }
 
-// same checks that got has the counts of right (I1) and its histograms (I4).
+// same checks that got has the counts of right (I1) and its histograms (I4). what begins the
+// text of each violation.
 func (c *checker) same(r *stored1, what string, got, right *tallied) {
 	counts, histograms := got.differ(right)
 	for _, text := range append(counts, got.differFailures(right)...) {
@@ -92,7 +95,8 @@ var table = crc64.MakeTable(crc64.ECMA)
 
 // ledgers checks I1 and I4: the store has what the ledgers have up to each executor's last
 // merged batch, and the result names what is beyond it as missing. It also checks I2 and I5 as
-// far as that needs the ledgers.
+// far as that needs the ledgers. accounts are the run's own. Last it checks what targets
+// counted.
 func (c *checker) ledgers(r *stored1, accounts []*account) {
 	right := newSums()
 	one := map[int]*account{} // the one with batches, by executor
@@ -156,8 +160,9 @@ func (c *checker) hashes(r *stored1, executor int, a *account) {
 	}
 }
 
-// targets checks I1 against what targets counted. A run that did not drain may have sent
-// more requests than it counted answers.
+// targets checks I1 against what targets counted: right, a run's counts, must have the same, 0
+// if it lacks a title. A run that did not drain may have sent more requests than it counted
+// answers.
 func (c *checker) targets(r *stored1, right *tallied) {
 	for title, seen := range c.o.Targets[r.id] {
 		if title == "users" {
@@ -170,7 +175,8 @@ func (c *checker) targets(r *stored1, right *tallied) {
 	}
 }
 
-// users checks I8 of a final run, for runs and classes that ended as planned.
+// users checks I8 of a final run, for runs and classes that ended as planned. Without totals
+// or a result it checks nothing.
 func (c *checker) users(r *stored1) {
 	if r.result == nil || !r.final || r.totals == nil {
 		return
@@ -190,7 +196,8 @@ func (c *checker) users(r *stored1) {
 }
 
 // byItself reports whether a run ended as planned, so that all users of all classes have
-// started: no duration, stop, change of the load or lost agent cut it short.
+// started: it has no duration, warm-up, loop or arrivals, and no stop, change of the load or
+// lost agent cut it short. The run must have a result.
 func (r *stored1) byItself() bool {
 	if r.state != "finished" || r.cause != "" || !r.result.Complete || r.result.Config.Duration > 0 || r.result.Warmup > 0 {
 		return false

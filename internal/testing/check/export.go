@@ -99,8 +99,8 @@ func (c *checker) get(ctx context.Context, path string) ([]byte, error) {
 	return b, err
 }
 
-// resultTotals returns the counts, of counters and histograms, and the number of failures
-// of a result in JSON.
+// resultTotals returns, of a result in JSON, the counts of counters and histograms, all as
+// counters, and the number of failures. An error is of the JSON.
 func resultTotals(b []byte) (*tallied, error) {
 	var r run.Result
 	if err := json.Unmarshal(b, &r); err != nil {
@@ -118,7 +118,8 @@ func resultTotals(b []byte) (*tallied, error) {
 	return t, nil
 }
 
-// htmlTotals returns the counts of the result in an HTML report, as resultTotals does.
+// htmlTotals returns the counts of the result in an HTML report, as resultTotals does. A page
+// without one is an error.
 func htmlTotals(b []byte) (*tallied, error) {
 	_, rest, ok := bytes.Cut(b, []byte(`<script type="application/json" id="result">`))
 	text, _, end := bytes.Cut(rest, []byte("</script>"))
@@ -158,9 +159,9 @@ func junitTotals(b []byte) (*tallied, error) {
 	return t, nil
 }
 
-// csvTotals adds up the intervals after the warm-up of a CSV report: counts by metric, and the
-// number of failures. It returns an error if there are no rows, a column is missing or a count
-// is malformed.
+// csvTotals adds up the intervals after the warm-up of a CSV report: counts by metric, without
+// gauges, and the number of failures. It returns an error if there are no rows, a column is
+// missing or a count is malformed.
 func csvTotals(b []byte) (*tallied, error) {
 	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
 	if err != nil {

@@ -19,8 +19,9 @@ const (
 	boxName = "gobench-"
 )
 
-// host checks I9: if no run is active, no process, folder, socket or control group of one
-// is left. It waits for that until Options.Linger after the last run's end.
+// host checks I9: if no run is active, no process, folder, socket or control group of one is
+// left. It waits for that until Options.Linger after the last run's end, or until ctx ends:
+// what is left then is a violation.
 func (c *checker) host(ctx context.Context, s *stored) {
 	last := int64(0)
 	for _, r := range s.runs {
@@ -101,8 +102,8 @@ func processes(wanted func(mark, home string) bool) (all []string) {
 	return all
 }
 
-// boxOf returns the mark and the home of a process's box. mark is empty if the process is in no
-// box, has ended, or is a zombie; home is of no use then.
+// boxOf returns the mark and the home of a process's box. mark is empty if the process is in
+// no box, has ended, is a zombie, or may not be looked at; home is of no use then.
 func boxOf(pid int) (mark, home string) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {

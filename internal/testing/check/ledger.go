@@ -25,9 +25,9 @@ type account struct {
 	titles   []*wire.Metric // by the executor's own numbers
 }
 
-// readLedgers reads the ledgers in a folder, by run; of one run only if Options.Run is set.
-// The last record of each may be truncated, because an executor may be killed while it
-// writes; any other damage is an error.
+// readLedgers reads the ledgers in a folder, by run; of one run only if Options.Run is set. A
+// folder that is not there has no ledgers. The last record of each may be truncated, because
+// an executor may be killed while it writes; any other damage is an error.
 func (c *checker) readLedgers(folder string) (map[string][]*account, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.batches"))
 	if err != nil {
@@ -58,8 +58,9 @@ func (c *checker) readLedgers(folder string) (map[string][]*account, error) {
 	return all, nil
 }
 
-// read reads a's batches from a file, up to its end or a truncated record. Batches that do
-// not follow each other are an error.
+// read reads the batches of a, whose executor is set and which has none yet, from a file, up
+// to its end or a truncated record. Batches that do not follow each other are an error; those
+// before stay in a.
 func (a *account) read(file string, codec *compress.Codec) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -99,8 +100,9 @@ func (a *account) read(file string, codec *compress.Codec) error {
 	}
 }
 
-// upTo adds the batches up to a number to to: in full as they were sent, and without the
-// warm-up as they were counted if exact, else as they were sent.
+// upTo adds the batches up to number seq to sums: to.whole receives all of them as they were
+// sent, to.measured those after the warm-up, as they were counted if exact, else as they were
+// sent. An error leaves part of them added. Call read before.
 func (a *account) upTo(seq uint64, exact bool, to *sums) error {
 	for i, b := range a.sent {
 		if b.Seq > seq {

@@ -69,7 +69,8 @@ func (r *stored1) whole(executor int) (why []string) {
 	return why
 }
 
-// names reports whether the result names something of an executor as missing.
+// names reports whether the result names something of an executor as missing; false without a
+// result.
 func (r *stored1) names(executor int) bool {
 	if r.result == nil {
 		return false

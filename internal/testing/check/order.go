@@ -67,7 +67,7 @@ func (r *stored1) activity() (from, to int64) {
 	return from, to
 }
 
-// at formats a time of the day in ns since 1970; 0 is "no end".
+// at formats a time of the day in ns since 1970, in UTC, as 15:04:05.000; 0 is "no end".
 func at(ns int64) string {
 	if ns == 0 {
 		return "no end"

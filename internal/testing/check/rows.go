@@ -28,8 +28,8 @@ var orphanQueries = []struct{ what, query string }{
 	{"tokens of users who are not there", `SELECT COUNT(*) FROM tokens WHERE user_id NOT IN (SELECT id FROM users)`},
 }
 
-// orphans returns a text, such as "2 runs without transitions", for each kind of rows without an
-// owner and, for SQLite, for damage of the file; nil if all is well.
+// orphans returns a text, such as "2 runs without transitions", for each kind of rows without
+// an owner and, for SQLite, for each damage of the file, at most five; nil if all is well.
 func (r *reader) orphans() (all []string, err error) {
 	for _, q := range orphanQueries {
 		var n int

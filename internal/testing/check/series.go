@@ -71,10 +71,10 @@ func seriesName(agent string, level int) string {
 	return fmt.Sprintf("%s at level %d", agent, level)
 }
 
-// eachLevel adds up each level of a series that is stored from the run's start on, and
-// calls each with the sum: the level's own parts, and those of lower levels that are not
-// folded into it yet. agent is "" for the merged series. It stops at a part that cannot be
-// added, a violation of I5.
+// eachLevel adds up each level of a series that is stored from the run's start on, and calls
+// each with the sum: the level's own parts, and those of lower levels that are not folded into
+// it yet. Levels above 0 whose interval is not longer than the run's are left out. agent is ""
+// for the merged series. It stops at a part that cannot be added, a violation of I5.
 func (c *checker) eachLevel(r *stored1, agent string, each func(level int, got *tallied)) {
 	titles := r.titlesOf()
 	for level, step := range steps {

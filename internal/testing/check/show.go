@@ -14,9 +14,9 @@ import (
 	"github.com/gobench-io/gobench/internal/show/report"
 )
 
-// show checks the rest of I13: gobench show prints the totals of the store, as text, in
-// full, and as JSON. As text it may leave out metrics. It returns an error if the program
-// fails.
+// show checks the rest of I13 for a run with totals: gobench show prints the totals of the
+// store, as text, in full, and as JSON. As text it may leave out metrics. It returns an error
+// if the program fails, also because ctx ended.
 func (c *checker) show(ctx context.Context, r *stored1) error {
 	own := c.sumsOf(r, r.totals)
 	for title, h := range own.histograms { // reports have their counts

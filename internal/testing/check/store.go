@@ -165,8 +165,9 @@ func (r *reader) each(query string, args []any, f func(scan func(...any) error) 
 	return rows.Err()
 }
 
-// runs returns the rows of the runs, in the order of their numbers; an error if there is no
-// run of that id.
+// runs returns the rows of the run with an id, or of all if id is empty, in the order of their
+// numbers, without deleted ones; run reads the rest. It is an error if there is no run of that
+// id.
 func (r *reader) runs(id string) (all []*stored1, err error) {
 	query, args := `SELECT number, id, state, version, cause, created, started, ended, options, active, final, step, newest, fine_from, ten_from FROM runs WHERE deleted = 0`, []any(nil)
 	if id != "" {
@@ -189,7 +190,8 @@ func (r *reader) runs(id string) (all []*stored1, err error) {
 	return all, err
 }
 
-// run reads what belongs to a run into x.
+// run reads what belongs to a run into x, which has its row from runs. Call it once for each:
+// it appends.
 func (r *reader) run(x *stored1) error {
 	of := []any{x.number}
 	err := r.each(`SELECT version, from_state, to_state, cause, by_whom, at FROM transitions WHERE run = $1 ORDER BY version`, of, func(scan func(...any) error) error {

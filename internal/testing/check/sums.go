@@ -30,8 +30,9 @@ type sums struct{ whole, measured *tallied }
 
 func newSums() *sums { return &sums{newTallied(), newTallied()} }
 
-// add adds a batch whose metrics are declared in titles. If it returns an error, because a
-// metric is not declared or a value is impossible, part of the batch may be added.
+// add adds the counters, histograms and failures of a batch whose metrics are declared in
+// titles. If it returns an error, because a metric is not declared or a value is impossible,
+// part of the batch may be added.
 func (t *tallied) add(b *wire.Batch, titles []*wire.Metric) error {
 	title := func(n uint32, kind run.MetricType) (string, error) {
 		if int(n) >= len(titles) || run.MetricType(titles[n].Type) != kind {

@@ -80,7 +80,8 @@ func newCluster(t testing.TB, host func(name string) *Host, agents int, flags []
 	return c
 }
 
-// serve starts the master and waits until it answers.
+// serve starts the master, sets c.url and c.http, and waits until it answers. Call prepare
+// before.
 func (c *Cluster) serve(t testing.TB, flags []string) {
 	t.Helper()
 	h := c.Master.Host
@@ -96,7 +97,8 @@ func (c *Cluster) serve(t testing.TB, flags []string) {
 	c.Back(t)
 }
 
-// cache returns the path of the compiler's folder, of all tests and of later ones.
+// cache returns the path of the folder of the compiler's cache, which all tests and later runs
+// of them share; it does not create it.
 func cache(t testing.TB) string {
 	t.Helper()
 	dir := "/var/cache/gobench-test"
@@ -138,8 +140,8 @@ func (c *Cluster) Join(t testing.TB, flags ...string) *Node {
 	return n
 }
 
-// begin starts a further agent, which joins by a new token, and adds it to c.Agents. It
-// does not wait until the agent has joined.
+// begin starts a further agent, which joins by a new token, and adds it to c.Agents. It does
+// not wait until the agent has joined. Call serve before. AwaitAgent sets its ID.
 func (c *Cluster) begin(t testing.TB, flags ...string) *Node {
 	t.Helper()
 	var token struct{ Text string }
@@ -192,7 +194,7 @@ func (c *Cluster) get(path string, into any) error {
 }
 
 // try sends a request as the admin, with in, unless nil, as JSON, and returns the answer,
-// whatever its status; err is that of the exchange.
+// whatever its status; err is that of the exchange. c.url and c.http must be set.
 func (c *Cluster) try(method, path string, in any) (status int, body []byte, err error) {
 	var b bytes.Buffer
 	if in != nil {

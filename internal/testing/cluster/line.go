@@ -68,9 +68,9 @@ func NewLine(t testing.TB) *Line {
 // To sets the master's address.
 func (p *Line) To(address string) { p.master = address }
 
-// Lose makes the line lose what passes to or from a host, in the directions of w. With 0 it
-// loses no more, and closes the host's connections: those on which something was lost are of no
-// use.
+// Lose makes the line lose what passes to or from a host, in the directions of w, instead of
+// those of the last call. With 0 it loses no more, and closes the host's connections: those on
+// which something was lost are of no use.
 func (p *Line) Lose(h *Host, w way) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,8 +91,8 @@ func (p *Line) loses(address string) way {
 	return p.lost[address]
 }
 
-// carry carries one connection until either end is closed; it closes it at once if the
-// master cannot be reached.
+// carry carries one connection until either end is closed or the test ends, and closes both
+// ends; it closes the agent's at once if the master cannot be reached.
 func (p *Line) carry(agent net.Conn) {
 	defer agent.Close()
 	master, err := net.Dial("tcp4", p.master)
@@ -110,8 +110,9 @@ func (p *Line) carry(agent net.Conn) {
 	both.Wait()
 }
 
-// pass copies one direction of a connection, w, until either end is closed, and closes
-// both.
+// pass copies one direction of a connection, w, until either end is closed, and closes both.
+// host is the agent's address. What the line loses in this direction it reads and drops; while
+// the line is stuck it waits, at most until the test's end, with what it has read.
 func (p *Line) pass(host string, to, from net.Conn, w way) {
 	defer to.Close()
 	defer from.Close()

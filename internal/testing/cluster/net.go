@@ -69,6 +69,9 @@ func Main(m *testing.M) int {
 }
 
 // furnish makes the bridge, 10.77.0.254/16, and a private mount for the namespaces' names.
+// Call it once, in a process with mount and network namespaces of its own, as Main starts it:
+// else it would change the machine's. Nothing undoes it: all of it goes with the namespaces. A
+// failure leaves part of it done.
 func furnish() error {
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -82,8 +85,9 @@ func furnish() error {
 	return ip("-batch -", "link set lo up", "link add br0 type bridge", "addr add 10.77.0.254/16 dev br0", "link set br0 up")
 }
 
-// ip runs the program ip with arguments, and with lines on its standard input for -batch.
-// The error has what it printed.
+// ip runs the program ip with arguments, separated by spaces, and with lines on its standard
+// input, which it reads if args have "-batch -". The error has what it printed; lines before
+// the one that failed have taken effect.
 func ip(args string, batch ...string) error {
 	cmd := exec.Command("ip", strings.Fields(args)...)
 	cmd.Stdin = strings.NewReader(strings.Join(batch, "\n"))
@@ -130,11 +134,13 @@ func here(name string) *Host {
 	return &Host{Name: fmt.Sprintf("%s%d", name, n), Address: fmt.Sprintf("127.0.%d.%d", n/250, n%250+1), here: true}
 }
 
-// Cut takes the host off the network; Mend puts it back.
+// Cut takes the host off the network; Mend puts it back. They fail the test on a host of
+// NewHere.
 func (h *Host) Cut(t testing.TB)  { h.link(t, "down") }
 func (h *Host) Mend(t testing.TB) { h.link(t, "up") }
 
-// link sets the host's network interface "up" or "down". It fails the test if it cannot.
+// link sets the host's network interface "up" or "down". It fails the test if it cannot, as on
+// a host made by here.
 func (h *Host) link(t testing.TB, how string) {
 	t.Helper()
 	if err := ip(fmt.Sprintf("-n %s link set eth0 %s", h.Name, how)); err != nil {
@@ -142,7 +148,8 @@ func (h *Host) link(t testing.TB, how string) {
 	}
 }
 
-// Listen listens on a port of the host, for a server in this process, until the test's end.
+// Listen listens on a port of the host, for a server in this process, until the test's end. It
+// fails the test if it cannot, as on a host of NewHere.
 func (h *Host) Listen(t testing.TB, port int) net.Listener {
 	t.Helper()
 	l, err := h.listen(port)
@@ -153,9 +160,10 @@ func (h *Host) Listen(t testing.TB, port int) net.Listener {
 	return l
 }
 
-// listen enters the host's namespace, listens there, and leaves it again. If it cannot
-// leave, it may return both a listener and an error. The thread must not end with its
-// namespace: Linux would then kill the processes that it has started with Pdeathsig.
+// listen enters the namespace of a host made by NewHost, listens there, and leaves it again.
+// If it cannot leave, it may return both a listener and an error. The caller closes the
+// listener. The thread must not end with its namespace: Linux would then kill the processes
+// that it has started with Pdeathsig.
 func (h *Host) listen(port int) (net.Listener, error) {
 	runtime.LockOSThread()
 	own, err := os.Open("/proc/thread-self/ns/net")

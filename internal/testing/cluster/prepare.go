@@ -29,7 +29,7 @@ var prepared struct {
 }
 
 // prepare copies the prepared database, made by the first call, to the master, which is not
-// started yet.
+// started yet, and sets c.tokens. Call it once, before serve.
 func (c *Cluster) prepare(t testing.TB) {
 	t.Helper()
 	prepared.once.Do(func() { prepareOnce(t) })

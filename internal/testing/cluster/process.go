@@ -50,8 +50,8 @@ func (h *Host) Start(t testing.TB, env []string, args ...string) *Process {
 	return p
 }
 
-// Begin starts the program with Args, again when it has ended; its output is appended. It
-// does not wait until the program is ready.
+// Begin starts the program with Args. Host.Start has called it: call it again only when the
+// program has ended. Its output is appended. It does not wait until the program is ready.
 func (p *Process) Begin(t testing.TB) {
 	t.Helper()
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

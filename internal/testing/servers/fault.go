@@ -82,7 +82,7 @@ func (s *FaultServer) accept(script func(*Peer)) {
 	}
 }
 
-// close closes the listener and all connections, and waits for the scripts.
+// close closes the listener and all connections, and waits for the scripts. Call it once.
 func (s *FaultServer) close() {
 	s.listener.Close()
 	s.mu.Lock()
@@ -114,8 +114,8 @@ func (p *Peer) Request() string {
 	}
 }
 
-// contentLength returns the body's length that a request's head states; 0 if it states none
-// that is valid.
+// contentLength returns the number of the first Content-Length in a request's head; 0 if it
+// has no such line, or one without a number.
 func contentLength(head []byte) int {
 	for line := range strings.Lines(string(head)) {
 		name, value, _ := strings.Cut(line, ":")

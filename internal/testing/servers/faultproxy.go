@@ -121,8 +121,9 @@ func (p *FaultProxy) Up(t testing.TB) {
 	})
 }
 
-// serve passes a connection's requests on, in turn, and answers them until one of them
-// meets a fault that ends it. It returns at once if the server cannot be reached.
+// serve passes a connection's requests on, in turn, and answers them until one of them meets a
+// fault that ends it, or either side ends or breaks. It returns at once if the server cannot
+// be reached. The caller closes c.
 func (p *FaultProxy) serve(c *net.TCPConn) {
 	up, err := net.Dial("tcp", p.upstream)
 	if err != nil {

@@ -87,8 +87,9 @@ func (s *NameServer) Asked(name string) int {
 	return s.asked[name]
 }
 
-// answer returns the answer to a question (RFC 1035, section 4), NXDOMAIN for an unknown
-// name; nil if the question is malformed or the server is silent.
+// answer returns the answer to a message with one question (RFC 1035, section 4): SERVFAIL
+// while the server fails, NXDOMAIN for an unknown name, no addresses for another type than A
+// and AAAA. It returns nil if the message is malformed or the server is silent.
 func (s *NameServer) answer(question []byte) []byte {
 	const head, a, aaaa = 12, 1, 28
 	if len(question) < head {

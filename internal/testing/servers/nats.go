@@ -31,7 +31,8 @@ type NATSServer struct {
 	ended      chan struct{}
 }
 
-// natsBinary builds the server once for all tests of this user.
+// natsBinary returns the path of the server's program, which it builds once for all tests of
+// this user.
 var natsBinary = sync.OnceValues(func() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -76,8 +77,8 @@ func NATSCluster(t testing.TB, n int, conf string) []*NATSServer {
 	return nil
 }
 
-// natsCluster starts the servers on free ports. With an error it returns those that were
-// made; the caller must kill them.
+// natsCluster starts the servers on free ports. With an error it returns those that were made,
+// some of which may run: they are killed at the test's end, or earlier by the caller.
 func natsCluster(t testing.TB, binary string, n int, conf string) (servers []*NATSServer, err error) {
 	ports, err := freePorts(2 * n)
 	if err != nil {
@@ -117,8 +118,8 @@ func (s *NATSServer) Start(t testing.TB) {
 	}
 }
 
-// start runs the server and waits, at most 20 s, until it greets. After an error it may
-// still run.
+// start runs the server, which must not run yet, and waits, at most 20 s, until it greets.
+// After an error it may still run, until Kill.
 func (s *NATSServer) start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +148,8 @@ func (s *NATSServer) start() error {
 	return errors.New("nats-server does not answer")
 }
 
-// greets reports whether a NATS server answers at addr within a second.
+// greets reports whether a NATS server at addr ("host:port") accepts a connection and begins
+// to answer within a second of that.
 func greets(addr string) bool {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {

@@ -35,7 +35,7 @@ func OwnNetwork(t *testing.T, body func(t *testing.T)) {
 }
 
 // loopbackUp switches the loopback interface of a new network on, and waits until it can be
-// used; after 5 s it fails the test.
+// used; after 5 s it fails the test. Call it inside the process that has the network.
 func loopbackUp(t *testing.T) {
 	t.Helper()
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)

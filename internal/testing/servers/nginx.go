@@ -133,8 +133,10 @@ func (s *NginxServer) write(t testing.TB, name string, data []byte) {
 	}
 }
 
-// start runs nginx on free ports and waits, at most 20 s, until it answers there. After an
-// error nginx does not run.
+// start runs nginx on free ports and waits, at most 20 s, until it answers there. Its
+// certificate and pages must be in s.dir; start writes nginx.conf, with lines of conf in the
+// server block, and sets the URLs. After an error nginx does not run, and start may be called
+// again.
 func (s *NginxServer) start(t testing.TB, path, conf string) error {
 	t.Helper()
 	ports, err := freePorts(4)
@@ -179,7 +181,8 @@ func (s *NginxServer) start(t testing.TB, path, conf string) error {
 	return fmt.Errorf("nginx does not answer: %s", &s.stderr)
 }
 
-// ask returns the body of /server-id, or "" on any error or after a second.
+// ask returns the body of /server-id at a port of 127.0.0.1, or what has arrived of it after a
+// second; "" if it cannot connect.
 func ask(port int) string {
 	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {

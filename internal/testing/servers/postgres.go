@@ -74,8 +74,8 @@ func StartPostgres() (*PostgresServer, error) {
 	return s, nil
 }
 
-// postgresBin returns the folder of the newest version's programs, which Debian does not
-// have in the PATH, or else of the initdb in the PATH.
+// postgresBin returns the folder of the newest version's programs, which Debian does not have
+// in the PATH, or else of the initdb in the PATH; an error if there is neither.
 func postgresBin() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
@@ -100,7 +100,8 @@ func postgresBin() (string, error) {
 }
 
 // init makes the server's data. As root it does so, and start runs the server, as the user
-// postgres or, if there is no such user, as another without rights.
+// postgres or, if there is no such user, as another without rights. Call it once, before
+// start.
 func (s *PostgresServer) init() error {
 	if os.Geteuid() == 0 {
 		who, err := user.Lookup("postgres")
@@ -162,7 +163,8 @@ func (s *PostgresServer) start() (err error) {
 	return err
 }
 
-// startOnce is start with one port. The error is errTaken if another process has it.
+// startOnce is start with one port. The error is errTaken if another process has it. After 30
+// s it calls Stop, which deletes the data too.
 func (s *PostgresServer) startOnce() error {
 	ports, err := freePorts(1)
 	if err != nil {

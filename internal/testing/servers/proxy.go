@@ -43,7 +43,8 @@ func (p *ForwardProxy) note(format string, args ...any) {
 
 // HTTPProxy starts an HTTP proxy, over TLS if config is not nil, that requires auth
 // ("user:password") unless that is empty: else it answers 407 and closes the connection. It
-// accepts CONNECT and whole URLs, and answers 502 if the target cannot be reached.
+// accepts CONNECT and whole URLs with a port, and answers 502 if there is no port or the
+// target cannot be reached.
 func HTTPProxy(t testing.TB, auth string, config *tls.Config) *ForwardProxy {
 	t.Helper()
 	p := &ForwardProxy{auth: auth}
@@ -60,7 +61,8 @@ func HTTPProxy(t testing.TB, auth string, config *tls.Config) *ForwardProxy {
 }
 
 // serveHTTP answers a connection's requests until it ends, one is answered with 407 or 502, or
-// CONNECT has passed on all.
+// CONNECT has passed on all. A request whose target breaks off is not answered. The caller
+// closes the connection.
 func (p *ForwardProxy) serveHTTP(peer *Peer) {
 	r := bufio.NewReader(peer)
 	for {
@@ -106,7 +108,7 @@ func SOCKSProxy(t testing.TB, auth string, hosts map[string]string) *ForwardProx
 }
 
 // serveSOCKS serves one connection (RFC 1928, RFC 1929). It returns without an answer at a
-// message that is cut off or of another version.
+// message that is cut off or of another version. The caller closes the connection.
 func (p *ForwardProxy) serveSOCKS(peer *Peer, hosts map[string]string) {
 	var failed error
 	read := func(n int) []byte {

@@ -41,8 +41,8 @@ func (t *Target) Served() int64 {
 }
 
 // TakeRequests returns and forgets a line for each request that was answered since the last
-// call, in the order of the answers: method, URL, the header X-Row and the body, with a
-// space between.
+// call or the start, in the order of the answers: method, URL, the header X-Row and the body,
+// with a space between, and without spaces at the end.
 func (t *Target) TakeRequests() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -51,9 +51,10 @@ type suite struct {
 	report   report
 }
 
-// run tests the packages that patterns name, or all, those of first before the others, and
-// of these the ones that race names under the race detector; then it prints the report. It
-// returns an error if a test failed, a package did not build, or ctx ended.
+// run tests the packages that patterns name, or all, those of first before the others, and of
+// these the ones that race names under the race detector; then it prints the report. It
+// returns an error if a test failed, a package did not build, or ctx ended. s.report.out must
+// be set. If ctx ends while the tests run, the report of those that ended is printed.
 func (s *suite) run(ctx context.Context, race, first, patterns []string) error {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}

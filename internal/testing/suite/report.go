@@ -33,7 +33,8 @@ type result struct {
 	cpu     time.Duration // of a package, if it is known
 }
 
-// report collects the events of several go tests at once.
+// report collects the events of several go tests at once. First read is called for each go
+// test, concurrently, then usage, and print and failed.
 type report struct {
 	out io.Writer // lines of packages, output of failures
 
@@ -102,7 +103,8 @@ func (r *report) add(e event) {
 }
 
 // endTest notes a test's end, and prints what it wrote if it failed or was skipped, which
-// counts as a failure too. The caller must hold mu.
+// counts as a failure too. Subtests are counted, but not listed among the slowest. The caller
+// must hold mu.
 func (r *report) endTest(e event, key string) {
 	sub := strings.Contains(e.Test, "/")
 	switch e.Action {
@@ -139,8 +141,8 @@ func (r *report) endPackage(e event, key string) {
 	r.packages = append(r.packages, result{name: short(e.Package), outcome: e.Action, seconds: e.Elapsed})
 }
 
-// open returns the keys of the package's tests that never ended, because of a panic or a
-// timeout, in order. The caller must hold mu.
+// open returns the keys ("PACKAGE TEST") of the package's tests that printed something and
+// never ended, because of a panic or a timeout, sorted. The caller must hold mu.
 func (r *report) open(pkg string) []string {
 	var open []string
 	for k := range r.output {
@@ -181,8 +183,9 @@ func short(path string) string {
 	return strings.TrimPrefix(path, "github.com/gobench-io/gobench/")
 }
 
-// usage adds to the packages that have ended the CPU time that the files in dir have; files
-// that it cannot read are skipped.
+// usage adds to the packages that have ended the CPU time that the files in dir have (measured
+// writes them): to each whose path their folder's ends with. Files that it cannot read are
+// skipped. No test may run any more.
 func (r *report) usage(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	for _, name := range files {

@@ -74,8 +74,10 @@ func main() {
 	}
 }
 
-// search returns the places in the comments of Go files and in the pages below root, sorted
-// by file and line. Generated files, test data and this command are left out.
+// search returns the places in the comments and texts of Go files and in the pages below root,
+// sorted by file and line. Generated files (.pb.go), this command, and folders of test data,
+// of built or foreign code, or with a leading dot are left out. With an error it returns those
+// found before.
 func search(root string) (found []place, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -113,7 +115,8 @@ func search(root string) (found []place, err error) {
 }
 
 // searchGo adds the places in the comments of a Go file and, if it is no test, in its texts:
-// string literals with a space. In a comment a phrase may run over a line's end.
+// string literals with a space. In a comment a phrase may run over a line's end. Syntax errors
+// are ignored.
 func searchGo(path, name string, found *[]place) error {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -156,7 +159,8 @@ func searchGo(path, name string, found *[]place) error {
 	return nil
 }
 
-// searchPage adds the places in the text of a Markdown page, without its blocks of code.
+// searchPage adds the places in the text of a Markdown page, without its blocks of code and
+// what is in backquotes. A line longer than 1 MiB is an error.
 func searchPage(path, name string, found *[]place) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -183,8 +187,8 @@ func searchPage(path, name string, found *[]place) error {
 
 var inlineCode = regexp.MustCompile("`[^`]*`")
 
-// match adds the places in lines, which are joined so that a phrase may run over a line's
-// end. The first line has the number first.
+// match adds the places in lines, which are joined so that a phrase may run over a line's end.
+// The first line has the number first. What begins as plain matches is left out.
 func match(name string, first int, lines []string, found *[]place) {
 	text := strings.Join(lines, "\n")
 	for _, at := range phrases.FindAllStringIndex(text, -1) {

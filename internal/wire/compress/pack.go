@@ -89,8 +89,8 @@ func (c *Codec) Unpack(b []byte) ([]byte, error) {
 
 func (c *Codec) unpackFrame(b []byte) ([]byte, error) { return c.out.DecodeAll(b, nil) }
 
-// unpackCounts is Unpack for Huffman codes. It checks the length, which is maxHuffed at most,
-// and the checksum.
+// unpackCounts is Unpack for Huffman codes; b must not be empty. It checks the length, which
+// is maxHuffed at most, and the checksum.
 func (c *Codec) unpackCounts(b []byte) ([]byte, error) {
 	length, n := binary.Uvarint(b[1:])
 	if n <= 0 || length > maxHuffed || len(b) < 1+n+4 {

@@ -12,9 +12,9 @@ export function head(r: Result, theme: HTMLElement): HTMLElement {
 }
 
 const meanings = {
-  VALID: 'gobench measured rightly: these numbers are the target’s.',
+  VALID: 'gobench measured correctly: these numbers are the target’s.',
   SUSPECT: 'gobench was disturbed: read these numbers with care.',
-  INVALID: 'gobench could not measure rightly: do not believe these numbers.',
+  INVALID: 'gobench could not measure correctly: do not believe these numbers.',
 }
 const signs = { VALID: '✓', SUSPECT: '!', INVALID: '✕' }
 

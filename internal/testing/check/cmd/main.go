@@ -25,8 +25,9 @@ func main() {
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// command does what main does and returns the exit status: 0, 1 if it found violations, 2
-// if it could not check.
+// command does what main does, with args without the program's name: it prints a line for each
+// violation to out, and errors to trouble. It returns the exit status: 0, 1 if it found
+// violations, 2 if it could not check or an argument is wrong.
 func command(ctx context.Context, args []string, out, trouble io.Writer) int {
 	var o check.Options
 	fs := flag.NewFlagSet("checker", flag.ContinueOnError)

@@ -25,11 +25,11 @@ const (
 	noDisk     = 16 << 20
 )
 
-// OwnFiles is about the number of files that an executor has open beside its connections.
-const OwnFiles = 32
+// ownFiles is about the number of files that an executor has open beside its connections.
+const ownFiles = 32
 
 // Users returns how many users with a connection each a limit of open files allows.
-func Users(files uint64) uint64 { return max(files, OwnFiles) - OwnFiles }
+func Users(files uint64) uint64 { return max(files, ownFiles) - ownFiles }
 
 // closing is how long the kernel reserves the port of a closed connection.
 const closing = 60 * time.Second
@@ -114,9 +114,9 @@ func FileLifts(highest uint64) []Lift {
 	}
 }
 
-// PortLifts returns the commands that make more ports available for outgoing connections;
+// portLifts returns the commands that make more ports available for outgoing connections;
 // any of them is enough.
-func PortLifts() []Lift {
+func portLifts() []Lift {
 	return []Lift{
 		{"this machine", `sudo sysctl -w net.ipv4.ip_local_port_range="1024 65535"`},
 		{"more addresses", "gobench http --source ADDRESS --source ADDRESS URL"},
@@ -138,7 +138,7 @@ func ports(f Facts) []Finding {
 	case n < manyPorts:
 		level = Limit
 	}
-	all := one("ports", level, PortLifts(), "%d to %d: %s connections at once to one address of a target", f.PortsFirst, f.PortsLast, count(max(n, 0)))
+	all := one("ports", level, portLifts(), "%d to %d: %s connections at once to one address of a target", f.PortsFirst, f.PortsLast, count(max(n, 0)))
 	if f.ReusePorts < 0 || f.ReusePorts == 1 {
 		return all
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// readSystem reads /proc and /sys; root is put before every path. What it cannot read or
-// parse stays as it was, or becomes zero.
+// readSystem reads /proc and /sys; root is put before every path. What it cannot read or parse
+// stays as it was, or becomes zero. FilesSoft is that of the parent process, the shell.
 func (f *Facts) readSystem(root string) {
 	text := func(name string) string {
 		b, _ := os.ReadFile(root + name)
