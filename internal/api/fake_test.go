@@ -23,6 +23,7 @@ type memory struct {
 	entries  []auth.Entry
 	replies  map[string]auth.Reply
 	broken   error // what all calls fail with, if it is set
+	full     error // what writes of sessions and tokens fail with, if it is set
 }
 
 func newMemory() *memory {
@@ -96,7 +97,7 @@ func (m *memory) Users(context.Context) ([]auth.User, error) {
 func (m *memory) PutSession(_ context.Context, s *auth.Session) error {
 	end, err := m.begin()
 	defer end()
-	if err == nil {
+	if err = cmp.Or(err, m.full); err == nil {
 		m.sessions[string(s.Hash)] = *s
 	}
 	return err
@@ -135,7 +136,7 @@ func (m *memory) DeleteOldSessions(_ context.Context, seen, created time.Time) e
 func (m *memory) PutToken(_ context.Context, t *auth.Token) error {
 	end, err := m.begin()
 	defer end()
-	if err == nil {
+	if err = cmp.Or(err, m.full); err == nil {
 		m.tokens[t.ID] = *t
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func cookie(r *http.Request) string {
 
 // authenticate returns the user of a request, or nil and no error if it has no valid login.
 // A header Authorization excludes the cookie. The error is that of the store. It stores the
-// time of use, at most once in touchEvery.
+// time of use, at most once in touchEvery; see stored for its errors.
 func (s *Server) authenticate(r *http.Request) (*caller, error) {
 	var w *caller
 	var err error
@@ -101,7 +102,21 @@ func (s *Server) byToken(ctx context.Context, id string, hash []byte) (*caller, 
 	}
 	t.Used = now
 	w.token = t
-	return w, s.store.PutToken(ctx, t)
+	return w, s.stored(ctx, now, s.store.PutToken(ctx, t))
+}
+
+// stored returns err, which is of storing a time of use, if it means that the session or token
+// was deleted. Others are logged, at most one in touchEvery: the request is carried out all the
+// same, as when the disk is full. The caller must hold s.logins.
+func (s *Server) stored(ctx context.Context, now time.Time, err error) error {
+	if errors.Is(err, run.ErrNotFound) {
+		return err
+	}
+	if err != nil && ctx.Err() == nil && now.Sub(s.unstored) >= touchEvery {
+		s.unstored = now
+		s.log.Error("the time of last use of a session or token could not be stored", slog.Any("error", err))
+	}
+	return nil
 }
 
 // bySession returns the user of the session with a hash; nil if it has expired or its user
@@ -127,7 +142,7 @@ func (s *Server) bySession(ctx context.Context, hash []byte) (*caller, error) {
 			return nil, err // just logged out
 		}
 		session.Seen = now
-		if err := s.store.PutSession(ctx, session); err != nil {
+		if err := s.stored(ctx, now, s.store.PutSession(ctx, session)); err != nil {
 			return nil, err
 		}
 	}

@@ -55,6 +55,7 @@ type Server struct {
 	archives chan struct{} // one entry for each archive that is being read
 
 	logins      sync.Mutex // held while an existing session or token changes
+	unstored    time.Time  // when stored last logged an error; guarded by logins
 	userChanges sync.Mutex // held while users change, so that one admin is left
 }
 

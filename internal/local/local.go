@@ -129,7 +129,7 @@ func (r *load) run(ctx context.Context) error {
 	r.Log.Info("run", "id", r.result.ID, "folder", r.folder.Dir(), "executor", program.Path)
 	r.executor = process.New(r.spec(program))
 	r.tally = monitor.New(monitor.Options{Interval: r.Interval, Once: r.Once, Emit: r.emit, Abort: r.executor.Stop})
-	r.tally.Executor("", 0)
+	r.tally.Executor(monitor.Host{}, 0)
 	r.Controls.begin(r.executor)
 	stopServing := r.serve(ctx)
 	err = r.executor.Run(ctx)

@@ -37,7 +37,7 @@ func TestNoteOnce(t *testing.T) {
 		{1, onceLimit + 1, []string{"not every user was done after 10s"}},
 	} {
 		l := &load{tally: monitor.New(monitor.Options{Interval: time.Second}), result: new(run.Result), exchanges: tt.exchanges}
-		if err := l.tally.Merger.Add(l.tally.Executor("", 0), &wire.Batch{Seq: 1, ToNs: int64(tt.end), Final: &wire.Final{LoadNs: int64(tt.end)}}); err != nil {
+		if err := l.tally.Merger.Add(l.tally.Executor(monitor.Host{}, 0), &wire.Batch{Seq: 1, ToNs: int64(tt.end), Final: &wire.Final{LoadNs: int64(tt.end)}}); err != nil {
 			t.Fatal(err)
 		}
 		l.noteOnce()

@@ -39,15 +39,15 @@ type active struct {
 
 	controls sync.Mutex // held while the load is changed; locked before mu
 
-	mu            sync.Mutex
-	plan          *split.Plan // nil before the load is split; changed with controls held too
-	began         time.Time   // start of the load
-	stop          string      // who or what asked for a stop, or empty
-	cancelled     string      // who asked for a cancel, or empty
-	harm          string      // the guard that was breached, or empty
-	cancelPrepare context.CancelFunc
-	executors     []*part
-	hosts         []*place
+	mu        sync.Mutex
+	plan      *split.Plan // nil before the load is split; changed with controls held too
+	began     time.Time   // start of the load
+	stop      string      // who or what asked for a stop, or empty
+	cancelled string      // who asked for a cancel, or empty
+	harm      string      // the guard that was breached, or empty
+	interrupt func()      // ends the newest context of untilEnd
+	executors []*part
+	hosts     []*place
 }
 
 // part is one executor process.
@@ -78,15 +78,15 @@ type place struct {
 	started uint64 // the newest epoch that it has started executors for
 	hellos  []*wire.Hello
 	over    bool // its last delivery was received
+	dropped bool // it may have executors that never began
 	lost    bool // the run continues without it
 	lostAt  time.Time
 	renewed time.Time // when it last confirmed its lease
 	forgot  time.Time // when it first answered that the run is unknown to it
 }
 
-// errGivenUp is the cause of the context of prepare when the run is stopped or cancelled
-// before its load.
-var errGivenUp = errors.New("given up")
+// errGivenUp is the cause of a context of untilEnd when the run is to end.
+var errGivenUp = errors.New("the run was ended")
 
 // perform takes a run from the queue to its final state, and returns then. A failure of the
 // run is not an error; an error means that the master can't continue. It returns nil, and
@@ -102,9 +102,8 @@ func (m *Master) perform(ctx context.Context, o *run.Order) error {
 	ending, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	a.ctx = ending
-	begin, giveUp := context.WithCancelCause(ending)
-	defer giveUp(nil)
-	a.cancelPrepare = func() { giveUp(errGivenUp) }
+	begin, done := a.untilEnd(ending)
+	defer done()
 	m.mu.Lock()
 	if m.shutdown {
 		m.mu.Unlock()
@@ -119,7 +118,7 @@ func (m *Master) perform(ctx context.Context, o *run.Order) error {
 		close(a.gone)
 	}()
 	if err := a.to(ctx, run.Compiling, "", byMaster); err != nil {
-		if errors.Is(err, run.ErrConflict) { // cancelled or deleted meanwhile
+		if errors.Is(err, run.ErrConflict) || errors.Is(err, run.ErrNotFound) { // cancelled or deleted meanwhile
 			return nil
 		}
 		return err
@@ -160,15 +159,29 @@ func gracefulOf(o *run.Options) time.Duration {
 	return seconds(o.GracefulStop)
 }
 
-// to changes the run's state in the store, in a.order and in a.result. After an error all
-// are unchanged; see move.
+// to changes the run's state in the store, by retry, in a.order and in a.result. After an error
+// all are unchanged; see move.
 func (a *active) to(ctx context.Context, s run.State, cause, by string) error {
-	o, err := a.m.move(ctx, a.order, s, cause, by)
-	if err != nil {
+	tried := false
+	return a.m.retry(ctx, "store a run's state", func() error {
+		o, err := a.m.move(ctx, a.order, s, cause, by)
+		if tried && errors.Is(err, run.ErrConflict) { // the attempt that failed may have stored it
+			if now, wrong := a.m.Store.Run(ctx, a.id); wrong == nil && now.State == s && now.Version == a.order.Version+1 {
+				a.m.events.state(now)
+				o, err = now, nil
+			}
+		}
+		tried = true
+		if err == nil {
+			a.order, a.result.State, a.result.Cause = o, s, cause
+		}
 		return err
-	}
-	a.order, a.result.State, a.result.Cause = o, s, cause
-	return nil
+	})
+}
+
+// storeResult stores a.result, by retry.
+func (a *active) storeResult(ctx context.Context) error {
+	return a.m.retry(ctx, "store a run's result", func() error { return a.m.Store.PutResult(ctx, a.result) })
 }
 
 // say emits a step, a note or a warning as an event. Any goroutine may call it.
@@ -189,11 +202,14 @@ func (a *active) note(format string, args ...any) {
 	}
 }
 
-// change calls f with a.mu held and wakes the goroutine of perform. Any goroutine may call
-// it. f must not lock a.mu or block.
+// change calls f with a.mu held, wakes the goroutine of perform, and ends the context of
+// untilEnd if the run is to end. Any goroutine may call it. f must not lock a.mu or block.
 func (a *active) change(f func()) {
 	a.mu.Lock()
 	f()
+	if a.ending() {
+		a.interrupt()
+	}
 	a.mu.Unlock()
 	select {
 	case a.news <- struct{}{}:
@@ -201,8 +217,20 @@ func (a *active) change(f func()) {
 	}
 }
 
+// ending reports whether the run is to end: a stop or a cancel was requested, or a guard was
+// breached. The caller must hold a.mu.
+func (a *active) ending() bool { return a.stop != "" || a.cancelled != "" || a.harm != "" }
+
+// untilEnd returns a context that ends with ctx, or with the cause errGivenUp when the run is
+// to end; it replaces the one of the previous call. The caller must call done after its use.
+func (a *active) untilEnd(ctx context.Context) (within context.Context, done func()) {
+	within, cancel := context.WithCancelCause(ctx)
+	a.change(func() { a.interrupt = func() { cancel(errGivenUp) } })
+	return within, func() { cancel(nil) }
+}
+
 // end requests the end of the run, a cancel or a stop, which waits for requests in flight,
-// and returns at once. Before the load it ends the preparation. The first request of each kind
+// and returns at once. It ends the preparation of the load, or a takeover. The first request of each kind
 // counts and is emitted, a cancel also after a stop; others do nothing. Any goroutine may call
 // it.
 func (a *active) end(cancel bool, by string) {
@@ -213,7 +241,6 @@ func (a *active) end(cancel bool, by string) {
 		} else if !cancel && a.stop == "" && a.cancelled == "" {
 			a.stop, first = by, true
 		}
-		a.cancelPrepare()
 	})
 	if first {
 		text := "stopping: waiting for what is in flight"

@@ -22,9 +22,9 @@ import (
 
 // prepare does everything before the load: it compiles the scenario, lets the agents fetch and
 // start the executors, splits the load and lets the executors set up, and returns once all are
-// ready. If it returns an error, a.result.Failure has the kind, if it is known, and agents may
-// still have executors: conclude releases them. ctx ends when the run is stopped or cancelled;
-// that is an error, too.
+// ready. If it returns an error, a.result.Failure has the kind, if it is known and not that of a
+// *refusedError, and agents may still have executors: conclude releases them. ctx ends when the
+// run is stopped or cancelled; that is an error, too.
 func (a *active) prepare(ctx context.Context) error {
 	chosen, err := a.m.fleet.choose(a.order.Options.Agents)
 	if err == nil && len(chosen) == 0 {
@@ -34,7 +34,8 @@ func (a *active) prepare(ctx context.Context) error {
 		a.result.Failure = run.FailedLost
 		return err
 	}
-	source, err := a.m.Store.RunSource(ctx, a.id)
+	var source run.Source
+	err = a.m.retry(ctx, "read a run's source", func() (err error) { source, err = a.m.Store.RunSource(ctx, a.id); return err })
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 		Executor: a.blobs[platformOf(h.beat.Hello)], Files: a.files, Os: h.beat.Hello.GetOs(), Arch: h.beat.Hello.GetArch(), Env: env,
 		Processes: uint32(processes), First: uint32(first), LeaseNs: int64(a.m.Times.Lease)}}})
 	if err != nil {
-		return a.begun(err)
+		return err
 	}
 	if len(answer.Hellos) != processes {
 		return fmt.Errorf("agent %s started %d executors, want %d", h.Name, len(answer.Hellos), processes)
@@ -162,18 +163,6 @@ func (a *active) start(ctx context.Context, h *place, processes, first int) erro
 	}
 	h.hellos = append(h.hellos, answer.Hellos...)
 	return nil
-}
-
-// begun returns err, and marks the run as failed by its scenario if err is an agent's refusal
-// for that reason. It returns nil for nil.
-func (a *active) begun(err error) error {
-	var refused *refusedError
-	if errors.As(err, &refused) && refused.Code == agentpb.CodeScenario {
-		a.mu.Lock()
-		a.result.Failure = run.FailedScenario
-		a.mu.Unlock()
-	}
-	return err
 }
 
 // environment returns the environment variables that executors get, as NAME=VALUE: the
@@ -321,13 +310,13 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 	o := &a.order.Options
 	weights := map[string]float64{}
 	for _, h := range a.hosts {
-		weights[h.Name] = float64(a.weight(h))
+		weights[h.ID] = float64(a.weight(h))
 	}
 	a.guard = newGuard(o.Guards)
 	err := a.m.intake.with(ctx, func() {
 		r := newRecord(a.m, a.id, intervalOf(o), a)
 		for _, e := range a.executors {
-			r.tally.Executor(e.place.Name, 0)
+			r.tally.Executor(monitor.Host{ID: e.place.ID, Name: e.place.Name}, 0)
 			r.placements = append(r.placements, &agentpb.Placement{Agent: e.place.ID, Epoch: e.place.epoch, Name: e.place.Name})
 		}
 		r.tally.Thresholds(thresholds)
@@ -354,8 +343,5 @@ func (a *active) announce(ctx context.Context, hello *wire.Hello, thresholds []t
 // After an error some may be.
 func (a *active) setUp(ctx context.Context, h *place, starts []*wire.Start) error {
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &agentpb.Command_Arm{Arm: &agentpb.Arm{Starts: starts}}})
-	if err != nil {
-		return a.begun(err)
-	}
-	return nil
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/gobench-io/gobench/internal/run"
@@ -14,8 +15,9 @@ import (
 )
 
 // blobs are the files that agents fetch: executors, in the compiler's cache, and data files
-// of scenarios, in a folder of the master under their digests. They stay registered, and the
-// data files stored, after their run. Methods may be called concurrently, but files may not.
+// of scenarios, in a folder of the master under their digests. Executors stay registered after
+// their run, data files until files is called for the next one. Methods may be called
+// concurrently, but files may not.
 type blobs struct {
 	dir string
 
@@ -42,8 +44,8 @@ func (b *blobs) add(built Built) (*agentpb.Blob, error) {
 }
 
 // files writes a scenario's data files to the folder, registers them, and returns their
-// descriptions in the order of all. Go files are left out: only the compiler needs them.
-// After an error, files written before stay.
+// descriptions in the order of all. Go files are left out: only the compiler needs them. It
+// deletes the data files of earlier runs. After an error, files written before stay.
 func (b *blobs) files(all []run.File) (out []*agentpb.Blob, err error) {
 	for _, f := range all {
 		if filepath.Ext(f.Path) == ".go" {
@@ -62,7 +64,23 @@ func (b *blobs) files(all []run.File) (out []*agentpb.Blob, err error) {
 		b.mu.Unlock()
 		out = append(out, &agentpb.Blob{Sha256: digest, Size: int64(len(f.Data)), Name: f.Path})
 	}
+	b.removeOthers(out)
 	return out, nil
+}
+
+// removeOthers deletes the files in the folder that are not in used. The next call tries again
+// what fails, as on Windows for a file that is open.
+func (b *blobs) removeOthers(used []*agentpb.Blob) {
+	entries, _ := os.ReadDir(b.dir)
+	for _, e := range entries {
+		if slices.ContainsFunc(used, func(u *agentpb.Blob) bool { return u.Sha256 == e.Name() }) {
+			continue
+		}
+		b.mu.Lock()
+		delete(b.path, e.Name())
+		b.mu.Unlock()
+		_ = os.RemoveAll(filepath.Join(b.dir, e.Name()))
+	}
 }
 
 // open opens a registered file by its digest, in hexadecimal. The caller must close it. The

@@ -9,12 +9,12 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
-// sendAll sends a command to all agents of the run that are not lost, concurrently, and
-// waits until each has answered or ctx ends. what is an *agentpb.Command_Stop, _Cancel or
+// sendAll sends a command to agents of the run, concurrently, and waits until each has answered
+// or ctx ends. what is an *agentpb.Command_Stop, _Cancel or
 // _Release. Refusals are only logged.
-func (a *active) sendAll(ctx context.Context, what any) {
+func (a *active) sendAll(ctx context.Context, to []*place, what any) {
 	all := newTasks(ctx)
-	for _, h := range a.places() {
+	for _, h := range to {
 		all.do(func(ctx context.Context) {
 			c := &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h)}
 			switch w := what.(type) {

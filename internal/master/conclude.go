@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,10 +27,17 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 	if cancelled != "" || failed != nil {
 		a.endNow(ctx)
 	} else {
+		unused := newTasks(ctx)
+		unused.do(a.endUnused)
 		a.await(ctx, a.m.Times.Flush)
+		unused.wait()
 	}
 	if stop == byThreshold { // finish asks the tally which
 		stop = ""
+	}
+	var refused *refusedError
+	if errors.As(failed, &refused) && refused.Code == agentpb.CodeScenario {
+		a.result.Failure = run.FailedScenario
 	}
 	early := errors.Is(failed, errGivenUp) // before the load
 	ending := run.Ending{Cancelled: cancelled != "" || early, By: cmp.Or(cancelled, stop), Err: failed}
@@ -48,7 +56,7 @@ func (a *active) conclude(ctx context.Context, failed error) error {
 	release.do(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		a.sendAll(ctx, &agentpb.Command_Release{Release: &agentpb.Release{}})
+		a.sendAll(ctx, a.places(), &agentpb.Command_Release{Release: &agentpb.Release{}})
 	})
 	release.wait()
 	return a.m.intake.with(ctx, func() {
@@ -64,9 +72,18 @@ func (a *active) endNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Cancel)
 	defer cancel()
 	cancels := newTasks(ctx)
-	cancels.do(func(ctx context.Context) { a.sendAll(ctx, &agentpb.Command_Cancel{Cancel: &wire.Cancel{}}) })
+	cancels.do(func(ctx context.Context) { a.sendAll(ctx, a.places(), &agentpb.Command_Cancel{Cancel: &wire.Cancel{}}) })
 	a.await(ctx, a.m.Times.Cancel)
 	cancels.wait()
+}
+
+// endUnused cancels what agents have left of a takeover that failed: executors that never begin,
+// and would delay the agents' last deliveries. It waits for Times.Cancel at most.
+func (a *active) endUnused(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, a.m.Times.Cancel)
+	defer cancel()
+	at := slices.DeleteFunc(a.places(), func(h *place) bool { return !h.dropped })
+	a.sendAll(ctx, at, &agentpb.Command_Cancel{Cancel: &wire.Cancel{}})
 }
 
 // await waits until the last delivery of every agent has come, at most for limit or until
@@ -124,33 +141,28 @@ func (a *active) unconfirmed() string {
 	return "; " + strings.Join(names, "; ")
 }
 
-// finish makes a.result final, stores it, and waits until the run's series is stored. It sets
+// finish makes a.result final, and waits until it and the run's series are stored. It sets
 // e.Threshold from the tally, and does not change the run's state in the store. After an error
 // the result may be stored. Call it once.
 func (a *active) finish(ctx context.Context, e run.Ending) error {
 	r := a.result
 	if a.record == nil {
 		r.State, r.Cause = e.Conclude()
-		return a.m.Store.PutResult(ctx, r)
+		return a.storeResult(ctx)
 	}
-	var failed error
 	err := a.m.intake.with(ctx, func() {
 		a.hostsOf(r)
 		e.Threshold = a.record.tally.Aborted()
 		r.State, r.Cause = e.Conclude()
 		r.Cause = strings.TrimPrefix(r.Cause+a.unconfirmed(), "; ")
 		a.record.tally.Finish(r)
-		// A delivery that comes from now on changes the result in its own transaction, which
-		// this write must not overwrite.
-		failed = a.m.Store.PutResult(ctx, r)
-		a.record.dirty = true
 		later := *r
-		a.record.result = &later
+		a.record.result, a.record.dirty = &later, true
 	})
-	if err := errors.Join(err, failed); err != nil {
+	if err != nil {
 		return err
 	}
-	return a.m.intake.flush(ctx) // so that the series of a final run is stored
+	return a.m.intake.flush(ctx) // with the result, which later deliveries change
 }
 
 // hostsOf appends the hosts to a result, with when the load began on each. With one host,
@@ -183,34 +195,10 @@ func (a *active) hostsOf(r *run.Result) {
 	}
 }
 
-// exitStatus returns the exit status of a command line that followed the run: 0, 4 if it
-// finished with a crossed threshold, 130 if it was cancelled, and of a failed run 3
-// (compile), 2 (input) or 1. See docs/exit-codes.md.
-func exitStatus(r *run.Result) int {
-	switch r.State {
-	case run.Cancelled:
-		return 130
-	case run.Finished:
-		for _, t := range r.Thresholds {
-			if !t.OK {
-				return 4
-			}
-		}
-		return 0
-	}
-	switch r.Failure {
-	case run.FailedCompile:
-		return 3
-	case run.FailedInput:
-		return 2
-	}
-	return 1
-}
-
 // endOf returns the event of a run's end, without a time, from its final result. Error is set
 // if the run failed.
 func (m *Master) endOf(r *run.Result) event.Event {
-	exit := exitStatus(r)
+	exit := r.ExitStatus(false)
 	e := event.Event{Kind: event.Ended, Run: r.ID, State: r.State, Cause: r.Cause, Verdict: r.Verdict, Exit: &exit}
 	if r.State == run.Failed {
 		e.Error = r.Cause

@@ -75,16 +75,16 @@ func (e *events) emit(id string, what event.Event) {
 	}
 	for r := range e.readers {
 		if r.run == "" || r.run == id {
-			e.give(r, n)
+			e.send(r, n)
 		}
 	}
 }
 
 func byNumber(n *event.Numbered, number uint64) int { return cmp.Compare(n.Number, number) }
 
-// It sends an event to a reader, or removes the reader and closes its channel if that is
+// send sends an event to a reader, or removes the reader and closes its channel if that is
 // full. The caller must hold e.mu.
-func (e *events) give(r *reader, n *event.Numbered) {
+func (e *events) send(r *reader, n *event.Numbered) {
 	select {
 	case r.ch <- n:
 	default:

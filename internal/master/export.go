@@ -34,7 +34,7 @@ func (m *Master) Export(ctx context.Context, id string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp(m.Dir, "export-")
+	dir, err := os.MkdirTemp(m.Dir, exportDir)
 	if err != nil {
 		return err
 	}

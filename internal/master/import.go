@@ -21,7 +21,7 @@ import (
 // error nothing is stored. If only the executors' output can't be stored, that is logged.
 // Import does not close in.
 func (m *Master) Import(ctx context.Context, in io.Reader, owner string) (*run.Order, error) {
-	dir, err := os.MkdirTemp(m.Dir, "import-")
+	dir, err := os.MkdirTemp(m.Dir, importDir)
 	if err != nil {
 		return nil, err
 	}

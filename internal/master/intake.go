@@ -1,9 +1,11 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -267,43 +269,51 @@ func (n *intake) commit(ctx context.Context) error {
 	return nil
 }
 
-// store stores c, and tries again for about a minute if that fails, as when the disk is full;
-// it returns the last error, and a *run.TakenError at once. Memory stays
-// bounded: agents stop sending when nothing is acknowledged. What has been merged is stored
-// even if the master is ending, but then there is only one attempt more: the agents deliver it
-// to the next master.
+// store stores c, by retry, and acknowledges it; it returns retry's error. Memory stays bounded:
+// agents stop sending when nothing is acknowledged. What has been merged is stored even if the
+// master is ending, but then there is only one attempt more: the agents deliver it to the next
+// master.
 func (n *intake) store(serving context.Context, c *commit) error {
 	ctx := context.WithoutCancel(serving)
-	wait, tries := 100*time.Millisecond, 0
-	for {
-		last := serving.Err() != nil
-		var err error
-		if len(c.in.Totals) > 0 {
-			err = n.m.Store.Take(ctx, &c.in)
+	err := n.m.retry(serving, "store received batches", func() error {
+		for len(c.in.Totals) > 0 {
+			err := n.m.Store.Take(ctx, &c.in)
+			if !errors.Is(err, run.ErrNotFound) {
+				return err
+			}
+			if dropped, wrong := n.dropDeleted(ctx, c); wrong != nil || !dropped {
+				return cmp.Or(wrong, err)
+			}
 		}
-		var taken *run.TakenError
-		switch {
-		case err == nil:
-			n.acknowledge(ctx, c)
-			return nil
-		case errors.As(err, &taken):
-			return err // two masters, or a faulty agent: the operator must investigate
-		}
-		if tries++; last || tries > maxTries {
-			n.m.Logger.Error("store received batches: no further attempt", "error", err)
-			return err
-		}
-		n.m.Logger.Error("store received batches", "error", err, "again_in", wait)
-		select {
-		case <-time.After(wait):
-		case <-serving.Done():
-		}
-		wait = min(2*wait, 5*time.Second)
+		return nil
+	})
+	if err == nil {
+		n.acknowledge(ctx, c)
 	}
+	return err
 }
 
-// maxTries bounds the attempts to store a commit, to about a minute.
-const maxTries = 18
+// dropDeleted removes what c has to store of runs that were deleted meanwhile, and reports
+// whether there are any. Their deliveries stay, to be acknowledged. If the store can't be read,
+// it returns the error and removes nothing.
+func (n *intake) dropDeleted(ctx context.Context, c *commit) (dropped bool, err error) {
+	gone := map[string]bool{}
+	for _, t := range c.in.Totals { // each run of a commit is there
+		switch _, err := n.m.Store.Run(ctx, t.Run); {
+		case errors.Is(err, run.ErrNotFound):
+			gone[t.Run] = true
+		case err != nil:
+			return false, err
+		}
+	}
+	in := &c.in
+	in.Batches = slices.DeleteFunc(in.Batches, func(b run.BatchKey) bool { return gone[b.Run] })
+	in.Series = slices.DeleteFunc(in.Series, func(p run.SeriesPart) bool { return gone[p.Run] })
+	in.Sources = slices.DeleteFunc(in.Sources, func(s run.SourceState) bool { return gone[s.Run] })
+	in.Totals = slices.DeleteFunc(in.Totals, func(t run.TotalsState) bool { return gone[t.Run] })
+	in.Results = slices.DeleteFunc(in.Results, func(r *run.Result) bool { return gone[r.ID] })
+	return len(gone) > 0, nil
+}
 
 // acknowledge acknowledges a stored commit: to the agents, then to the bus, then to those
 // who wait for it. If an agent can't be notified, that is logged; the next notice includes

@@ -367,3 +367,28 @@ func TestEndsWithFullDisk(t *testing.T) {
 		r.until("the next master has the batch", func() bool { return count(r.result(id), "home.http_ok") == 5 })
 	})
 }
+
+// A delivery of a run that is deleted while its record is in memory is dropped, and those of
+// others are stored.
+func TestDeliveryOfADeletedRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, "one", "two")
+		r.of("one").finishes()
+		gone := r.submit(run.Options{Agents: []string{"one"}})
+		r.result(gone)
+		id := r.running(run.Options{Agents: []string{"two"}}, "two")
+		if err := r.store.DeleteRun(context.Background(), gone); err != nil { // as retention does
+			t.Fatal(err)
+		}
+		one := r.of("one")
+		one.change(func(a *fakeAgent) { a.run, a.epoch = gone, 1 })
+		one.deliver(&agentpb.Delivery{What: &agentpb.Delivery_Note{Note: "late"}})
+		r.of("two").batch(5, 0, time.Millisecond)
+		r.of("two").finish()
+		began := time.Now()
+		if x := r.result(id); count(x, "home.http_ok") != 5 || time.Since(began) > 10*time.Second {
+			t.Errorf("the run is %s (%s), counts %d, after %v", x.State, x.Cause, count(x, "home.http_ok"), time.Since(began))
+		}
+		r.until("the late delivery is acknowledged", func() bool { return len(one.unsaved()) == 0 })
+	})
+}

@@ -8,6 +8,28 @@ import (
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
+// renewLeases renews the leases of the run's agents as they are due, until ctx ends, and returns
+// after its renewals. It has its own goroutine: neither a takeover nor the store delays it.
+func (a *active) renewLeases(ctx context.Context) {
+	tick := time.NewTicker(a.m.Times.Renew)
+	defer tick.Stop()
+	renewals := newTasks(ctx)
+	defer renewals.wait()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		places := a.places()
+		for _, h := range places {
+			if a.due(h, len(places)) {
+				renewals.do(func(ctx context.Context) { a.renew(ctx, h) })
+			}
+		}
+	}
+}
+
 // due reports whether an agent's lease is to be renewed now; never after its last delivery.
 // agents is the number of the run's agents that are not lost. With many agents not all are
 // renewed at each tick, but often enough that three lost renewals do not end a lease.

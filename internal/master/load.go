@@ -20,16 +20,19 @@ func (a *active) load(ctx context.Context) error {
 	if err := a.begin(ctx); err != nil {
 		return err
 	}
+	during, over := context.WithCancel(ctx)
+	commands := newTasks(during)
+	defer commands.wait()
+	defer over()
+	commands.do(a.renewLeases)
 	if err := a.to(ctx, run.Running, "", byMaster); err != nil {
 		return err
 	}
-	if err := a.m.Store.PutResult(ctx, a.result); err != nil { // recover of the next process needs it
+	if err := a.storeResult(ctx); err != nil { // recover of the next process needs it
 		return err
 	}
 	tick := time.NewTicker(a.m.Times.Renew)
 	defer tick.Stop()
-	renewals := newTasks(ctx)
-	defer renewals.wait()
 	drained := false // the agents have received a stop
 	for {
 		a.mu.Lock()
@@ -43,7 +46,7 @@ func (a *active) load(ctx context.Context) error {
 			return errors.New(harm)
 		case stop != "" && !drained:
 			drained = true
-			renewals.do(func(ctx context.Context) { a.sendAll(ctx, &agentpb.Command_Stop{Stop: &wire.Stop{}}) })
+			commands.do(func(ctx context.Context) { a.sendAll(ctx, a.places(), &agentpb.Command_Stop{Stop: &wire.Stop{}}) })
 		}
 		over, err := a.look(ctx)
 		if over || err != nil {
@@ -60,12 +63,6 @@ func (a *active) load(ctx context.Context) error {
 		select {
 		case <-a.news:
 		case <-tick.C:
-			places := a.places()
-			for _, h := range places {
-				if a.due(h, len(places)) {
-					renewals.do(func(ctx context.Context) { a.renew(ctx, h) })
-				}
-			}
 		case <-ctx.Done():
 			return nil
 		}
@@ -114,7 +111,7 @@ func (a *active) beginAt(ctx context.Context, h *place, at time.Time) error {
 	begin := &agentpb.Begin{AtUnixNs: at.Add(h.offset).UnixNano(), LeaseNs: int64(a.m.Times.Lease)}
 	_, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: a.epochOf(h), What: &agentpb.Command_Begin{Begin: begin}})
 	if err != nil {
-		return a.begun(err)
+		return err
 	}
 	a.change(func() { h.renewed = time.Now() })
 	return nil

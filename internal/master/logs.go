@@ -76,6 +76,16 @@ func (l *logs) copy(id string, from io.Reader) error {
 // chooses the ids of agents.
 func logName(agent string, executor int) string { return fmt.Sprintf("%s-%03d.log", agent, executor) }
 
+// runs returns the ids of the runs with output.
+func (l *logs) runs() ([]string, error) {
+	entries, err := os.ReadDir(l.dir)
+	var ids []string
+	for _, e := range entries {
+		ids = append(ids, e.Name())
+	}
+	return ids, err
+}
+
 // remove deletes the output of a run. It returns nil if there is no output, or id is not the
 // id of a run.
 func (l *logs) remove(id string) error {

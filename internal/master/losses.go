@@ -12,8 +12,8 @@ import (
 
 // look checks agents and executors, and applies the run's lost policy to those that are lost,
 // a takeover included, which may last as long as starting executors. It reports whether the
-// load is over: every executor is done or lost, and no load waits for a takeover. An error
-// ends the run; it may be that ctx has ended.
+// load is over: every executor is done or lost, and no load waits for a takeover. There is no
+// takeover once the run is to end. An error ends the run; it may be that ctx has ended.
 func (a *active) look(ctx context.Context) (over bool, err error) {
 	works := a.works()
 	for _, h := range a.places() {
@@ -41,6 +41,12 @@ func (a *active) look(ctx context.Context) (over bool, err error) {
 	}
 	if err := a.deaths(ctx); err != nil {
 		return false, err
+	}
+	a.mu.Lock()
+	ending := a.ending()
+	a.mu.Unlock()
+	if ending {
+		a.orphan = nil
 	}
 	if len(a.orphan) > 0 && time.Now().After(a.takeoverAt) {
 		if err := a.takeOver(ctx); err != nil {
@@ -123,8 +129,9 @@ func (a *active) deaths(ctx context.Context) error {
 func (a *active) lose(ctx context.Context, h *place, why string) error {
 	var its []*part
 	left := 0
+	var renewed time.Time
 	a.change(func() {
-		h.lost, h.lostAt = true, time.Now()
+		h.lost, h.lostAt, renewed = true, time.Now(), h.renewed
 		for _, e := range a.executors {
 			if e.place == h && !e.done() {
 				its = append(its, e)
@@ -151,7 +158,7 @@ func (a *active) lose(ctx context.Context, h *place, why string) error {
 		return errors.New(text)
 	case run.LostRebalance:
 		a.orphan = append(a.orphan, its...)
-		if end := h.renewed.Add(a.m.Times.Lease + fence); end.After(a.takeoverAt) {
+		if end := renewed.Add(a.m.Times.Lease + fence); end.After(a.takeoverAt) {
 			a.takeoverAt = end
 		}
 	}

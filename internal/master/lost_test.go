@@ -283,7 +283,7 @@ func TestNobodyTakesOver(t *testing.T) {
 		one.change(func(*fakeAgent) {
 			one.answers = func(c *agentpb.Command) *agentpb.Answer {
 				if kind(c) == "prepare" {
-					return refused("space", "the disk has no room")
+					return refused(agentpb.CodeScenario, "the disk has no room")
 				}
 				return nil
 			}
@@ -305,8 +305,8 @@ func TestNobodyTakesOver(t *testing.T) {
 		if took := time.Since(over); took > short.Flush {
 			t.Errorf("the end was waited for %v", took)
 		}
-		if x.State != run.Finished || count(x, "home.http_ok") != 20 || x.Verdict == run.Valid {
-			t.Errorf("the run is %s (%s), %s, counts %d", x.State, x.Cause, x.Verdict, count(x, "home.http_ok"))
+		if x.State != run.Finished || x.Failure != "" || count(x, "home.http_ok") != 20 || x.Verdict == run.Valid {
+			t.Errorf("the run is %s (%s), failure %q, %s, counts %d", x.State, x.Cause, x.Failure, x.Verdict, count(x, "home.http_ok"))
 		}
 	})
 }

@@ -152,8 +152,8 @@ func (m *Master) Serve(ctx context.Context) error {
 	return nil
 }
 
-// maintain calls Store.Maintain every minute and logs its errors. Every second it checks the
-// store, and returns the store's error once that is broken: nothing may be acknowledged
+// maintain calls Store.Maintain and sweep every minute and logs their errors. Every second it
+// checks the store, and returns the store's error once that is broken: nothing may be acknowledged
 // then. It returns nil when ctx ends.
 func (m *Master) maintain(ctx context.Context) error {
 	look := time.NewTicker(time.Second)
@@ -169,6 +169,9 @@ func (m *Master) maintain(ctx context.Context) error {
 		case <-tick.C:
 			if err := m.Store.Maintain(ctx); err != nil && ctx.Err() == nil {
 				m.Logger.Error("maintain the store", "error", err)
+			}
+			if err := m.sweep(ctx); err != nil && ctx.Err() == nil {
+				m.Logger.Error("delete what is left of deleted runs", "error", err)
 			}
 		case <-ctx.Done():
 			return nil
@@ -196,9 +199,12 @@ func (m *Master) Ready(ctx context.Context) error {
 }
 
 // recover settles what a previous process left: the run that was active becomes cancelled,
-// with the result of what was merged; queued runs stay queued. If it returns an error, it
+// with the result of what was merged; queued runs stay queued. Temporary files are deleted. If it returns an error, it
 // may be called again by the next process. It must be called before the intake runs.
 func (m *Master) recover(ctx context.Context) error {
+	if err := m.removeTemporary(); err != nil {
+		return err
+	}
 	all, err := m.Store.Unfinished(ctx)
 	if err != nil {
 		return err
@@ -265,7 +271,7 @@ func (m *Master) work(ctx context.Context) error {
 // next returns the first queued run if the agents for it are ready, and otherwise nil: also
 // if the queue is empty, after Shutdown, or when ctx ends. A later run never overtakes the
 // first. It updates m.waiting, and emits an event if the reason for which the first waits has
-// changed. The error is the store's.
+// changed. The error is that of retry.
 func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	m.mu.Lock()
 	shutdown := m.shutdown
@@ -273,7 +279,8 @@ func (m *Master) next(ctx context.Context) (*run.Order, error) {
 	if shutdown {
 		return nil, nil
 	}
-	all, err := m.Store.Unfinished(ctx)
+	var all []run.Order
+	err := m.retry(ctx, "read the queue", func() (err error) { all, err = m.Store.Unfinished(ctx); return err })
 	if err != nil || len(all) == 0 {
 		if ctx.Err() != nil {
 			return nil, nil

@@ -51,7 +51,7 @@ func (a *active) multiply(ctx context.Context, first map[*place]int) error {
 	a.epoch++
 	return a.each(again, func(h *place) error {
 		if _, err := a.m.command(ctx, &agentpb.Command{Agent: h.ID, Run: a.id, Epoch: h.epoch, What: &agentpb.Command_Release{Release: &agentpb.Release{}}}); err != nil {
-			return a.begun(err)
+			return err
 		}
 		a.change(func() { h.epoch, h.started, h.hellos = a.epoch, a.epoch, nil })
 		return a.start(ctx, h, wanted[h], numbers[h])

@@ -36,9 +36,9 @@ func restore(ctx context.Context, m *Master, id string) (*record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	var hosts []string
+	var hosts []monitor.Host
 	for _, p := range r.placements {
-		hosts = append(hosts, p.Name)
+		hosts = append(hosts, monitor.Host{ID: p.Agent, Name: p.Name})
 	}
 	r.tally = monitor.Restore(r.options(), merger, hosts)
 	merger.OnPart(r.part)

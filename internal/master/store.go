@@ -44,6 +44,8 @@ type Store interface {
 	Transition(ctx context.Context, id string, version int64, to run.State, cause, by string, at time.Time) (*run.Order, error)
 	// Transitions returns the changes of a run's state, the oldest first.
 	Transitions(ctx context.Context, id string) ([]run.Transition, error)
+	// RunIDs returns the ids of all runs, in no order.
+	RunIDs(ctx context.Context) ([]string, error)
 	// DeleteRun deletes a final run with all its data.
 	DeleteRun(ctx context.Context, id string) error
 

@@ -291,10 +291,10 @@ func (m *Master) Delete(ctx context.Context, id string) error {
 	} else if !o.State.Final() || m.atWork(id) {
 		return fmt.Errorf("%w: run %s is %s: cancel it first", run.ErrConflict, id, o.State)
 	}
-	if err := m.intake.with(ctx, func() { delete(m.intake.runs, id) }); err != nil {
+	if err := m.Store.DeleteRun(ctx, id); err != nil {
 		return err
 	}
-	if err := m.Store.DeleteRun(ctx, id); err != nil {
+	if err := m.intake.with(ctx, func() { delete(m.intake.runs, id) }); err != nil {
 		return err
 	}
 	return m.logs.remove(id)
@@ -329,9 +329,13 @@ func (m *Master) PutApplication(ctx context.Context, a *run.Application) error {
 }
 
 // DeleteApplication deletes an application with its runs. The error is run.ErrConflict if
-// one of them is not final; nothing is deleted then.
+// one of them is not final; nothing is deleted then. If the output of their executors can't be
+// deleted, it returns the error after the application is gone.
 func (m *Master) DeleteApplication(ctx context.Context, id string) error {
-	return m.Store.DeleteApplication(ctx, id)
+	if err := m.Store.DeleteApplication(ctx, id); err != nil {
+		return err
+	}
+	return m.sweep(ctx)
 }
 
 // Control changes the load of the active run on all its agents, and returns once they have

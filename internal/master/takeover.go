@@ -2,12 +2,14 @@ package master
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/master/split"
 	"github.com/gobench-io/gobench/internal/measure/event"
+	"github.com/gobench-io/gobench/internal/measure/monitor"
 	"github.com/gobench-io/gobench/internal/wire"
 	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
@@ -22,8 +24,8 @@ const ahead = 3 * time.Second
 // takeOver moves the load of a.orphan, which becomes empty, to the remaining agents, under a
 // new epoch, and returns once their executors are to begin. A lost agent that reconnects is
 // refused, as its epoch is an old one. The load must have begun, and the caller not hold
-// a.controls. If it can't be taken over, the run continues without it, with a note; an error
-// means that ctx or the intake has ended.
+// a.controls. If it can't be taken over, or the run is to end meanwhile, the run continues
+// without it, with a note; an error means that ctx or the intake has ended.
 func (a *active) takeOver(ctx context.Context) error {
 	orphans := a.orphan
 	a.orphan = nil
@@ -59,7 +61,9 @@ func (a *active) takeOver(ctx context.Context) error {
 	}
 	again, err := a.plan.Again()
 	if err == nil {
-		err = a.send(ctx, again)
+		within, done := a.untilEnd(ctx)
+		err = a.send(within, again)
+		done()
 	}
 	if err != nil {
 		a.note("who took over does not know how the load was changed before: %v", err)
@@ -85,9 +89,9 @@ func (a *active) done(ctx context.Context, orphans []*part) (map[uint32][]split.
 
 // bring starts further executors, which begin at elapsed in the run's time, and returns once
 // they are to begin. It sets the numbers in their starts. Their agents must be among a.hosts;
-// the caller has made a.epoch a new one and holds a.controls. If it returns an error, the
-// executors that could not begin are marked as ended, unless ctx or the intake has ended;
-// others have begun.
+// the caller has made a.epoch a new one and holds a.controls. If it returns an error, which is
+// errGivenUp if the run is to end, the executors that could not begin are marked as ended,
+// unless ctx or the intake has ended; others have begun.
 func (a *active) bring(ctx context.Context, further []split.Executor, elapsed time.Duration) error {
 	starts := map[*place][]*wire.Start{}
 	var hosts []*place
@@ -112,7 +116,7 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 	err := a.m.intake.with(ctx, func() {
 		for _, h := range hosts {
 			for range starts[h] {
-				a.record.tally.Executor(h.Name, elapsed)
+				a.record.tally.Executor(monitor.Host{ID: h.ID, Name: h.Name}, elapsed)
 				a.record.placements = append(a.record.placements, &agentpb.Placement{Agent: h.ID, Epoch: a.epoch, Name: h.Name, BeginNs: int64(elapsed)})
 			}
 		}
@@ -123,17 +127,19 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 	}
 	a.say(event.Note, "%s take over what was lost", agents(len(hosts)))
 	failed := make([]error, len(a.executors))
+	within, done := a.untilEnd(ctx)
+	defer done()
 	err = a.each(hosts, func(h *place) error {
-		err := a.start(ctx, h, len(starts[h]), first[h])
+		err := a.start(within, h, len(starts[h]), first[h])
 		if err == nil {
-			a.change(func() { h.started = a.epoch })
-			err = a.setUp(ctx, h, starts[h])
+			a.change(func() { h.started, h.over = a.epoch, false })
+			err = a.setUp(within, h, starts[h])
 		}
 		if err == nil {
-			err = a.awaitStored(ctx)
+			err = a.awaitStored(within)
 		}
 		if err == nil {
-			err = a.beginAt(ctx, h, a.began.Add(elapsed))
+			err = a.beginAt(within, h, a.began.Add(elapsed))
 		}
 		for i := range starts[h] {
 			failed[first[h]+i] = err
@@ -145,6 +151,9 @@ func (a *active) bring(ctx context.Context, further []split.Executor, elapsed ti
 	}
 	if lost := a.drop(ctx, failed); lost != nil {
 		return lost
+	}
+	if cause := context.Cause(within); errors.Is(cause, errGivenUp) {
+		return cause
 	}
 	return err
 }
@@ -158,6 +167,7 @@ func (a *active) drop(ctx context.Context, failed []error) error {
 			if err != nil {
 				e := a.executors[number]
 				e.ended, e.reported = &agentpb.Ended{Error: err.Error()}, true
+				e.place.dropped = true
 			}
 		}
 	})

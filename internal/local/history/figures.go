@@ -68,7 +68,7 @@ func (h History) merge(r, into *run.Result, yield func(run.Interval) error) (*me
 			failed = yield(*e.Interval)
 		}
 	}})
-	t.Executor("", 0)
+	t.Executor(monitor.Host{}, 0)
 	err := h.Batches(r.ID, func(executor int, b *wire.Batch) error {
 		return errors.Join(t.Add(executor, b), failed)
 	})

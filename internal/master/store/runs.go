@@ -131,6 +131,12 @@ func (s *Store) Runs(ctx context.Context, f run.Filter) (page []run.Order, next 
 	return page, next, nil
 }
 
+// RunIDs returns the ids of all runs, in no order.
+func (s *Store) RunIDs(ctx context.Context) ([]string, error) {
+	return list(ctx, s, `SELECT id FROM runs WHERE deleted = 0`, nil,
+		func(scan func(...any) error) (id string, err error) { err = scan(&id); return id, err })
+}
+
 // Unfinished returns all runs that are not final, sorted by number.
 func (s *Store) Unfinished(ctx context.Context) ([]run.Order, error) {
 	return list(ctx, s, `SELECT `+orderColumns+` FROM runs WHERE final = 0 ORDER BY number`, nil, readOrder)

@@ -26,9 +26,12 @@ type hosts struct {
 	spare     []*hdr.Histogram // empty
 }
 
+// Host is a machine that generates load. Several may have the same name.
+type Host struct{ ID, Name string }
+
 // host is one of the hosts.
 type host struct {
-	name      string
+	Host
 	judge     health.Judge
 	executors []int
 	classes   []class
@@ -45,13 +48,13 @@ type executor struct {
 	gauges []gauges // by the host's class numbers; may be shorter than the classes
 }
 
-// join adds the run's next executor, to the host of that name or a new one. merger may
-// already have metrics and batches of it.
-func (hs *hosts) join(name string) {
-	i := slices.IndexFunc(hs.all, func(h *host) bool { return h.name == name })
+// join adds the run's next executor, to the host of that id or a new one. merger may already
+// have metrics and batches of it.
+func (hs *hosts) join(on Host) {
+	i := slices.IndexFunc(hs.all, func(h *host) bool { return h.ID == on.ID })
 	if i < 0 {
 		i = len(hs.all)
-		hs.all = append(hs.all, &host{name: name, levels: map[int64]map[string]run.Severity{}})
+		hs.all = append(hs.all, &host{Host: on, levels: map[int64]map[string]run.Severity{}})
 	}
 	h, number := hs.all[i], len(hs.executors)
 	e := &executor{host: h}
@@ -156,7 +159,7 @@ func (hs *hosts) verdict(missing []string) health.Verdict {
 			v.Word = of.Word
 		}
 		for _, r := range of.Reasons {
-			r.Text = "on " + h.name + ": " + r.Text
+			r.Text = "on " + h.Name + ": " + r.Text
 			v.Reasons = append(v.Reasons, r)
 		}
 	}
@@ -170,7 +173,7 @@ func (hs *hosts) notes() (notes []string) {
 	for _, h := range hs.all {
 		for _, s := range h.judge.Notes() {
 			if len(hs.all) > 1 {
-				s = "on " + h.name + ": " + s
+				s = "on " + h.Name + ": " + s
 			}
 			notes = append(notes, s)
 		}
@@ -184,7 +187,7 @@ func (hs *hosts) notes() (notes []string) {
 func (hs *hosts) others() (share float64, name string) {
 	for _, h := range hs.all {
 		if o := h.judge.Others(); o > share {
-			share, name = o, h.name
+			share, name = o, h.Name
 		}
 	}
 	return share, name
@@ -192,7 +195,7 @@ func (hs *hosts) others() (share float64, name string) {
 
 // uneven returns a note on the host that did more than 1.2 times as many iterations, those
 // of a warm-up included, as another for its share of the load; "" if all did about the
-// same, did fewer than ten, or there is one host. weights are the shares by host; 0 or
+// same, did fewer than ten, or there is one host. weights are the shares by a host's id; 0 or
 // missing means 1.
 func (hs *hosts) uneven(weights map[string]float64) string {
 	var least, most *host
@@ -206,7 +209,7 @@ func (hs *hosts) uneven(weights map[string]float64) string {
 				}
 			}
 		}
-		weight := weights[h.name]
+		weight := weights[h.ID]
 		if weight == 0 {
 			weight = 1
 		}
@@ -221,7 +224,7 @@ func (hs *hosts) uneven(weights map[string]float64) string {
 	if len(hs.all) < 2 || high < enoughFailures || low*maxUneven >= high {
 		return ""
 	}
-	return fmt.Sprintf("the load was uneven: for its share of it, %s did %.1f times as many iterations as %s", most.name, high/max(low, 1), least.name)
+	return fmt.Sprintf("the load was uneven: for its share of it, %s did %.1f times as many iterations as %s", most.Name, high/max(low, 1), least.Name)
 }
 
 // maxUneven is by how much hosts may differ before it is noted.

@@ -11,12 +11,12 @@ import (
 // A restored tally accepts the next batches of all executors: of two on one host, and of
 // one that began late.
 func TestRestoredTallyGoesOn(t *testing.T) {
-	names := []string{"a", "b", "a", "b"}
+	hosts := []Host{{"1", "a"}, {"2", "b"}, {"1", "a"}, {"2", "b"}}
 	begins := []time.Duration{0, 0, 0, time.Second}
 	o := Options{Interval: time.Second}
 	first := New(o)
-	for e, name := range names {
-		first.Executor(name, begins[e])
+	for e, h := range hosts {
+		first.Executor(h, begins[e])
 	}
 	batch := func(e, n int) *wire.Batch {
 		from := int64(begins[e]) + int64(n-1)*1e9
@@ -32,14 +32,14 @@ func TestRestoredTallyGoesOn(t *testing.T) {
 		}
 	}
 	var states [][]byte
-	for e := range names {
+	for e := range hosts {
 		states = append(states, first.Merger.SourceState(e))
 	}
 	m, err := merge.Restore(time.Second, first.Merger.State(), states)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := Restore(o, m, names)
+	second := Restore(o, m, hosts)
 	for e, n := range []int{2, 2, 2, 1} {
 		if err := second.Add(e, batch(e, n)); err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestRestoredTallyGoesOn(t *testing.T) {
 	}
 	for _, h := range second.hosts.all {
 		if len(h.classes) != 1 || len(h.windows) > 1 {
-			t.Errorf("host %s: classes %+v, %d windows", h.name, h.classes, len(h.windows))
+			t.Errorf("host %s: classes %+v, %d windows", h.Name, h.classes, len(h.windows))
 		}
 		for _, e := range h.executors {
 			if x := second.hosts.executors[e]; x.seq < 1 || len(x.uses) != 1 || x.uses[0].role != done {

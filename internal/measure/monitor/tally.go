@@ -47,22 +47,22 @@ func of(o Options, m *merge.Merger) *Tally {
 	return t
 }
 
-// Restore returns a tally that continues with what another had merged; hosts are the names
-// of its executors' hosts, in the order of their numbers. The generator's health and the
+// Restore returns a tally that continues with what another had merged; hosts are those of its
+// executors, in the order of their numbers. The generator's health and the
 // state of thresholds before that are lost.
-func Restore(o Options, m *merge.Merger, hosts []string) *Tally {
+func Restore(o Options, m *merge.Merger, hosts []Host) *Tally {
 	t := of(o, m)
-	for _, name := range hosts {
-		t.hosts.join(name)
+	for _, h := range hosts {
+		t.hosts.join(h)
 	}
 	return t
 }
 
 // Executor adds an executor on a host, which begins at begin, since the begin of the load,
-// and returns its number. The name of a single host may be empty.
-func (t *Tally) Executor(host string, begin time.Duration) int {
+// and returns its number. A single host may be empty.
+func (t *Tally) Executor(host Host, begin time.Duration) int {
 	t.hosts.join(host)
-	return t.Merger.Join(host, begin)
+	return t.Merger.Join(host.Name, begin)
 }
 
 // Lose makes intervals no longer wait for an executor.
@@ -83,7 +83,8 @@ func (t *Tally) LoadOver() { t.judge.LoadOver() }
 // Aborted returns the threshold that ended the load, or "".
 func (t *Tally) Aborted() string { return t.aborted }
 
-// Weights sets the hosts' shares of the load relative to each other; nil if they are equal.
+// Weights sets the hosts' shares of the load, by id, relative to each other; nil if they are
+// equal.
 func (t *Tally) Weights(weights map[string]float64) { t.weights = weights }
 
 // Reason lowers the verdict for a reason found elsewhere, as the loss of a host.

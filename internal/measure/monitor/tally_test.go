@@ -59,8 +59,8 @@ func TestOneLateHost(t *testing.T) {
 	t.Parallel()
 	var events []event.Event
 	x := New(Options{Interval: time.Second, Emit: func(e event.Event) { events = append(events, e) }})
-	x.Executor("web-1", 0)
-	x.Executor("web-2", 0)
+	x.Executor(Host{ID: "web-1", Name: "web-1"}, 0)
+	x.Executor(Host{ID: "web-2", Name: "web-2"}, 0)
 	var good, bad feed
 	for i := range 6 {
 		last := i == 5
@@ -88,7 +88,7 @@ func TestOneLateHost(t *testing.T) {
 func TestBatchesAfterTheFinal(t *testing.T) {
 	t.Parallel()
 	x := New(Options{Interval: time.Second})
-	x.Executor("web-1", 0)
+	x.Executor(Host{ID: "web-1", Name: "web-1"}, 0)
 	var f feed
 	if err := x.Add(0, f.second(100, 0, true)); err != nil {
 		t.Fatal(err)
@@ -116,8 +116,8 @@ func TestUnevenHosts(t *testing.T) {
 	} {
 		x := New(Options{Interval: time.Second})
 		x.Weights(tt.weights)
-		x.Executor("web-1", 0)
-		x.Executor("web-2", 0)
+		x.Executor(Host{ID: "web-1", Name: "web-1"}, 0)
+		x.Executor(Host{ID: "web-2", Name: "web-2"}, 0)
 		var one, two feed
 		if err := x.Add(0, one.second(100, 0, true)); err != nil {
 			t.Fatal(err)
@@ -139,8 +139,8 @@ func TestThresholdsOfAllHosts(t *testing.T) {
 	t.Parallel()
 	aborts := 0
 	x := New(Options{Interval: time.Second, Abort: func() { aborts++ }})
-	x.Executor("web-1", 0)
-	x.Executor("web-2", 0)
+	x.Executor(Host{ID: "web-1", Name: "web-1"}, 0)
+	x.Executor(Host{ID: "web-2", Name: "web-2"}, 0)
 	var all []threshold.Threshold
 	for _, text := range []string{"vu.a.iterations count > 450", "vu.a.iterations rps < 150 over 1s abort"} {
 		one, err := threshold.ParseFor(text, time.Second)
@@ -170,8 +170,8 @@ func TestReasonsAndLostHosts(t *testing.T) {
 	t.Parallel()
 	intervals := 0
 	x := New(Options{Interval: time.Second, Emit: func(event.Event) { intervals++ }})
-	x.Executor("web-1", 0)
-	x.Executor("web-2", 0)
+	x.Executor(Host{ID: "web-1", Name: "web-1"}, 0)
+	x.Executor(Host{ID: "web-2", Name: "web-2"}, 0)
 	x.Lose(1)
 	x.Reason(run.Reason{Signal: "agents", Level: run.Amber, Text: "agent web-2 was lost"})
 	var one feed
@@ -187,5 +187,29 @@ func TestReasonsAndLostHosts(t *testing.T) {
 	x.Finish(r)
 	if r.Verdict != run.Suspect || len(r.Missing) != 1 || !strings.Contains(r.Missing[0], "on web-2") {
 		t.Errorf("%s, missing %q", r.Verdict, r.Missing)
+	}
+}
+
+// Hosts of the same name are judged apart, each by its own weight.
+func TestHostsOfTheSameName(t *testing.T) {
+	t.Parallel()
+	for _, weights := range []map[string]float64{{"a1": 1, "a2": 2, "a3": 3}, {"a1": 1, "a2": 1, "a3": 1}} {
+		x := New(Options{Interval: time.Second})
+		x.Weights(weights)
+		for _, h := range []Host{{"a1", "web"}, {"a2", "web"}, {"a3", "other"}} {
+			x.Executor(h, 0)
+		}
+		for e, starts := range []int64{100, 200, 300} {
+			var f feed
+			if err := x.Add(e, f.second(starts, 0, true)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := result()
+		x.Finish(r)
+		even := weights["a2"] == 2
+		if uneven := len(r.Reasons) > 0 && r.Reasons[0].Signal == "uneven"; uneven == even {
+			t.Errorf("weights %v: %s for %+v", weights, r.Verdict, r.Reasons)
+		}
 	}
 }

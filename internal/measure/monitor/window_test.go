@@ -50,11 +50,11 @@ func windowAs(t *testing.T, batches ...*wire.Batch) *health.Window {
 	t.Helper()
 	hs := &hosts{merger: merge.New(0, time.Second)}
 	for range batches {
-		hs.join("a")
+		hs.join(Host{ID: "a"})
 		hs.merger.Join("a", 0)
 	}
 	hs.merger.Join("a", 0) // one without batches: the window stays incomplete
-	hs.join("a")
+	hs.join(Host{ID: "a"})
 	for e, b := range batches {
 		if err := hs.merger.Add(e, b); err != nil {
 			t.Fatal(err)
@@ -112,8 +112,8 @@ func TestWindowOfTwoExecutors(t *testing.T) {
 // The histograms of judged windows are reused for the next ones.
 func TestWindowsAreUsedAgain(t *testing.T) {
 	x := New(Options{Interval: time.Second})
-	x.Executor("a", 0)
-	x.Executor("b", 0)
+	x.Executor(Host{ID: "a", Name: "a"}, 0)
+	x.Executor(Host{ID: "b", Name: "b"}, 0)
 	var one, two feed
 	for range 20 {
 		for e, f := range []*feed{&one, &two} {
@@ -127,7 +127,7 @@ func TestWindowsAreUsedAgain(t *testing.T) {
 	}
 	for _, h := range x.hosts.all {
 		if len(h.windows) != 0 || len(h.levels) != 0 {
-			t.Errorf("host %s: %d windows, %d levels", h.name, len(h.windows), len(h.levels))
+			t.Errorf("host %s: %d windows, %d levels", h.Name, len(h.windows), len(h.levels))
 		}
 	}
 }
