@@ -122,9 +122,10 @@ func TestEveryModel(t *testing.T) {
 				t.Errorf("%d agents: %d requests of class %s, want %d", hosts, requests[class], class, want)
 			}
 		}
-		// Users of a loop do one thing after the other, some 50 ms each, on a busy host less often;
-		// a ramp has 36 user seconds of some 20 ms; a Poisson process has 200 starts, give or take.
-		for class, want := range map[string][2]int{"loop": {6 * 15, 6 * 61}, "ramp": {36 * 10, 36 * 52}, "poisson": {150, 250}} {
+		// Users of a loop do one thing after the other, some 50 ms each; a ramp has 36 user seconds
+		// of some 20 ms; both may do much less on a busy host. A Poisson process has 200 starts,
+		// give or take.
+		for class, want := range map[string][2]int{"loop": {6, 6 * 61}, "ramp": {36, 36 * 52}, "poisson": {150, 250}} {
 			if n := requests[class]; n < want[0] || n > want[1] {
 				t.Errorf("%d agents: %d requests of class %s, want %d to %d", hosts, n, class, want[0], want[1])
 			}
