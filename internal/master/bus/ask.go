@@ -113,8 +113,8 @@ func (m *MasterConn) Command(ctx context.Context, c *agentpb.Command) (*agentpb.
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > MaxDelivery {
-		return nil, fmt.Errorf("command to agent %s has %d bytes, and the bus takes %d", c.Agent, len(b), MaxDelivery)
+	if len(b) > agentpb.MaxDelivery {
+		return nil, fmt.Errorf("command to agent %s has %d bytes, and the bus takes %d", c.Agent, len(b), agentpb.MaxDelivery)
 	}
 	reply, in, closed := m.asked.ask(c.Agent)
 	defer closed()
