@@ -5,10 +5,13 @@ package agent_test
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/gobench-io/gobench/internal/agent"
+	"github.com/gobench-io/gobench/internal/wire"
+	"github.com/gobench-io/gobench/internal/wire/agentpb"
 )
 
 // A batch is larger than the bus takes, because of samples and texts of failures: its counts
@@ -42,5 +45,26 @@ func TestTooManyFailures(t *testing.T) {
 	if e := ended(all)[0]; e.Error != "" {
 		t.Errorf("ended %v", e)
 	}
+	h.clean(hellos)
+}
+
+// An executor that is stopped does not answer, and the commands behind it do not wait for it.
+func TestControlOfAStoppedExecutor(t *testing.T) {
+	t.Parallel()
+	times := quick()
+	times.Process.Control = time.Second
+	h := start(t, agent.Options{Times: times})
+	hellos := h.load("long", 1)
+	h.until("the load goes on", func() bool { return len(h.of(aRun)) > 3 })
+	pid := int(hellos[0].Pid)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGCONT)
+	answer := h.command(&agentpb.Command{Run: aRun, Epoch: 1, What: &agentpb.Command_Control{Control: &wire.Control{What: wire.Pause}}})
+	if !strings.Contains(answer.Error, "does not answer") {
+		t.Errorf("answer %v", answer)
+	}
+	h.must(release())
 	h.clean(hellos)
 }
