@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,5 +97,48 @@ func TestCompileEndsWarm(t *testing.T) {
 	c.warm()
 	if log.Len() > 0 {
 		t.Errorf("warmed after a Compile: %s", &log)
+	}
+}
+
+// The user that compiles reaches the cache and reads the source, whatever the umask of the
+// master is.
+func TestTheCompilerReadsItsFiles(t *testing.T) { // not parallel: the umask is the process's
+	defer syscall.Umask(syscall.Umask(0o077))
+	dir, err := os.MkdirTemp("/tmp", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCompiler(t.Context(), filepath.Join(dir, "var", "cache", "gobench"), t.TempDir(), 0, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.user == 0 {
+		t.Fatal("the compiler has no user of its own (the test needs to be root)")
+	}
+	box, err := c.box(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.leave(box)
+	folder := filepath.Join(box.Home(), "scenario")
+	source := run.Source{Scenario: "package main", Files: []run.File{{Path: "data/more/names.csv", Data: []byte("a")}}}
+	if err := write(box, folder, source); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"cat", filepath.Join(folder, source.FileName()), filepath.Join(folder, "data/more/names.csv")},
+		{"ls", "-R", folder},
+		{"touch", filepath.Join(c.dir, "x")},
+	} {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(c.user), Gid: uint32(c.user)}}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %v: %s", args, err, out)
+		}
 	}
 }
