@@ -5,12 +5,15 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -140,5 +143,41 @@ func TestTheCompilerReadsItsFiles(t *testing.T) { // not parallel: the umask is 
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v: %v: %s", args, err, out)
 		}
+	}
+}
+
+// The kernel kills the compiler's process with the thread that has started it. Threads of the
+// master that end do not end that.
+func TestCompilerOutlivesThreads(t *testing.T) {
+	t.Parallel()
+	c, err := newCompiler(t.Context(), filepath.Join(t.TempDir(), "cache"), t.TempDir(), 0, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := sandbox.New(sandbox.Options{Same: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	file := filepath.Join(box.Home(), "go on")
+	order, err := json.Marshal(compileOrder{Source: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := c.child(t.Context(), box, order, func(string) {
+		var threads sync.WaitGroup
+		for range 200 {
+			threads.Go(func() {
+				runtime.LockOSThread() // and no unlock: the thread ends with the goroutine
+				time.Sleep(10 * time.Millisecond)
+			})
+		}
+		threads.Wait()
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil || last.Path != "here" {
+		t.Errorf("report %+v, %v", last, err)
 	}
 }
