@@ -71,10 +71,14 @@ func (c *child) wait(limit time.Duration) bool {
 }
 
 // kill kills the process group, which includes what the executor has started unless that has
-// left the group, and waits for the executor to end. It may be called again, and after the
-// executor's end.
+// left the group, and waits for the executor to end. On Windows it kills the executor alone.
+// It may be called again, and after the executor's end.
 func (c *child) kill() {
-	system.KillGroup(c.cmd.Process.Pid)
+	if runtime.GOOS == "windows" { // no groups, and the id of a process that has ended may be another's
+		_ = c.cmd.Process.Kill() // it may have ended
+	} else {
+		system.KillGroup(c.cmd.Process.Pid)
+	}
 	<-c.done
 }
 
