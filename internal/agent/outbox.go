@@ -288,7 +288,7 @@ func (o *outbox) round(ctx context.Context) error {
 }
 
 // next returns the first delivery of a queue whose number is above the given one, or nil if
-// it does not exist yet. In place of one that can never be delivered, since it is lost, damaged
+// it does not exist yet. In place of one that can never be delivered, as it is lost, damaged
 // or too large for the bus, it returns a note that says so, with its number: the deliveries
 // behind it, and those of other queues, must not wait for it. It logs that.
 func (o *outbox) next(q *queue, above uint64) *agentpb.Delivery {
